@@ -1,0 +1,1 @@
+"""Bytes to tensors and records, one seam a format family."""

@@ -1,0 +1,44 @@
+"""The exceptions of torchdali.
+
+::
+
+    Exception
+    ├── KeyError      an argument that the operator does not have (as DALI raises it)
+    ├── TypeError     a node where a constant belongs, a nested output, bool(node) ...
+    ├── ValueError    a bad argument value, input count, device or layout
+    └── RuntimeError
+        ├── PipelineError     a step failed while a pipeline ran; names operator, line, sample, file
+        ├── DecodeError       bytes that no decoder can read
+        └── MissingExtraError an optional package is not installed; names the extra
+
+The class follows the reason, as in DALI: an operator that raises ``ValueError`` on a sample makes the
+pipeline raise a ``ValueError`` (see `wrap`).
+"""
+
+from __future__ import annotations
+
+__all__ = ["DecodeError", "MissingExtraError", "PipelineError"]
+
+
+class PipelineError(RuntimeError):
+    """A step of a running pipeline failed."""
+
+
+class DecodeError(RuntimeError):
+    """Bytes that cannot be decoded: truncated, empty, of an unknown format, or absurdly large."""
+
+
+class MissingExtraError(RuntimeError):
+    """An optional dependency is not installed.
+
+    Args:
+        package: What is missing, as pip names it.
+        extra: The extra of torchdali that brings it.
+        purpose: What it is needed for.
+    """
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package {package!r}, which is not installed: "
+            f"pip install 'torchdali[{extra}]'"
+        )
