@@ -1,0 +1,230 @@
+"""The order of the modules: each imports only from those before it, whatever line the import is on.
+
+``ORDER`` is the table of layers in ``docs/architecture.md``, read from left to right and from top to
+bottom. A package counts as one unit; what its own files import of each other is its own business.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "torchdali"
+
+LAYERS = (
+    ("errors", "types"),
+    ("tensors", "rng", "kernels", "codecs"),
+    ("schema", "loader", "graph", "operator"),
+    ("ops", "plan", "execute"),
+    ("fn", "math", "conditionals", "pipeline", "auto_aug"),
+    ("plugin", "_demo", "cli"),
+)
+ORDER = tuple(unit for layer in LAYERS for unit in layer)
+
+# What the order alone would allow.
+FORBIDDEN = {
+    ("kernels", "tensors"): "kernels are maths on plain tensors",
+    ("codecs", "tensors"): "codecs turn bytes into plain tensors",
+    ("plan", "ops"): "operators and plan meet in `operator`",
+    ("execute", "ops"): "operators and executor meet in `operator`",
+    ("plan", "fn"): "operators and plan meet in `operator`",
+}
+
+# All that the delivering layer may know: what a user may import too.
+PUBLIC = frozenset(
+    ("", "errors", "types", "tensors", "fn", "ops", "math", "pipeline", "auto_aug", "plugin")
+)
+DELIVERING = frozenset(LAYERS[-1])
+
+# (importing module, imported unit): why it stands, inside a function, against the order.
+ALLOWED: dict[tuple[str, str], str] = {
+    ("graph", "operator"): "DataNode.__add__ finds its operator in the registry when it is called",
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import of a module of the package, seen from the package's root."""
+
+    importer: str
+    target: str
+    line: int
+    in_function: bool
+
+    @property
+    def source(self) -> str:
+        return self.importer.split(".")[0]
+
+    @property
+    def unit(self) -> str:
+        return self.target.split(".")[0]
+
+
+class _Imports(ast.NodeVisitor):
+    """Collects what a module imports from the package, absolute and relative, at any depth."""
+
+    def __init__(self, path: Path, package: Path) -> None:
+        self.package = package
+        parts = path.relative_to(package).with_suffix("").parts
+        is_package = parts[-1] == "__init__"
+        self.module = ".".join(parts[:-1] if is_package else parts)
+        self.parents = parts[:-1]
+        self.found: list[Import] = []
+        self.depth = 0
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        self.depth += 1
+        self.generic_visit(node)
+        self.depth -= 1
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            self._add(alias.name, node.lineno)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        base = self._absolute(node)
+        for alias in node.names:
+            full = f"{base}.{alias.name}"
+            self._add(full if self._is_module(full) else base, node.lineno)
+
+    def _absolute(self, node: ast.ImportFrom) -> str:
+        if not node.level:
+            return node.module or ""
+        kept = self.parents[: len(self.parents) - node.level + 1]
+        return ".".join((self.package.name, *kept, *filter(None, [node.module])))
+
+    def _is_module(self, dotted: str) -> bool:
+        path = self.package.parent.joinpath(*dotted.split("."))
+        return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
+
+    def _add(self, dotted: str, line: int) -> None:
+        root, _, target = dotted.partition(".")
+        if root == self.package.name:
+            self.found.append(Import(self.module, target, line, self.depth > 0))
+
+
+def imports(package: Path) -> Iterator[Import]:
+    """All imports between the modules of a package folder."""
+    for path in sorted(package.rglob("*.py")):
+        visitor = _Imports(path, package)
+        visitor.visit(ast.parse(path.read_text(encoding="utf-8"), str(path)))
+        yield from visitor.found
+
+
+def objection(found: Import) -> str | None:
+    """Why an import breaks the layers, or None."""
+    source, unit = found.source, found.unit
+    if source in ("", unit) or (found.in_function and (found.importer, unit) in ALLOWED):
+        return None
+    if source in DELIVERING:
+        own = unit in DELIVERING
+        return None if own or unit in PUBLIC else f"{source} may use the public API only"
+    if unit == "":
+        return "the package's own __init__ stands above every module"
+    if (source, unit) in FORBIDDEN:
+        return FORBIDDEN[source, unit]
+    if ORDER.index(unit) > ORDER.index(source):
+        return f"{unit} stands above {source}"
+    return None
+
+
+def violations(package: Path) -> list[str]:
+    """Each import that breaks the layers as ``module:line imports target: reason``."""
+    return [
+        f"{found.importer}:{found.line} imports {found.target or package.name}: {reason}"
+        for found in imports(package)
+        if (reason := objection(found))
+    ]
+
+
+def units(package: Path) -> set[str]:
+    """The modules and packages directly under a package folder."""
+    files = {path.stem for path in package.glob("*.py")} - {"__init__", "__main__"}
+    return files | {path.parent.name for path in package.glob("*/__init__.py")}
+
+
+def test_every_module_keeps_to_its_layer() -> None:
+    assert violations(PACKAGE) == []
+
+
+def test_every_module_has_a_layer() -> None:
+    assert units(PACKAGE) - set(ORDER) == set()
+
+
+def test_exceptions_are_in_use() -> None:
+    """An exception that nothing needs any more must go."""
+    used = {(found.importer, found.unit) for found in imports(PACKAGE) if found.in_function}
+    assert set(ALLOWED) - used == set()
+
+
+def _fake(folder: Path, files: dict[str, str]) -> Path:
+    package = folder / "torchdali"
+    names = {"__init__.py": "", **dict.fromkeys((f"{unit}.py" for unit in ORDER), "")}
+    for name, text in {**names, **files}.items():
+        path = package / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if name.endswith("/__init__.py"):
+            path.parent.with_suffix(".py").unlink(missing_ok=True)
+        path.write_text(text)
+    return package
+
+
+BROKEN = [
+    ("a layer above", "tensors.py", "from .graph import DataNode", "tensors:1 imports graph"),
+    ("absolute import", "errors.py", "import torchdali.types", "errors:1 imports types"),
+    ("from the package", "rng.py", "from torchdali import pipeline", "rng:1 imports pipeline"),
+    ("relative package", "rng.py", "from . import fn", "rng:1 imports fn"),
+    ("later in the layer", "schema.py", "from .graph import Node", "schema:1 imports graph"),
+    ("batches in kernels", "kernels/resample.py", "from ..tensors import TensorList", "plain tens"),
+    ("nodes in kernels", "kernels/warp.py", "from ..graph import Node", "kernels.warp:1 imports"),
+    ("batches in codecs", "codecs/wav.py", "from torchdali.tensors import TensorList", "plain"),
+    ("plan in ops", "ops/_resize.py", "from ..plan import Step", "ops._resize:1 imports plan"),
+    ("ops in plan", "plan.py", "from .ops import resize", "meet in `operator`"),
+    ("ops in executor", "execute/pool.py", "from torchdali.ops import resize", "meet in"),
+    ("inside a function", "graph.py", "def f():\n    from . import plan", "graph:2 imports plan"),
+    ("in a method", "plan.py", "class A:\n    def f(self):\n        from . import ops", "plan:3"),
+    ("type checking", "types.py", "if TYPE_CHECKING:\n    from .graph import Node", "types:2"),
+    ("exception at the top", "graph.py", "from .operator import call", "graph:1 imports operator"),
+    ("internals in plugin", "plugin/pytorch/it.py", "from ...graph import Graph", "public API"),
+    ("internals in cli", "cli.py", "def f():\n    from torchdali.execute import x", "public API"),
+    ("codecs in cli", "cli.py", "from torchdali.codecs import image", "public API"),
+    ("root from below", "ops/_x.py", "from torchdali import Tensor", "__init__ stands above"),
+]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"), [case[1:] for case in BROKEN], ids=[case[0] for case in BROKEN]
+)
+def test_finds_broken_layers(tmp_path: Path, file: str, text: str, message: str) -> None:
+    folder = f"{file.split('/')[0]}/__init__.py"
+    package = _fake(tmp_path, {folder: "", file: text} if "/" in file else {file: text})
+    found = violations(package)
+    assert len(found) == 1
+    assert message in found[0]
+
+
+def test_accepts_sound_layers(tmp_path: Path) -> None:
+    files = {
+        "__init__.py": "from .pipeline import Pipeline\nfrom . import execute",
+        "kernels/__init__.py": "from . import warp",
+        "kernels/warp.py": "import torch\nfrom ..errors import Error\nfrom .resample import f",
+        "kernels/resample.py": "import os, json",
+        "codecs/__init__.py": "from ..kernels import warp",
+        "graph.py": "def add():\n    from .operator import registry",
+        "ops/__init__.py": "from .. import operator, types",
+        "execute/__init__.py": "from ..plan import Plan\nfrom torchdali import errors",
+        "plugin/__init__.py": "from torchdali import Pipeline, types\nimport torchdali.fn",
+        "cli.py": "def main():\n    from torchdali.plugin.pytorch import Iterator",
+    }
+    assert violations(_fake(tmp_path, files)) == []
+
+
+def test_new_modules_need_a_layer(tmp_path: Path) -> None:
+    package = _fake(tmp_path, {"gadgets.py": "", "widgets/__init__.py": ""})
+    assert units(package) - set(ORDER) == {"gadgets", "widgets"}
