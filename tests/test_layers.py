@@ -1,7 +1,7 @@
 """The order of the modules: each imports only from those before it, whatever line the import is on.
 
-``ORDER`` is the table of layers in ``docs/architecture.md``, read from left to right and from top to
-bottom. A package counts as one unit; what its own files import of each other is its own business.
+``ORDER`` is the table of layers in ``docs/architecture.md``, read from left to right and from top
+to bottom. A package counts as one unit; what its files import of each other is its own business.
 """
 
 from __future__ import annotations
