@@ -1,0 +1,168 @@
+"""Random numbers as a pure function of (seed, operator, sample key, draw).
+
+A counter-based generator (Philox4x32-10; Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
+SC 2011) needs no state: the same sample gets the same numbers for any number of threads, prefetch depth,
+batch order or world size. Parameters are drawn for a whole batch in one vectorised call; a sample then
+takes Python floats from its own row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["BatchRng", "Rng", "mix", "philox"]
+
+_M0, _M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+_W0, _W1 = 0x9E3779B9, 0xBB67AE85
+_LOW, _SHIFT = np.uint64(0xFFFFFFFF), np.uint64(32)
+_MASK64 = (1 << 64) - 1
+_TO_UNIT = 2.0**-32
+
+Words = npt.NDArray[np.uint64]
+
+
+def mix(*parts: int) -> int:
+    """Hash integers to 64 well-mixed bits (the SplitMix64 finaliser, chained)."""
+    state = 0
+    for part in parts:
+        state = (state + 0x9E3779B97F4A7C15 + (part & _MASK64)) & _MASK64
+        state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & _MASK64
+        state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & _MASK64
+        state ^= state >> 31
+    return state
+
+
+def philox(key: int, counters: tuple[Words, Words, Words, Words]) -> Words:
+    """Run ten Philox4x32 rounds.
+
+    Args:
+        key: 64 bits.
+        counters: Four arrays of one shape, each holding 32-bit words.
+
+    Returns:
+        ``(..., 4)`` random 32-bit words, as uint64.
+    """
+    c0, c1, c2, c3 = counters
+    k0, k1 = key & 0xFFFFFFFF, (key >> 32) & 0xFFFFFFFF
+    for _ in range(10):
+        p0, p1 = c0 * _M0, c2 * _M1
+        c0, c1, c2, c3 = (
+            (p1 >> _SHIFT) ^ c1 ^ np.uint64(k0),
+            p1 & _LOW,
+            (p0 >> _SHIFT) ^ c3 ^ np.uint64(k1),
+            p0 & _LOW,
+        )
+        k0, k1 = (k0 + _W0) & 0xFFFFFFFF, (k1 + _W1) & 0xFFFFFFFF
+    return np.stack((c0, c1, c2, c3), axis=-1)
+
+
+class Rng:
+    """The random numbers of one operator on one sample.
+
+    Scalars come from a row that was drawn with the batch; when it is used up, more are drawn.
+    """
+
+    __slots__ = ("_index", "_key", "_row", "_sample")
+
+    def __init__(self, key: int, sample: tuple[int, int], row: list[float] | None = None) -> None:
+        self._key, self._sample = key, sample
+        self._row = [] if row is None else row
+        self._index = 0
+
+    def random(self) -> float:
+        """Draw from [0, 1)."""
+        i = self._index
+        if i == len(self._row):
+            blocks = max(4, len(self._row) // 2)
+            more = _uniform(self._key, *_columns([self._sample]), i // 4, blocks)
+            self._row = self._row + more[0, i % 4 :].tolist()
+        self._index = i + 1
+        return self._row[i]
+
+    def uniform(self, low: float, high: float) -> float:
+        """Draw from [low, high)."""
+        return low + (high - low) * self.random()
+
+    def integer(self, low: int, high: int) -> int:
+        """Draw an integer from low to high, both included."""
+        return low + int(self.random() * (high - low + 1))
+
+    def normal(self) -> float:
+        """Draw from the standard normal distribution (Box-Muller)."""
+        radius = math.sqrt(-2.0 * math.log(1.0 - self.random()))
+        return radius * math.cos(2.0 * math.pi * self.random())
+
+    def generator(self) -> np.random.Generator:
+        """Return a NumPy generator of this sample, for many numbers at once (noise on pixels)."""
+        epoch, record = self._sample
+        return np.random.Generator(np.random.Philox(key=[self._key, mix(epoch, record)]))
+
+
+class BatchRng:
+    """The random numbers of one operator on the samples of one batch.
+
+    Args:
+        key: Of pipeline seed and operator; see `mix`.
+        epochs: Epoch of each sample.
+        records: Record index of each sample in its source.
+    """
+
+    def __init__(self, key: int, epochs: Sequence[int], records: Sequence[int]) -> None:
+        self._key = key
+        self._epochs, self._records = _words(epochs), _words(records)
+
+    @property
+    def size(self) -> int:
+        """Samples in the batch."""
+        return len(self._records)
+
+    def uniform(self, count: int) -> npt.NDArray[np.float64]:
+        """Draw ``(batch, count)`` numbers from [0, 1)."""
+        return _uniform(self._key, self._epochs, self._records, 0, -(-count // 4))[:, :count]
+
+    def normal(self, count: int) -> npt.NDArray[np.float64]:
+        """Draw ``(batch, count)`` standard normal numbers (Box-Muller)."""
+        half = -(-count // 2)
+        draws = self.uniform(2 * half)
+        radius = np.sqrt(-2.0 * np.log1p(-draws[:, :half]))
+        angle = 2.0 * np.pi * draws[:, half:]
+        both = np.concatenate((radius * np.cos(angle), radius * np.sin(angle)), axis=1)
+        return both[:, :count]
+
+    def samples(self, draws: int) -> list[Rng]:
+        """Return one `Rng` a sample, each with ``draws`` numbers drawn ahead (rounded up to 4)."""
+        key = self._key
+        keys = zip(self._epochs.tolist(), self._records.tolist(), strict=True)
+        if not draws:
+            return [Rng(key, sample) for sample in keys]
+        rows = _uniform(key, self._epochs, self._records, 0, -(-draws // 4)).tolist()
+        return [Rng(key, sample, row) for sample, row in zip(keys, rows, strict=True)]
+
+
+def _words(values: Sequence[int]) -> Words:
+    return np.asarray(values, dtype=np.int64).astype(np.uint64)
+
+
+def _columns(samples: list[tuple[int, int]]) -> tuple[Words, Words]:
+    epochs, records = zip(*samples, strict=True)
+    return _words(epochs), _words(records)
+
+
+def _uniform(
+    key: int, epochs: Words, records: Words, first: int, blocks: int
+) -> npt.NDArray[np.float64]:
+    """Draw ``(batch, 4 * blocks)`` numbers from [0, 1), from the given block on."""
+    shape = (len(records), blocks)
+    block = np.broadcast_to(np.arange(first, first + blocks, dtype=np.uint64), shape)
+    counters = (
+        block,
+        np.broadcast_to((records & _LOW)[:, None], shape),
+        np.broadcast_to((records >> _SHIFT)[:, None], shape),
+        np.broadcast_to((epochs & _LOW)[:, None], shape),
+    )
+    words: npt.NDArray[np.float64] = philox(key, counters).reshape(shape[0], 4 * blocks) * _TO_UNIT
+    return words
