@@ -1,0 +1,164 @@
+"""Conversion between element types: DALI's cast, saturating and rounding half away from zero.
+
+Nothing here rescales: 255 becomes 255.0. `full_scale` is what rescaling operators multiply with.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+__all__ = ["convert", "convert_number", "full_scale", "integer_limits", "round_half_away"]
+
+# The largest value below one half. Adding it and truncating rounds half away from zero without the
+# error of adding 0.5 itself, which carries 0.49999997 to 1.
+_BELOW_HALF = {torch.float32: 0.49999997, torch.float64: 0.49999999999999994}
+
+# PyTorch 2.6 has no arithmetic for the wide unsigned types: these hold their values.
+_CARRIER = {torch.uint16: torch.int32, torch.uint32: torch.int64}
+
+_NAN = {
+    torch.int32: -(2**31),
+    torch.int64: -(2**63),
+    torch.uint32: 0,
+    torch.uint64: -(2**63),  # the bits of 2**63
+}
+
+_SMALL_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.uint16)
+
+
+def integer_limits(dtype: torch.dtype) -> tuple[int, int]:
+    """Return the smallest and the largest value of an integer type."""
+    bits = dtype.itemsize * 8
+    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if dtype.is_signed else (0, 2**bits - 1)
+
+
+def full_scale(dtype: torch.dtype) -> float:
+    """Return the value that stands for full intensity: the maximum of an integer type, else 1."""
+    if dtype.is_floating_point or dtype == torch.bool:
+        return 1.0
+    return float(integer_limits(dtype)[1])
+
+
+def round_half_away(x: Tensor) -> Tensor:
+    """Round a floating tensor to integers, halves away from zero; the type stays.
+
+    Infinities and NaN stay what they are.
+    """
+    if x.dtype not in _BELOW_HALF:
+        return round_half_away(x.float()).to(x.dtype)
+    return _pushed_away(x).trunc_()
+
+
+def _pushed_away(x: Tensor) -> Tensor:
+    """Add almost one half away from zero, so that truncation rounds."""
+    half = torch.full((), _BELOW_HALF[x.dtype], dtype=x.dtype, device=x.device)
+    return half.copysign(x).add_(x)
+
+
+def convert(x: Tensor, dtype: torch.dtype, *, rounding: str = "round") -> Tensor:
+    """Convert to another element type as DALI's cast does.
+
+    Floats are rounded half away from zero, everything saturates: ``-1`` and ``300`` become 0 and
+    255 in uint8. NaN becomes 0 in 8 and 16 bit integers and uint32, the smallest value of int32 and
+    int64, ``2**63`` in uint64, True in bool. A float is True when it does not round to 0.
+
+    Args:
+        x: Any shape, any real type or bool, any device.
+        dtype: Of the result; `x` itself is returned when it has this type already.
+        rounding: "round", or "truncate" as crop, slice and pad do: toward zero, and saturating
+            where a float does not fit a smaller float type (instead of becoming infinite).
+
+    Returns:
+        A tensor of the same shape and of type `dtype`.
+    """
+    source = x.dtype
+    if source == dtype:
+        return x
+    if dtype.is_floating_point:
+        return _to_float(x, dtype) if rounding == "truncate" else x.to(dtype)
+    if source == torch.bool:
+        return x.to(dtype)
+    if not source.is_floating_point:
+        return x.to(dtype) if dtype == torch.bool else _integer_to_integer(x, dtype)
+    if source.itemsize == 2:
+        x = x.float()
+    if dtype == torch.bool:
+        return (x.abs() < (0.5 if rounding == "round" else 1.0)).logical_not_()
+    if dtype in _SMALL_INTEGERS:
+        return _float_to_small(x, dtype, rounding)
+    return _float_to_wide(x, dtype, rounding)
+
+
+def convert_number(
+    value: float, dtype: torch.dtype, *, rounding: str = "round"
+) -> int | float | bool:
+    """Convert one Python number by the rules of `convert`.
+
+    Returns:
+        A Python bool, int or float that `dtype` holds exactly.
+    """
+    if isinstance(value, int) and not (dtype.is_floating_point or dtype == torch.bool):
+        low, high = integer_limits(dtype)
+        return min(max(int(value), low), high)
+    if isinstance(value, int) and dtype == torch.bool:
+        return value != 0
+    number: int | float | bool = convert(
+        torch.tensor(float(value), dtype=torch.float64), dtype, rounding=rounding
+    ).item()
+    return number
+
+
+def _to_float(x: Tensor, dtype: torch.dtype) -> Tensor:
+    source = x.dtype
+    if dtype.itemsize >= (source.itemsize if source.is_floating_point else 4):
+        return x.to(dtype)
+    limit = torch.finfo(dtype).max
+    wide = x if source.is_floating_point else x.float()
+    return wide.clamp(-limit, limit).to(dtype)
+
+
+def _integer_to_integer(x: Tensor, dtype: torch.dtype) -> Tensor:
+    if x.dtype == torch.uint64:
+        return _from_uint64(x, dtype)
+    low, high = integer_limits(x.dtype)
+    new_low, new_high = integer_limits(dtype)
+    if new_low <= low and high <= new_high:
+        return x.to(dtype)
+    carried = x.to(_CARRIER.get(x.dtype, x.dtype))
+    return carried.clamp(max(low, new_low), min(high, new_high)).to(dtype)
+
+
+def _from_uint64(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """Convert through int64, where values from 2**63 on show as negative."""
+    signed = x.view(torch.int64)
+    high = min(integer_limits(dtype)[1], 2**63 - 1)
+    return signed.masked_fill(signed < 0, high).clamp_(max=high).to(dtype)
+
+
+def _float_to_small(x: Tensor, dtype: torch.dtype, rounding: str) -> Tensor:
+    low, high = integer_limits(dtype)
+    if rounding == "round":
+        # Where negative values end at 0 either way there is no sign to look at.
+        x = x.add(_BELOW_HALF[x.dtype]) if low == 0 else _pushed_away(x)
+        x = x.clamp_(low, high)
+    else:
+        x = x.clamp(low, high)
+    # The detour by int16 is several times faster. NaN arrives as 0 in all of these types.
+    return x.to(torch.int16).to(dtype) if dtype == torch.uint8 else x.to(dtype)
+
+
+def _float_to_wide(x: Tensor, dtype: torch.dtype, rounding: str) -> Tensor:
+    if rounding == "round":
+        x = _pushed_away(x)
+    low, high = integer_limits(dtype)
+    end = float(high + 1)  # the first value that does not fit; the last that does depends on x
+    carrier = torch.int64 if dtype == torch.uint32 else dtype
+    if dtype == torch.uint64:  # its upper half is made as negative int64
+        carrier, high = torch.int64, -1
+        inside = torch.where(x >= 2.0**63, x - 2.0**64, x.clamp(min=0)).to(carrier)
+    else:
+        last = torch.nextafter(torch.full((), end, dtype=x.dtype), torch.zeros((), dtype=x.dtype))
+        inside = x.clamp(low, last.item()).to(carrier)
+    inside.masked_fill_(x >= end, high).masked_fill_(x.isnan(), _NAN[dtype])
+    return inside.view(dtype) if dtype == torch.uint64 else inside.to(dtype)
