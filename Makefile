@@ -1,0 +1,45 @@
+# One verb a target. PYTHON may name another interpreter, DIR a folder of images for the benchmarks.
+PYTHON ?= python
+DIR ?= ../shared/data/imagenet
+
+.PHONY: help install demo test lint types layers format bench memory overhead ci clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
+
+install: ## install for development, with everything the tests need
+	$(PYTHON) -m pip install -e ".[test,parity,lint]"
+
+demo: ## train a small network on generated images
+	$(PYTHON) -m torchdali.cli demo
+
+test: ## run all tests
+	$(PYTHON) -m pytest
+
+lint: ## check style
+	$(PYTHON) -m ruff check .
+
+format: ## lay the code out
+	$(PYTHON) -m ruff format .
+
+types: ## check types
+	$(PYTHON) -m mypy --strict
+
+layers: ## check who imports whom
+	$(PYTHON) -m pytest -q tests/test_layers.py
+
+bench: ## compare with the real DALI and DataLoader on DIR
+	$(PYTHON) -m benchmarks.imagenet $(DIR)
+
+memory: ## look for growth of memory on DIR
+	$(PYTHON) -m benchmarks.memory $(DIR)
+
+overhead: ## measure the framework's own cost
+	$(PYTHON) -m benchmarks.overhead
+
+ci: ## what continuous integration runs, from a fresh environment
+	.ci/run
+
+clean: ## remove caches and build output
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	find . -name __pycache__ -prune -exec rm -rf {} +

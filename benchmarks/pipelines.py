@@ -1,0 +1,79 @@
+"""The measured pipelines in DALI's API; torchdali and the real DALI run the same functions."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+MEAN = [0.485 * 255, 0.456 * 255, 0.406 * 255]
+STD = [0.229 * 255, 0.224 * 255, 0.225 * 255]
+
+# Arguments of torchdali's decoder for large photos, which the real DALI does not have.
+LARGE_PHOTOS: dict[str, Any] = {}
+
+
+def _read(fn: Any, root: str, **options: Any) -> tuple[Any, Any]:
+    files, labels = fn.readers.file(file_root=root, random_shuffle=True, name="Reader", **options)
+    return files, labels
+
+
+def _normalize(fn: Any, types: Any, images: Any, **options: Any) -> Any:
+    return fn.crop_mirror_normalize(
+        images, dtype=types.FLOAT, output_layout="CHW", mean=MEAN, std=STD, **options
+    )
+
+
+def train(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
+    """Read, decode, random crop to 224, mirror at random, normalise."""
+    files, labels = _read(fn, root)
+    images = fn.decoders.image(files, output_type=types.RGB)
+    images = fn.random_resized_crop(images, size=224)
+    return _normalize(fn, types, images, mirror=fn.random.coin_flip()), labels
+
+
+def decode(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
+    """Read and decode only."""
+    files, labels = _read(fn, root)
+    return fn.decoders.image(files, output_type=types.RGB), labels
+
+
+def val(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
+    """Read, decode, shorter side to 256, centre crop to 224, normalise."""
+    files, labels = _read(fn, root)
+    images = fn.decoders.image(files, output_type=types.RGB)
+    images = fn.resize(images, resize_shorter=256)
+    return _normalize(fn, types, images, crop=(224, 224)), labels
+
+
+def roi(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
+    """Read, decode a random part, resize to 224, mirror at random, normalise."""
+    files, labels = _read(fn, root)
+    images = fn.decoders.image_random_crop(files, output_type=types.RGB)
+    images = fn.resize(images, size=(224, 224))
+    return _normalize(fn, types, images, mirror=fn.random.coin_flip()), labels
+
+
+def photo(fn: Any, types: Any, root: str, large: dict[str, Any] | None = None) -> tuple[Any, Any]:
+    """``train`` on large photos; the shuffling window is kept small, for DALI's memory."""
+    files, labels = _read(fn, root, initial_fill=16)
+    images = fn.decoders.image(files, output_type=types.RGB, **(large or {}))
+    images = fn.random_resized_crop(images, size=224)
+    return _normalize(fn, types, images, mirror=fn.random.coin_flip()), labels
+
+
+def build(package: str, name: str, root: str, **settings: Any) -> Any:
+    """Build a pipeline of this module with ``torchdali`` or ``nvidia.dali``.
+
+    Args:
+        package: Name of the package that defines ``pipeline_def``, ``fn`` and ``types``.
+        name: Name of a function of this module.
+        root: Folder with one folder a class.
+        settings: Of the pipeline: ``batch_size``, ``num_threads``, ``seed`` ...
+    """
+    fn = importlib.import_module(f"{package}.fn")
+    types = importlib.import_module(f"{package}.types")
+    definition = importlib.import_module(package).pipeline_def(globals()[name])
+    extra = {"large": LARGE_PHOTOS} if (name, package) == ("photo", "torchdali") else {}
+    pipeline = definition(fn, types, root, device_id=None, **extra, **settings)
+    pipeline.build()
+    return pipeline
