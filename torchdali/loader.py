@@ -91,9 +91,9 @@ class LoaderOptions:
         shuffle_after_epoch_seed: Selects another series of such shuffles.
 
     Raises:
-        RuntimeError: The shuffling modes exclude each other, ``num_shards <= shard_id``, or a size
-            is not positive.
-        ValueError: A number that cannot be negative is.
+        RuntimeError: The shuffling modes exclude each other, ``shard_id`` is not one of
+            ``0 .. num_shards - 1``, or a size is not positive.
+        ValueError: ``prefetch_queue_depth`` is negative.
     """
 
     shard_id: int = 0
@@ -133,7 +133,7 @@ class LoaderOptions:
                 f"shards are numbered from 0 to num_shards - 1."
             )
         if self.shard_id < 0:
-            raise ValueError(f"shard_id is {self.shard_id}; it cannot be negative.")
+            raise RuntimeError(f"shard_id is {self.shard_id}; it cannot be negative.")
 
     def _check_shuffling(self) -> None:
         if self.shuffle_after_epoch and self.random_shuffle:
