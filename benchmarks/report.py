@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
@@ -22,10 +23,11 @@ def of_side(answers: Iterable[Answer], side: str) -> list[Answer]:
 
 
 def ratios(answers: Sequence[Answer], side: str, peer: str, figure: Figure) -> list[float]:
-    """``figure(side) / figure(peer)`` for each round that has both."""
+    """``figure(side) / figure(peer)`` for each round that has both; infinite over a zero."""
     peers = {answer.round: answer for answer in of_side(answers, peer)}
     mine = [answer for answer in of_side(answers, side) if answer.round in peers]
-    return [figure(answer) / figure(peers[answer.round]) for answer in mine]
+    pairs = [(figure(answer), figure(peers[answer.round])) for answer in mine]
+    return [own / other if other else math.inf for own, other in pairs]
 
 
 def _row(answers: Sequence[Answer], side: str) -> list[str]:
