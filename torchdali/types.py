@@ -33,7 +33,8 @@ class _NamedInt(IntEnum):
     def __str__(self) -> str:
         return f"{type(self).__name__}.{self._name_}"
 
-    __format__ = object.__format__
+    def __format__(self, format_spec: str) -> str:
+        return format(str(self), format_spec)
 
     def __bool__(self) -> bool:
         return True

@@ -1,0 +1,129 @@
+"""Memory of others: what objects of other libraries share, copies to addresses, streams."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.dlpack import from_dlpack
+
+from torchdali.types import from_torch_dtype, to_dali_type
+
+Array = np.ndarray[Any, Any]
+
+
+def as_torch(object: Any, device: str) -> torch.Tensor:
+    """Return a torch tensor that shares the memory of an object on the ``"cpu"`` or ``"gpu"``.
+
+    Raises TypeError (cpu) or RuntimeError (gpu) for other objects, RuntimeError for strided data
+    and for element types that DALI does not have.
+    """
+    tensor = _shared(object, device)
+    if tensor is None or (tensor.device.type == "cpu") != (device == "cpu"):
+        what = f"a {type(object).__name__} is not data on the {device}"
+        raise TypeError(what) if device == "cpu" else RuntimeError(what)
+    if not tensor.is_contiguous():
+        raise RuntimeError(f"strided data are not supported: strides {tensor.stride()}")
+    try:
+        from_torch_dtype(tensor.dtype)
+    except TypeError as reason:
+        raise RuntimeError(str(reason)) from None
+    return tensor
+
+
+def _shared(object: Any, device: str) -> torch.Tensor | None:
+    if isinstance(object, torch.Tensor):
+        return object.detach()
+    if type(object).__name__ == "PyCapsule":
+        return from_dlpack(object)
+    if device == "gpu" and hasattr(object, "__cuda_array_interface__"):
+        return torch.as_tensor(object, device="cuda")
+    array = _buffer(object) if device == "cpu" else None
+    if array is not None:
+        return _from_numpy(array)
+    return from_dlpack(object) if hasattr(object, "__dlpack__") else None
+
+
+def _buffer(object: Any) -> Array | None:
+    if isinstance(object, np.ndarray) or hasattr(object, "__array_interface__"):
+        return np.asarray(object)
+    try:
+        return np.asarray(memoryview(object))
+    except TypeError:
+        return None
+
+
+def _from_numpy(array: Array) -> torch.Tensor:
+    if not array.flags.c_contiguous:
+        raise RuntimeError(f"strided data are not supported: strides of {array.strides} bytes")
+    try:
+        to_dali_type(array.dtype)
+    except TypeError as reason:
+        raise RuntimeError(str(reason)) from None
+    return torch.from_numpy(array if array.flags.writeable else array.copy())
+
+
+def _address(ptr: int | ctypes.c_void_p) -> int:
+    address = ptr.value or 0 if isinstance(ptr, ctypes.c_void_p) else ptr
+    if not isinstance(address, int):
+        raise TypeError(f"an address is an int or a c_void_p, not a {type(ptr).__name__}")
+    if address == 0:
+        raise ValueError("the address is null")
+    return address
+
+
+def copy_to_memory(tensor: torch.Tensor, ptr: int | ctypes.c_void_p) -> None:
+    """Copy the elements, densely in row-major order, to an address in main memory."""
+    dense = tensor.contiguous()
+    ctypes.memmove(_address(ptr), dense.data_ptr(), dense.nbytes)
+
+
+class _DeviceMemory:
+    """Raw memory of a CUDA device, as ``__cuda_array_interface__`` describes it."""
+
+    def __init__(self, address: int, nbytes: int) -> None:
+        self.__cuda_array_interface__ = {
+            "data": (address, False), "shape": (nbytes,), "typestr": "|u1", "version": 3,
+        }  # fmt: skip
+
+
+def copy_to_device(
+    tensor: torch.Tensor, ptr: int | ctypes.c_void_p, cuda_stream: Any, non_blocking: bool
+) -> None:
+    """Copy the elements, densely in row-major order, to an address on the tensor's device."""
+    if tensor.device.type == "cpu":  # the device stage of a pipeline with device_id="cpu"
+        return copy_to_memory(tensor, ptr)
+    source = tensor.contiguous().view(-1).view(torch.uint8)
+    target = torch.as_tensor(_DeviceMemory(_address(ptr), source.numel()), device=source.device)
+    made_on = torch.cuda.current_stream(source.device)
+    stream = made_on if cuda_stream is None else _stream(cuda_stream, source.device)
+    stream.wait_stream(made_on)
+    with torch.cuda.stream(stream):
+        target.copy_(source, non_blocking=True)
+    source.record_stream(stream)
+    if not non_blocking:
+        stream.synchronize()
+
+
+def _stream(stream: Any, device: torch.device) -> torch.cuda.Stream:
+    if isinstance(stream, torch.cuda.Stream):
+        return stream
+    handle = stream if isinstance(stream, int) else getattr(stream, "ptr", None)
+    if handle is None:
+        raise TypeError(f"a stream is a torch stream or its handle, not {type(stream).__name__}")
+    if handle == 0:
+        return torch.cuda.default_stream(device)
+    return torch.cuda.ExternalStream(handle, device=device)  # type: ignore[no-untyped-call]
+
+
+def wait_for(stream: Any, device: torch.device) -> None:
+    """Let the current stream of a CUDA device wait for the work given so far to another."""
+    if stream is not None and device.type == "cuda":
+        torch.cuda.current_stream(device).wait_stream(_stream(stream, device))
+
+
+def current_stream(device: torch.device) -> int | None:
+    """Return the handle of the current stream of a CUDA device, None for other devices."""
+    return torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else None

@@ -1,0 +1,50 @@
+"""Tensors and batches as text; the values of big ones are shortened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from torchdali.types import DALIDataType
+
+_EDGE = 2  # samples, or elements along an axis, shown at either end of what is long
+_MANY_ELEMENTS = 1000
+_MANY_SHAPES = 16
+
+
+def listing(kind: str, entries: Sequence[str]) -> str:
+    """Return ``kind(entry, ...)`` with one entry a line; empty entries are left out."""
+    return f"{kind}(\n    " + ",\n    ".join(filter(None, entries)) + ")"
+
+
+def attributes(dtype: DALIDataType, layout: str, device: str) -> list[str]:
+    """Return what tensors and batches have in common as entries of `listing`."""
+    return [f"dtype={dtype}", f'layout="{layout}"' if layout else "", f'device="{device}"']
+
+
+def shapes_of(shapes: Sequence[tuple[int, ...]]) -> str:
+    """Return the shapes of the samples of a batch; the first and last where there are many."""
+    texts = [str(shape) for shape in shapes]
+    if len(texts) > _MANY_SHAPES:
+        texts = [*texts[:_EDGE], "...", *texts[-_EDGE:]]
+    return f"[{', '.join(texts)}]"
+
+
+def values_of(tensor: torch.Tensor, margin: int = 4) -> str:
+    """Return the values of a tensor; continuation lines are indented by `margin`."""
+    array = tensor.detach().cpu().numpy()
+    return np.array2string(array, prefix=" " * margin, threshold=_MANY_ELEMENTS, edgeitems=_EDGE)
+
+
+def batch_values(samples: Sequence[torch.Tensor], ndim: int) -> str:
+    """Return the values of a batch; the first and last samples where there are many values."""
+    is_long = sum(sample.numel() for sample in samples) > _MANY_ELEMENTS
+    if is_long and len(samples) > 2 * _EDGE + 1:
+        ends = [values_of(sample, 5) for sample in (*samples[:_EDGE], *samples[-_EDGE:])]
+        texts = [*ends[:_EDGE], "...", *ends[_EDGE:]]
+    else:
+        texts = [values_of(sample, 5) for sample in samples]
+    separator = ",\n" + "\n" * (ndim - 1) + " " * 5 if ndim else ", "
+    return f"[{separator.join(texts)}]"

@@ -1,0 +1,253 @@
+"""One tensor: the classes `TensorCPU` and `TensorGPU`."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, ClassVar, TypeVar
+
+from torch import Tensor as TorchTensor  # because `Tensor.torch` hides the name of the module
+
+from torchdali.tensors._foreign import (
+    as_torch,
+    copy_to_device,
+    copy_to_memory,
+    current_stream,
+    wait_for,
+)
+from torchdali.tensors._printing import attributes, listing, values_of
+from torchdali.types import DALIDataType, from_torch_dtype, to_torch_dtype
+
+
+class Tensor:
+    """One torch tensor with a layout; a `TensorCPU` or a `TensorGPU`."""
+
+    __slots__ = ("_layout", "_source_info", "_tensor")
+    _device: ClassVar[str]
+
+    _tensor: TorchTensor
+    _layout: str
+    _source_info: str | None
+
+    def __init__(self, object: Any, layout: str | None = None) -> None:
+        shared = isinstance(object, type(self))
+        self._tensor = object._tensor if shared else as_torch(object, self._device)
+        self._layout = checked_layout(layout, self._tensor.dim())
+        self._source_info = None
+
+    def torch(self) -> TorchTensor:
+        """Return the torch tensor itself."""
+        return self._tensor
+
+    @property
+    def dtype(self) -> DALIDataType:
+        """Type of the elements."""
+        return from_torch_dtype(self._tensor.dtype)
+
+    def shape(self) -> list[int]:
+        """Return the lengths of the axes."""
+        return list(self._tensor.shape)
+
+    def ndim(self) -> int:
+        """Return the number of axes."""
+        return self._tensor.dim()
+
+    def layout(self) -> str:
+        """Return the names of the axes, one letter each, or ``""``."""
+        return self._layout
+
+    def set_layout(self, layout: str | None, /) -> None:
+        """Name the axes; ValueError where a layout that is not empty has a different length."""
+        self._layout = checked_layout(layout, self._tensor.dim())
+
+    def source_info(self) -> str:
+        """Return where the sample comes from (a file name), or ``""``."""
+        return self._source_info or ""
+
+    def get_property(self, name: str, /) -> str | None:
+        """Return ``"layout"`` or ``"source_info"``; None for what the tensor does not have."""
+        return {"layout": self._layout, "source_info": self._source_info}.get(name)
+
+    def reinterpret(self, new_type: DALIDataType) -> None:
+        """Take the bytes of the elements as another type of the same size, in place.
+
+        Raises RuntimeError where the sizes differ.
+        """
+        self._tensor = reinterpreted(self._tensor, new_type)
+
+    def squeeze(self, dim: int | None = None) -> bool:
+        """Drop the axes of length 1, or only axis `dim` if it has length 1, in place.
+
+        Returns whether an axis was dropped. Raises RuntimeError for an axis that does not exist.
+        """
+        ndim = self._tensor.dim()
+        if dim is not None and not -ndim <= dim < ndim:
+            raise RuntimeError(f"there is no axis {dim} in a tensor with {ndim} axes")
+        chosen = range(ndim) if dim is None else (dim % ndim,)
+        dropped = {axis for axis in chosen if self._tensor.shape[axis] == 1}
+        self._tensor = self._tensor.squeeze(tuple(dropped))
+        self._layout = "".join(name for i, name in enumerate(self._layout) if i not in dropped)
+        return bool(dropped)
+
+    def data_ptr(self) -> int:
+        """Return the address of the first element; the elements lie densely in row-major order."""
+        self._tensor = self._tensor.contiguous()
+        return self._tensor.data_ptr()
+
+    def __dlpack__(
+        self,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Export the tensor by DLPack, sharing its memory unless `copy` is true.
+
+        Raises BufferError for a device other than the tensor's own.
+        """
+        if dl_device is not None and tuple(dl_device) != tuple(self.__dlpack_device__()):
+            raise BufferError(f"a tensor on {self._tensor.device} is exported to that device only")
+        tensor = self._tensor.clone() if copy else self._tensor
+        if stream is None or self._tensor.device.type == "cpu":
+            return tensor.__dlpack__()
+        return tensor.__dlpack__(stream=stream)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return DLPack's type of the device and the device's index."""
+        kind, index = self._tensor.__dlpack_device__()
+        return kind, index
+
+    def __repr__(self) -> str:
+        return self._text("")
+
+    def __str__(self) -> str:
+        return self._text(values_of(self._tensor))
+
+    def _text(self, values: str) -> str:
+        common = attributes(self.dtype, self._layout, self._device)
+        return listing(type(self).__name__, [values, *common, f"shape={tuple(self.shape())}"])
+
+
+class TensorCPU(Tensor):
+    """One tensor in main memory.
+
+    Args:
+        object: A torch tensor, a `TensorCPU`, an object with the buffer protocol (a NumPy array,
+            bytes), a DLPack capsule or an object with ``__dlpack__``. Its memory is shared, except
+            that of read-only buffers.
+        layout: Names of the axes, one letter each.
+        is_pinned: Accepted for compatibility; torch knows whether memory is pinned.
+
+    Raises TypeError for other objects, RuntimeError for strided data and for element types that
+    DALI does not have, ValueError for a layout of a wrong length.
+    """
+
+    __slots__ = ()
+    _device = "cpu"
+
+    def __init__(self, object: Any, layout: str | None = None, is_pinned: bool = False) -> None:
+        super().__init__(object, layout)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """The memory as NumPy sees it, so that ``numpy.asarray(tensor)`` shares it."""
+        interface: dict[str, Any] = self._tensor.numpy().__array_interface__
+        return interface
+
+    def as_cpu(self) -> TensorCPU:
+        """Return the tensor itself."""
+        return self
+
+    def copy_to_external(self, ptr: int | ctypes.c_void_p) -> None:
+        """Copy the elements, densely in row-major order, to an address in main memory."""
+        copy_to_memory(self._tensor, ptr)
+
+
+class TensorGPU(Tensor):
+    """One tensor in the memory of an accelerator.
+
+    Args:
+        object: A torch tensor on an accelerator, a `TensorGPU`, an object with
+            ``__cuda_array_interface__``, a DLPack capsule or an object with ``__dlpack__``.
+            Its memory is shared.
+        layout: Names of the axes, one letter each.
+        stream: A stream (torch's, or a raw handle) that may still be writing the data.
+        device_id: Accepted for compatibility; the object knows its device.
+
+    Raises RuntimeError for an object that is not on an accelerator and for strided data.
+    """
+
+    __slots__ = ()
+    _device = "gpu"
+
+    def __init__(
+        self, object: Any, layout: str | None = None, stream: Any = None, device_id: int = -1
+    ) -> None:
+        super().__init__(object, layout)
+        wait_for(stream, self._tensor.device)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The memory as other libraries on the same device see it."""
+        interface: dict[str, Any] = self._tensor.__cuda_array_interface__
+        return interface
+
+    @property
+    def stream(self) -> int | None:
+        """Handle of the stream that the data are ordered on: the current one; None without CUDA."""
+        return current_stream(self._tensor.device)
+
+    def device_id(self) -> int:
+        """Return the index of the device."""
+        return self._tensor.device.index or 0
+
+    def as_cpu(self) -> TensorCPU:
+        """Return a copy in main memory."""
+        return tensor_of(TensorCPU, self._tensor.cpu(), self._layout, self._source_info)
+
+    def copy_to_external(
+        self,
+        ptr: int | ctypes.c_void_p,
+        cuda_stream: Any = None,
+        non_blocking: bool = False,
+        use_copy_kernel: bool = False,
+    ) -> None:
+        """Copy the elements, densely in row-major order, to an address on the same device.
+
+        Args:
+            ptr: The address.
+            cuda_stream: Stream to copy on; the current one when None.
+            non_blocking: Return before the copy has finished.
+            use_copy_kernel: Accepted for compatibility.
+        """
+        copy_to_device(self._tensor, ptr, cuda_stream, non_blocking)
+
+
+_T = TypeVar("_T", bound=Tensor)
+
+
+def tensor_of(
+    kind: type[_T], tensor: TorchTensor, layout: str = "", source: str | None = None
+) -> _T:
+    """Wrap a torch tensor without a copy or a check."""
+    self = kind.__new__(kind)
+    self._tensor, self._layout, self._source_info = tensor, layout, source
+    return self
+
+
+def checked_layout(layout: str | None, ndim: int | None) -> str:
+    """Return the layout, ``""`` for None; ValueError where it does not name `ndim` axes."""
+    if layout is not None and not isinstance(layout, str):
+        raise TypeError(f"a layout is a str, not a {type(layout).__name__}")
+    if layout and ndim is not None and len(layout) != ndim:
+        raise ValueError(f"the layout {layout!r} names {len(layout)} axes, but there are {ndim}")
+    return layout or ""
+
+
+def reinterpreted(tensor: TorchTensor, new_type: DALIDataType) -> TorchTensor:
+    """Return a view of another type of the same size; RuntimeError where the sizes differ."""
+    if not isinstance(new_type, DALIDataType):
+        raise TypeError(f"a type is a DALIDataType, not a {type(new_type).__name__}")
+    dtype = None if new_type == DALIDataType.NO_TYPE else to_torch_dtype(new_type)
+    if dtype is None or dtype.itemsize != tensor.dtype.itemsize:
+        raise RuntimeError(f"{from_torch_dtype(tensor.dtype)} and {new_type} differ in size")
+    return tensor.view(dtype)
