@@ -12,12 +12,12 @@
         └── MissingExtraError an optional package is not installed; names the extra
 
 The class follows the reason, as in DALI: an operator that raises ``ValueError`` on a sample makes the
-pipeline raise a ``ValueError`` (see `wrap`).
+pipeline raise a ``ValueError``; see `located`.
 """
 
 from __future__ import annotations
 
-__all__ = ["DecodeError", "MissingExtraError", "PipelineError"]
+__all__ = ["DecodeError", "MissingExtraError", "PipelineError", "located"]
 
 
 class PipelineError(RuntimeError):
@@ -42,3 +42,19 @@ class MissingExtraError(RuntimeError):
             f"{purpose} needs the package {package!r}, which is not installed: "
             f"pip install 'torchdali[{extra}]'"
         )
+
+
+_KEPT = (ValueError, TypeError, IndexError, KeyError, NotImplementedError, MemoryError)
+
+
+def located(error: BaseException, place: str) -> Exception:
+    """Return an exception that says where another one happened, of the class that DALI would raise.
+
+    Args:
+        error: What an operator raised; it becomes the cause.
+        place: Operator, sample, file and the user's line.
+    """
+    kind = next((k for k in _KEPT if isinstance(error, k)), PipelineError)
+    made = kind(f"{place}\n  {type(error).__name__}: {error}")
+    made.__cause__ = error
+    return made

@@ -1,0 +1,112 @@
+"""What to do with a sample that cannot be read or decoded: fail, leave it out, or put another in its place."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from torchdali.graph import DataNode, Node
+from torchdali.loader import Keys
+from torchdali.tensors import TensorList
+
+if TYPE_CHECKING:
+    from torchdali.execute.executor import Batch
+
+__all__ = ["BadSample", "BadSamples"]
+
+
+@dataclass(frozen=True)
+class BadSample:
+    """A sample that was left out or replaced.
+
+    Attributes:
+        file: Where it came from, as far as known.
+        operator: Which operator failed on it.
+        reason: What it said.
+        batch: Index of the batch.
+        sample: Index in the batch, as it would have been.
+    """
+
+    file: str
+    operator: str
+    reason: str
+    batch: int
+    sample: int
+
+
+class BadSamples:
+    """The policy for samples that fail in a chain, its budget and its report.
+
+    Args:
+        policy: ``"raise"`` fails the batch; ``"skip"`` delivers a smaller batch; ``"replace"`` repeats a good
+            sample of the same batch.
+        budget: Bad samples to bear before the next one fails the batch all the same; None for any number.
+    """
+
+    def __init__(self, policy: str = "raise", budget: int | None = None) -> None:
+        if policy not in ("raise", "skip", "replace"):
+            raise ValueError(f"bad_samples={policy!r}: it is 'raise', 'skip' or 'replace'")
+        self.policy, self.budget = policy, budget
+        self.report: list[BadSample] = []
+        self._lock = threading.Lock()
+
+    @property
+    def keeps_going(self) -> bool:
+        return self.policy != "raise"
+
+    def repair(
+        self,
+        batch: Batch,
+        done: dict[DataNode, list[Any]],
+        failures: Mapping[int, BaseException],
+        nodes: Mapping[int, Node | None],
+        error: Exception,
+    ) -> None:
+        """Make a batch with failed samples whole, or raise ``error``."""
+        if not self.keeps_going:
+            raise error
+        self._note(batch, failures, nodes, error)
+        good = [i for i in range(batch.size) if i not in failures]
+        if self.policy == "replace":
+            if not good:
+                raise error
+            keep = [i if i not in failures else min(good, key=lambda g: abs(g - i)) for i in range(batch.size)]
+        else:
+            keep = good
+        _select(batch, done, keep)
+
+    def _note(
+        self,
+        batch: Batch,
+        failures: Mapping[int, BaseException],
+        nodes: Mapping[int, Node | None],
+        error: Exception,
+    ) -> None:
+        with self._lock:
+            for i, failure in sorted(failures.items()):
+                node = nodes[i]
+                self.report.append(
+                    BadSample(
+                        batch.info[i] if batch.info else "",
+                        node.operator.name if node else "",
+                        f"{type(failure).__name__}: {failure}",
+                        batch.index,
+                        i,
+                    )
+                )
+            if self.budget is not None and len(self.report) > self.budget:
+                raise error
+
+
+def _select(batch: Batch, done: dict[DataNode, list[Any]], keep: list[int]) -> None:
+    """Rearrange everything that belongs to samples of the batch."""
+    for edge, values in done.items():
+        done[edge] = [values[i] for i in keep]
+    for edge, batch_values in batch.values.items():
+        samples = batch_values.samples()
+        batch.values[edge] = TensorList.from_samples([samples[i] for i in keep], batch_values.layout())
+    batch.keys = {n: Keys(k.records[keep], k.epochs[keep], k.padded[keep]) for n, k in batch.keys.items()}
+    batch.info = None if batch.info is None else [batch.info[i] for i in keep]
+    batch.size = len(keep)

@@ -1,0 +1,108 @@
+"""The accelerator of a pipeline: its stream, and how batches cross over.
+
+Everything of one pipeline that runs on the device runs on one stream of its own. A batch is handed to the
+user by an event: the stream that is current in the user's thread waits for it, and every tensor is recorded
+on that stream, so that its memory is not reused while the user's kernels read it. With
+``device_id="cpu"`` the same code runs on the CPU, without streams.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from torchdali.tensors import TensorList
+
+__all__ = ["Lane", "resolve_device"]
+
+
+def resolve_device(device_id: int | str | None) -> torch.device | None:
+    """Return the device that ``"gpu"`` means: ``cuda:N`` for a number, the CPU for ``"cpu"``, none for None.
+
+    Raises:
+        ValueError: another string.
+    """
+    if device_id is None:
+        return None
+    if isinstance(device_id, int):
+        return None if device_id < 0 else torch.device("cuda", device_id)
+    device = torch.device(device_id)
+    if device.type == "cuda" and device.index is None:
+        return torch.device("cuda", 0)
+    return device
+
+
+class Lane:
+    """The device stage of one executor.
+
+    Args:
+        device: Where it runs; None when the pipeline has no accelerator.
+    """
+
+    def __init__(self, device: torch.device | None) -> None:
+        self.device = device
+        self.stream: Any = None
+        if device is not None and device.type == "cuda":
+            if not torch.cuda.is_available():
+                raise RuntimeError(
+                    f"the pipeline was given {device}, but no CUDA-capable GPU is available; use "
+                    "device_id=None (CPU only) or device_id='cpu' (gpu operators on the CPU)"
+                )
+            self.stream = torch.cuda.Stream(device)
+        self._sent: deque[tuple[Any, TensorList]] = deque()
+
+    @property
+    def pins(self) -> bool:
+        """Whether host memory should be page-locked."""
+        return self.stream is not None
+
+    def context(self) -> Any:
+        """Make the lane's stream current in this thread."""
+        return contextlib.nullcontext() if self.stream is None else torch.cuda.stream(self.stream)
+
+    def to_device(self, batch: TensorList) -> TensorList:
+        """Copy a batch to the device; itself if it is there. Must run inside `context`."""
+        if self.device is None or batch.device == self.device:
+            return batch
+        moved = _move(batch, self.device)
+        if self.stream is not None:
+            self._keep_until_copied(batch)
+        return moved
+
+    def _keep_until_copied(self, batch: TensorList) -> None:
+        event = torch.cuda.Event()
+        event.record(self.stream)
+        self._sent.append((event, batch))
+        while self._sent and self._sent[0][0].query():
+            self._sent.popleft()
+
+    def to_cpu(self, batch: TensorList) -> TensorList:
+        """Copy a batch to the CPU and wait for it."""
+        if batch.device.type == "cpu":
+            return batch
+        return _move(batch, torch.device("cpu"))
+
+    def hand_over(self, batches: Iterable[TensorList]) -> None:
+        """Make the caller's current stream wait for what the lane has enqueued."""
+        if self.stream is None:
+            return
+        current = torch.cuda.current_stream(self.device)
+        current.wait_stream(self.stream)
+        for batch in batches:
+            if batch.device.type == "cuda":
+                dense = batch.dense()
+                for tensor in batch.samples() if dense is None else [dense]:
+                    tensor.record_stream(current)
+
+
+def _move(batch: TensorList, device: torch.device) -> TensorList:
+    dense = batch.dense()
+    to = {"device": device, "non_blocking": device.type != "cpu"}
+    if dense is not None:
+        return TensorList.from_dense(dense.to(**to), batch.layout(), source_info=batch.source_infos())
+    samples = [sample.to(**to) for sample in batch.samples()]
+    return TensorList.from_samples(samples, batch.layout(), source_info=batch.source_infos())

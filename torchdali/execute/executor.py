@@ -1,0 +1,431 @@
+"""Run the batches of a plan, several at a time.
+
+The contract, which every line below keeps:
+
+- *Success.* Batches are delivered in the order they were scheduled. Everything that has a state (sources,
+  steps over a batch) sees them in that order; samples of a chain run in any order on any thread.
+- *Failure.* An exception belongs to the batch it happened in. It is raised when that batch is popped, with
+  operator, line, sample and file; the batches around it are whole, and the executor goes on.
+- *End.* StopIteration from a source ends the epoch: that batch and those scheduled after it are empty and
+  raise StopIteration when popped, until `reset`.
+- *Cancellation.* Waiting in `pop` can be interrupted (Ctrl-C) at any moment and repeated.
+- *Shutdown.* `close` may come at any time, from any thread, and again. Batches in flight end with an error,
+  threads end after the sample they work on. Threads hold no executor while they sleep, so that dropping
+  the last reference closes it too; the interpreter's exit does the same.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+
+from torchdali.errors import PipelineError, located
+from torchdali.execute.bad_samples import BadSamples
+from torchdali.execute.buffers import Buffers
+from torchdali.execute.device import Lane
+from torchdali.execute.link import LinkedChain, Slots
+from torchdali.execute.threads import Job, Threads
+from torchdali.graph import DataNode, Node
+from torchdali.loader import Cursor, Dataset, Keys
+from torchdali.operator import Source, run_batch
+from torchdali.plan import Plan, column
+from torchdali.rng import BatchRng, mix
+from torchdali.tensors import TensorList
+
+__all__ = ["Batch", "Executor", "Reader", "Settings"]
+
+_NO_SEED = -1
+
+
+@dataclass(frozen=True)
+class Reader:
+    """The runtime side of a reader: its records and the place in its epochs."""
+
+    dataset: Dataset
+    cursor: Cursor
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a pipeline decides for its executor."""
+
+    batch_size: int
+    num_threads: int
+    seed: int
+    device: torch.device | None = None
+    start_thread: Callable[[int], None] | None = None
+
+
+@dataclass(eq=False)
+class Batch:
+    """One batch in flight."""
+
+    index: int
+    size: int
+    position: int
+    values: dict[DataNode, TensorList] = field(default_factory=dict)
+    keys: dict[Node, Keys] = field(default_factory=dict)
+    info: list[str] | None = None
+    state: dict[str, Any] | None = None
+    error: BaseException | None = None
+    stage: int = 0
+    finished: threading.Event = field(default_factory=threading.Event)
+
+    def sample_keys(self) -> tuple[Sequence[int], Sequence[int]]:
+        """Return epoch and record of each sample: those of the first reader, or the running number."""
+        for keys in self.keys.values():
+            return keys.epochs.tolist(), keys.records.tolist()
+        return [0] * self.size, range(self.position, self.position + self.size)
+
+
+class Executor:
+    """Runs a plan.
+
+    Args:
+        plan: What to run.
+        settings: Sizes, seed and device.
+        readers: Per reader node.
+        sources: Per source node.
+        bad_samples: What to do when a sample fails.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        settings: Settings,
+        readers: Mapping[Node, Reader],
+        sources: Mapping[Node, Source],
+        bad_samples: BadSamples,
+    ) -> None:
+        self.plan, self.settings, self.readers, self.sources = plan, settings, readers, sources
+        self.bad_samples = bad_samples
+        self.lane = Lane(settings.device)
+        self.buffers = Buffers(pinned=self.lane.pins)
+        self.waited = 0.0
+        self._stream_of = {node: i for i, node in enumerate(plan.random)}
+        reads = {node: reader.dataset.read for node, reader in readers.items()}
+        self._chains = [
+            LinkedChain(s.chain, plan.index, reads, f"chain {i}") if s.chain else None
+            for i, s in enumerate(plan.stages)
+        ]
+        self._slots = {
+            edge: Slots(self.buffers) for s in plan.stages if s.chain for edge in s.chain.delivers
+        }
+        self._turns = [_Turn() for _ in plan.stages]
+        self._flight: deque[Batch] = deque()
+        self._count = self._position = 0
+        self._stopped = self._closed = False
+        self._lock = threading.Lock()
+        self._threads = Threads(settings.num_threads, start=settings.start_thread)
+        self._requests: queue.SimpleQueue[tuple[Executor, Batch] | None] = queue.SimpleQueue()
+        self._conductor = threading.Thread(
+            target=_conduct, args=(self._requests,), name="torchdali-conductor", daemon=True
+        )
+        self._conductor.start()
+
+    # ------------------------------------------------------------ the user's side
+
+    @property
+    def in_flight(self) -> int:
+        """Batches scheduled and not yet popped."""
+        return len(self._flight)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a source has come to its end."""
+        return self._stopped
+
+    def schedule(self) -> None:
+        """Start one more batch; returns at once."""
+        self._check_open()
+        batch = Batch(self._count, self.settings.batch_size, 0)
+        self._count += 1
+        self._flight.append(batch)
+        self._requests.put((self, batch))
+
+    def pop(self) -> Batch:
+        """Wait for the oldest batch and return it.
+
+        Raises:
+            StopIteration: a source is at its end. RuntimeError: nothing was scheduled, or the executor
+            was closed. Otherwise what failed in the batch.
+        """
+        self._check_open()
+        if not self._flight:
+            raise RuntimeError("no batch was scheduled: call schedule_run() before asking for outputs")
+        batch = self._flight[0]
+        started = time.perf_counter()
+        while not batch.finished.wait(1.0):  # in slices: close() from another thread must be noticed
+            self._check_open()
+        self.waited += time.perf_counter() - started
+        self._flight.popleft()
+        if batch.error is not None:
+            raise batch.error
+        self.lane.hand_over(batch.values.values())
+        return batch
+
+    def reset(self) -> None:
+        """Drop the batches in flight and start the next epoch of all sources that ended."""
+        while self._flight:
+            batch = self._flight.popleft()
+            while not batch.finished.wait(1.0):
+                self._check_open()
+        for source in self.sources.values():
+            source.reset()
+        self._stopped = False
+
+    def close(self) -> None:
+        """End all threads and fail what is in flight."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self._requests.put(None)
+        self._threads.close()
+        if self._conductor is not threading.current_thread():
+            self._conductor.join(timeout=10)
+        for batch in list(self._flight):
+            self._finish(batch, RuntimeError("the pipeline was closed while this batch was in flight"))
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("the pipeline is closed")
+
+    # ------------------------------------------------------------ starting a batch (conductor thread)
+
+    def start(self, batch: Batch) -> None:
+        """Draw the samples of a batch and begin its first stage."""
+        try:
+            if self._stopped:
+                raise StopIteration
+            batch.position = self._position
+            self._draw(batch)
+        except StopIteration as stop:
+            self._stopped = True
+            self._fail(batch, StopIteration(*stop.args))
+        except BaseException as error:
+            self._fail(batch, error)
+        else:
+            self._turns[0].enter(batch.index, partial(self._run_steps, batch)) if self._turns else None
+
+    def _draw(self, batch: Batch) -> None:
+        """Advance every source, in the graph's order, and note the state after it."""
+        sizes = {}
+        for node, source in self.sources.items():
+            outputs = source.next(self.settings.batch_size)
+            batch.values.update(zip(node.outputs, outputs, strict=True))
+            sizes[node.name] = len(outputs[0])
+        for node, reader in self.readers.items():
+            batch.keys[node] = reader.cursor.next_batch(self.settings.batch_size)
+            sizes[node.name] = self.settings.batch_size
+        if len(set(sizes.values())) > 1:
+            raise RuntimeError(f"batch size clash: the sources of one batch gave {sizes}")
+        batch.size = next(iter(sizes.values()), self.settings.batch_size)
+        self._position += batch.size
+        batch.info = self._names(batch)
+        batch.state = self.state()
+
+    def _names(self, batch: Batch) -> list[str] | None:
+        for node, keys in batch.keys.items():
+            return [self.readers[node].dataset.info(r) for r in keys.records.tolist()]
+        return None
+
+    def state(self) -> dict[str, Any]:
+        """Return the place of all sources after the batches drawn so far, as JSON values."""
+        return {
+            "position": self._position,
+            "readers": {n.name: r.cursor.state() for n, r in self.readers.items()},
+            "sources": {n.name: s.state() for n, s in self.sources.items()},
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state; nothing may be in flight."""
+        self._position = state["position"]
+        for node, reader in self.readers.items():
+            reader.cursor.restore(state["readers"][node.name])
+        for node, source in self.sources.items():
+            source.restore(state["sources"][node.name])
+
+    # ------------------------------------------------------------ running a stage (any thread)
+
+    def _run_steps(self, batch: Batch) -> None:
+        """Run the steps of the batch's stage, then submit its chain."""
+        stage = self.plan.stages[batch.stage]
+        try:
+            with self.lane.context():
+                for node in stage.steps:
+                    if node.operator.kind != "source":
+                        self._run_step(batch, node)
+        except BaseException as error:
+            self._turns[batch.stage].leave()
+            self._fail(batch, error, first=batch.stage + 1)
+            return
+        self._turns[batch.stage].leave()
+        try:
+            self._submit_chain(batch)
+        except BaseException as error:
+            self._fail(batch, error, first=batch.stage + 1)
+
+    def _run_step(self, batch: Batch, node: Node) -> None:
+        try:
+            results = self._call_step(batch, node)
+        except StopIteration:
+            raise
+        except BaseException as error:
+            raise located(error, self._place(batch, node)) from error
+        batch.values.update(zip(node.outputs, results, strict=True))
+
+    def _call_step(self, batch: Batch, node: Node) -> tuple[TensorList, ...]:
+        values = batch.values
+        inputs = [None if e is None else values[e] for e in node.inputs]
+        if node.device != "cpu":
+            inputs = [None if v is None else self.lane.to_device(v) for v in inputs]
+        elif node.operator.name == "_to_device":
+            inputs = [None if v is None else self.lane.to_cpu(v) for v in inputs]
+        edges = {name: values[e] for name, e in node.edges.items()}
+        rng = self._rng(batch, node) if node in self._stream_of else None
+        return run_batch(node.operator, inputs, node.constants, edges, rng, batch.size)
+
+    def _rng(self, batch: Batch, node: Node) -> BatchRng:
+        own = node.constants.get("seed", _NO_SEED)
+        key = mix(self.settings.seed, self._stream_of[node]) if own == _NO_SEED else mix(own)
+        return BatchRng(key, *batch.sample_keys())
+
+    def _submit_chain(self, batch: Batch) -> None:
+        linked = self._chains[batch.stage]
+        if linked is None or batch.size == 0:
+            self._deliver_nothing(batch, linked)
+            self._next_stage(batch)
+            return
+        layouts = {e: batch.values[e].layout() for e in (*linked.chain.inputs, *linked.chain.values)}
+        bind, found = linked.link(layouts)
+        opened = {e: self._slots[e].open(batch.size) for e in linked.chain.delivers}
+        done: dict[DataNode, list[Any]] = {e: [None] * batch.size for e in opened}
+        columns = linked.columns(
+            batch.values,
+            self._per_node(batch, linked),
+            {self._name("slot", e): parts for e, (_, parts) in opened.items()},
+            {self._name("done", e): column for e, column in done.items()},
+        )
+        finish = partial(self._chain_done, batch, linked, opened, done, found)
+        keep_going = self.bad_samples.keeps_going
+        job = Job(bind(**columns), batch.size, finish, order=batch.index, keep_going=keep_going)
+        self._threads.submit(job)
+
+    def _name(self, kind: str, edge: DataNode) -> str:
+        assert edge.source is not None
+        return column(kind, self.plan.index[edge.source], edge.index)
+
+    def _per_node(self, batch: Batch, linked: LinkedChain) -> dict[str, Sequence[Any]]:
+        found: dict[str, Sequence[Any]] = {}
+        for node in linked.chain.nodes:
+            k = self.plan.index[node]
+            if node in batch.keys:
+                found[column("key", k)] = batch.keys[node].records.tolist()
+            if node in self._stream_of:
+                found[column("rng", k)] = self._rng(batch, node).samples(node.operator.draws)
+        return found
+
+    def _deliver_nothing(self, batch: Batch, linked: LinkedChain | None) -> None:
+        if linked is not None:
+            batch.values.update({e: TensorList.from_samples([]) for e in linked.chain.delivers})
+
+    def _chain_done(
+        self,
+        batch: Batch,
+        linked: LinkedChain,
+        opened: Mapping[DataNode, Any],
+        done: dict[DataNode, list[Any]],
+        layouts: Mapping[DataNode, str],
+        failures: dict[int, BaseException],
+    ) -> None:
+        """Collect what the samples delivered (on the worker that finished the last one)."""
+        try:
+            if failures:
+                nodes = {i: linked.node_at(error) for i, error in failures.items()}
+                first = min(failures)
+                error = located(failures[first], self._place(batch, nodes[first], first))
+                self.bad_samples.repair(batch, done, failures, nodes, error)
+            for edge, column_ in done.items():
+                dense, parts = opened[edge]
+                batch.values[edge] = self._slots[edge].close(
+                    dense, parts, column_, layouts[edge], batch.info
+                )
+        except BaseException as error:
+            self._fail(batch, error, first=batch.stage + 1)
+            return
+        self._next_stage(batch)
+
+    def _next_stage(self, batch: Batch) -> None:
+        for edge in self.plan.dies[batch.stage]:
+            batch.values.pop(edge, None)
+        batch.stage += 1
+        if batch.stage == len(self.plan.stages):
+            self._finish(batch)
+        else:
+            self._turns[batch.stage].enter(batch.index, partial(self._run_steps, batch))
+
+    def _fail(self, batch: Batch, error: BaseException, first: int = 0) -> None:
+        """End a batch, and let those behind it pass the turns that it will not take, from the first on."""
+        for turn in self._turns[first:]:
+            turn.enter(batch.index, turn.leave)
+        self._finish(batch, error)
+
+    def _finish(self, batch: Batch, error: BaseException | None = None) -> None:
+        if error is not None:
+            batch.error = error
+            batch.values.clear()
+        batch.finished.set()
+
+    def _place(self, batch: Batch, node: Node | None, sample: int | None = None) -> str:
+        parts = [f"operator {node.operator.name!r}" if node else "the pipeline", "failed"]
+        if sample is not None:
+            parts.append(f"on sample {sample} of batch {batch.index}")
+            if batch.info is not None:
+                parts.append(f"({batch.info[sample]})")
+        else:
+            parts.append(f"on batch {batch.index}")
+        where = f"\n  {node.where}" if node else ""
+        return " ".join(parts) + where
+
+
+class _Turn:
+    """Lets batches through one at a time, in their order, without blocking a thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._next = 0
+        self._parked: dict[int, Callable[[], None]] = {}
+
+    def enter(self, index: int, run: Callable[[], None]) -> None:
+        """Run now if it is this batch's turn; otherwise when the one before it leaves."""
+        with self._lock:
+            if index != self._next:
+                self._parked[index] = run
+                return
+        run()
+
+    def leave(self) -> None:
+        """Give the turn to the next batch."""
+        with self._lock:
+            self._next += 1
+            run = self._parked.pop(self._next, None)
+        if run is not None:
+            run()
+
+
+def _conduct(requests: queue.SimpleQueue[tuple[Executor, Batch] | None]) -> None:
+    """Start batches one after another; holds no executor between them."""
+    with torch.no_grad():
+        while (request := requests.get()) is not None:
+            executor, batch = request
+            executor.start(batch)
+            del request, executor, batch

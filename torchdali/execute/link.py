@@ -1,0 +1,147 @@
+"""Turn the text of a chain into a function, and its results into batches.
+
+Linking prepares every operator of the chain for the layouts it will see; that is done once for each
+combination of input layouts, so that running a sample is calls of prepared functions and nothing else.
+"""
+
+from __future__ import annotations
+
+import linecache
+import operator as op
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from torchdali.execute.buffers import Buffers
+from torchdali.graph import DataNode, Node
+from torchdali.operator import prepare
+from torchdali.plan import Chain, column
+from torchdali.tensors import TensorList
+
+__all__ = ["LinkedChain", "Slots"]
+
+Bind = Callable[..., Callable[[int], None]]
+
+
+class LinkedChain:
+    """A chain, ready to be bound to batches.
+
+    Args:
+        chain: From the plan.
+        index: Number of each node, as in the plan.
+        readers: What reads a record, per reader node.
+        name: Shown as the file name in tracebacks.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        index: Mapping[Node, int],
+        readers: Mapping[Node, Callable[[int], Any]],
+        name: str,
+    ) -> None:
+        self.chain, self._index, self._readers = chain, index, readers
+        self._file = f"<torchdali {name}>"
+        self._code = compile(chain.text, self._file, "exec")
+        self._linked: dict[tuple[str, ...], tuple[Bind, dict[DataNode, str]]] = {}
+        lines = [line + "\n" for line in chain.text.splitlines()]
+        linecache.cache[self._file] = (len(chain.text), None, lines, self._file)
+
+    def link(self, layouts: Mapping[DataNode, str]) -> tuple[Bind, dict[DataNode, str]]:
+        """Return ``bind`` and the layouts of what the chain computes, for the layouts of its inputs."""
+        known = tuple(layouts[e] for e in (*self.chain.inputs, *self.chain.values))
+        if known not in self._linked:
+            self._linked[known] = self._link(layouts)
+        return self._linked[known]
+
+    def _link(self, layouts: Mapping[DataNode, str]) -> tuple[Bind, dict[DataNode, str]]:
+        found = dict(layouts)
+        names: dict[str, Any] = {"put": put}
+        for node in self.chain.nodes:
+            inputs = tuple("" if e is None else found[e] for e in node.inputs)
+            frames = frozenset(k for k, e in node.edges.items() if found[e].startswith("F"))
+            if node.operator.kind == "reader":
+                names[f"f{self._index[node]}"] = self._readers[node]
+                results = node.operator.output_layouts((), node.constants)
+            else:
+                ready = prepare(node.operator, node.constants, inputs, frames)
+                names[f"f{self._index[node]}"], results = ready.function, ready.layouts
+            found.update(zip(node.outputs, results, strict=True))
+        exec(self._code, names)
+        return names["bind"], found
+
+    def node_at(self, error: BaseException) -> Node | None:
+        """Return the operator in which an exception left the chain."""
+        trace = error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self._file:
+                return self.chain.lines[trace.tb_lineno - 1]
+            trace = trace.tb_next
+        return None
+
+    def columns(
+        self,
+        inputs: Mapping[DataNode, TensorList],
+        per_node: Mapping[str, Sequence[Any]],
+        slots: Mapping[str, Sequence[Any]],
+        done: Mapping[str, list[Any]],
+    ) -> dict[str, Sequence[Any]]:
+        """Collect the columns that ``bind`` takes."""
+        found: dict[str, Sequence[Any]] = {**per_node, **slots, **done}
+        for edge in self.chain.inputs:
+            found[self._column("input", edge)] = inputs[edge].samples()
+        for edge in self.chain.values:
+            found[self._column("value", edge)] = inputs[edge].tolist()
+        return {name: found[name] for name in self.chain.parameters}
+
+    def _column(self, kind: str, edge: DataNode) -> str:
+        assert edge.source is not None
+        return column(kind, self._index[edge.source], edge.index)
+
+
+def put(slot: torch.Tensor | None, value: torch.Tensor) -> torch.Tensor:
+    """Copy a result to its place in the batch; if it has none or does not fit, return it for itself."""
+    if slot is not None and slot.shape == value.shape and slot.dtype == value.dtype:
+        return slot.copy_(value)
+    return value.contiguous()
+
+
+class Slots:
+    """Where the results of one edge are written: a dense tensor, guessed from the batch before.
+
+    The guess costs nothing when it is wrong: an operator that cannot use its slot returns a tensor of
+    its own, and the batch is ragged, or is stacked once.
+    """
+
+    def __init__(self, buffers: Buffers) -> None:
+        self._buffers = buffers
+        self._guess: tuple[tuple[int, ...], torch.dtype] | None = None
+
+    def open(self, size: int) -> tuple[torch.Tensor | None, Sequence[torch.Tensor | None]]:
+        """Return the dense tensor, or None, and its parts by sample."""
+        if self._guess is None or size == 0:
+            return None, [None] * size
+        shape, dtype = self._guess
+        dense = self._buffers.empty((size, *shape), dtype)
+        return dense, dense.unbind(0)
+
+    def close(
+        self,
+        dense: torch.Tensor | None,
+        slots: Sequence[torch.Tensor | None],
+        done: list[Any],
+        layout: str,
+        info: Sequence[str] | None,
+    ) -> TensorList:
+        """Make the batch of what the chain delivered."""
+        whole = dense is not None and len(done) == len(slots) and all(map(op.is_, done, slots))
+        if dense is not None and whole:
+            return TensorList.from_dense(dense, layout, source_info=info)
+        first = next((d for d in done if d is not None), None)
+        if first is None or any(d is None or d.shape != first.shape or d.dtype != first.dtype for d in done):
+            self._guess = None
+            return TensorList.from_samples(done, layout, source_info=info)
+        self._guess = tuple(first.shape), first.dtype
+        stacked = torch.stack(done, out=self._buffers.empty((len(done), *first.shape), first.dtype))
+        return TensorList.from_dense(stacked, layout, source_info=info)

@@ -1,0 +1,11 @@
+"""Operators as functions, under DALI's names: ``fn.resize``, ``fn.readers.file``, ``fn.random.uniform`` ...
+
+Published from the registry: an operator that a user declares appears here too.
+"""
+
+from __future__ import annotations
+
+import torchdali.ops  # noqa: F401  declares the operators
+from torchdali.namespaces import publish
+
+__getattr__ = publish(__name__, lambda operator: (operator.name, operator.function))

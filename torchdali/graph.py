@@ -1,0 +1,338 @@
+"""The graph that tracing a pipeline records: nodes, the edges between them, and where the user made them.
+
+A `Graph` is frozen and prints one line a node. A `Tracer` collects nodes while a pipeline function runs;
+operators find the current one through `current`. `DataNode` is what the user's function handles: an edge,
+with arithmetic that is looked up in the operator registry when it is used (the one late binding).
+"""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import os
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchdali.operator import Operator
+
+__all__ = ["DataNode", "Graph", "Node", "SourceLine", "Tracer", "current", "newaxis", "user_line"]
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """A place in the user's code."""
+
+    file: str
+    line: int
+    function: str
+
+    @property
+    def text(self) -> str:
+        """The line of code, without indentation."""
+        return linecache.getline(self.file, self.line).strip()
+
+    def __str__(self) -> str:
+        return f'File "{self.file}", line {self.line}, in {self.function}'
+
+
+def user_line() -> tuple[SourceLine, ...]:
+    """Return where the user's code called torchdali: outermost frame last, at most six frames."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    lines = []
+    while frame is not None and len(lines) < 6:
+        code = frame.f_code
+        if code.co_filename.startswith(_PACKAGE):
+            break  # the frames below belong to pipeline_def, not to the user's function
+        lines.append(SourceLine(code.co_filename, frame.f_lineno, code.co_name))
+        frame = frame.f_back
+    return tuple(lines)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A node runs only for the samples where the value of an edge equals ``value``."""
+
+    edge: DataNode
+    value: bool
+
+
+@dataclass(eq=False)
+class Node:
+    """One use of an operator.
+
+    Attributes:
+        inputs: Edges of the positional inputs; None for an optional one that was left out.
+        constants: Arguments with the same value for all samples, converted; only those given.
+        edges: Arguments given per sample.
+        keys: Seed given by the user, or None.
+        scope: Conditions under which the node runs, outermost first.
+    """
+
+    operator: Operator
+    name: str
+    device: str
+    inputs: tuple[DataNode | None, ...]
+    constants: Mapping[str, Any]
+    edges: Mapping[str, DataNode]
+    lines: tuple[SourceLine, ...]
+    scope: tuple[Condition, ...] = ()
+    preserve: bool = False
+    outputs: tuple[DataNode, ...] = field(default=(), init=False)
+
+    def parents(self) -> Iterator[Node]:
+        """Yield the nodes this one needs, inputs first."""
+        for edge in (*self.inputs, *self.edges.values(), *(c.edge for c in self.scope)):
+            if edge is not None and edge.source is not None:
+                yield edge.source
+
+    @property
+    def where(self) -> str:
+        """The user's line, for messages."""
+        return f"{self.lines[0]}\n    {self.lines[0].text}" if self.lines else "an unknown line"
+
+    def __str__(self) -> str:
+        inputs = [str(i) for i in self.inputs if i is not None]
+        constants = [f"{k}={_short(v)}" for k, v in self.constants.items()]
+        edges = [f"{k}={v}" for k, v in self.edges.items()]
+        results = ", ".join(map(str, self.outputs))
+        condition = "".join(f" if {c.edge} is {c.value}" for c in self.scope)
+        call = f"{self.operator.name}({', '.join(inputs + constants + edges)})"
+        return f"{results or self.name} = {call}  [{self.device}]{condition}"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+class DataNode:
+    """An edge of the graph: one output of an operator, standing for a batch of samples.
+
+    Arithmetic, comparison and indexing record further nodes, with DALI's type promotion.
+    """
+
+    __slots__ = ("device", "dtype", "index", "layout", "name", "ndim", "source")
+    __array_ufunc__ = None  # so that ``ndarray + node`` does not become an object array
+
+    def __init__(
+        self,
+        name: str,
+        device: str = "cpu",
+        source: Node | None = None,
+        index: int = 0,
+        ndim: int | None = None,
+        dtype: Any = None,
+        layout: str | None = None,
+    ) -> None:
+        self.name, self.device, self.source, self.index = name, device, source, index
+        self.ndim, self.dtype, self.layout = ndim, dtype, layout
+
+    def __str__(self) -> str:
+        return f"{self.name}" if self.index == 0 else f"{self.name}[{self.index}]"
+
+    def __repr__(self) -> str:
+        return f'DataNode(name="{self.name}", device="{self.device}")'
+
+    def gpu(self) -> DataNode:
+        """Copy to the accelerator of the pipeline; the node itself when it is there already."""
+        return self if self.device == "gpu" else _apply("_to_device", self, device="gpu")
+
+    def cpu(self) -> DataNode:
+        """Copy to the CPU; the node itself when it is there already."""
+        return self if self.device == "cpu" else _apply("_to_device", self, device="cpu")
+
+    def shape(self, *, dtype: Any = None, device: str = "cpu") -> DataNode:
+        """Return the shape of each sample, 1D."""
+        return _apply("_shape", self, dtype=dtype, device=device)
+
+    def property(self, key: str, *, device: str = "cpu") -> DataNode:
+        """Return a property (``"source_info"``, ``"layout"``) of each sample, 1D uint8."""
+        return _apply("get_property", self, key=key, device=device)
+
+    def source_info(self, *, device: str = "cpu") -> DataNode:
+        """Return where each sample comes from, as 1D uint8 text."""
+        return self.property("source_info", device=device)
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            f"{self} stands for a batch; its truth value is not known while the graph is made. Use "
+            "@pipeline_def(enable_conditionals=True) to write `if`, `and`, `or` and `not` on it."
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError(f"{self} stands for a batch and is not iterable; its length is not known yet")
+
+    def __len__(self) -> int:
+        raise TypeError(f"{self} stands for a batch; its length is not known while the graph is made")
+
+    def __getitem__(self, val: Any) -> DataNode:
+        return apply("subscript", self, val)  # type: ignore[no-any-return]
+
+    __hash__ = object.__hash__
+
+
+def _apply(operator: str, *inputs: Any, **arguments: Any) -> DataNode:
+    from torchdali.operator import lookup
+
+    result: DataNode = lookup(operator)(*inputs, **{k: v for k, v in arguments.items() if v is not None})
+    return result
+
+
+def apply(name: str, *operands: Any) -> Any:
+    """Record an arithmetic operator (``"add"``, ``"lt"``, ``"subscript"`` ...) on nodes and constants."""
+    from torchdali.operator import expression
+
+    return expression(name)(*operands)
+
+
+BINARY = (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift",
+)  # fmt: skip
+COMPARISON = ("eq", "ne", "lt", "le", "gt", "ge")
+UNARY = ("neg", "pos", "abs", "invert")
+
+
+def _install_arithmetic() -> None:
+    def forward(name: str) -> Callable[..., Any]:
+        return lambda *operands: apply(name, *operands)
+
+    def backward(name: str) -> Callable[..., Any]:
+        return lambda self, other: apply(name, other, self)
+
+    for name in (*BINARY, *COMPARISON, *UNARY):
+        setattr(DataNode, f"__{name}__", forward(name))
+    for name in BINARY:
+        setattr(DataNode, f"__r{name}__", backward(name))
+
+
+_install_arithmetic()
+
+
+@dataclass(frozen=True)
+class NewAxis:
+    """A dimension that an index inserts; see `newaxis`."""
+
+    name: str | None = None
+
+    def __call__(self, name: str | None = None) -> NewAxis:
+        return NewAxis(name)
+
+
+newaxis = NewAxis()
+"""In an index, insert a dimension of extent 1: ``node[:, newaxis]``; ``newaxis("C")`` names it."""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A traced pipeline: the nodes that the outputs need, each after those it needs."""
+
+    nodes: tuple[Node, ...]
+    outputs: tuple[DataNode, ...]
+
+    @classmethod
+    def of(cls, outputs: Sequence[DataNode], others: Sequence[Node] = ()) -> Graph:
+        """Collect what the outputs need, and of the other nodes those that must not be pruned."""
+        kept = [edge.source for edge in outputs if edge.source is not None]
+        kept += [node for node in others if node.preserve]
+        found: dict[Node, None] = {}
+        for node in kept:
+            _visit(node, found)
+        order = {node: i for i, node in enumerate(others)}
+        # Definition order is topological, a node being made after those it needs; it reads better.
+        nodes = sorted(found, key=order.__getitem__) if found.keys() <= order.keys() else list(found)
+        counts = Counter(node.name for node in nodes)
+        for name, count in counts.items():
+            if count > 1:
+                raise RuntimeError(f"non-unique names: {count} operators are called {name!r}")
+        return cls(tuple(nodes), tuple(outputs))
+
+    def __str__(self) -> str:
+        return "\n".join([*map(str, self.nodes), f"return {', '.join(map(str, self.outputs))}"])
+
+
+def _visit(node: Node, found: dict[Node, None]) -> None:
+    stack: list[tuple[Node, Iterator[Node]]] = [(node, node.parents())]
+    while stack:
+        current_node, parents = stack[-1]
+        for parent in parents:
+            if parent not in found:
+                stack.append((parent, parent.parents()))
+                break
+        else:
+            found.setdefault(current_node)
+            stack.pop()
+
+
+class Tracer:
+    """Collects the nodes that operators record.
+
+    Args:
+        owner: The pipeline that is being defined.
+    """
+
+    def __init__(self, owner: Any = None) -> None:
+        self.owner = owner
+        self.nodes: list[Node] = []
+        self.scope: tuple[Condition, ...] = ()
+
+    def __enter__(self) -> Tracer:
+        _stack().append(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        _stack().remove(self)
+
+    def add(self, node: Node) -> None:
+        node.scope = self.scope
+        self.nodes.append(node)
+
+
+_local = threading.local()
+_serial = itertools.count(1)
+
+
+def _stack() -> list[Tracer]:
+    if not hasattr(_local, "stack"):
+        _local.stack = []
+    stack: list[Tracer] = _local.stack
+    return stack
+
+
+def current() -> Tracer | None:
+    """Return the tracer of the pipeline that this thread is defining, or None."""
+    stack = _stack()
+    return stack[-1] if stack else None
+
+
+def add_node(
+    operator: Operator,
+    inputs: Sequence[DataNode | None],
+    constants: Mapping[str, Any],
+    edges: Mapping[str, DataNode],
+    *,
+    device: str,
+    outputs: int,
+    name: str | None = None,
+    preserve: bool = False,
+) -> Node:
+    """Record one use of an operator with the current tracer, if there is one."""
+    tracer = current()
+    serial = len(tracer.nodes) if tracer else next(_serial)
+    name = name or f"__{operator.name.rpartition('.')[2]}_{serial}"
+    node = Node(
+        operator, name, device, tuple(inputs), constants, edges, user_line(), preserve=preserve
+    )
+    where = "cpu" if device == "cpu" else "gpu"
+    node.outputs = tuple(DataNode(name, where, node, i) for i in range(outputs))
+    if tracer is not None:
+        tracer.add(node)
+    return node

@@ -1,0 +1,57 @@
+"""Modules made from the registry: ``fn.readers``, ``ops.random`` and so on, importable like files."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+from torchdali.operator import Operator, registry
+
+__all__ = ["publish"]
+
+
+def publish(package: str, entry: Callable[[Operator], tuple[str, Any]]) -> Callable[[str], Any]:
+    """Fill a package, and modules below it, with an entry for each operator, now and later.
+
+    Args:
+        package: Name of the imported package.
+        entry: Returns the dotted name inside the package, and what stands there.
+
+    Returns:
+        A ``__getattr__`` for the package, whose error names the closest operators.
+    """
+
+    def add(operator: Operator) -> None:
+        if not operator.hidden:
+            name, value = entry(operator)
+            space, _, leaf = name.rpartition(".")
+            setattr(_module(package, space), leaf, value)
+
+    for operator in registry.values():
+        add(operator)
+    registry.listeners.append(add)
+    return lambda name: _missing(package, name)
+
+
+def _module(package: str, space: str) -> types.ModuleType:
+    """Return the module of a namespace, made if need be, with those above it."""
+    if not space:
+        return sys.modules[package]
+    full = f"{package}.{space}"
+    if full not in sys.modules:
+        module = types.ModuleType(full, f"Operators of the namespace {space!r}; see `{package}`.")
+        module.__path__ = []
+        sys.modules[full] = module
+        parent, _, leaf = space.rpartition(".")
+        setattr(_module(package, parent), leaf, module)
+    return sys.modules[full]
+
+
+def _missing(package: str, name: str) -> Any:
+    import difflib
+
+    near = difflib.get_close_matches(name, vars(sys.modules[package]), 3)
+    hint = f"; did you mean {', '.join(near)}?" if near and not name.startswith("__") else ""
+    raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")

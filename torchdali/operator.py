@@ -1,0 +1,584 @@
+"""Declare operators, and decide what a call means.
+
+`operator`, `reader` and `source` turn a Python function into an operator: its signature becomes the schema,
+and the function that replaces it runs at once on tensors and `TensorList`s and is recorded on `DataNode`s.
+The registry holds all of them; `torchdali.fn` and `torchdali.ops` are published from it.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar, overload
+
+import numpy as np
+import torch
+
+from torchdali import graph, schema
+from torchdali.graph import DataNode
+from torchdali.rng import BatchRng, Rng, mix
+from torchdali.schema import Column, Schema, Takes
+from torchdali.tensors import TensorList
+
+__all__ = ["Operator", "Prepared", "Source", "operator", "prepare", "reader", "registry", "source"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+LayoutRule = Callable[[tuple[str, ...], Mapping[str, Any]], "str | tuple[str, ...]"]
+
+
+class Source(Protocol):
+    """Where batches come from when it is not a reader: the runtime side of a `source` operator."""
+
+    def next(self, batch_size: int) -> tuple[TensorList, ...]:
+        """Return the next batch, one `TensorList` an output; raise StopIteration at the end."""
+
+    def reset(self) -> None:
+        """Start the next epoch."""
+
+    def state(self) -> dict[str, Any]:
+        """Return the position, as JSON values."""
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from a position."""
+
+
+@dataclass(eq=False)
+class Operator:
+    """A declared operator.
+
+    Attributes:
+        body: The user's function.
+        kind: ``sample`` (body sees one sample), ``batch`` (the whole batch), ``reader`` (body returns a
+            `loader.Dataset`) or ``source`` (body returns a `Source`).
+        layout: Layouts of the outputs from those of the inputs; None keeps the first input's.
+        outputs: Number of outputs from the arguments, where it varies.
+        draws: Random numbers a sample usually takes, drawn ahead for the batch.
+        preserve: Never pruned: it is there for its side effect.
+    """
+
+    name: str
+    body: Callable[..., Any]
+    schema: Schema
+    kind: str
+    layout: LayoutRule | None = None
+    outputs: Callable[[Mapping[str, Any]], int] | None = None
+    draws: int = 8
+    devices: tuple[str, ...] = ("cpu", "gpu")
+    preserve: bool = False
+    hidden: bool = False
+    class_name: str = ""
+    function: Callable[..., Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.function = _publish(self)
+
+    def arguments(self, constants: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the constants with the defaults of the rest."""
+        defaults = {a.name: a.default for a in self.schema.arguments.values() if not a.required}
+        return defaults | dict(constants)
+
+    def count_outputs(self, constants: Mapping[str, Any]) -> int:
+        if self.outputs is None:
+            return self.schema.outputs
+        return self.outputs(self.arguments(constants))
+
+    def output_layouts(self, layouts: tuple[str, ...], constants: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return one layout an output."""
+        count = self.count_outputs(constants)
+        if self.layout is None:
+            found: str | tuple[str, ...] = layouts[0] if layouts else ""
+        else:
+            found = self.layout(layouts, self.arguments(constants))
+        found = (found,) if isinstance(found, str) else found
+        return (*found, *[""] * (count - len(found)))[:count]
+
+
+class _Registry(Mapping[str, Operator]):
+    """All declared operators, by DALI's dotted name."""
+
+    def __init__(self) -> None:
+        self._operators: dict[str, Operator] = {}
+        self.listeners: list[Callable[[Operator], None]] = []
+
+    def __getitem__(self, name: str) -> Operator:
+        return self._operators[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._operators)
+
+    def __len__(self) -> int:
+        return len(self._operators)
+
+    def add(self, declared: Operator) -> None:
+        self._operators[declared.name] = declared
+        for listener in self.listeners:
+            listener(declared)
+
+
+registry = _Registry()
+_expressions: dict[str, Callable[..., Any]] = {}
+
+
+def lookup(name: str) -> Callable[..., Any]:
+    """Return the function of a registered operator."""
+    _load()
+    return registry[name].function
+
+
+def expression(name: str) -> Callable[..., Any]:
+    """Return what computes an arithmetic operator on nodes (see ``ops/_arithmetic.py``)."""
+    _load()
+    return _expressions[name]
+
+
+def define_expression(name: str) -> Callable[[F], F]:
+    """Register what computes an arithmetic operator on nodes."""
+
+    def register(function: F) -> F:
+        _expressions[name] = function
+        return function
+
+    return register
+
+
+def _load() -> None:
+    import torchdali.ops  # noqa: F401  the one late binding: arithmetic on nodes finds its operators
+
+
+# ---------------------------------------------------------------- declaring
+
+
+@overload
+def operator(body: F, /) -> F: ...
+@overload
+def operator(
+    body: None = None,
+    /,
+    *,
+    name: str | None = None,
+    over: str = "sample",
+    layout: LayoutRule | None = None,
+    outputs: Callable[[Mapping[str, Any]], int] | None = None,
+    draws: int = 8,
+    deprecated: Mapping[str, str | None] | None = None,
+    devices: tuple[str, ...] = ("cpu", "gpu"),
+    preserve: bool = False,
+    hidden: bool = False,
+    class_name: str = "",
+) -> Callable[[F], F]: ...
+def operator(body: Any = None, /, *, over: str = "sample", **options: Any) -> Any:
+    """Declare an operator: the function below is its body, the signature its schema (see `schema`).
+
+    Args:
+        name: Dotted name in `fn`; the function's own by default.
+        over: ``"sample"``: the body sees one sample, with free leading dimensions. ``"batch"``: it sees
+            `TensorList`s, and a list for each argument that was given per sample.
+        layout: ``rule(input_layouts, arguments) -> layout(s)`` of the outputs; the first input's if None.
+        outputs: ``rule(arguments) -> int`` where the number of outputs varies.
+        draws: Random numbers that a sample usually takes.
+        deprecated: Old argument names; each maps to the new one, or to None when it has no effect.
+        devices: Where it may run: ``"cpu"``, ``"gpu"``, ``"mixed"``.
+        preserve: Keep it even if no output needs it.
+        hidden: Leave it out of `fn` and `ops`.
+        class_name: Name in `ops`; the camel-cased function name by default.
+
+    Raises:
+        TypeError: for a signature that does not follow the form.
+    """
+    return _declare(body, over, options)
+
+
+def reader(body: Any = None, /, **options: Any) -> Any:
+    """Declare a reader: the body returns a `loader.Dataset`; see `operator` for the options."""
+    return _declare(body, "reader", {"devices": ("cpu",), **options})
+
+
+def source(body: Any = None, /, **options: Any) -> Any:
+    """Declare a source of batches: the body returns a `Source`; see `operator` for the options."""
+    return _declare(body, "source", options)
+
+
+def _declare(body: Any, kind: str, options: dict[str, Any]) -> Any:
+    if body is None:
+        return lambda function: _declare(function, kind, options)
+    name = options.pop("name", None) or body.__name__
+    read = schema.read(body, name, options.pop("deprecated", None) or {})
+    class_name = options.pop("class_name", "") or _camel(name.rpartition(".")[2])
+    declared = Operator(name, body, read, kind, class_name=class_name, **options)
+    registry.add(declared)
+    return declared.function
+
+
+def _camel(name: str) -> str:
+    return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
+
+
+def _publish(declared: Operator) -> Callable[..., Any]:
+    def function(*inputs: Any, **arguments: Any) -> Any:
+        return call(declared, inputs, arguments)
+
+    functools.update_wrapper(function, declared.body)
+    del function.__wrapped__  # type: ignore[attr-defined]
+    function.__name__ = function.__qualname__ = declared.name.rpartition(".")[2]
+    function.__signature__ = declared.schema.signature()  # type: ignore[attr-defined]
+    function.operator = declared  # type: ignore[attr-defined]
+    function.body = declared.body  # type: ignore[attr-defined]
+    return function
+
+
+# ---------------------------------------------------------------- calling
+
+
+@dataclass
+class Call:
+    """A checked call: constants converted, and what differs per sample apart."""
+
+    inputs: list[Any]
+    constants: dict[str, Any]
+    edges: dict[str, Any]
+    device: str | None
+    name: str | None
+    preserve: bool
+
+
+def call(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
+    """Record the call when a node is involved or a pipeline is being defined; otherwise run it."""
+    checked = bind(declared, inputs, arguments)
+    flat = [*checked.inputs, *checked.edges.values()]
+    live = next((v.run for v in flat if isinstance(v, Live)), None)
+    if live is not None:
+        return live(declared, checked)
+    if any(isinstance(v, DataNode) for v in flat) or graph.current() is not None or not flat:
+        return record(declared, checked)
+    return run_now(declared, checked)
+
+
+def bind(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Call:
+    """Check a call against the schema.
+
+    Raises:
+        KeyError: unknown argument. RuntimeError: a required one is missing. ValueError: number of inputs,
+        device, or a value that cannot be converted. TypeError: a node where a constant belongs.
+    """
+    rest = dict(arguments)
+    device, name = rest.pop("device", None), rest.pop("name", None)
+    read = declared.schema
+    rest = _renamed(read, rest)
+    read.check_inputs(len(inputs))
+    read.check_names(rest)
+    if device is not None and device not in ("cpu", "gpu", "mixed"):
+        raise ValueError(f"unsupported device type {device!r}; it is one of 'cpu', 'gpu', 'mixed'")
+    rest.pop("bytes_per_sample_hint", None)
+    preserve = bool(rest.pop("preserve", False)) or declared.preserve
+    checked = Call(list(inputs), {}, {}, device, name, preserve)
+    for key, value in rest.items():
+        if value is not None:
+            _bind_argument(checked, declared, key, value)
+    return checked
+
+
+def _renamed(read: Schema, arguments: dict[str, Any]) -> dict[str, Any]:
+    old = [key for key in arguments if key in read.deprecated and key not in read.arguments]
+    if "seed" in arguments and "seed" not in read.arguments:
+        old.append("seed")
+    for key in old:
+        new, value = read.deprecated.get(key), arguments.pop(key)
+        advice = f"use {new!r}" if new else "it has no effect"
+        warnings.warn(
+            f"argument {key!r} of operator {read.name!r} is deprecated: {advice}",
+            DeprecationWarning,
+            stacklevel=5,
+        )
+        if new:
+            arguments.setdefault(new, value)
+    return arguments
+
+
+def _bind_argument(checked: Call, declared: Operator, key: str, value: Any) -> None:
+    argument = declared.schema.arguments[key]
+    if isinstance(value, (DataNode, TensorList)):
+        if argument.edge is None:
+            raise TypeError(
+                f"argument {key!r} of operator {declared.name!r} must be known when the pipeline is "
+                f"built; it should not be a {type(value).__name__}"
+            )
+        if isinstance(value, DataNode) and value.device != "cpu":
+            raise ValueError(f"argument {key!r} of operator {declared.name!r}: named arguments must be on the CPU")
+        checked.edges[key] = value
+        return
+    try:
+        checked.constants[key] = argument.convert(value)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"argument {key!r} of operator {declared.name!r}: cannot take {value!r}: {error}"
+        ) from None
+
+
+def record(declared: Operator, checked: Call) -> Any:
+    """Add a node to the graph; return its output, or the list of its outputs."""
+    sets = [len(v) for v in checked.inputs if isinstance(v, list) and any(isinstance(e, DataNode) for e in v)]
+    if sets:
+        return [
+            record(declared, _pick(checked, i)) for i in range(sets[0])
+        ]
+    inputs = [None if v is None else as_node(v) for v in checked.inputs]
+    device = checked.device or ("gpu" if any(n is not None and n.device == "gpu" for n in inputs) else "cpu")
+    if device not in declared.devices:
+        raise ValueError(
+            f"operator {declared.name!r} is not available on device {device!r}; it runs on "
+            f"{', '.join(map(repr, declared.devices))}"
+        )
+    _check_devices(declared, inputs, device)
+    node = graph.add_node(
+        declared, inputs, checked.constants, checked.edges, device=device,
+        outputs=declared.count_outputs(checked.constants), name=checked.name, preserve=checked.preserve,
+    )  # fmt: skip
+    several = declared.outputs is not None and declared.schema.outputs != 1 or len(node.outputs) != 1
+    return list(node.outputs) if several else node.outputs[0]
+
+
+def _pick(checked: Call, i: int) -> Call:
+    inputs = [v[i] if isinstance(v, list) else v for v in checked.inputs]
+    name = f"{checked.name}[{i}]" if checked.name else None
+    return Call(inputs, checked.constants, checked.edges, checked.device, name, checked.preserve)
+
+
+def _check_devices(declared: Operator, inputs: Sequence[DataNode | None], device: str) -> None:
+    if declared.name == "_to_device":
+        return
+    for i, edge in enumerate(inputs):
+        if edge is not None and edge.device == "gpu" and device != "gpu":
+            raise RuntimeError(
+                f"input {i} of operator {declared.name!r} is stored on incompatible device 'gpu': the "
+                f"operator runs on {device!r}. Use .cpu(), or run it with device='gpu'"
+            )
+
+
+def as_node(value: Any) -> DataNode:
+    """Return a node for an input: itself, or a constant of the graph."""
+    if isinstance(value, DataNode):
+        return value
+    if hasattr(value, "as_node"):
+        return value.as_node()  # type: ignore[no-any-return]
+    if isinstance(value, TensorList):
+        raise TypeError("a TensorList cannot be an input while a pipeline is defined; use external_source")
+    array = np.asarray(value.numpy(force=True) if isinstance(value, torch.Tensor) else value)
+    return lookup("constant")(**_constant_arguments(array))  # type: ignore[no-any-return]
+
+
+def _constant_arguments(array: np.ndarray[Any, Any]) -> dict[str, Any]:
+    narrow = {"float64": "float32", "int64": "int32"}.get(array.dtype.name)
+    array = array.astype(narrow) if narrow else array
+    kind = "fdata" if array.dtype.kind == "f" else "idata"
+    data = array.ravel().tolist()
+    return {kind: data, "shape": list(array.shape), "dtype": torch.from_numpy(array).dtype}
+
+
+# ---------------------------------------------------------------- preparing and running
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A body made ready for its constants and layouts: takes inputs, per-sample arguments, rng, out."""
+
+    function: Callable[..., Any]
+    layouts: tuple[str, ...]
+
+
+def prepare(
+    declared: Operator,
+    constants: Mapping[str, Any],
+    layouts: tuple[str, ...],
+    per_frame: frozenset[str] = frozenset(),
+) -> Prepared:
+    """Decide once what is the same for all samples.
+
+    Args:
+        constants: Converted arguments.
+        layouts: Of the inputs, "" where unset.
+        per_frame: Arguments that have one value a frame.
+
+    Raises:
+        ValueError: a layout the operator does not take.
+    """
+    read = declared.schema
+    body = functools.partial(declared.body, **{k: v for k, v in constants.items() if k != "seed"})
+    for i, layout in enumerate(layouts):
+        _check_layout(declared.name, read.input(i).takes, layout)
+    outputs = declared.output_layouts(layouts, constants)
+    if not read.inputs or declared.kind != "sample":
+        return Prepared(_with_layout(body, read, layouts[0] if layouts else ""), outputs)
+    takes = read.inputs[0].takes
+    first = layouts[0] if layouts else ""
+    if first or not (takes.layouts or per_frame):
+        return Prepared(_adapt(body, read, takes, first, per_frame), outputs)
+    by_ndim = functools.lru_cache(maxsize=8)(
+        lambda ndim: _adapt(body, read, takes, _assume(declared.name, takes, ndim), per_frame)
+    )
+    return Prepared(lambda x, *rest, **kw: by_ndim(x.ndim)(x, *rest, **kw), outputs)
+
+
+def _check_layout(name: str, takes: Takes, layout: str) -> None:
+    if layout and takes.layouts and layout not in takes.layouts:
+        raise ValueError(
+            f"operator {name!r} does not take the layout {layout!r}; it takes {', '.join(takes.layouts)}"
+        )
+
+
+def _assume(name: str, takes: Takes, ndim: int) -> str:
+    for layout in takes.layouts:
+        if len(layout) == ndim:
+            return layout
+    if takes.layouts:
+        raise ValueError(
+            f"operator {name!r} does not take {ndim}D data without a layout; it takes {', '.join(takes.layouts)}"
+        )
+    return ""
+
+
+def _with_layout(body: Callable[..., Any], read: Schema, layout: str) -> Callable[..., Any]:
+    return functools.partial(body, layout=layout) if read.wants_layout else body
+
+
+def _adapt(
+    body: Callable[..., Any], read: Schema, takes: Takes, layout: str, per_frame: frozenset[str]
+) -> Callable[..., Any]:
+    if per_frame and layout.startswith("F"):
+        return _frame_by_frame(_adapt(body, read, takes, layout[1:], frozenset()), per_frame)
+    function = _with_layout(body, read, layout)
+    if takes.channel_last and "C" in layout and not layout.endswith("C"):
+        function = _channel_last(function, layout.index("C"))
+    if takes.dtypes:
+        function = _typed(function, read.name, takes.dtypes)
+    return function
+
+
+def _channel_last(function: Callable[..., Any], axis: int) -> Callable[..., Any]:
+    def back(result: Any) -> Any:
+        return result.movedim(-1, axis)
+
+    def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
+        result = function(x.movedim(axis, -1), *rest, **arguments)
+        return (back(result[0]), *result[1:]) if isinstance(result, tuple) else back(result)
+
+    return run
+
+
+def _typed(function: Callable[..., Any], name: str, dtypes: tuple[torch.dtype, ...]) -> Callable[..., Any]:
+    def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
+        if x.dtype not in dtypes:
+            supported = ", ".join(str(d).removeprefix("torch.") for d in dtypes)
+            raise RuntimeError(
+                f"operator {name!r}: unsupported type: {str(x.dtype).removeprefix('torch.')}; it takes {supported}"
+            )
+        return function(x, *rest, **arguments)
+
+    return run
+
+
+def _frame_by_frame(function: Callable[..., Any], per_frame: frozenset[str]) -> Callable[..., Any]:
+    def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
+        same = {k: v for k, v in arguments.items() if k not in per_frame and k != "out"}
+        frames = [
+            function(frame, *rest, **same, **{k: arguments[k][i] for k in per_frame})
+            for i, frame in enumerate(x)
+        ]
+        return torch.stack(frames)
+
+    return run
+
+
+class Live:
+    """A value of a pipeline in debug mode: operators on it run at once, through `run`."""
+
+    run: Callable[[Operator, Call], Any]
+
+
+def run_now(declared: Operator, checked: Call, rng: BatchRng | None = None) -> Any:
+    """Run on tensors or `TensorList`s, at once; tensors in, tensors out."""
+    alone = not any(isinstance(v, TensorList) for v in [*checked.inputs, *checked.edges.values()])
+    inputs = [None if v is None else _as_batch(v) for v in checked.inputs]
+    outputs = run_batch(declared, inputs, checked.constants, checked.edges, rng or _fresh_rng(declared, checked, inputs))
+    results = [o.samples()[0] if alone else o for o in outputs]
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _as_batch(value: Any) -> TensorList:
+    if isinstance(value, TensorList):
+        return value
+    layout = value.layout() if hasattr(value, "layout") and callable(value.layout) else ""
+    if hasattr(value, "torch"):
+        value = value.torch()
+    tensor = value if isinstance(value, torch.Tensor) else torch.as_tensor(np.asarray(value))
+    return TensorList.from_samples([tensor], layout=layout)
+
+
+def _fresh_rng(declared: Operator, checked: Call, inputs: Sequence[TensorList | None]) -> BatchRng | None:
+    if not declared.schema.random:
+        return None
+    size = next((len(v) for v in [*inputs, *checked.edges.values()] if v is not None), 1)
+    seed = checked.constants.get("seed", -1)
+    if seed == -1:
+        seed = int(torch.randint(1 << 62, ()).item())
+    return BatchRng(mix(seed), [0] * size, range(size))
+
+
+def run_batch(
+    declared: Operator,
+    inputs: Sequence[TensorList | None],
+    constants: Mapping[str, Any],
+    edges: Mapping[str, TensorList],
+    rng: BatchRng | None,
+    size: int = 1,
+) -> tuple[TensorList, ...]:
+    """Run an operator over one batch, sample by sample or as a whole.
+
+    Args:
+        size: Samples of the batch, where no input tells.
+
+    The reference for what an operator means: eager calls, debug mode and steps over a batch use it; fused
+    chains do the same, sample by sample.
+    """
+    layouts = tuple("" if v is None else v.layout() for v in inputs)
+    frames = frozenset(k for k, v in edges.items() if v.layout().startswith("F"))
+    ready = prepare(declared, constants, layouts, frames)
+    arguments: dict[str, Any] = {key: Column(value.tolist()) for key, value in edges.items()}
+    if declared.kind == "batch":
+        if rng is not None:
+            arguments["rng"] = rng
+        if declared.schema.wants_size:
+            arguments["size"] = size
+        return collect(ready.function(*inputs, **arguments), ready.layouts)
+    if rng is not None:
+        arguments["rng"] = rng.samples(declared.draws)
+    columns = [None if v is None else v.samples() for v in inputs]
+    size = next((len(c) for c in [*columns, *arguments.values()] if c is not None), size)
+    rows = [
+        ready.function(
+            *[None if c is None else c[i] for c in columns], **{k: v[i] for k, v in arguments.items()}
+        )
+        for i in range(size)
+    ]
+    if len(ready.layouts) == 1:
+        return collect(rows, ready.layouts)
+    return collect(tuple(map(list, zip(*rows, strict=True))) or ([],) * len(ready.layouts), ready.layouts)
+
+
+def collect(results: Any, layouts: tuple[str, ...]) -> tuple[TensorList, ...]:
+    """Make `TensorList`s of what a body over a batch returned: dense tensors, lists, or `TensorList`s."""
+    columns = results if isinstance(results, tuple) else (results,)
+    return tuple(_collect(column, layout) for column, layout in zip(columns, layouts, strict=True))
+
+
+def _collect(column: Any, layout: str) -> TensorList:
+    if isinstance(column, TensorList):
+        return column
+    if isinstance(column, torch.Tensor):
+        return TensorList.from_dense(column, layout)
+    if column and all(c.shape == column[0].shape for c in column):
+        return TensorList.from_dense(torch.stack(column), layout)
+    return TensorList.from_samples(list(column), layout)
+
+

@@ -1,0 +1,49 @@
+"""The operators, one file a family, and the class API that is published from their declarations.
+
+``ops.Resize(size=[224, 224])(images)`` is ``fn.resize(images, size=[224, 224])``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchdali.namespaces import publish
+from torchdali.operator import Operator
+from torchdali.ops import (  # noqa: F401  each declares its operators
+    _crop,
+    _decoders,
+    _generic,
+    _inputs,
+    _random,
+    _resize,
+)
+from torchdali.ops._readers import file  # noqa: F401
+
+
+class OperatorClass:
+    """An operator with its arguments set beforehand; call it with the inputs.
+
+    Args:
+        device: ``"cpu"``, ``"gpu"`` or ``"mixed"``.
+        name: Of the node.
+    """
+
+    operator: Operator
+
+    def __init__(self, *, device: str | None = None, name: str | None = None, **arguments: Any) -> None:
+        self._arguments = {"device": device, "name": name, **arguments}
+        self.device, self.name = device or "cpu", name
+
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any:
+        """Apply to the inputs; per-sample arguments may be given here too."""
+        return self.operator.function(*inputs, **{**self._arguments, **arguments})
+
+
+def _make_class(operator: Operator) -> tuple[str, type[OperatorClass]]:
+    space = operator.name.rpartition(".")[0]
+    members = {"operator": operator, "__doc__": operator.body.__doc__, "__module__": __name__}
+    made = type(operator.class_name, (OperatorClass,), members)
+    return f"{space}.{operator.class_name}" if space else operator.class_name, made
+
+
+__getattr__ = publish(__name__, _make_class)

@@ -1,0 +1,241 @@
+"""Turn a graph into a plan: which steps run over a whole batch, and what is fused into chains.
+
+A plan is a list of stages. A stage first runs its steps, in order, each over the batch (sources, random
+parameters, permutations, everything on an accelerator); then its chain, one function that takes a single
+sample through all its per-sample operators while it is in cache. The chain is generated as readable Python,
+so that between two operators there is nothing but a call. Planning is pure, and a plan prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from torchdali.graph import Condition, DataNode, Graph, Node
+
+__all__ = ["Chain", "Plan", "Stage", "column", "plan"]
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Per-sample operators, fused.
+
+    Attributes:
+        nodes: In order of execution.
+        inputs: Edges that come from steps or earlier chains, as inputs of operators.
+        values: Edges from there that are needed as Python numbers: per-sample arguments and conditions.
+        delivers: Edges that a later step or the user needs.
+        text: Source of ``bind(columns...) -> run(i)``.
+        parameters: Names of the columns that ``bind`` takes.
+        lines: Node of each line of the text, from line 1.
+    """
+
+    nodes: tuple[Node, ...]
+    inputs: tuple[DataNode, ...]
+    values: tuple[DataNode, ...]
+    delivers: tuple[DataNode, ...]
+    parameters: tuple[str, ...]
+    text: str
+    lines: tuple[Node | None, ...]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Steps over the batch, then a chain over its samples (either may be empty)."""
+
+    steps: tuple[Node, ...]
+    chain: Chain | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the executor runs for every batch.
+
+    Attributes:
+        dies: Per stage, the edges that nothing needs after it.
+    """
+
+    graph: Graph
+    stages: tuple[Stage, ...]
+    dies: tuple[tuple[DataNode, ...], ...]
+    index: dict[Node, int] = field(repr=False)
+
+    @property
+    def random(self) -> tuple[Node, ...]:
+        """The random operators, in the order that gives each its stream of numbers."""
+        return tuple(n for n in self.graph.nodes if n.operator.schema.random)
+
+    def __str__(self) -> str:
+        parts = []
+        for i, stage in enumerate(self.stages):
+            parts.append(f"stage {i}")
+            parts += [f"  over the batch: {node}" for node in stage.steps]
+            if stage.chain is not None:
+                parts.append("  for each sample:")
+                parts += [f"    {line}" for line in stage.chain.text.splitlines()]
+        return "\n".join(parts)
+
+
+def plan(graph: Graph) -> Plan:
+    """Divide a graph into stages, as few as its operators over whole batches allow."""
+    index = {node: i for i, node in enumerate(graph.nodes)}
+    levels = _levels(graph)
+    count = max(levels.values(), default=-1) + 1
+    groups = [[n for n in graph.nodes if levels[n] == level] for level in range(count)]
+    outputs = set(graph.outputs)
+    needed = _last_uses(graph, levels)
+    stages = []
+    for level, nodes in enumerate(groups):
+        steps = tuple(n for n in nodes if not fused(n))
+        chained = [n for n in nodes if fused(n)]
+        later = {e for e, last in needed.items() if last > level} | outputs
+        stages.append(Stage(steps, _chain(chained, steps, later, index) if chained else None))
+    dies = tuple(
+        tuple(e for e, last in needed.items() if last == level and e not in outputs)
+        for level in range(count)
+    )
+    return Plan(graph, tuple(stages), dies, index)
+
+
+def fused(node: Node) -> bool:
+    """Whether a node runs sample by sample inside a chain."""
+    return node.operator.kind in ("sample", "reader") and node.device == "cpu"
+
+
+def _levels(graph: Graph) -> dict[Node, int]:
+    """Number the stage of each node: a step that needs a chain's result starts a new stage."""
+    levels: dict[Node, int] = {}
+    for node in graph.nodes:
+        after = [levels[p] + (fused(p) and not fused(node)) for p in node.parents()]
+        levels[node] = max(after, default=0)
+    return levels
+
+
+def _last_uses(graph: Graph, levels: dict[Node, int]) -> dict[DataNode, int]:
+    last: dict[DataNode, int] = {}
+    for node in graph.nodes:
+        for edge in edges(node):
+            last[edge] = max(last.get(edge, 0), levels[node])
+    return last
+
+
+def edges(node: Node) -> Iterable[DataNode]:
+    """Return all edges that a node reads, with those of its conditions."""
+    found = [e for e in node.inputs if e is not None]
+    return [*found, *node.edges.values(), *(c.edge for c in node.scope)]
+
+
+# ---------------------------------------------------------------- generating a chain
+
+
+def column(kind: str, index: int, detail: object = 0) -> str:
+    """Name a column of a chain: input, value, key, rng, slot or delivered, of a node's output."""
+    return f"{kind}{index}_{detail}"
+
+
+class _Writer:
+    """Writes the text of one chain."""
+
+    def __init__(self, index: dict[Node, int], nodes: Sequence[Node], delivers: Sequence[DataNode]) -> None:
+        self.index, self.inside, self.delivers = index, set(nodes), set(delivers)
+        self.inputs: dict[DataNode, None] = {}
+        self.values: dict[DataNode, None] = {}
+        self.parameters: dict[str, None] = {}
+        self.lines: list[tuple[str, Node | None]] = []
+
+    def parameter(self, kind: str, node: Node, detail: object = 0) -> str:
+        name = column(kind, self.index[node], detail)
+        self.parameters.setdefault(name)
+        return name
+
+    def sample(self, edge: DataNode | None) -> str:
+        """Write a sample's tensor: a local of the chain, or an item of a column."""
+        if edge is None:
+            return "None"
+        source = _source(edge)
+        if source in self.inside:
+            return f"v{self.index[source]}_{edge.index}"
+        self.inputs.setdefault(edge)
+        return self.parameter("input", source, edge.index) + "[i]"
+
+    def value(self, edge: DataNode) -> str:
+        """Write a sample's value as a Python number or list."""
+        source = _source(edge)
+        if source in self.inside:
+            return f"{self.sample(edge)}.tolist()"
+        self.values.setdefault(edge)
+        return self.parameter("value", source, edge.index) + "[i]"
+
+    def condition(self, scope: Iterable[Condition]) -> str:
+        return " and ".join(("" if c.value else "not ") + self.value(c.edge) for c in scope)
+
+    def node(self, node: Node, indent: str) -> None:
+        k = self.index[node]
+        results = ", ".join(f"v{k}_{o.index}" for o in node.outputs)
+        if len(node.outputs) == 1 and node.operator.kind == "reader":
+            results += ","
+        self.write(f"{indent}{results} = f{k}({', '.join(self.arguments(node))})", node)
+        for output in node.outputs:
+            if output in self.delivers:
+                self.deliver(node, output, indent)
+
+    def arguments(self, node: Node) -> list[str]:
+        if node.operator.kind == "reader":
+            return [self.parameter("key", node) + "[i]"]
+        found = [self.sample(e) for e in node.inputs]
+        found += [f"{name}={self.value(e)}" for name, e in node.edges.items()]
+        if node.operator.schema.random:
+            found.append(f"rng={self.parameter('rng', node)}[i]")
+        if self.writes_in_place(node):
+            found.append(f"out={self.parameter('slot', node)}[i]")
+        return found
+
+    def writes_in_place(self, node: Node) -> bool:
+        return node.operator.schema.wants_out and len(node.outputs) == 1 and node.outputs[0] in self.delivers
+
+    def deliver(self, node: Node, output: DataNode, indent: str) -> None:
+        value = f"v{self.index[node]}_{output.index}"
+        if not self.writes_in_place(node):
+            value = f"put({self.parameter('slot', node, output.index)}[i], {value})"
+        self.write(f"{indent}{self.parameter('done', node, output.index)}[i] = {value}", node)
+
+    def write(self, text: str, node: Node | None) -> None:
+        self.lines.append((text, node))
+
+
+def _source(edge: DataNode) -> Node:
+    assert edge.source is not None, f"{edge} was made by hand and belongs to no operator"
+    return edge.source
+
+
+def _chain(
+    nodes: Sequence[Node], steps: Sequence[Node], later: set[DataNode], index: dict[Node, int]
+) -> Chain:
+    delivers = [o for n in nodes for o in n.outputs if o in later]
+    writer = _Writer(index, nodes, delivers)
+    previous: tuple[Condition, ...] = ()
+    for node in nodes:
+        if node.scope and node.scope != previous:
+            writer.write(f"        if {writer.condition(node.scope)}:", node)
+        previous = node.scope
+        if node.scope:  # what a branch does not compute is None in the other one
+            names = " = ".join(f"v{index[node]}_{o.index}" for o in node.outputs)
+            writer.lines.insert(0, (f"        {names} = None", node))
+        writer.node(node, "            " if node.scope else "        ")
+    head: list[tuple[str, Node | None]] = [
+        (f"def bind({', '.join(writer.parameters)}):", None),
+        ("    def run(i):", None),
+    ]
+    body = [*head, *writer.lines, ("    return run", None)]
+    text = "\n".join(line + _comment(node) for line, node in body)
+    return Chain(
+        tuple(nodes), tuple(writer.inputs), tuple(writer.values), tuple(delivers),
+        tuple(writer.parameters), text, tuple(node for _, node in body),
+    )  # fmt: skip
+
+
+def _comment(node: Node | None) -> str:
+    if node is None:
+        return ""
+    where = f" line {node.lines[0].line}" if node.lines else ""
+    return f"  # {node.operator.name}{where}"

@@ -1,0 +1,334 @@
+"""A Python signature, read as the schema of an operator.
+
+Inputs stand before ``/``, arguments after ``*``. Annotations say the rest:
+
+=====================================  =================================================================
+``image: Image``                       an input; its layout is checked and it arrives channel-last
+``data: Data``                         an input in any layout, as it is
+``data: Data | None = None``           an optional input; ``*data: Data`` takes any number
+``angle: PerSample[float]``            an argument that may differ per sample (an edge of the graph)
+``hue: PerFrame[float] = 0.0``         the same, and `fn.per_frame` may give one value a frame
+``dtype: DType | None = None``         converted from DALI's, torch's or NumPy's; a ``torch.dtype`` arrives
+``rng: Rng``                           filled in by the runner; adds the argument ``seed``
+``layout: Layout``                     filled in: layout of the first input, "" when unset
+``size: BatchSize``                    filled in: samples of the batch (operators over a batch)
+``out: Out = None``                    filled in: where the result may be written, or None
+``**window: Annotated[Any, shares(f)]``  the keyword-only arguments of ``f``, for families that share them
+``-> Image``, ``-> tuple[Data, Data]``   number of outputs
+=====================================  =================================================================
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import types as pytypes
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+import torch
+
+from torchdali import rng as _rng
+from torchdali import types
+
+__all__ = [
+    "Argument", "BatchSize", "Column", "Data", "DType", "Image", "Input", "Layout", "Out", "PerFrame", "PerSample", "Schema",
+    "Takes", "per_sample", "shares",
+]  # fmt: skip
+
+T = TypeVar("T")
+
+IMAGE_LAYOUTS = ("HWC", "FHWC", "CHW", "FCHW", "CFHW", "DHWC", "FDHWC", "CDHW", "FCDHW", "CFDHW")
+
+
+@dataclass(frozen=True)
+class Edge:
+    """Mark of an argument that may be given per sample, or per frame."""
+
+    per: str
+
+
+@dataclass(frozen=True)
+class Takes:
+    """What an input accepts.
+
+    Args:
+        layouts: Allowed layouts; the first one of the right ndim is assumed for unset layouts. Empty: any.
+        dtypes: Allowed element types; empty: any.
+        channel_last: Move the channel axis to the end before the body sees the sample, and back after.
+    """
+
+    layouts: tuple[str, ...] = ()
+    dtypes: tuple[torch.dtype, ...] = ()
+    channel_last: bool = False
+
+
+@dataclass(frozen=True)
+class _Shares:
+    source: Callable[..., Any]
+
+
+def shares(source: Callable[..., Any]) -> _Shares:
+    """Take over the keyword-only arguments of a function (or the fields of a dataclass)."""
+    return _Shares(source)
+
+
+PerSample: TypeAlias = Annotated[T, Edge("sample")]
+PerFrame: TypeAlias = Annotated[T, Edge("frame")]
+Data: TypeAlias = Annotated[torch.Tensor, Takes()]
+Image: TypeAlias = Annotated[torch.Tensor, Takes(IMAGE_LAYOUTS, channel_last=True)]
+
+
+class Layout(str):
+    """The layout of the first input, such as ``HWC``; empty when unset."""
+
+    __slots__ = ()
+
+
+class BatchSize(int):
+    """The number of samples in the batch, for operators over a batch without inputs."""
+
+
+class Column(list[Any]):
+    """The values of an argument that was given per sample, as operators over a batch see it."""
+
+
+def per_sample(value: Any, size: int) -> Sequence[Any]:
+    """Return one value a sample, of an argument that may be the same for all."""
+    return value if isinstance(value, Column) else [value] * size
+
+
+Out: TypeAlias = Annotated[torch.Tensor | None, "out"]
+DType: TypeAlias = Annotated[torch.dtype, "dtype"]
+REQUIRED = inspect.Parameter.empty
+
+COMMON = {"bytes_per_sample_hint": [0], "preserve": False}
+"""Arguments that every operator takes; they change no result (``preserve`` keeps a node from pruning)."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input of an operator."""
+
+    name: str
+    takes: Takes
+    optional: bool = False
+    variadic: bool = False
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of an operator."""
+
+    name: str
+    convert: Callable[[Any], Any]
+    default: Any
+    edge: str | None
+    annotation: Any
+    hidden: bool = False
+
+    @property
+    def required(self) -> bool:
+        return self.default is REQUIRED
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What a signature declares; see the module's table."""
+
+    name: str
+    inputs: tuple[Input, ...]
+    arguments: Mapping[str, Argument]
+    outputs: int
+    returns: tuple[Any, ...] = ()
+    random: bool = False
+    wants_layout: bool = False
+    wants_out: bool = False
+    wants_size: bool = False
+    deprecated: Mapping[str, str | None] = field(default_factory=dict)
+
+    @property
+    def variadic(self) -> bool:
+        return bool(self.inputs) and self.inputs[-1].variadic
+
+    @property
+    def input_range(self) -> tuple[int, int]:
+        """Least and greatest number of inputs."""
+        least = sum(not (i.optional or i.variadic) for i in self.inputs)
+        return least, 64 if self.variadic else len(self.inputs)
+
+    def input(self, index: int) -> Input:
+        """Return the declaration of the index-th input (the last one repeats when variadic)."""
+        return self.inputs[min(index, len(self.inputs) - 1)]
+
+    def check_inputs(self, count: int) -> None:
+        """Raise ValueError for a wrong number of inputs."""
+        least, most = self.input_range
+        if not least <= count <= most:
+            raise ValueError(
+                f"operator {self.name!r} expects from {least} to {most} inputs, but received {count}"
+            )
+
+    def check_names(self, given: Mapping[str, Any]) -> None:
+        """Raise KeyError for an unknown argument and RuntimeError for a missing one."""
+        for name in given:
+            if name not in self.arguments and name not in self.deprecated and name not in COMMON:
+                raise KeyError(self._unknown(name))
+        missing = [
+            name for name, argument in self.arguments.items()
+            if argument.required and given.get(name) is None
+        ]  # fmt: skip
+        if missing:
+            raise RuntimeError(
+                f"not all required arguments were specified for operator {self.name!r}: "
+                f"missing {', '.join(map(repr, missing))}"
+            )
+
+    def _unknown(self, name: str) -> str:
+        near = difflib.get_close_matches(name, [*self.arguments, *COMMON], 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        return f"argument {name!r} is not defined for operator {self.name!r}{hint}"
+
+    def signature(self) -> inspect.Signature:
+        """Return the public signature: inputs, arguments with defaults, and what every operator takes."""
+        kinds = inspect.Parameter
+        params = [
+            kinds(i.name, kinds.VAR_POSITIONAL) if i.variadic
+            else kinds(i.name, kinds.POSITIONAL_ONLY, default=None if i.optional else kinds.empty)
+            for i in self.inputs
+        ]  # fmt: skip
+        keyword = {
+            a.name: (a.default, a.annotation) for a in self.arguments.values() if not a.hidden
+        }
+        keyword |= {name: (default, Any) for name, default in COMMON.items()}
+        keyword |= {"device": (None, "str | None"), "name": (None, "str | None")}
+        params += [
+            kinds(name, kinds.KEYWORD_ONLY, default=default, annotation=annotation)
+            for name, (default, annotation) in sorted(keyword.items())
+        ]
+        return inspect.Signature(params)
+
+
+def read(body: Callable[..., Any], name: str, deprecated: Mapping[str, str | None]) -> Schema:
+    """Read the signature of an operator's body.
+
+    Raises:
+        TypeError: at import, for a signature that does not follow the form.
+    """
+    hints = typing.get_type_hints(body, include_extras=True)
+    found = _Found()
+    for parameter in inspect.signature(body).parameters.values():
+        _read_parameter(found, parameter, hints.get(parameter.name, Any), name)
+    if found.random:
+        found.arguments["seed"] = Argument("seed", int, -1, None, int)
+    returns = hints.get("return", torch.Tensor)
+    several = typing.get_origin(returns) is tuple
+    kinds = typing.get_args(returns) if several else (returns,)
+    return Schema(
+        name, tuple(found.inputs), found.arguments, len(kinds), kinds, found.random,
+        found.layout, found.out, found.size, dict(deprecated),
+    )  # fmt: skip
+
+
+class _Found:
+    def __init__(self) -> None:
+        self.inputs: list[Input] = []
+        self.arguments: dict[str, Argument] = {}
+        self.random = self.layout = self.out = self.size = False
+
+
+def _read_parameter(found: _Found, parameter: inspect.Parameter, hint: Any, name: str) -> None:
+    base, marks, optional = _strip(hint)
+    if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
+        takes = next((m for m in marks if isinstance(m, Takes)), Takes())
+        variadic = parameter.kind is parameter.VAR_POSITIONAL
+        found.inputs.append(Input(parameter.name, takes, optional, variadic))
+    elif parameter.kind is parameter.VAR_KEYWORD:
+        for mark in marks:
+            if isinstance(mark, _Shares):
+                _read_shared(found, mark.source)
+    elif parameter.kind is not parameter.KEYWORD_ONLY:
+        raise TypeError(f"{name}: {parameter.name!r} is neither an input (before /) nor an argument (after *)")
+    elif base in (_rng.Rng, _rng.BatchRng):
+        found.random = True
+    elif base is Layout:
+        found.layout = True
+    elif base is BatchSize:
+        found.size = True
+    elif "out" in marks:
+        found.out = True
+    else:
+        found.arguments[parameter.name] = _argument(parameter, hint)
+
+
+def _read_shared(found: _Found, source: Callable[..., Any]) -> None:
+    hints = typing.get_type_hints(source.__init__ if inspect.isclass(source) else source, include_extras=True)
+    for parameter in inspect.signature(source).parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY or inspect.isclass(source):
+            found.arguments[parameter.name] = _argument(parameter, hints.get(parameter.name, Any))
+
+
+def _argument(parameter: inspect.Parameter, hint: Any) -> Argument:
+    base, marks, _ = _strip(hint)
+    edge = next((m.per for m in marks if isinstance(m, Edge)), None)
+    hidden = parameter.name.startswith("_")
+    return Argument(parameter.name, _converter(base, marks), parameter.default, edge, hint, hidden)
+
+
+def _strip(hint: Any) -> tuple[Any, tuple[Any, ...], bool]:
+    """Take ``Annotated`` and ``| None`` off a hint: base, marks, optional."""
+    marks: tuple[Any, ...] = ()
+    optional = False
+    while True:
+        origin = typing.get_origin(hint)
+        if origin is Annotated:
+            marks += hint.__metadata__
+            hint = hint.__origin__
+        elif origin in (typing.Union, pytypes.UnionType):
+            rest = [a for a in typing.get_args(hint) if a is not type(None)]
+            optional |= len(rest) < len(typing.get_args(hint))
+            if len(rest) != 1:
+                return typing.Union[tuple(rest)], marks, optional  # noqa: UP007
+            hint = rest[0]
+        else:
+            return hint, marks, optional
+
+
+def _converter(base: Any, marks: tuple[Any, ...]) -> Callable[[Any], Any]:
+    if "dtype" in marks:
+        return types.to_torch_dtype
+    origin = typing.get_origin(base)
+    if base in (float, int, bool):
+        return _scalar(base)
+    if origin in (list, Sequence):
+        (element,) = typing.get_args(base) or (Any,)
+        return _sequence(_strip(element)[0])
+    if base is str or (inspect.isclass(base) and issubclass(base, int)):
+        return base  # type: ignore[no-any-return]
+    return _same
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _scalar(kind: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def convert(value: Any) -> Any:
+        if isinstance(value, (list, tuple)) and len(value) == 1:
+            value = value[0]
+        return kind(value)
+
+    return convert
+
+
+def _sequence(kind: Any) -> Callable[[Any], list[Any]]:
+    to = _converter(kind, ())
+
+    def convert(value: Any) -> list[Any]:
+        if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+            return [to(value)]
+        return [to(v) for v in (value.tolist() if hasattr(value, "tolist") else value)]
+
+    return convert
