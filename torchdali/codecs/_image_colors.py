@@ -1,0 +1,124 @@
+"""From the pixels of a file to the colours and the element type that were asked for.
+
+Pixels come as ``(H, W, C)`` in the type of the file: uint8, uint16 or float32 with full scale 255, 65535 or 1.
+Unlike a cast, the conversion rescales: 100 becomes 25700 in uint16 and 0.392157 in float32.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels.convert import convert, full_scale
+
+__all__ = ["GRAY_FLOAT", "OUTPUT_TYPES", "Weights", "gray", "rescale", "to_output"]
+
+OUTPUT_TYPES = ("RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA")
+
+DTYPES = (
+    torch.uint8,
+    torch.int8,
+    torch.uint16,
+    torch.int16,
+    torch.uint32,
+    torch.int32,
+    torch.float32,
+)
+
+
+class Weights(NamedTuple):
+    """Fixed-point luma: ``(red * R + green * G + blue * B + offset) >> shift``."""
+
+    red: int
+    green: int
+    blue: int
+    offset: int
+    shift: int
+
+
+GRAY_FLOAT = (0.299, 0.587, 0.114)
+"""Luma weights of the formats that are not converted in fixed point."""
+
+_YCBCR = (
+    (0.25678823529, 0.50412941176, 0.09790588235),
+    (-0.14822289945, -0.29099278682, 0.43921568627),
+    (0.43921568627, -0.36778831435, -0.07142737192),
+)
+
+
+def to_output(
+    pixels: Tensor, output_type: str, dtype: torch.dtype, weights: Weights | None
+) -> Tensor:
+    """Convert pixels to an output type and an element type.
+
+    Args:
+        pixels: ``(H, W, C)`` as the file holds them; one or two channels are grey (and alpha).
+        output_type: One of `OUTPUT_TYPES`. ANY_DATA keeps the channels, the others drop alpha.
+        dtype: Of the result.
+        weights: How this format makes grey from colours; None is `GRAY_FLOAT`, rounded.
+
+    Returns:
+        ``(H, W, 1 or 3)``, or ``(H, W, C)`` for ANY_DATA.
+    """
+    if output_type == "ANY_DATA":
+        return rescale(pixels, dtype)
+    if output_type == "GRAY":
+        return rescale(gray(pixels, weights), dtype)
+    if output_type == "YCbCr":
+        return _ycbcr(_three_channels(pixels), dtype)
+    pixels = rescale(_three_channels(pixels), dtype)
+    return pixels.flip(2) if output_type == "BGR" else pixels
+
+
+def rescale(pixels: Tensor, dtype: torch.dtype) -> Tensor:
+    """Convert to another element type, full scale to full scale, rounding and saturating."""
+    if pixels.dtype == dtype:
+        return pixels
+    return convert(pixels.float().mul_(_ratio(dtype, pixels.dtype)), dtype)
+
+
+def _ratio(to: torch.dtype, source: torch.dtype) -> Tensor:
+    """Divide the full scales in single precision, as the reference does."""
+    return torch.tensor(full_scale(to), dtype=torch.float32) / full_scale(source)
+
+
+def _three_channels(pixels: Tensor) -> Tensor:
+    channels = pixels.shape[2]
+    if channels == 3:
+        return pixels
+    if channels > 3:
+        return pixels[:, :, :3].contiguous()
+    return pixels[:, :, :1].expand(-1, -1, 3).contiguous()
+
+
+def gray(pixels: Tensor, weights: Weights | None = None) -> Tensor:
+    """Make one grey channel, in the type of the pixels."""
+    if pixels.shape[2] < 3:
+        return pixels[:, :, :1].contiguous()
+    if weights is None or pixels.dtype == torch.float32:
+        luma = _weighted_sum(pixels.float(), GRAY_FLOAT)
+        return convert(luma, pixels.dtype)[:, :, None]
+    red, green, blue = pixels[:, :, :3].to(torch.int32).unbind(2)  # 65535 << 15 still fits
+    luma = red * weights.red + green * weights.green + blue * weights.blue
+    return (luma.add_(weights.offset) >> weights.shift).to(pixels.dtype)[:, :, None]
+
+
+def _weighted_sum(pixels: Tensor, weights: tuple[float, float, float]) -> Tensor:
+    """Sum three channels, each product rounded to single precision before it is added."""
+    red, green, blue = (pixels[:, :, i] * weights[i] for i in range(3))
+    return red.add_(green).add_(blue)
+
+
+def _ycbcr(pixels: Tensor, dtype: torch.dtype) -> Tensor:
+    """ITU-R BT.601 with head room: luma ``16 .. 235``, chroma around 128, scaled to `dtype`."""
+    ratio = torch.tensor(full_scale(dtype) / full_scale(pixels.dtype), dtype=torch.float32)
+    middle = 0.5 if dtype.is_floating_point else (full_scale(dtype) + 1) / 2
+    colors = pixels.float()
+    planes = []
+    for weights, offset in zip(_YCBCR, (middle / 8, middle, middle), strict=True):
+        scaled = torch.tensor(weights, dtype=torch.float32) * ratio
+        red, green, blue = scaled.tolist()
+        planes.append(_weighted_sum(colors, (red, green, blue)).add_(offset))
+    return convert(torch.stack(planes, dim=2), dtype)

@@ -1,0 +1,49 @@
+"""OpenCV for the few images that nothing else decodes exactly: JPEG 2000 above 8 bits, unusual TIFFs."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.errors import MissingExtraError
+
+__all__ = ["decode_opencv"]
+
+_lock = threading.Lock()
+
+
+def decode_opencv(view: memoryview, purpose: str) -> Tensor:
+    """Decode to ``(H, W, C)`` with the type and the channels of the file, colours as RGB.
+
+    Raises ValueError for damaged data, MissingExtraError without OpenCV.
+    """
+    try:
+        cv2 = importlib.import_module("cv2")
+    except ImportError:
+        raise MissingExtraError("opencv-python-headless", "image", f"decoding {purpose}") from None
+    pixels = _decode_quietly(cv2, np.frombuffer(view, np.uint8))
+    if pixels is None:
+        raise ValueError("damaged, or a variant that OpenCV does not know")
+    if pixels.ndim == 2:
+        return torch.from_numpy(pixels[:, :, None])
+    order = [2, 1, 0, *range(3, pixels.shape[2])]
+    return torch.from_numpy(np.ascontiguousarray(pixels[:, :, order]))
+
+
+def _decode_quietly(cv2: Any, encoded: Any) -> Any:
+    """Decode with OpenCV's log off. Its level is one for the process: hence one image at a time."""
+    with _lock:
+        log = cv2.utils.logging
+        level = log.getLogLevel()
+        log.setLogLevel(log.LOG_LEVEL_SILENT)
+        try:
+            return cv2.imdecode(encoded, cv2.IMREAD_UNCHANGED)
+        except cv2.error as error:
+            raise ValueError(str(error.err)) from error
+        finally:
+            log.setLogLevel(level)

@@ -1,0 +1,215 @@
+"""TIFF: our own reader of the directory, with Pillow's libtiff as the decompressor.
+
+Pillow delivers at most 8 bits of a colour channel and three channels of six. It does unpack grey images of 8, 16 and
+32 bits exactly, so each image is handed over as a grey one that is `samples` times as wide, by a fresh directory
+appended to the file. That directory holds nothing but what decompression needs, and was checked: Pillow and libtiff
+find nothing in it to warn about.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Directory", "decode_tiff"]
+
+Array = npt.NDArray[np.generic]
+
+_KINDS = {1: "B", 3: "H", 4: "I", 7: "B", 16: "Q"}  # byte, short, long, raw bytes, long8
+
+_JPEG = 7
+
+
+class Directory:
+    """The first image directory of a TIFF file, and the tags of it that describe pixels."""
+
+    def __init__(self, view: memoryview) -> None:
+        self.view = view
+        self.order = "<" if view[0] == ord("I") else ">"
+        self.big = struct.unpack_from(self.order + "H", view, 2)[0] == 43
+        self.entries = self._read_entries()
+        self.width = self.number(256)
+        self.height = self.number(257)
+        self.samples = self.number(277, 1)
+        self.depth = self.number(258, 1)
+        self.compression = self.number(259, 1)
+        self.photometric = self.number(262, 1)
+        self.planar = self.number(284, 1) == 2 and self.samples > 1
+        self.predictor = self.number(317, 1)
+        self.sample_format = self.number(339, 1)
+        self.orientation = self._orientation()
+        if not 1 <= self.samples <= 64:
+            raise ValueError
+
+    def _read_entries(self) -> dict[int, tuple[int, int, int]]:
+        """Map tag to (kind, count, where the values are)."""
+        start, head, step = self._layout()
+        (count,) = struct.unpack_from(self.order + head, self.view, start)
+        first = start + struct.calcsize(head)
+        wide = "HHQ" if self.big else "HHI"
+        entries = {}
+        for position in range(first, first + count * step, step):
+            tag, kind, number = struct.unpack_from(self.order + wide, self.view, position)
+            if kind in _KINDS:
+                entries[tag] = (kind, number, self._where(kind, number, position))
+        return entries
+
+    def _layout(self) -> tuple[int, str, int]:
+        """Return where the directory starts, the code of its count and the size of an entry."""
+        if self.big:
+            return struct.unpack_from(self.order + "Q", self.view, 8)[0], "Q", 20
+        return struct.unpack_from(self.order + "I", self.view, 4)[0], "H", 12
+
+    def _where(self, kind: int, number: int, position: int) -> int:
+        inline, code = (8, "Q") if self.big else (4, "I")
+        value = position + 4 + inline
+        if struct.calcsize(_KINDS[kind]) * number <= inline:
+            return value
+        return int(struct.unpack_from(self.order + code, self.view, value)[0])
+
+    def numbers(self, tag: int) -> list[int]:
+        """Return all values of a tag, none where it is absent; struct.error where they lie outside."""
+        kind, count, position = self.entries.get(tag, (1, 0, 0))
+        if count > len(self.view):
+            raise ValueError
+        return list(struct.unpack_from(f"{self.order}{count}{_KINDS[kind]}", self.view, position))
+
+    def number(self, tag: int, default: int | None = None) -> int:
+        """Return the first value of a tag, or the default."""
+        values = self.numbers(tag)
+        if values:
+            return values[0]
+        if default is None:
+            raise ValueError
+        return default
+
+    def _orientation(self) -> int:
+        value = self.number(274, 1)
+        return value if 1 <= value <= 8 else 1
+
+
+def decode_tiff(view: memoryview) -> Array | None:
+    """Decode the first image to ``(H, W, C)``, uint8, uint16 or float32; None where only OpenCV can.
+
+    Palettes become RGB of 16 bits, CMYK becomes RGB and an opaque alpha channel. Raises OSError, ValueError or
+    struct.error for damaged data.
+    """
+    directory = Directory(view)
+    if directory.compression == _JPEG and directory.photometric == 6:
+        return _through_pillow(directory, _jpeg_tags(directory))
+    if not _is_plain(directory):
+        return None
+    pixels = _samples(directory)
+    if directory.photometric == 0:
+        pixels = (1 if pixels.dtype.kind == "f" else np.iinfo(pixels.dtype).max) - pixels
+    elif directory.photometric == 3:
+        table = np.array(directory.numbers(320), np.uint16).reshape(3, -1).T
+        pixels = table[pixels[:, :, 0]]
+    elif directory.photometric == 5:
+        pixels = _from_cmyk(pixels)
+    return pixels
+
+
+def _is_plain(directory: Directory) -> bool:
+    """Tell whether Pillow can unpack the samples: whole bytes, 16 bits, single floats, or one bit."""
+    depth, form = directory.depth, directory.sample_format
+    if directory.photometric not in (0, 1, 2, 3, 5) or set(directory.numbers(258)) - {depth}:
+        return False
+    if depth == 32:
+        return form == 3 and directory.predictor == 1
+    return form == 1 and (depth in (8, 16) or (depth == 1 and directory.samples == 1))
+
+
+def _from_cmyk(pixels: Array) -> Array:
+    inks = 255 - pixels.astype(np.int32)
+    colors = (inks[:, :, :3] * inks[:, :, 3:4] // 255).astype(np.uint8)
+    return np.concatenate([colors, np.full_like(colors[:, :, :1], 255)], axis=2)
+
+
+def _samples(directory: Directory) -> Array:
+    """Unpack all samples to ``(H, W, samples)``, each plane by itself where they are stored so."""
+    if not directory.planar:
+        return _plane(directory, directory.samples, 0, 1)
+    count = directory.samples
+    return np.concatenate([_plane(directory, 1, i, count) for i in range(count)], axis=2)
+
+
+def _plane(directory: Directory, samples: int, index: int, planes: int) -> Array:
+    """Unpack one plane of `planes` as a grey image of `samples` times the width."""
+    tags = {
+        256: [directory.width * samples],
+        257: [directory.height],
+        258: [directory.depth],
+        262: [1],
+        277: [1],
+        339: [directory.sample_format],
+    }
+    for tag in (259, 266, 278, 292, 293, 322, 323, *((347,) if directory.compression == _JPEG else ())):
+        tags[tag] = directory.numbers(tag)
+    for tag in (273, 279, 324, 325):
+        values = directory.numbers(tag)
+        share = len(values) // planes
+        tags[tag] = values[index * share : (index + 1) * share]
+    if tags[322]:
+        tags[322] = [tags[322][0] * samples]
+    pixels = _through_pillow(directory, tags)
+    pixels = pixels.reshape(directory.height, directory.width, samples)
+    if directory.predictor == 2:
+        _undo_differences(pixels, directory.number(322, directory.width))
+    return pixels
+
+
+def _undo_differences(pixels: Array, step: int) -> None:
+    """Add up horizontal differences, in place, anew in each tile."""
+    for start in range(0, pixels.shape[1], step):
+        tile = pixels[:, start : start + step]
+        np.cumsum(tile, axis=1, dtype=tile.dtype, out=tile)
+
+
+def _jpeg_tags(directory: Directory) -> dict[int, list[int]]:
+    tags = (256, 257, 258, 259, 262, 273, 277, 278, 279, 284, 322, 323, 324, 325, 347, 530, 532)
+    return {tag: directory.numbers(tag) for tag in tags}
+
+
+def _through_pillow(directory: Directory, tags: dict[int, list[int]]) -> Array:
+    """Decode the image that `tags` describe; whatever else the file says is not seen."""
+    from PIL.TiffImagePlugin import TiffImageFile
+
+    encoded = _with_directory(directory, {tag: v for tag, v in tags.items() if v})
+    with TiffImageFile(io.BytesIO(encoded)) as image:
+        pixels = np.array(image)
+    if pixels.dtype == np.bool_:
+        return pixels.astype(np.uint8) * np.uint8(255)
+    return pixels.astype(pixels.dtype.newbyteorder("="))
+
+
+def _with_directory(directory: Directory, tags: dict[int, list[int]]) -> bytearray:
+    """Copy the file with another directory appended, and its header pointing there."""
+    order, wide = directory.order, "Q" if directory.big else "I"
+    encoded = bytearray(directory.view)
+    encoded += b"\0" * (-len(encoded) % 8)
+    entries = b""
+    for tag, values in sorted(tags.items()):
+        kind = _kind(tag, max(values), directory.big)
+        packed = struct.pack(f"{order}{len(values)}{_KINDS[kind]}", *values)
+        inline = struct.calcsize(wide)
+        if len(packed) > inline:
+            place = len(encoded)
+            encoded += packed + b"\0" * (-len(packed) % 8)
+            packed = struct.pack(order + wide, place)
+        entries += struct.pack(f"{order}HH{wide}", tag, kind, len(values)) + packed.ljust(inline, b"\0")
+    struct.pack_into(order + wide, encoded, 8 if directory.big else 4, len(encoded))
+    encoded += struct.pack(order + ("Q" if directory.big else "H"), len(tags))
+    return encoded + entries + b"\0" * struct.calcsize(wide)
+
+
+def _kind(tag: int, largest: int, big: bool) -> int:
+    """Choose the kind of a tag: bytes of tables, shorts, longs where they must be."""
+    if tag == 347:
+        return 7
+    if largest < 1 << 16 and tag not in (256, 257, 273, 279, 324, 325):
+        return 3
+    return 16 if big and largest >= 1 << 32 else 4

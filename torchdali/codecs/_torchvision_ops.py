@@ -1,0 +1,59 @@
+"""torchvision's image operators, loaded without importing torchvision.
+
+Loading the operator library takes milliseconds, ``import torchvision`` more than a second; both register the same
+``torch.ops.image.*``. It is loaded at the first use, once for all threads.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+__all__ = ["image_operator"]
+
+_lock = threading.Lock()
+_loaded: bool | None = None
+
+
+def image_operator(name: str) -> Callable[..., Any] | None:
+    """Return ``torch.ops.image.<name>``, or None where torchvision does not work."""
+    global _loaded
+    if _loaded is None:
+        with _lock:
+            if _loaded is None:
+                _loaded = _load_library() or _import_torchvision()
+    if not _loaded:
+        return None
+    try:
+        operator: Callable[..., Any] = getattr(torch.ops.image, name).default
+    except AttributeError:
+        return None
+    return operator
+
+
+def _load_library() -> bool:
+    spec = importlib.util.find_spec("torchvision")
+    if spec is None or spec.origin is None:
+        return False
+    for library in sorted(Path(spec.origin).parent.glob("image*.so")):
+        try:
+            torch.ops.load_library(str(library))
+        except Exception:  # a torchvision built for another torch raises RuntimeError or OSError
+            continue
+        if hasattr(torch.ops.image, "decode_jpeg"):
+            return True
+    return False
+
+
+def _import_torchvision() -> bool:
+    try:
+        importlib.import_module("torchvision.io")
+        return hasattr(torch.ops.image, "decode_jpeg")
+    except Exception:
+        return False

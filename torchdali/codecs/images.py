@@ -1,0 +1,178 @@
+"""Images: encoded bytes in, pixels out, as DALI's image decoders deliver them.
+
+Bytes are a one-dimensional uint8 tensor on the CPU; pixels are ``(H, W, C)``. Every function may be called from many
+threads, and raises `DecodeError` with one line that says what is wrong with the data.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.codecs._image_colors import DTYPES, OUTPUT_TYPES, to_output
+from torchdali.codecs._image_formats import decode_file, gray_weights
+from torchdali.codecs._image_headers import (
+    FREE_PIXELS,
+    check_size,
+    exif_orientation,
+    failure,
+    jpeg_frame,
+    read_header,
+)
+from torchdali.codecs._torchvision_ops import image_operator
+from torchdali.errors import DecodeError, MissingExtraError
+
+__all__ = ["decode", "peek_shape", "read_file"]
+
+_JPEG_MAGIC = b"\xff\xd8\xff"
+_JPEG_MODES = {"RGB": 3, "GRAY": 1}  # what libjpeg delivers by itself, by torchvision's numbers
+
+_decode_jpeg: Callable[..., Tensor] | None = None
+
+
+def decode(
+    data: Tensor,
+    *,
+    output_type: str = "RGB",
+    dtype: torch.dtype = torch.uint8,
+    adjust_orientation: bool = True,
+) -> Tensor:
+    """Decode one image of any supported format, found by its first bytes.
+
+    Formats: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM.
+
+    Args:
+        data: Encoded bytes, one-dimensional uint8 on the CPU.
+        output_type: "RGB", "BGR", "GRAY", "YCbCr" or "ANY_DATA", which keeps the channels of the file.
+        dtype: uint8, int8, uint16, int16, uint32, int32 or float32; values are rescaled from the full
+            scale of the file to that of the type (1.0 for float32).
+        adjust_orientation: Turn the image as its EXIF block says.
+
+    Returns:
+        ``(H, W, C)``, contiguous.
+
+    Raises:
+        DecodeError: The data is empty, damaged, truncated, too large or of an unknown format.
+        MissingExtraError: The format needs an optional package.
+        ValueError: An unknown output type or a dtype that is not supported.
+    """
+    mode = _JPEG_MODES.get(output_type)
+    view = memoryview(data.numpy())
+    if mode is None or dtype is not torch.uint8 or view[:3] != _JPEG_MAGIC:
+        return _decode_any(data, view, output_type, dtype, adjust_orientation)
+    height, width, channels, exif = jpeg_frame(view)
+    decoder = _decode_jpeg or _load_decoder()
+    if channels == 4 or decoder is None:
+        return _decode_any(data, view, output_type, dtype, adjust_orientation)
+    if height * width > FREE_PIXELS or not height or not width:
+        check_size(height, width, "JPEG", view)
+    try:
+        pixels = decoder(data, mode).permute(1, 2, 0)
+    except RuntimeError as error:
+        raise failure(_reason(error), "JPEG", view) from error
+    return _turned(pixels, exif_orientation(view[exif:])) if exif and adjust_orientation else pixels
+
+
+def _load_decoder() -> Callable[..., Tensor] | None:
+    global _decode_jpeg
+    _decode_jpeg = image_operator("decode_jpeg")
+    return _decode_jpeg
+
+
+def _decode_any(
+    data: Tensor, view: memoryview, output_type: str, dtype: torch.dtype, adjust_orientation: bool
+) -> Tensor:
+    """Decode what is not the usual JPEG, step by step."""
+    _check_arguments(data, output_type, dtype)
+    header = read_header(view)
+    try:
+        pixels = decode_file(data, view, header)
+        pixels = to_output(pixels, output_type, dtype, gray_weights(header, pixels))
+    except (DecodeError, MissingExtraError):
+        raise
+    except _DAMAGE as error:
+        raise failure(_reason(error), header.format, view) from error
+    return _turned(pixels, header.orientation if adjust_orientation else 1)
+
+
+# What the libraries raise for damaged data.
+_DAMAGE = (RuntimeError, OSError, ValueError, IndexError, KeyError, SyntaxError, EOFError, MemoryError, struct.error)
+
+
+def _check_arguments(data: Tensor, output_type: str, dtype: torch.dtype) -> None:
+    if data.dim() != 1 or data.dtype != torch.uint8:
+        raise ValueError(f"encoded data must be 1-D uint8, not {data.dim()}-D {data.dtype}")
+    if output_type not in OUTPUT_TYPES:
+        raise ValueError(f"unknown output type {output_type!r}: one of {', '.join(OUTPUT_TYPES)}")
+    if dtype not in DTYPES:
+        names = ", ".join(str(known).removeprefix("torch.") for known in DTYPES)
+        raise ValueError(f"images cannot be decoded to {dtype}: one of {names}")
+
+
+def _reason(error: BaseException) -> str:
+    """Shorten a library's message to its last words: the file of the source is of no use here."""
+    line = str(error).strip().split("\n")[0]
+    return line.rpartition(".cpp:")[2].partition(", ")[2] or line or type(error).__name__
+
+
+def _turned(pixels: Tensor, orientation: int) -> Tensor:
+    """Apply an EXIF orientation to ``(H, W, C)``."""
+    if orientation == 1:
+        return pixels.contiguous()
+    if orientation > 4:
+        pixels = pixels.transpose(0, 1)
+    axes = _FLIPS[orientation]
+    return (pixels.flip(axes) if axes else pixels).contiguous()
+
+
+# After a transposition for 5 to 8.
+_FLIPS = {2: (1,), 3: (0, 1), 4: (0,), 5: (), 6: (1,), 7: (0, 1), 8: (0,)}
+
+
+def peek_shape(
+    data: Tensor | bytes, *, image_type: str = "RGB", adjust_orientation: bool = True
+) -> tuple[int, int, int]:
+    """Return the ``(H, W, C)`` that `decode` would deliver, from the header alone."""
+    view = memoryview(data) if isinstance(data, bytes) else memoryview(data.numpy())
+    header = read_header(view)
+    channels = {"GRAY": 1, "ANY_DATA": header.channels}.get(image_type, 3)
+    if adjust_orientation and header.orientation > 4:
+        return header.width, header.height, channels
+    return header.height, header.width, channels
+
+
+def read_file(path: str | os.PathLike[str]) -> Tensor:
+    """Read a file to a 1-D uint8 tensor; where torchvision works it is mapped, not copied.
+
+    Raises:
+        OSError: As `open` raises it: FileNotFoundError, PermissionError ...
+        DecodeError: The file is empty.
+    """
+    name = os.fsdecode(path)
+    reader = _read_mapped or _load_reader()
+    try:
+        return reader(name)
+    except (RuntimeError, UnicodeError):  # the plain way raises what Python would
+        return _read_plain(name)
+
+
+_read_mapped: Callable[[str], Tensor] | None = None
+
+
+def _load_reader() -> Callable[[str], Tensor]:
+    global _read_mapped
+    _read_mapped = image_operator("read_file") or _read_plain
+    return _read_mapped
+
+
+def _read_plain(name: str) -> Tensor:
+    with open(name, "rb") as file:
+        data = np.fromfile(file, np.uint8)
+    if not data.size:
+        raise DecodeError(f"cannot decode image: the file {name} is empty")
+    return torch.from_numpy(data)
