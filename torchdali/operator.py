@@ -53,7 +53,8 @@ class Operator:
         kind: ``sample`` (body sees one sample), ``batch`` (the whole batch), ``reader`` (body returns a
             `loader.Dataset`) or ``source`` (body returns a `Source`).
         layout: Layouts of the outputs from those of the inputs; None keeps the first input's.
-        outputs: Number of outputs from the arguments, where it varies.
+        outputs: Number of outputs from the arguments, where it varies; None means one that is not returned
+            in a list.
         draws: Random numbers a sample usually takes, drawn ahead for the batch.
         preserve: Never pruned: it is there for its side effect.
     """
@@ -63,7 +64,7 @@ class Operator:
     schema: Schema
     kind: str
     layout: LayoutRule | None = None
-    outputs: Callable[[Mapping[str, Any]], int] | None = None
+    outputs: Callable[[Mapping[str, Any]], int | None] | None = None
     draws: int = 8
     devices: tuple[str, ...] = ("cpu", "gpu")
     preserve: bool = False
@@ -82,7 +83,13 @@ class Operator:
     def count_outputs(self, constants: Mapping[str, Any]) -> int:
         if self.outputs is None:
             return self.schema.outputs
-        return self.outputs(self.arguments(constants))
+        return self.outputs(self.arguments(constants)) or 1
+
+    def returns_list(self, constants: Mapping[str, Any]) -> bool:
+        """Whether a call returns a list of nodes instead of one node."""
+        if self.outputs is None:
+            return self.schema.outputs != 1
+        return self.outputs(self.arguments(constants)) is not None
 
     def output_layouts(self, layouts: tuple[str, ...], constants: Mapping[str, Any]) -> tuple[str, ...]:
         """Return one layout an output."""
@@ -160,7 +167,7 @@ def operator(
     name: str | None = None,
     over: str = "sample",
     layout: LayoutRule | None = None,
-    outputs: Callable[[Mapping[str, Any]], int] | None = None,
+    outputs: Callable[[Mapping[str, Any]], int | None] | None = None,
     draws: int = 8,
     deprecated: Mapping[str, str | None] | None = None,
     devices: tuple[str, ...] = ("cpu", "gpu"),
@@ -176,7 +183,7 @@ def operator(body: Any = None, /, *, over: str = "sample", **options: Any) -> An
         over: ``"sample"``: the body sees one sample, with free leading dimensions. ``"batch"``: it sees
             `TensorList`s, and a list for each argument that was given per sample.
         layout: ``rule(input_layouts, arguments) -> layout(s)`` of the outputs; the first input's if None.
-        outputs: ``rule(arguments) -> int`` where the number of outputs varies.
+        outputs: ``rule(arguments) -> int | None`` where the number of outputs varies; None for a single node.
         draws: Random numbers that a sample usually takes.
         deprecated: Old argument names; each maps to the new one, or to None when it has no effect.
         devices: Where it may run: ``"cpu"``, ``"gpu"``, ``"mixed"``.
@@ -335,8 +342,7 @@ def record(declared: Operator, checked: Call) -> Any:
         declared, inputs, checked.constants, checked.edges, device=device,
         outputs=declared.count_outputs(checked.constants), name=checked.name, preserve=checked.preserve,
     )  # fmt: skip
-    several = declared.outputs is not None and declared.schema.outputs != 1 or len(node.outputs) != 1
-    return list(node.outputs) if several else node.outputs[0]
+    return list(node.outputs) if declared.returns_list(checked.constants) else node.outputs[0]
 
 
 def _pick(checked: Call, i: int) -> Call:
