@@ -361,9 +361,10 @@ class ScalarConstant:
     def __init__(self, value: Any, dtype: DALIDataType | None = None) -> None:
         number = _number(value)
         self.shape: list[int] = []
-        self.dtype = _dtype_of_number(value) if dtype is None else DALIDataType(dtype)
-        if self.dtype not in _INT_TYPES | _FLOAT_TYPES:
-            raise TypeError(f"a ScalarConstant is a bool, an integer or a float, not {self.dtype}")
+        chosen = _dtype_of_number(value) if dtype is None else dtype
+        if chosen not in _INT_TYPES | _FLOAT_TYPES:
+            raise TypeError(f"a ScalarConstant is of a bool, integer or float type, not {chosen}")
+        self.dtype = DALIDataType(chosen)
         self.value: builtins.bool | int | float
         if self.dtype == BOOL:
             self.value = builtins.bool(number)

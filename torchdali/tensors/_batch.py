@@ -34,6 +34,10 @@ from torchdali.tensors._single import (
 from torchdali.types import DALIDataType, from_torch_dtype, to_torch_dtype
 
 
+_Batch = TypeVar("_Batch", bound="TensorList")
+_CPU = torch.device("cpu")
+
+
 class TensorList:
     """A batch of samples of one type; a `TensorListCPU` or a `TensorListGPU`.
 
@@ -77,8 +81,11 @@ class TensorList:
 
     @classmethod
     def from_dense(
-        cls, tensor: torch.Tensor, layout: str = "", source_info: Sequence[str] | None = None
-    ) -> TensorList:
+        cls: type[_Batch],
+        tensor: torch.Tensor,
+        layout: str = "",
+        source_info: Sequence[str] | None = None,
+    ) -> _Batch:
         """Make a batch of a tensor whose first dimension is the batch, without a copy or a check.
 
         Called on `TensorList`, the tensor's device decides between CPU and GPU class.
@@ -88,22 +95,20 @@ class TensorList:
             layout: Of one sample.
             source_info: Where each sample comes from.
         """
-        if cls is TensorList:
-            cls = TensorListCPU if tensor.device.type == "cpu" else TensorListGPU
-        self = cls.__new__(cls)
+        self = cls.__new__(_kind_for(cls, tensor.device))
         self._dense, self._layout, self._source_info = tensor, layout, source_info
         self._samples = self._flat = self._dtype = self._ndim = None
         return self
 
     @classmethod
     def from_samples(
-        cls,
+        cls: type[_Batch],
         samples: list[torch.Tensor],
         layout: str = "",
         dtype: torch.dtype | None = None,
         ndim: int | None = None,
         source_info: Sequence[str] | None = None,
-    ) -> TensorList:
+    ) -> _Batch:
         """Make a batch of samples of any shapes, without a copy or a check.
 
         Called on `TensorList`, the samples' device decides between CPU and GPU class.
@@ -116,9 +121,7 @@ class TensorList:
             ndim: Number of axes of a sample; looked at only where there is no sample.
             source_info: Where each sample comes from.
         """
-        if cls is TensorList:
-            cls = TensorListGPU if samples and samples[0].device.type != "cpu" else TensorListCPU
-        self = cls.__new__(cls)
+        self = cls.__new__(_kind_for(cls, samples[0].device if samples else _CPU))
         self._samples, self._layout, self._source_info = samples, layout, source_info
         self._dtype, self._ndim = dtype, ndim
         self._dense = self._flat = None
@@ -222,8 +225,10 @@ class TensorList:
 
     def set_layout(self, layout: str | None, /) -> None:
         """Name the axes of a sample; ValueError where a layout not empty has a different length."""
-        ndim = None if self.torch_dtype is None else self.ndim()
-        self._layout = checked_layout(layout, ndim)
+        is_typed = self.torch_dtype is not None
+        self._layout = checked_layout(layout, self.ndim() if is_typed else None)
+        if not is_typed:
+            self._ndim = len(self._layout)
 
     def is_dense_tensor(self) -> bool:
         """Return whether all samples have one shape, so that `as_tensor` works."""
@@ -293,7 +298,7 @@ class TensorList:
         return self._text(batch_values(self.samples(), self.ndim()))
 
     def _text(self, values: str) -> str:
-        common = attributes(self.dtype, self._layout, self._kind._device)
+        common = attributes(self.torch_dtype, self._layout, self._kind._device)
         extent = [f"num_samples={len(self)}", f"shape={shapes_of(self.shape())}"]
         return listing(type(self).__name__, [values, *common, *extent])
 
@@ -444,6 +449,14 @@ class TensorListGPU(TensorList):
     ) -> TensorListGPU:
         """Return a batch of objects with ``__dlpack__``, sharing their memory unless contiguous."""
         return TensorListGPU(_exporting(list_of_objects), layout, contiguous, stream=stream)
+
+
+def _kind_for(cls: type[_Batch], device: torch.device) -> type[_Batch]:
+    """Return `cls`, for the base class the class of the device."""
+    if cls is not TensorList:
+        return cls
+    kind: Any = TensorListCPU if device.type == "cpu" else TensorListGPU
+    return kind  # type: ignore[no-any-return]
 
 
 _L = TypeVar("_L", TensorListCPU, TensorListGPU)

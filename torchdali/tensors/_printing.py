@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from torchdali.types import DALIDataType
+from torchdali.types import DALIDataType, from_torch_dtype
 
 _EDGE = 2  # samples, or elements along an axis, shown at either end of what is long
 _MANY_ELEMENTS = 1000
@@ -19,9 +19,20 @@ def listing(kind: str, entries: Sequence[str]) -> str:
     return f"{kind}(\n    " + ",\n    ".join(filter(None, entries)) + ")"
 
 
-def attributes(dtype: DALIDataType, layout: str, device: str) -> list[str]:
+def attributes(dtype: torch.dtype | None, layout: str, device: str) -> list[str]:
     """Return what tensors and batches have in common as entries of `listing`."""
-    return [f"dtype={dtype}", f'layout="{layout}"' if layout else "", f'device="{device}"']
+    return [
+        f"dtype={_name_of(dtype)}",
+        f'layout="{layout}"' if layout else "",
+        f'device="{device}"',
+    ]
+
+
+def _name_of(dtype: torch.dtype | None) -> str:
+    try:
+        return str(DALIDataType.NO_TYPE if dtype is None else from_torch_dtype(dtype))
+    except TypeError:  # a user's torch function may return what DALI does not have
+        return str(dtype)
 
 
 def shapes_of(shapes: Sequence[tuple[int, ...]]) -> str:
@@ -34,7 +45,8 @@ def shapes_of(shapes: Sequence[tuple[int, ...]]) -> str:
 
 def values_of(tensor: torch.Tensor, margin: int = 4) -> str:
     """Return the values of a tensor; continuation lines are indented by `margin`."""
-    array = tensor.detach().cpu().numpy()
+    tensor = tensor.detach().cpu()
+    array = (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
     return np.array2string(array, prefix=" " * margin, threshold=_MANY_ELEMENTS, edgeitems=_EDGE)
 
 

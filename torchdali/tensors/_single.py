@@ -65,7 +65,7 @@ class Tensor:
 
     def get_property(self, name: str, /) -> str | None:
         """Return ``"layout"`` or ``"source_info"``; None for what the tensor does not have."""
-        return {"layout": self._layout, "source_info": self._source_info}.get(name)
+        return {"layout": self._layout, "source_info": self._source_info}.get(name) or None
 
     def reinterpret(self, new_type: DALIDataType) -> None:
         """Take the bytes of the elements as another type of the same size, in place.
@@ -123,7 +123,7 @@ class Tensor:
         return self._text(values_of(self._tensor))
 
     def _text(self, values: str) -> str:
-        common = attributes(self.dtype, self._layout, self._device)
+        common = attributes(self._tensor.dtype, self._layout, self._device)
         return listing(type(self).__name__, [values, *common, f"shape={tuple(self.shape())}"])
 
 
