@@ -1,0 +1,135 @@
+"""A pipeline without operators, for tests of what draws batches from pipelines.
+
+It has the public face of `torchdali.Pipeline` that iterators use, delivers the record numbers of a
+reader or the batches of a list, and fails the test when it is used wrongly.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from torchdali.loader import Cursor, EpochOrder, LoaderOptions, reader_meta
+from torchdali.tensors import TensorListCPU
+
+Outputs = tuple[TensorListCPU, ...]
+
+
+def records_of(numbers: list[int]) -> Outputs:
+    """One output: the record numbers, of shape (1,) like a label."""
+    dense = torch.tensor(numbers, dtype=torch.int32).reshape(-1, 1)
+    return (TensorListCPU.from_dense(dense),)  # type: ignore[return-value]
+
+
+class FakePipeline:
+    """Delivers what `produce` returns; an exception there belongs to the batch.
+
+    Args:
+        batch_size: Of a full batch.
+        produce: Makes the next batch; StopIteration ends the epoch until `reset`.
+        depth: Batches that the first `schedule_run` starts.
+    """
+
+    device_id = None
+
+    def __init__(self, batch_size: int, produce: Callable[[], Outputs], depth: int = 2) -> None:
+        self.max_batch_size = batch_size
+        self.depth = depth
+        self.built = self.stopped = False
+        self.resets = 0
+        self.meta: dict[str, dict[str, int]] = {}
+        self._produce = produce
+        self._flight: deque[Outputs | Exception] = deque()
+        self._first = True
+        self._held: Outputs | None = None
+
+    def build(self) -> None:
+        self.built = True
+
+    def reader_meta(self, name: str | None = None) -> Any:
+        assert self.built
+        if name is None:
+            return self.meta
+        if name not in self.meta:
+            raise RuntimeError(f"there is no reader {name!r}")
+        return self.meta[name]
+
+    def schedule_run(self) -> None:
+        for _ in range(self.depth if self._first else 1):
+            self._flight.append(self._next())
+        self._first = False
+        assert len(self._flight) <= self.depth, "more batches in flight than the queue is deep"
+
+    def _next(self) -> Outputs | Exception:
+        if self.stopped:
+            return StopIteration()
+        try:
+            return self._produce()
+        except StopIteration as end:
+            self.stopped = True
+            return end
+        except Exception as error:
+            return error
+
+    def share_outputs(self) -> Outputs:
+        assert self._held is None, "the batch before was not released"
+        assert self._flight, "nothing is scheduled"
+        found = self._flight.popleft()
+        if isinstance(found, Exception):
+            raise found
+        self._held = found
+        return found
+
+    def release_outputs(self) -> None:
+        self._held = None
+
+    def reset(self) -> None:
+        if self.stopped:
+            self.stopped, self._first = False, True
+            self.resets += 1
+            self._flight.clear()
+
+
+class ReaderPipeline(FakePipeline):
+    """A reader called ``"reader"`` over `size` records; the outputs are their numbers."""
+
+    def __init__(self, size: int, batch_size: int, depth: int = 2, **options: Any) -> None:
+        loader = LoaderOptions(**options)
+        self.cursor = Cursor(EpochOrder(size, loader, 0))
+        super().__init__(batch_size, self._read, depth)
+        self.meta["reader"] = reader_meta(size, loader)
+
+    def _read(self) -> Outputs:
+        return records_of(self.cursor.next_batch(self.max_batch_size).records.tolist())
+
+
+class SourcePipeline(FakePipeline):
+    """Batches of a list; after `reset` they come again if `cycle`.
+
+    An exception in the list is raised in place of a batch.
+    """
+
+    def __init__(
+        self,
+        batches: list[list[int] | Outputs | Exception],
+        batch_size: int,
+        cycle: bool = False,
+        depth: int = 2,
+    ) -> None:
+        self._batches, self._cycle = batches, cycle
+        self._iterator: Iterator[Any] = iter(batches)
+        super().__init__(batch_size, self._pull, depth)
+
+    def _pull(self) -> Outputs:
+        found = next(self._iterator)
+        if isinstance(found, Exception):
+            raise found
+        return found if isinstance(found, tuple) else records_of(found)
+
+    def reset(self) -> None:
+        if self.stopped and self._cycle:
+            self._iterator = iter(self._batches)
+        super().reset()

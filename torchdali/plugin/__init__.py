@@ -1,0 +1,1 @@
+"""Delivery of batches to a framework; `torchdali.plugin.pytorch` holds the iterators."""

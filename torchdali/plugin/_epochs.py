@@ -1,0 +1,279 @@
+"""How many batches an epoch of an iterator has, on every rank, and which samples of them count.
+
+Pure counting: nothing here runs a pipeline. Every rank computes the numbers of all ranks, so that
+all of them deliver the same number of batches whatever the sizes of their shards. With batch size
+``b``, shards of ``s_k`` samples (``k`` counts ranks) and ``c_k`` of them already delivered with the
+last batch of the epoch before:
+
+======== ======================================= ===============================================
+policy   batches of an epoch                     the last batch
+======== ======================================= ===============================================
+FILL     least ``B >= 1``: ``c_k + B*b >= s_k``  runs on into the next epoch, or is padding
+PARTIAL  ``ceil(max(s_k) / b)``                  is cut to what is left of the shard, may be empty
+DROP     ``floor(min(s_k) / b)``                 is dropped
+======== ======================================= ===============================================
+
+``c_k`` is zero except with FILL and without padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+__all__ = ["EpochCounter", "LastBatchPolicy", "OpenEpochs", "Shards"]
+
+
+class LastBatchPolicy(Enum):
+    """What becomes of the last batch of an epoch where the samples do not fill it.
+
+    FILL completes it, by padding or with the first samples of the next epoch; DROP leaves it out;
+    PARTIAL delivers a smaller one.
+    """
+
+    FILL = 0
+    DROP = 1
+    PARTIAL = 2
+
+
+@dataclass(frozen=True)
+class Shards:
+    """The samples of an epoch and how the ranks divide them.
+
+    Attributes:
+        size: Samples of an epoch, of all ranks together.
+        count: Number of ranks.
+        padded: Whether the reader fills every shard to the same number of full batches.
+        rotates: Whether the ranks change shards from epoch to epoch.
+    """
+
+    size: int
+    count: int = 1
+    padded: bool = False
+    rotates: bool = False
+
+    @classmethod
+    def of_reader(cls, meta: Mapping[str, int]) -> Shards:
+        """Read them off what `Pipeline.reader_meta` says."""
+        return cls(
+            size=meta["epoch_size"],
+            count=meta["number_of_shards"],
+            padded=bool(meta["pad_last_batch"]),
+            rotates=not meta["stick_to_shard"],
+        )
+
+    def shard(self, rank: int, epoch: int) -> int:
+        """Return the number of the shard that a rank walks in an epoch."""
+        return (rank + epoch) % self.count if self.rotates else rank
+
+    def span(self, rank: int, epoch: int, size: int | None = None) -> tuple[int, int]:
+        """Return where a rank's shard starts and ends.
+
+        Args:
+            rank: Whose shard.
+            epoch: When.
+            size: Samples that are divided, where it is not a whole epoch.
+        """
+        total = self.size if size is None else size
+        shard = self.shard(rank, epoch)
+        return shard * total // self.count, (shard + 1) * total // self.count
+
+
+class EpochCounter:
+    """Counts the batches of an iterator's epochs.
+
+    Args:
+        shards: What an epoch holds.
+        batch_size: Samples of a full batch.
+        policy: For the last batch.
+        ranks: The rank of each of the iterator's pipelines.
+
+    Attributes:
+        epoch: Number of the epoch, from 0.
+        delivered: Batches of it that were delivered so far.
+        batches: Batches that it has.
+        dropped: Batches that must be taken from the pipelines after them and thrown away.
+
+    Raises:
+        RuntimeError: DROP leaves no batch at all.
+    """
+
+    def __init__(
+        self, shards: Shards, batch_size: int, policy: LastBatchPolicy, ranks: Sequence[int]
+    ) -> None:
+        self.shards, self.batch_size, self.policy = shards, batch_size, policy
+        self.ranks = tuple(ranks)
+        self._whole = [0] * shards.count
+        self._begin(0, self._whole, {})
+        if not self.batches:
+            raise RuntimeError(
+                f"There is no data: last_batch_policy=DROP leaves no batch of {batch_size} samples "
+                f"where the smallest shard has {min(self.sizes)}. Take a smaller batch_size, fewer "
+                f"shards, or last_batch_policy=PARTIAL or FILL."
+            )
+
+    def _begin(self, epoch: int, carried: Sequence[int], rest: Mapping[int, int]) -> None:
+        self.epoch, self.delivered = epoch, 0
+        self.carried = list(carried)
+        self.rest = {number: size for number, size in rest.items() if number >= epoch}
+        self.sizes = self._sizes_in(epoch)
+        self.batches = self._count_batches()
+        self.dropped = self._count_dropped()
+
+    def _sizes_in(self, epoch: int) -> list[int]:
+        spans = [
+            self.shards.span(rank, epoch, self.rest.get(epoch)) for rank in range(self.shards.count)
+        ]
+        return [stop - start for start, stop in spans]
+
+    def _count_batches(self) -> int:
+        if self.policy is LastBatchPolicy.DROP:
+            return min(self.sizes) // self.batch_size
+        missing = [size - done for size, done in zip(self.sizes, self.carried, strict=True)]
+        return max(-(-max(missing) // self.batch_size), 1)
+
+    def _count_dropped(self) -> int:
+        if self.policy is not LastBatchPolicy.DROP:
+            return 0
+        largest = max(self.sizes) if self.shards.padded else min(self.sizes)
+        return -(-largest // self.batch_size) - self.batches
+
+    @property
+    def carries(self) -> bool:
+        """Whether the end of a last batch already belongs to the next epoch."""
+        return self.policy is LastBatchPolicy.FILL and not self.shards.padded
+
+    @property
+    def finished(self) -> bool:
+        """Whether all batches of the epoch were delivered."""
+        return self.delivered >= self.batches
+
+    def advance(self) -> list[int] | None:
+        """Count one more batch; return how many samples of it count, by pipeline, None for all."""
+        self.delivered += 1
+        if self.policy is not LastBatchPolicy.PARTIAL:
+            return None
+        start = (self.delivered - 1) * self.batch_size
+        left = [max(self.sizes[rank] - start, 0) for rank in self.ranks]
+        return None if min(left) >= self.batch_size else left
+
+    def next_epoch(self) -> None:
+        """Begin the next epoch."""
+        self._begin(self.epoch + 1, self._carry() if self.carries else self._whole, self.rest)
+
+    def _carry(self) -> list[int]:
+        done = self.batches * self.batch_size
+        return [c + done - size for c, size in zip(self.carried, self.sizes, strict=True)]
+
+    def state(self) -> dict[str, Any]:
+        """Return the place as a JSON-able dict."""
+        return {
+            "epoch": self.epoch,
+            "delivered": self.delivered,
+            "carried": list(self.carried),
+            "rest": {str(epoch): size for epoch, size in self.rest.items()},
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue at a place that `state` described.
+
+        Raises:
+            ValueError: It was saved with another number of ranks.
+        """
+        if len(state["carried"]) != self.shards.count:
+            raise ValueError(
+                f"The iterator's state was saved by {len(state['carried'])} ranks; "
+                f"there are {self.shards.count} now."
+            )
+        rest = {int(epoch): size for epoch, size in state["rest"].items()}
+        self._begin(state["epoch"], state["carried"], rest)
+        self.delivered = state["delivered"]
+
+    def explain(self) -> str:
+        """Say, rank by rank, how many samples and batches the present epoch has, and why."""
+        shards = self.shards
+        total = self.rest.get(self.epoch, shards.size)
+        lines = [
+            f"epoch {self.epoch}: {total} samples, {shards.count} "
+            f"{'ranks' if shards.count > 1 else 'rank'}, batch size {self.batch_size}, "
+            f"{self.policy.name}, {'with' if shards.padded else 'without'} padding: "
+            f"{self.batches} {'batches' if self.batches > 1 else 'batch'} on every rank"
+        ]
+        lines += [self._explain_rank(rank) for rank in range(shards.count)]
+        lines.append(f"why: {self._reason()}")
+        return "\n".join(lines)
+
+    def _explain_rank(self, rank: int) -> str:
+        start, stop = self.shards.span(rank, self.epoch, self.rest.get(self.epoch))
+        size, own = stop - start, " (here)" if rank in self.ranks else ""
+        shard = self.shards.shard(rank, self.epoch)
+        text = f"  rank {rank}{own}: shard {shard}, samples {start} to {stop - 1}, {size} of them"
+        return f"{text}; {self._explain_end(rank, size)}"
+
+    def _explain_end(self, rank: int, size: int) -> str:
+        delivered = self.batches * self.batch_size
+        if self.policy is LastBatchPolicy.DROP:
+            return f"{delivered} delivered, {size - delivered} dropped"
+        if self.policy is LastBatchPolicy.PARTIAL:
+            last = max(size - delivered + self.batch_size, 0)
+            return f"{size} delivered, {last} of them in the last batch"
+        if self.shards.padded:
+            return f"{delivered} delivered, {delivered - size} of them padding"
+        carried = self.carried[rank]
+        beyond = carried + delivered - size
+        before = f"{carried} of them came with the epoch before, " if carried else ""
+        return f"{before}{delivered} delivered, {beyond} of them from the next epoch"
+
+    def _reason(self) -> str:
+        batch, largest, smallest = self.batch_size, max(self.sizes), min(self.sizes)
+        if self.policy is LastBatchPolicy.DROP:
+            return f"DROP keeps the full batches of the smallest shard: {smallest} // {batch}"
+        if self.policy is LastBatchPolicy.PARTIAL:
+            return (
+                f"PARTIAL needs ceil({largest} / {batch}) batches for the largest shard; every "
+                f"rank delivers as many, and cuts the last to what its shard has left"
+            )
+        if self.shards.padded:
+            return (
+                f"pad_last_batch repeats the last sample of a shard until all ranks have "
+                f"ceil({largest} / {batch}) full batches"
+            )
+        return (
+            "FILL without padding delivers full batches until every rank has walked its shard; "
+            "what the last batch holds beyond that counts for the next epoch"
+        )
+
+
+class OpenEpochs:
+    """Counts batches where only the source knows when an epoch ends; used like `EpochCounter`."""
+
+    batches = dropped = 0
+    finished = False
+
+    def __init__(self) -> None:
+        self.epoch = self.delivered = 0
+
+    def advance(self) -> None:
+        """Count one more batch."""
+        self.delivered += 1
+
+    def next_epoch(self) -> None:
+        """Begin the next epoch."""
+        self.epoch, self.delivered = self.epoch + 1, 0
+
+    def state(self) -> dict[str, Any]:
+        """Return the place as a JSON-able dict."""
+        return {"epoch": self.epoch, "delivered": self.delivered}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue at a place that `state` described."""
+        self.epoch, self.delivered = state["epoch"], state["delivered"]
+
+    def explain(self) -> str:
+        """Say what ends the epoch."""
+        return (
+            f"epoch {self.epoch}: {self.delivered} batches so far; neither reader_name nor size "
+            f"was given, so that the epoch ends when a source of the pipeline ends"
+        )

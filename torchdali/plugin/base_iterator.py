@@ -1,0 +1,286 @@
+"""What the iterators of all frameworks share: epochs, resets, several pipelines, saved places."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from torchdali.plugin._epochs import EpochCounter, LastBatchPolicy, OpenEpochs, Shards
+
+if TYPE_CHECKING:
+    from torchdali.pipeline import Pipeline
+    from torchdali.tensors import TensorList
+
+__all__ = ["BaseIterator", "LastBatchPolicy"]
+
+_log = logging.getLogger(__name__)
+
+
+class BaseIterator:
+    """Draws batches from pipelines, epoch by epoch; a framework's iterator adds the conversion.
+
+    Several batches stay in flight: as soon as one was taken from a pipeline, the next is scheduled.
+
+    Args:
+        pipelines: One pipeline, or several that deliver side by side.
+        size: Samples of an epoch where there is no reader; negative: until the source ends.
+        reader_name: The reader whose shards and padding make the epoch; excludes `size`.
+        auto_reset: Begin the next epoch by itself: True or "yes"; False, "no" or None need `reset`,
+            or a new `for` loop.
+        fill_last_batch: Deprecated: True means FILL, False PARTIAL.
+        last_batch_padded: With `size`: the pipelines pad their last batch.
+        last_batch_policy: What becomes of a last batch that is not full.
+        prepare_first_batch: Take the first batch at once, so that errors show here.
+    """
+
+    def __init__(
+        self,
+        pipelines: Pipeline | Sequence[Pipeline],
+        size: int = -1,
+        reader_name: str | None = None,
+        auto_reset: bool | str | None = False,
+        fill_last_batch: bool | None = None,
+        last_batch_padded: bool = False,
+        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+        prepare_first_batch: bool = True,
+    ) -> None:
+        self._pipes = list(pipelines) if isinstance(pipelines, Sequence) else [pipelines]
+        if not self._pipes:
+            raise IndexError("pipelines is empty: give the iterator at least one pipeline.")
+        self._auto_reset = _as_flag(auto_reset)
+        self._policy = _policy(last_batch_policy, fill_last_batch)
+        for pipe in self._pipes:
+            pipe.build()
+        self.batch_size = self._common_batch_size()
+        self._declared_size = size
+        self._reader_name = reader_name
+        self._counter = self._make_counter(size, reader_name, last_batch_padded)
+        self._scheduled = self._over = False
+        self._first: Any = None
+        if prepare_first_batch:
+            self._prepare()
+
+    # ------------------------------------------------------------ checking the arguments
+
+    def _common_batch_size(self) -> int:
+        sizes = {pipe.max_batch_size for pipe in self._pipes}
+        if len(sizes) > 1:
+            raise AssertionError(
+                f"All pipelines must have the same batch size; found {sorted(map(str, sizes))}."
+            )
+        return int(sizes.pop() or 0)
+
+    def _make_counter(
+        self, size: int, reader_name: str | None, padded: bool
+    ) -> EpochCounter | OpenEpochs:
+        if reader_name:
+            if size != -1:
+                raise AssertionError(
+                    "reader_name says what an epoch is: leave out size, or leave out reader_name."
+                )
+            if padded:
+                raise AssertionError(
+                    "With reader_name, padding is read off the reader: leave out last_batch_padded "
+                    "and give pad_last_batch to the reader."
+                )
+            return self._reader_counter(reader_name)
+        if size == 0:
+            raise AssertionError("size is 0: give the samples of an epoch, or -1 for no limit.")
+        if size < 0:
+            if len(self._pipes) > 1:
+                raise AssertionError(
+                    "Without size and reader_name there can be only one pipeline: give one of them."
+                )
+            return OpenEpochs()
+        warnings.warn(
+            "An epoch of a given size may miss or repeat samples: where there is a reader, give "
+            "its name as reader_name instead of size and last_batch_padded.",
+            Warning,
+            stacklevel=4,
+        )
+        ranks = [0] * len(self._pipes)
+        return EpochCounter(Shards(size, padded=padded), self.batch_size, self._policy, ranks)
+
+    def _reader_counter(self, reader_name: str) -> EpochCounter:
+        metas = [pipe.reader_meta(reader_name) for pipe in self._pipes]
+        for key, argument in _SAME_IN_ALL.items():
+            values = {meta[key] for meta in metas}
+            if len(values) > 1:
+                raise AssertionError(
+                    f"The reader {reader_name!r} must have the same {argument} in all pipelines; "
+                    f"found {sorted(values)}."
+                )
+        ranks = [meta["shard_id"] for meta in metas]
+        return EpochCounter(Shards.of_reader(metas[0]), self.batch_size, self._policy, ranks)
+
+    # ------------------------------------------------------------ iterating
+
+    def __iter__(self) -> Any:
+        """Begin the next epoch if this one is finished, otherwise go on with it."""
+        if not self._at_start():
+            self.reset()
+        return self
+
+    def __next__(self) -> Any:
+        """Return the next batch.
+
+        Raises:
+            StopIteration: The epoch is finished.
+        """
+        if self._first is not None:
+            batch, self._first = self._first, None
+            return batch
+        return self._next_batch()
+
+    def next(self) -> Any:
+        """Return the next batch, as ``next(iterator)`` does."""
+        return self.__next__()
+
+    def __len__(self) -> int:
+        """Return how many batches the present epoch has; 0 where only the source knows."""
+        return self._counter.batches
+
+    @property
+    def size(self) -> int:
+        """Samples of the present epoch on one rank, as DALI counts them; -1 without a limit."""
+        counter = self._counter
+        if not self._reader_name or isinstance(counter, OpenEpochs):
+            return self._declared_size
+        if self._policy is LastBatchPolicy.DROP:
+            return min(counter.sizes)
+        return max(counter.sizes) if counter.shards.padded else counter.batches * self.batch_size
+
+    def reset(self) -> None:
+        """Begin the next epoch; in the middle of one, this is ignored with a logged warning."""
+        if self._over or self._counter.finished:
+            self._begin_epoch()
+        elif not self._at_start():
+            _log.warning(
+                "The epoch is not finished: reset() is ignored, the iterator goes on with it."
+            )
+
+    def explain_epoch(self) -> None:
+        """Print, rank by rank, how many samples and batches the present epoch has, and why."""
+        print(self._counter.explain())
+
+    def _at_start(self) -> bool:
+        return not self._over and self._counter.delivered == (self._first is not None)
+
+    def _prepare(self) -> None:
+        try:
+            self._first = self._next_batch()
+        except StopIteration:
+            raise RuntimeError(
+                "There is no data in the pipeline: its source ended before the first batch."
+            ) from None
+
+    def _next_batch(self) -> Any:
+        if self._over or self._counter.finished:
+            self._end_epoch()
+        try:
+            outputs = self._take()
+        except StopIteration:
+            self._end_epoch()
+        except Exception:
+            self._counter.advance()  # the pipelines are past that batch
+            raise
+        return self._convert(outputs, self._counter.advance())
+
+    def _end_epoch(self) -> NoReturn:
+        if self._auto_reset:
+            self._begin_epoch()
+        else:
+            self._over = True
+        raise StopIteration
+
+    def _begin_epoch(self) -> None:
+        if self._counter.finished:
+            for _ in range(self._counter.dropped):
+                with contextlib.suppress(Exception):  # nobody wants that batch
+                    self._take()
+        self._counter.next_epoch()
+        self._over = False
+        if isinstance(self._counter, OpenEpochs):
+            self._restart(self._pipes[0])
+
+    # ------------------------------------------------------------ the pipelines
+
+    def _take(self) -> list[tuple[TensorList, ...]]:
+        """Take one batch of every pipeline and schedule the next."""
+        if not self._scheduled:
+            self._scheduled = True
+            for pipe in self._pipes:
+                pipe.schedule_run()
+        outputs: list[tuple[TensorList, ...]] = []
+        failure: Exception | None = None
+        for pipe in self._pipes:
+            try:
+                outputs.append(self._share(pipe))
+            except Exception as error:
+                failure = failure or error
+            if not isinstance(failure, StopIteration):
+                pipe.release_outputs()
+                pipe.schedule_run()
+        if failure is not None:
+            raise failure
+        return outputs
+
+    def _share(self, pipe: Pipeline) -> tuple[TensorList, ...]:
+        try:
+            return pipe.share_outputs()
+        except StopIteration:
+            if isinstance(self._counter, OpenEpochs):
+                raise
+        # The epoch is counted in samples, whatever the source takes for its own.
+        self._restart(pipe)
+        return pipe.share_outputs()
+
+    def _restart(self, pipe: Pipeline) -> None:
+        pipe.reset()
+        pipe.schedule_run()
+
+    def _convert(self, outputs: list[tuple[TensorList, ...]], counts: list[int] | None) -> Any:
+        """Make the framework's batch.
+
+        Args:
+            outputs: By pipeline.
+            counts: How many samples of each to deliver, None for all.
+        """
+        raise NotImplementedError
+
+
+# What the reader's metadata must say alike in all pipelines, and the argument behind it.
+_SAME_IN_ALL = {
+    "epoch_size": "number of records",
+    "number_of_shards": "num_shards",
+    "pad_last_batch": "pad_last_batch",
+    "stick_to_shard": "stick_to_shard",
+}
+
+
+def _as_flag(auto_reset: bool | str | None) -> bool:
+    if auto_reset is None or isinstance(auto_reset, bool):
+        return bool(auto_reset)
+    if auto_reset in ("yes", "no"):
+        return auto_reset == "yes"
+    raise ValueError(f'auto_reset is {auto_reset!r}; it must be True, False, "yes" or "no".')
+
+
+def _policy(policy: LastBatchPolicy, fill_last_batch: bool | None) -> LastBatchPolicy:
+    if fill_last_batch is not None:
+        warnings.warn(
+            "fill_last_batch is deprecated: last_batch_policy=FILL stands for True, PARTIAL for "
+            "False. It overrides last_batch_policy.",
+            Warning,
+            stacklevel=4,
+        )
+        return LastBatchPolicy.FILL if fill_last_batch else LastBatchPolicy.PARTIAL
+    if not isinstance(policy, LastBatchPolicy):
+        raise ValueError(
+            f"last_batch_policy must be a LastBatchPolicy, such as LastBatchPolicy.PARTIAL, "
+            f"not {policy!r}."
+        )
+    return policy

@@ -1,0 +1,241 @@
+"""Iterators that deliver a pipeline's batches as torch tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from torchdali.plugin.base_iterator import BaseIterator, LastBatchPolicy
+
+if TYPE_CHECKING:
+    from torchdali.pipeline import Pipeline
+    from torchdali.tensors import TensorList
+
+__all__ = ["DALIClassificationIterator", "DALIGenericIterator", "DALIRaggedIterator"]
+
+
+class _NamedOutputs(BaseIterator):
+    """Delivers ``[{name: value}]``, one dict a pipeline."""
+
+    def __init__(
+        self,
+        pipelines: Pipeline | Sequence[Pipeline],
+        output_map: Sequence[str],
+        *arguments: Any,
+        **named: Any,
+    ) -> None:
+        if isinstance(output_map, str):
+            raise AssertionError(
+                f"output_map must be a list of names, not a string: [{output_map!r}]."
+            )
+        if len(set(output_map)) != len(output_map):
+            raise AssertionError(f"The names in output_map must differ: {list(output_map)}.")
+        self.output_map = list(output_map)
+        super().__init__(pipelines, *arguments, **named)
+
+    def _convert(
+        self, outputs: list[tuple[TensorList, ...]], counts: list[int] | None
+    ) -> list[dict[str, Any]]:
+        names = self.output_map
+        if any(len(batch) != len(names) for batch in outputs):
+            raise _miscounted(names, len(outputs[0]))
+        whole = [None] * len(outputs) if counts is None else counts
+        return [
+            {
+                name: self._value(i, batch, count)
+                for i, (name, batch) in enumerate(zip(names, batches, strict=True))
+            }
+            for batches, count in zip(outputs, whole, strict=True)
+        ]
+
+    def _value(self, output: int, batch: TensorList, count: int | None) -> Any:
+        """Return one output of a batch, its first `count` samples."""
+        raise NotImplementedError
+
+
+def _miscounted(names: list[str], found: int) -> Exception:
+    text = f"output_map has {len(names)} names, {names}, but the pipeline has {found} outputs."
+    return KeyError(text) if len(names) > found else IndexError(text)
+
+
+class DALIGenericIterator(_NamedOutputs):
+    """Deliver batches as ``[{name: tensor}]``, one dict a pipeline.
+
+    Every tensor is ``(batch, ...)``, on the device where the pipeline left it. It is the caller's
+    own: nothing is copied, and nothing writes to it later.
+
+    Args:
+        pipelines: One pipeline, or several that deliver side by side.
+        output_map: A name for each output.
+        size: Samples of an epoch where there is no reader; -1: until the source ends.
+        reader_name: The reader whose shards and padding make the epoch; excludes `size`.
+        auto_reset: True or "yes" to begin the next epoch without `reset`.
+        fill_last_batch: Deprecated, see `last_batch_policy`.
+        dynamic_shape: Accepted; shapes may always change from batch to batch.
+        last_batch_padded: With `size`: the pipelines pad their last batch.
+        last_batch_policy: What becomes of a last batch that is not full, see `LastBatchPolicy`.
+        prepare_first_batch: Take the first batch at once, so that errors show here.
+
+    Raises:
+        RuntimeError: The samples of a batch differ in shape (use `DALIRaggedIterator`), there is no
+            such reader, or no data.
+        AssertionError, ValueError, KeyError, IndexError: Arguments that contradict each other.
+    """
+
+    def __init__(
+        self,
+        pipelines: Pipeline | Sequence[Pipeline],
+        output_map: Sequence[str],
+        size: int = -1,
+        reader_name: str | None = None,
+        auto_reset: bool | str | None = False,
+        fill_last_batch: bool | None = None,
+        dynamic_shape: bool = False,
+        last_batch_padded: bool = False,
+        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+        prepare_first_batch: bool = True,
+    ) -> None:
+        super().__init__(
+            pipelines,
+            output_map,
+            size,
+            reader_name,
+            auto_reset,
+            fill_last_batch,
+            last_batch_padded,
+            last_batch_policy,
+            prepare_first_batch,
+        )
+
+    def _value(self, output: int, batch: TensorList, count: int | None) -> torch.Tensor:
+        dense = batch.dense()
+        if dense is None:
+            dense = _stacked(batch, self.output_map[output])
+        return dense if count is None else dense[:count]
+
+
+class DALIClassificationIterator(DALIGenericIterator):
+    """Deliver batches as ``[{"data": tensor, "label": tensor}]``; see `DALIGenericIterator`."""
+
+    def __init__(
+        self,
+        pipelines: Pipeline | Sequence[Pipeline],
+        size: int = -1,
+        reader_name: str | None = None,
+        auto_reset: bool | str | None = False,
+        fill_last_batch: bool | None = None,
+        dynamic_shape: bool = False,
+        last_batch_padded: bool = False,
+        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+        prepare_first_batch: bool = True,
+    ) -> None:
+        super().__init__(
+            pipelines,
+            ["data", "label"],
+            size,
+            reader_name,
+            auto_reset,
+            fill_last_batch,
+            dynamic_shape,
+            last_batch_padded,
+            last_batch_policy,
+            prepare_first_batch,
+        )
+
+
+class DALIRaggedIterator(_NamedOutputs):
+    """Deliver batches of samples of any shapes as ``[{name: value}]``, one dict a pipeline.
+
+    Args:
+        output_types: For each output, `DENSE_TAG` (the default): one tensor ``(batch, ...)``, the
+            shapes must be equal; `SPARSE_LIST_TAG`: a list with one tensor a sample;
+            `SPARSE_COO_TAG`: a sparse COO tensor ``(batch, longest, ...)`` that holds every element
+            of every sample, zeros included.
+
+    The other arguments are those of `DALIGenericIterator`.
+    """
+
+    DENSE_TAG = "dense"
+    SPARSE_COO_TAG = "sparse_coo"
+    SPARSE_LIST_TAG = "sparse_list"
+
+    def __init__(
+        self,
+        pipelines: Pipeline | Sequence[Pipeline],
+        output_map: Sequence[str],
+        size: int = -1,
+        reader_name: str | None = None,
+        output_types: Sequence[str] | None = None,
+        auto_reset: bool | str | None = False,
+        fill_last_batch: bool | None = None,
+        dynamic_shape: bool = False,
+        last_batch_padded: bool = False,
+        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+        prepare_first_batch: bool = True,
+    ) -> None:
+        self._types = _checked_types(output_types, list(output_map))
+        super().__init__(
+            pipelines,
+            output_map,
+            size,
+            reader_name,
+            auto_reset,
+            fill_last_batch,
+            last_batch_padded,
+            last_batch_policy,
+            prepare_first_batch,
+        )
+
+    def _value(self, output: int, batch: TensorList, count: int | None) -> Any:
+        kind = self._types[output]
+        if kind == self.DENSE_TAG:
+            return _stacked(batch, self.output_map[output])[:count]
+        samples = batch.samples()[:count]
+        return list(samples) if kind == self.SPARSE_LIST_TAG else _sparse(samples, batch)
+
+
+def _checked_types(types: Sequence[str] | None, names: list[str]) -> list[str]:
+    if types is None:
+        return [DALIRaggedIterator.DENSE_TAG] * len(names)
+    tags = {
+        getattr(DALIRaggedIterator, f"{tag}_TAG") for tag in ("DENSE", "SPARSE_LIST", "SPARSE_COO")
+    }
+    if isinstance(types, str) or not set(types) <= tags:
+        raise AssertionError(f"output_types must be a list of {sorted(tags)}, not {types!r}.")
+    if len(types) != len(names):
+        raise AssertionError(
+            f"output_types has {len(types)} entries for the {len(names)} names {names}."
+        )
+    return list(types)
+
+
+def _stacked(batch: TensorList, name: str) -> torch.Tensor:
+    try:
+        return batch.stacked()
+    except RuntimeError as error:
+        shapes = sorted(set(batch.shape()))
+        raise RuntimeError(
+            f"The samples of output {name!r} have different shapes, {shapes[:4]}, so that the "
+            f"batch is not one tensor: bring them to one shape in the pipeline (resize, crop, "
+            f"pad), or use DALIRaggedIterator with output_types SPARSE_LIST_TAG for this output."
+        ) from error
+
+
+def _sparse(samples: list[torch.Tensor], batch: TensorList) -> torch.Tensor:
+    """Put all elements of all samples into one sparse tensor, indexed by sample and place."""
+    ndim = batch.ndim()
+    if not samples:
+        return torch.zeros([0] * (ndim + 1), dtype=batch.torch_dtype).to_sparse()
+    shape = [max(s.shape[axis] for s in samples) for axis in range(ndim)]
+    places = [
+        torch.ones(sample.shape, dtype=torch.bool, device=sample.device).nonzero()
+        for sample in samples
+    ]
+    rows = [place.new_full((len(place), 1), i) for i, place in enumerate(places)]
+    indices = torch.cat([torch.cat([r, p], 1) for r, p in zip(rows, places, strict=True)]).t()
+    values = torch.cat([sample.reshape(-1) for sample in samples])
+    return torch.sparse_coo_tensor(
+        indices, values, (len(samples), *shape), is_coalesced=True, check_invariants=False
+    )

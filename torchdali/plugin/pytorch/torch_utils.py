@@ -1,0 +1,88 @@
+"""From a pipeline's tensors to PyTorch's."""
+
+from __future__ import annotations
+
+import contextlib
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+
+from torchdali.tensors import Tensor, TensorList
+from torchdali.types import DALIDataType
+
+__all__ = ["feed_ndarray", "to_torch_tensor", "to_torch_type"]
+
+to_torch_type = {
+    DALIDataType.FLOAT: torch.float32,
+    DALIDataType.FLOAT64: torch.float64,
+    DALIDataType.FLOAT16: torch.float16,
+    DALIDataType.UINT8: torch.uint8,
+    DALIDataType.INT8: torch.int8,
+    DALIDataType.BOOL: torch.bool,
+    DALIDataType.INT16: torch.int16,
+    DALIDataType.INT32: torch.int32,
+    DALIDataType.INT64: torch.int64,
+    DALIDataType.UINT16: torch.uint16,
+    DALIDataType.UINT32: torch.uint32,
+    DALIDataType.UINT64: torch.uint64,
+}
+
+
+def feed_ndarray(
+    dali_tensor: Tensor | TensorList,
+    arr: torch.Tensor,
+    cuda_stream: Any = None,
+    non_blocking: bool = False,
+) -> torch.Tensor:
+    """Copy a pipeline's tensor, or a batch of equal shapes, into a torch tensor.
+
+    Args:
+        dali_tensor: What to copy, on any device.
+        arr: Where to; of the same shape and dtype, on any device, with any strides.
+        cuda_stream: The stream that copies: a ``torch.cuda.Stream``, its number, or an object with
+            a number as ``value`` (ctypes); None is torch's current stream. Only for CUDA tensors.
+        non_blocking: Do not wait for copies between pinned and device memory.
+
+    Returns:
+        `arr`.
+
+    Raises:
+        AssertionError: Shape or dtype differ.
+    """
+    source = to_torch_tensor(dali_tensor, copy=False)
+    if source.shape != arr.shape:
+        raise AssertionError(
+            f"The shapes differ: the pipeline's tensor has {list(source.shape)}, the torch tensor "
+            f"{list(arr.shape)}."
+        )
+    if source.dtype != arr.dtype:
+        raise AssertionError(
+            f"The types of the elements differ: the pipeline's tensor has {source.dtype}, the "
+            f"torch tensor {arr.dtype}."
+        )
+    with _on_stream(cuda_stream, source, arr):
+        arr.copy_(source, non_blocking=non_blocking)
+    return arr
+
+
+def to_torch_tensor(dali_tensor: Tensor | TensorList, copy: bool) -> torch.Tensor:
+    """Return a pipeline's tensor, or a batch of equal shapes, as a torch tensor.
+
+    Args:
+        dali_tensor: A tensor or a batch.
+        copy: With False, the result shares the memory.
+    """
+    single = dali_tensor.as_tensor() if isinstance(dali_tensor, TensorList) else dali_tensor
+    tensor: torch.Tensor = single.torch()
+    return tensor.clone() if copy else tensor
+
+
+def _on_stream(stream: Any, *tensors: torch.Tensor) -> AbstractContextManager[Any]:
+    device = next((tensor.device for tensor in tensors if tensor.is_cuda), None)
+    if stream is None or device is None:
+        return contextlib.nullcontext()
+    if not isinstance(stream, torch.cuda.Stream):
+        number = getattr(stream, "value", stream)
+        stream = torch.cuda.ExternalStream(number, device=device)  # type: ignore[no-untyped-call]
+    return torch.cuda.stream(stream)
