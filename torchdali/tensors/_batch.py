@@ -33,7 +33,6 @@ from torchdali.tensors._single import (
 )
 from torchdali.types import DALIDataType, from_torch_dtype, to_torch_dtype
 
-
 _Batch = TypeVar("_Batch", bound="TensorList")
 _CPU = torch.device("cpu")
 
