@@ -18,8 +18,8 @@ PACKAGE = Path(__file__).resolve().parents[1] / "torchdali"
 LAYERS = (
     ("errors", "types"),
     ("tensors", "rng", "kernels", "codecs"),
-    ("schema", "loader", "graph", "operator"),
-    ("ops", "plan", "execute"),
+    ("schema", "loader", "graph", "operator", "namespaces"),
+    ("ops", "plan", "rewrite", "execute"),
     ("fn", "math", "conditionals", "pipeline", "auto_aug"),
     ("plugin", "_demo", "cli"),
 )
@@ -31,7 +31,7 @@ FORBIDDEN = {
     ("codecs", "tensors"): "codecs turn bytes into plain tensors",
     ("plan", "ops"): "operators and plan meet in `operator`",
     ("execute", "ops"): "operators and executor meet in `operator`",
-    ("plan", "fn"): "operators and plan meet in `operator`",
+    ("rewrite", "ops"): "operators and rewriting meet in `operator`",
 }
 
 # All that the delivering layer may know: what a user may import too.
