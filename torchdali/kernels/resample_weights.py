@@ -1,0 +1,175 @@
+"""Where every output pixel of a resized axis looks, and with which weights.
+
+Output pixel ``i`` of an axis looks at the input position ``low + (i + 0.5) * (high - low) / size``
+(pixel edges are at whole numbers). Its value is the sum of the input pixels around that position,
+weighted by the filter at their distance. When shrinking with antialiasing the filter is stretched
+by the scale. The weights are normalised to one, and pixels outside of the image repeat its edge;
+pixels outside of the region of interest but inside of the image are read as they are.
+
+The positions are computed in float32 and in the order that reproduces the real DALI: it decides
+which pixel the nearest neighbour is, and how many pixels a Gaussian sees. DALI counts positions
+from the start of what a pass reads, which for all but the first pass is the region of interest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+__all__ = ["FILTERS", "Axis", "Taps", "nearest", "resize_axes", "taps"]
+
+FILTERS = ("nn", "linear", "cubic", "triangular", "gaussian", "lanczos3")
+
+_RADIUS = {"linear": 1, "triangular": 1, "cubic": 2, "gaussian": 1, "lanczos3": 3}
+_KNOTS = 32  # table entries in a unit of the filter
+_f32 = np.float32
+_Floats = npt.NDArray[np.float32]
+
+
+class Axis(NamedTuple):
+    """How one spatial axis is resized.
+
+    Attributes:
+        length: Extent of the input.
+        size: Extent of the output.
+        low: Where the region of interest starts, in input pixels.
+        high: Where it ends; below `low` it flips the axis.
+        filter: One of `FILTERS`, already chosen for this axis.
+        antialias: Stretch the filter when shrinking.
+    """
+
+    length: int
+    size: int
+    low: float
+    high: float
+    filter: str
+    antialias: bool
+
+    @property
+    def growth(self) -> float:
+        """Output pixels per input pixel."""
+        return self.size / abs(self.high - self.low)
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether the output is the input, pixel for pixel."""
+        whole = self.low == 0 and self.high == self.length == self.size
+        return whole and self.filter != "gaussian"
+
+
+class Taps(NamedTuple):
+    """Weighted sum of an axis: ``out[i] = sum_k weight[i, k] * x[first + index[i, k]]``."""
+
+    first: int
+    count: int
+    index: Tensor
+    weight: Tensor
+
+
+def resize_axes(
+    lengths: Sequence[int],
+    size: Sequence[int],
+    roi: Sequence[tuple[float, float]] | None,
+    min_filter: str,
+    mag_filter: str,
+    antialias: bool,
+) -> tuple[Axis, ...]:
+    """Describe every spatial axis; `min_filter` where it shrinks, else `mag_filter`."""
+    for name in (min_filter, mag_filter):
+        if name not in FILTERS:
+            raise ValueError(f"no filter {name!r}: one of {', '.join(FILTERS)}")
+    if len(lengths) != len(size):
+        raise ValueError(f"{len(size)} sizes for {len(lengths)} spatial axes")
+    axes = []
+    for i, (length, out) in enumerate(zip(lengths, size, strict=True)):
+        low, high = roi[i] if roi is not None else (0.0, float(length))
+        chosen = min_filter if abs(high - low) > out else mag_filter
+        axes.append(Axis(length, out, float(low), float(high), chosen, antialias))
+    return tuple(axes)
+
+
+@lru_cache(maxsize=64)
+def nearest(axis: Axis, innermost: bool, first_pass: bool, device: torch.device) -> Tensor:
+    """Index of the nearest input pixel for every output pixel.
+
+    DALI multiplies along rows, but adds up the scale from row to row, with its rounding errors.
+    """
+    step = _f32((axis.high - axis.low) / axis.size)
+    start = 0 if first_pass else math.floor(min(axis.low, axis.high))
+    low = _f32(axis.low - start)
+    if innermost:
+        position = (np.arange(axis.size, dtype=_f32) + _f32(0.5)) * step + low
+    else:
+        steps = np.full(axis.size, step, dtype=_f32)
+        steps[0] = low + _f32(0.5) * step
+        position = np.add.accumulate(steps, dtype=_f32)
+    index = np.floor(position).astype(np.int64) + start
+    return torch.from_numpy(index.clip(0, axis.length - 1)).to(device)
+
+
+@lru_cache(maxsize=256)
+def taps(axis: Axis, first_pass: bool, device: torch.device) -> Taps:
+    """Input pixels and weights of every output pixel."""
+    scale = (axis.high - axis.low) / axis.size
+    density, reach = _stretch(axis.filter, max(1.0, abs(scale)) if axis.antialias else 1.0)
+    start = 0 if first_pass else max(0, math.floor(min(axis.low, axis.high) - float(reach)))
+    step = _f32(scale)
+    origin = _f32(axis.low - start) + (_f32(0.5) * step - _f32(0.5) - reach)
+    position = origin + np.arange(axis.size, dtype=_f32) * step
+    lowest = np.ceil(position).astype(np.int64)
+    pixel = lowest[:, None] + np.arange(math.ceil(2 * reach))
+    weight = _lookup(axis.filter, (pixel.astype(_f32) - position[:, None]) * density)
+    weight /= weight.sum(1, keepdims=True)
+    pixel = (pixel + start).clip(0, axis.length - 1)
+    first = int(pixel.min())
+    return Taps(
+        first,
+        int(pixel.max()) + 1 - first,
+        torch.from_numpy(pixel - first).to(device),
+        torch.from_numpy(weight.astype(_f32)).to(device),
+    )
+
+
+def _stretch(name: str, scale: float) -> tuple[np.float32, np.float32]:
+    """Table entries in an input pixel, and radius in input pixels, of a stretched filter."""
+    radius = _f32(_RADIUS[name] * scale)
+    knots = _f32(_KNOTS * _RADIUS[name])
+    if name == "gaussian":  # by way of its deviation, which costs a last bit
+        sigma = _f32(float(radius) * 0.5 / math.sqrt(2))
+        density = _f32(2) * knots / (_f32(4 * math.sqrt(2)) * sigma)
+    else:
+        density = knots / radius
+    return density, knots / density
+
+
+def _lookup(name: str, knot: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Interpolate linearly in the table of a filter; beyond it the table falls to zero."""
+    table = _table(name)
+    inside = np.clip(knot.astype(np.float64) + 1, 0, len(table) - 1)
+    left = np.minimum(inside.astype(np.int64), len(table) - 2)
+    low: npt.NDArray[np.float64] = table[left]
+    return low + (inside - left) * (table[left + 1] - low)
+
+
+@lru_cache(maxsize=None)
+def _table(name: str) -> npt.NDArray[np.float64]:
+    """Values of a filter at multiples of 1/32, with a zero at either end."""
+    radius = _RADIUS[name]
+    t = np.abs(np.arange(-radius * _KNOTS, radius * _KNOTS + 1)) / _KNOTS
+    if name == "gaussian":
+        values = np.exp(-4 * t * t)
+    elif name == "lanczos3":
+        values = np.sinc(t) * np.sinc(t / 3)
+    elif name == "cubic":  # Catmull-Rom
+        inner = 1.5 * t**3 - 2.5 * t**2 + 1
+        values = np.where(t < 1, inner, -0.5 * t**3 + 2.5 * t**2 - 4 * t + 2)
+    else:
+        values = 1 - t
+    return np.pad(values.astype(_f32).astype(np.float64), 1)
