@@ -1,4 +1,4 @@
-"""Resize by separable resampling: any filter, any region of interest, any number of spatial axes."""
+"""Resize by separable resampling: any filter, any region, any number of spatial axes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from torchdali.kernels.convert import convert
-from torchdali.kernels.resample_weights import Axis, Taps, nearest, resize_axes, taps
+from torchdali.kernels.resample_weights import FILTERS, Axis, Taps, nearest, resize_axes, taps
 
-__all__ = ["resample", "resize"]
+__all__ = ["FILTERS", "resample", "resize"]
 
 
 def resize(
@@ -31,7 +31,7 @@ def resize(
         size: Extent of every spatial axis of the output.
         roi: ``(low, high)`` for every spatial axis, in input pixels, edges at whole numbers; the
             whole image when None. ``high < low`` flips the axis.
-        min_filter: Filter of the axes that shrink: nn, linear, cubic, triangular, gaussian, lanczos3.
+        min_filter: Filter of the axes that shrink: one of `FILTERS`.
         mag_filter: Filter of the axes that grow or stay.
         antialias: Stretch the filter where the image shrinks.
         dtype: Of the output, rounded and saturated; the input's own when None.
@@ -68,7 +68,7 @@ def resample(x: Tensor, axes: Sequence[Axis], dtype: torch.dtype) -> Tensor:
         else:
             sums.append((dim, taps(axis, is_first, x.device)))
     for dim, t in sums:
-        x = x.narrow(dim, t.first, t.count)
+        x = x.narrow(dim, t.start, t.extent)
     for dim, t in sums:
         x = _weighted_sum(x.to(torch.float32), dim, t)
     return convert(x, dtype).contiguous()
@@ -80,9 +80,9 @@ def _select(x: Tensor, dim: int, index: Tensor) -> Tensor:
     return x.index_select(dim, index)
 
 
-def _weighted_sum(x: Tensor, dim: int, taps: Taps) -> Tensor:
-    """Apply `taps` along `dim`; the result may be a permuted view."""
+def _weighted_sum(x: Tensor, dim: int, t: Taps) -> Tensor:
+    """Apply taps along `dim`; the result may be a permuted view."""
     front = x.movedim(dim, 0)
     rows = front.reshape(front.shape[0], -1)
-    out = embedding_bag(taps.index, rows, per_sample_weights=taps.weight, mode="sum")
+    out = embedding_bag(t.pixels, rows, per_sample_weights=t.weights, mode="sum")
     return out.view(-1, *front.shape[1:]).movedim(0, dim)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,12 +65,15 @@ class Axis(NamedTuple):
 
 
 class Taps(NamedTuple):
-    """Weighted sum of an axis: ``out[i] = sum_k weight[i, k] * x[first + index[i, k]]``."""
+    """Weighted sum of an axis: ``out[i] = sum_k weights[i, k] * x[start + pixels[i, k]]``.
 
-    first: int
-    count: int
-    index: Tensor
-    weight: Tensor
+    It reads the input from ``start`` to ``start + extent``.
+    """
+
+    start: int
+    extent: int
+    pixels: Tensor
+    weights: Tensor
 
 
 def resize_axes(
@@ -155,10 +158,11 @@ def _lookup(name: str, knot: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     inside = np.clip(knot.astype(np.float64) + 1, 0, len(table) - 1)
     left = np.minimum(inside.astype(np.int64), len(table) - 2)
     low: npt.NDArray[np.float64] = table[left]
-    return low + (inside - left) * (table[left + 1] - low)
+    value: npt.NDArray[np.float64] = low + (inside - left) * (table[left + 1] - low)
+    return value
 
 
-@lru_cache(maxsize=None)
+@cache
 def _table(name: str) -> npt.NDArray[np.float64]:
     """Values of a filter at multiples of 1/32, with a zero at either end."""
     radius = _RADIUS[name]
