@@ -1,7 +1,7 @@
 """From the pixels of a file to the colours and the element type that were asked for.
 
-Pixels come as ``(H, W, C)`` in the type of the file: uint8, uint16 or float32 with full scale 255, 65535 or 1.
-Unlike a cast, the conversion rescales: 100 becomes 25700 in uint16 and 0.392157 in float32.
+Pixels come as ``(H, W, C)`` in the type of the file: uint8, uint16 or float32 with full scale 255,
+65535 or 1. Unlike a cast, the conversion rescales: 100 becomes 25700 in uint16, 0.392157 in float.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from torchdali.kernels.convert import convert, full_scale
 
-__all__ = ["GRAY_FLOAT", "OUTPUT_TYPES", "Weights", "gray", "rescale", "to_output"]
+__all__ = ["DTYPES", "OUTPUT_TYPES", "Weights", "gray", "rescale", "to_output"]
 
 OUTPUT_TYPES = ("RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA")
 
@@ -38,8 +38,7 @@ class Weights(NamedTuple):
     shift: int
 
 
-GRAY_FLOAT = (0.299, 0.587, 0.114)
-"""Luma weights of the formats that are not converted in fixed point."""
+_GRAY_FLOAT = (0.299, 0.587, 0.114)
 
 _YCBCR = (
     (0.25678823529, 0.50412941176, 0.09790588235),
@@ -57,7 +56,7 @@ def to_output(
         pixels: ``(H, W, C)`` as the file holds them; one or two channels are grey (and alpha).
         output_type: One of `OUTPUT_TYPES`. ANY_DATA keeps the channels, the others drop alpha.
         dtype: Of the result.
-        weights: How this format makes grey from colours; None is `GRAY_FLOAT`, rounded.
+        weights: How this format makes grey from colours; None is floating point, rounded.
 
     Returns:
         ``(H, W, 1 or 3)``, or ``(H, W, C)`` for ANY_DATA.
@@ -76,7 +75,7 @@ def rescale(pixels: Tensor, dtype: torch.dtype) -> Tensor:
     """Convert to another element type, full scale to full scale, rounding and saturating."""
     if pixels.dtype == dtype:
         return pixels
-    return convert(pixels.float().mul_(_ratio(dtype, pixels.dtype)), dtype)
+    return convert(pixels.float() * _ratio(dtype, pixels.dtype), dtype)
 
 
 def _ratio(to: torch.dtype, source: torch.dtype) -> Tensor:
@@ -93,13 +92,13 @@ def _three_channels(pixels: Tensor) -> Tensor:
     return pixels[:, :, :1].expand(-1, -1, 3).contiguous()
 
 
-def gray(pixels: Tensor, weights: Weights | None = None) -> Tensor:
-    """Make one grey channel, in the type of the pixels."""
+def gray(pixels: Tensor, weights: Weights | None = None, *, rounded: bool = True) -> Tensor:
+    """Make one grey channel, in the type of the pixels; `rounded` says how without `weights`."""
     if pixels.shape[2] < 3:
         return pixels[:, :, :1].contiguous()
     if weights is None or pixels.dtype == torch.float32:
-        luma = _weighted_sum(pixels.float(), GRAY_FLOAT)
-        return convert(luma, pixels.dtype)[:, :, None]
+        luma = _weighted_sum(pixels.float(), _GRAY_FLOAT)
+        return convert(luma, pixels.dtype, rounding="round" if rounded else "truncate")[:, :, None]
     red, green, blue = pixels[:, :, :3].to(torch.int32).unbind(2)  # 65535 << 15 still fits
     luma = red * weights.red + green * weights.green + blue * weights.blue
     return (luma.add_(weights.offset) >> weights.shift).to(pixels.dtype)[:, :, None]

@@ -1,7 +1,8 @@
 """What the first bytes of an image file say: format, size, channels, depth, orientation.
 
-Everything here reads a `memoryview` and allocates nothing, so that a header which promises an absurd image is found
-out before anybody reserves memory for it. Depths are bits a channel; sizes are as stored, before the orientation.
+Everything here reads a `memoryview` and allocates nothing, so that a header which promises an
+absurd image is found out before anybody reserves memory for it. Depths are bits a channel; sizes
+are as stored, before the orientation.
 """
 
 from __future__ import annotations
@@ -13,34 +14,35 @@ from typing import NamedTuple
 from torchdali.errors import DecodeError
 
 __all__ = [
-    "FREE_PIXELS",
-    "MAX_PIXELS",
-    "MAX_PIXELS_PER_BYTE",
+    "FREE_VALUES",
+    "MAX_VALUES",
+    "MAX_VALUES_PER_BYTE",
     "Header",
     "check_size",
     "detect",
     "exif_orientation",
     "failure",
     "jpeg_frame",
+    "jpeg_orientation",
     "png_chunks",
     "read_header",
 ]
 
-MAX_PIXELS = 1 << 30
-"""No image may have more pixels (three gigabytes of RGB)."""
+MAX_VALUES = 3 << 30
+"""No image may have more values (height times width times channels)."""
 
-FREE_PIXELS = 1 << 26
-"""Up to this many pixels a file may be as small as it likes."""
+FREE_VALUES = 3 << 26
+"""Up to this many values a file may be as small as it likes."""
 
-MAX_PIXELS_PER_BYTE = 1 << 10
-"""Above `FREE_PIXELS`, a file that claims more pixels for each of its bytes is taken for a bomb."""
+MAX_VALUES_PER_BYTE = 3 << 10
+"""Above `FREE_VALUES`, a file that claims more values for each of its bytes is taken for a bomb."""
 
 
 class Header(NamedTuple):
     """The claims of an image file.
 
-    `channels` counts what ANY_DATA delivers: a palette is three (or one, where all its entries are grey), an alpha
-    plane is one. `orientation` is the EXIF number, 1 to 8.
+    `channels` counts what ANY_DATA delivers: a palette is three (in BMP one, where all its entries
+    are grey), an alpha plane is one. `orientation` is the EXIF number, 1 to 8.
     """
 
     format: str
@@ -77,29 +79,32 @@ _MAGIC = (
     (b"BM", "BMP"),
     (b"II*\0", "TIFF"),
     (b"MM\0*", "TIFF"),
+    (b"II+\0", "TIFF"),
+    (b"MM\0+", "TIFF"),
     (b"\0\0\0\x0cjP  \r\n\x87\n", "JPEG 2000"),
     (b"\xff\x4f\xff\x51", "JPEG 2000"),
 )
 
 
 def read_header(view: memoryview) -> Header:
-    """Parse the header of an image of any supported format, and check its size with `check_size`."""
+    """Parse the header of an image of any supported format, and check the size it claims."""
     format = detect(view)
     try:
         header = _PARSERS[format](view)
     except (IndexError, ValueError, struct.error) as error:
         raise failure("the header is truncated or damaged", format, view) from error
-    check_size(header.height, header.width, format, view)
+    check_size(header.height, header.width, header.channels, format, view)
     return header
 
 
-def check_size(height: int, width: int, format: str, view: memoryview) -> None:
+def check_size(height: int, width: int, channels: int, format: str, view: memoryview) -> None:
     """Raise `DecodeError` for an empty image, or one larger than the bytes can mean."""
-    pixels = height * width
-    if height <= 0 or width <= 0:
+    values = height * width * channels
+    if height <= 0 or width <= 0 or channels <= 0:
         raise failure(f"the image has no pixels ({width} x {height})", format, view)
-    if pixels > FREE_PIXELS and pixels > min(MAX_PIXELS, len(view) * MAX_PIXELS_PER_BYTE):
-        raise failure(f"the header claims {width} x {height} pixels", format, view)
+    if values > FREE_VALUES and values > min(MAX_VALUES, len(view) * MAX_VALUES_PER_BYTE):
+        claim = f"the header claims {width} x {height} pixels of {channels} channels"
+        raise failure(f"{claim}, too many", format, view)
 
 
 # Markers that begin a frame header: SOF0-SOF15 without DHT (C4), JPG (C8) and DAC (CC).
@@ -107,54 +112,74 @@ _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _EXIF = b"Exif\0\0"
 
 
-def jpeg_frame(view: memoryview) -> tuple[int, int, int, int]:
-    """Return height, width, component count and the offset of the EXIF block (0: none) of a JPEG.
+def jpeg_frame(view: memoryview) -> tuple[int, int, int, int, bool]:
+    """Return height, width, components, the offset of the EXIF block (0: none), Adobe's mark.
 
-    It runs before every JPEG is decoded: about a microsecond for a usual file.
+    It runs before every JPEG is decoded: one or two microseconds for a usual file.
     """
-    position, end, exif = 2, len(view) - 9, 0
+    position, end, exif, adobe = 2, len(view) - 9, 0, False
     while position < end:
         marker = view[position + 1]
         if view[position] != 0xFF or marker == 0xFF:
             position += 1  # fill bytes, or rubbish between segments as decoders skip it
-        elif marker in _FRAMES:
+            continue
+        if marker in _FRAMES:
             size = view[position + 5 : position + 10]
-            return size[0] << 8 | size[1], size[2] << 8 | size[3], size[4], exif
-        elif marker <= 0x01 or 0xD0 <= marker <= 0xD8:
-            position += 2
+            return size[0] << 8 | size[1], size[2] << 8 | size[3], size[4], exif, adobe
+        if marker == 0xE1:
+            if not exif and view[position + 4 : position + 10] == _EXIF:
+                exif = position + 10
+        elif marker == 0xEE:
+            adobe = adobe or bytes(view[position + 4 : position + 9]) == b"Adobe"
         elif marker == 0xDA or marker == 0xD9:
             break
-        else:
-            if marker == 0xE1 and not exif and view[position + 4 : position + 10] == _EXIF:
-                exif = position + 10
-            position += 2 + (view[position + 2] << 8 | view[position + 3])
+        elif marker <= 0x01 or 0xD0 <= marker <= 0xD8:
+            position += 2
+            continue
+        position += 2 + (view[position + 2] << 8 | view[position + 3])
     raise failure("no frame header before the pixel data or the end", "JPEG", view)
 
 
 def _jpeg(view: memoryview) -> Header:
-    height, width, channels, exif = jpeg_frame(view)
-    return Header("JPEG", height, width, channels, 8, exif_orientation(view[exif:]) if exif else 1)
+    height, width, channels, exif, _ = jpeg_frame(view)
+    return Header("JPEG", height, width, channels, 8, jpeg_orientation(view, exif))
+
+
+def jpeg_orientation(view: memoryview, exif: int) -> int:
+    """Return the orientation from the EXIF block that `jpeg_frame` found at `exif` (0: none)."""
+    if not exif:
+        return 1
+    length = view[exif - 8] << 8 | view[exif - 7]
+    return exif_orientation(view[exif : exif - 8 + length])
 
 
 def exif_orientation(tiff: memoryview) -> int:
     """Return the orientation, 1 to 8, from an EXIF block (a small TIFF); 1 where it is damaged."""
+    order = {b"II*\0": "<", b"MM\0*": ">"}.get(bytes(tiff[:4]), "")
     try:
-        order = {b"II": "<", b"MM": ">"}[bytes(tiff[:2])]
         (offset,) = struct.unpack_from(order + "I", tiff, 4)
         (count,) = struct.unpack_from(order + "H", tiff, offset)
-        for entry in range(offset + 2, offset + 2 + 12 * count, 12):
-            tag, kind, number, value = struct.unpack_from(order + "HHIH", tiff, entry)
-            if tag == 0x0112:
-                return value if kind == 3 and number == 1 and 1 <= value <= 8 else 1
-    except (KeyError, struct.error):
+        directory = tiff[offset + 2 : offset + 2 + 12 * count]
+        if order and len(directory) == 12 * count:
+            for tag, kind, _, value in struct.iter_unpack(order + "HHI4s", directory):
+                if tag == 0x0112:
+                    code = _INTEGERS.get(kind, "H")
+                    (orientation,) = struct.unpack_from(order + code, value)
+                    return orientation if 1 <= orientation <= 8 else 1
+    except struct.error:
         pass
     return 1
 
 
+_INTEGERS = {1: "B", 3: "H", 4: "I"}  # EXIF's number for a type, and struct's code
+
+
 def png_chunks(view: memoryview) -> Iterator[tuple[bytes, int, int]]:
-    """Yield (type, start, length of the data) of each PNG chunk, up to IEND or the end of the data."""
+    """Yield type, start and length of the data of each PNG chunk; ValueError without an IEND."""
     position, kind = 8, b""
-    while kind != b"IEND" and position + 12 <= len(view):
+    while kind != b"IEND":
+        if position + 12 > len(view):
+            raise ValueError("the data ends before the image does")
         length, kind = struct.unpack_from(">I4s", view, position)
         yield kind, position + 8, length
         position += 12 + length
@@ -164,12 +189,17 @@ def _png(view: memoryview) -> Header:
     width, height, depth, color = struct.unpack_from(">IIBB", view, 16)
     if bytes(view[12:16]) != b"IHDR" or color not in _PNG_CHANNELS:
         raise ValueError
-    orientation = 1
-    for kind, start, length in png_chunks(view):
-        if kind == b"eXIf":
-            orientation = exif_orientation(view[start : start + length])
-            break
-    return Header("PNG", height, width, _PNG_CHANNELS[color], depth, orientation)
+    return Header("PNG", height, width, _PNG_CHANNELS[color], depth, _png_orientation(view))
+
+
+def _png_orientation(view: memoryview) -> int:
+    try:
+        for kind, start, length in png_chunks(view):
+            if kind == b"eXIf":
+                return exif_orientation(view[start : start + length])
+    except ValueError:  # truncated: decoding will say so, the size is known nevertheless
+        pass
+    return 1
 
 
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}
@@ -184,7 +214,9 @@ def _bmp(view: memoryview) -> Header:
         width, height, depth, colors = struct.unpack_from("<iixxH16xI", view, 18)
         entry = 4
     if depth > 8:
-        return Header("BMP", abs(height), width, 4 if depth == 32 else 3, 8)
+        alpha = depth == 32 and size >= 56 and any(view[66:70])
+        channels = 4 if alpha else 3
+        return Header("BMP", abs(height), width, channels, 16 if depth == 16 else 8)
     colors = min(colors, 1 << depth) or 1 << depth
     palette = view[14 + size : 14 + size + colors * entry]
     gray = palette[0::entry] == palette[1::entry] == palette[2::entry]

@@ -1,4 +1,4 @@
-"""OpenCV for the few images that nothing else decodes exactly: JPEG 2000 above 8 bits, unusual TIFFs."""
+"""OpenCV, for what nothing else decodes exactly: JPEG 2000 above 8 bits, unusual TIFFs."""
 
 from __future__ import annotations
 

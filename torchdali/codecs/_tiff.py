@@ -1,26 +1,31 @@
 """TIFF: our own reader of the directory, with Pillow's libtiff as the decompressor.
 
-Pillow delivers at most 8 bits of a colour channel and three channels of six. It does unpack grey images of 8, 16 and
-32 bits exactly, so each image is handed over as a grey one that is `samples` times as wide, by a fresh directory
-appended to the file. That directory holds nothing but what decompression needs, and was checked: Pillow and libtiff
-find nothing in it to warn about.
+Pillow delivers at most 8 bits of a colour channel and three channels of six. It does unpack grey
+images of 8, 16 and 32 bits exactly, so each image is handed over as a grey one that is `samples`
+times as wide, by a fresh directory appended to the file. That directory holds nothing but what
+decompression needs: Pillow and libtiff find nothing in it to warn about.
 """
 
 from __future__ import annotations
 
 import io
 import struct
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 __all__ = ["Directory", "decode_tiff"]
 
-Array = npt.NDArray[np.generic]
+Array = npt.NDArray[Any]
 
 _KINDS = {1: "B", 3: "H", 4: "I", 7: "B", 16: "Q"}  # byte, short, long, raw bytes, long8
 
-_JPEG = 7
+_JPEG = 7  # a way of compression
+_TABLES = 347  # its quantisation and Huffman tables
+
+# Compression, fill order, rows a strip, fax options, tile width and length.
+_PACKING = (259, 266, 278, 292, 293, 322, 323, _TABLES)
 
 
 class Directory:
@@ -71,7 +76,7 @@ class Directory:
         return int(struct.unpack_from(self.order + code, self.view, value)[0])
 
     def numbers(self, tag: int) -> list[int]:
-        """Return all values of a tag, none where it is absent; struct.error where they lie outside."""
+        """Return all values of a tag, none where it is absent; an error where they lie outside."""
         kind, count, position = self.entries.get(tag, (1, 0, 0))
         if count > len(self.view):
             raise ValueError
@@ -92,13 +97,13 @@ class Directory:
 
 
 def decode_tiff(view: memoryview) -> Array | None:
-    """Decode the first image to ``(H, W, C)``, uint8, uint16 or float32; None where only OpenCV can.
+    """Decode the first image to ``(H, W, C)``; None where only OpenCV can.
 
-    Palettes become RGB of 16 bits, CMYK becomes RGB and an opaque alpha channel. Raises OSError, ValueError or
-    struct.error for damaged data.
+    The type is uint8, uint16 or float32. Palettes become RGB of 16 bits, CMYK becomes RGB and an
+    opaque alpha channel. Raises OSError, ValueError or struct.error for damaged data.
     """
     directory = Directory(view)
-    if directory.compression == _JPEG and directory.photometric == 6:
+    if directory.compression == _JPEG and directory.samples == 3 and not directory.planar:
         return _through_pillow(directory, _jpeg_tags(directory))
     if not _is_plain(directory):
         return None
@@ -114,7 +119,7 @@ def decode_tiff(view: memoryview) -> Array | None:
 
 
 def _is_plain(directory: Directory) -> bool:
-    """Tell whether Pillow can unpack the samples: whole bytes, 16 bits, single floats, or one bit."""
+    """Tell whether Pillow can unpack the samples: 8 or 16 bits, single floats, or one bit."""
     depth, form = directory.depth, directory.sample_format
     if directory.photometric not in (0, 1, 2, 3, 5) or set(directory.numbers(258)) - {depth}:
         return False
@@ -147,7 +152,7 @@ def _plane(directory: Directory, samples: int, index: int, planes: int) -> Array
         277: [1],
         339: [directory.sample_format],
     }
-    for tag in (259, 266, 278, 292, 293, 322, 323, *((347,) if directory.compression == _JPEG else ())):
+    for tag in _PACKING:
         tags[tag] = directory.numbers(tag)
     for tag in (273, 279, 324, 325):
         values = directory.numbers(tag)
@@ -170,7 +175,7 @@ def _undo_differences(pixels: Array, step: int) -> None:
 
 
 def _jpeg_tags(directory: Directory) -> dict[int, list[int]]:
-    tags = (256, 257, 258, 259, 262, 273, 277, 278, 279, 284, 322, 323, 324, 325, 347, 530, 532)
+    tags = (256, 257, 258, 259, 262, 273, 277, 278, 279, 284, 322, 323, 324, 325, _TABLES, 530)
     return {tag: directory.numbers(tag) for tag in tags}
 
 
@@ -187,29 +192,31 @@ def _through_pillow(directory: Directory, tags: dict[int, list[int]]) -> Array:
 
 
 def _with_directory(directory: Directory, tags: dict[int, list[int]]) -> bytearray:
-    """Copy the file with another directory appended, and its header pointing there."""
-    order, wide = directory.order, "Q" if directory.big else "I"
+    """Copy the file with another directory appended, and a classic header pointing there."""
+    order = directory.order
     encoded = bytearray(directory.view)
-    encoded += b"\0" * (-len(encoded) % 8)
     entries = b""
     for tag, values in sorted(tags.items()):
-        kind = _kind(tag, max(values), directory.big)
+        kind = _kind(tag)
         packed = struct.pack(f"{order}{len(values)}{_KINDS[kind]}", *values)
-        inline = struct.calcsize(wide)
-        if len(packed) > inline:
-            place = len(encoded)
-            encoded += packed + b"\0" * (-len(packed) % 8)
-            packed = struct.pack(order + wide, place)
-        entries += struct.pack(f"{order}HH{wide}", tag, kind, len(values)) + packed.ljust(inline, b"\0")
-    struct.pack_into(order + wide, encoded, 8 if directory.big else 4, len(encoded))
-    encoded += struct.pack(order + ("Q" if directory.big else "H"), len(tags))
-    return encoded + entries + b"\0" * struct.calcsize(wide)
+        if len(packed) > 4:
+            place = _append(encoded, packed)
+            packed = struct.pack(order + "I", place)
+        entries += struct.pack(order + "HHI", tag, kind, len(values)) + packed.ljust(4, b"\0")
+    place = _append(encoded, struct.pack(order + "H", len(tags)) + entries + bytes(4))
+    struct.pack_into(order + "HI", encoded, 2, 42, place)
+    return encoded
 
 
-def _kind(tag: int, largest: int, big: bool) -> int:
-    """Choose the kind of a tag: bytes of tables, shorts, longs where they must be."""
-    if tag == 347:
+def _append(encoded: bytearray, more: bytes) -> int:
+    """Append at an even offset, and return it."""
+    encoded += bytes(len(encoded) % 2)
+    encoded += more
+    return len(encoded) - len(more)
+
+
+def _kind(tag: int) -> int:
+    """Choose the kind of a tag: raw bytes for tables, longs for sizes and places, else shorts."""
+    if tag == _TABLES:
         return 7
-    if largest < 1 << 16 and tag not in (256, 257, 273, 279, 324, 325):
-        return 3
-    return 16 if big and largest >= 1 << 32 else 4
+    return 4 if tag in (256, 257, 273, 278, 279, 322, 323, 324, 325) else 3

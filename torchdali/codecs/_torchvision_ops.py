@@ -1,7 +1,7 @@
 """torchvision's image operators, loaded without importing torchvision.
 
-Loading the operator library takes milliseconds, ``import torchvision`` more than a second; both register the same
-``torch.ops.image.*``. It is loaded at the first use, once for all threads.
+Loading the operator library takes milliseconds, ``import torchvision`` more than a second; both
+register the same ``torch.ops.image.*``. It is loaded at the first use, once for all threads.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _load_library() -> bool:
         return False
     for library in sorted(Path(spec.origin).parent.glob("image*.so")):
         try:
-            torch.ops.load_library(str(library))
+            torch.ops.load_library(str(library))  # type: ignore[no-untyped-call]
         except Exception:  # a torchvision built for another torch raises RuntimeError or OSError
             continue
         if hasattr(torch.ops.image, "decode_jpeg"):

@@ -1,7 +1,7 @@
 """Images: encoded bytes in, pixels out, as DALI's image decoders deliver them.
 
-Bytes are a one-dimensional uint8 tensor on the CPU; pixels are ``(H, W, C)``. Every function may be called from many
-threads, and raises `DecodeError` with one line that says what is wrong with the data.
+Bytes are a one-dimensional uint8 tensor on the CPU; pixels are ``(H, W, C)``. Every function may
+be called from many threads, and raises `DecodeError` with one line that says what is wrong.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from torch import Tensor
 from torchdali.codecs._image_colors import DTYPES, OUTPUT_TYPES, to_output
 from torchdali.codecs._image_formats import decode_file, gray_weights
 from torchdali.codecs._image_headers import (
-    FREE_PIXELS,
+    FREE_VALUES,
     check_size,
-    exif_orientation,
     failure,
     jpeg_frame,
+    jpeg_orientation,
     read_header,
 )
 from torchdali.codecs._torchvision_ops import image_operator
@@ -48,9 +48,9 @@ def decode(
 
     Args:
         data: Encoded bytes, one-dimensional uint8 on the CPU.
-        output_type: "RGB", "BGR", "GRAY", "YCbCr" or "ANY_DATA", which keeps the channels of the file.
-        dtype: uint8, int8, uint16, int16, uint32, int32 or float32; values are rescaled from the full
-            scale of the file to that of the type (1.0 for float32).
+        output_type: "RGB", "BGR", "GRAY", "YCbCr", or "ANY_DATA", which keeps the file's channels.
+        dtype: uint8, int8, uint16, int16, uint32, int32 or float32; values are rescaled from the
+            full scale of the file to that of the type (1.0 for float32).
         adjust_orientation: Turn the image as its EXIF block says.
 
     Returns:
@@ -62,20 +62,24 @@ def decode(
         ValueError: An unknown output type or a dtype that is not supported.
     """
     mode = _JPEG_MODES.get(output_type)
-    view = memoryview(data.numpy())
+    view = _view(data)
     if mode is None or dtype is not torch.uint8 or view[:3] != _JPEG_MAGIC:
         return _decode_any(data, view, output_type, dtype, adjust_orientation)
-    height, width, channels, exif = jpeg_frame(view)
+    height, width, channels, exif, _ = jpeg_frame(view)
     decoder = _decode_jpeg or _load_decoder()
     if channels == 4 or decoder is None:
         return _decode_any(data, view, output_type, dtype, adjust_orientation)
-    if height * width > FREE_PIXELS or not height or not width:
-        check_size(height, width, "JPEG", view)
+    if not 0 < height * width * channels <= FREE_VALUES:
+        check_size(height, width, channels, "JPEG", view)
     try:
         pixels = decoder(data, mode).permute(1, 2, 0)
     except RuntimeError as error:
         raise failure(_reason(error), "JPEG", view) from error
-    return _turned(pixels, exif_orientation(view[exif:])) if exif and adjust_orientation else pixels
+    return _turned(pixels, jpeg_orientation(view, exif)) if exif and adjust_orientation else pixels
+
+
+def _view(data: Tensor) -> memoryview:
+    return memoryview(data.numpy())  # type: ignore[arg-type]
 
 
 def _load_decoder() -> Callable[..., Tensor] | None:
@@ -91,7 +95,7 @@ def _decode_any(
     _check_arguments(data, output_type, dtype)
     header = read_header(view)
     try:
-        pixels = decode_file(data, view, header)
+        pixels = decode_file(data, view, header, output_type == "GRAY")
         pixels = to_output(pixels, output_type, dtype, gray_weights(header, pixels))
     except (DecodeError, MissingExtraError):
         raise
@@ -100,8 +104,18 @@ def _decode_any(
     return _turned(pixels, header.orientation if adjust_orientation else 1)
 
 
-# What the libraries raise for damaged data.
-_DAMAGE = (RuntimeError, OSError, ValueError, IndexError, KeyError, SyntaxError, EOFError, MemoryError, struct.error)
+# What the libraries raise for damaged data (SyntaxError is Pillow's).
+_DAMAGE = (
+    RuntimeError,
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    SyntaxError,
+    EOFError,
+    MemoryError,
+    struct.error,
+)
 
 
 def _check_arguments(data: Tensor, output_type: str, dtype: torch.dtype) -> None:
@@ -138,7 +152,7 @@ def peek_shape(
     data: Tensor | bytes, *, image_type: str = "RGB", adjust_orientation: bool = True
 ) -> tuple[int, int, int]:
     """Return the ``(H, W, C)`` that `decode` would deliver, from the header alone."""
-    view = memoryview(data) if isinstance(data, bytes) else memoryview(data.numpy())
+    view = memoryview(data) if isinstance(data, bytes) else _view(data)
     header = read_header(view)
     channels = {"GRAY": 1, "ANY_DATA": header.channels}.get(image_type, 3)
     if adjust_orientation and header.orientation > 4:
