@@ -6,6 +6,7 @@ reader or the batches of a list, and fails the test when it is used wrongly.
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -34,6 +35,7 @@ class FakePipeline:
     """
 
     device_id = None
+    is_restored_from_checkpoint = False
 
     def __init__(self, batch_size: int, produce: Callable[[], Outputs], depth: int = 2) -> None:
         self.max_batch_size = batch_size
@@ -42,9 +44,11 @@ class FakePipeline:
         self.resets = 0
         self.meta: dict[str, dict[str, int]] = {}
         self._produce = produce
-        self._flight: deque[Outputs | Exception] = deque()
+        self._flight: deque[tuple[Outputs | Exception, dict[str, Any]]] = deque()
         self._first = True
         self._held: Outputs | None = None
+        self._place: dict[str, Any] = {}
+        self.external_context: dict[str, Any] = {}
 
     def build(self) -> None:
         self.built = True
@@ -63,25 +67,34 @@ class FakePipeline:
         self._first = False
         assert len(self._flight) <= self.depth, "more batches in flight than the queue is deep"
 
-    def _next(self) -> Outputs | Exception:
-        if self.stopped:
-            return StopIteration()
+    def _next(self) -> tuple[Outputs | Exception, dict[str, Any]]:
+        found: Outputs | Exception
         try:
-            return self._produce()
+            found = StopIteration() if self.stopped else self._produce()
         except StopIteration as end:
             self.stopped = True
-            return end
+            found = end
         except Exception as error:
-            return error
+            found = error
+        return found, self.place()
+
+    def place(self) -> dict[str, Any]:
+        """Where the source is after the batches produced so far."""
+        return {}
 
     def share_outputs(self) -> Outputs:
         assert self._held is None, "the batch before was not released"
         assert self._flight, "nothing is scheduled"
-        found = self._flight.popleft()
+        found, self._place = self._flight.popleft()
         if isinstance(found, Exception):
             raise found
         self._held = found
         return found
+
+    @property
+    def in_flight(self) -> int:
+        """Batches that were scheduled and not taken."""
+        return len(self._flight)
 
     def release_outputs(self) -> None:
         self._held = None
@@ -102,8 +115,29 @@ class ReaderPipeline(FakePipeline):
         super().__init__(batch_size, self._read, depth)
         self.meta["reader"] = reader_meta(size, loader)
 
+        self._place = self.place()
+
     def _read(self) -> Outputs:
         return records_of(self.cursor.next_batch(self.max_batch_size).records.tolist())
+
+    def place(self) -> dict[str, Any]:
+        return self.cursor.state()
+
+    def state_dict(self) -> dict[str, Any]:
+        return self._place
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.cursor.restore(state)
+        self._place = state
+        self._flight.clear()
+        self._first = True
+
+    def restore_checkpoint(self, checkpoint: str) -> None:
+        """Be as a pipeline made with ``checkpoint=``."""
+        state = json.loads(checkpoint)
+        self.external_context = state.pop("external_context")
+        self.load_state_dict(state)
+        self.is_restored_from_checkpoint = True
 
 
 class SourcePipeline(FakePipeline):

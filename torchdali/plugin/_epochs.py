@@ -23,7 +23,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-__all__ = ["EpochCounter", "LastBatchPolicy", "OpenEpochs", "Shards"]
+__all__ = ["EpochCounter", "LastBatchPolicy", "OpenEpochs", "Shards", "reshard"]
+
+State = dict[str, Any]
 
 
 class LastBatchPolicy(Enum):
@@ -129,6 +131,8 @@ class EpochCounter:
         return [stop - start for start, stop in spans]
 
     def _count_batches(self) -> int:
+        if not any(self.sizes):
+            return 0  # another number of ranks finished this epoch
         if self.policy is LastBatchPolicy.DROP:
             return min(self.sizes) // self.batch_size
         missing = [size - done for size, done in zip(self.sizes, self.carried, strict=True)]
@@ -167,26 +171,38 @@ class EpochCounter:
         done = self.batches * self.batch_size
         return [c + done - size for c, size in zip(self.carried, self.sizes, strict=True)]
 
-    def state(self) -> dict[str, Any]:
-        """Return the place as a JSON-able dict."""
+    def state(self, undelivered: int = 0) -> State:
+        """Return the place as a JSON-able dict.
+
+        Args:
+            undelivered: Batches that were counted but are not to count.
+        """
         return {
             "epoch": self.epoch,
-            "delivered": self.delivered,
+            "delivered": self.delivered - undelivered,
+            "batch_size": self.batch_size,
+            "size": self.shards.size,
+            "carries": self.carries,
             "carried": list(self.carried),
             "rest": {str(epoch): size for epoch, size in self.rest.items()},
+            "sizes": list(self.sizes),
         }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: State) -> None:
         """Continue at a place that `state` described.
 
         Raises:
-            ValueError: It was saved with another number of ranks.
+            ValueError: It was saved with another number of ranks, samples or batch size.
         """
-        if len(state["carried"]) != self.shards.count:
-            raise ValueError(
-                f"The iterator's state was saved by {len(state['carried'])} ranks; "
-                f"there are {self.shards.count} now."
-            )
+        own = {
+            "size": self.shards.size,
+            "batch_size": self.batch_size,
+            "carried": [0] * self.shards.count,
+        }
+        for key, what in _MUST_MATCH.items():
+            saved, now = (len(v) if isinstance(v, list) else v for v in (state[key], own[key]))
+            if saved != now:
+                raise ValueError(f"The iterator's state has {what} {saved}, but it is {now} now.")
         rest = {int(epoch): size for epoch, size in state["rest"].items()}
         self._begin(state["epoch"], state["carried"], rest)
         self.delivered = state["delivered"]
@@ -246,6 +262,30 @@ class EpochCounter:
         )
 
 
+_MUST_MATCH = {
+    "size": "the epoch size",
+    "batch_size": "the batch size",
+    "carried": "the number of ranks",
+}
+
+
+def reshard(state: State, num_shards: int) -> State:
+    """Turn the state of an `EpochCounter` into one for another number of ranks.
+
+    What the old ranks had left of the epoch is divided anew, as `torchdali.loader.reshard` does
+    with the records. The state is the same on all ranks, so that one of them suffices.
+    """
+    epoch, following = str(state["epoch"]), str(state["epoch"] + 1)
+    done = [c + state["delivered"] * state["batch_size"] for c in state["carried"]]
+    left = [size - taken for size, taken in zip(state["sizes"], done, strict=True)]
+    ahead = sum(max(-missing, 0) for missing in left) if state["carries"] else 0
+    rest: dict[str, int] = dict(state["rest"])
+    rest[epoch] = sum(max(missing, 0) for missing in left)
+    if ahead:
+        rest[following] = max(rest.setdefault(following, state["size"]) - ahead, 0)
+    return {**state, "delivered": 0, "carried": [0] * num_shards, "rest": rest, "sizes": []}
+
+
 class OpenEpochs:
     """Counts batches where only the source knows when an epoch ends; used like `EpochCounter`."""
 
@@ -263,11 +303,11 @@ class OpenEpochs:
         """Begin the next epoch."""
         self.epoch, self.delivered = self.epoch + 1, 0
 
-    def state(self) -> dict[str, Any]:
-        """Return the place as a JSON-able dict."""
-        return {"epoch": self.epoch, "delivered": self.delivered}
+    def state(self, undelivered: int = 0) -> State:
+        """Return the place as a JSON-able dict, without the last batches."""
+        return {"epoch": self.epoch, "delivered": self.delivered - undelivered}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: State) -> None:
         """Continue at a place that `state` described."""
         self.epoch, self.delivered = state["epoch"], state["delivered"]
 

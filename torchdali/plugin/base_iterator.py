@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, runtime_checkable
 
 from torchdali.plugin._epochs import EpochCounter, LastBatchPolicy, OpenEpochs, Shards
 
@@ -14,9 +15,28 @@ if TYPE_CHECKING:
     from torchdali.pipeline import Pipeline
     from torchdali.tensors import TensorList
 
-__all__ = ["BaseIterator", "LastBatchPolicy"]
+__all__ = ["BaseIterator", "LastBatchPolicy", "Resumable"]
 
 _log = logging.getLogger(__name__)
+
+
+@runtime_checkable
+class Resumable(Protocol):
+    """A pipeline that can tell its place and continue at one.
+
+    Attributes:
+        external_context: What others added to the checkpoint that it continues.
+    """
+
+    external_context: dict[str, Any]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the place after the last batch that was taken, as JSON values."""
+        ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue at a place; batches in flight are dropped."""
+        ...
 
 
 class BaseIterator:
@@ -60,6 +80,8 @@ class BaseIterator:
         self._counter = self._make_counter(size, reader_name, last_batch_padded)
         self._scheduled = self._over = False
         self._first: Any = None
+        self._before_first: list[dict[str, Any]] = []
+        self._continue_checkpoint()
         if prepare_first_batch:
             self._prepare()
 
@@ -99,7 +121,7 @@ class BaseIterator:
             "An epoch of a given size may miss or repeat samples: where there is a reader, give "
             "its name as reader_name instead of size and last_batch_padded.",
             Warning,
-            stacklevel=4,
+            stacklevel=5,
         )
         ranks = [0] * len(self._pipes)
         return EpochCounter(Shards(size, padded=padded), self.batch_size, self._policy, ranks)
@@ -170,6 +192,7 @@ class BaseIterator:
         return not self._over and self._counter.delivered == (self._first is not None)
 
     def _prepare(self) -> None:
+        self._before_first = self._places()
         try:
             self._first = self._next_batch()
         except StopIteration:
@@ -205,6 +228,60 @@ class BaseIterator:
         self._over = False
         if isinstance(self._counter, OpenEpochs):
             self._restart(self._pipes[0])
+
+    # ------------------------------------------------------------ saving the place
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the place of the iterator and its pipelines as JSON values.
+
+        The next batch after `load_state_dict` is the one that would come next here.
+        """
+        undelivered = int(self._first is not None)
+        places = self._before_first if undelivered else self._places()
+        if len(places) < len(self._pipes):
+            raise RuntimeError("The pipelines cannot tell their place: they have no state_dict().")
+        iterator = {**self._counter.state(undelivered), "over": self._over}
+        return {"iterator": iterator, "pipelines": places}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue at a place that `state_dict` returned, with pipelines of the same definition.
+
+        Raises:
+            ValueError: It was saved with other numbers of pipelines, ranks or samples.
+        """
+        places = state["pipelines"]
+        if len(places) != len(self._pipes):
+            raise ValueError(
+                f"The state is of {len(places)} pipelines, the iterator has {len(self._pipes)}."
+            )
+        self._restore_counter(state["iterator"])
+        for pipe, place in zip(self._pipes, places, strict=True):
+            assert isinstance(pipe, Resumable)
+            pipe.load_state_dict(place)
+        self._first, self._scheduled = None, False
+
+    def checkpoints(self) -> list[str]:
+        """Return a checkpoint of each pipeline that holds the iterator's place as well.
+
+        An iterator over pipelines made with ``checkpoint=`` continues there.
+        """
+        state = self.state_dict()
+        context = {"external_context": {"iterator": state["iterator"]}}
+        return [json.dumps({**place, **context}) for place in state["pipelines"]]
+
+    def _continue_checkpoint(self) -> None:
+        pipe = self._pipes[0]
+        if pipe.is_restored_from_checkpoint and isinstance(pipe, Resumable):
+            place = pipe.external_context.get("iterator")
+            if place is not None:
+                self._restore_counter(place)
+
+    def _restore_counter(self, place: dict[str, Any]) -> None:
+        self._counter.restore(place)
+        self._over = place["over"]
+
+    def _places(self) -> list[dict[str, Any]]:
+        return [pipe.state_dict() for pipe in self._pipes if isinstance(pipe, Resumable)]
 
     # ------------------------------------------------------------ the pipelines
 
@@ -275,7 +352,7 @@ def _policy(policy: LastBatchPolicy, fill_last_batch: bool | None) -> LastBatchP
             "fill_last_batch is deprecated: last_batch_policy=FILL stands for True, PARTIAL for "
             "False. It overrides last_batch_policy.",
             Warning,
-            stacklevel=4,
+            stacklevel=5,
         )
         return LastBatchPolicy.FILL if fill_last_batch else LastBatchPolicy.PARTIAL
     if not isinstance(policy, LastBatchPolicy):
