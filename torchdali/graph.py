@@ -57,9 +57,9 @@ def user_line() -> tuple[SourceLine, ...]:
     return tuple(lines)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # compared by identity: == on edges records a node
 class Condition:
-    """A node runs only for the samples where the value of an edge equals ``value``."""
+    """A node runs only for the samples where the truth of an edge is ``value``."""
 
     edge: DataNode
     value: bool

@@ -14,6 +14,7 @@ import torch
 
 from torchdali import graph as _graph
 from torchdali import types
+from torchdali.conditionals import convert
 from torchdali.execute.bad_samples import BadSample, BadSamples
 from torchdali.execute.device import resolve_device
 from torchdali.execute.executor import Batch, Executor, Reader, Settings
@@ -491,7 +492,8 @@ def pipeline_def(fn: Any = None, /, *, enable_conditionals: bool = False, **pipe
                 "of the function nor of Pipeline"
             )
             pipe = Pipeline(**given)
-            pipe._function = functools.partial(function, *args, **rest)
+            defining = convert(function, always=True) if enable_conditionals else function
+            pipe._function = functools.partial(defining, *args, **rest)
             with pipe:
                 result = pipe._function()
             pipe.set_outputs(*(result if isinstance(result, (tuple, list)) else (result,)))

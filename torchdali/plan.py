@@ -167,7 +167,7 @@ class _Writer:
         return self.parameter("value", source, edge.index) + "[i]"
 
     def condition(self, scope: Iterable[Condition]) -> str:
-        return " and ".join(("" if c.value else "not ") + self.value(c.edge) for c in scope)
+        return " and ".join(("" if c.value else "not ") + f"truth({self.value(c.edge)})" for c in scope)
 
     def node(self, node: Node, indent: str) -> None:
         k = self.index[node]

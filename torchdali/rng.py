@@ -120,6 +120,11 @@ class BatchRng:
         """Samples in the batch."""
         return len(self._records)
 
+    def pick(self, samples: Sequence[int]) -> BatchRng:
+        """Return the random numbers of some of the samples."""
+        epochs, records = self._epochs[list(samples)], self._records[list(samples)]
+        return BatchRng(self._key, epochs.astype(np.int64), records.astype(np.int64))  # type: ignore[arg-type]
+
     def uniform(self, count: int) -> npt.NDArray[np.float64]:
         """Draw ``(batch, count)`` numbers from [0, 1)."""
         return _uniform(self._key, self._epochs, self._records, 0, -(-count // 4))[:, :count]

@@ -104,5 +104,5 @@ def _move(batch: TensorList, device: torch.device) -> TensorList:
     to = {"device": device, "non_blocking": device.type != "cpu"}
     if dense is not None:
         return TensorList.from_dense(dense.to(**to), batch.layout(), source_info=batch.source_infos())
-    samples = [sample.to(**to) for sample in batch.samples()]
+    samples = [None if s is None else s.to(**to) for s in batch.samples()]
     return TensorList.from_samples(samples, batch.layout(), source_info=batch.source_infos())

@@ -31,9 +31,9 @@ from torchdali.errors import PipelineError, located
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.buffers import Buffers
 from torchdali.execute.device import Lane
-from torchdali.execute.link import LinkedChain, Slots
+from torchdali.execute.link import LinkedChain, Slots, truth, values
 from torchdali.execute.threads import Job, Threads
-from torchdali.graph import DataNode, Node
+from torchdali.graph import Condition, DataNode, Node
 from torchdali.loader import Cursor, Dataset, Keys
 from torchdali.operator import Source, run_batch
 from torchdali.plan import Plan, column
@@ -284,15 +284,36 @@ class Executor:
         batch.values.update(zip(node.outputs, results, strict=True))
 
     def _call_step(self, batch: Batch, node: Node) -> tuple[TensorList, ...]:
-        values = batch.values
-        inputs = [None if e is None else values[e] for e in node.inputs]
+        inputs = [None if e is None else batch.values[e] for e in node.inputs]
+        edges = {name: batch.values[e] for name, e in node.edges.items()}
+        rng = self._rng(batch, node) if node in self._stream_of else None
+        if not node.scope:
+            return self._call_operator(node, inputs, edges, rng, batch.size)
+        chosen = _chosen(node.scope, batch)
+        inputs = [None if v is None else _pick(v, chosen) for v in inputs]
+        edges = {name: _pick(v, chosen) for name, v in edges.items()}
+        rng = None if rng is None else rng.pick(chosen)
+        if chosen:
+            results = self._call_operator(node, inputs, edges, rng, len(chosen))
+        else:
+            layouts = tuple("" if v is None else v.layout() for v in inputs)
+            found = node.operator.output_layouts(layouts, node.constants)
+            results = tuple(TensorList.from_samples([], layout) for layout in found)
+        return tuple(_spread(r, chosen, batch.size) for r in results)
+
+    def _call_operator(
+        self,
+        node: Node,
+        inputs: list[TensorList | None],
+        edges: Mapping[str, TensorList],
+        rng: BatchRng | None,
+        size: int,
+    ) -> tuple[TensorList, ...]:
         if node.device != "cpu":
             inputs = [None if v is None else self.lane.to_device(v) for v in inputs]
         elif node.operator.name == "_to_device":
             inputs = [None if v is None else self.lane.to_cpu(v) for v in inputs]
-        edges = {name: values[e] for name, e in node.edges.items()}
-        rng = self._rng(batch, node) if node in self._stream_of else None
-        return run_batch(node.operator, inputs, node.constants, edges, rng, batch.size)
+        return run_batch(node.operator, inputs, node.constants, edges, rng, size)
 
     def _rng(self, batch: Batch, node: Node) -> BatchRng:
         own = node.constants.get("seed", _NO_SEED)
@@ -395,6 +416,28 @@ class Executor:
             parts.append(f"on batch {batch.index}")
         where = f"\n  {node.where}" if node else ""
         return " ".join(parts) + where
+
+
+def _chosen(scope: Sequence[Condition], batch: Batch) -> list[int]:
+    """Return the samples for which all conditions hold."""
+    chosen = list(range(batch.size))
+    for condition in scope:
+        column_ = values(batch.values[condition.edge])
+        chosen = [i for i in chosen if truth(column_[i]) == condition.value]
+    return chosen
+
+
+def _pick(batch: TensorList, chosen: Sequence[int]) -> TensorList:
+    samples = batch.samples()
+    return TensorList.from_samples([samples[i] for i in chosen], batch.layout())
+
+
+def _spread(batch: TensorList, chosen: Sequence[int], size: int) -> TensorList:
+    """Put the samples of a branch back in their places; the others are None until branches merge."""
+    places: list[Any] = [None] * size
+    for i, sample in zip(chosen, batch.samples(), strict=True):
+        places[i] = sample
+    return TensorList.from_samples(places, batch.layout())
 
 
 class _Turn:

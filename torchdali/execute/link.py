@@ -57,7 +57,7 @@ class LinkedChain:
 
     def _link(self, layouts: Mapping[DataNode, str]) -> tuple[Bind, dict[DataNode, str]]:
         found = dict(layouts)
-        names: dict[str, Any] = {"put": put}
+        names: dict[str, Any] = {"put": put, "truth": truth}
         for node in self.chain.nodes:
             inputs = tuple("" if e is None else found[e] for e in node.inputs)
             frames = frozenset(k for k, e in node.edges.items() if found[e].startswith("F"))
@@ -92,12 +92,30 @@ class LinkedChain:
         for edge in self.chain.inputs:
             found[self._column("input", edge)] = inputs[edge].samples()
         for edge in self.chain.values:
-            found[self._column("value", edge)] = inputs[edge].tolist()
+            found[self._column("value", edge)] = values(inputs[edge])
         return {name: found[name] for name in self.chain.parameters}
 
     def _column(self, kind: str, edge: DataNode) -> str:
         assert edge.source is not None
         return column(kind, self._index[edge.source], edge.index)
+
+
+def values(batch: TensorList) -> list[Any]:
+    """Return Python numbers or lists, one a sample; None where a branch did not compute one."""
+    if batch.dense() is None and any(sample is None for sample in batch.samples()):
+        return [None if sample is None else sample.tolist() for sample in batch.samples()]
+    return batch.tolist()
+
+
+def truth(value: Any) -> bool:
+    """Return the truth of a condition's value; numbers are true when they are not 0.
+
+    Raises:
+        RuntimeError: it is not a scalar.
+    """
+    if isinstance(value, list):
+        raise RuntimeError("the condition of an `if` must be a scalar (0D), and this one has dimensions")
+    return bool(value)
 
 
 def put(slot: torch.Tensor | None, value: torch.Tensor) -> torch.Tensor:

@@ -114,13 +114,15 @@ class TensorList:
 
         Args:
             samples: One tensor a sample, all of one dtype, number of axes and device. The list
-                itself is kept.
+                itself is kept. Inside a running pipeline, None stands for a sample that a branch
+                of a conditional did not compute.
             layout: Of one sample.
             dtype: Of the elements; looked at only where there is no sample.
             ndim: Number of axes of a sample; looked at only where there is no sample.
             source_info: Where each sample comes from.
         """
-        self = cls.__new__(_kind_for(cls, samples[0].device if samples else _CPU))
+        first = next((sample for sample in samples if sample is not None), None)
+        self = cls.__new__(_kind_for(cls, _CPU if first is None else first.device))
         self._samples, self._layout, self._source_info = samples, layout, source_info
         self._dtype, self._ndim = dtype, ndim
         self._dense = self._flat = None
