@@ -24,6 +24,7 @@ from torchdali.codecs._image_headers import (
     jpeg_orientation,
     read_header,
 )
+from torchdali.codecs._image_orientation import turn
 from torchdali.codecs._torchvision_ops import image_operator
 from torchdali.errors import DecodeError, MissingExtraError
 
@@ -75,7 +76,7 @@ def decode(
         pixels = decoder(data, mode).permute(1, 2, 0)
     except RuntimeError as error:
         raise failure(_reason(error), "JPEG", view) from error
-    return _turned(pixels, jpeg_orientation(view, exif)) if exif and adjust_orientation else pixels
+    return turn(pixels, jpeg_orientation(view, exif)) if exif and adjust_orientation else pixels
 
 
 def _view(data: Tensor) -> memoryview:
@@ -101,7 +102,7 @@ def _decode_any(
         raise
     except _DAMAGE as error:
         raise failure(_reason(error), header.format, view) from error
-    return _turned(pixels, header.orientation if adjust_orientation else 1)
+    return turn(pixels, header.orientation if adjust_orientation else 1)
 
 
 # What the libraries raise for damaged data (SyntaxError is Pillow's).
@@ -132,20 +133,6 @@ def _reason(error: BaseException) -> str:
     """Shorten a library's message to its last words: the file of the source is of no use here."""
     line = str(error).strip().split("\n")[0]
     return line.rpartition(".cpp:")[2].partition(", ")[2] or line or type(error).__name__
-
-
-def _turned(pixels: Tensor, orientation: int) -> Tensor:
-    """Apply an EXIF orientation to ``(H, W, C)``."""
-    if orientation == 1:
-        return pixels.contiguous()
-    if orientation > 4:
-        pixels = pixels.transpose(0, 1)
-    axes = _FLIPS[orientation]
-    return (pixels.flip(axes) if axes else pixels).contiguous()
-
-
-# After a transposition for 5 to 8.
-_FLIPS = {2: (1,), 3: (0, 1), 4: (0,), 5: (), 6: (1,), 7: (0, 1), 8: (0,)}
 
 
 def peek_shape(

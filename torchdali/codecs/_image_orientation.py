@@ -1,0 +1,57 @@
+"""The eight EXIF orientations, applied to pixels and to windows.
+
+An orientation is a transposition (5 to 8), then flips; "stored" is before, "upright" is after.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from torch import Tensor
+
+__all__ = ["stored_window", "turn", "upright_window"]
+
+# The axes to flip, after the transposition.
+_FLIPS = {1: (), 2: (1,), 3: (0, 1), 4: (0,), 5: (), 6: (1,), 7: (0, 1), 8: (0,)}
+
+Number = TypeVar("Number", int, float)
+
+
+def turn(pixels: Tensor, orientation: int) -> Tensor:
+    """Set stored pixels ``(H, W, C)`` upright; the result is contiguous."""
+    if orientation > 4:
+        pixels = pixels.transpose(0, 1)
+    axes = _FLIPS[orientation]
+    return (pixels.flip(axes) if axes else pixels).contiguous()
+
+
+def stored_window(
+    window: tuple[int, int, int, int], upright: tuple[int, int], orientation: int
+) -> tuple[int, int, int, int]:
+    """Find an upright window ``(y, x, h, w)`` in the stored image.
+
+    Args:
+        window: In the upright image.
+        upright: Height and width of the upright image.
+        orientation: 1 to 8.
+    """
+    y, x, h, w = _flipped(window, upright, orientation)
+    return (x, y, w, h) if orientation > 4 else (y, x, h, w)
+
+
+def upright_window(
+    window: tuple[float, float, float, float], stored: tuple[int, int], orientation: int
+) -> tuple[float, float, float, float]:
+    """Find a stored window in the upright image; `stored` is the size of the stored image."""
+    if orientation > 4:
+        y, x, h, w = window
+        window, stored = (x, y, w, h), (stored[1], stored[0])
+    return _flipped(window, stored, orientation)
+
+
+def _flipped(
+    window: tuple[Number, Number, Number, Number], size: tuple[int, int], orientation: int
+) -> tuple[Number, Number, Number, Number]:
+    y, x, h, w = window
+    axes = _FLIPS[orientation]
+    return size[0] - y - h if 0 in axes else y, size[1] - x - w if 1 in axes else x, h, w

@@ -1,0 +1,208 @@
+"""Windows of large photos: decode as little, or into as little fresh memory, as possible.
+
+A JPEG can be decoded at a half, a quarter or an eighth of its size for a fraction of the time. And
+a frame of tens of megabytes costs as much to allocate as to fill: it is decoded into a buffer that
+the thread keeps, of which only the window is copied out.
+
+simplejpeg does both (the extra ``image``); Pillow can scale. What neither can do is decoded whole.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import threading
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from torchdali.codecs._image_headers import Header, read_header
+from torchdali.codecs._image_orientation import stored_window, turn, upright_window
+from torchdali.codecs.images import decode
+
+__all__ = ["LARGE_PIXELS", "ScaledCrop", "decode_crop", "decode_scaled_crop"]
+
+LARGE_PIXELS = 8_000_000
+"""From here on frames are decoded into a kept buffer."""
+
+_KEPT_BYTES = 1 << 28  # a thread keeps no larger buffer than this
+_BLOCK = 8  # source pixels to which a window of a scaled image is widened
+
+_kept = threading.local()
+
+
+class ScaledCrop(NamedTuple):
+    """Part of an image at full or reduced size.
+
+    Attributes:
+        pixels: ``(H, W, 3)`` uint8 RGB, the window widened to whole pixels.
+        y, x, h, w: The window that was asked for, in units of `pixels`.
+        scale: How many pixels of the image one of `pixels` stands for: 1, 2, 4 or 8.
+    """
+
+    pixels: Tensor
+    y: float
+    x: float
+    h: float
+    w: float
+    scale: int
+
+
+def decode_crop(
+    data: Tensor, y: int, x: int, h: int, w: int, *, adjust_orientation: bool = True
+) -> Tensor:
+    """Decode a window, exactly as `decode` and a slice would.
+
+    Args:
+        data: Encoded bytes, as for `decode`.
+        y, x, h, w: The window in the upright image.
+        adjust_orientation: Turn the image as its EXIF block says.
+
+    Returns:
+        ``(h, w, 3)`` uint8 RGB.
+
+    Raises:
+        DecodeError: As `decode`.
+        ValueError: The window is empty or leaves the image.
+    """
+    return _decode(data, (y, x, h, w), 1, adjust_orientation).pixels
+
+
+def decode_scaled_crop(
+    data: Tensor,
+    y: int,
+    x: int,
+    h: int,
+    w: int,
+    target_h: int,
+    target_w: int,
+    *,
+    adjust_orientation: bool = True,
+) -> ScaledCrop:
+    """Decode a window that will be resized to a target, at the least size that is no smaller.
+
+    A scaled image is not the exact one, but what libjpeg makes of the lower frequencies; a window
+    at multiples of 8 (in the stored image) is met exactly, others come widened to such multiples.
+
+    Args:
+        data: Encoded bytes, as for `decode`. What is not a JPEG of three channels, or one of an
+            unusual subsampling, is decoded at full size.
+        y, x, h, w: The window in the upright image.
+        target_h, target_w: The size to which the caller will bring the window.
+        adjust_orientation: Turn the image as its EXIF block says.
+
+    Raises:
+        DecodeError: As `decode`.
+        ValueError: The window is empty or leaves the image.
+    """
+    ratio = min(h // max(target_h, 1), w // max(target_w, 1))
+    scale = next((scale for scale in (8, 4, 2) if ratio >= scale), 1)
+    return _decode(data, (y, x, h, w), scale, adjust_orientation)
+
+
+def _decode(
+    data: Tensor, window: tuple[int, int, int, int], scale: int, adjust_orientation: bool
+) -> ScaledCrop:
+    header = read_header(memoryview(data.numpy()))  # type: ignore[arg-type]
+    orientation = header.orientation if adjust_orientation else 1
+    size = (header.height, header.width)
+    upright = size if orientation < 5 else (header.width, header.height)
+    _check_window(window, upright)
+    if header.format == "JPEG" and header.channels != 4:
+        stored = stored_window(window, upright, orientation)
+        crop = _decode_jpeg(data, header, stored, scale)
+        if crop is not None:
+            height, width, _ = crop.pixels.shape
+            place = upright_window(crop[1:5], (height, width), orientation)
+            return ScaledCrop(turn(crop.pixels, orientation), *place, scale=crop.scale)
+    y, x, h, w = window
+    pixels = decode(data, adjust_orientation=adjust_orientation)[y : y + h, x : x + w]
+    return ScaledCrop(pixels, 0.0, 0.0, float(h), float(w), 1)
+
+
+def _check_window(window: tuple[int, int, int, int], size: tuple[int, int]) -> None:
+    y, x, h, w = window
+    if min(y, x) < 0 or min(h, w) < 1 or y + h > size[0] or x + w > size[1]:
+        raise ValueError(
+            f"the window of {h} x {w} at ({y}, {x}) leaves the image of {size[0]} x {size[1]}"
+        )
+
+
+def _decode_jpeg(
+    data: Tensor, header: Header, window: tuple[int, int, int, int], scale: int
+) -> ScaledCrop | None:
+    """Decode the stored window by simplejpeg or Pillow; None where they do not help."""
+    large = header.height * header.width >= LARGE_PIXELS
+    if scale == 1 and not large:
+        return None
+    frame = _by_simplejpeg(data, header, scale)
+    if frame is None and scale > 1:
+        frame = _by_pillow(data, header, scale)
+    return None if frame is None else _cut(frame, header, window, scale)
+
+
+def _cut(
+    frame: npt.NDArray[np.uint8], header: Header, window: tuple[int, int, int, int], scale: int
+) -> ScaledCrop:
+    """Copy the window, widened to whole blocks, out of a frame."""
+    block = _BLOCK if scale > 1 else 1
+    y, x, h, w = window
+    top, left = y // block * block, x // block * block
+    bottom = min(-(-(y + h) // block) * block, header.height)
+    right = min(-(-(x + w) // block) * block, header.width)
+    rows = slice(top // scale, -(-bottom // scale))
+    columns = slice(left // scale, -(-right // scale))
+    pixels = torch.from_numpy(frame[rows, columns].copy())
+    place = (y - top) / scale, (x - left) / scale, h / scale, w / scale
+    return ScaledCrop(pixels, *place, scale=scale)
+
+
+def _by_simplejpeg(data: Tensor, header: Header, scale: int) -> npt.NDArray[np.uint8] | None:
+    """Decode the frame into this thread's buffer: valid until the thread decodes the next one."""
+    simplejpeg = _simplejpeg()
+    if simplejpeg is None:
+        return None
+    height, width = -(-header.height // scale), -(-header.width // scale)
+    buffer = _buffer(height * width * 3)
+    try:
+        frame: npt.NDArray[np.uint8] = simplejpeg.decode_jpeg(
+            data.numpy(), "RGB", min_height=height, min_width=width, buffer=buffer
+        )
+    except ValueError:  # an unusual subsampling; or damaged, and the usual way says how
+        return None
+    return frame if frame.shape[:2] == (height, width) else None
+
+
+@cache
+def _simplejpeg() -> Any:
+    try:
+        return importlib.import_module("simplejpeg")
+    except ImportError:
+        return None
+
+
+def _buffer(size: int) -> npt.NDArray[np.uint8]:
+    kept: npt.NDArray[np.uint8] | None = getattr(_kept, "buffer", None)
+    if kept is None or kept.size < size:
+        kept = np.empty(size, np.uint8)
+        if size <= _KEPT_BYTES:
+            _kept.buffer = kept
+    return kept
+
+
+def _by_pillow(data: Tensor, header: Header, scale: int) -> npt.NDArray[np.uint8] | None:
+    from PIL.JpegImagePlugin import JpegImageFile
+
+    try:
+        with JpegImageFile(io.BytesIO(memoryview(data.numpy()))) as image:  # type: ignore[arg-type]
+            image.draft("RGB", (header.width // scale, header.height // scale))
+            frame = np.asarray(image)
+    except (OSError, SyntaxError, ValueError):  # damaged: the usual way says how
+        return None
+    if frame.shape[:2] != (-(-header.height // scale), -(-header.width // scale)):
+        return None
+    return frame if frame.ndim == 3 else np.repeat(frame[:, :, None], 3, axis=2)
