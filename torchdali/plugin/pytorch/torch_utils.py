@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -61,8 +59,15 @@ def feed_ndarray(
             f"The types of the elements differ: the pipeline's tensor has {source.dtype}, the "
             f"torch tensor {arr.dtype}."
         )
-    with _on_stream(cuda_stream, source, arr):
+    device = next((tensor.device for tensor in (source, arr) if tensor.is_cuda), None)
+    if cuda_stream is None or device is None:
+        return arr.copy_(source, non_blocking=non_blocking)
+    stream = _stream(cuda_stream, device)
+    stream.wait_stream(torch.cuda.current_stream(device))  # where the pipeline handed it over
+    with torch.cuda.stream(stream):
         arr.copy_(source, non_blocking=non_blocking)
+    if source.is_cuda:
+        source.record_stream(stream)
     return arr
 
 
@@ -78,11 +83,8 @@ def to_torch_tensor(dali_tensor: Tensor | TensorList, copy: bool) -> torch.Tenso
     return tensor.clone() if copy else tensor
 
 
-def _on_stream(stream: Any, *tensors: torch.Tensor) -> AbstractContextManager[Any]:
-    device = next((tensor.device for tensor in tensors if tensor.is_cuda), None)
-    if stream is None or device is None:
-        return contextlib.nullcontext()
-    if not isinstance(stream, torch.cuda.Stream):
-        number = getattr(stream, "value", stream)
-        stream = torch.cuda.ExternalStream(number, device=device)  # type: ignore[no-untyped-call]
-    return torch.cuda.stream(stream)
+def _stream(stream: Any, device: torch.device) -> torch.cuda.Stream:
+    if isinstance(stream, torch.cuda.Stream):
+        return stream
+    number = getattr(stream, "value", stream)
+    return torch.cuda.ExternalStream(number, device=device)  # type: ignore[no-untyped-call]
