@@ -54,7 +54,11 @@ def pipeline(
     package = importlib.import_module(library)
     fn = importlib.import_module(f"{library}.fn")
     types = importlib.import_module(f"{library}.types")
-    size = len(inputs[0]) if inputs else next(len(v) for v in arguments.values() if isinstance(v, PerSample))
+    size = (
+        len(inputs[0])
+        if inputs
+        else next(len(v) for v in arguments.values() if isinstance(v, PerSample))
+    )
     each = [layouts] * len(inputs) if layouts is None or isinstance(layouts, str) else list(layouts)
 
     def source(samples: Sequence[Any], layout: str | None = None) -> Any:
@@ -68,7 +72,13 @@ def pipeline(
             return getattr(types, v.removeprefix("types."))
         return v
 
-    settings = {"batch_size": max(size, 1), "num_threads": 2, "device_id": None, "seed": 1, **pipeline_arguments}
+    settings = {
+        "batch_size": max(size, 1),
+        "num_threads": 2,
+        "device_id": None,
+        "seed": 1,
+        **pipeline_arguments,
+    }
 
     @package.pipeline_def(**settings)
     def define() -> Any:
@@ -146,7 +156,11 @@ def check(
     same(found, pipeline("torchdali", name, inputs, arguments, layouts, classes=True), "class API")
     same(found, _eagerly(name, inputs, arguments, layouts), "eager TensorList")
     if inputs and not any(isinstance(v, PerSample) for v in arguments.values()):
-        same(_first(found), _eagerly(name, [s[:1] for s in inputs], arguments, layouts), "batch of one")
+        same(
+            _first(found),
+            _eagerly(name, [s[:1] for s in inputs], arguments, layouts),
+            "batch of one",
+        )
     for before, after in zip(untouched, inputs, strict=True):
         for a, b in zip(before, after, strict=True):
             assert np.array_equal(a, b, equal_nan=a.dtype.kind == "f"), f"{name} changed its input"
@@ -162,7 +176,9 @@ def _eagerly(name: str, inputs: Any, arguments: Mapping[str, Any], layouts: Any)
     from torchdali.tensors import TensorList
 
     def batch(samples: Any, layout: str | None = None) -> TensorList:
-        return TensorList.from_samples([torch.from_numpy(np.array(s)) for s in samples], layout or "")
+        return TensorList.from_samples(
+            [torch.from_numpy(np.array(s)) for s in samples], layout or ""
+        )
 
     def value(v: Any) -> Any:
         if isinstance(v, PerSample):
@@ -189,24 +205,35 @@ def same(one: list[Result], other: list[Result], way: str) -> None:
     for a, b in zip(one, other, strict=True):
         assert a.layout == b.layout, f"{way}: layout {b.layout!r} instead of {a.layout!r}"
         for i, (x, y) in enumerate(zip(a.samples, b.samples, strict=True)):
-            assert x.dtype == y.dtype and x.shape == y.shape, f"{way}: sample {i} is {y.dtype}{y.shape} instead of {x.dtype}{x.shape}"
+            assert x.dtype == y.dtype and x.shape == y.shape, (
+                f"{way}: sample {i} is {y.dtype}{y.shape} instead of {x.dtype}{x.shape}"
+            )
             assert np.array_equal(x, y, equal_nan=x.dtype.kind == "f"), f"{way}: sample {i} differs"
 
 
 def compare(
-    found: list[Result], wanted: list[Result], *, level: float = 0.0, share: float = 1.0, relative: float = 0.0
+    found: list[Result],
+    wanted: list[Result],
+    *,
+    level: float = 0.0,
+    share: float = 1.0,
+    relative: float = 0.0,
 ) -> float:
     """Assert that results have the same shapes, types and layouts, and values within a tolerance."""
     assert len(found) == len(wanted), f"{len(found)} outputs instead of {len(wanted)}"
     worst = 1.0
     for k, (f, w) in enumerate(zip(found, wanted, strict=True)):
         assert f.layout == w.layout, f"output {k}: layout {f.layout!r} instead of {w.layout!r}"
-        assert len(f.samples) == len(w.samples), f"output {k}: {len(f.samples)} samples instead of {len(w.samples)}"
+        assert len(f.samples) == len(w.samples), (
+            f"output {k}: {len(f.samples)} samples instead of {len(w.samples)}"
+        )
         good = total = 0
         largest = 0.0
         for i, (x, y) in enumerate(zip(f.samples, w.samples, strict=True)):
             assert x.dtype == y.dtype, f"output {k}, sample {i}: {x.dtype} instead of {y.dtype}"
-            assert x.shape == y.shape, f"output {k}, sample {i}: shape {x.shape} instead of {y.shape}"
+            assert x.shape == y.shape, (
+                f"output {k}, sample {i}: shape {x.shape} instead of {y.shape}"
+            )
             if not x.size:
                 continue
             a, b = x.astype(np.float64), y.astype(np.float64)

@@ -95,7 +95,9 @@ def _code(code: types.CodeType) -> types.CodeType | None:
     if "type_params" in ast.FunctionDef._fields:
         factory.type_params = []  # type: ignore[attr-defined]
     module = ast.fix_missing_locations(ast.Module([factory], []))
-    compiled = compile(module, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURE)
+    compiled = compile(
+        module, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURE
+    )
     return _inner(_inner(compiled, "__factory__"), definition.name)
 
 
@@ -113,7 +115,9 @@ def _rewritten(function: types.FunctionType) -> Callable[..., Any]:
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells[_RUNTIME] = types.CellType(sys.modules[__name__])
     closure = tuple(cells[name] for name in code.co_freevars)
-    made = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
+    made = types.FunctionType(
+        code, function.__globals__, function.__name__, function.__defaults__, closure
+    )
     made.__kwdefaults__ = function.__kwdefaults__
     return functools.update_wrapper(made, function)
 
@@ -131,7 +135,10 @@ class _Rewriter(ast.NodeTransformer):
         """Rewrite in place; variables that a branch sets exist, undefined, from the start."""
         parameters = {a.arg for a in ast.walk(definition.args) if isinstance(a, ast.arg)}
         declared = {
-            name for node in _own(definition.body) if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names
+            name
+            for node in _own(definition.body)
+            if isinstance(node, (ast.Global, ast.Nonlocal))
+            for name in node.names
         }
         branched = {
             name
@@ -139,7 +146,9 @@ class _Rewriter(ast.NodeTransformer):
             if isinstance(node, ast.If) and _movable(node)
             for name in _targets([node])
         }
-        if any(isinstance(n, ast.If) and _movable(n) and _returns([n]) for n in _own(definition.body)):
+        if any(
+            isinstance(n, ast.If) and _movable(n) and _returns([n]) for n in _own(definition.body)
+        ):
             branched |= set(_targets(definition.body))  # what follows it moves into its branches
         definition.body = self.block(definition.body)
         starts = [
@@ -165,7 +174,9 @@ class _Rewriter(ast.NodeTransformer):
         for branch in (node.body, node.orelse):
             whole = list(branch) if _always_returns(branch) else [*branch, *rest]
             branches.append(self.branch(self.block(_copied(whole)), _targets(whole)))
-        call = _call("if_return", self.visit(node.test), *[ast.Name(f.name, ast.Load()) for f in branches])
+        call = _call(
+            "if_return", self.visit(node.test), *[ast.Name(f.name, ast.Load()) for f in branches]
+        )
         return [*branches, ast.copy_location(ast.Return(call), node)]
 
     def visit_If(self, node: ast.If) -> Any:
@@ -178,7 +189,7 @@ class _Rewriter(ast.NodeTransformer):
         functions = [body, orelse, get, put]
         call = _call(
             "if_else", self.visit(node.test), *[ast.Name(f.name, ast.Load()) for f in functions],
-            ast.Constant(tuple(names)),
+            ast.Tuple([ast.Constant(name) for name in names], ast.Load()),
         )  # fmt: skip
         made = [*functions, ast.Expr(call)]
         return [ast.copy_location(statement, node) for statement in made]
@@ -190,7 +201,9 @@ class _Rewriter(ast.NodeTransformer):
         load = ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load())
         store = ast.Tuple([ast.Name(name, ast.Store()) for name in names], ast.Store())
         get = self.define([], [ast.Return(load)])
-        assign: list[ast.stmt] = [ast.Assign([store], ast.Name("values", ast.Load()))] if names else [ast.Pass()]
+        assign: list[ast.stmt] = (
+            [ast.Assign([store], ast.Name("values", ast.Load()))] if names else [ast.Pass()]
+        )
         return get, self.define(["values"], [*_nonlocal(names), *assign])
 
     def define(self, parameters: list[str], body: list[ast.stmt]) -> ast.FunctionDef:
@@ -210,7 +223,11 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         self.generic_visit(node)
-        return ast.copy_location(_call("not_", node.operand), node) if isinstance(node.op, ast.Not) else node
+        return (
+            ast.copy_location(_call("not_", node.operand), node)
+            if isinstance(node.op, ast.Not)
+            else node
+        )
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         self.generic_visit(node)
@@ -220,7 +237,9 @@ class _Rewriter(ast.NodeTransformer):
         left = node.left
         for k, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
             if k < len(node.ops) - 1 and not isinstance(right, (ast.Name, ast.Constant)):
-                return node  # naming the middle operand would need a new variable in the user's scope
+                return (
+                    node  # naming the middle operand would need a new variable in the user's scope
+                )
             parts.append(ast.copy_location(ast.Compare(left, [op], [right]), node))
             left = right
         *firsts, last = parts
@@ -245,7 +264,10 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> Any:
         node.iter = self.visit(node.iter)
-        node.body, node.orelse = self.block(node.body), self.block(node.orelse) if node.orelse else []
+        node.body, node.orelse = (
+            self.block(node.body),
+            self.block(node.orelse) if node.orelse else [],
+        )
         return node
 
 
@@ -263,7 +285,16 @@ def _own(statements: Sequence[ast.stmt]) -> list[ast.AST]:
 
 def _movable(node: ast.If) -> bool:
     """Whether the branches can become functions."""
-    fixed = (ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Delete, ast.Global, ast.Nonlocal)
+    fixed = (
+        ast.Break,
+        ast.Continue,
+        ast.Yield,
+        ast.YieldFrom,
+        ast.Await,
+        ast.Delete,
+        ast.Global,
+        ast.Nonlocal,
+    )
     return not any(isinstance(inner, fixed) for inner in _own([node]))
 
 
@@ -314,7 +345,9 @@ def _assign(name: str, value: ast.expr) -> ast.stmt:
 
 
 def _call(name: str, *arguments: ast.expr) -> ast.Call:
-    return ast.Call(ast.Attribute(ast.Name(_RUNTIME, ast.Load()), name, ast.Load()), list(arguments), [])
+    return ast.Call(
+        ast.Attribute(ast.Name(_RUNTIME, ast.Load()), name, ast.Load()), list(arguments), []
+    )
 
 
 def _lambda(body: ast.expr) -> ast.Lambda:
@@ -328,13 +361,15 @@ class Undefined:
     """The value of a variable that has not been set, or only in one branch."""
 
     def __init__(self, name: str, reason: str = "is used before it is set") -> None:
-        self.__dict__.update(_name=name, _reason=reason)
+        self.__dict__["message"] = f"the variable {name!r} {reason}"
 
     def _raise(self, *_: Any, **__: Any) -> Any:
-        raise RuntimeError(f"the variable {self._name!r} {self._reason}")
+        raise RuntimeError(self.__dict__["message"])
 
     __getattr__ = __call__ = __bool__ = __iter__ = __getitem__ = __len__ = _raise
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _raise
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = (
+        _raise
+    )
     __lt__ = __le__ = __gt__ = __ge__ = __neg__ = _raise
 
 
@@ -345,7 +380,11 @@ def undefined(name: str) -> Undefined:
 
 def converted(function: Any) -> Any:
     """Return what to call instead of a function."""
-    return convert(function) if isinstance(function, (types.FunctionType, types.MethodType)) else function
+    return (
+        convert(function)
+        if isinstance(function, (types.FunctionType, types.MethodType))
+        else function
+    )
 
 
 def if_else(
@@ -366,7 +405,9 @@ def if_else(
     put(before)
     _traced(test, False, orelse)
     on_false = get()
-    put(tuple(_merge_variable(test, *v) for v in zip(names, before, on_true, on_false, strict=True)))
+    put(
+        tuple(_merge_variable(test, *v) for v in zip(names, before, on_true, on_false, strict=True))
+    )
 
 
 def if_return(test: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
@@ -375,7 +416,9 @@ def if_return(test: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> 
         return (body if test else orelse)()
     on_true, on_false = _traced(test, True, body), _traced(test, False, orelse)
     if (on_true is None) != (on_false is None):
-        raise RuntimeError("a branch of an `if` on a node returns a value and the other does not; both must")
+        raise RuntimeError(
+            "a branch of an `if` on a node returns a value and the other does not; both must"
+        )
     return _merge(test, on_true, on_false, "the returned value")
 
 
@@ -400,9 +443,13 @@ def not_(value: Any) -> Any:
 
 def _shortcut(left: DataNode, right: Callable[[], Any], word: str) -> Any:
     left = lookup("_logical")(left, expression=word, side="left")
-    other = _traced(left, word == "and", lambda: lookup("_logical")(as_node(right()), expression=word, side="right"))
-    values = (other, left) if word == "and" else (left, other)
-    return _merge(left, *values, f"the result of `{word}`")
+    other = _traced(
+        left,
+        word == "and",
+        lambda: lookup("_logical")(as_node(right()), expression=word, side="right"),
+    )
+    on_true, on_false = (other, left) if word == "and" else (left, other)
+    return _merge(left, on_true, on_false, f"the result of `{word}`")
 
 
 def _traced(test: DataNode, value: bool, branch: Callable[[], Any]) -> Any:
@@ -413,6 +460,10 @@ def _traced(test: DataNode, value: bool, branch: Callable[[], Any]) -> Any:
     if tracer is None:
         raise RuntimeError("`if` on a node works while a pipeline is being defined")
     outer = tracer.scope
+    while test.source is not None and test.source.operator.name == "_not":
+        negated = test.source.inputs[0]
+        assert negated is not None
+        test, value = negated, not value
     tracer.scope = (*outer, Condition(test, value))
     try:
         return branch()
@@ -425,7 +476,9 @@ def _merge_variable(test: DataNode, name: str, before: Any, on_true: Any, on_fal
         if isinstance(value, Undefined):
             if on_true is on_false:
                 return before
-            return Undefined(name, f"is not set in the {branch!r} branch of an `if` on {test}; both must set it")
+            return Undefined(
+                name, f"is not set in the {branch!r} branch of an `if` on {test}; both must set it"
+            )
     return _merge(test, on_true, on_false, f"the variable {name!r}")
 
 
@@ -434,10 +487,18 @@ def _merge(test: DataNode, on_true: Any, on_false: Any, what: str) -> Any:
     if on_true is on_false:
         return on_true
     for kind in (list, tuple):
-        if isinstance(on_true, kind) and isinstance(on_false, kind) and len(on_true) == len(on_false):
+        if (
+            isinstance(on_true, kind)
+            and isinstance(on_false, kind)
+            and len(on_true) == len(on_false)
+        ):
             pairs = zip(on_true, on_false, strict=True)
             return kind(_merge(test, a, b, f"{what}[{i}]") for i, (a, b) in enumerate(pairs))
-    if isinstance(on_true, dict) and isinstance(on_false, dict) and on_true.keys() == on_false.keys():
+    if (
+        isinstance(on_true, dict)
+        and isinstance(on_false, dict)
+        and on_true.keys() == on_false.keys()
+    ):
         return {k: _merge(test, on_true[k], on_false[k], f"{what}[{k!r}]") for k in on_true}
     number = (DataNode, bool, int, float, np.generic, np.ndarray)
     if not isinstance(on_true, number) or not isinstance(on_false, number):

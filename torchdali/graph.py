@@ -47,7 +47,7 @@ def user_line() -> tuple[SourceLine, ...]:
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
-    lines = []
+    lines: list[SourceLine] = []
     while frame is not None and len(lines) < 6:
         code = frame.f_code
         if code.co_filename.startswith(_PACKAGE):
@@ -169,10 +169,14 @@ class DataNode:
         )
 
     def __iter__(self) -> Iterator[Any]:
-        raise TypeError(f"{self} stands for a batch and is not iterable; its length is not known yet")
+        raise TypeError(
+            f"{self} stands for a batch and is not iterable; its length is not known yet"
+        )
 
     def __len__(self) -> int:
-        raise TypeError(f"{self} stands for a batch; its length is not known while the graph is made")
+        raise TypeError(
+            f"{self} stands for a batch; its length is not known while the graph is made"
+        )
 
     def __getitem__(self, val: Any) -> DataNode:
         return apply("subscript", self, val)  # type: ignore[no-any-return]
@@ -183,7 +187,9 @@ class DataNode:
 def _apply(operator: str, *inputs: Any, **arguments: Any) -> DataNode:
     from torchdali.operator import lookup
 
-    result: DataNode = lookup(operator)(*inputs, **{k: v for k, v in arguments.items() if v is not None})
+    result: DataNode = lookup(operator)(
+        *inputs, **{k: v for k, v in arguments.items() if v is not None}
+    )
     return result
 
 
@@ -248,7 +254,9 @@ class Graph:
             _visit(node, found)
         order = {node: i for i, node in enumerate(others)}
         # Definition order is topological, a node being made after those it needs; it reads better.
-        nodes = sorted(found, key=order.__getitem__) if found.keys() <= order.keys() else list(found)
+        nodes = (
+            sorted(found, key=order.__getitem__) if found.keys() <= order.keys() else list(found)
+        )
         counts = Counter(node.name for node in nodes)
         for name, count in counts.items():
             if count > 1:

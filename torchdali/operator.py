@@ -18,7 +18,7 @@ import torch
 
 from torchdali import graph, schema
 from torchdali.graph import DataNode
-from torchdali.rng import BatchRng, Rng, mix
+from torchdali.rng import BatchRng, mix
 from torchdali.schema import Column, Schema, Takes
 from torchdali.tensors import TensorList
 
@@ -91,7 +91,9 @@ class Operator:
             return self.schema.outputs != 1
         return self.outputs(self.arguments(constants)) is not None
 
-    def output_layouts(self, layouts: tuple[str, ...], constants: Mapping[str, Any]) -> tuple[str, ...]:
+    def output_layouts(
+        self, layouts: tuple[str, ...], constants: Mapping[str, Any]
+    ) -> tuple[str, ...]:
         """Return one layout an output."""
         count = self.count_outputs(constants)
         if self.layout is None:
@@ -312,7 +314,9 @@ def _bind_argument(checked: Call, declared: Operator, key: str, value: Any) -> N
                 f"built; it should not be a {type(value).__name__}"
             )
         if isinstance(value, DataNode) and value.device != "cpu":
-            raise ValueError(f"argument {key!r} of operator {declared.name!r}: named arguments must be on the CPU")
+            raise ValueError(
+                f"argument {key!r} of operator {declared.name!r}: named arguments must be on the CPU"
+            )
         checked.edges[key] = value
         return
     try:
@@ -325,13 +329,17 @@ def _bind_argument(checked: Call, declared: Operator, key: str, value: Any) -> N
 
 def record(declared: Operator, checked: Call) -> Any:
     """Add a node to the graph; return its output, or the list of its outputs."""
-    sets = [len(v) for v in checked.inputs if isinstance(v, list) and any(isinstance(e, DataNode) for e in v)]
+    sets = [
+        len(v)
+        for v in checked.inputs
+        if isinstance(v, list) and any(isinstance(e, DataNode) for e in v)
+    ]
     if sets:
-        return [
-            record(declared, _pick(checked, i)) for i in range(sets[0])
-        ]
+        return [record(declared, _pick(checked, i)) for i in range(sets[0])]
     inputs = [None if v is None else as_node(v) for v in checked.inputs]
-    device = checked.device or ("gpu" if any(n is not None and n.device == "gpu" for n in inputs) else "cpu")
+    device = checked.device or (
+        "gpu" if any(n is not None and n.device == "gpu" for n in inputs) else "cpu"
+    )
     if device not in declared.devices:
         raise ValueError(
             f"operator {declared.name!r} is not available on device {device!r}; it runs on "
@@ -369,7 +377,9 @@ def as_node(value: Any) -> DataNode:
     if hasattr(value, "as_node"):
         return value.as_node()  # type: ignore[no-any-return]
     if isinstance(value, TensorList):
-        raise TypeError("a TensorList cannot be an input while a pipeline is defined; use external_source")
+        raise TypeError(
+            "a TensorList cannot be an input while a pipeline is defined; use external_source"
+        )
     array = np.asarray(value.numpy(force=True) if isinstance(value, torch.Tensor) else value)
     return lookup("constant")(**_constant_arguments(array))  # type: ignore[no-any-return]
 
@@ -472,7 +482,9 @@ def _channel_last(function: Callable[..., Any], axis: int) -> Callable[..., Any]
     return run
 
 
-def _typed(function: Callable[..., Any], name: str, dtypes: tuple[torch.dtype, ...]) -> Callable[..., Any]:
+def _typed(
+    function: Callable[..., Any], name: str, dtypes: tuple[torch.dtype, ...]
+) -> Callable[..., Any]:
     def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
         if x.dtype not in dtypes:
             supported = ", ".join(str(d).removeprefix("torch.") for d in dtypes)
@@ -506,7 +518,13 @@ def run_now(declared: Operator, checked: Call, rng: BatchRng | None = None) -> A
     """Run on tensors or `TensorList`s, at once; tensors in, tensors out."""
     alone = not any(isinstance(v, TensorList) for v in [*checked.inputs, *checked.edges.values()])
     inputs = [None if v is None else _as_batch(v) for v in checked.inputs]
-    outputs = run_batch(declared, inputs, checked.constants, checked.edges, rng or _fresh_rng(declared, checked, inputs))
+    outputs = run_batch(
+        declared,
+        inputs,
+        checked.constants,
+        checked.edges,
+        rng or _fresh_rng(declared, checked, inputs),
+    )
     results = [o.samples()[0] if alone else o for o in outputs]
     return results[0] if len(results) == 1 else tuple(results)
 
@@ -521,7 +539,9 @@ def _as_batch(value: Any) -> TensorList:
     return TensorList.from_samples([tensor], layout=layout)
 
 
-def _fresh_rng(declared: Operator, checked: Call, inputs: Sequence[TensorList | None]) -> BatchRng | None:
+def _fresh_rng(
+    declared: Operator, checked: Call, inputs: Sequence[TensorList | None]
+) -> BatchRng | None:
     if not declared.schema.random:
         return None
     size = next((len(v) for v in [*inputs, *checked.edges.values()] if v is not None), 1)
@@ -563,13 +583,16 @@ def run_batch(
     size = next((len(c) for c in [*columns, *arguments.values()] if c is not None), size)
     rows = [
         ready.function(
-            *[None if c is None else c[i] for c in columns], **{k: v[i] for k, v in arguments.items()}
+            *[None if c is None else c[i] for c in columns],
+            **{k: v[i] for k, v in arguments.items()},
         )
         for i in range(size)
     ]
     if len(ready.layouts) == 1:
         return collect(rows, ready.layouts)
-    return collect(tuple(map(list, zip(*rows, strict=True))) or ([],) * len(ready.layouts), ready.layouts)
+    return collect(
+        tuple(map(list, zip(*rows, strict=True))) or ([],) * len(ready.layouts), ready.layouts
+    )
 
 
 def collect(results: Any, layouts: tuple[str, ...]) -> tuple[TensorList, ...]:
@@ -586,5 +609,3 @@ def _collect(column: Any, layout: str) -> TensorList:
     if column and all(c.shape == column[0].shape for c in column):
         return TensorList.from_dense(torch.stack(column), layout)
     return TensorList.from_samples(list(column), layout)
-
-

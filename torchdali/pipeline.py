@@ -89,7 +89,7 @@ class Pipeline:
         if batch_size is not None and batch_size <= 0:
             raise ValueError(f"invalid batch size: {batch_size}; it must be positive")
         self._batch_size, self._num_threads, self._device_id = batch_size, num_threads, device_id
-        self._seed = secrets.randbits(62) if seed in (None, -1) else int(seed)  # type: ignore[arg-type]
+        self._seed = secrets.randbits(62) if seed in (None, -1) else int(seed)
         self._pipelined, self._async = exec_pipelined, exec_async
         self._depth = _queue_sizes(prefetch_queue_depth)
         self._options = {
@@ -214,7 +214,9 @@ class Pipeline:
                 )
 
     def _open_reader(self, node: Node) -> Reader:
-        options = {k: node.constants[k] for k in LoaderOptions.__dataclass_fields__ if k in node.constants}
+        options = {
+            k: node.constants[k] for k in LoaderOptions.__dataclass_fields__ if k in node.constants
+        }
         loader = LoaderOptions(**options)
         dataset = node.operator.body(**node.constants)
         own = loader.seed if loader.seed not in (None, -1) else None
@@ -321,7 +323,9 @@ class Pipeline:
         if name is None:
             return {n: self._meta(n) for n in self._readers}
         if name not in self._readers:
-            raise RuntimeError(f"there is no reader {name!r}; readers here: {', '.join(self._readers) or 'none'}")
+            raise RuntimeError(
+                f"there is no reader {name!r}; readers here: {', '.join(self._readers) or 'none'}"
+            )
         return self._meta(name)
 
     def _meta(self, name: str) -> dict[str, int]:
@@ -446,7 +450,9 @@ def _queue_sizes(depth: int | Mapping[str, int]) -> tuple[int, int]:
 def _output(value: Any, index: int) -> DataNode:
     if isinstance(value, DataNode):
         return value
-    if isinstance(value, (bool, int, float, np.ndarray, np.generic, torch.Tensor)) or hasattr(value, "as_node"):
+    if isinstance(value, (bool, int, float, np.ndarray, np.generic, torch.Tensor)) or hasattr(
+        value, "as_node"
+    ):
         return as_node(value)
     if isinstance(value, (list, tuple)):
         nested = any(isinstance(v, (list, tuple, DataNode)) for v in value)
@@ -456,7 +462,9 @@ def _output(value: Any, index: int) -> DataNode:
             f"illegal output type: output {index} is a nested {type(value).__name__} of {len(value)} elements; "
             "return the nodes one by one (for example with *)"
         )
-    raise TypeError(f"illegal output type: output {index} is {value!r} of type {type(value).__name__}")
+    raise TypeError(
+        f"illegal output type: output {index} is {value!r} of type {type(value).__name__}"
+    )
 
 
 # ---------------------------------------------------------------- pipeline_def
@@ -468,7 +476,9 @@ def pipeline_def(fn: Callable[..., Any], /) -> Callable[..., Pipeline]: ...
 def pipeline_def(
     fn: None = None, /, *, enable_conditionals: bool = False, **pipeline_kwargs: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Pipeline]]: ...
-def pipeline_def(fn: Any = None, /, *, enable_conditionals: bool = False, **pipeline_kwargs: Any) -> Any:
+def pipeline_def(
+    fn: Any = None, /, *, enable_conditionals: bool = False, **pipeline_kwargs: Any
+) -> Any:
     """Turn a function that defines a graph into a factory of pipelines.
 
     Calling the factory takes the arguments of the function and those of `Pipeline`, which override the
@@ -484,7 +494,10 @@ def pipeline_def(fn: Any = None, /, *, enable_conditionals: bool = False, **pipe
 
         @functools.wraps(function)
         def create(*args: Any, **kwargs: Any) -> Pipeline:
-            given = {**pipeline_kwargs, **{k: v for k, v in kwargs.items() if k in _PIPELINE_ARGUMENTS and k not in own}}
+            given = {
+                **pipeline_kwargs,
+                **{k: v for k, v in kwargs.items() if k in _PIPELINE_ARGUMENTS and k not in own},
+            }
             rest = {k: v for k, v in kwargs.items() if k not in given or k in own}
             unknown = [k for k in rest if k not in own and not varies]
             assert not unknown, (

@@ -136,7 +136,9 @@ def column(kind: str, index: int, detail: object = 0) -> str:
 class _Writer:
     """Writes the text of one chain."""
 
-    def __init__(self, index: dict[Node, int], nodes: Sequence[Node], delivers: Sequence[DataNode]) -> None:
+    def __init__(
+        self, index: dict[Node, int], nodes: Sequence[Node], delivers: Sequence[DataNode]
+    ) -> None:
         self.index, self.inside, self.delivers = index, set(nodes), set(delivers)
         self.inputs: dict[DataNode, None] = {}
         self.values: dict[DataNode, None] = {}
@@ -167,7 +169,9 @@ class _Writer:
         return self.parameter("value", source, edge.index) + "[i]"
 
     def condition(self, scope: Iterable[Condition]) -> str:
-        return " and ".join(("" if c.value else "not ") + f"truth({self.value(c.edge)})" for c in scope)
+        return " and ".join(
+            ("" if c.value else "not ") + f"truth({self.value(c.edge)})" for c in scope
+        )
 
     def node(self, node: Node, indent: str) -> None:
         k = self.index[node]
@@ -191,7 +195,11 @@ class _Writer:
         return found
 
     def writes_in_place(self, node: Node) -> bool:
-        return node.operator.schema.wants_out and len(node.outputs) == 1 and node.outputs[0] in self.delivers
+        return (
+            node.operator.schema.wants_out
+            and len(node.outputs) == 1
+            and node.outputs[0] in self.delivers
+        )
 
     def deliver(self, node: Node, output: DataNode, indent: str) -> None:
         value = f"v{self.index[node]}_{output.index}"

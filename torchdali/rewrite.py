@@ -24,7 +24,9 @@ def fuse_scaled_decoding(graph: Graph) -> Graph:
     pairs = {
         crop: decoder
         for crop in graph.nodes
-        if crop.operator.name == _CROP and (decoder := _decoder_of(crop)) and uses[decoder.outputs[0]] == 1
+        if crop.operator.name == _CROP
+        and (decoder := _decoder_of(crop))
+        and uses[decoder.outputs[0]] == 1
     }
     return _rebuild(graph, pairs) if pairs else graph
 
@@ -57,7 +59,8 @@ def _rebuild(graph: Graph, pairs: dict[Node, Node]) -> Graph:
             node.preserve,
         )
         made.outputs = tuple(
-            DataNode(o.name, o.device, made, o.index, o.ndim, o.dtype, o.layout) for o in node.outputs
+            DataNode(o.name, o.device, made, o.index, o.ndim, o.dtype, o.layout)
+            for o in node.outputs
         )
         new.update(zip(node.outputs, made.outputs, strict=True))
         nodes.append(made)

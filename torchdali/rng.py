@@ -169,5 +169,5 @@ def _uniform(
         np.broadcast_to((records >> _SHIFT)[:, None], shape),
         np.broadcast_to((epochs & _LOW)[:, None], shape),
     )
-    words: npt.NDArray[np.float64] = philox(key, counters).reshape(shape[0], 4 * blocks) * _TO_UNIT
-    return words
+    words = philox(key, counters).reshape(shape[0], 4 * blocks)
+    return words.astype(np.float64) * _TO_UNIT

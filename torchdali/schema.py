@@ -35,7 +35,7 @@ from torchdali import types
 
 __all__ = [
     "Argument", "BatchSize", "Column", "Data", "DType", "Image", "Input", "Layout", "Out", "PerFrame", "PerSample", "Schema",
-    "Takes", "per_sample", "shares",
+    "Takes", "per_sample", "shares", "split",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -240,7 +240,7 @@ class _Found:
 
 
 def _read_parameter(found: _Found, parameter: inspect.Parameter, hint: Any, name: str) -> None:
-    base, marks, optional = _strip(hint)
+    base, marks, optional = split(hint)
     if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
         takes = next((m for m in marks if isinstance(m, Takes)), Takes())
         variadic = parameter.kind is parameter.VAR_POSITIONAL
@@ -250,7 +250,9 @@ def _read_parameter(found: _Found, parameter: inspect.Parameter, hint: Any, name
             if isinstance(mark, _Shares):
                 _read_shared(found, mark.source)
     elif parameter.kind is not parameter.KEYWORD_ONLY:
-        raise TypeError(f"{name}: {parameter.name!r} is neither an input (before /) nor an argument (after *)")
+        raise TypeError(
+            f"{name}: {parameter.name!r} is neither an input (before /) nor an argument (after *)"
+        )
     elif base in (_rng.Rng, _rng.BatchRng):
         found.random = True
     elif base is Layout:
@@ -264,20 +266,22 @@ def _read_parameter(found: _Found, parameter: inspect.Parameter, hint: Any, name
 
 
 def _read_shared(found: _Found, source: Callable[..., Any]) -> None:
-    hints = typing.get_type_hints(source.__init__ if inspect.isclass(source) else source, include_extras=True)
+    hints = typing.get_type_hints(
+        source.__init__ if inspect.isclass(source) else source, include_extras=True
+    )
     for parameter in inspect.signature(source).parameters.values():
         if parameter.kind is parameter.KEYWORD_ONLY or inspect.isclass(source):
             found.arguments[parameter.name] = _argument(parameter, hints.get(parameter.name, Any))
 
 
 def _argument(parameter: inspect.Parameter, hint: Any) -> Argument:
-    base, marks, _ = _strip(hint)
+    base, marks, _ = split(hint)
     edge = next((m.per for m in marks if isinstance(m, Edge)), None)
     hidden = parameter.name.startswith("_")
     return Argument(parameter.name, _converter(base, marks), parameter.default, edge, hint, hidden)
 
 
-def _strip(hint: Any) -> tuple[Any, tuple[Any, ...], bool]:
+def split(hint: Any) -> tuple[Any, tuple[Any, ...], bool]:
     """Take ``Annotated`` and ``| None`` off a hint: base, marks, optional."""
     marks: tuple[Any, ...] = ()
     optional = False
@@ -304,9 +308,9 @@ def _converter(base: Any, marks: tuple[Any, ...]) -> Callable[[Any], Any]:
         return _scalar(base)
     if origin in (list, Sequence):
         (element,) = typing.get_args(base) or (Any,)
-        return _sequence(_strip(element)[0])
+        return _sequence(split(element)[0])
     if base is str or (inspect.isclass(base) and issubclass(base, int)):
-        return base  # type: ignore[no-any-return]
+        return base
     return _same
 
 

@@ -72,7 +72,10 @@ class BadSamples:
         if self.policy == "replace":
             if not good:
                 raise error
-            keep = [i if i not in failures else min(good, key=lambda g: abs(g - i)) for i in range(batch.size)]
+            keep = [
+                i if i not in failures else min(good, key=lambda g: abs(g - i))
+                for i in range(batch.size)
+            ]
         else:
             keep = good
         _select(batch, done, keep)
@@ -106,7 +109,11 @@ def _select(batch: Batch, done: dict[DataNode, list[Any]], keep: list[int]) -> N
         done[edge] = [values[i] for i in keep]
     for edge, batch_values in batch.values.items():
         samples = batch_values.samples()
-        batch.values[edge] = TensorList.from_samples([samples[i] for i in keep], batch_values.layout())
-    batch.keys = {n: Keys(k.records[keep], k.epochs[keep], k.padded[keep]) for n, k in batch.keys.items()}
+        batch.values[edge] = TensorList.from_samples(
+            [samples[i] for i in keep], batch_values.layout()
+        )
+    batch.keys = {
+        n: Keys(k.records[keep], k.epochs[keep], k.padded[keep]) for n, k in batch.keys.items()
+    }
     batch.info = None if batch.info is None else [batch.info[i] for i in keep]
     batch.size = len(keep)

@@ -35,7 +35,9 @@ class Buffers:
     def __init__(self, pinned: bool = False) -> None:
         self._pinned = pinned
         self._free: list[_Bytes] = []
-        self._lock = threading.RLock()  # a finaliser may run inside any allocation, this pool's included
+        self._lock = (
+            threading.RLock()
+        )  # a finaliser may run inside any allocation, this pool's included
         self.bytes_out = 0
 
     def empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:

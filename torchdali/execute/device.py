@@ -52,7 +52,7 @@ class Lane:
                     f"the pipeline was given {device}, but no CUDA-capable GPU is available; use "
                     "device_id=None (CPU only) or device_id='cpu' (gpu operators on the CPU)"
                 )
-            self.stream = torch.cuda.Stream(device)
+            self.stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._sent: deque[tuple[Any, TensorList]] = deque()
 
     @property
@@ -74,7 +74,7 @@ class Lane:
         return moved
 
     def _keep_until_copied(self, batch: TensorList) -> None:
-        event = torch.cuda.Event()
+        event = torch.cuda.Event()  # type: ignore[no-untyped-call]
         event.record(self.stream)
         self._sent.append((event, batch))
         while self._sent and self._sent[0][0].query():
@@ -100,9 +100,11 @@ class Lane:
 
 
 def _move(batch: TensorList, device: torch.device) -> TensorList:
+    def move(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.to(device, non_blocking=device.type != "cpu")
+
     dense = batch.dense()
-    to = {"device": device, "non_blocking": device.type != "cpu"}
     if dense is not None:
-        return TensorList.from_dense(dense.to(**to), batch.layout(), source_info=batch.source_infos())
-    samples = [None if s is None else s.to(**to) for s in batch.samples()]
-    return TensorList.from_samples(samples, batch.layout(), source_info=batch.source_infos())
+        return TensorList.from_dense(move(dense), batch.layout(), source_info=batch.source_infos)
+    samples = [s if s is None else move(s) for s in batch.samples()]
+    return TensorList.from_samples(samples, batch.layout(), source_info=batch.source_infos)

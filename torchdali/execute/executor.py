@@ -27,7 +27,7 @@ from typing import Any
 
 import torch
 
-from torchdali.errors import PipelineError, located
+from torchdali.errors import located
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.buffers import Buffers
 from torchdali.execute.device import Lane
@@ -160,10 +160,14 @@ class Executor:
         """
         self._check_open()
         if not self._flight:
-            raise RuntimeError("no batch was scheduled: call schedule_run() before asking for outputs")
+            raise RuntimeError(
+                "no batch was scheduled: call schedule_run() before asking for outputs"
+            )
         batch = self._flight[0]
         started = time.perf_counter()
-        while not batch.finished.wait(1.0):  # in slices: close() from another thread must be noticed
+        while not batch.finished.wait(
+            1.0
+        ):  # in slices: close() from another thread must be noticed
             self._check_open()
         self.waited += time.perf_counter() - started
         self._flight.popleft()
@@ -193,7 +197,9 @@ class Executor:
         if self._conductor is not threading.current_thread():
             self._conductor.join(timeout=10)
         for batch in list(self._flight):
-            self._finish(batch, RuntimeError("the pipeline was closed while this batch was in flight"))
+            self._finish(
+                batch, RuntimeError("the pipeline was closed while this batch was in flight")
+            )
 
     def _check_open(self) -> None:
         if self._closed:
@@ -214,7 +220,9 @@ class Executor:
         except BaseException as error:
             self._fail(batch, error)
         else:
-            self._turns[0].enter(batch.index, partial(self._run_steps, batch)) if self._turns else None
+            self._turns[0].enter(
+                batch.index, partial(self._run_steps, batch)
+            ) if self._turns else None
 
     def _draw(self, batch: Batch) -> None:
         """Advance every source, in the graph's order, and note the state after it."""
@@ -326,7 +334,9 @@ class Executor:
             self._deliver_nothing(batch, linked)
             self._next_stage(batch)
             return
-        layouts = {e: batch.values[e].layout() for e in (*linked.chain.inputs, *linked.chain.values)}
+        layouts = {
+            e: batch.values[e].layout() for e in (*linked.chain.inputs, *linked.chain.values)
+        }
         bind, found = linked.link(layouts)
         opened = {e: self._slots[e].open(batch.size) for e in linked.chain.delivers}
         done: dict[DataNode, list[Any]] = {e: [None] * batch.size for e in opened}

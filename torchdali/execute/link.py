@@ -114,7 +114,9 @@ def truth(value: Any) -> bool:
         RuntimeError: it is not a scalar.
     """
     if isinstance(value, list):
-        raise RuntimeError("the condition of an `if` must be a scalar (0D), and this one has dimensions")
+        raise RuntimeError(
+            "the condition of an `if` must be a scalar (0D), and this one has dimensions"
+        )
     return bool(value)
 
 
@@ -157,7 +159,9 @@ class Slots:
         if dense is not None and whole:
             return TensorList.from_dense(dense, layout, source_info=info)
         first = next((d for d in done if d is not None), None)
-        if first is None or any(d is None or d.shape != first.shape or d.dtype != first.dtype for d in done):
+        if first is None or any(
+            d is None or d.shape != first.shape or d.dtype != first.dtype for d in done
+        ):
             self._guess = None
             return TensorList.from_samples(done, layout, source_info=info)
         self._guess = tuple(first.shape), first.dtype

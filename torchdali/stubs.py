@@ -1,0 +1,145 @@
+"""Type stubs of `fn` and `ops`, derived from the declarations: ``python -m torchdali.stubs`` writes them.
+
+Editors complete operators and arguments from these files, and type checkers check calls.
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import typing
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from torchdali.operator import Operator, registry
+from torchdali.schema import COMMON, Argument, split
+
+__all__ = ["stubs", "write"]
+
+_HEAD = '''"""Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import torch
+
+from torchdali.graph import DataNode
+from torchdali.tensors import TensorList
+from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
+
+_T = TypeVar("_T", DataNode, TensorList, torch.Tensor)
+'''
+
+
+def stubs() -> dict[str, str]:
+    """Return the text of every stub file by its path below the package."""
+    spaces: dict[str, list[Operator]] = defaultdict(list)
+    for operator in registry.values():
+        if not operator.hidden:
+            spaces[operator.name.rpartition(".")[0]].append(operator)
+    for space in list(spaces):  # namespaces that hold only other namespaces
+        while space:
+            space = space.rpartition(".")[0]
+            spaces.setdefault(space, [])
+    files = {}
+    for space, operators in spaces.items():
+        below = sorted(s.rpartition(".")[2] for s in spaces if s and s.rpartition(".")[0] == space)
+        operators.sort(key=lambda operator: operator.name)
+        for package, write_one in (("fn", _function), ("ops", _class)):
+            path = _path(package, space, bool(below))
+            lines = [f"from . import {name} as {name}" for name in below]
+            parts = [_HEAD, "\n".join(lines), *map(write_one, operators)]
+            files[path] = "\n\n".join(part for part in parts if part) + "\n"
+    return files
+
+
+def _path(package: str, space: str, has_below: bool) -> str:
+    parts = [package, *(space.split(".") if space else [])]
+    leaf = "/__init__.pyi" if has_below or not space else ".pyi"
+    return "/".join(parts) + leaf
+
+
+def _function(operator: Operator) -> str:
+    name = operator.name.rpartition(".")[2]
+    schema = operator.schema
+    inputs = []
+    for each in schema.inputs:
+        inputs.append(
+            f"*{each.name}: _T"
+            if each.variadic
+            else f"{each.name}: _T{' | None = None' if each.optional else ''}"
+        )
+    if inputs and not schema.variadic:
+        inputs.append("/")
+    result = "_T" if schema.inputs and not schema.input(0).optional else "DataNode"
+    if operator.outputs is not None:
+        result = "Any"
+    elif schema.outputs > 1:
+        result = f"Sequence[{result}]"
+    arguments = _arguments(operator)
+    star = [] if schema.variadic else ["*"]
+    lines = ",\n    ".join([*inputs, *star, *arguments])
+    return f"def {name}(\n    {lines},\n) -> {result}:\n{_doc(operator)}\n    ..."
+
+
+def _class(operator: Operator) -> str:
+    lines = ",\n        ".join(["self", "*", *_arguments(operator)])
+    call = "def __call__(self, *inputs: Any, **arguments: Any) -> Any: ..."
+    return f"class {operator.class_name}:\n{_doc(operator)}\n    def __init__(\n        {lines},\n    ) -> None: ...\n    {call}"
+
+
+def _doc(operator: Operator) -> str:
+    text = inspect.getdoc(operator.body) or ""
+    return f'    """{text.splitlines()[0]}"""' if text else '    """"""'
+
+
+def _arguments(operator: Operator) -> list[str]:
+    schema = operator.schema
+    written = {a.name: _argument(a) for a in schema.arguments.values() if not a.hidden}
+    written |= {name: f"{name}: Any = ..." for name in COMMON}
+    written |= {name: f"{name}: str | None = None" for name in ("device", "name")}
+    required = [a.name for a in schema.arguments.values() if a.required]
+    order = [*required, *sorted(written.keys() - set(required))]
+    return [written[name] for name in order]
+
+
+def _argument(argument: Argument) -> str:
+    base, marks, optional = split(argument.annotation)
+    text = "DALIDataType | torch.dtype" if "dtype" in marks else _type(base)
+    if argument.edge:
+        text += " | DataNode | TensorList"
+    if optional:
+        text += " | None"
+    return f"{argument.name}: {text}{'' if argument.required else ' = ...'}"
+
+
+def _type(base: Any) -> str:
+    origin = typing.get_origin(base)
+    if origin is list:
+        (element,) = typing.get_args(base)
+        inner = _type(split(element)[0])
+        return f"Sequence[{inner}] | {inner}"
+    if base in (int, float, str, bool):
+        return str(base.__name__)
+    if inspect.isclass(base) and issubclass(base, enum.Enum):
+        return base.__name__
+    return "Any"
+
+
+def write(folder: Path) -> list[Path]:
+    """Write the stub files below a folder; return their paths."""
+    written = []
+    for path, text in stubs().items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+        written.append(target)
+    return written
+
+
+if __name__ == "__main__":
+    import torchdali.ops  # noqa: F401  declares the operators
+
+    for file in write(Path(__file__).parent):
+        print(file)
