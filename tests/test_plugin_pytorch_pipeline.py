@@ -1,0 +1,143 @@
+"""Iterators over real pipelines: readers, sources, errors, memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from torchdali import Pipeline, fn
+from torchdali.plugin.pytorch import (
+    DALIClassificationIterator,
+    DALIGenericIterator,
+    DALIRaggedIterator,
+    LastBatchPolicy,
+)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Files whose bytes are their own number; the length differs from file to file."""
+    folder: Path = tmp_path_factory.mktemp("records")
+    paths = [folder / f"{index:02d}.bin" for index in range(20)]
+    for index, path in enumerate(paths):
+        path.write_bytes(bytes([index]) * (index % 3 + 1))
+    return [str(path) for path in paths]
+
+
+def reader(
+    files: list[str], size: int = 10, batch_size: int = 4, both: bool = False, **options: Any
+) -> Pipeline:
+    """Labels of a reader, and its bytes if `both`."""
+    pipe = Pipeline(batch_size=batch_size, num_threads=2, device_id=None, seed=1)
+    with pipe:
+        data, label = fn.readers.file(
+            files=files[:size], labels=list(range(size)), name="reader", **options
+        )
+        pipe.set_outputs(*((data, label) if both else (label,)))
+    return pipe
+
+
+def source(produce: Any, **options: Any) -> Pipeline:
+    pipe = Pipeline(batch_size=4, num_threads=2, device_id=None)
+    with pipe:
+        pipe.set_outputs(fn.external_source(source=produce, **options))
+    return pipe
+
+
+def numbers(iterator: Any) -> list[list[int]]:
+    return [batch[0]["a"].ravel().tolist() for batch in iterator]
+
+
+def test_epochs_of_a_reader(files) -> None:
+    it = DALIGenericIterator(
+        reader(files, pad_last_batch=True),
+        ["a"],
+        reader_name="reader",
+        auto_reset=True,
+        last_batch_policy=LastBatchPolicy.PARTIAL,
+    )
+    assert [numbers(it) for _ in range(3)] == [[[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]] * 3
+
+
+def test_shards_of_a_shuffled_epoch_are_disjoint_and_complete(files) -> None:
+    options = {"num_shards": 3, "pad_last_batch": True, "random_shuffle": True}
+    it = DALIGenericIterator(
+        [reader(files, 20, shard_id=rank, **options) for rank in range(3)],
+        ["a"],
+        reader_name="reader",
+        auto_reset=True,
+        last_batch_policy=LastBatchPolicy.PARTIAL,
+    )
+    epochs = [
+        [n for batch in it for part in batch for n in part["a"].ravel().tolist()] for _ in range(2)
+    ]
+    assert [sorted(epoch) for epoch in epochs] == [list(range(20))] * 2
+    assert epochs[0] != epochs[1]
+
+
+def test_data_and_labels_belong_together(files) -> None:
+    it = DALIRaggedIterator(
+        reader(files, 20, both=True, random_shuffle=True),
+        ["data", "label"],
+        reader_name="reader",
+        output_types=[DALIRaggedIterator.SPARSE_LIST_TAG, DALIRaggedIterator.DENSE_TAG],
+    )
+    for batch in it:
+        for data, label in zip(batch[0]["data"], batch[0]["label"].ravel().tolist(), strict=True):
+            assert data.tolist() == [label] * (label % 3 + 1)
+
+
+def test_samples_of_different_shapes_say_what_to_use(files) -> None:
+    with pytest.raises(RuntimeError, match=r"'data'.*DALIRaggedIterator"):
+        DALIClassificationIterator(reader(files, both=True), reader_name="reader")
+
+
+def test_a_loop_may_keep_every_batch(files) -> None:
+    """Nothing writes to a batch that somebody still holds, and nothing is copied on its way."""
+    it = DALIGenericIterator(reader(files), ["a"], size=-1)
+    kept = [next(it)[0]["a"] for _ in range(30)]
+    assert len({tensor.data_ptr() for tensor in kept}) == 30
+    flat = torch.cat(kept).ravel().tolist()
+    assert flat == [index % 10 for index in range(120)]
+
+
+def test_a_source_that_ends_is_started_again() -> None:
+    def produce(iteration: int) -> np.ndarray[Any, Any]:
+        if iteration == 3:
+            raise StopIteration
+        return np.full((4, 1), iteration)
+
+    it = DALIGenericIterator(source(produce), ["a"], auto_reset=True)
+    assert [numbers(it) for _ in range(3)] == [[[0] * 4, [1] * 4, [2] * 4]] * 3
+
+
+def test_the_epoch_goes_on_after_a_batch_that_failed() -> None:
+    made = iter([np.zeros((4, 1)), "not a batch", np.ones((4, 1))])
+    it = DALIGenericIterator(source(lambda: next(made)), ["a"])
+    assert next(it)[0]["a"].ravel().tolist() == [0] * 4
+    with pytest.raises((TypeError, RuntimeError)):
+        next(it)
+    assert next(it)[0]["a"].ravel().tolist() == [1] * 4
+    with pytest.raises(StopIteration):
+        next(it)
+
+
+def test_a_missing_file_names_itself_and_the_epoch_goes_on(files) -> None:
+    names = [*files[:5], files[5] + ".gone", *files[6:10]]
+    it = DALIGenericIterator(
+        reader(names), ["a"], reader_name="reader", prepare_first_batch=False, auto_reset=True
+    )
+    found = []
+    for _ in range(4):
+        try:
+            found.append(next(it)[0]["a"].ravel().tolist())
+        except StopIteration:
+            found.append("end")
+        except Exception as error:
+            assert ".gone" in str(error)
+            found.append("gone")
+    assert found == [[0, 1, 2, 3], "gone", [8, 9, 0, 1], "end"]
