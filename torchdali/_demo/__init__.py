@@ -1,0 +1,96 @@
+"""``torchdali demo``: draw pictures, train on them, compare the loaders, save a contact sheet."""
+
+from __future__ import annotations
+
+import math
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+import torch
+
+from torchdali._demo import comparing, pictures, sheet, training
+
+__all__ = ["run"]
+
+TRAINING = 100  # pictures a class
+TESTING = 30
+
+
+class _Bar:
+    """A progress bar on one line of a terminal; elsewhere a line for every fourth epoch."""
+
+    def __init__(self, epochs: int, steps: int) -> None:
+        self.epochs, self.steps = epochs, steps
+        self.terminal = sys.stdout.isatty()
+
+    def __call__(self, epoch: int, step: int, loss: float, rate: float) -> None:
+        text = f"epoch {epoch + 1:2}/{self.epochs}  loss {loss:.3f}  {rate:4.0f} pictures/s"
+        if self.terminal:
+            share = (epoch * self.steps + step) / (self.epochs * self.steps)
+            print(f"\r  [{'#' * math.floor(30 * share):30}] {text}", end="", flush=True)
+        elif step == self.steps and (epoch + 1) % 4 == 0:
+            print(f"  {text}", flush=True)
+
+    def close(self) -> None:
+        """End the line."""
+        if self.terminal:
+            print()
+
+
+def _draw(root: Path) -> None:
+    count = len(pictures.SHAPES) * (TRAINING + TESTING)
+    print(f"Drawing {count} pictures of {len(pictures.SHAPES)} shapes ...", flush=True)
+    pictures.write(root / "train", TRAINING, seed=0)
+    pictures.write(root / "test", TESTING, seed=1)
+
+
+def _train(root: Path, threads: int, epochs: int) -> float:
+    """Train on the pictures of one folder; return the share of the others that is named rightly."""
+    torch.manual_seed(0)
+    model = training.network(len(pictures.SHAPES))
+    size = sum(parameter.numel() for parameter in model.parameters())
+    print(f"Training a network of {size:,} parameters on the CPU:", flush=True)
+    steps = len(pictures.SHAPES) * TRAINING // training.BATCH
+    bar = _Bar(epochs, steps)
+    source = training.training_epochs(root / "train", threads)
+    training.train(model, source, epochs, steps, bar)
+    bar.close()
+    return training.accuracy(model, training.testing_epochs(root / "test", threads))
+
+
+def _compare(root: Path, threads: int) -> comparing.Comparison:
+    print("Comparing the loaders, in turn, on the training pictures:", flush=True)
+    found = comparing.compare(root / "train", threads)
+    for name, rates in (
+        (f"torchdali, {threads} threads", found.torchdali),
+        (f"DataLoader, {threads} workers, torchvision v2", found.dataloader),
+    ):
+        spread = f"{min(rates):.0f}-{max(rates):.0f}"
+        print(f"  {name:40} {median(rates):5.0f} pictures/s ({spread})")
+    print(f"  ratio {found.ratio:.2f} (median over {comparing.ROUNDS} rounds)", flush=True)
+    return found
+
+
+def _save_sheet(root: Path, threads: int, path: Path) -> None:
+    source = training.training_epochs(root / "train", threads, seed=3)
+    names = sorted(pictures.SHAPES)
+    sheet.save(sheet.collect(source, len(names)), names, path)
+    print(f"Contact sheet of augmented pictures: {path}")
+
+
+def run(output: Path, threads: int, epochs: int) -> float:
+    """Run the demo and return the accuracy on pictures that the network never saw."""
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="torchdali-demo-") as folder:
+        root = Path(folder)
+        _draw(root)
+        share = _train(root, threads, epochs)
+        tested = len(pictures.SHAPES) * TESTING
+        print(f"  accuracy {share:.1%} on {tested} pictures it never saw (chance: 10%)")
+        _compare(root, threads)
+        _save_sheet(root, threads, output)
+    print(f"Done in {time.perf_counter() - start:.0f} s.")
+    return share

@@ -1,0 +1,113 @@
+"""The command line: ``torchdali demo | bench | doctor | run``.
+
+Only the standard library is imported here; a command imports what it needs when it runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+__all__ = ["main"]
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from torchdali import _demo
+
+    _demo.run(options.output, options.threads, options.epochs)
+    return 0
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from torchdali._commands import benching
+
+    return benching.run(
+        options.folder,
+        batch=options.batch_size,
+        threads=options.threads,
+        batches=options.batches,
+        size=options.size,
+        step=options.step / 1e3,
+    )
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from torchdali._commands import doctoring
+
+    return doctoring.run()
+
+
+def _run(options: argparse.Namespace) -> int:
+    from torchdali._commands import running
+
+    running.run(options.script, options.arguments)
+    return 0
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _folder(text: str) -> Path:
+    if not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"there is no folder {text!r}")
+    return Path(text)
+
+
+def _script(text: str) -> str:
+    if not Path(text).is_file():
+        raise argparse.ArgumentTypeError(f"there is no file {text!r}")
+    return text
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="torchdali", description="Data loading and augmentation with DALI's API on PyTorch."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    demo = commands.add_parser("demo", help="train a small network on generated pictures")
+    demo.add_argument("--output", type=Path, default=Path("torchdali_demo.png"), metavar="PNG")
+    demo.add_argument("--epochs", type=int, default=20)
+    demo.set_defaults(command=_demo)
+
+    bench = commands.add_parser("bench", help="measure a folder of your images")
+    bench.add_argument("folder", type=_folder, metavar="DIR", help="searched at any depth")
+    bench.add_argument("--batch-size", type=int, default=64)
+    bench.add_argument("--batches", type=int, default=50, help="batches to time")
+    bench.add_argument("--size", type=int, default=224, help="height and width of a crop")
+    bench.add_argument(
+        "--step",
+        type=float,
+        default=0,
+        metavar="MS",
+        help="try a consumer this slow, too",
+    )
+    bench.set_defaults(command=_bench)
+
+    doctor = commands.add_parser("doctor", help="say what works here, and what to install")
+    doctor.set_defaults(command=_doctor)
+
+    run = commands.add_parser("run", help="run a script that imports nvidia.dali on torchdali")
+    run.add_argument("script", type=_script)
+    run.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
+    run.set_defaults(command=_run)
+
+    for command in (demo, bench):
+        command.add_argument("--threads", type=int, default=min(4, _cores()))
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return the exit status."""
+    options = _parser().parse_args(arguments)
+    status: int = options.command(options)
+    return status
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
