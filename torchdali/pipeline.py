@@ -438,10 +438,8 @@ for _name, _doc in {
 
 
 def _queue_sizes(depth: int | Mapping[str, int]) -> tuple[int, int]:
-    if isinstance(depth, Mapping):
-        sizes = int(depth["cpu_size"]), int(depth["gpu_size"])
-    else:
-        sizes = int(depth), int(depth)
+    given = depth if isinstance(depth, Mapping) else {"cpu_size": depth, "gpu_size": depth}
+    sizes = int(given["cpu_size"]), int(given["gpu_size"])
     if min(sizes) < 1:
         raise ValueError(f"prefetch_queue_depth must be at least 1, got {depth}")
     return sizes

@@ -34,8 +34,8 @@ from torchdali import rng as _rng
 from torchdali import types
 
 __all__ = [
-    "Argument", "BatchSize", "Column", "Data", "DType", "Image", "Input", "Layout", "Out", "PerFrame", "PerSample", "Schema",
-    "Takes", "per_sample", "shares", "split",
+    "Argument", "BatchSize", "Column", "Data", "DType", "Image", "Input", "Layout", "Out", "PerFrame",
+    "PerSample", "Schema", "Takes", "per_sample", "shares", "split",
 ]  # fmt: skip
 
 T = TypeVar("T")

@@ -86,7 +86,8 @@ def _function(operator: Operator) -> str:
 def _class(operator: Operator) -> str:
     lines = ",\n        ".join(["self", "*", *_arguments(operator)])
     call = "def __call__(self, *inputs: Any, **arguments: Any) -> Any: ..."
-    return f"class {operator.class_name}:\n{_doc(operator)}\n    def __init__(\n        {lines},\n    ) -> None: ...\n    {call}"
+    init = f"def __init__(\n        {lines},\n    ) -> None: ..."
+    return f"class {operator.class_name}:\n{_doc(operator)}\n    {init}\n    {call}"
 
 
 def _doc(operator: Operator) -> str:
