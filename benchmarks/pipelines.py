@@ -8,8 +8,8 @@ from typing import Any
 MEAN = [0.485 * 255, 0.456 * 255, 0.406 * 255]
 STD = [0.229 * 255, 0.224 * 255, 0.225 * 255]
 
-# Arguments of torchdali's decoder for large photos, which the real DALI does not have.
-LARGE_PHOTOS: dict[str, Any] = {}
+# What turns on torchdali's mode for large photos, which the real DALI does not have.
+LARGE_PHOTOS: dict[str, Any] = {"scaled_decode": True}
 
 
 def _read(fn: Any, root: str, **options: Any) -> tuple[Any, Any]:
@@ -53,10 +53,10 @@ def roi(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
     return _normalize(fn, types, images, mirror=fn.random.coin_flip()), labels
 
 
-def photo(fn: Any, types: Any, root: str, large: dict[str, Any] | None = None) -> tuple[Any, Any]:
+def photo(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
     """``train`` on large photos; the shuffling window is kept small, for DALI's memory."""
     files, labels = _read(fn, root, initial_fill=16)
-    images = fn.decoders.image(files, output_type=types.RGB, **(large or {}))
+    images = fn.decoders.image(files, output_type=types.RGB)
     images = fn.random_resized_crop(images, size=224)
     return _normalize(fn, types, images, mirror=fn.random.coin_flip()), labels
 
@@ -73,7 +73,7 @@ def build(package: str, name: str, root: str, **settings: Any) -> Any:
     fn = importlib.import_module(f"{package}.fn")
     types = importlib.import_module(f"{package}.types")
     definition = importlib.import_module(package).pipeline_def(globals()[name])
-    extra = {"large": LARGE_PHOTOS} if (name, package) == ("photo", "torchdali") else {}
+    extra = LARGE_PHOTOS if (name, package) == ("photo", "torchdali") else {}
     pipeline = definition(fn, types, root, device_id=None, **extra, **settings)
     pipeline.build()
     return pipeline

@@ -155,7 +155,8 @@ def _print_consumer(pipeline: Pipeline, batches: int, step: float, threads: int)
 def _print_bad(pipeline: Pipeline) -> None:
     report = pipeline.bad_sample_report()
     if report:
-        print(f"Skipped {len(report)} images that could not be decoded, the first:\n  {report[0]}")
+        print(f"Skipped {len(report)} images that failed, the first in {report[0].operator}:")
+        print(f"  {report[0].file}\n  {report[0].reason}")
 
 
 def run(root: Path, batch: int, threads: int, batches: int, size: int, step: float) -> int:

@@ -1,0 +1,262 @@
+"""The command line: each command does what it says, on small data."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+import torch
+
+from torchdali import cli, fn
+from torchdali._commands import benching, doctoring, running
+from torchdali._commands.doctoring import CODECS, State
+from torchdali._demo import comparing, pictures, sheet, training
+from torchdali.errors import MissingExtraError
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def _command(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "torchdali.cli", *arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=cwd, timeout=300, check=False
+    )
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> Path:
+    """Twenty small JPEG files of two classes."""
+    rng = np.random.default_rng(0)
+    for number in range(20):
+        folder = tmp_path / "images" / f"class{number % 2}"
+        folder.mkdir(parents=True, exist_ok=True)
+        pixels = rng.integers(0, 256, (60 + number, 80, 3), dtype=np.uint8)
+        PIL.Image.fromarray(pixels).save(folder / f"{number}.jpg")
+    return tmp_path / "images"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["bench", "no/such/folder"], "no/such/folder"),
+        (["run", "no_such_script.py"], "no_such_script.py"),
+        (["dance"], "dance"),
+        ([], "COMMAND"),
+    ],
+)
+def test_bad_arguments_are_named(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as status:
+        cli.main(arguments)
+    assert status.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- doctor
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_doctor_tries_a_codec(codec: str) -> None:
+    finding = doctoring.try_codec(codec)
+    assert finding.state is State.WORKS, finding
+
+
+def test_doctor_sees_wrong_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
+    decode = fn.decoders.image
+    monkeypatch.setattr(
+        fn.decoders, "image", lambda *a, **k: 255 - torch.as_tensor(decode(*a, **k))
+    )
+    assert doctoring.try_codec("PNG").state is State.BROKEN
+
+
+def test_doctor_sees_wrong_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fn.decoders, "image", lambda *a, **k: torch.zeros(1, 2, 3))
+    assert doctoring.try_codec("PNG").state is State.BROKEN
+
+
+def test_doctor_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    def decode(*_: object, **__: object) -> None:
+        raise MissingExtraError("opencv-python-headless", "image", "16-bit TIFF")
+
+    monkeypatch.setattr(fn.decoders, "image", decode)
+    finding = doctoring.try_codec("TIFF, 16 bit")
+    assert finding.state is State.MISSING
+    assert "torchdali[image]" in finding.text
+
+
+def test_doctor_fails_when_something_is_broken(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def decode(*_: object, **__: object) -> None:
+        raise RuntimeError("libjpeg is upset")
+
+    monkeypatch.setattr(fn.decoders, "image", decode)
+    assert cli.main(["doctor"]) == 1
+    assert "libjpeg is upset" in capsys.readouterr().out
+
+
+def test_doctor_lists_devices_and_packages(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["doctor"]) == 0
+    printed = capsys.readouterr().out
+    for part in ("torch", "cpu", "Image codecs", "JPEG, CMYK"):
+        assert part in printed
+
+
+# ---------------------------------------------------------------- bench
+
+
+def test_bench_accounts_for_the_time(images: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    small = ["--batch-size=4", "--batches=8", "--size=32", "--threads=2", "--step=1"]
+    assert cli.main(["bench", str(images), *small]) == 0
+    printed = capsys.readouterr().out
+    assert "20 images" in printed
+    for part in (*benching.STEPS, "everything else", "consumer that takes 1 ms", "Limited by the"):
+        assert part in printed
+    assert "Skipped" not in printed
+
+
+def test_bench_counts_each_sample_once(images: Path) -> None:
+    pipeline = benching._build(benching.find(images), batch=4, threads=2, size=32)
+    benching.measure(pipeline, 2)
+    usage = benching.measure(pipeline, 10)
+    pipeline.close()
+    assert usage.samples == pytest.approx(40, abs=8)  # what is in flight at either end
+    assert all(step > 0 for step in usage.steps)
+    assert sum(usage.steps) / 1e9 <= 1.05 * usage.cpu
+
+
+def test_bench_names_bad_images(images: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (images / "class0" / "bad.jpg").write_text("this is no image")
+    assert cli.main(["bench", str(images), "--batch-size=4", "--batches=6", "--size=32"]) == 0
+    printed = capsys.readouterr().out
+    assert "decoders.image" in printed.split("Skipped")[1]
+    assert "bad.jpg" in printed.split("Skipped")[1]
+
+
+def test_bench_takes_flat_folders(images: Path) -> None:
+    assert cli.main(["bench", str(images / "class0"), "--batch-size=2", "--batches=2"]) == 0
+
+
+def test_bench_without_images(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench", str(tmp_path)]) == 1
+    assert "no images" in capsys.readouterr().out
+
+
+# ---------------------------------------------------------------- run
+
+SCRIPT = """
+import sys
+import nvidia.dali.fn as fn
+import nvidia.dali.types as types
+from nvidia.dali import pipeline_def
+from nvidia.dali.pipeline import Pipeline
+from nvidia.dali.plugin.pytorch import DALIGenericIterator
+import beside
+
+@pipeline_def(batch_size=2, num_threads=1, device_id=None)
+def pipe(root):
+    files, labels = fn.readers.file(file_root=root, name="Reader")
+    return fn.decoders.image(files, output_type=types.RGB), labels
+
+assert __name__ == "__main__"
+made = pipe(sys.argv[1])
+assert isinstance(made, Pipeline)
+made.build()
+images, labels = made.run()
+print(images.at(0).shape, labels.at(1), sys.argv[1:], pipe.__module__, beside.NAME)
+import torchdali.fn
+assert fn is torchdali.fn
+"""
+
+
+def test_run_replaces_dali(images: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    (tmp_path / "beside.py").write_text("NAME = 'beside'")
+    done = _command("run", str(script), str(images), "--flag")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"(60, 80, 3) [0] ['{images}', '--flag'] __main__ beside\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("import nvidia.dali.nonsense", 1, "No module|no module 'torchdali.nonsense'"),
+        ("from nvidia.dali import nonsense", 1, "nonsense"),
+        ("raise SystemExit(7)", 7, ""),
+        ("1 / 0", 1, "ZeroDivisionError"),
+    ],
+)
+def test_run_fails_as_the_script_does(tmp_path: Path, text: str, code: int, message: str) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(text)
+    done = _command("run", str(script))
+    assert done.returncode == code
+    assert any(part in done.stderr for part in message.split("|"))
+
+
+def test_alias_refuses_to_mix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nvidia.dali", torch)
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    with pytest.raises(RuntimeError, match="imported already"):
+        running.alias_nvidia_dali()
+
+
+# ---------------------------------------------------------------- demo
+
+
+def test_pictures_are_reproducible(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        pictures.write(tmp_path / name, 1, seed=5)
+    first, second = (sorted((tmp_path / name).rglob("*.jpg")) for name in ("a", "b"))
+    assert len(first) == len(pictures.SHAPES)
+    assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
+
+
+def test_pictures_differ() -> None:
+    rng = np.random.default_rng(0)
+    one, other = (pictures.draw("star", rng) for _ in range(2))
+    assert one.size != other.size
+    assert all(180 <= side <= 320 for side in (*one.size, *other.size))
+
+
+def test_network_learns_what_it_sees() -> None:
+    """Two constant images are told apart after a few steps, and accuracy says so."""
+    torch.manual_seed(0)
+    images = torch.stack([torch.full((3, 64, 64), value) for value in (-1.0, 1.0) * 4])
+    batches = [(images, torch.tensor([0, 1] * 4))]
+    model = training.network(2)
+    training.train(model, batches, epochs=100, steps=1, report=lambda *_: None)
+    assert training.accuracy(model, batches) == 1.0
+    assert training.accuracy(model, [(images, torch.tensor([1, 0] * 4))]) == 0.0
+
+
+def test_sheet_shows_each_class(tmp_path: Path) -> None:
+    reds = torch.zeros(3, 64, 64) - 2
+    reds[0] = 2
+    columns = sheet.collect([(torch.stack([reds, -reds]), torch.tensor([1, 0]))] * 9, classes=2)
+    assert [len(column) for column in columns] == [sheet.ROWS, sheet.ROWS]
+    sheet.save(columns, ["cyan", "red"], tmp_path / "sheet.png")
+    picture = PIL.Image.open(tmp_path / "sheet.png")
+    left, right = (picture.getpixel((int(picture.width * at), 100)) for at in (0.25, 0.75))
+    assert (left, right) == ((0, 255, 255), (255, 0, 0))
+
+
+def test_comparison_takes_pairs() -> None:
+    found = comparing.Comparison([300.0, 100.0, 200.0], [100.0, 100.0, 100.0])
+    assert found.ratio == 2.0
+
+
+@pytest.mark.slow
+def test_demo_learns(tmp_path: Path) -> None:
+    done = _command("demo", "--epochs=12", "--threads=2", f"--output={tmp_path / 'sheet.png'}")
+    assert done.returncode == 0, done.stderr
+    share = float(done.stdout.split("accuracy ")[1].split("%")[0])
+    assert share > 70, done.stdout
+    assert "ratio" in done.stdout
+    assert PIL.Image.open(tmp_path / "sheet.png").width > 1000
