@@ -19,9 +19,14 @@ import torch
 from torch import Tensor
 
 from torchdali.codecs._image_colors import Weights, gray
-from torchdali.codecs._image_headers import Header, jpeg_frame, png_chunks, pnm_fields
+from torchdali.codecs._image_headers import (
+    Header,
+    jpeg_frame,
+    png_chunks,
+    pnm_fields,
+    without_exif,
+)
 from torchdali.codecs._opencv import decode_opencv
-from torchdali.codecs._tiff import decode_tiff
 from torchdali.codecs._torchvision_ops import image_operator
 
 __all__ = ["decode_file", "gray_weights"]
@@ -70,7 +75,7 @@ def _pillow_jpeg(view: memoryview, want_gray: bool) -> Tensor:
     """Decode without torchvision; libjpeg makes the grey, inks come as they are stored."""
     from PIL.JpegImagePlugin import JpegImageFile
 
-    with JpegImageFile(io.BytesIO(view)) as image:
+    with JpegImageFile(io.BytesIO(without_exif(view))) as image:
         if want_gray:
             image.draft("L", image.size)
         pixels = _tensor(image)
@@ -141,6 +146,8 @@ def _jpeg2000(data: Tensor, view: memoryview, header: Header) -> Tensor:
 
 
 def _tiff(data: Tensor, view: memoryview, header: Header) -> Tensor:
+    from torchdali.codecs._tiff import decode_tiff  # it imports Pillow
+
     pixels = decode_tiff(view)
     if pixels is None:
         return decode_opencv(view, "this kind of TIFF (colour space or bit depth)")

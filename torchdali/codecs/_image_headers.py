@@ -11,6 +11,9 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+import torch
+from torch import Tensor
+
 from torchdali.errors import DecodeError
 
 __all__ = [
@@ -20,12 +23,15 @@ __all__ = [
     "Header",
     "check_size",
     "detect",
+    "encoded_view",
     "exif_orientation",
     "failure",
     "jpeg_frame",
     "jpeg_orientation",
     "png_chunks",
+    "pnm_fields",
     "read_header",
+    "without_exif",
 ]
 
 MAX_VALUES = 3 << 30
@@ -51,6 +57,14 @@ class Header(NamedTuple):
     channels: int
     depth: int
     orientation: int = 1
+
+
+def encoded_view(data: Tensor) -> memoryview:
+    """View encoded bytes; ValueError unless they are a contiguous 1-D uint8 tensor."""
+    if data.dim() != 1 or data.dtype != torch.uint8 or not data.is_contiguous():
+        kind = f"{data.dim()}-D {data.dtype} of strides {data.stride()}"
+        raise ValueError(f"encoded data must be contiguous 1-D uint8, not {kind}")
+    return memoryview(data.numpy())  # type: ignore[arg-type]
 
 
 def failure(reason: str, format: str, view: memoryview) -> DecodeError:
@@ -151,6 +165,15 @@ def jpeg_orientation(view: memoryview, exif: int) -> int:
         return 1
     length = view[exif - 8] << 8 | view[exif - 7]
     return exif_orientation(view[exif : exif - 8 + length])
+
+
+def without_exif(view: memoryview) -> bytes:
+    """Copy a JPEG without its EXIF blocks, of which Pillow warns where they are damaged."""
+    encoded = bytes(view)
+    while exif := jpeg_frame(memoryview(encoded))[3]:
+        length = encoded[exif - 8] << 8 | encoded[exif - 7]
+        encoded = encoded[: exif - 10] + encoded[exif - 8 + length :]
+    return encoded
 
 
 def exif_orientation(tiff: memoryview) -> int:
@@ -304,7 +327,7 @@ def pnm_fields(view: memoryview) -> tuple[int, int, int, int]:
 
 
 def _tiff(view: memoryview) -> Header:
-    from torchdali.codecs._tiff import Directory
+    from torchdali.codecs._tiff import Directory  # it imports Pillow
 
     directory = Directory(view)
     return Header(

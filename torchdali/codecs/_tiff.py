@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from PIL.ImageFile import ImageFile
+from PIL.TiffImagePlugin import TiffImageFile
 
 __all__ = ["Directory", "decode_tiff"]
 
@@ -23,6 +25,9 @@ _KINDS = {1: "B", 3: "H", 4: "I", 7: "B", 16: "Q"}  # byte, short, long, raw byt
 
 _JPEG = 7  # a way of compression
 _TABLES = 347  # its quantisation and Huffman tables
+
+# The tags with one value for each strip, tile or sample; all others have one.
+_LISTS = (258, 273, 279, 324, 325, 530, _TABLES)
 
 # Compression, fill order, rows a strip, fax options, tile width and length.
 _PACKING = (259, 266, 278, 292, 293, 322, 323, _TABLES)
@@ -96,6 +101,13 @@ class Directory:
         return value if 1 <= value <= 8 else 1
 
 
+class _Decompressor(TiffImageFile):
+    """Pillow's TIFF without its own limit of the size: the header passed ours."""
+
+    def load_prepare(self) -> None:
+        ImageFile.load_prepare(self)
+
+
 def decode_tiff(view: memoryview) -> Array | None:
     """Decode the first image to ``(H, W, C)``; None where only OpenCV can.
 
@@ -122,6 +134,8 @@ def _is_plain(directory: Directory) -> bool:
     """Tell whether Pillow can unpack the samples: 8 or 16 bits, single floats, or one bit."""
     depth, form = directory.depth, directory.sample_format
     if directory.photometric not in (0, 1, 2, 3, 5) or set(directory.numbers(258)) - {depth}:
+        return False
+    if directory.photometric == 5 and (depth != 8 or directory.samples < 4):
         return False
     if depth == 32:
         return form == 3 and directory.predictor == 1
@@ -162,7 +176,7 @@ def _plane(directory: Directory, samples: int, index: int, planes: int) -> Array
         tags[322] = [tags[322][0] * samples]
     pixels = _through_pillow(directory, tags)
     pixels = pixels.reshape(directory.height, directory.width, samples)
-    if directory.predictor == 2:
+    if directory.predictor == 2 and directory.compression != 1:
         _undo_differences(pixels, directory.number(322, directory.width))
     return pixels
 
@@ -181,10 +195,8 @@ def _jpeg_tags(directory: Directory) -> dict[int, list[int]]:
 
 def _through_pillow(directory: Directory, tags: dict[int, list[int]]) -> Array:
     """Decode the image that `tags` describe; whatever else the file says is not seen."""
-    from PIL.TiffImagePlugin import TiffImageFile
-
-    encoded = _with_directory(directory, {tag: v for tag, v in tags.items() if v})
-    with TiffImageFile(io.BytesIO(encoded)) as image:
+    tags = {tag: v if tag in _LISTS else v[:1] for tag, v in tags.items() if v}
+    with _Decompressor(io.BytesIO(_with_directory(directory, tags))) as image:
         pixels = np.array(image)
     if pixels.dtype == np.bool_:
         return pixels.astype(np.uint8) * np.uint8(255)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchdali.codecs._image_headers import Header, read_header
+from torchdali.codecs._image_headers import Header, encoded_view, read_header, without_exif
 from torchdali.codecs._image_orientation import stored_window, turn, upright_window
 from torchdali.codecs.images import decode
 
@@ -107,7 +107,7 @@ def decode_scaled_crop(
 def _decode(
     data: Tensor, window: tuple[int, int, int, int], scale: int, adjust_orientation: bool
 ) -> ScaledCrop:
-    header = read_header(memoryview(data.numpy()))  # type: ignore[arg-type]
+    header = read_header(encoded_view(data))
     orientation = header.orientation if adjust_orientation else 1
     size = (header.height, header.width)
     upright = size if orientation < 5 else (header.width, header.height)
@@ -197,8 +197,9 @@ def _buffer(size: int) -> npt.NDArray[np.uint8]:
 def _by_pillow(data: Tensor, header: Header, scale: int) -> npt.NDArray[np.uint8] | None:
     from PIL.JpegImagePlugin import JpegImageFile
 
+    encoded = without_exif(encoded_view(data))
     try:
-        with JpegImageFile(io.BytesIO(memoryview(data.numpy()))) as image:  # type: ignore[arg-type]
+        with JpegImageFile(io.BytesIO(encoded)) as image:
             image.draft("RGB", (header.width // scale, header.height // scale))
             frame = np.asarray(image)
     except (OSError, SyntaxError, ValueError):  # damaged: the usual way says how

@@ -19,6 +19,7 @@ from torchdali.codecs._image_formats import decode_file, gray_weights
 from torchdali.codecs._image_headers import (
     FREE_VALUES,
     check_size,
+    encoded_view,
     failure,
     jpeg_frame,
     jpeg_orientation,
@@ -60,16 +61,22 @@ def decode(
     Raises:
         DecodeError: The data is empty, damaged, truncated, too large or of an unknown format.
         MissingExtraError: The format needs an optional package.
-        ValueError: An unknown output type or a dtype that is not supported.
+        ValueError: `data` is not such a tensor, or a choice is not one of these.
     """
     mode = _JPEG_MODES.get(output_type)
-    view = _view(data)
-    if mode is None or dtype is not torch.uint8 or view[:3] != _JPEG_MAGIC:
-        return _decode_any(data, view, output_type, dtype, adjust_orientation)
+    view = memoryview(data.numpy())  # type: ignore[arg-type]
+    if (
+        mode is None
+        or dtype is not torch.uint8
+        or view.ndim != 1
+        or not view.c_contiguous
+        or view[:3] != _JPEG_MAGIC
+    ):
+        return _decode_any(data, output_type, dtype, adjust_orientation)
     height, width, channels, exif, _ = jpeg_frame(view)
     decoder = _decode_jpeg or _load_decoder()
     if channels == 4 or decoder is None:
-        return _decode_any(data, view, output_type, dtype, adjust_orientation)
+        return _decode_any(data, output_type, dtype, adjust_orientation)
     if not 0 < height * width * channels <= FREE_VALUES:
         check_size(height, width, channels, "JPEG", view)
     try:
@@ -79,10 +86,6 @@ def decode(
     return turn(pixels, jpeg_orientation(view, exif)) if exif and adjust_orientation else pixels
 
 
-def _view(data: Tensor) -> memoryview:
-    return memoryview(data.numpy())  # type: ignore[arg-type]
-
-
 def _load_decoder() -> Callable[..., Tensor] | None:
     global _decode_jpeg
     _decode_jpeg = image_operator("decode_jpeg")
@@ -90,10 +93,11 @@ def _load_decoder() -> Callable[..., Tensor] | None:
 
 
 def _decode_any(
-    data: Tensor, view: memoryview, output_type: str, dtype: torch.dtype, adjust_orientation: bool
+    data: Tensor, output_type: str, dtype: torch.dtype, adjust_orientation: bool
 ) -> Tensor:
     """Decode what is not the usual JPEG, step by step."""
-    _check_arguments(data, output_type, dtype)
+    _check_choices(output_type, dtype)
+    view = encoded_view(data)
     header = read_header(view)
     try:
         pixels = decode_file(data, view, header, output_type == "GRAY")
@@ -119,9 +123,7 @@ _DAMAGE = (
 )
 
 
-def _check_arguments(data: Tensor, output_type: str, dtype: torch.dtype) -> None:
-    if data.dim() != 1 or data.dtype != torch.uint8:
-        raise ValueError(f"encoded data must be 1-D uint8, not {data.dim()}-D {data.dtype}")
+def _check_choices(output_type: str, dtype: torch.dtype) -> None:
     if output_type not in OUTPUT_TYPES:
         raise ValueError(f"unknown output type {output_type!r}: one of {', '.join(OUTPUT_TYPES)}")
     if dtype not in DTYPES:
@@ -139,8 +141,7 @@ def peek_shape(
     data: Tensor | bytes, *, image_type: str = "RGB", adjust_orientation: bool = True
 ) -> tuple[int, int, int]:
     """Return the ``(H, W, C)`` that `decode` would deliver, from the header alone."""
-    view = memoryview(data) if isinstance(data, bytes) else _view(data)
-    header = read_header(view)
+    header = read_header(memoryview(data) if isinstance(data, bytes) else encoded_view(data))
     channels = {"GRAY": 1, "ANY_DATA": header.channels}.get(image_type, 3)
     if adjust_orientation and header.orientation > 4:
         return header.width, header.height, channels
