@@ -1,0 +1,73 @@
+"""README.md: its Python runs, its commands are the ones that continuous integration runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import PIL.Image
+import pytest
+import torch
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder ``images`` with 128 small pictures, where the examples run."""
+    for number in range(128):
+        folder = tmp_path / "images" / f"class{number % 2}"
+        folder.mkdir(parents=True, exist_ok=True)
+        pixels = np.full((40, 50, 3), number, np.uint8)
+        PIL.Image.fromarray(pixels).save(folder / f"{number}.jpg")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "images"
+
+
+def _names(root: Path) -> dict[str, Any]:
+    """What the examples take as given."""
+    from torch.utils.data import DataLoader
+    from torchvision.datasets import ImageFolder
+    from torchvision.transforms import v2
+
+    given = {"torch": torch, "v2": v2, "DataLoader": DataLoader, "ImageFolder": ImageFolder}
+    return {**given, "root": str(root)}
+
+
+@pytest.mark.slow
+def test_examples_run(images: Path) -> None:
+    names = _names(images)
+    for block in BLOCKS:
+        exec(compile(block, "README.md", "exec"), names)
+    assert names["images"].shape == (64, 3, 224, 224)
+    assert names["labels"].shape[0] == 64
+
+
+def test_own_operators_work_as_shown() -> None:
+    from torchdali import fn
+
+    block = next(block for block in BLOCKS if "invert" in block)
+    exec(compile(block, "README.md", "exec"), {})
+    image = torch.tensor([[[0, 10, 255]]], dtype=torch.uint8)
+    assert torch.as_tensor(fn.invert(image)).tolist() == [[[255, 245, 0]]]
+
+
+@pytest.mark.parametrize("name", ["demo-command", "test-command"])
+def test_commands_are_one_line_each(name: str) -> None:
+    """``.ci/run`` takes them from between these marks, so that the two cannot diverge."""
+    assert name in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    text = README.split(f"<!-- {name} -->\n")[1].split(f"\n<!-- /{name} -->")[0]
+    fence, command, end = text.splitlines()
+    assert (fence, end) == ("```sh", "```")
+    assert "pip install -e" in command
+
+
+def test_links_lead_somewhere() -> None:
+    for page in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        for link in re.findall(r"\]\((?!https?:)([^)#]+)", text):
+            assert (ROOT / link).exists(), f"{page} links to {link}"
