@@ -22,6 +22,7 @@ from torchdali.graph import DataNode, Graph, Node, Tracer
 from torchdali.loader import Cursor, EpochOrder, LoaderOptions, reader_meta
 from torchdali.operator import Source, as_node
 from torchdali.plan import Plan, plan
+from torchdali.rewrite import fuse_scaled_decoding
 from torchdali.rng import mix
 from torchdali.tensors import TensorList
 
@@ -179,7 +180,8 @@ class Pipeline:
             raise ValueError("batch_size must be set before the pipeline is built")
         if self._num_threads is None:
             raise TypeError("num_threads must be set before the pipeline is built")
-        self._plan = plan(self._trace())
+        graph = self._trace()
+        self._plan = plan(fuse_scaled_decoding(graph) if self._options["scaled_decode"] else graph)
         self._check_devices(self._plan.graph)
         sources: dict[Node, Source] = {}
         readers: dict[Node, Reader] = {}
