@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from torchdali.kernels.convert import convert
+from torchdali.kernels.resample_bytes import resample_bytes, suits_bytes
 from torchdali.kernels.resample_weights import FILTERS, Axis, Taps, nearest, resize_axes, taps
 
 __all__ = ["FILTERS", "resample", "resize"]
@@ -23,6 +24,7 @@ def resize(
     mag_filter: str = "linear",
     antialias: bool = True,
     dtype: torch.dtype | None = None,
+    patch_border: bool = True,
 ) -> Tensor:
     """Resize the last spatial axes of a channel-last tensor.
 
@@ -35,22 +37,27 @@ def resize(
         mag_filter: Filter of the axes that grow or stay.
         antialias: Stretch the filter where the image shrinks.
         dtype: Of the output, rounded and saturated; the input's own when None.
+        patch_border: Of uint8 images: also make the outermost lines equal to DALI's, which are
+            otherwise some levels off where the image shrinks. It costs a fifth of the time.
 
     Returns:
-        A contiguous tensor ``(..., *size, C)``.
+        A contiguous tensor ``(..., *size, C)``; `x` itself where nothing changes. An axis without
+        pixels stays without.
 
     Raises:
-        ValueError: An unknown filter, or a region for another number of axes.
+        ValueError: An unknown filter, or not one region for every axis.
     """
     lengths = x.shape[x.dim() - 1 - len(size) : -1]
     axes = resize_axes(lengths, size, roi, min_filter, mag_filter, antialias)
+    if all(axis.is_identity for axis in axes):
+        return convert(x, dtype or x.dtype).contiguous()
+    if dtype in (None, torch.uint8) and suits_bytes(x, axes):
+        return resample_bytes(x, axes, border=patch_border)
     return resample(x, axes, dtype or x.dtype)
 
 
 def resample(x: Tensor, axes: Sequence[Axis], dtype: torch.dtype) -> Tensor:
     """Resample the spatial axes of ``(..., *spatial, C)`` in float32, rounding once at the end.
-
-    The axis that shrinks most goes first.
 
     Returns:
         A contiguous tensor ``(..., *size, C)`` of type `dtype`.
@@ -59,30 +66,56 @@ def resample(x: Tensor, axes: Sequence[Axis], dtype: torch.dtype) -> Tensor:
     if 0 in (*x.shape, *(axis.size for axis in axes)):
         sizes = [axis.size if axis.length else 0 for axis in axes]
         return x.new_zeros((*x.shape[:first], *sizes, x.shape[-1]), dtype=dtype)
-    passes = sorted(enumerate(axes, first), key=lambda item: (item[1].growth, -item[0]))
-    todo = [(dim, axis, i == 0) for i, (dim, axis) in enumerate(passes) if not axis.is_identity]
+    ranked = sorted(range(len(axes)), key=lambda i: (axes[i].growth, -i))  # DALI's order
     sums = []
-    for dim, axis, is_first in todo:
+    for i, axis in enumerate(axes):
+        if axis.is_identity:
+            continue
         if axis.filter == "nn":
-            x = _select(x, dim, nearest(axis, dim == x.dim() - 2, is_first, x.device))
+            index = nearest(axis, i == len(axes) - 1, i == ranked[0], x.device)
+            x = _select(x, first + i, index)
         else:
-            sums.append((dim, taps(axis, is_first, x.device)))
-    for dim, t in sums:
-        x = x.narrow(dim, t.start, t.extent)
-    for dim, t in sums:
-        x = _weighted_sum(x.to(torch.float32), dim, t)
+            sums.append((i, taps(axis, i == ranked[0], x.device)))
+    for i, t in sums:
+        x = x.narrow(first + i, t.start, t.extent)
+    for i, t in sorted(sums, key=lambda item: _turn(item[0], axes[item[0]])):
+        x = _weighted_sum(x.to(torch.float32), first + i, t)
     return convert(x, dtype).contiguous()
 
 
+def _turn(i: int, axis: Axis) -> tuple[bool, int]:
+    """When to resample axis i: shrink before growing, and turn images while they are small."""
+    grows = axis.growth > 1
+    return grows, -i if grows else i
+
+
 def _select(x: Tensor, dim: int, index: Tensor) -> Tensor:
+    """Take the pixels of `index` along `dim`."""
     if x.dtype == torch.uint16:  # not every PyTorch selects from it
-        return x.view(torch.int16).index_select(dim, index).view(torch.uint16)
-    return x.index_select(dim, index)
+        return _select(x.view(torch.int16), dim, index).view(torch.uint16)
+    channels = x.shape[-1]
+    if dim < x.dim() - 2 or channels > 4:
+        return x.index_select(dim, index)
+    # Element by element is faster than in tiny slices.
+    lines = x.reshape(-1, x.shape[dim] * channels)
+    flat = index[:, None] * channels + torch.arange(channels, device=x.device)
+    taken = lines.gather(1, flat.view(1, -1).expand(len(lines), -1))
+    return taken.view(*x.shape[:dim], len(index), channels)
 
 
 def _weighted_sum(x: Tensor, dim: int, t: Taps) -> Tensor:
-    """Apply taps along `dim`; the result may be a permuted view."""
-    front = x.movedim(dim, 0)
-    rows = front.reshape(front.shape[0], -1)
-    out = embedding_bag(t.pixels, rows, per_sample_weights=t.weights, mode="sum")
-    return out.view(-1, *front.shape[1:]).movedim(0, dim)
+    """Apply taps along `dim`; the result may be a permuted view.
+
+    The sums run over whole rows, so `dim` is brought to the front; columns are taken channel by
+    channel, which is the cheapest way to turn an image.
+    """
+    by_channel = 0 < dim == x.dim() - 2
+    front = x.movedim((-1, dim), (0, 1)) if by_channel else x.movedim(dim, 0)[None]
+    planes, length = front.shape[:2]
+    first = torch.arange(0, planes * length, length, device=x.device)
+    pixels = (t.pixels + first[:, None, None]).flatten(0, 1)
+    rows = front.reshape(planes * length, -1)
+    weights = t.weights.repeat(planes, 1)
+    out = embedding_bag(pixels, rows, per_sample_weights=weights, mode="sum")
+    out = out.view(planes, -1, *front.shape[2:])
+    return out.movedim((0, 1), (-1, dim)) if by_channel else out[0].movedim(0, dim)

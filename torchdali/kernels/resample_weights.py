@@ -23,11 +23,20 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-__all__ = ["FILTERS", "Axis", "Taps", "nearest", "resize_axes", "taps"]
+__all__ = [
+    "FILTERS",
+    "RADIUS",
+    "Axis",
+    "Taps",
+    "filter_value",
+    "nearest",
+    "resize_axes",
+    "taps",
+]
 
 FILTERS = ("nn", "linear", "cubic", "triangular", "gaussian", "lanczos3")
 
-_RADIUS = {"linear": 1, "triangular": 1, "cubic": 2, "gaussian": 1, "lanczos3": 3}
+RADIUS = {"linear": 1, "triangular": 1, "cubic": 2, "gaussian": 1, "lanczos3": 3}
 _KNOTS = 32  # table entries in a unit of the filter
 _f32 = np.float32
 _Floats = npt.NDArray[np.float32]
@@ -88,11 +97,14 @@ def resize_axes(
     for name in (min_filter, mag_filter):
         if name not in FILTERS:
             raise ValueError(f"no filter {name!r}: one of {', '.join(FILTERS)}")
-    if len(lengths) != len(size):
-        raise ValueError(f"{len(size)} sizes for {len(lengths)} spatial axes")
+    if len(lengths) != len(size) or (roi is not None and len(roi) != len(size)):
+        raise ValueError(f"{len(lengths)} spatial axes, {len(size)} sizes, region {roi}")
     axes = []
     for i, (length, out) in enumerate(zip(lengths, size, strict=True)):
         low, high = roi[i] if roi is not None else (0.0, float(length))
+        if abs(high - low) < 1e-3:  # next to nothing: DALI adds that much
+            half = 5e-4 if high >= low else -5e-4
+            low, high = low - half, high + half
         chosen = min_filter if abs(high - low) > out else mag_filter
         axes.append(Axis(length, out, float(low), float(high), chosen, antialias))
     return tuple(axes)
@@ -142,8 +154,8 @@ def taps(axis: Axis, first_pass: bool, device: torch.device) -> Taps:
 
 def _stretch(name: str, scale: float) -> tuple[np.float32, np.float32]:
     """Table entries in an input pixel, and radius in input pixels, of a stretched filter."""
-    radius = _f32(_RADIUS[name] * scale)
-    knots = _f32(_KNOTS * _RADIUS[name])
+    radius = _f32(RADIUS[name] * scale)
+    knots = _f32(_KNOTS * RADIUS[name])
     if name == "gaussian":  # by way of its deviation, which costs a last bit
         sigma = _f32(float(radius) * 0.5 / math.sqrt(2))
         density = _f32(2) * knots / (_f32(4 * math.sqrt(2)) * sigma)
@@ -165,15 +177,22 @@ def _lookup(name: str, knot: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
 @cache
 def _table(name: str) -> npt.NDArray[np.float64]:
     """Values of a filter at multiples of 1/32, with a zero at either end."""
-    radius = _RADIUS[name]
-    t = np.abs(np.arange(-radius * _KNOTS, radius * _KNOTS + 1)) / _KNOTS
+    knots = range(-RADIUS[name] * _KNOTS, RADIUS[name] * _KNOTS + 1)
+    values = np.array([filter_value(name, knot / _KNOTS) for knot in knots], dtype=_f32)
+    return np.pad(values.astype(np.float64), 1)
+
+
+def filter_value(name: str, t: float) -> float:
+    """Value of a filter, not normalised, at a distance in units of its own scale."""
+    t = abs(t)
+    if t > RADIUS[name]:
+        return 0.0
     if name == "gaussian":
-        values = np.exp(-4 * t * t)
-    elif name == "lanczos3":
-        values = np.sinc(t) * np.sinc(t / 3)
-    elif name == "cubic":  # Catmull-Rom
-        inner = 1.5 * t**3 - 2.5 * t**2 + 1
-        values = np.where(t < 1, inner, -0.5 * t**3 + 2.5 * t**2 - 4 * t + 2)
-    else:
-        values = 1 - t
-    return np.pad(values.astype(_f32).astype(np.float64), 1)
+        return math.exp(-4 * t * t)
+    if name == "lanczos3":
+        return float(np.sinc(t) * np.sinc(t / 3))
+    if name == "cubic":  # Catmull-Rom
+        if t < 1:
+            return (1.5 * t - 2.5) * t * t + 1
+        return ((2.5 - 0.5 * t) * t - 4) * t + 2
+    return 1 - t
