@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, overload
 
@@ -22,26 +23,81 @@ from torchdali.rng import BatchRng, mix
 from torchdali.schema import Column, Schema, Takes
 from torchdali.tensors import TensorList
 
-__all__ = ["Operator", "Prepared", "Source", "operator", "prepare", "reader", "registry", "source"]
+__all__ = [
+    "Made", "Operator", "Prepared", "Source", "SourceSettings", "SourceWorkers", "operator", "prepare", "reader",
+    "registry", "source",
+]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
 LayoutRule = Callable[[tuple[str, ...], Mapping[str, Any]], "str | tuple[str, ...]"]
 
 
-class Source(Protocol):
-    """Where batches come from when it is not a reader: the runtime side of a `source` operator."""
+Made = tuple["tuple[TensorList, ...] | None", Mapping[str, Any]]
+"""What a worker process makes: a batch an output (None at the end of the data), and the place after it."""
+
+
+class SourceWorkers(Protocol):
+    """The worker processes of a pipeline, as one source sees them."""
+
+    count: int
+
+    def submit(self, request: Any) -> Future[Made]:
+        """Let a process run the source's `work` on a request."""
+
+    def close(self) -> None:
+        """End the processes."""
+
+
+@dataclass(frozen=True)
+class SourceSettings:
+    """What a source learns of its pipeline.
+
+    Attributes:
+        device: Where the batches go: ``"cpu"`` or ``"gpu"``.
+        workers: Processes, for a source that has `work` for them.
+    """
+
+    batch_size: int
+    device: str = "cpu"
+    workers: SourceWorkers | None = None
+
+
+class Source:
+    """Where batches come from when it is not a reader: the runtime side of a `source` operator.
+
+    First comes `open`, once, before the pipeline's threads start; then for every batch `schedule`, on the
+    user's thread, and `next`, on the thread that starts batches; `close` at any time, from any thread.
+
+    Attributes:
+        work: What worker processes run for this source on the requests that it submits, or None.
+        stateful: All requests must go to one process, in their order.
+    """
+
+    work: Callable[[Any], Made] | None = None
+    stateful: bool = False
+
+    def open(self, settings: SourceSettings) -> None:
+        """Learn of the pipeline."""
+
+    def schedule(self) -> None:
+        """Notice that one more batch will be asked for."""
 
     def next(self, batch_size: int) -> tuple[TensorList, ...]:
         """Return the next batch, one `TensorList` an output; raise StopIteration at the end."""
+        raise NotImplementedError
 
     def reset(self) -> None:
         """Start the next epoch."""
 
     def state(self) -> dict[str, Any]:
         """Return the position, as JSON values."""
+        return {}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from a position."""
+
+    def close(self) -> None:
+        """Let go of everything, and make a `next` that waits fail."""
 
 
 @dataclass(eq=False)
