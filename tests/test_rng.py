@@ -65,3 +65,9 @@ def test_distributions():
 def test_generators_of_samples_differ_and_repeat():
     first, again, other = (Rng(3, key).generator().normal(size=5) for key in ((0, 0), (0, 0), (0, 1)))
     assert np.array_equal(first, again) and not np.array_equal(first, other)
+
+
+def test_the_first_numbers_do_not_depend_on_how_many_are_drawn():
+    batch = BatchRng(4, [0, 1], [5, 6])
+    for draw in (batch.uniform, batch.normal):
+        assert all(np.array_equal(draw(9)[:, :count], draw(count)) for count in range(1, 9))

@@ -131,12 +131,12 @@ class BatchRng:
 
     def normal(self, count: int) -> npt.NDArray[np.float64]:
         """Draw ``(batch, count)`` standard normal numbers (Box-Muller)."""
-        half = -(-count // 2)
-        draws = self.uniform(2 * half)
-        radius = np.sqrt(-2.0 * np.log1p(-draws[:, :half]))
-        angle = 2.0 * np.pi * draws[:, half:]
-        both = np.concatenate((radius * np.cos(angle), radius * np.sin(angle)), axis=1)
-        return both[:, :count]
+        # Pair by pair, so that the first numbers do not depend on how many are drawn.
+        draws = self.uniform(2 * -(-count // 2))
+        radius = np.sqrt(-2.0 * np.log1p(-draws[:, 0::2]))
+        angle = 2.0 * np.pi * draws[:, 1::2]
+        both = np.stack((radius * np.cos(angle), radius * np.sin(angle)), axis=-1)
+        return both.reshape(len(draws), -1)[:, :count]
 
     def samples(self, draws: int) -> list[Rng]:
         """Return one `Rng` a sample, each with ``draws`` numbers drawn ahead (rounded up to 4)."""
