@@ -111,8 +111,10 @@ class Operator:
         layout: Layouts of the outputs from those of the inputs; None keeps the first input's.
         outputs: Number of outputs from the arguments, where it varies; None means one that is not returned
             in a list.
+        dense: The same on a batch whose samples have one shape: takes and returns tensors ``(batch, ...)``.
         draws: Random numbers a sample usually takes, drawn ahead for the batch.
         preserve: Never pruned: it is there for its side effect.
+        instead: What to use instead of this deprecated operator; calling it warns.
     """
 
     name: str
@@ -121,11 +123,13 @@ class Operator:
     kind: str
     layout: LayoutRule | None = None
     outputs: Callable[[Mapping[str, Any]], int | None] | None = None
+    dense: Callable[..., Any] | None = None
     draws: int = 8
     devices: tuple[str, ...] = ("cpu", "gpu")
     preserve: bool = False
     hidden: bool = False
     class_name: str = ""
+    instead: str = ""
     function: Callable[..., Any] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -226,12 +230,14 @@ def operator(
     over: str = "sample",
     layout: LayoutRule | None = None,
     outputs: Callable[[Mapping[str, Any]], int | None] | None = None,
+    dense: Callable[..., Any] | None = None,
     draws: int = 8,
     deprecated: Mapping[str, str | None] | None = None,
     devices: tuple[str, ...] = ("cpu", "gpu"),
     preserve: bool = False,
     hidden: bool = False,
     class_name: str = "",
+    instead: str = "",
 ) -> Callable[[F], F]: ...
 def operator(body: Any = None, /, *, over: str = "sample", **options: Any) -> Any:
     """Declare an operator: the function below is its body, the signature its schema (see `schema`).
@@ -242,12 +248,15 @@ def operator(body: Any = None, /, *, over: str = "sample", **options: Any) -> An
             `TensorList`s, and a list for each argument that was given per sample.
         layout: ``rule(input_layouts, arguments) -> layout(s)`` of the outputs; the first input's if None.
         outputs: ``rule(arguments) -> int | None`` where the number of outputs varies; None for a single node.
+        dense: What does the same, with the same arguments, on a batch whose samples have one shape: inputs
+            and results are tensors ``(batch, ...)``. For operators whose work on a sample is less than a call.
         draws: Random numbers that a sample usually takes.
         deprecated: Old argument names; each maps to the new one, or to None when it has no effect.
         devices: Where it may run: ``"cpu"``, ``"gpu"``, ``"mixed"``.
         preserve: Keep it even if no output needs it.
         hidden: Leave it out of `fn` and `ops`.
         class_name: Name in `ops`; the camel-cased function name by default.
+        instead: Set for a deprecated operator: what to use instead.
 
     Raises:
         TypeError: for a signature that does not follow the form.
@@ -330,6 +339,9 @@ def bind(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
     rest = dict(arguments)
     device, name = rest.pop("device", None), rest.pop("name", None)
     read = declared.schema
+    if declared.instead:
+        text = f"operator {declared.name!r} is deprecated: use {declared.instead}"
+        warnings.warn(text, DeprecationWarning, stacklevel=4)
     rest = _renamed(read, rest)
     read.check_inputs(len(inputs))
     read.check_names(rest)
@@ -453,10 +465,17 @@ def _constant_arguments(array: np.ndarray[Any, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A body made ready for its constants and layouts: takes inputs, per-sample arguments, rng, out."""
+    """A body made ready for its constants and layouts.
+
+    Attributes:
+        function: Takes one sample of each input, per-sample arguments, rng, out.
+        layouts: Of the outputs.
+        dense: Takes each input as one tensor ``(batch, ...)``, if the operator can.
+    """
 
     function: Callable[..., Any]
     layouts: tuple[str, ...]
+    dense: Callable[..., Any] | None = None
 
 
 def prepare(
@@ -485,11 +504,21 @@ def prepare(
     takes = read.inputs[0].takes
     first = layouts[0] if layouts else ""
     if first or not (takes.layouts or per_frame):
-        return Prepared(_adapt(body, read, takes, first, per_frame), outputs)
+        whole = _dense(declared, body.keywords, takes, first) if declared.dense else None
+        return Prepared(_adapt(body, read, takes, first, per_frame), outputs, whole)
     by_ndim = functools.lru_cache(maxsize=8)(
         lambda ndim: _adapt(body, read, takes, _assume(declared.name, takes, ndim), per_frame)
     )
     return Prepared(lambda x, *rest, **kw: by_ndim(x.ndim)(x, *rest, **kw), outputs)
+
+
+def _dense(
+    declared: Operator, constants: Mapping[str, Any], takes: Takes, layout: str
+) -> Callable[..., Any]:
+    assert declared.dense is not None
+    function = functools.partial(declared.dense, **constants)
+    function = _with_layout(function, declared.schema, layout)
+    return _typed(function, declared.name, takes.dtypes) if takes.dtypes else function
 
 
 def _check_layout(name: str, takes: Takes, layout: str) -> None:
@@ -633,6 +662,10 @@ def run_batch(
         if declared.schema.wants_size:
             arguments["size"] = size
         return collect(ready.function(*inputs, **arguments), ready.layouts)
+    if ready.dense is not None and not arguments and rng is None:
+        whole = [None if v is None else _whole(v) for v in inputs]
+        if all((w is None) == (v is None) for w, v in zip(whole, inputs, strict=True)):
+            return collect(ready.dense(*whole), ready.layouts)
     if rng is not None:
         arguments["rng"] = rng.samples(declared.draws)
     columns = [None if v is None else v.samples() for v in inputs]
@@ -651,6 +684,19 @@ def run_batch(
     )
 
 
+_SMALL = 1 << 16  # bytes of a sample; copying bigger ones costs more than calling an operator on each
+
+
+def _whole(batch: TensorList) -> torch.Tensor | None:
+    """Return a batch as one tensor, if it is stored as one or is cheaply brought into that form."""
+    if batch.dense() is None:
+        samples = batch.samples()
+        few = len(samples) < 2 or any(sample is None for sample in samples)
+        if few or samples[0].nbytes > _SMALL or not batch.is_dense_tensor():
+            return None
+    return batch.stacked()
+
+
 def collect(results: Any, layouts: tuple[str, ...]) -> tuple[TensorList, ...]:
     """Make `TensorList`s of what a body over a batch returned: dense tensors, lists, or `TensorList`s."""
     columns = results if isinstance(results, tuple) else (results,)
@@ -661,7 +707,13 @@ def _collect(column: Any, layout: str) -> TensorList:
     if isinstance(column, TensorList):
         return column
     if isinstance(column, torch.Tensor):
-        return TensorList.from_dense(column, layout)
+        return TensorList.from_dense(column, _fitting(layout, column.ndim - 1))
+    layout = _fitting(layout, column[0].ndim) if column else layout
     if column and all(c.shape == column[0].shape for c in column):
         return TensorList.from_dense(torch.stack(column), layout)
     return TensorList.from_samples(list(column), layout)
+
+
+def _fitting(layout: str, ndim: int) -> str:
+    """Return the layout; none where the operator turned out to change the number of axes."""
+    return layout if len(layout) == ndim else ""

@@ -1,14 +1,14 @@
 """Turn a graph into a plan: which steps run over a whole batch, and what is fused into chains.
 
 A plan is a list of stages. A stage first runs its steps, in order, each over the batch (sources, random
-parameters, permutations, everything on an accelerator); then its chain, one function that takes a single
-sample through all its per-sample operators while it is in cache. The chain is generated as readable Python,
+parameters, arithmetic on them, permutations, everything on an accelerator); then its chain, one function that
+takes a single sample through all its per-sample operators while it is in cache. The chain is generated as readable Python,
 so that between two operators there is nothing but a call. Planning is pure, and a plan prints.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from torchdali.graph import Condition, DataNode, Graph, Node
@@ -79,15 +79,16 @@ class Plan:
 def plan(graph: Graph) -> Plan:
     """Divide a graph into stages, as few as its operators over whole batches allow."""
     index = {node: i for i, node in enumerate(graph.nodes)}
-    levels = _levels(graph)
+    fused = fused_nodes(graph)
+    levels = _levels(graph, fused)
     count = max(levels.values(), default=-1) + 1
     groups = [[n for n in graph.nodes if levels[n] == level] for level in range(count)]
     outputs = set(graph.outputs)
     needed = _last_uses(graph, levels)
     stages = []
     for level, nodes in enumerate(groups):
-        steps = tuple(n for n in nodes if not fused(n))
-        chained = [n for n in nodes if fused(n)]
+        steps = tuple(n for n in nodes if n not in fused)
+        chained = [n for n in nodes if n in fused]
         later = {e for e, last in needed.items() if last > level} | outputs
         stages.append(Stage(steps, _chain(chained, steps, later, index) if chained else None))
     dies = tuple(
@@ -97,16 +98,30 @@ def plan(graph: Graph) -> Plan:
     return Plan(graph, tuple(stages), dies, index)
 
 
-def fused(node: Node) -> bool:
-    """Whether a node runs sample by sample inside a chain."""
-    return node.operator.kind in ("sample", "reader") and node.device == "cpu"
+def fused_nodes(graph: Graph) -> frozenset[Node]:
+    """Return the nodes that run sample by sample inside chains.
+
+    These are the per-sample operators on the CPU. An operator that can take a batch as one tensor (see
+    `Operator.dense`) stays out as long as nothing before it ran in a chain: random numbers, sources and what
+    is computed from them are small, and one call for the batch costs less than a call a sample.
+    """
+    fused: set[Node] = set()
+    after_chain: set[Node] = set()
+    for node in graph.nodes:
+        is_late = not after_chain.isdisjoint(node.parents())
+        is_chained = is_late or bool(node.scope) or node.operator.dense is None
+        if node.operator.kind in ("sample", "reader") and node.device == "cpu" and is_chained:
+            fused.add(node)
+        if is_late or node in fused:
+            after_chain.add(node)
+    return frozenset(fused)
 
 
-def _levels(graph: Graph) -> dict[Node, int]:
+def _levels(graph: Graph, fused: Collection[Node]) -> dict[Node, int]:
     """Number the stage of each node: a step that needs a chain's result starts a new stage."""
     levels: dict[Node, int] = {}
     for node in graph.nodes:
-        after = [levels[p] + (fused(p) and not fused(node)) for p in node.parents()]
+        after = [levels[p] + (p in fused and node not in fused) for p in node.parents()]
         levels[node] = max(after, default=0)
     return levels
 

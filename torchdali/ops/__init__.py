@@ -10,6 +10,7 @@ from typing import Any
 from torchdali.namespaces import publish
 from torchdali.operator import Operator
 from torchdali.ops import (  # noqa: F401  each declares its operators
+    _arithmetic,
     _control,
     _crop,
     _decoders,

@@ -1,0 +1,403 @@
+"""Arithmetic, comparison, bitwise and mathematical functions with DALI's type promotion.
+
+`function` returns what computes one of them for given element types: the operands are brought to the common
+type first, then one torch function does the work. Integers of one type wrap around, ``//`` and ``%`` of
+integers truncate toward zero, comparisons look at values whatever the signs. torch has no arithmetic for
+uint16, uint32 and uint64, so these travel as other types: as the signed type of the same width where the bits
+come out the same, as the next wider signed type elsewhere; see `torchdali.kernels.unsigned` for uint64.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.kernels import unsigned
+from torchdali.kernels.convert import integer_limits
+
+__all__ = ["ARITY", "Number", "broadcast_batches", "function", "promote", "result_type"]
+
+
+class Number(NamedTuple):
+    """A constant operand."""
+
+    value: float
+    dtype: torch.dtype
+
+
+Operand: TypeAlias = "torch.dtype | Number"
+Function: TypeAlias = Callable[..., Tensor]
+
+ARITHMETIC = ("add", "sub", "mul", "floordiv", "mod", "pow", "min", "max", "clamp")
+FLOATING = ("truediv", "atan2", "fpow")
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+BITWISE = ("and", "or", "xor", "lshift", "rshift", "invert")
+SIGNS = ("pos", "neg", "abs")
+FUNCTIONS: dict[str, Function] = {
+    "fabs": torch.abs,
+    "floor": torch.floor,
+    "ceil": torch.ceil,
+    "sqrt": torch.sqrt,
+    "rsqrt": torch.rsqrt,
+    "cbrt": lambda x: _cube_root(x),
+    "exp": torch.exp,
+    "log": torch.log,
+    "log2": torch.log2,
+    "log10": torch.log10,
+    "sin": torch.sin,
+    "cos": torch.cos,
+    "tan": torch.tan,
+    "asin": torch.asin,
+    "acos": torch.acos,
+    "atan": torch.atan,
+    "sinh": torch.sinh,
+    "cosh": torch.cosh,
+    "tanh": torch.tanh,
+    "asinh": torch.asinh,
+    "acosh": torch.acosh,
+    "atanh": torch.atanh,
+}
+"""Functions of one number; integers become float32."""
+
+ARITY = dict.fromkeys((*ARITHMETIC, *FLOATING, *COMPARISONS, *BITWISE), 2)
+ARITY |= dict.fromkeys((*SIGNS, "invert", *FUNCTIONS), 1) | {"clamp": 3}
+"""Number of operands of each function."""
+
+_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+_WIDER = {torch.uint16: torch.int32, torch.uint32: torch.int64, torch.uint64: torch.int64}
+_SIGNED_BY_SIZE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+_SAME_BITS = frozenset(
+    ("add", "sub", "mul", "pos", "neg", "and", "or", "xor", "invert", "lshift", "eq", "ne")
+)
+_SYMBOLS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "and": "&", "or": "|",
+    "xor": "^", "lshift": "<<", "rshift": ">>", "invert": "~", "neg": "-",
+}  # fmt: skip
+
+
+# ---------------------------------------------------------------- types
+
+
+def promote(left: torch.dtype, right: torch.dtype) -> torch.dtype:
+    """Return the type in which two operands meet.
+
+    Floats win over integers, the larger over the smaller; a signed type meets an unsigned one of the same or
+    a greater width in the next wider signed type, int64 at most (also with uint64).
+    """
+    if left == right or right == torch.bool:
+        return left
+    if left == torch.bool:
+        return right
+    floats = [d for d in (left, right) if d.is_floating_point]
+    if floats:
+        return max(floats, key=lambda d: d.itemsize)
+    if left.is_signed == right.is_signed:
+        return max(left, right, key=lambda d: d.itemsize)
+    signed, other = (left, right) if left.is_signed else (right, left)
+    return _SIGNED_BY_SIZE[min(max(signed.itemsize, 2 * other.itemsize), 8)]
+
+
+def result_type(name: str, *dtypes: torch.dtype) -> torch.dtype:
+    """Return the type of a result.
+
+    Raises:
+        RuntimeError: the function does not take these types.
+    """
+    common = functools.reduce(promote, dtypes)
+    _check_types(name, common)
+    if name in COMPARISONS:
+        return torch.bool
+    if (name in FLOATING or name in FUNCTIONS) and not common.is_floating_point:
+        return torch.float32
+    return common
+
+
+def _check_types(name: str, common: torch.dtype) -> None:
+    what = _SYMBOLS.get(name, name)
+    if name in BITWISE:
+        if common.is_floating_point:
+            raise RuntimeError(f"`{what}` takes integers and booleans, not {_name(common)}")
+    elif common == torch.bool and name not in COMPARISONS and name not in ("mul", "pos"):
+        advice = "use a bitwise operator (`|`, `&`, `^`, `~`), or convert one to a number"
+        raise RuntimeError(f"`{what}` does not take booleans alone; {advice}")
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+# ---------------------------------------------------------------- putting a function together
+
+
+def function(name: str, *operands: Operand) -> Function:
+    """Return what computes a function of tensors and constants.
+
+    Args:
+        name: A key of `ARITY`.
+        operands: In order, the type of each tensor, or a constant.
+
+    Returns:
+        A function of the tensors, in order: of types as given, of shapes that broadcast, on any device.
+
+    Raises:
+        RuntimeError: the function does not take these types.
+    """
+    dtypes = [o.dtype if isinstance(o, Number) else o for o in operands]
+    result = result_type(name, *dtypes)
+    built = _build(name, operands, dtypes, result)
+    return _not_on_cpu(built) if torch.float16 in dtypes and name != "pos" else built
+
+
+def _not_on_cpu(built: Function) -> Function:
+    def run(*tensors: Tensor) -> Tensor:
+        if all(t.device.type == "cpu" for t in tensors):
+            raise RuntimeError("unsupported type: float16; arithmetic on the CPU does not take it")
+        return built(*tensors)
+
+    return run
+
+
+def _build(
+    name: str, operands: tuple[Operand, ...], dtypes: list[torch.dtype], result: torch.dtype
+) -> Function:
+    if name in COMPARISONS and _mixes_uint64(dtypes):
+        compare = functools.partial(unsigned.compare_mixed, name, dtypes[0] == torch.uint64)
+        return _bound(compare, operands, torch.int64, None)
+    common = _common(name, operands, dtypes, result)
+    carrier = _carrier(name, common)
+    core = _core(name, common, carrier, operands[-1])
+    back = None if name in COMPARISONS or carrier == common else common
+    return _bound(core, operands, carrier, back)
+
+
+def _mixes_uint64(dtypes: list[torch.dtype]) -> bool:
+    signed = any(d.is_signed and not d.is_floating_point for d in dtypes)
+    return signed and torch.uint64 in dtypes
+
+
+def _common(
+    name: str, operands: tuple[Operand, ...], dtypes: list[torch.dtype], result: torch.dtype
+) -> torch.dtype:
+    """Return the type in which the operands meet."""
+    if name not in COMPARISONS:
+        return result
+    for operand, dtype in zip(operands, reversed(dtypes), strict=True):
+        if isinstance(operand, Number) and _holds(dtype, operand):  # so that the tensor stays as it is
+            return dtype
+    return promote(*dtypes)
+
+
+def _holds(dtype: torch.dtype, number: Number) -> bool:
+    integers = not (dtype.is_floating_point or number.dtype.is_floating_point)
+    if not integers or torch.bool in (dtype, number.dtype):
+        return False
+    low, high = integer_limits(dtype)
+    return low <= number.value <= high
+
+
+def _carrier(name: str, common: torch.dtype) -> torch.dtype:
+    """Return the type that the operands travel as."""
+    return (_SIGNED if name in _SAME_BITS else _WIDER).get(common, common)
+
+
+def _bound(
+    core: Function, operands: tuple[Operand, ...], carrier: torch.dtype, back: torch.dtype | None
+) -> Function:
+    """Put converted constants in their places, and conversions before and after."""
+    places = [i for i, o in enumerate(operands) if not isinstance(o, Number)]
+    fixed = [_constant(o, carrier) if isinstance(o, Number) else None for o in operands]
+    casts = [_cast(o, carrier) for o in operands if not isinstance(o, Number)]
+    if len(places) == len(operands):
+        inner = core
+    elif len(operands) == 2:
+        number = fixed[1 - places[0]]
+        inner = (lambda x: core(x, number)) if places == [0] else (lambda x: core(number, x))
+    else:
+        inner = functools.partial(_fill, core, fixed, places)
+    return _converting(inner, casts, back)
+
+
+def _fill(core: Function, fixed: list[Any], places: list[int], *tensors: Tensor) -> Tensor:
+    operands = list(fixed)
+    for place, tensor in zip(places, tensors, strict=True):
+        operands[place] = tensor
+    return core(*operands)
+
+
+def _converting(
+    inner: Function, casts: list[Callable[[Tensor], Tensor] | None], back: torch.dtype | None
+) -> Function:
+    if back is not None:
+        return lambda *tensors: _return(_converting(inner, casts, None)(*tensors), back)
+    if not any(casts):
+        return inner
+    if len(casts) == 1 and casts[0] is not None:
+        (only,) = casts
+        return lambda x: inner(only(x))
+    return lambda *tensors: inner(
+        *[t if cast is None else cast(t) for cast, t in zip(casts, tensors, strict=True)]
+    )
+
+
+def _cast(dtype: Operand, carrier: torch.dtype) -> Callable[[Tensor], Tensor] | None:
+    assert isinstance(dtype, torch.dtype)
+    if dtype == carrier:
+        return None
+    if _SIGNED.get(dtype) == carrier:
+        return lambda x: x.view(carrier)
+    return lambda x: x.to(carrier)
+
+
+def _return(x: Tensor, dtype: torch.dtype) -> Tensor:
+    return x.view(dtype) if x.dtype.itemsize == dtype.itemsize else x.to(dtype)
+
+
+def _constant(number: Number, carrier: torch.dtype) -> Tensor:
+    """Return a constant as a 0D tensor, for which torch has the least to do."""
+    own = number.value
+    if number.dtype.is_floating_point:
+        with np.errstate(over="ignore"):
+            own = float(np.float32(own)) if number.dtype.itemsize < 8 else own
+    elif not carrier.is_floating_point and carrier != torch.bool:
+        bits = 8 * carrier.itemsize
+        own = (int(own) + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1)) if carrier.is_signed else own
+    return torch.tensor(own, dtype=carrier)
+
+
+# ---------------------------------------------------------------- the functions
+
+
+def _core(name: str, common: torch.dtype, carrier: torch.dtype, last: Operand) -> Function:
+    """Return the function of operands of the carrier type."""
+    if name in FUNCTIONS:
+        return FUNCTIONS[name]
+    if common == torch.uint64 and name in unsigned.FUNCTIONS:
+        return unsigned.FUNCTIONS[name]
+    if name in ("lshift", "rshift"):
+        return _shift(name, common, carrier)
+    if name in ("floordiv", "mod") and not common.is_floating_point:
+        return _integer_division(name, common, last)
+    if name in ("pow", "fpow"):
+        return _power(common, last)
+    if common.is_floating_point and name in _OF_FLOATS:
+        return _OF_FLOATS[name]
+    return _PLAIN[name]
+
+
+def _smaller(x: Tensor, y: Tensor) -> Tensor:
+    return torch.where(x < y, x, y)
+
+
+def _greater(x: Tensor, y: Tensor) -> Tensor:
+    return torch.where(x > y, x, y)
+
+
+def _clamp(x: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    return _smaller_or_nan(torch.where(x < low, low, x), high)
+
+
+def _smaller_or_nan(x: Tensor, y: Tensor) -> Tensor:
+    return torch.where(x > y, y, x)
+
+
+_OF_FLOATS: dict[str, Function] = {
+    "floordiv": torch.div,
+    "min": _smaller,  # unlike torch.minimum, these return the second operand where one is NaN
+    "max": _greater,
+}
+_PLAIN: dict[str, Function] = {
+    "add": torch.add,
+    "sub": torch.sub,
+    "mul": torch.mul,
+    "truediv": torch.div,
+    "mod": torch.fmod,
+    "min": torch.minimum,
+    "max": torch.maximum,
+    "clamp": _clamp,
+    "atan2": torch.atan2,
+    "and": torch.bitwise_and,
+    "or": torch.bitwise_or,
+    "xor": torch.bitwise_xor,
+    "invert": torch.bitwise_not,
+    "eq": torch.eq,
+    "ne": torch.ne,
+    "lt": torch.lt,
+    "le": torch.le,
+    "gt": torch.gt,
+    "ge": torch.ge,
+    "pos": lambda x: x,
+    "neg": torch.neg,
+    "abs": torch.abs,
+}
+
+
+def _cube_root(x: Tensor) -> Tensor:
+    return x.double().abs().pow(1 / 3).copysign(x).to(x.dtype)
+
+
+def _shift(name: str, common: torch.dtype, carrier: torch.dtype) -> Function:
+    """Shift by the low bits of the distance, as processors do; small types are shifted as int32."""
+    distances = torch.tensor(63 if common.itemsize == 8 else 31).to(carrier)
+    shift = torch.bitwise_left_shift if name == "lshift" else torch.bitwise_right_shift
+    if common == torch.bool:
+        return lambda x, n: shift(x.to(torch.uint8), n.to(torch.uint8)).to(torch.bool)
+    return lambda x, n: shift(x, n & distances)
+
+
+def _integer_division(name: str, common: torch.dtype, divisor: Operand) -> Function:
+    """Divide toward zero; the remainder has the sign of the dividend."""
+    if name == "mod":
+        return _refusing_zero(torch.fmod)
+    truncating = functools.partial(torch.div, rounding_mode="trunc")
+    if isinstance(divisor, Number) and divisor.value == -1:
+        return lambda x, _: -x
+    if not common.is_signed or common.itemsize < 4 or isinstance(divisor, Number):
+        return _refusing_zero(truncating)
+
+    def divide(x: Tensor, y: Tensor) -> Tensor:
+        # The smallest integer divided by -1 is a trap for the processor: it would end the process.
+        flips = y == -1
+        return torch.where(flips, -x, truncating(x, y.masked_fill(flips, 1)))
+
+    return _refusing_zero(divide)
+
+
+def _refusing_zero(divide: Function) -> Function:
+    def run(x: Tensor, y: Tensor) -> Tensor:
+        try:
+            return divide(x, y)
+        except RuntimeError as error:
+            if "ZeroDivisionError" in str(error):
+                raise ValueError("integer division by zero") from None
+            raise
+
+    return run
+
+
+def _power(common: torch.dtype, exponent: Operand) -> Function:
+    """Raise to a power; integers to negative powers are 0."""
+    if isinstance(exponent, Number):
+        if exponent.value < 0 and not common.is_floating_point:
+            return lambda x, _: torch.zeros_like(x)
+        value = _constant(exponent, common).item()
+        return lambda x, _: torch.pow(x, value)  # a Python number: squares have a faster way
+    if common.is_floating_point or not common.is_signed:
+        return torch.pow
+    return lambda x, n: torch.pow(x, n.clamp(min=0)).masked_fill(n < 0, 0)
+
+
+# ---------------------------------------------------------------- batches
+
+
+def broadcast_batches(*batches: Tensor) -> list[Tensor]:
+    """Align tensors ``(batch, ...)`` so that their samples broadcast as if taken one by one."""
+    ndim = max(b.ndim for b in batches)
+    return [
+        b if b.ndim == ndim else b.reshape(b.shape[0], *[1] * (ndim - b.ndim), *b.shape[1:])
+        for b in batches
+    ]

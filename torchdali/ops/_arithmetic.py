@@ -1,0 +1,151 @@
+"""Arithmetic, comparison, bitwise and mathematical functions on nodes, batches and tensors.
+
+Every function of `torchdali.kernels.arithmetic` is a hidden operator ``math.add``, ``math.sqrt`` ... and an
+expression that ``DataNode.__add__`` and `torchdali.math` find. Numbers among the operands are recorded as an
+argument of the one node, in text: ``math.sub(x, constants="255:uint8, _")`` is ``Constant(255).uint8() - x``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali import graph, types
+from torchdali.graph import DataNode
+from torchdali.kernels import arithmetic
+from torchdali.kernels.arithmetic import Number
+from torchdali.kernels.convert import integer_limits
+from torchdali.operator import Live, define_expression, lookup, operator
+from torchdali.schema import Data
+from torchdali.tensors import TensorList
+
+__all__: list[str] = []
+
+Parts: TypeAlias = "tuple[Number | None, ...]"
+
+
+def common_layout(layouts: tuple[str, ...], arguments: Any) -> str:
+    """Return the longest layout; each must be the end of the others that are longer.
+
+    Raises:
+        RuntimeError: two layouts do not match.
+    """
+    longest = ""
+    for layout in layouts:
+        if not (longest.endswith(layout) or layout.endswith(longest)):
+            raise RuntimeError(
+                f"the layouts of the operands, {longest!r} and {layout!r}, do not match: they must be equal, or one "
+                "must be the end of the other"
+            )
+        longest = max(longest, layout, key=len)
+    return longest
+
+
+@functools.lru_cache(maxsize=4096)
+def _compiled(name: str, constants: str, dtypes: tuple[torch.dtype, ...]) -> Callable[..., Tensor]:
+    parts = _read(constants) or (None,) * len(dtypes)
+    tensors = iter(dtypes)
+    return arithmetic.function(name, *[next(tensors) if p is None else p for p in parts])
+
+
+def _read(constants: str) -> Parts:
+    """Read ``"255:uint8, _"``: a number and its type, or the place of a tensor."""
+    return tuple(_read_part(part) for part in constants.split(", ")) if constants else ()
+
+
+def _read_part(part: str) -> Number | None:
+    if part == "_":
+        return None
+    value, _, dtype = part.partition(":")
+    number = float(value) if dtype.startswith("float") else int(value)
+    return Number(number, getattr(torch, dtype))
+
+
+def _write(parts: Parts) -> str:
+    if all(p is None for p in parts):
+        return ""
+    return ", ".join("_" if p is None else f"{p.value}:{str(p.dtype)[6:]}" for p in parts)
+
+
+def _declare(name: str) -> None:
+    """Register one function as an operator on samples, on batches of one shape, and as an expression."""
+
+    def body(*operands: Data, constants: str = "") -> Data:
+        return _compiled(name, constants, tuple([x.dtype for x in operands]))(*operands)
+
+    def dense(*operands: Tensor, constants: str = "") -> Tensor:
+        return body(*arithmetic.broadcast_batches(*operands), constants=constants)
+
+    def expression(*operands: Any) -> Any:
+        return _record(name, operands)
+
+    body.__doc__ = f"Compute ``{name}`` with DALI's type promotion, element by element."
+    operator(name=f"math.{name}", hidden=True, layout=common_layout, dense=dense)(body)
+    define_expression(name)(expression)
+
+
+for _name in arithmetic.ARITY:
+    _declare(_name)
+
+
+# ---------------------------------------------------------------- operands
+
+
+def _record(name: str, operands: tuple[Any, ...]) -> Any:
+    if len(operands) != arithmetic.ARITY[name]:
+        raise TypeError(f"{name!r} takes {arithmetic.ARITY[name]} operands, not {len(operands)}")
+    recorded = graph.current() is not None or any(isinstance(o, (DataNode, Live)) for o in operands)
+    parts = tuple(_number(operand, recorded) for operand in operands)
+    inputs = [_input(o, recorded) for o, p in zip(operands, parts, strict=True) if p is None]
+    if not inputs:
+        raise ValueError(f"{name!r} needs at least one operand that is a node, a batch or a tensor")
+    constants = _write(parts)
+    function = lookup(f"math.{name}")
+    return function(*inputs, constants=constants) if constants else function(*inputs)
+
+
+def _number(operand: Any, recorded: bool) -> Number | None:
+    """Return a constant operand, or None for an array, a batch or a node.
+
+    Args:
+        recorded: The function becomes part of a graph, where an array of no axes is a constant too.
+
+    Raises:
+        OverflowError: an integer that does not fit its type, which is int32 for Python's.
+    """
+    if isinstance(operand, (bool, int, float, np.generic)):
+        operand = types.ScalarConstant(operand, _own_type(operand))
+    elif recorded and isinstance(operand, (np.ndarray, Tensor)) and operand.ndim == 0:
+        operand = types.ScalarConstant(operand)
+    if not isinstance(operand, types.ScalarConstant):
+        return None
+    dtype = types.to_torch_dtype(operand.dtype)
+    if not (dtype.is_floating_point or dtype == torch.bool):
+        low, high = integer_limits(dtype)
+        if not low <= operand.value <= high:
+            raise OverflowError(f"the integer {operand.value} is out of range for {operand.dtype}")
+    return Number(operand.value if dtype != torch.bool else int(operand.value), dtype)
+
+
+def _own_type(number: Any) -> Any:
+    return types.to_dali_type(number.dtype) if isinstance(number, np.generic) else None
+
+
+def _input(operand: Any, recorded: bool) -> Any:
+    """Return a node, a batch or a tensor as it is, and an array or list as a constant of the graph."""
+    if isinstance(operand, (DataNode, Live, TensorList)):
+        return operand
+    if not isinstance(operand, (np.ndarray, Tensor, list, tuple)):
+        if hasattr(operand, "torch"):  # a sample of a batch
+            return operand
+        raise TypeError(
+            f"an operand is a node, a number, an array or a types.Constant, not {type(operand).__name__}"
+        )
+    if recorded:
+        return types.Constant(operand)
+    return operand if isinstance(operand, Tensor) else torch.from_numpy(np.asarray(operand))
