@@ -94,7 +94,7 @@ def _from_inks(pixels: Tensor, adobe: bool, want_gray: bool) -> Tensor:
 
 def _png(data: Tensor, view: memoryview, header: Header) -> Tensor:
     essential = _essential_chunks(view)
-    return _pillow("Png", essential) if header.depth < 16 else _png_16(essential, header.channels)
+    return _pillow("Png", essential, header) if header.depth < 16 else _png_16(essential, header)
 
 
 def _essential_chunks(view: memoryview) -> bytes:
@@ -109,21 +109,21 @@ def _essential_chunks(view: memoryview) -> bytes:
     return b"".join(parts)
 
 
-def _png_16(encoded: bytes, channels: int) -> Tensor:
+def _png_16(encoded: bytes, header: Header) -> Tensor:
     """Decode 16 bits a channel, of which Pillow keeps the upper half: ask twice.
 
     Grey with alpha goes as 8-bit RGBA, which has the same bytes.
     """
-    if channels == 1:
-        return _pillow("Png", encoded)
-    if channels == 2:
-        header = encoded[12:24] + b"\x08\x06" + encoded[26:29]
-        checksum = struct.pack(">I", zlib.crc32(header))
-        pairs = _pillow("Png", encoded[:12] + header + checksum + encoded[33:])
+    if header.channels == 1:
+        return _pillow("Png", encoded, header)
+    if header.channels == 2:
+        start = encoded[12:24] + b"\x08\x06" + encoded[26:29]
+        checksum = struct.pack(">I", zlib.crc32(start))
+        pairs = _pillow("Png", encoded[:12] + start + checksum + encoded[33:], header)
         upper, lower = pairs[:, :, 0::2], pairs[:, :, 1::2]
     else:
-        upper = _pillow("Png", encoded)
-        lower = _pillow("Png", encoded, unpack="RGB;16L" if channels == 3 else "RGBA;16L")
+        upper = _pillow("Png", encoded, header)
+        lower = _pillow("Png", encoded, header, "RGB;16L" if header.channels == 3 else "RGBA;16L")
     return upper.to(torch.int32).mul_(256).add_(lower).to(torch.uint16)
 
 
@@ -131,7 +131,7 @@ def _webp(data: Tensor, view: memoryview, header: Header) -> Tensor:
     decoder = image_operator("decode_webp")
     animated = bytes(view[12:16]) == b"VP8X" and view[20] & 0x02
     if decoder is None or animated:
-        return _pillow("WebP", view)[:, :, : header.channels]
+        return _pillow("WebP", view, header)[:, :, : header.channels]
     pixels: Tensor = decoder(data, _UNCHANGED).permute(1, 2, 0)
     return pixels
 
@@ -139,7 +139,7 @@ def _webp(data: Tensor, view: memoryview, header: Header) -> Tensor:
 def _jpeg2000(data: Tensor, view: memoryview, header: Header) -> Tensor:
     if header.depth > 8 and header.channels > 1:
         return decode_opencv(view, "JPEG 2000 of more than 8 bits")
-    pixels = _pillow("Jpeg2K", view)
+    pixels = _pillow("Jpeg2K", view, header)
     if pixels.dtype == torch.uint16 and header.depth < 16:  # Pillow stretches, DALI does not
         return (pixels.to(torch.int32) >> (16 - header.depth)).to(torch.uint16)
     return pixels
@@ -155,7 +155,7 @@ def _tiff(data: Tensor, view: memoryview, header: Header) -> Tensor:
 
 
 def _bmp(data: Tensor, view: memoryview, header: Header) -> Tensor:
-    pixels = _pillow("Bmp", view)
+    pixels = _pillow("Bmp", view, header)
     if header.depth == 16:  # five or six bits a colour: the lower ones stay empty
         green = 0xFC if view[30] == 3 and bytes(view[58:62]) == b"\xe0\x07\0\0" else 0xF8
         return pixels & torch.tensor([0xF8, green, 0xF8], dtype=torch.uint8)
@@ -165,7 +165,7 @@ def _bmp(data: Tensor, view: memoryview, header: Header) -> Tensor:
 def _pnm(data: Tensor, view: memoryview, header: Header) -> Tensor:
     """Read binary files as they are: values are not stretched to full scale, as DALI does not."""
     if view[1] in b"123":
-        return _pillow("Ppm", view)
+        return _pillow("Ppm", view, header)
     start, width, height, largest = pnm_fields(view)
     if view[1] == ord("4"):
         rows = np.frombuffer(view, np.uint8, height * -(-width // 8), start).reshape(height, -1)
@@ -179,10 +179,14 @@ def _pnm(data: Tensor, view: memoryview, header: Header) -> Tensor:
     return torch.from_numpy(values.astype(np.uint16 if largest == 65535 else np.uint8))
 
 
-def _pillow(plugin: str, data: memoryview | bytes, unpack: str | None = None) -> Tensor:
+def _pillow(
+    plugin: str, data: memoryview | bytes, header: Header, unpack: str | None = None
+) -> Tensor:
     """Decode by one plugin of Pillow, called directly: no sniffing, no warning about the size."""
     module = importlib.import_module(f"PIL.{plugin}ImagePlugin")
     with getattr(module, f"{plugin}ImageFile")(io.BytesIO(data)) as image:
+        if image.size != (header.width, header.height):  # the size that was checked
+            raise ValueError("the headers contradict each other")
         if unpack:  # which bytes of the samples to take
             image.tile = [(*tile[:3], unpack) for tile in image.tile]
         return _tensor(image)

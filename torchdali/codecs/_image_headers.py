@@ -184,17 +184,12 @@ def exif_orientation(tiff: memoryview) -> int:
         (count,) = struct.unpack_from(order + "H", tiff, offset)
         directory = tiff[offset + 2 : offset + 2 + 12 * count]
         if order and len(directory) == 12 * count:
-            for tag, kind, _, value in struct.iter_unpack(order + "HHI4s", directory):
-                if tag == 0x0112:
-                    code = _INTEGERS.get(kind, "H")
-                    (orientation,) = struct.unpack_from(order + code, value)
+            for tag, orientation in struct.iter_unpack(order + "H6xHxx", directory):
+                if tag == 0x0112:  # whatever its type, as DALI takes it
                     return orientation if 1 <= orientation <= 8 else 1
     except struct.error:
         pass
     return 1
-
-
-_INTEGERS = {1: "B", 3: "H", 4: "I"}  # EXIF's number for a type, and struct's code
 
 
 def png_chunks(view: memoryview) -> Iterator[tuple[bytes, int, int]]:

@@ -63,7 +63,7 @@ def decode_crop(
         adjust_orientation: Turn the image as its EXIF block says.
 
     Returns:
-        ``(h, w, 3)`` uint8 RGB.
+        ``(h, w, 3)`` uint8 RGB, a view of the whole image unless that is large.
 
     Raises:
         DecodeError: As `decode`.

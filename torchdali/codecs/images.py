@@ -68,6 +68,7 @@ def decode(
     if (
         mode is None
         or dtype is not torch.uint8
+        or view.format != "B"
         or view.ndim != 1
         or not view.c_contiguous
         or view[:3] != _JPEG_MAGIC
@@ -115,6 +116,7 @@ _DAMAGE = (
     OSError,
     ValueError,
     LookupError,
+    ArithmeticError,
     TypeError,
     SyntaxError,
     EOFError,
