@@ -1,20 +1,84 @@
-"""Operators on any data: constants, conversion, copies."""
+"""Operators on any data: constants, conversion, copies, permutation, and what is known about a batch."""
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import torch
+from torch import Tensor
 
+from torchdali.kernels.convert import convert, convert_number
 from torchdali.operator import operator
-from torchdali.schema import BatchSize, Data, DType
+from torchdali.schema import BatchSize, Column, Data, DType, PerSample, Takes, per_sample
+from torchdali.tensors import TensorList
+
+__all__ = [
+    "cast", "cast_like", "constant", "copy", "full", "full_like", "get_property", "ones", "ones_like",
+    "permute_batch", "zeros", "zeros_like",
+]  # fmt: skip
+
+Batch = Annotated[TensorList, Takes()]
+
+_MATERIALISED = 1 << 20  # bytes of a batch of constants, up to which each sample has its own memory
+_SHAPE_TYPES = (
+    torch.int32, torch.uint32, torch.int64, torch.uint64, torch.float32, torch.float64,
+)  # fmt: skip
 
 
 def _given(layouts: tuple[str, ...], arguments: Any) -> str:
     return str(arguments["layout"] or "")
 
 
-@operator(over="batch", layout=lambda layouts, arguments: arguments["layout"] or "")
+def _no_layout(layouts: tuple[str, ...], arguments: Any) -> str:
+    return ""
+
+
+# ---------------------------------------------------------------- conversion and copies
+
+
+@operator
+def cast(data: Data, /, *, dtype: DType) -> Data:
+    """Convert to another element type.
+
+    Floats are rounded half away from zero, everything saturates: 300 becomes 255 in uint8. Nothing is rescaled.
+
+    Args:
+        data: Any shape and type.
+        dtype: Of the output.
+    """
+    return convert(data, dtype)
+
+
+@operator
+def cast_like(data: Data, other: Data, /) -> Data:
+    """Convert to the element type of another input; see `cast`.
+
+    Args:
+        data: Any shape and type.
+        other: Only its type counts.
+    """
+    return convert(data, other.dtype)
+
+
+@operator
+def copy(data: Data, /) -> Data:
+    """Copy."""
+    return data.clone()
+
+
+@operator(hidden=True, over="batch")
+def _to_device(data: Batch, /) -> Data:
+    """Return the batch: the executor has brought it to the device of the node."""
+    return data  # type: ignore[return-value]
+
+
+# ---------------------------------------------------------------- constants
+
+
+@operator(over="batch", layout=_given)
 def constant(
     *,
     dtype: DType | None = None,
@@ -27,16 +91,242 @@ def constant(
     """Return the same data for every sample.
 
     Args:
-        dtype: float32 for ``fdata``, int32 for ``idata`` when None.
-        fdata: Floating values, in row-major order.
-        idata: Integer values.
+        dtype: Of the output, rounded and saturated; float32 for ``fdata``, int32 for ``idata`` when None.
+        fdata: Floating values in row-major order, or one for all elements.
+        idata: Integer values, likewise.
         layout: Of the output.
         shape: Of a sample; 1D when None.
+
+    Raises:
+        RuntimeError: not exactly one of ``fdata`` and ``idata`` is given, or the number of values or the layout
+            does not fit the shape.
     """
-    values = fdata if fdata is not None else idata
-    if values is None:
-        raise RuntimeError("constant: give fdata or idata")
+    if (fdata is None) == (idata is None):
+        raise RuntimeError("constant: give either fdata or idata")
+    values = tuple(fdata if fdata is not None else idata or ())
     kind = dtype or (torch.float32 if fdata is not None else torch.int32)
-    tensor = torch.tensor(values, dtype=kind)
-    tensor = tensor if shape is None else tensor.reshape(shape)
-    return tensor.expand(size, *tensor.shape)
+    extents = (len(values),) if shape is None else tuple(shape)
+    _check_layout(layout, len(extents))
+    tensor = _constant(values, kind, extents)
+    if size * tensor.nbytes <= _MATERIALISED:
+        return tensor.repeat(size, *[1] * tensor.ndim)
+    return tensor.clone().expand(
+        size, *tensor.shape
+    )  # a copy: what the user changes must not come back
+
+
+@functools.lru_cache(maxsize=256)
+def _constant(values: tuple[float, ...], dtype: torch.dtype, shape: tuple[int, ...]) -> Tensor:
+    if len(values) not in (1, math.prod(shape)):
+        raise RuntimeError(f"constant: {len(values)} values do not fit the shape {list(shape)}")
+    tensor = torch.tensor([convert_number(value, dtype) for value in values], dtype=dtype)
+    return tensor.expand(math.prod(shape)).reshape(shape)
+
+
+@operator
+def full_like(data_like: Data, fill_value: Data, /) -> Data:
+    """Return data of the shape and type of an input, filled with another.
+
+    Args:
+        data_like: Gives shape, type and layout.
+        fill_value: A number, or what broadcasts to the shape; it is converted as by `cast`.
+    """
+    return _spread(convert(fill_value, data_like.dtype), tuple(data_like.shape))
+
+
+@operator
+def ones_like(data_like: Data, /, *, dtype: DType | None = None) -> Data:
+    """Return ones in the shape of an input.
+
+    Args:
+        data_like: Gives shape and layout.
+        dtype: Of the output; the input's own when None.
+    """
+    return torch.ones(data_like.shape, dtype=dtype or data_like.dtype, device=data_like.device)
+
+
+@operator
+def zeros_like(data_like: Data, /, *, dtype: DType | None = None) -> Data:
+    """Return zeros in the shape of an input.
+
+    Args:
+        data_like: Gives shape and layout.
+        dtype: Of the output; the input's own when None.
+    """
+    return torch.zeros(data_like.shape, dtype=dtype or data_like.dtype, device=data_like.device)
+
+
+@operator(layout=_given)
+def full(
+    fill_value: Data, /, *, layout: str | None = None, shape: PerSample[list[int]] | None = None
+) -> Data:
+    """Return data of a shape, filled with an input.
+
+    Args:
+        fill_value: A number, or what broadcasts to the shape; gives the type.
+        layout: Of the output.
+        shape: Of the output; 0D when None, and then the first element is taken.
+
+    Raises:
+        RuntimeError: the layout does not fit the shape, or the input does not broadcast to it.
+    """
+    extents = _extents(shape)
+    _check_layout(layout, len(extents))
+    if shape is None:
+        return fill_value.reshape(-1)[0].clone()
+    return _spread(fill_value, extents)
+
+
+def _spread(value: Tensor, extents: tuple[int, ...]) -> Tensor:
+    """Broadcast to a shape; leading axes of extent 1 that it does not have are dropped."""
+    while value.ndim > len(extents) and value.shape[0] == 1:
+        value = value[0]
+    return value.expand(extents).contiguous()
+
+
+@operator(over="batch", layout=_given)
+def ones(
+    *,
+    dtype: DType = torch.int32,
+    layout: str | None = None,
+    shape: PerSample[list[int]] | None = None,
+    size: BatchSize,
+) -> Data:
+    """Return ones.
+
+    Args:
+        dtype: Of the output.
+        layout: Of the output.
+        shape: Of a sample; 0D when None.
+
+    Raises:
+        RuntimeError: the layout does not fit the shape, or an extent is negative.
+    """
+    return _filled(torch.ones, shape, size, dtype, layout)
+
+
+@operator(over="batch", layout=_given)
+def zeros(
+    *,
+    dtype: DType = torch.int32,
+    layout: str | None = None,
+    shape: PerSample[list[int]] | None = None,
+    size: BatchSize,
+) -> Data:
+    """Return zeros.
+
+    Args:
+        dtype: Of the output.
+        layout: Of the output.
+        shape: Of a sample; 0D when None.
+
+    Raises:
+        RuntimeError: the layout does not fit the shape, or an extent is negative.
+    """
+    return _filled(torch.zeros, shape, size, dtype, layout)
+
+
+def _filled(
+    make: Callable[..., Tensor], shape: Any, size: int, dtype: torch.dtype, layout: str | None
+) -> Tensor:
+    if not isinstance(shape, Column):
+        extents = _extents(shape)
+        _check_layout(layout, len(extents))
+        return make((size, *extents), dtype=dtype)
+    each = [_extents(s) for s in shape]
+    _check_layout(layout, len(each[0]) if each else 0)
+    return [make(extents, dtype=dtype) for extents in each]  # type: ignore[return-value]
+
+
+def _extents(shape: Any) -> tuple[int, ...]:
+    """Return a shape given as a list, as a single number, or not at all."""
+    given = [] if shape is None else shape if isinstance(shape, list) else [shape]
+    extents = tuple(map(int, given))
+    if min(extents, default=0) < 0:
+        raise RuntimeError(f"shape has a negative extent: {list(extents)}")
+    return extents
+
+
+def _check_layout(layout: str | None, ndim: int) -> None:
+    if layout and len(layout) != ndim:
+        raise RuntimeError(
+            f"the layout {layout!r} has {len(layout)} dimensions, but the shape of the output has {ndim}"
+        )
+
+
+# ---------------------------------------------------------------- about a batch
+
+
+@operator(over="batch")
+def permute_batch(data: Batch, /, *, indices: PerSample[list[int]]) -> Data:
+    """Return the samples of the batch in another order.
+
+    Args:
+        data: Any.
+        indices: Which sample comes to each place; one number a sample, or a list for the whole batch.
+
+    Raises:
+        RuntimeError: there are more or fewer indices than samples, or one of them is no sample's.
+    """
+    order = [_single(index) for index in indices]
+    _check_indices(order, len(data))
+    dense, infos = data.dense(), data.source_infos
+    moved = None if infos is None else [infos[i] for i in order]
+    if dense is not None:
+        picked = dense[torch.tensor(order, device=dense.device)]
+        return TensorList.from_dense(picked, data.layout(), moved)  # type: ignore[return-value]
+    samples = data.samples()
+    return TensorList.from_samples(  # type: ignore[return-value]
+        [samples[i].clone() for i in order], data.layout(), data.torch_dtype, data.ndim(), moved
+    )
+
+
+def _single(index: Any) -> int:
+    if isinstance(index, list):
+        raise RuntimeError(f"indices must be one number a sample (0D), not {index}")
+    return int(index)
+
+
+def _check_indices(order: Sequence[int], size: int) -> None:
+    if len(order) != size:
+        raise RuntimeError(f"there are {len(order)} indices for a batch of {size} samples")
+    for place, index in enumerate(order):
+        if not 0 <= index < size:
+            raise RuntimeError(
+                f"indices[{place}] = {index} is not a sample of a batch of {size} samples"
+            )
+
+
+@operator(over="batch", layout=_no_layout)
+def get_property(data: Batch, /, *, key: str) -> Data:
+    """Return what is known about each sample, as text: 1D uint8.
+
+    Args:
+        data: Any.
+        key: ``"source_info"``: where the sample comes from (the path of its file as the reader knows it, "" where
+            nothing is known); ``"layout"``: names of the axes.
+
+    Raises:
+        RuntimeError: an unknown key.
+    """
+    if key not in ("source_info", "layout"):
+        raise RuntimeError(f"unknown property {key!r}: it is 'source_info' or 'layout'")
+    texts = per_sample(data.layout(), len(data)) if key == "layout" else data.source_infos
+    return [_bytes(text) for text in texts or [""] * len(data)]  # type: ignore[return-value]
+
+
+def _bytes(text: str) -> Tensor:
+    return torch.tensor(list(text.encode("utf-8", "surrogateescape")), dtype=torch.uint8)
+
+
+@operator(hidden=True, layout=_no_layout)
+def _shape(data: Data, /, *, dtype: DType = torch.int64) -> Data:
+    """Return the shape of each sample, 1D.
+
+    Raises:
+        RuntimeError: ``dtype`` is not int32, uint32, int64, uint64, float32 or float64.
+    """
+    if dtype not in _SHAPE_TYPES:
+        names = ", ".join(str(kind).removeprefix("torch.") for kind in _SHAPE_TYPES)
+        raise RuntimeError(f"unsupported type for a shape: {dtype}; it is one of {names}")
+    return torch.tensor(data.shape, dtype=dtype)

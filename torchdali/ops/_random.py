@@ -1,7 +1,13 @@
-"""Random numbers: distributions, drawn for a whole batch at once."""
+"""Random numbers: distributions, drawn for a whole batch at once.
+
+A sample's numbers depend on the seed, the operator and the sample alone: neither on the other samples of the
+batch nor, element by element, on how the batch is laid out.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,17 +20,30 @@ from torchdali.rng import BatchRng
 from torchdali.schema import Column, Data, DType, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 
-__all__ = ["coin_flip", "normal", "uniform"]
+__all__ = ["batch_permutation", "beta", "choice", "coin_flip", "normal", "uniform"]
 
 ShapeLike = Annotated[TensorList, Takes()]
-Numbers = npt.NDArray[np.float64]
+Numbers = npt.NDArray[Any]
+Shape = tuple[int, ...]
+Compute = Callable[[Numbers, slice], Numbers]
+"""Computes the numbers of some samples, ``(samples, count)``, from as many random ones."""
+Kind = tuple[Callable[[BatchRng, int], Numbers], Callable[[np.random.Generator, Shape], Numbers]]
+"""How few numbers for all samples are drawn, and how many for one."""
+
+_MANY = 4096  # numbers of a sample, from which on a generator of its own is faster
+_UNIFORM: Kind = (BatchRng.uniform, np.random.Generator.random)
+_NORMAL: Kind = (BatchRng.normal, np.random.Generator.standard_normal)
+_INTEGERS = (
+    torch.uint8, torch.int8, torch.uint16, torch.int16, torch.uint32, torch.int32, torch.uint64, torch.int64,
+)  # fmt: skip
+_NUMBERS = (*_INTEGERS, torch.float32, torch.float64)
 
 
-def _keep_layout(layouts: tuple[str, ...], arguments: Any) -> str:
-    return layouts[0] if layouts else ""
+def _no_layout(layouts: tuple[str, ...], arguments: Any) -> str:
+    return ""
 
 
-@operator(name="random.uniform", over="batch", layout=_keep_layout)
+@operator(name="random.uniform", over="batch", layout=_no_layout)
 def uniform(
     shape_like: ShapeLike | None = None,
     /,
@@ -39,22 +58,24 @@ def uniform(
 
     Args:
         shape_like: Take the shape from this input.
-        range: ``[low, high)``; with an integer ``dtype`` the numbers are rounded, so that both ends occur.
-        values: Draw from these instead.
+        range: ``[low, high)``. With an integer ``dtype`` the ends are converted first (truncated; what does not
+            fit wraps, so that -1 is 255 in uint8), and the numbers between them are rounded: both ends occur,
+            half as often as the others.
+        values: Draw from these instead, converted with rounding and saturation.
         shape: Of each sample; 0D by default.
-        dtype: float32 when None.
+        dtype: Any integer type, float32 or float64; float32 when None.
+
+    Raises:
+        RuntimeError: an empty range or list, another dtype, or both ``shape`` and ``shape_like``.
     """
-    draws = _draw(rng.uniform, rng, shape_like, shape)
-    if values is not None:
-        choices = [np.asarray(v, np.float64) for v in per_sample(values, rng.size)]
-        draws = [c[(d * len(c)).astype(np.int64)] for c, d in zip(choices, draws, strict=True)]
-    else:
-        ends = per_sample(range, rng.size)
-        draws = [low + (high - low) * d for (low, high), d in zip(ends, draws, strict=True)]
-    return _deliver(draws, dtype or torch.float32)
+    kind = _checked(dtype or torch.float32, _NUMBERS)
+    shapes = sample_shapes(shape_like, shape, rng.size)
+    given = per_sample(range if values is None else values, rng.size)
+    compute = _between(given, kind) if values is None else _among(given)
+    return _drawn(_UNIFORM, rng, shapes, compute, kind)
 
 
-@operator(name="random.normal", over="batch", layout=_keep_layout)
+@operator(name="random.normal", over="batch", layout=_no_layout)
 def normal(
     shape_like: ShapeLike | None = None,
     /,
@@ -72,15 +93,22 @@ def normal(
         mean: Of the distribution.
         stddev: Its standard deviation.
         shape: Of each sample; 0D by default.
-        dtype: float32 when None; integers are rounded.
+        dtype: Any integer type (rounded, saturated), float32 or float64; float32 when None.
+
+    Raises:
+        RuntimeError: another dtype, or both ``shape`` and ``shape_like``.
     """
-    draws = _draw(rng.normal, rng, shape_like, shape)
-    means, deviations = per_sample(mean, rng.size), per_sample(stddev, rng.size)
-    draws = [m + s * d for m, s, d in zip(means, deviations, draws, strict=True)]
-    return _deliver(draws, dtype or torch.float32)
+    kind = _checked(dtype or torch.float32, _NUMBERS)
+    means, deviations = _column(mean, rng.size), _column(stddev, rng.size)
+
+    def compute(draws: Numbers, rows: slice) -> Numbers:
+        found: Numbers = means[rows] + deviations[rows] * draws
+        return found
+
+    return _drawn(_NORMAL, rng, sample_shapes(shape_like, shape, rng.size), compute, kind)
 
 
-@operator(name="random.coin_flip", over="batch", layout=_keep_layout)
+@operator(name="random.coin_flip", over="batch", layout=_no_layout)
 def coin_flip(
     shape_like: ShapeLike | None = None,
     /,
@@ -94,37 +122,262 @@ def coin_flip(
 
     Args:
         shape_like: Take the shape from this input.
-        probability: Of 1.
+        probability: Of 1; always 0 below 0, always 1 above 1.
         shape: Of each sample; 0D by default.
-        dtype: int32 when None.
+        dtype: bool, uint8 or int32; int32 when None.
+
+    Raises:
+        RuntimeError: another dtype, or both ``shape`` and ``shape_like``.
     """
-    draws = _draw(rng.uniform, rng, shape_like, shape)
-    chances = per_sample(probability, rng.size)
-    return _deliver([(d < p) * 1.0 for p, d in zip(chances, draws, strict=True)], dtype or torch.int32)
+    kind = _checked(dtype or torch.int32, (torch.bool, torch.uint8, torch.int32))
+    chances = _column(probability, rng.size)
+
+    def compute(draws: Numbers, rows: slice) -> Numbers:
+        return draws < chances[rows]
+
+    return _drawn(_UNIFORM, rng, sample_shapes(shape_like, shape, rng.size), compute, kind)
 
 
-def _draw(draw: Any, rng: BatchRng, like: TensorList | None, shape: Any) -> list[Numbers]:
-    """Draw numbers in the shape of each sample."""
-    shapes = sample_shapes(like, shape, rng.size)
-    counts = [int(np.prod(s, dtype=np.int64)) for s in shapes]
-    rows = draw(max(counts, default=0))
-    return [row[:n].reshape(s) for row, n, s in zip(rows, counts, shapes, strict=True)]
+@operator(name="random.beta", over="batch", layout=_no_layout, devices=("cpu",))
+def beta(
+    shape_like: ShapeLike | None = None,
+    /,
+    *,
+    alpha: PerSample[float] = 1.0,
+    beta: PerSample[float] = 1.0,
+    shape: PerSample[list[int]] | None = None,
+    dtype: DType | None = None,
+    rng: BatchRng,
+) -> Data:
+    """Draw numbers in [0, 1] from the beta distribution, of density ``~ x^(alpha - 1) (1 - x)^(beta - 1)``.
+
+    Args:
+        shape_like: Take the shape from this input.
+        alpha: Positive; greater values push towards 1.
+        beta: Positive; greater values push towards 0.
+        shape: Of each sample; 0D by default.
+        dtype: float32 or float64; float32 when None.
+
+    Raises:
+        RuntimeError: ``alpha`` or ``beta`` is not positive, another dtype, or both ``shape`` and ``shape_like``.
+    """
+    kind = _checked(dtype or torch.float32, (torch.float32, torch.float64))
+    shapes = sample_shapes(shape_like, shape, rng.size)
+    alphas, betas = _positive("alpha", alpha, rng.size), _positive("beta", beta, rng.size)
+    return [  # type: ignore[return-value]
+        torch.as_tensor(one.generator().beta(a, b, shape), dtype=kind)
+        for one, shape, a, b in zip(rng.samples(0), shapes, alphas, betas, strict=True)
+    ]
 
 
-def sample_shapes(like: TensorList | None, shape: Any, size: int) -> list[tuple[int, ...]]:
-    """Return the output shape of each sample: that of ``like``, or ``shape``; 0D by default."""
+@operator(name="random.choice", over="batch", devices=("cpu",))
+def choice(
+    a: Annotated[TensorList, Takes()],
+    shape_like: ShapeLike | None = None,
+    /,
+    *,
+    p: PerSample[list[float]] | None = None,
+    shape: PerSample[list[int]] | None = None,
+    rng: BatchRng,
+) -> Data:
+    """Draw elements of a sample, with replacement.
+
+    Args:
+        a: A number ``n``, to draw from ``0 .. n - 1``; or what has at least one dimension, to draw slices along
+            the first one.
+        shape_like: Take the shape from this input.
+        p: Probability of each element; all the same when None.
+        shape: How many to draw; one, without a dimension for it, by default.
+
+    Returns:
+        ``(*shape, *element)``, of the type of ``a``; it keeps the layout where the number of dimensions allows.
+
+    Raises:
+        RuntimeError: nothing to draw from, ``n`` is not an integer, ``p`` has a wrong length, has values outside
+            [0, 1] or does not sum to 1, or both ``shape`` and ``shape_like`` are given.
+    """
+    shapes = sample_shapes(shape_like, shape, rng.size)
+    rows = rng.uniform(max(map(math.prod, shapes), default=0))
+    chances = [None] * rng.size if p is None else per_sample(p, rng.size)
+    picked = [
+        _pick(sample, row[: math.prod(shape)], shape, chance)
+        for sample, row, shape, chance in zip(a.samples(), rows, shapes, chances, strict=True)
+    ]
+    layout = {0: a.layout()[1:], 1: a.layout()}.get(len(shapes[0]), "") if shapes else ""
+    layout = layout if picked and len(layout) == picked[0].ndim else ""
+    return TensorList.from_samples(picked, layout, dtype=a.torch_dtype)  # type: ignore[return-value]
+
+
+@operator(over="batch", devices=("cpu",))
+def batch_permutation(
+    *, allow_repetitions: bool = False, no_fixed_points: bool = False, rng: BatchRng
+) -> Data:
+    """Draw a permutation of the samples of the batch: one index a sample, int32, for `permute_batch`.
+
+    Args:
+        allow_repetitions: Draw each index for itself, so that some may repeat and others be missing.
+        no_fixed_points: No sample gets its own index (where the batch has more than one); without repetitions
+            the permutation is then a single cycle.
+    """
+    size, draws = rng.size, rng.uniform(1)[:, 0]
+    own = np.arange(size)
+    if allow_repetitions:
+        found = (draws * max(size - no_fixed_points, 1)).astype(np.int64)
+        found += (found >= own) & (no_fixed_points and size > 1)
+    elif no_fixed_points:
+        order = np.argsort(draws, kind="stable")
+        found = np.empty(size, np.int64)
+        found[order] = np.roll(order, -1)
+    else:
+        found = np.argsort(draws, kind="stable")
+    return torch.from_numpy(found.astype(np.int32))
+
+
+# ---------------------------------------------------------------- parameters
+
+
+def _checked(dtype: torch.dtype, allowed: Sequence[torch.dtype]) -> torch.dtype:
+    if dtype not in allowed:
+        names = ", ".join(str(a).removeprefix("torch.") for a in allowed)
+        raise RuntimeError(
+            f"unsupported type: {str(dtype).removeprefix('torch.')}; it is one of {names}"
+        )
+    return dtype
+
+
+def _positive(name: str, value: Any, size: int) -> list[float]:
+    found: list[float] = _column(value, size)[:, 0].tolist()
+    for number in found:
+        if not 0 < number < math.inf:
+            raise RuntimeError(f"{name} must be positive, not {number:g}")
+    return found
+
+
+def _column(value: Any, size: int) -> Numbers:
+    """Return a parameter as ``(batch, 1)``."""
+    found = np.asarray(per_sample(value, size), np.float64)
+    if found.size != size:
+        raise RuntimeError(f"a parameter is one number a sample, not of shape {found.shape[1:]}")
+    return found.reshape(size, 1)
+
+
+def sample_shapes(like: TensorList | None, shape: Any, size: int) -> list[Shape]:
+    """Return the output shape of each sample: that of ``like``, or ``shape``; 0D by default.
+
+    Raises:
+        RuntimeError: both are given, or an extent is negative.
+    """
     if like is not None:
+        if shape is not None:
+            raise RuntimeError("shape and shape_like exclude each other: give one of them")
         return list(like.shape())
     if shape is None:
         return [()] * size
-    values = per_sample(shape, size)
-    if isinstance(shape, Column) and shape and not isinstance(shape[0], list):
-        values = [[v] for v in shape]
-    return [tuple(int(extent) for extent in v) for v in values]
+    found = [tuple(map(int, s if isinstance(s, list) else [s])) for s in per_sample(shape, size)]
+    for extents in found if isinstance(shape, Column) else found[:1]:
+        if min(extents, default=0) < 0:
+            raise RuntimeError(f"shape has a negative extent: {list(extents)}")
+    return found
 
 
-def _deliver(draws: list[Numbers], dtype: torch.dtype) -> Any:
-    """Convert to the element type; one dense tensor when all shapes are equal."""
-    if all(d.shape == draws[0].shape for d in draws):
-        return convert(torch.from_numpy(np.stack(draws)), dtype)
-    return [convert(torch.from_numpy(np.ascontiguousarray(d)), dtype) for d in draws]
+def _between(ends: Sequence[list[float]], dtype: torch.dtype) -> Compute:
+    """Spread numbers in [0, 1) over ranges, one a sample."""
+    for pair in ends:
+        if len(pair) != 2 or not pair[0] < pair[1]:
+            raise RuntimeError(f"range must be [low, high) with low < high, not {pair}")
+    given = np.asarray(ends, np.float64).reshape(-1, 2)
+    if dtype.is_floating_point:
+        kind = np.float32 if dtype == torch.float32 else np.float64
+        last = np.nextafter(given[:, 1:].astype(kind), -np.inf, dtype=kind)
+    else:
+        given = np.asarray(
+            [[_wrapped(end, dtype) for end in pair] for pair in ends], np.float64
+        ).reshape(-1, 2)
+        last = given.max(1, keepdims=True)
+    low, high = given[:, :1], given[:, 1:]
+
+    def compute(draws: Numbers, rows: slice) -> Numbers:
+        found: Numbers = np.minimum(low[rows] + (high - low)[rows] * draws, last[rows])
+        return found
+
+    return compute
+
+
+def _wrapped(value: float, dtype: torch.dtype) -> int:
+    """Convert to an integer type by truncation and, if it does not fit, modulo."""
+    bits = dtype.itemsize * 8
+    low = -(1 << (bits - 1)) if dtype.is_signed else 0
+    return (int(value) - low) % (1 << bits) + low
+
+
+def _among(values: Sequence[list[float]]) -> Compute:
+    """Turn numbers in [0, 1) into values of lists, one list a sample."""
+    lengths = np.asarray([[len(v)] for v in values], np.int64).reshape(-1, 1)
+    if not lengths.all():
+        raise RuntimeError("values is empty: there is nothing to draw from")
+    table = np.zeros((len(values), lengths.max(initial=0)))
+    for row, given in zip(table, values, strict=True):
+        row[: len(given)] = given
+
+    def compute(draws: Numbers, rows: slice) -> Numbers:
+        places = (draws * lengths[rows]).astype(np.int64)
+        found: Numbers = np.take_along_axis(table[rows], np.minimum(places, lengths[rows] - 1), 1)
+        return found
+
+    return compute
+
+
+# ---------------------------------------------------------------- drawing
+
+
+def _drawn(
+    kind: Kind, rng: BatchRng, shapes: list[Shape], compute: Compute, dtype: torch.dtype
+) -> torch.Tensor:
+    """Draw for every sample and compute: one dense tensor when all shapes are equal and small."""
+    few, many = kind
+    counts = [math.prod(shape) for shape in shapes]
+    if shapes and counts[0] <= _MANY and all(shape == shapes[0] for shape in shapes):
+        return _converted(
+            compute(few(rng, counts[0]), slice(None)), (len(shapes), *shapes[0]), dtype
+        )
+    rows = few(rng, max((count for count in counts if count <= _MANY), default=0))
+    ones = rng.samples(0)
+    parts = []
+    for i, (count, shape) in enumerate(zip(counts, shapes, strict=True)):
+        draws = rows[i : i + 1, :count] if count <= _MANY else many(ones[i].generator(), (1, count))
+        parts.append(_converted(compute(draws, slice(i, i + 1)), shape, dtype))
+    return parts  # type: ignore[return-value]
+
+
+def _converted(numbers: Numbers, shape: Shape, dtype: torch.dtype) -> torch.Tensor:
+    return convert(torch.from_numpy(np.ascontiguousarray(numbers)), dtype).reshape(shape)
+
+
+def _pick(
+    sample: torch.Tensor, draws: Numbers, shape: Shape, chances: Sequence[float] | None
+) -> torch.Tensor:
+    """Draw elements of one sample by numbers in [0, 1)."""
+    elements = sample.numpy()
+    if not elements.ndim and elements.dtype.kind not in "iu":
+        raise RuntimeError(f"a number to draw below must be an integer, not {elements.dtype}")
+    count = int(elements) if not elements.ndim else len(elements)
+    if count <= 0:
+        raise RuntimeError(f"there must be a positive number of elements to draw from, not {count}")
+    places = (
+        (draws * count).astype(np.int64) if chances is None else _weighted(draws, chances, count)
+    )
+    places = np.minimum(places, count - 1)
+    found = elements[places] if elements.ndim else places.astype(elements.dtype)
+    return torch.from_numpy(found.reshape(*shape, *elements.shape[1:]))
+
+
+def _weighted(draws: Numbers, chances: Sequence[float], count: int) -> Numbers:
+    if len(chances) != count:
+        raise RuntimeError(f"p has {len(chances)} probabilities for {count} elements")
+    if min(chances) < 0 or max(chances) > 1:
+        raise RuntimeError(f"the probabilities p must be in [0, 1], not {list(chances)}")
+    ends = np.cumsum(chances)
+    if abs(ends[-1] - 1) >= 1e-4:
+        raise RuntimeError(f"the probabilities p must sum to 1, not to {ends[-1]:g}")
+    places: Numbers = np.searchsorted(ends / ends[-1], draws, side="right")
+    return places
