@@ -7,6 +7,7 @@ digests of the pixels. Run as a program, this file is such a child.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import random
 import subprocess
@@ -18,9 +19,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from tests.data import ROOT, folder
-from tests.test_codecs_images import JPEGS, LOSSLESS, RGB, block, encoded, exif
+from tests.encoded_images import (
+    GRAY,
+    JPEGS,
+    LOSSLESS,
+    RGB,
+    RGB16,
+    Array,
+    encoded,
+    exif,
+    exif_block,
+)
 from torchdali.codecs import images
 from torchdali.errors import DecodeError
 
@@ -85,8 +97,8 @@ def run_dali(job: Job) -> Result:
 
 @cache
 def dali_pipeline(output_type: str, dtype: str, adjust_orientation: bool) -> Any:
-    from nvidia.dali import fn, pipeline_def, types
-
+    fn, types = (importlib.import_module(f"nvidia.dali.{name}") for name in ("fn", "types"))
+    pipeline_def: Any = importlib.import_module("nvidia.dali").pipeline_def
     options = dict(prefetch_queue_depth=1, exec_async=False, exec_pipelined=False)
 
     @pipeline_def(batch_size=1, num_threads=1, device_id=None, **options)  # type: ignore[untyped-decorator]
@@ -220,8 +232,38 @@ def written(made: dict[str, bytes], workplace: Path) -> dict[str, str]:
     return paths
 
 
+def inks(adobe: bool) -> bytes:
+    """A CMYK JPEG, with Adobe's mark (which inverts it) or without."""
+    data = encoded(Image.fromarray(np.dstack([RGB, GRAY // 2]), "CMYK"), "JPEG")
+    start = data.index(b"\xff\xee")
+    return data if adobe else data[:start] + data[start + 16 :]
+
+
+def jpeg_2000(pixels: Array, depth: int) -> bytes:
+    """A JPEG 2000 of 16 bits, or of fewer: then the depth is changed in the file.
+
+    The offset is what the smaller depth no longer subtracts.
+    """
+    cv2 = pytest.importorskip("cv2", reason="needs OpenCV: pip install 'torchdali[image]'")
+    shifted = (pixels >> (16 - depth)) + np.uint16(32768 - (1 << (depth - 1)))
+    colors = shifted if pixels.ndim == 2 else shifted[:, :, ::-1]
+    lossless = [cv2.IMWRITE_JPEG2000_COMPRESSION_X1000, 1000]
+    data = bytearray(cv2.imencode(".jp2", colors, lossless)[1].tobytes())
+    sizes = data.index(b"\xff\x4f\xff\x51") + 42
+    for place in [
+        data.index(b"ihdr") + 14,
+        *range(sizes, sizes + 9, 3)[: 3 if colors.ndim == 3 else 1],
+    ]:
+        data[place] = depth - 1
+    return bytes(data)
+
+
 def test_files_made_here(tmp_path: Path) -> None:
     made = {name: data for name, (data, _) in LOSSLESS.items()} | JPEGS
+    made |= {"inks": inks(False), "inks of Adobe": inks(True)}
+    for depth in (12, 16):
+        made[f"jp2 {depth}"] = jpeg_2000(RGB16, depth)
+        made[f"jp2 gray {depth}"] = jpeg_2000(RGB16[:, :, 0], depth)
     paths = written(made, tmp_path)
     jobs = [
         Job(path, kind, dtype)
@@ -258,7 +300,7 @@ def test_orientations(tmp_path: Path) -> None:
     }
     for order, kind, value in EXIF_VALUES:
         for count, entries in ((1, 1), (2, 1), (1, 50)):
-            content = b"Exif\0\0" + block(order, kind, value, count, entries)
+            content = b"Exif\0\0" + exif_block(order, kind, value, count, entries)
             segment = b"\xff\xe1" + (len(content) + 2).to_bytes(2, "big") + content
             name = f"{len(made)} {kind} {value.hex()} {count} {entries}"
             made[name] = JPEGS["420"][:2] + segment + JPEGS["420"][2:]

@@ -50,46 +50,45 @@ def gray_weights(header: Header, pixels: Tensor) -> Weights | None:
     return {"PNM": _FIXED_14, "WebP": _FIXED_15, "JPEG 2000": _FIXED_15}.get(header.format)
 
 
-def decode_file(data: Tensor, view: memoryview, header: Header, want_gray: bool) -> Tensor:
-    """Decode to the pixels of the file, or straight to grey where the format can.
+def decode_file(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
+    """Decode to the pixels of the file; of a JPEG, to grey where that is wanted.
 
     Raises RuntimeError, OSError, ValueError and others for damaged data.
     """
     if header.format == "JPEG":
-        return _jpeg(data, view, header, want_gray)
+        return _jpeg(data, view, header, output_type)
     return _DECODERS[header.format](data, view, header)
 
 
-def _jpeg(data: Tensor, view: memoryview, header: Header, want_gray: bool) -> Tensor:
+def _jpeg(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
     decoder = image_operator("decode_jpeg")
-    inks = header.channels == 4
-    if decoder is not None:
-        pixels: Tensor = decoder(data, _GRAY if want_gray and not inks else _UNCHANGED)
-        pixels = pixels.permute(1, 2, 0)
-    else:
-        pixels = _pillow_jpeg(view, want_gray and not inks)
-    return _from_inks(pixels, jpeg_frame(view)[4], want_gray) if inks else pixels
+    want_gray = output_type == "GRAY"
+    mode = _GRAY if want_gray and header.channels != 4 else _UNCHANGED
+    pixels = decoder(data, mode).permute(1, 2, 0) if decoder else _pillow_jpeg(view, mode)
+    if header.channels != 4 or output_type == "ANY_DATA":
+        return pixels
+    colors = _from_inks(pixels, adobe=jpeg_frame(view)[4])
+    return gray(colors, rounded=False) if want_gray else colors
 
 
-def _pillow_jpeg(view: memoryview, want_gray: bool) -> Tensor:
+def _pillow_jpeg(view: memoryview, mode: int) -> Tensor:
     """Decode without torchvision; libjpeg makes the grey, inks come as they are stored."""
     from PIL.JpegImagePlugin import JpegImageFile
 
     with JpegImageFile(io.BytesIO(without_exif(view))) as image:
-        if want_gray:
+        if mode == _GRAY:
             image.draft("L", image.size)
         pixels = _tensor(image)
     return 255 - pixels if pixels.shape[2] == 4 else pixels
 
 
-def _from_inks(pixels: Tensor, adobe: bool, want_gray: bool) -> Tensor:
+def _from_inks(pixels: Tensor, adobe: bool) -> Tensor:
     """Multiply the light that each ink lets through by that of black, rounding down.
 
     Adobe stores light, others ink.
     """
     light = pixels.to(torch.int32) if adobe else 255 - pixels.to(torch.int32)
-    colors = light[:, :, :3].mul(light[:, :, 3:]).floor_divide_(255).to(torch.uint8)
-    return gray(colors, rounded=False) if want_gray else colors
+    return light[:, :, :3].mul(light[:, :, 3:]).floor_divide_(255).to(torch.uint8)
 
 
 def _png(data: Tensor, view: memoryview, header: Header) -> Tensor:

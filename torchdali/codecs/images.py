@@ -101,7 +101,7 @@ def _decode_any(
     view = encoded_view(data)
     header = read_header(view)
     try:
-        pixels = decode_file(data, view, header, output_type == "GRAY")
+        pixels = decode_file(data, view, header, output_type)
         pixels = to_output(pixels, output_type, dtype, gray_weights(header, pixels))
     except (DecodeError, MissingExtraError):
         raise
