@@ -1,0 +1,19 @@
+"""Pipelines: trace a function into a graph, plan it, execute it."""
+
+from __future__ import annotations
+
+from torchdali.conditionals import do_not_convert
+from torchdali.graph import DataNode
+from torchdali.pipeline import experimental
+from torchdali.pipeline._pipeline import Pipeline, pipeline_def
+from torchdali.types import OperatorConcurrency, StreamPolicy
+
+__all__ = [
+    "DataNode",
+    "OperatorConcurrency",
+    "Pipeline",
+    "StreamPolicy",
+    "do_not_convert",
+    "experimental",
+    "pipeline_def",
+]

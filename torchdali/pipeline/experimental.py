@@ -1,0 +1,7 @@
+"""DALI's other place for `pipeline_def`."""
+
+from __future__ import annotations
+
+from torchdali.pipeline._pipeline import pipeline_def
+
+__all__ = ["pipeline_def"]
