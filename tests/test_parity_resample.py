@@ -41,7 +41,9 @@ def real(samples: list[Array], layout: str, rois: list[Roi] | None = None, **k: 
     with pipe:
         x = fn.external_source(lambda: samples, layout=layout)
         if rois is not None:
-            ends = [[np.float32([axis[e] for axis in roi]) for roi in rois] for e in (0, 1)]
+            ends = [
+                [np.array([axis[e] for axis in roi], np.float32) for roi in rois] for e in (0, 1)
+            ]
             k["roi_start"] = fn.external_source(lambda: ends[0])
             k["roi_end"] = fn.external_source(lambda: ends[1])
         pipe.set_outputs(fn.resize(x, **filters, **k))
@@ -107,7 +109,7 @@ def test_random_cases(name: str, with_roi: bool) -> None:
         # hangs on the order of the passes: see the test of single axes.
         x, size, roi = random_case(rng, with_roi, whole=0 if name == "nn" else 0.5)
         mn, mg = name, str(rng.choice([f for f in FILTERS if (f == "nn") == (name == "nn")]))
-        k = {"mn": mn, "mg": mg, "antialias": bool(rng.integers(2))}
+        k: dict[str, Any] = {"mn": mn, "mg": mg, "antialias": bool(rng.integers(2))}
         layout = "HWC" if x.ndim == 3 else "DHWC"
         rois = None if roi is None else [roi]
         case = (x.shape, x.dtype, size, roi, k)
@@ -185,7 +187,7 @@ def photographs(count: int) -> list[Array]:
 
 def random_crops(images: list[Array], rng: np.random.Generator) -> list[Roi]:
     """Whole-pixel crops as random_resized_crop draws them."""
-    rois = []
+    rois: list[Roi] = []
     for image in images:
         height, width = image.shape[:2]
         area, ratio = height * width * rng.uniform(0.08, 1), math.exp(rng.uniform(-0.28, 0.28))
