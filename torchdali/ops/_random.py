@@ -368,7 +368,7 @@ def _pick(
     )
     places = np.minimum(places, count - 1)
     found = elements[places] if elements.ndim else places.astype(elements.dtype)
-    return torch.from_numpy(found.reshape(*shape, *elements.shape[1:]))
+    return torch.from_numpy(found.reshape((*shape, *elements.shape[1:])))
 
 
 def _weighted(draws: Numbers, chances: Sequence[float], count: int) -> Numbers:
