@@ -199,7 +199,7 @@ def _tensor(image: Any) -> Tensor:
     pixels = np.array(image)
     if pixels.dtype == np.bool_:
         pixels = pixels.astype(np.uint8) * np.uint8(255)
-    elif pixels.dtype.itemsize == 2:
+    elif pixels.dtype != np.uint8:  # 16 bits; Pillow before 11 has them as 32
         pixels = pixels.astype(np.uint16)
     return torch.from_numpy(pixels if pixels.ndim == 3 else pixels[:, :, None])
 
