@@ -17,7 +17,7 @@ pipeline raise a ``ValueError``; see `located`.
 
 from __future__ import annotations
 
-__all__ = ["DecodeError", "MissingExtraError", "PipelineError", "located"]
+__all__ = ["DecodeError", "MissingExtraError", "PipelineError", "located", "note"]
 
 
 class PipelineError(RuntimeError):
@@ -58,3 +58,12 @@ def located(error: BaseException, place: str) -> Exception:
     made = kind(f"{place}\n  {type(error).__name__}: {error}")
     made.__cause__ = error
     return made
+
+
+def note(error: BaseException, place: str) -> None:
+    """Say in an exception of the user's own code where it happened; it keeps its class and message.
+
+    Python 3.10 has no notes: there it stays as it is.
+    """
+    if hasattr(error, "add_note") and place not in getattr(error, "__notes__", ()):
+        error.add_note(place)

@@ -75,6 +75,7 @@ class Node:
         edges: Arguments given per sample.
         keys: Seed given by the user, or None.
         scope: Conditions under which the node runs, outermost first.
+        stream: Number of a random operator among those of the pipeline; it selects its random numbers.
     """
 
     operator: Operator
@@ -86,6 +87,7 @@ class Node:
     lines: tuple[SourceLine, ...]
     scope: tuple[Condition, ...] = ()
     preserve: bool = False
+    stream: int = 0
     outputs: tuple[DataNode, ...] = field(default=(), init=False)
 
     def parents(self) -> Iterator[Node]:
@@ -287,10 +289,17 @@ class Tracer:
         owner: The pipeline that is being defined.
     """
 
+    live = False  # whether calls are computed at once, by a method ``run(operator, call)``
+
     def __init__(self, owner: Any = None) -> None:
         self.owner = owner
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget what was recorded."""
         self.nodes: list[Node] = []
         self.scope: tuple[Condition, ...] = ()
+        self._random = 0
 
     def __enter__(self) -> Tracer:
         _stack().append(self)
@@ -301,6 +310,8 @@ class Tracer:
 
     def add(self, node: Node) -> None:
         node.scope = self.scope
+        if node.operator.schema.random:
+            node.stream, self._random = self._random, self._random + 1
         self.nodes.append(node)
 
 

@@ -53,12 +53,10 @@ class SourceSettings:
     """What a source learns of its pipeline.
 
     Attributes:
-        device: Where the batches go: ``"cpu"`` or ``"gpu"``.
         workers: Processes, for a source that has `work` for them.
     """
 
     batch_size: int
-    device: str = "cpu"
     workers: SourceWorkers | None = None
 
 
@@ -321,10 +319,10 @@ def call(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
     """Record the call when a node is involved or a pipeline is being defined; otherwise run it."""
     checked = bind(declared, inputs, arguments)
     flat = [*checked.inputs, *checked.edges.values()]
-    live = next((v.run for v in flat if isinstance(v, Live)), None)
-    if live is not None:
-        return live(declared, checked)
-    if any(isinstance(v, DataNode) for v in flat) or graph.current() is not None or not flat:
+    tracer: Any = graph.current()
+    if tracer is not None and tracer.live:
+        return tracer.run(declared, checked)
+    if any(isinstance(v, DataNode) for v in flat) or tracer is not None or not flat:
         return record(declared, checked)
     return run_now(declared, checked)
 
@@ -593,12 +591,6 @@ def _frame_by_frame(function: Callable[..., Any], per_frame: frozenset[str]) -> 
     return run
 
 
-class Live:
-    """A value of a pipeline in debug mode: operators on it run at once, through `run`."""
-
-    run: Callable[[Operator, Call], Any]
-
-
 def run_now(declared: Operator, checked: Call, rng: BatchRng | None = None) -> Any:
     """Run on tensors or `TensorList`s, at once; tensors in, tensors out."""
     alone = not any(isinstance(v, TensorList) for v in [*checked.inputs, *checked.edges.values()])
@@ -684,7 +676,9 @@ def run_batch(
     )
 
 
-_SMALL = 1 << 16  # bytes of a sample; copying bigger ones costs more than calling an operator on each
+_SMALL = (
+    1 << 16
+)  # bytes of a sample; copying bigger ones costs more than calling an operator on each
 
 
 def _whole(batch: TensorList) -> torch.Tensor | None:

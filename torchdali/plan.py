@@ -26,8 +26,9 @@ class Chain:
         values: Edges from there that are needed as Python numbers: per-sample arguments and conditions.
         delivers: Edges that a later step or the user needs.
         text: Source of ``bind(columns...) -> run(i)``.
+        timed_text: The same, calling ``mark(i, number)`` after each operator; ``bind`` takes ``mark`` first.
         parameters: Names of the columns that ``bind`` takes.
-        lines: Node of each line of the text, from line 1.
+        lines: Node of each line of the text, from line 1 (the timed text has one line more in front).
     """
 
     nodes: tuple[Node, ...]
@@ -36,6 +37,7 @@ class Chain:
     delivers: tuple[DataNode, ...]
     parameters: tuple[str, ...]
     text: str
+    timed_text: str
     lines: tuple[Node | None, ...]
 
 
@@ -59,11 +61,6 @@ class Plan:
     stages: tuple[Stage, ...]
     dies: tuple[tuple[DataNode, ...], ...]
     index: dict[Node, int] = field(repr=False)
-
-    @property
-    def random(self) -> tuple[Node, ...]:
-        """The random operators, in the order that gives each its stream of numbers."""
-        return tuple(n for n in self.graph.nodes if n.operator.schema.random)
 
     def __str__(self) -> str:
         parts = []
@@ -159,6 +156,7 @@ class _Writer:
         self.values: dict[DataNode, None] = {}
         self.parameters: dict[str, None] = {}
         self.lines: list[tuple[str, Node | None]] = []
+        self.ends: dict[Node, int] = {}
 
     def parameter(self, kind: str, node: Node, detail: object = 0) -> str:
         name = column(kind, self.index[node], detail)
@@ -197,6 +195,7 @@ class _Writer:
         for output in node.outputs:
             if output in self.delivers:
                 self.deliver(node, output, indent)
+        self.ends[node] = len(self.lines) - 1
 
     def arguments(self, node: Node) -> list[str]:
         if node.operator.kind == "reader":
@@ -241,19 +240,33 @@ def _chain(
         if node.scope and node.scope != previous:
             writer.write(f"        if {writer.condition(node.scope)}:", node)
         previous = node.scope
-        if node.scope:  # what a branch does not compute is None in the other one
-            names = " = ".join(f"v{index[node]}_{o.index}" for o in node.outputs)
-            writer.lines.insert(0, (f"        {names} = None", node))
         writer.node(node, "            " if node.scope else "        ")
-    head: list[tuple[str, Node | None]] = [
-        (f"def bind({', '.join(writer.parameters)}):", None),
-        ("    def run(i):", None),
+    unset = [  # what a branch does not compute is None in the other one
+        (f"        {' = '.join(f'v{index[n]}_{o.index}' for o in n.outputs)} = None", n)
+        for n in nodes
+        if n.scope
     ]
-    body = [*head, *writer.lines, ("    return run", None)]
-    text = "\n".join(line + _comment(node) for line, node in body)
+    parameters = ", ".join(writer.parameters)
+    body = [
+        (f"def bind({parameters}):", None),
+        ("    def run(i):", None),
+        *unset,
+        *writer.lines,
+        ("    return run", None),
+    ]
+    marks = {writer.ends[node]: f"; mark(i, {k})" for k, node in enumerate(nodes)}
+    timed = [
+        f"def bind(mark, {parameters}):",
+        "    def run(i):",
+        *(line for line, _ in unset),
+        "        mark(i, -1)",
+        *(line + marks.get(k, "") for k, (line, _) in enumerate(writer.lines)),
+        "    return run",
+    ]
     return Chain(
         tuple(nodes), tuple(writer.inputs), tuple(writer.values), tuple(delivers),
-        tuple(writer.parameters), text, tuple(node for _, node in body),
+        tuple(writer.parameters), "\n".join(line + _comment(node) for line, node in body),
+        "\n".join(timed), tuple(node for _, node in body),
     )  # fmt: skip
 
 

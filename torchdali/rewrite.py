@@ -57,6 +57,7 @@ def _rebuild(graph: Graph, pairs: dict[Node, Node]) -> Graph:
             node.lines,
             tuple(Condition(new[c.edge], c.value) for c in node.scope),
             node.preserve,
+            node.stream,
         )
         made.outputs = tuple(
             DataNode(o.name, o.device, made, o.index, o.ndim, o.dtype, o.layout)

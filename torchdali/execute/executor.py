@@ -27,20 +27,22 @@ from typing import Any
 
 import torch
 
-from torchdali.errors import located
+from torchdali.errors import located, note
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.buffers import Buffers
 from torchdali.execute.device import Lane
-from torchdali.execute.link import LinkedChain, Slots, truth, values
+from torchdali.execute.link import LinkedChain, Slots
+from torchdali.execute.profile import Marks, Profile
+from torchdali.execute.scope import run_in_scope
 from torchdali.execute.threads import Job, Threads
-from torchdali.graph import Condition, DataNode, Node
+from torchdali.graph import DataNode, Node
 from torchdali.loader import Cursor, Dataset, Keys
-from torchdali.operator import Source, run_batch
+from torchdali.operator import Source
 from torchdali.plan import Plan, column
 from torchdali.rng import BatchRng, mix
 from torchdali.tensors import TensorList
 
-__all__ = ["Batch", "Executor", "Reader", "Settings"]
+__all__ = ["Batch", "Executor", "Reader", "Settings", "random_key"]
 
 _NO_SEED = -1
 
@@ -77,6 +79,7 @@ class Batch:
     state: dict[str, Any] | None = None
     error: BaseException | None = None
     stage: int = 0
+    ended: bool = False
     finished: threading.Event = field(default_factory=threading.Event)
 
     def sample_keys(self) -> tuple[Sequence[int], Sequence[int]]:
@@ -109,8 +112,7 @@ class Executor:
         self.bad_samples = bad_samples
         self.lane = Lane(settings.device)
         self.buffers = Buffers(pinned=self.lane.pins)
-        self.waited = 0.0
-        self._stream_of = {node: i for i, node in enumerate(plan.random)}
+        self.profile = Profile()
         reads = {node: reader.dataset.read for node, reader in readers.items()}
         self._chains = [
             LinkedChain(s.chain, plan.index, reads, f"chain {i}") if s.chain else None
@@ -143,10 +145,12 @@ class Executor:
         """Whether a source has come to its end."""
         return self._stopped
 
-    def schedule(self) -> None:
-        """Start one more batch; returns at once."""
+    def schedule(self, ended: bool = False) -> None:
+        """Start one more batch; returns at once. With ``ended``, it is the end of the epoch instead."""
         self._check_open()
-        batch = Batch(self._count, self.settings.batch_size, 0)
+        batch = Batch(self._count, self.settings.batch_size, 0, ended=ended)
+        for source in self.sources.values() if not ended else ():
+            source.schedule()
         self._count += 1
         self._flight.append(batch)
         self._requests.put((self, batch))
@@ -169,11 +173,11 @@ class Executor:
             1.0
         ):  # in slices: close() from another thread must be noticed
             self._check_open()
-        self.waited += time.perf_counter() - started
         self._flight.popleft()
         if batch.error is not None:
             raise batch.error
-        self.lane.hand_over(batch.values.values())
+        self.profile.delivered(batch.size, time.perf_counter() - started)
+        self.lane.hand_over(batch.outputs)
         return batch
 
     def reset(self) -> None:
@@ -192,6 +196,8 @@ class Executor:
             if self._closed:
                 return
             self._closed = True
+        for source in self.sources.values():
+            source.close()
         self._requests.put(None)
         self._threads.close()
         if self._conductor is not threading.current_thread():
@@ -210,7 +216,7 @@ class Executor:
     def start(self, batch: Batch) -> None:
         """Draw the samples of a batch and begin its first stage."""
         try:
-            if self._stopped:
+            if self._stopped or batch.ended:
                 raise StopIteration
             batch.position = self._position
             self._draw(batch)
@@ -226,11 +232,7 @@ class Executor:
 
     def _draw(self, batch: Batch) -> None:
         """Advance every source, in the graph's order, and note the state after it."""
-        sizes = {}
-        for node, source in self.sources.items():
-            outputs = source.next(self.settings.batch_size)
-            batch.values.update(zip(node.outputs, outputs, strict=True))
-            sizes[node.name] = len(outputs[0])
+        sizes = self._pull(batch)
         for node, reader in self.readers.items():
             batch.keys[node] = reader.cursor.next_batch(self.settings.batch_size)
             sizes[node.name] = self.settings.batch_size
@@ -240,6 +242,32 @@ class Executor:
         self._position += batch.size
         batch.info = self._names(batch)
         batch.state = self.state()
+
+    def _pull(self, batch: Batch) -> dict[str, int]:
+        """Take the next batch of every source, also of those after one that is at its end (as DALI does)."""
+        sizes, ended = {}, False
+        for node, source in self.sources.items():
+            started = time.perf_counter()
+            try:
+                outputs = source.next(self.settings.batch_size)
+            except StopIteration:
+                ended = True
+                continue
+            except BaseException as error:
+                note(error, self._place(batch, node))
+                raise
+            self.profile.step(node, started, max(1, len(outputs[0])), batch.index)
+            batch.values.update(zip(node.outputs, self._placed(node, outputs), strict=True))
+            sizes[node.name] = len(outputs[0])
+        if ended:
+            raise StopIteration
+        return sizes
+
+    def _placed(self, node: Node, outputs: tuple[TensorList, ...]) -> tuple[TensorList, ...]:
+        """Bring the data of a source to the device of its node."""
+        move = self.lane.to_cpu if node.device == "cpu" else self.lane.to_device
+        with self.lane.context():
+            return tuple(map(move, outputs))
 
     def _names(self, batch: Batch) -> list[str] | None:
         for node, keys in batch.keys.items():
@@ -283,6 +311,7 @@ class Executor:
             self._fail(batch, error, first=batch.stage + 1)
 
     def _run_step(self, batch: Batch, node: Node) -> None:
+        started = time.perf_counter()
         try:
             results = self._call_step(batch, node)
         except StopIteration:
@@ -290,43 +319,20 @@ class Executor:
         except BaseException as error:
             raise located(error, self._place(batch, node)) from error
         batch.values.update(zip(node.outputs, results, strict=True))
+        self.profile.step(node, started, batch.size, batch.index)
 
     def _call_step(self, batch: Batch, node: Node) -> tuple[TensorList, ...]:
         inputs = [None if e is None else batch.values[e] for e in node.inputs]
-        edges = {name: batch.values[e] for name, e in node.edges.items()}
-        rng = self._rng(batch, node) if node in self._stream_of else None
-        if not node.scope:
-            return self._call_operator(node, inputs, edges, rng, batch.size)
-        chosen = _chosen(node.scope, batch)
-        inputs = [None if v is None else _pick(v, chosen) for v in inputs]
-        edges = {name: _pick(v, chosen) for name, v in edges.items()}
-        rng = None if rng is None else rng.pick(chosen)
-        if chosen:
-            results = self._call_operator(node, inputs, edges, rng, len(chosen))
-        else:
-            layouts = tuple("" if v is None else v.layout() for v in inputs)
-            found = node.operator.output_layouts(layouts, node.constants)
-            results = tuple(TensorList.from_samples([], layout) for layout in found)
-        return tuple(_spread(r, chosen, batch.size) for r in results)
-
-    def _call_operator(
-        self,
-        node: Node,
-        inputs: list[TensorList | None],
-        edges: Mapping[str, TensorList],
-        rng: BatchRng | None,
-        size: int,
-    ) -> tuple[TensorList, ...]:
         if node.device != "cpu":
             inputs = [None if v is None else self.lane.to_device(v) for v in inputs]
         elif node.operator.name == "_to_device":
             inputs = [None if v is None else self.lane.to_cpu(v) for v in inputs]
-        return run_batch(node.operator, inputs, node.constants, edges, rng, size)
+        edges = {name: batch.values[e] for name, e in node.edges.items()}
+        rng = self._rng(batch, node) if node.operator.schema.random else None
+        return run_in_scope(node, inputs, edges, rng, batch.size, batch.values)
 
     def _rng(self, batch: Batch, node: Node) -> BatchRng:
-        own = node.constants.get("seed", _NO_SEED)
-        key = mix(self.settings.seed, self._stream_of[node]) if own == _NO_SEED else mix(own)
-        return BatchRng(key, *batch.sample_keys())
+        return BatchRng(random_key(self.settings.seed, node), *batch.sample_keys())
 
     def _submit_chain(self, batch: Batch) -> None:
         linked = self._chains[batch.stage]
@@ -337,7 +343,8 @@ class Executor:
         layouts = {
             e: batch.values[e].layout() for e in (*linked.chain.inputs, *linked.chain.values)
         }
-        bind, found = linked.link(layouts)
+        ready = linked.link(layouts)
+        marks = Marks() if self.profile.wants(batch.index) else None
         opened = {e: self._slots[e].open(batch.size) for e in linked.chain.delivers}
         done: dict[DataNode, list[Any]] = {e: [None] * batch.size for e in opened}
         columns = linked.columns(
@@ -346,9 +353,10 @@ class Executor:
             {self._name("slot", e): parts for e, (_, parts) in opened.items()},
             {self._name("done", e): column for e, column in done.items()},
         )
-        finish = partial(self._chain_done, batch, linked, opened, done, found)
+        finish = partial(self._chain_done, batch, linked, opened, done, ready.layouts, marks)
+        run = ready.bind(**columns) if marks is None else ready.bind_timed(marks, **columns)
         keep_going = self.bad_samples.keeps_going
-        job = Job(bind(**columns), batch.size, finish, order=batch.index, keep_going=keep_going)
+        job = Job(run, batch.size, finish, order=batch.index, keep_going=keep_going)
         self._threads.submit(job)
 
     def _name(self, kind: str, edge: DataNode) -> str:
@@ -361,7 +369,7 @@ class Executor:
             k = self.plan.index[node]
             if node in batch.keys:
                 found[column("key", k)] = batch.keys[node].records.tolist()
-            if node in self._stream_of:
+            if node.operator.schema.random:
                 found[column("rng", k)] = self._rng(batch, node).samples(node.operator.draws)
         return found
 
@@ -376,10 +384,13 @@ class Executor:
         opened: Mapping[DataNode, Any],
         done: dict[DataNode, list[Any]],
         layouts: Mapping[DataNode, str],
+        marks: Marks | None,
         failures: dict[int, BaseException],
     ) -> None:
         """Collect what the samples delivered (on the worker that finished the last one)."""
         try:
+            if marks is not None:
+                self.profile.chain(marks, linked.chain.nodes, batch.index)
             if failures:
                 nodes = {i: linked.node_at(error) for i, error in failures.items()}
                 first = min(failures)
@@ -411,9 +422,12 @@ class Executor:
         self._finish(batch, error)
 
     def _finish(self, batch: Batch, error: BaseException | None = None) -> None:
-        if error is not None:
-            batch.error = error
-            batch.values.clear()
+        if batch.finished.is_set():
+            return  # close() was faster
+        batch.error = error
+        if error is None:
+            batch.outputs = tuple(batch.values[e] for e in self.plan.graph.outputs)
+        batch.values.clear()
         batch.finished.set()
 
     def _place(self, batch: Batch, node: Node | None, sample: int | None = None) -> str:
@@ -428,26 +442,10 @@ class Executor:
         return " ".join(parts) + where
 
 
-def _chosen(scope: Sequence[Condition], batch: Batch) -> list[int]:
-    """Return the samples for which all conditions hold."""
-    chosen = list(range(batch.size))
-    for condition in scope:
-        column_ = values(batch.values[condition.edge])
-        chosen = [i for i in chosen if truth(column_[i]) == condition.value]
-    return chosen
-
-
-def _pick(batch: TensorList, chosen: Sequence[int]) -> TensorList:
-    samples = batch.samples()
-    return TensorList.from_samples([samples[i] for i in chosen], batch.layout())
-
-
-def _spread(batch: TensorList, chosen: Sequence[int], size: int) -> TensorList:
-    """Put the samples of a branch back in their places; the others are None until branches merge."""
-    places: list[Any] = [None] * size
-    for i, sample in zip(chosen, batch.samples(), strict=True):
-        places[i] = sample
-    return TensorList.from_samples(places, batch.layout())
+def random_key(seed: int, node: Node) -> int:
+    """Return the key of a random operator's numbers: of its own seed, or the pipeline's and its place."""
+    own = node.constants.get("seed", _NO_SEED)
+    return mix(seed, node.stream) if own == _NO_SEED else mix(own)
 
 
 class _Turn:

@@ -9,19 +9,46 @@ from __future__ import annotations
 import linecache
 import operator as op
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 import torch
 
 from torchdali.execute.buffers import Buffers
+from torchdali.execute.scope import truth, values
 from torchdali.graph import DataNode, Node
 from torchdali.operator import prepare
 from torchdali.plan import Chain, column
 from torchdali.tensors import TensorList
 
-__all__ = ["LinkedChain", "Slots"]
+__all__ = ["Linked", "LinkedChain", "Slots"]
 
 Bind = Callable[..., Callable[[int], None]]
+
+
+_TIMED = " timed"
+
+
+@dataclass(frozen=True)
+class Linked:
+    """A chain for certain layouts.
+
+    Attributes:
+        bind: Takes the columns of a batch.
+        bind_timed: Takes a `profile.Marks`, then the columns.
+        layouts: Of the chain's inputs and of all that it computes.
+    """
+
+    bind: Bind
+    bind_timed: Bind
+    layouts: Mapping[DataNode, str]
+
+
+def _compile(text: str, file: str) -> CodeType:
+    """Compile a chain so that tracebacks show its lines."""
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    return compile(text, file, "exec")
 
 
 class LinkedChain:
@@ -43,19 +70,18 @@ class LinkedChain:
     ) -> None:
         self.chain, self._index, self._readers = chain, index, readers
         self._file = f"<torchdali {name}>"
-        self._code = compile(chain.text, self._file, "exec")
-        self._linked: dict[tuple[str, ...], tuple[Bind, dict[DataNode, str]]] = {}
-        lines = [line + "\n" for line in chain.text.splitlines()]
-        linecache.cache[self._file] = (len(chain.text), None, lines, self._file)
+        self._code = _compile(chain.text, self._file)
+        self._timed_code = _compile(chain.timed_text, self._file + _TIMED)
+        self._linked: dict[tuple[str, ...], Linked] = {}
 
-    def link(self, layouts: Mapping[DataNode, str]) -> tuple[Bind, dict[DataNode, str]]:
-        """Return ``bind`` and the layouts of what the chain computes, for the layouts of its inputs."""
+    def link(self, layouts: Mapping[DataNode, str]) -> Linked:
+        """Return ``bind``, for the layouts of the chain's inputs."""
         known = tuple(layouts[e] for e in (*self.chain.inputs, *self.chain.values))
         if known not in self._linked:
             self._linked[known] = self._link(layouts)
         return self._linked[known]
 
-    def _link(self, layouts: Mapping[DataNode, str]) -> tuple[Bind, dict[DataNode, str]]:
+    def _link(self, layouts: Mapping[DataNode, str]) -> Linked:
         found = dict(layouts)
         names: dict[str, Any] = {"put": put, "truth": truth}
         for node in self.chain.nodes:
@@ -68,15 +94,18 @@ class LinkedChain:
                 ready = prepare(node.operator, node.constants, inputs, frames)
                 names[f"f{self._index[node]}"], results = ready.function, ready.layouts
             found.update(zip(node.outputs, results, strict=True))
+        timed = dict(names)
         exec(self._code, names)
-        return names["bind"], found
+        exec(self._timed_code, timed)
+        return Linked(names["bind"], timed["bind"], found)
 
     def node_at(self, error: BaseException) -> Node | None:
         """Return the operator in which an exception left the chain."""
         trace = error.__traceback__
         while trace is not None:
-            if trace.tb_frame.f_code.co_filename == self._file:
-                return self.chain.lines[trace.tb_lineno - 1]
+            file = trace.tb_frame.f_code.co_filename
+            if file.startswith(self._file):
+                return self.chain.lines[trace.tb_lineno - 1 - file.endswith(_TIMED)]
             trace = trace.tb_next
         return None
 
@@ -98,26 +127,6 @@ class LinkedChain:
     def _column(self, kind: str, edge: DataNode) -> str:
         assert edge.source is not None
         return column(kind, self._index[edge.source], edge.index)
-
-
-def values(batch: TensorList) -> list[Any]:
-    """Return Python numbers or lists, one a sample; None where a branch did not compute one."""
-    if batch.dense() is None and any(sample is None for sample in batch.samples()):
-        return [None if sample is None else sample.tolist() for sample in batch.samples()]
-    return batch.tolist()
-
-
-def truth(value: Any) -> bool:
-    """Return the truth of a condition's value; numbers are true when they are not 0.
-
-    Raises:
-        RuntimeError: it is not a scalar.
-    """
-    if isinstance(value, list):
-        raise RuntimeError(
-            "the condition of an `if` must be a scalar (0D), and this one has dimensions"
-        )
-    return bool(value)
 
 
 def put(slot: torch.Tensor | None, value: torch.Tensor) -> torch.Tensor:

@@ -20,7 +20,7 @@ from torchdali.graph import DataNode
 from torchdali.kernels import arithmetic
 from torchdali.kernels.arithmetic import Number
 from torchdali.kernels.convert import integer_limits
-from torchdali.operator import Live, define_expression, lookup, operator
+from torchdali.operator import define_expression, lookup, operator
 from torchdali.schema import Data
 from torchdali.tensors import TensorList
 
@@ -99,7 +99,7 @@ for _name in arithmetic.ARITY:
 def _record(name: str, operands: tuple[Any, ...]) -> Any:
     if len(operands) != arithmetic.ARITY[name]:
         raise TypeError(f"{name!r} takes {arithmetic.ARITY[name]} operands, not {len(operands)}")
-    recorded = graph.current() is not None or any(isinstance(o, (DataNode, Live)) for o in operands)
+    recorded = graph.current() is not None or any(isinstance(o, DataNode) for o in operands)
     parts = tuple(_number(operand, recorded) for operand in operands)
     inputs = [_input(o, recorded) for o, p in zip(operands, parts, strict=True) if p is None]
     if not inputs:
@@ -138,7 +138,7 @@ def _own_type(number: Any) -> Any:
 
 def _input(operand: Any, recorded: bool) -> Any:
     """Return a node, a batch or a tensor as it is, and an array or list as a constant of the graph."""
-    if isinstance(operand, (DataNode, Live, TensorList)):
+    if isinstance(operand, (DataNode, TensorList)):
         return operand
     if not isinstance(operand, (np.ndarray, Tensor, list, tuple)):
         if hasattr(operand, "torch"):  # a sample of a batch

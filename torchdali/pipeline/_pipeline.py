@@ -257,7 +257,7 @@ class Pipeline:
         """Like `outputs`; kept apart because DALI's scripts pair it with `release_outputs`."""
         batch = self._running.pop()
         self._held = batch
-        return tuple(batch.values[e] for e in self._running.plan.graph.outputs)
+        return batch.outputs
 
     def release_outputs(self) -> None:
         """Let go of the last batch; what the caller still holds stays whole."""

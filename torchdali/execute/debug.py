@@ -1,0 +1,223 @@
+"""Run a pipeline's function anew for every batch, operator by operator, in the user's thread.
+
+In debug mode every node holds its batch: it can be printed, inspected with `DebugNode.get`, and breakpoints in the
+function stop where the data is. The results are those of the executor, which `DebugRun` stands in for.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from torchdali.errors import located
+from torchdali.execute.device import Lane
+from torchdali.execute.executor import Batch, Reader, Settings, random_key
+from torchdali.execute.profile import Profile
+from torchdali.execute.scope import run_in_scope
+from torchdali.graph import DataNode, Node, Tracer
+from torchdali.loader import Keys
+from torchdali.operator import Call, Operator, Source, record
+from torchdali.rng import BatchRng
+from torchdali.tensors import TensorList
+
+__all__ = ["DebugNode", "DebugRun"]
+
+
+class DebugNode(DataNode):
+    """A node that holds the batch it stands for."""
+
+    __slots__ = ("value",)
+    value: TensorList
+
+    def get(self) -> TensorList:
+        """Return the batch."""
+        return self.value
+
+    def __repr__(self) -> str:
+        return f"{self.name} = {self.value}"
+
+    __str__ = __repr__
+
+
+class _Restart(BaseException):
+    """A reader was met after random numbers were drawn: only now it is known what their keys are."""
+
+
+class DebugRun(Tracer):
+    """Stands in for the executor of a pipeline in debug mode.
+
+    Args:
+        owner: The pipeline.
+        settings: As for the executor.
+        function: Returns the output nodes; called once a batch.
+        open_reader: Makes the runtime side of a reader.
+        open_source: Makes the runtime side of another source.
+    """
+
+    live = True
+
+    def __init__(
+        self,
+        owner: Any,
+        settings: Settings,
+        function: Callable[[], Sequence[DataNode]],
+        open_reader: Callable[[Node], Reader],
+        open_source: Callable[[Node], Source],
+    ) -> None:
+        super().__init__(owner)
+        self._settings, self._function = settings, function
+        self._open_reader, self._open_source = open_reader, open_source
+        self._lane = Lane(settings.device)
+        self._opened: list[tuple[Node, Reader | Source]] = []
+        self._drawn: list[Any] = []
+        self._flight: deque[Batch] = deque()
+        self._count = self._position = 0
+        self.stopped = False
+        self.profile = Profile()
+
+    # ------------------------------------------------------------ what a pipeline asks of its executor
+
+    @property
+    def in_flight(self) -> int:
+        """Batches that were run and not yet popped."""
+        return len(self._flight)
+
+    @property
+    def sources(self) -> Mapping[Node, Source]:
+        """The sources that are not readers."""
+        return {n: s for n, s in self._opened if not isinstance(s, Reader)}
+
+    @property
+    def readers(self) -> Mapping[Node, Reader]:
+        """The readers."""
+        return {n: s for n, s in self._opened if isinstance(s, Reader)}
+
+    def schedule(self) -> None:
+        """Run the function for one more batch."""
+        batch = Batch(self._count, self._settings.batch_size, self._position)
+        self._count += 1
+        try:
+            self._drawn = [self._draw(node, source) for node, source in self._opened]
+            batch.outputs = self._run(batch)
+        except StopIteration as stop:
+            self.stopped = True
+            batch.error = stop
+        except Exception as error:
+            batch.error = error
+        self._flight.append(batch)
+
+    def pop(self) -> Batch:
+        """Return the oldest batch, or raise what failed in it."""
+        if not self._flight:
+            raise RuntimeError(
+                "no batch was scheduled: call schedule_run() before asking for outputs"
+            )
+        batch = self._flight.popleft()
+        if batch.error is not None:
+            raise batch.error
+        return batch
+
+    def reset(self) -> None:
+        """Start the next epoch of all sources that ended."""
+        self._flight.clear()
+        for source in self.sources.values():
+            source.reset()
+        self.stopped = False
+
+    def close(self) -> None:
+        """Drop what was not popped."""
+        self._flight.clear()
+
+    # ------------------------------------------------------------ running the function
+
+    def _run(self, batch: Batch) -> tuple[TensorList, ...]:
+        while True:
+            self.restart()
+            self._used = 0
+            self._batch, self._values, self._guessed_keys = batch, {}, False
+            try:
+                with self:
+                    outputs = self._function()
+            except _Restart:
+                continue
+            self._position += batch.size
+            return tuple(self._values[output] for output in outputs)
+
+    def run(self, declared: Operator, checked: Call) -> Any:
+        """Record a call and compute it at once."""
+        result = record(declared, checked)
+        if isinstance(result, list):
+            return [self._show(edge) for edge in result]
+        return self._show(result)
+
+    def _show(self, edge: DataNode) -> DebugNode:
+        assert edge.source is not None
+        if edge not in self._values:
+            self._compute(edge.source)
+        shown = DebugNode(edge.name, edge.device, edge.source, edge.index)
+        shown.value = self._values[shown] = self._values[edge]
+        return shown
+
+    def _compute(self, node: Node) -> None:
+        is_source = node.operator.kind in ("reader", "source")
+        try:
+            results = self._next(node) if is_source else self._call(node)
+        except StopIteration:
+            raise
+        except Exception as error:
+            where = f"operator {node.operator.name!r} failed on batch {self._batch.index}"
+            raise located(error, f"{where}\n  {node.where}") from error
+        self._values.update(zip(node.outputs, results, strict=True))
+
+    def _next(self, node: Node) -> Sequence[TensorList]:
+        """Return the batch of a reader or source; both are opened in the first run."""
+        if self._used == len(self._opened):
+            opened = self._open_reader if node.operator.kind == "reader" else self._open_source
+            self._opened.append((node, opened(node)))
+            self._drawn.append(self._draw(*self._opened[-1]))
+            if self._guessed_keys and isinstance(self._opened[-1][1], Reader):
+                raise _Restart
+        known, source = self._opened[self._used]
+        drawn = self._drawn[self._used]
+        self._used += 1
+        if known.operator is not node.operator:
+            raise RuntimeError(
+                f"the pipeline function called {node.operator.name!r} where it called {known.operator.name!r} in its "
+                "first run; readers and sources must be called in the same order every time"
+            )
+        if not isinstance(source, Reader):
+            outputs: Sequence[TensorList] = drawn
+            self._batch.size = len(outputs[0])
+            return outputs
+        return _read(node, source, drawn)
+
+    def _draw(self, node: Node, source: Reader | Source) -> Any:
+        if isinstance(source, Reader):
+            return source.cursor.next_batch(self._settings.batch_size)
+        return source.next(self._settings.batch_size)
+
+    def _call(self, node: Node) -> Sequence[TensorList]:
+        inputs = [None if e is None else self._values[e] for e in node.inputs]
+        if node.device != "cpu":
+            inputs = [None if v is None else self._lane.to_device(v) for v in inputs]
+        edges = {name: self._values[e] for name, e in node.edges.items()}
+        rng = self._rng(node) if node.operator.schema.random else None
+        return run_in_scope(node, inputs, edges, rng, self._batch.size, self._values)
+
+    def _rng(self, node: Node) -> BatchRng:
+        for drawn in self._drawn:
+            if isinstance(drawn, Keys):
+                self._batch.keys = {node: drawn}
+                break
+        else:
+            self._guessed_keys = True
+        return BatchRng(random_key(self._settings.seed, node), *self._batch.sample_keys())
+
+
+def _read(node: Node, reader: Reader, keys: Keys) -> list[TensorList]:
+    rows = [reader.dataset.read(record) for record in keys.records.tolist()]
+    info = [reader.dataset.info(record) for record in keys.records.tolist()]
+    layouts = node.operator.output_layouts((), node.constants)
+    columns = zip(zip(*rows, strict=True), layouts, strict=True)
+    return [TensorList.from_samples(list(c), layout, source_info=info) for c, layout in columns]
