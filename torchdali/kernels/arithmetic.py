@@ -169,7 +169,7 @@ def _build(
         compare = functools.partial(unsigned.compare_mixed, name, dtypes[0] == torch.uint64)
         return _bound(compare, operands, torch.int64, None)
     common = _common(name, operands, dtypes, result)
-    carrier = _carrier(name, common)
+    carrier = _carrier(name, common, dtypes)
     core = _core(name, common, carrier, operands[-1])
     back = None if name in COMPARISONS or carrier == common else common
     return _bound(core, operands, carrier, back)
@@ -200,8 +200,10 @@ def _holds(dtype: torch.dtype, number: Number) -> bool:
     return low <= number.value <= high
 
 
-def _carrier(name: str, common: torch.dtype) -> torch.dtype:
+def _carrier(name: str, common: torch.dtype, dtypes: list[torch.dtype]) -> torch.dtype:
     """Return the type that the operands travel as."""
+    if name == "mod" and common == torch.float32 and len({*dtypes}) > 1:
+        return torch.float64  # the remainder of an integer that float32 does not hold
     return (_SIGNED if name in _SAME_BITS else _WIDER).get(common, common)
 
 
