@@ -72,7 +72,7 @@ def _measure(pipeline: str, root: Path, options: argparse.Namespace) -> list[Ans
     rounds.warm_page_cache(root)
     answers = []
     for answer in rounds.alternate(jobs, options.rounds):
-        figures = f"{answer.rate:.0f}/s, {answer.cpu_ms:.2f} CPU ms"
+        figures = f"{answer.rate:.0f}/s, {answer.cpu_ms:.2f} CPU ms, {answer.cores:.2f} cores"
         load = f"load {os.getloadavg()[0]:.1f}"
         print(f"{pipeline} {answer.round} {answer.side}: {figures}, {load}", file=sys.stderr)
         answers.append(answer)

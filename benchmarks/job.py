@@ -76,6 +76,11 @@ class Answer:
         """CPU milliseconds a sample over the whole timed run."""
         return 1e3 * self.looks[-1].cpu / self.looks[-1].samples
 
+    @property
+    def cores(self) -> float:
+        """Cores kept busy; fewer than there are threads means that the machine was not free."""
+        return self.looks[-1].cpu / self.looks[-1].wall
+
     def to_json(self) -> str:
         return json.dumps(asdict(self))
 

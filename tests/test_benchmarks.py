@@ -53,10 +53,11 @@ def test_a_figure_too_small_to_see_is_no_error() -> None:
 
 def test_tables_show_median_and_spread() -> None:
     lines = report.tables(ROUNDS).splitlines()
-    assert [cell.strip() for cell in lines[2].split("|")][1:5] == [
+    assert [cell.strip() for cell in lines[2].split("|")][1:6] == [
         "ours",
         "625 (250-1000)",
         "1.50 (1.00-2.00)",
+        "0.75",
         "21",
     ]
     assert [cell.strip() for cell in lines[-1].split("|")][1:4] == [
