@@ -121,6 +121,8 @@ def _decode_random_resized_crop(
     if output_type != DALIImageType.RGB:
         whole = image.body(data, adjust_orientation=adjust_orientation, output_type=output_type)  # type: ignore[attr-defined]
         return resampling(whole, target, [(y, y + h), (x, x + w)], False, dtype=dtype, **filters)
+    if h >= 2 * target[0] and w >= 2 * target[1]:  # scaled windows are met exactly at whole blocks
+        y, x, h, w = (8 * (value // 8) for value in (y, x, h, w))
     crop = decode_scaled_crop(data, y, x, h, w, *target, adjust_orientation=adjust_orientation)
     roi = [(crop.y, crop.y + crop.h), (crop.x, crop.x + crop.w)]
     return resampling(crop.pixels, target, roi, False, dtype=dtype, **filters)
