@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from typing import Annotated, Any
 
 import torch
@@ -10,13 +12,15 @@ from torch import Tensor
 from torchdali.codecs.image_crops import decode_scaled_crop
 from torchdali.codecs.images import peek_shape
 from torchdali.kernels.resample import resize as resample
+from torchdali.kernels.resize_shape import resize_shape
 from torchdali.operator import operator
+from torchdali.ops._crop import crop_window
 from torchdali.ops._decoders import Encoded, cache_hints, choose_window, decoder_hints, image
 from torchdali.rng import Rng
-from torchdali.schema import DType, Image, PerSample, Takes, shares
+from torchdali.schema import DType, Image, Layout, PerSample, Takes, shares
 from torchdali.types import DALIImageType, DALIInterpType
 
-__all__ = ["random_resized_crop"]
+__all__ = ["random_resized_crop", "resize", "resize_crop_mirror"]
 
 FILTER = {
     DALIInterpType.INTERP_NN: "nn",
@@ -60,6 +64,132 @@ def resampling(
         min_filter=FILTER[interp_type if min_filter is None else min_filter],
         mag_filter=FILTER[interp_type if mag_filter is None else mag_filter],
     )  # fmt: skip
+
+
+def sizing(
+    lengths: tuple[int, ...],
+    *,
+    max_size: list[float] | None = None,
+    mode: str | None = None,
+    resize_longer: PerSample[float] | None = None,
+    resize_shorter: PerSample[float] | None = None,
+    resize_x: PerSample[float] | None = None,
+    resize_y: PerSample[float] | None = None,
+    resize_z: PerSample[float] | None = None,
+    roi_end: PerSample[list[float]] | None = None,
+    roi_relative: bool = False,
+    roi_start: PerSample[list[float]] | None = None,
+    size: PerSample[list[float]] | None = None,
+    subpixel_scale: bool = True,
+) -> tuple[tuple[int, ...], list[tuple[float, float]]]:
+    """Return the output size and the region of the input that it shows.
+
+    Args:
+        lengths: Extent of the spatial axes of the input.
+        max_size: Upper limits, one for all axes or one an axis.
+        mode: How sizes and the aspect ratio meet: ``"default"``, ``"stretch"``, ``"not_larger"``, ``"not_smaller"``.
+        resize_longer: Size of the longer side; the aspect ratio stays.
+        resize_shorter: Size of the shorter side; the aspect ratio stays.
+        resize_x: Width; a negative one mirrors. Others follow from ``mode``.
+        resize_y: Height.
+        resize_z: Depth.
+        roi_end: Where the region to show ends, in the order of the layout.
+        roi_relative: The region is in units of the input's extent.
+        roi_start: Where it starts.
+        size: Height and width (and depth first), or one value for all; 0 leaves an axis to ``mode``.
+        subpixel_scale: Keep the exact scale where a size had to be rounded.
+    """
+    return resize_shape(
+        lengths, size=size, resize_x=resize_x, resize_y=resize_y, resize_z=resize_z,
+        resize_shorter=resize_shorter, resize_longer=resize_longer, mode=mode, max_size=max_size,
+        roi_start=roi_start, roi_end=roi_end, roi_relative=roi_relative, subpixel_scale=subpixel_scale,
+    )  # fmt: skip
+
+
+def _spatial(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
+    """Return the spatial extents of a channel-last image or volume."""
+    return shape[-4:-1] if "D" in layout else shape[-3:-1]
+
+
+@functools.cache
+def _names(*functions: Any) -> frozenset[str]:
+    """Return the keyword-only arguments of functions."""
+    return frozenset(
+        p.name for f in functions for p in inspect.signature(f).parameters.values() if p.kind is p.KEYWORD_ONLY
+    )
+
+
+def _divide(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Divide arguments into those of `sizing` and those of `resampling`."""
+    ours = _names(sizing)
+    first = {k: v for k, v in arguments.items() if k in ours}
+    return first, {k: v for k, v in arguments.items() if k not in ours}
+
+
+@operator(
+    outputs=lambda arguments: 2 if arguments["save_attrs"] else None, deprecated={"image_type": None}
+)
+def resize(
+    data: Image,
+    /,
+    *,
+    save_attrs: bool = False,
+    layout: Layout,
+    **arguments: Annotated[Any, shares(sizing), shares(resampling)],
+) -> Image:
+    """Resize images, frames or volumes.
+
+    The size is given in exactly one way: ``size``; any of ``resize_x``, ``resize_y``, ``resize_z``;
+    ``resize_shorter``; or ``resize_longer``.
+
+    Args:
+        data: Images, frames or volumes; uint8, int16, uint16 or float32.
+        save_attrs: Also return the original spatial shape, int32.
+
+    Raises:
+        RuntimeError: not exactly one way of giving the size, or contradictory arguments.
+    """
+    size_arguments, filters = _divide(arguments)
+    lengths = _spatial(data.shape, layout)
+    size, region = sizing(lengths, **size_arguments)
+    result = resampling(data, size, region, **filters)
+    if save_attrs:
+        return result, torch.tensor(lengths, dtype=torch.int32)  # type: ignore[return-value]
+    return result
+
+
+@operator
+def resize_crop_mirror(
+    data: Image,
+    /,
+    *,
+    mirror: PerSample[int] = 0,
+    layout: Layout,
+    **arguments: Annotated[Any, shares(sizing), shares(resampling), shares(crop_window)],
+) -> Image:
+    """Resize, crop and mirror in one pass: only what the crop keeps is computed.
+
+    Args:
+        data: Images, frames or volumes.
+        mirror: Bits: 1 mirrors rows (horizontally), 2 vertically, 4 in depth.
+    """
+    size_arguments, others = _divide(arguments)
+    lengths = _spatial(data.shape, layout)
+    size, region = sizing(lengths, **size_arguments)
+    names = _names(crop_window)
+    window = {k: v for k, v in others.items() if k in names}
+    filters = {k: v for k, v in others.items() if k not in names}
+    axes, starts, extents = crop_window(size, "DHW"[-len(size) :], **window)
+    final = list(size)
+    for axis, start, extent in zip(axes, starts, extents, strict=True):
+        low, high = region[axis]
+        step = (high - low) / size[axis]
+        region[axis] = low + start * step, low + (start + extent) * step
+        final[axis] = extent
+    for bit, axis in enumerate(reversed(range(len(final)))):
+        if int(mirror) >> bit & 1:
+            region[axis] = region[axis][::-1]
+    return resampling(data, tuple(final), region, **filters)
 
 
 RandomlyCropped = Annotated[
