@@ -123,7 +123,6 @@ class DataNode:
     """
 
     __slots__ = ("device", "dtype", "index", "layout", "name", "ndim", "source")
-    __array_ufunc__ = None  # so that ``ndarray + node`` does not become an object array
 
     def __init__(
         self,
@@ -183,6 +182,17 @@ class DataNode:
     def __getitem__(self, val: Any) -> DataNode:
         return apply("subscript", self, val)  # type: ignore[no-any-return]
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
+        """Compute ``scalar + node`` where NumPy has the say because its scalar comes first."""
+        name = _OF_UFUNC.get(ufunc.__name__)
+        arrays = [o for o in operands if not isinstance(o, DataNode)]
+        if name is None or method != "__call__" or any(getattr(a, "ndim", 0) for a in arrays):
+            raise TypeError(
+                f"NumPy's {ufunc.__name__} does not take {self}, which stands for a batch: write the node first "
+                "(`node + array`), or use torchdali.math"
+            )
+        return apply(name, *[o.item() if hasattr(o, "item") else o for o in operands])
+
     __hash__ = object.__hash__
 
 
@@ -207,6 +217,12 @@ BINARY = (
 )  # fmt: skip
 COMPARISON = ("eq", "ne", "lt", "le", "gt", "ge")
 UNARY = ("neg", "pos", "abs", "invert")
+_OF_UFUNC = {
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "true_divide": "truediv",
+    "floor_divide": "floordiv", "remainder": "mod", "power": "pow", "bitwise_and": "and", "bitwise_or": "or",
+    "bitwise_xor": "xor", "left_shift": "lshift", "right_shift": "rshift", "equal": "eq", "not_equal": "ne",
+    "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
+}  # fmt: skip
 
 
 def _install_arithmetic() -> None:

@@ -514,7 +514,7 @@ def _dense(
     declared: Operator, constants: Mapping[str, Any], takes: Takes, layout: str
 ) -> Callable[..., Any]:
     assert declared.dense is not None
-    function = functools.partial(declared.dense, **constants)
+    function: Callable[..., Any] = functools.partial(declared.dense, **constants)
     function = _with_layout(function, declared.schema, layout)
     return _typed(function, declared.name, takes.dtypes) if takes.dtypes else function
 

@@ -186,9 +186,9 @@ def _common(
     """Return the type in which the operands meet."""
     if name not in COMPARISONS:
         return result
-    for operand, dtype in zip(operands, reversed(dtypes), strict=True):
-        if isinstance(operand, Number) and _holds(dtype, operand):  # so that the tensor stays as it is
-            return dtype
+    for operand, other in zip(operands, reversed(dtypes), strict=True):
+        if isinstance(operand, Number) and _holds(other, operand):
+            return other  # the tensor can stay as it is
     return promote(*dtypes)
 
 
@@ -238,8 +238,8 @@ def _converting(
         return lambda *tensors: _return(_converting(inner, casts, None)(*tensors), back)
     if not any(casts):
         return inner
-    if len(casts) == 1 and casts[0] is not None:
-        (only,) = casts
+    only = casts[0]
+    if len(casts) == 1 and only is not None:
         return lambda x: inner(only(x))
     return lambda *tensors: inner(
         *[t if cast is None else cast(t) for cast, t in zip(casts, tensors, strict=True)]
@@ -267,7 +267,8 @@ def _constant(number: Number, carrier: torch.dtype) -> Tensor:
             own = float(np.float32(own)) if number.dtype.itemsize < 8 else own
     elif not carrier.is_floating_point and carrier != torch.bool:
         bits = 8 * carrier.itemsize
-        own = (int(own) + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1)) if carrier.is_signed else own
+        wraps = carrier.is_signed and own >= 1 << (bits - 1)  # the bits of an unsigned number
+        own = int(own) - (1 << bits) if wraps else own
     return torch.tensor(own, dtype=carrier)
 
 

@@ -18,6 +18,7 @@ from torchdali.ops import (  # noqa: F401  each declares its operators
     _inputs,
     _random,
     _resize,
+    _subscript,
 )
 from torchdali.ops._readers import file  # noqa: F401
 
@@ -43,6 +44,8 @@ class OperatorClass:
 
 def _make_class(operator: Operator) -> tuple[str, type[OperatorClass]]:
     space = operator.name.rpartition(".")[0]
+    if hasattr(operator.function, "operator_class"):
+        return operator.class_name, operator.function.operator_class
     members = {"operator": operator, "__doc__": operator.body.__doc__, "__module__": __name__}
     made = type(operator.class_name, (OperatorClass,), members)
     return f"{space}.{operator.class_name}" if space else operator.class_name, made

@@ -1,0 +1,269 @@
+"""Indexing of nodes: ``node[0, :, 1:n, newaxis("C")]``, with constants and with one index a sample.
+
+An index is recorded as text, with ``n0``, ``n1`` ... for the positions that are given per sample:
+``subscript(x, index="0, :, 1:n0, +C", n0=n)``.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator as op
+from collections.abc import Callable, Sequence
+from dataclasses import make_dataclass
+from typing import Annotated, Any, NamedTuple, TypeAlias
+
+from torch import Tensor
+
+from torchdali import types
+from torchdali.graph import DataNode, NewAxis
+from torchdali.operator import define_expression, lookup, operator
+from torchdali.schema import Data, Layout, PerSample, shares
+from torchdali.tensors import TensorList
+
+__all__: list[str] = []
+
+_MOST = 16  # positions given per sample
+
+PerSampleIndices = make_dataclass(
+    "PerSampleIndices", [(f"n{i}", PerSample[int] | None, None) for i in range(_MOST)]
+)
+
+Position: TypeAlias = "int | str | None"
+"""A number, the name of a per-sample argument, or None."""
+
+
+class At(NamedTuple):
+    """One element of an axis, which goes."""
+
+    place: Position
+
+
+class Range(NamedTuple):
+    """A range of an axis; negative positions count from its end."""
+
+    start: Position
+    stop: Position
+    step: Position
+
+
+class New(NamedTuple):
+    """A new axis of extent 1, with its name or ""."""
+
+    name: str
+
+
+class Rest(NamedTuple):
+    """As many whole axes as are left: ``...``."""
+
+
+Item: TypeAlias = "At | Range | New | Rest"
+_WHOLE = Range(None, None, None)
+
+
+# ---------------------------------------------------------------- recording
+
+
+@define_expression("subscript")
+def _record(data: Any, index: Any) -> Any:
+    """Record an index.
+
+    Raises:
+        TypeError: something that is no index. ValueError: only some of the new axes have a name.
+    """
+    given: dict[str, Any] = {}
+    parts = index if isinstance(index, tuple) else (index,)
+    items = [_item(part, given) for part in parts]
+    names = [item.name for item in items if isinstance(item, New)]
+    if any(names) and not all(names):
+        raise ValueError("either all new axes have a name or none has")
+    if sum(isinstance(item, Rest) for item in items) > 1:
+        raise IndexError("an index can have one `...` only")
+    if not items:
+        return data
+    return lookup("subscript")(data, index=_write(items), **given)
+
+
+def _item(part: Any, given: dict[str, Any]) -> Item:
+    if isinstance(part, NewAxis):
+        return New(_axis_name(part.name))
+    if part is Ellipsis:
+        return Rest()
+    if part is None:
+        return _WHOLE
+    if isinstance(part, slice):
+        return Range(*[_position(p, int, given) for p in (part.start, part.stop, part.step)])
+    return At(_position(part, op.index, given))
+
+
+def _axis_name(name: str | None) -> str:
+    if name is None:
+        return ""
+    if not isinstance(name, str):
+        raise TypeError(f"the name of an axis is a character, not {type(name).__name__}")
+    if len(name) != 1:
+        raise ValueError(f"the name of an axis is one character, not {name!r}")
+    return name
+
+
+def _position(part: Any, convert: Callable[[Any], int], given: dict[str, Any]) -> Position:
+    if part is None:
+        return None
+    if isinstance(part, (DataNode, TensorList)):
+        if len(given) == _MOST:
+            raise ValueError(f"an index can have {_MOST} positions that are given per sample")
+        given[name := f"n{len(given)}"] = part
+        return name
+    try:
+        return int(part) if isinstance(part, types.ScalarConstant) else convert(part)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"an index is an integer, a range, newaxis or a node, not {part!r}"
+        ) from None
+
+
+# ---------------------------------------------------------------- as text
+
+
+def _write(items: Sequence[Item]) -> str:
+    return ", ".join(map(_write_item, items))
+
+
+def _write_item(item: Item) -> str:
+    if isinstance(item, Rest):
+        return "..."
+    if isinstance(item, New):
+        return f"+{item.name}"
+    if isinstance(item, At):
+        return str(item.place)
+    start, stop, step = ("" if p is None else str(p) for p in item)
+    return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
+
+
+@functools.lru_cache(maxsize=1024)
+def _read(index: str) -> tuple[Item, ...]:
+    return tuple(map(_read_item, index.split(", ")))
+
+
+def _read_item(text: str) -> Item:
+    if text == "...":
+        return Rest()
+    if text.startswith("+"):
+        return New(text[1:])
+    if ":" not in text:
+        return At(_read_position(text))
+    positions = [_read_position(p) for p in text.split(":")]
+    return Range(*positions, *[None] * (3 - len(positions)))
+
+
+def _read_position(text: str) -> Position:
+    return (text if text.startswith("n") else int(text)) if text else None
+
+
+# ---------------------------------------------------------------- running
+
+
+@functools.lru_cache(maxsize=1024)
+def _spread(index: str, ndim: int) -> list[Item]:
+    """Read an index for data of so many axes: ``...`` becomes ranges over whole axes.
+
+    Raises:
+        RuntimeError: there are more indices than axes.
+    """
+    items = _read(index)
+    used = sum(isinstance(item, (At, Range)) for item in items)
+    if used > ndim:
+        raise RuntimeError(f"too many indices: {used} for {ndim} axes")
+    spread: list[Item] = []
+    for item in items:
+        spread += [_WHOLE] * (ndim - used) if isinstance(item, Rest) else [item]
+    return spread
+
+
+def _layout(layouts: tuple[str, ...], arguments: Any) -> str:
+    layout, index = layouts[0], arguments["index"]
+    names = [item.name for item in _read(index) if isinstance(item, New)]
+    if not layout or not all(names):
+        return "".join(names)
+    axes = iter(layout)
+    result = ""
+    for item in _spread(index, len(layout)):
+        name = item.name if isinstance(item, New) else next(axes)
+        result += "" if isinstance(item, At) else name
+    return result + "".join(axes)
+
+
+def _subscript_batch(data: Tensor, *, index: str, layout: str) -> Tensor:
+    return _subscript(data, index, {}, layout, first=1)
+
+
+@operator(hidden=True, layout=_layout, dense=_subscript_batch)
+def subscript(
+    data: Data,
+    /,
+    *,
+    index: str,
+    layout: Layout,
+    **positions: Annotated[Any, shares(PerSampleIndices)],
+) -> Data:
+    """Take elements and ranges along the axes.
+
+    Args:
+        data: Any shape and type.
+        index: As the module says.
+        positions: The positions that are given per sample.
+
+    Raises:
+        RuntimeError: an index outside of the axis, too many indices, a step of 0, an index that is not a whole
+            number of no axes, names of new axes for data without a layout.
+    """
+    return _subscript(data, index, positions, layout, first=0)
+
+
+def _subscript(
+    data: Tensor, index: str, positions: dict[str, Any], layout: str, first: int
+) -> Tensor:
+    """Apply an index to the axes from the first on."""
+    axis = first
+    for item in _spread(index, data.ndim - first):
+        if isinstance(item, At):
+            data = _element(data, axis, _number(item.place, positions))
+        elif isinstance(item, New):
+            if item.name and not layout and data.ndim > axis:
+                raise RuntimeError("to name new axes, the data need a layout")
+            data, axis = data.unsqueeze(axis), axis + 1
+        elif isinstance(item, Range):
+            if item != _WHOLE:
+                data = _range(data, axis, *[_number(p, positions) for p in item])
+            axis += 1
+    return data
+
+
+def _number(position: Position, positions: dict[str, Any]) -> Any:
+    if not isinstance(position, str):
+        return position
+    number = positions[position]
+    if type(number) is not int:
+        what = "an array" if isinstance(number, list) else repr(number)
+        raise RuntimeError(f"an index given per sample must be an integer without axes, not {what}")
+    return number
+
+
+def _element(data: Tensor, axis: int, index: int) -> Tensor:
+    extent = data.shape[axis]
+    if not -extent <= index < extent:
+        raise RuntimeError(f"index {index} is out of range for an axis of {extent} elements")
+    return data.select(axis, index)
+
+
+def _range(data: Tensor, axis: int, start: Any, stop: Any, step: Any) -> Tensor:
+    if step == 0:
+        raise RuntimeError("the step of a range cannot be 0")
+    chosen = range(data.shape[axis])[slice(start, stop, step)]
+    if not chosen:
+        return data.narrow(axis, 0, 0)
+    if chosen.step == 1:
+        return data.narrow(axis, chosen[0], len(chosen))
+    before = (slice(None),) * axis
+    if chosen.step > 0:
+        return data[(*before, slice(chosen[0], chosen[-1] + 1, chosen.step))]
+    return data[(*before, slice(chosen[-1], chosen[0] + 1, -chosen.step))].flip(axis)
