@@ -1,20 +1,20 @@
-"""Batches in memory that a worker process fills and its parent reads, without a copy between them.
+"""Batches in memory that a worker process fills and its parent reads, without a copy in between.
 
-A block of shared memory has no name: its file descriptor goes over a socket, so that nothing can be left
-behind, whoever dies. The worker owns the blocks; the parent lends them out as tensors and tells the worker
-which ones came back when it next has something to say.
+A block of shared memory has no name: its file descriptor goes over a socket, so that nothing stays behind,
+whoever dies. The worker owns the blocks. The parent lends them out as tensors; the numbers of those that came
+back go with its next request.
 """
 
 from __future__ import annotations
 
-import array
+import itertools
 import mmap
 import os
 import socket
 import tempfile
 import weakref
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,42 +26,151 @@ from torchdali.tensors import TensorList
 __all__ = ["Packed", "Reader", "Writer"]
 
 _Bytes = npt.NDArray[np.uint8]
-_ALIGNED = 64  # bytes; where a sample may begin
-_SMALLEST = 1 << 16
+_ALIGN = 64  # bytes; a tensor begins at a multiple
+_SMALLEST = 1 << 16  # bytes of a block
+_KEEP = 4  # free blocks; a consumer that hoards in bursts would make them pile up
 
 
 @dataclass(frozen=True)
-class _Piece:
-    """A tensor in a block; ``shape`` of a sample, or of the dense batch."""
-
-    offset: int
-    shape: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class _Layout:
-    """How one batch lies in a block."""
+class _Stored:
+    """How one batch lies in a block: a dense tensor, or samples, each with offset and shape."""
 
     layout: str
     dtype: torch.dtype | None
     dense: bool
-    pieces: tuple[_Piece, ...]
+    tensors: tuple[tuple[int, tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True)
 class Packed:
-    """Batches in a block: what goes over the pipe instead of them.
+    """What goes over the pipe instead of batches.
 
     Attributes:
-        block: Number of the block; negative if the batches have no bytes.
-        fresh: Size of the block if the parent does not have it yet, else 0; its descriptor follows.
+        block: Number of the block they are in; -1 if they have no bytes.
+        fresh: Bytes of the block if the parent does not know it, else 0; its descriptor follows.
         dropped: Blocks that the worker will not use again.
     """
 
     block: int
     fresh: int
     dropped: tuple[int, ...]
-    batches: tuple[_Layout, ...]
+    batches: tuple[_Stored, ...]
+
+
+class Writer:
+    """The worker's side.
+
+    Args:
+        connection: Descriptor of the socket to the parent.
+    """
+
+    def __init__(self, connection: int) -> None:
+        self._socket = _socket(connection)
+        self._free: dict[int, _Bytes] = {}
+        self._used: dict[int, _Bytes] = {}
+        self._numbers = itertools.count()
+        self._descriptor: int | None = None
+
+    def free(self, blocks: Sequence[int]) -> None:
+        """Take blocks back that the parent does not need any more."""
+        for number in blocks:
+            self._free[number] = self._used.pop(number)
+
+    def write(self, batches: Sequence[TensorList]) -> Packed:
+        """Copy batches into a block."""
+        size, stored, pairs = 0, [], []
+        for batch in batches:
+            tensors = _tensors(batch)
+            places = []
+            for tensor in tensors:
+                pairs.append((tensor, size))
+                places.append((size, tuple(tensor.shape)))
+                size += -(-tensor.nbytes // _ALIGN) * _ALIGN
+            dense = batch.dense() is not None
+            stored.append(_Stored(batch.layout(), batch.torch_dtype, dense, tuple(places)))
+        if size == 0:
+            return Packed(-1, 0, (), tuple(stored))
+        number, fresh, dropped = self._take(size)
+        block = torch.from_numpy(self._used[number])
+        for tensor, offset in pairs:
+            block[offset : offset + tensor.nbytes] = tensor.view(-1).view(torch.uint8)
+        return Packed(number, fresh, dropped, tuple(stored))
+
+    def _take(self, size: int) -> tuple[int, int, tuple[int, ...]]:
+        """Choose the smallest free block that is large enough; make a new one in place of smaller ones."""
+        fitting = [number for number, block in self._free.items() if block.nbytes >= size]
+        if fitting:
+            number, fresh = min(fitting, key=lambda n: self._free[n].nbytes), 0
+            self._used[number] = self._free.pop(number)
+            dropped = tuple(self._free)[_KEEP:]
+        else:
+            number, fresh = next(self._numbers), max(_SMALLEST, size + size // 4)
+            self._descriptor = _anonymous_file(fresh)
+            self._used[number] = _mapped(self._descriptor, fresh)
+            dropped = tuple(self._free)
+        for other in dropped:
+            del self._free[other]
+        return number, fresh, dropped
+
+    def send_descriptor(self) -> None:
+        """Send what follows a `Packed` with a fresh block."""
+        assert self._descriptor is not None
+        socket.send_fds(self._socket, [b"d"], [self._descriptor])
+        os.close(self._descriptor)
+        self._descriptor = None
+
+
+class Reader:
+    """The parent's side.
+
+    Args:
+        connection: Descriptor of the socket to the worker.
+    """
+
+    def __init__(self, connection: int) -> None:
+        self._socket = _socket(connection)
+        self._blocks: dict[int, _Bytes] = {}
+        self._returned: deque[int] = deque()
+
+    def returned(self) -> list[int]:
+        """Return the numbers of the blocks that came back since the last call."""
+        return [self._returned.popleft() for _ in range(len(self._returned))]
+
+    def read(self, packed: Packed) -> tuple[TensorList, ...]:
+        """Return batches that share the memory of a block; it comes back when the last tensor is gone.
+
+        Raises:
+            EOFError: the worker died before it sent the block's descriptor.
+        """
+        for number in packed.dropped:
+            del self._blocks[number]
+        if packed.fresh:
+            self._blocks[packed.block] = self._receive(packed.fresh)
+        block = self._lend(packed.block) if packed.block >= 0 else torch.empty(0, dtype=torch.uint8)
+        return tuple(_batch(block, stored) for stored in packed.batches)
+
+    def _receive(self, size: int) -> _Bytes:
+        _, descriptors, _, _ = socket.recv_fds(self._socket, 1, 1)
+        if not descriptors:
+            raise EOFError
+        try:
+            return _mapped(descriptors[0], size)
+        finally:
+            os.close(descriptors[0])
+
+    def _lend(self, number: int) -> torch.Tensor:
+        lease = self._blocks[number].view(_Lease)
+        weakref.finalize(lease, self._returned.append, number).atexit = False
+        return torch.from_numpy(lease)
+
+    def close(self) -> None:
+        """Close the socket; tensors that are out stay whole."""
+        self._socket.close()
+        self._blocks.clear()
+
+
+class _Lease(np.ndarray[tuple[int], np.dtype[np.uint8]]):
+    """A view of a block that is out; its finaliser notes that it came back."""
 
 
 def _tensors(batch: TensorList) -> list[torch.Tensor]:
@@ -70,62 +179,39 @@ def _tensors(batch: TensorList) -> list[torch.Tensor]:
     return [tensor.detach().cpu().contiguous() for tensor in tensors]
 
 
-class Writer:
-    """The worker's side: blocks, each in use until its number is given to `free`.
+def _batch(block: torch.Tensor, stored: _Stored) -> TensorList:
+    dtype = stored.dtype
+    if dtype is None:
+        return TensorList.from_samples([], stored.layout)
+    tensors = [_view(block, offset, shape, dtype) for offset, shape in stored.tensors]
+    if stored.dense:
+        return TensorList.from_dense(tensors[0], stored.layout)
+    return TensorList.from_samples(tensors, stored.layout, dtype)
 
-    Args:
-        connection: Descriptor of the socket to the parent.
-    """
 
-    def __init__(self, connection: int) -> None:
-        self._socket = socket.socket(fileno=os.dup(connection))
-        self._free: dict[int, _Bytes] = {}
-        self._used: dict[int, _Bytes] = {}
-        self._count = 0
-        self._descriptor = -1
+def _view(block: torch.Tensor, offset: int, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    size = dtype.itemsize
+    for extent in shape:
+        size *= extent
+    return block[offset : offset + size].view(dtype).view(shape)
 
-    def free(self, blocks: Sequence[int]) -> None:
-        """Take blocks back."""
-        for block in blocks:
-            self._free[block] = self._used.pop(block)
 
-    def write(self, batches: Sequence[TensorList]) -> Packed:
-        """Copy batches into a block."""
-        tensors = [_tensors(batch) for batch in batches]
-        size, layouts = 0, []
-        for batch, each in zip(batches, tensors, strict=True):
-            pieces = []
-            for tensor in each:
-                pieces.append(_Piece(size, tuple(tensor.shape)))
-                size += -(-tensor.nbytes // _ALIGNED) * _ALIGNED
-            dense = batch.dense() is not None
-            layouts.append(_Layout(batch.layout(), batch.torch_dtype, dense, tuple(pieces)))
-        if size == 0:
-            return Packed(-1, 0, (), tuple(layouts))
-        number, fresh, dropped = self._block(size)
-        flat = torch.from_numpy(self._used[number])
-        for tensor, piece in zip(_flat(tensors), _flat(each.pieces for each in layouts), strict=True):
-            target = flat[piece.offset : piece.offset + tensor.nbytes]
-            target.copy_(tensor.view(-1).view(torch.uint8))
-        return Packed(number, fresh, dropped, tuple(layouts))
+def _socket(connection: int) -> socket.socket:
+    made = socket.socket(fileno=os.dup(connection))
+    made.settimeout(None)  # or the user's default timeout would make the connection non-blocking
+    return made
 
-    def _block(self, size: int) -> tuple[int, int, tuple[int, ...]]:
-        """Choose the smallest free block that is large enough, or make one in place of the free ones."""
-        fitting = [(block.nbytes, number) for number, block in self._free.items() if block.nbytes >= size]
-        if fitting:
-            number = min(fitting)[1]
-            self._used[number] = self._free.pop(number)
-            return number, 0, ()
-        dropped = tuple(self._free)
-        self._free.clear()
-        number, self._count = self._count, self._count + 1
-        room = max(_SMALLEST, size + size // 4)
-        self._descriptor = _anonymous_file(room)
-        self._used[number] = np.frombuffer(mmap.mmap(self._descriptor, room), np.uint8)
-        return number, room, dropped
 
-    def send_descriptor(self) -> None:
-        """Send what must follow a `Packed` with a fresh block."""
-        socket.send_fds(self._socket, [b"d"], [self._descriptor])
-        os.close(self._descriptor)
-        self._descriptor = -1
+def _mapped(descriptor: int, size: int) -> _Bytes:
+    return np.frombuffer(mmap.mmap(descriptor, size), np.uint8)
+
+
+def _anonymous_file(size: int) -> int:
+    """Return the descriptor of a file in memory without a name."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("torchdali")
+    else:
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    os.ftruncate(descriptor, size)
+    return descriptor

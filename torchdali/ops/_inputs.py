@@ -1,122 +1,320 @@
-"""Inputs of a pipeline: data that Python code makes."""
+"""`external_source`: data that the user's Python code makes, as function and as class."""
 
 from __future__ import annotations
 
 import inspect
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+import operator
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import torch
-
+from torchdali.graph import DataNode
+from torchdali.operator import registry
 from torchdali.operator import source as declare_source
-from torchdali.schema import Data, DType
-from torchdali.tensors import TensorList
-from torchdali.types import BatchInfo, SampleInfo
+from torchdali.ops._source_data import Expected
+from torchdali.ops._sources import Calls, Fed, Items, Maker, Outputs, Pulled, Remote, Results
+from torchdali.schema import Data
+from torchdali.types import to_torch_dtype
 
-__all__ = ["external_source"]
+__all__ = ["ExternalSource", "external_source"]
+
+_CYCLES = {None: "no", False: "no", "no": "no", True: "quiet", "quiet": "quiet", "raise": "raise"}
 
 
 @declare_source(
+    name="external_source",
     outputs=lambda arguments: arguments["num_outputs"],
-    layout=lambda layouts, arguments: arguments["layout"] or "",
+    layout=lambda layouts, arguments: _layouts(arguments["layout"], arguments["num_outputs"]),
 )
-def external_source(
+def _external_source(
     *,
     source: Any = None,
     num_outputs: int | None = None,
     cycle: Any = None,
     layout: Any = None,
-    dtype: DType | None = None,
-    ndim: int | None = None,
+    dtype: Any = None,
+    ndim: Any = None,
     cuda_stream: Any = None,
-    use_copy_kernel: Any = None,
+    use_copy_kernel: bool | None = None,
     blocking: bool | None = None,
-    batch: bool | None = None,
+    batch: bool | None = True,
     repeat_last: bool = False,
     parallel: bool | None = None,
     no_copy: bool | None = None,
     prefetch_queue_depth: int | None = None,
     batch_info: bool | None = None,
 ) -> Data:
+    outputs = Outputs(num_outputs, _layouts(layout, num_outputs))
+    expected = _expected(dtype, ndim, layout, num_outputs)
+    whole = batch is not False
+    if source is None:
+        return Fed(  # type: ignore[return-value]
+            expected[0], outputs.layouts[0],
+            repeat_last=repeat_last, blocking=bool(blocking), copy=not no_copy,
+        )  # fmt: skip
+    data: Calls | Items
+    if _iterates(source):
+        factory, cycles = _is_factory(source), _CYCLES[cycle]
+        data = Items(source, factory=factory, cycle=cycles, batch=whole, outputs=outputs)
+    elif _informed(source):
+        data = Calls(source, batch=whole, batch_info=bool(batch_info), outputs=outputs)
+    else:
+        results = Results(source)
+        data = Items(results, factory=False, cycle="no", batch=whole, outputs=outputs)
+    maker = Maker(data, outputs, copy=not (no_copy or parallel))
+    if parallel:
+        return Remote(maker, expected, prefetch_queue_depth or 1)  # type: ignore[return-value]
+    return Pulled(maker, expected)  # type: ignore[return-value]
+
+
+def external_source(
+    source: Any = None,
+    num_outputs: int | None = None,
+    *,
+    cycle: bool | str | None = None,
+    name: str | None = None,
+    device: str = "cpu",
+    layout: str | Sequence[str | None] | None = None,
+    dtype: Any = None,
+    ndim: int | Sequence[int] | None = None,
+    cuda_stream: Any = None,
+    use_copy_kernel: bool | None = None,
+    blocking: bool | None = None,
+    batch: bool | None = True,
+    repeat_last: bool = False,
+    parallel: bool | None = None,
+    no_copy: bool | None = None,
+    prefetch_queue_depth: int | None = None,
+    bytes_per_sample_hint: int | None = None,
+    batch_info: bool | None = None,
+    seed: int | None = None,
+    preserve: bool = False,
+    **unknown: Any,
+) -> Any:
     """Take batches or samples from Python code.
 
+    A batch is a list of samples, an array whose first dimension is the batch, or a `TensorList`; it may have
+    fewer samples than the pipeline's ``batch_size``. Samples are NumPy arrays, torch tensors, or objects with
+    DLPack or the array interface; those of one batch have one type and number of axes, which does not change
+    from batch to batch. StopIteration ends the epoch; a partly filled batch of samples is dropped.
+
     Args:
-        source: A callable, an iterable or a generator function; None to use `Pipeline.feed_input`.
-        num_outputs: The source returns that many outputs; None for a single one.
-        cycle: What to do at the end of an iterable.
-        layout: Of the outputs; one, or one an output.
-        batch: Whether the source returns whole batches (the default) or single samples.
+        source: A callable that returns a batch (a sample with ``batch=False``) and takes nothing or one
+            argument: the number of the batch in the epoch, a `BatchInfo` or a `SampleInfo`. Or an iterable,
+            a generator function or a class whose instances iterate. None to use `Pipeline.feed_input`.
+        num_outputs: The source returns that many outputs and the result is a list of nodes; None for one node.
+        cycle: At the end of an iterable: False, None or ``"no"`` end the epoch, for good; True or
+            ``"quiet"`` start anew at once; ``"raise"`` ends the epoch and starts anew in the next one.
+        name: Of the node, for `feed_input`; not with ``num_outputs``.
+        device: Where the data go, ``"cpu"`` or ``"gpu"``.
+        layout: Of a sample, one letter an axis; or one layout an output.
+        dtype: What the elements must be; or one an output.
+        ndim: How many axes a sample must have; or one number an output.
+        cuda_stream: Accepted; data of the current stream are waited for.
+        use_copy_kernel: Accepted, without effect.
+        blocking: Without a source, wait for `feed_input` instead of failing.
+        batch: Whether the source gives whole batches; None is True, or False with ``parallel``.
+        repeat_last: Without a source, give the last batch again when no new one was fed.
+        parallel: Call the source in worker processes; see `Pipeline`'s ``py_num_workers``.
+        no_copy: Share the memory of what the source gives instead of taking a copy.
+        prefetch_queue_depth: With ``parallel``, batches made ahead; 1 by default.
+        bytes_per_sample_hint: Accepted with ``parallel``; memory grows as needed.
+        batch_info: Give a `BatchInfo` to a source of batches instead of a number.
+        seed: Accepted, without effect.
+        preserve: Keep the source even if no output needs it.
+
+    Raises:
+        TypeError: a source that is none of these, or cannot be called or cycled like this.
+        ValueError: arguments that do not go together.
+        RuntimeError: ``name`` with ``num_outputs``.
     """
-    return PythonSource(source, num_outputs, cycle, layout or "", batch is not False)  # type: ignore[return-value]
+    if unknown:
+        raise ValueError(f"external_source got an unexpected argument {next(iter(unknown))!r}")
+    if name is not None and num_outputs is not None:
+        raise RuntimeError("num_outputs is not compatible with a named external_source")
+    if parallel:
+        batch = bool(batch)
+        no_copy = True if no_copy is None else no_copy
+    given = {
+        "source": source, "num_outputs": num_outputs, "cycle": cycle, "layout": layout,
+        "dtype": dtype, "ndim": ndim, "blocking": blocking, "batch": batch,
+        "repeat_last": repeat_last, "parallel": parallel, "no_copy": no_copy,
+        "prefetch_queue_depth": prefetch_queue_depth, "batch_info": batch_info,
+        "cuda_stream": cuda_stream, "use_copy_kernel": use_copy_kernel,
+    }  # fmt: skip
+    _check(given, bytes_per_sample_hint)
+    return _record(**given, name=name, device=device, preserve=preserve)
 
 
-class PythonSource:
-    """Runtime side of `external_source`."""
+class ExternalSource:
+    """`external_source` with its arguments set beforehand; call it without inputs.
 
-    def __init__(self, source: Any, num_outputs: int | None, cycle: Any, layout: Any, batch: bool) -> None:
-        self._source, self._outputs, self._cycle, self._batch = source, num_outputs, cycle, batch
-        self._layouts = [layout] * (num_outputs or 1) if isinstance(layout, str) else list(layout)
-        self._fed: deque[tuple[TensorList, ...]] = deque()
-        self._iteration = self._epoch = 0
-        self._iterator: Iterator[Any] | None = None
+    Arguments may be given here or at the call, not at both; only the name may be given again.
+    """
 
-    def feed(self, data: Any, layout: str | None = None) -> None:
-        """Queue one batch."""
-        self._fed.append((_to_batch(data, layout or self._layouts[0]),))
+    def __init__(self, source: Any = None, num_outputs: int | None = None, **arguments: Any) -> None:
+        if num_outputs is not None and arguments.get("name") is not None:
+            raise ValueError("num_outputs is not compatible with a named ExternalSource")
+        for name in arguments:
+            if name not in _ARGUMENTS:
+                raise ValueError(f"ExternalSource got an unexpected argument {name!r}")
+        given = {"batch": None, **arguments, "source": source, "num_outputs": num_outputs}
+        self._arguments = {key: value for key, value in given.items() if value is not None}
+        self.nodes: list[DataNode] = []
 
-    def next(self, batch_size: int) -> tuple[TensorList, ...]:
-        """Return the next batch."""
-        if self._source is None:
-            return self._fed.popleft()
-        data = self._call(batch_size)
-        self._iteration += 1
-        columns = (data,) if self._outputs is None else tuple(data)
-        return tuple(_to_batch(c, layout) for c, layout in zip(columns, self._layouts, strict=True))
+    def __call__(self, **arguments: Any) -> Any:
+        """Record a use of the operator; returns a node, or a list of nodes with ``num_outputs``.
 
-    def _call(self, batch_size: int) -> Any:
-        if not callable(self._source) or inspect.isgeneratorfunction(self._source):
-            if self._iterator is None:
-                self._iterator = iter(self._source() if callable(self._source) else self._source)
-            return next(self._iterator)
-        if self._batch:
-            return self._source() if _takes_nothing(self._source) else self._source(self._iteration)
-        rows = [
-            self._source(SampleInfo(self._iteration * batch_size + i, i, self._iteration, self._epoch))
-            for i in range(batch_size)
-        ]
-        return rows if self._outputs is None else tuple(zip(*rows, strict=True))
+        Raises:
+            RuntimeError, ValueError: an argument that was given to the constructor too.
+        """
+        given = {key: value for key, value in arguments.items() if value is not None}
+        if unknown := [name for name in given if name not in _ARGUMENTS or name == "num_outputs"]:
+            raise KeyError(f"argument {unknown[0]!r} is not defined for a call of ExternalSource")
+        if "cycle" in given and "source" not in given:
+            raise ValueError("cycle belongs to a source: give both here, or both to the constructor")
+        for name in given.keys() & self._arguments.keys() - {"name"}:
+            kind = ValueError if name == "batch" else RuntimeError
+            raise kind(f"{name!r} was already given to the constructor of ExternalSource")
+        result = external_source(**{"batch": None, **self._arguments, **given})
+        self.nodes += result if isinstance(result, list) else [result]
+        return result
 
-    def reset(self) -> None:
-        """Start the next epoch."""
-        self._iteration, self._epoch, self._iterator = 0, self._epoch + 1, None
+    @property
+    def device(self) -> str:
+        """Where the data go."""
+        return str(self._arguments.get("device", "cpu"))
 
-    def state(self) -> dict[str, Any]:
-        """Return the position."""
-        return {"iteration": self._iteration, "epoch": self._epoch}
+    @property
+    def name(self) -> str | None:
+        """Name of the node."""
+        return self._arguments.get("name")
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a position."""
-        self._iteration, self._epoch = state["iteration"], state["epoch"]
-
-
-def _takes_nothing(function: Callable[..., Any]) -> bool:
-    return not inspect.signature(function).parameters
+    @property
+    def preserve(self) -> bool:
+        """Whether the source is kept even if no output needs it."""
+        return bool(self._arguments.get("preserve", False))
 
 
-def _to_batch(data: Any, layout: str) -> TensorList:
-    if isinstance(data, TensorList):
-        return data
-    if isinstance(data, (list, tuple)):
-        return TensorList.from_samples([_to_tensor(d) for d in data], layout)
-    return TensorList.from_dense(_to_tensor(data), layout)
+_ARGUMENTS = set(inspect.signature(external_source).parameters) - {"unknown"}
+_operator = registry["external_source"]
+_record = _operator.function
+_operator.function = external_source
+external_source.operator = _operator  # type: ignore[attr-defined]
+external_source.body = _operator.body  # type: ignore[attr-defined]
+external_source.operator_class = ExternalSource  # type: ignore[attr-defined]
 
 
-def _to_tensor(value: Any) -> torch.Tensor:
-    if isinstance(value, torch.Tensor):
-        return value.clone()
-    return torch.from_numpy(np.array(value))
+# ---------------------------------------------------------------- checking a call
 
 
-_ = BatchInfo
+def _check(given: Mapping[str, Any], hint: int | None) -> None:
+    """Raise for arguments that do not go together."""
+    parallel, source, count = given["parallel"], given["source"], given["num_outputs"]
+    if not parallel:
+        for name, value in ("prefetch_queue_depth", given["prefetch_queue_depth"]), ("bytes_per_sample_hint", hint):
+            if value is not None:
+                raise ValueError(f"{name} is for parallel sources only (parallel=True)")
+    elif given["no_copy"] is False:
+        raise ValueError("no_copy=False is not for parallel sources: they share memory with the workers")
+    elif (given["prefetch_queue_depth"] or 1) < 1 or given["prefetch_queue_depth"] == 0:
+        raise ValueError(f"prefetch_queue_depth must be positive, got {given['prefetch_queue_depth']}")
+    if count is not None and operator.index(count) < 1:
+        raise ValueError(f"num_outputs must be positive, got {count}")
+    _expected(given["dtype"], given["ndim"], given["layout"], count)
+    if source is None:
+        _check_fed(given)
+    else:
+        _check_source(given)
+
+
+def _check_fed(given: Mapping[str, Any]) -> None:
+    if given["cycle"] is not None:
+        raise ValueError("cycle is for iterable sources")
+    if given["num_outputs"] is not None:
+        raise ValueError("num_outputs is for sources; use one external_source for each input that is fed")
+    if given["parallel"]:
+        raise ValueError("parallel=True needs a source that the workers can call")
+
+
+def _check_source(given: Mapping[str, Any]) -> None:
+    source, cycle, parallel = given["source"], given["cycle"], given["parallel"]
+    if _iterates(source):
+        if not isinstance(cycle, (bool, str, type(None))) or cycle not in _CYCLES:
+            raise ValueError(
+                f"cycle={cycle!r}: it is 'no' (or False, None), 'quiet' (or True), or 'raise'"
+            )
+        if inspect.isgenerator(source) and _CYCLES[cycle] != "no":
+            raise TypeError(
+                "a generator cannot start anew: give the generator function itself as the source"
+            )
+        if _is_factory(source):
+            inspect.signature(source).bind()
+        if parallel and not given["batch"]:
+            raise TypeError("a parallel source that iterates must yield batches (batch=True)")
+        return
+    informed = _informed(source)
+    if cycle is not None:
+        raise ValueError("cycle is for iterables and generator functions, not for callables")
+    if parallel and not informed:
+        raise TypeError(
+            "a parallel source takes one argument: a SampleInfo with batch=False; the number of the batch, "
+            "or a BatchInfo with batch_info=True, otherwise"
+        )
+
+
+def _iterates(source: Any) -> bool:
+    return _is_factory(source) or (not inspect.isclass(source) and hasattr(source, "__iter__"))
+
+
+def _is_factory(source: Any) -> bool:
+    """Whether each call gives a new iterator: a generator function, or a class whose instances iterate."""
+    return inspect.isgeneratorfunction(source) or (
+        inspect.isclass(source) and hasattr(source, "__iter__")
+    )
+
+
+def _informed(source: Any) -> bool:
+    """Whether a callable takes the place of the batch or sample; TypeError for another signature."""
+    if not callable(source):
+        raise TypeError(
+            f"the source must be a callable, an iterable or a generator function without parameters, "
+            f"not a {type(source).__name__}"
+        )
+    try:
+        parameters = list(inspect.signature(source).parameters.values())
+    except ValueError:
+        return False  # a builtin that does not tell
+    kinds = inspect.Parameter
+    places = [p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+    others = [p for p in parameters if p not in places and (p.kind != kinds.KEYWORD_ONLY or p.default is kinds.empty)]
+    if len(places) > 1 or others:
+        raise TypeError(
+            f"a source takes nothing, or one positional argument for the place of the batch or sample; "
+            f"this one has the parameters ({', '.join(map(str, parameters))})"
+        )
+    return bool(places)
+
+
+# ---------------------------------------------------------------- making the source
+
+
+def _each(value: Any, count: int | None) -> list[Any]:
+    """Return a value for each output: of a list, what there is; otherwise the same for all."""
+    size = count or 1
+    if isinstance(value, (list, tuple)):
+        return [*value, *[None] * size][:size]
+    return [value] * size
+
+
+def _layouts(layout: Any, count: int | None) -> tuple[str, ...]:
+    return tuple(each or "" for each in _each(layout, count))
+
+
+def _expected(dtype: Any, ndim: Any, layout: Any, count: int | None) -> list[Expected]:
+    """Return what each output was declared to be; RuntimeError where the declarations clash."""
+    found = []
+    for kind, axes, names in zip(_each(dtype, count), _each(ndim, count), _layouts(layout, count), strict=True):
+        if axes is not None and (operator.index(axes) < 0 or (names and len(names) != axes)):
+            raise RuntimeError(f"ndim={axes} does not go with the layout {names!r}")
+        found.append(Expected(None if kind is None else to_torch_dtype(kind), axes, names))
+    return found

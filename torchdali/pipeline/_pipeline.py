@@ -18,6 +18,7 @@ from torchdali.conditionals import convert
 from torchdali.execute.bad_samples import BadSample, BadSamples
 from torchdali.execute.device import resolve_device
 from torchdali.execute.executor import Batch, Executor, Reader, Settings
+from torchdali.execute.workers import open_sources
 from torchdali.graph import DataNode, Graph, Node, Tracer
 from torchdali.loader import Cursor, EpochOrder, LoaderOptions, reader_meta
 from torchdali.operator import Source, as_node
@@ -117,6 +118,7 @@ class Pipeline:
         self._executor: Executor | None = None
         self._plan: Plan | None = None
         self._readers: dict[str, Reader] = {}
+        self._sources: dict[Node, Source] = {}
         self._first = True
         self._held: Batch | None = None
 
@@ -176,26 +178,43 @@ class Pipeline:
         """
         if self._executor is not None:
             return
+        self.start_py_workers()
+        assert self._plan is not None
+        readers = {
+            node: self._open_reader(node)
+            for node in self._plan.graph.nodes
+            if node.operator.kind == "reader"
+        }
+        self._readers = {node.name: reader for node, reader in readers.items()}
+        settings = Settings(
+            self._batch_size, self._num_threads, self._seed, resolve_device(self._device_id)
+        )
+        self._executor = Executor(self._plan, settings, readers, self._sources, self._bad_samples)
+        self._finalizer = weakref.finalize(self, Executor.close, self._executor)
+
+    def start_py_workers(self) -> None:
+        """Trace, plan and open the sources, which starts the worker processes of parallel ones.
+
+        `build` does it; call it before if the processes should be forked before something else starts.
+        """
+        if self._plan is not None:
+            return
         if self._batch_size is None:
             raise ValueError("batch_size must be set before the pipeline is built")
         if self._num_threads is None:
             raise TypeError("num_threads must be set before the pipeline is built")
         graph = self._trace()
-        self._plan = plan(fuse_scaled_decoding(graph) if self._options["scaled_decode"] else graph)
-        self._check_devices(self._plan.graph)
-        sources: dict[Node, Source] = {}
-        readers: dict[Node, Reader] = {}
-        for node in self._plan.graph.nodes:
-            if node.operator.kind == "source":
-                sources[node] = node.operator.body(**node.constants)
-            elif node.operator.kind == "reader":
-                readers[node] = self._open_reader(node)
-        self._readers = {node.name: reader for node, reader in readers.items()}
-        settings = Settings(
-            self._batch_size, self._num_threads, self._seed, resolve_device(self._device_id)
-        )
-        self._executor = Executor(self._plan, settings, readers, sources, self._bad_samples)
-        self._finalizer = weakref.finalize(self, Executor.close, self._executor)
+        planned = plan(fuse_scaled_decoding(graph) if self._options["scaled_decode"] else graph)
+        self._check_devices(planned.graph)
+        self._sources = {
+            node: node.operator.body(**node.constants)
+            for node in planned.graph.nodes
+            if node.operator.kind == "source"
+        }
+        names = ("py_num_workers", "py_start_method", "py_callback_pickler")
+        options = [self._options[name] for name in names]
+        open_sources(list(self._sources.values()), self._batch_size, *options)
+        self._plan = planned
 
     def _trace(self) -> Graph:
         if self._outputs is None:
@@ -230,9 +249,18 @@ class Pipeline:
     def run(self, cuda_stream: Any = None, /, **pipeline_inputs: Any) -> tuple[TensorList, ...]:
         """Return the outputs of the next batch, keeping the following ones in flight.
 
+        Args:
+            pipeline_inputs: A batch for each of these sources; see `feed_input`.
+
         Raises:
-            StopIteration: a source is at its end; `reset` starts its next epoch.
+            StopIteration: a source is at its end; `reset` starts its next epoch. RuntimeError: inputs, with
+            more than one batch in flight.
         """
+        if pipeline_inputs and self.prefetch_depth > 1:
+            raise RuntimeError(
+                "run() takes inputs only if one batch is in flight: set prefetch_queue_depth=1 or "
+                "exec_pipelined=False, or use feed_input() or a source"
+            )
         self.build()
         for name, data in pipeline_inputs.items():
             self.feed_input(name, data)
@@ -245,8 +273,12 @@ class Pipeline:
         count = self.prefetch_depth if self._first else 1
         self._first = False
         for _ in range(count):
-            self.iter_setup()
-            self._running.schedule()
+            try:
+                self.iter_setup()
+            except StopIteration:
+                self._running.schedule(ended=True)  # after the batches in flight
+            else:
+                self._running.schedule()
 
     def outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
         """Wait for the oldest batch in flight and return its outputs; they are the caller's to keep."""
@@ -289,16 +321,35 @@ class Pipeline:
         Args:
             data_node: The source's node, name or operator.
             data: A batch: an array, a tensor, a `TensorList`, or a list of samples.
+            layout: Of a sample.
+            cuda_stream: Stream on which data of a GPU were made; the current one by default.
+            use_copy_kernel: Accepted, without effect.
+
+        Raises:
+            KeyError: no such source in the graph. TypeError: neither a node, a name nor an operator.
+            RuntimeError: the source has its own data, or these are no batch (of at most ``batch_size``).
         """
         self.build()
-        node = self._find_source(data_node)
-        self._running.sources[node].feed(data, layout)  # type: ignore[attr-defined]
+        source = self._running.sources[self._find_source(data_node)]
+        if not hasattr(source, "feed"):
+            raise RuntimeError("feed_input is for an external_source without a `source` argument")
+        source.feed(data, layout, cuda_stream)
+
+    def input_feed_count(self, input_name: str) -> int:
+        """Return how many batches to feed before the first run; KeyError for an unknown name."""
+        self.build()
+        self._find_source(input_name)
+        return max(self._depth)
 
     def _find_source(self, which: Any) -> Node:
-        for node in self._running.sources:
-            if which in (node.name, getattr(node, "name", None)) or which in node.outputs:
-                return node
-        raise RuntimeError(f"no external_source is called {which!r}")
+        nodes = getattr(which, "nodes", None)
+        for name in [which] if nodes is None else nodes:
+            if not isinstance(name, (str, DataNode)):
+                raise TypeError(f"a source is known by its node, name or operator, not by {which!r}")
+            for node in self._running.sources:
+                if node.name == getattr(name, "name", name):
+                    return node
+        raise KeyError(f"no input of the pipeline is called {which!s}")
 
     def close(self) -> None:
         """End the pipeline's threads; batches in flight are lost. May be called again."""

@@ -1,0 +1,164 @@
+"""What the user's Python code may hand over as a batch, and how it becomes a `TensorList`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchdali.tensors import Tensor, TensorList
+from torchdali.tensors._foreign import as_torch
+from torchdali.types import from_torch_dtype
+
+__all__ = ["Expected", "to_batch"]
+
+_REFUSED = (str, bytes, bytearray, int, float, complex, list, tuple, dict, type(None))
+
+
+def to_batch(data: Any, layout: str = "", *, copy: bool = True) -> TensorList:
+    """Make a batch of what a source returned.
+
+    Args:
+        data: A list or tuple of samples, one array whose first dimension is the batch, or a `TensorList`.
+            Samples and arrays are NumPy arrays, torch tensors, or objects with DLPack, the array interface
+            or the buffer protocol.
+        layout: Of a sample; that of the data when empty.
+        copy: Take a copy, so that the source may change its memory afterwards.
+
+    Raises:
+        RuntimeError: something that is no batch, strided data, samples that differ in type or number of
+            axes, or a layout of the wrong length.
+    """
+    if isinstance(data, TensorList):
+        batch = _copied(data, copy)
+    elif isinstance(data, (list, tuple)):
+        batch = _gathered(data, copy)
+    else:
+        tensor = _tensor(data, "batch", copy)
+        if tensor.dim() == 0:
+            raise RuntimeError("a 0-dimensional array has no first dimension to be the batch")
+        batch = TensorList.from_dense(tensor)
+    if batch.device.type == "cuda":
+        torch.cuda.current_stream(batch.device).synchronize()  # any stream may read it from now on
+    if layout:
+        _name_axes(batch, layout)
+    return batch
+
+
+def _name_axes(batch: TensorList, layout: str) -> None:
+    try:
+        batch.set_layout(layout)
+    except ValueError:
+        raise RuntimeError(
+            f"the layout {layout!r} cannot describe {batch.ndim()}-dimensional samples"
+        ) from None
+
+
+def _copied(data: TensorList, copy: bool) -> TensorList:
+    def own(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.clone() if copy else tensor
+
+    infos, dense = data.source_infos, data.dense()
+    if dense is not None:
+        return TensorList.from_dense(own(dense), data.layout(), infos)
+    samples = [own(sample) for sample in data.samples()]
+    return TensorList.from_samples(samples, data.layout(), source_info=infos)
+
+
+def _gathered(samples: Sequence[Any], copy: bool) -> TensorList:
+    if copy and _stackable(samples):
+        return TensorList.from_dense(_from_numpy(np.stack(samples)))
+    tensors = [_tensor(sample, "sample", copy) for sample in samples]
+    for i, tensor in enumerate(tensors):
+        if tensor.dtype != tensors[0].dtype or tensor.dim() != tensors[0].dim():
+            raise RuntimeError(
+                f"all samples of a batch have one type and one number of axes: sample 0 is "
+                f"{_describe(tensors[0])}, sample {i} is {_describe(tensor)}"
+            )
+    layout = samples[0].layout() if samples and isinstance(samples[0], Tensor) else ""
+    return TensorList.from_samples(tensors, layout)
+
+
+def _describe(tensor: torch.Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} of shape {tuple(tensor.shape)}"
+
+
+def _stackable(samples: Sequence[Any]) -> bool:
+    """Whether one copy makes a dense batch: NumPy arrays of one shape and type, densely packed."""
+    if not samples or not isinstance(samples[0], (np.ndarray, np.generic)):
+        return False
+    shape, dtype = samples[0].shape, samples[0].dtype
+    return all(
+        isinstance(s, (np.ndarray, np.generic))
+        and s.shape == shape
+        and s.dtype == dtype
+        and s.flags.c_contiguous
+        for s in samples
+    )
+
+
+def _tensor(value: Any, what: str, copy: bool) -> torch.Tensor:
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _from_numpy(np.asarray(value), copy)
+    if isinstance(value, Tensor):
+        value = value.torch()
+    if isinstance(value, _REFUSED):
+        raise RuntimeError(
+            f"a {what} cannot be a {type(value).__name__}: give NumPy arrays or torch tensors "
+            "(np.frombuffer(data, np.uint8) for bytes, np.array(value) for numbers and lists)"
+        )
+    try:
+        tensor = as_torch(value, "gpu" if _on_accelerator(value) else "cpu")
+    except TypeError as error:
+        raise RuntimeError(f"a {what} cannot be a {type(value).__name__}: {error}") from error
+    return tensor.clone() if copy else tensor
+
+
+def _on_accelerator(value: Any) -> bool:
+    if isinstance(value, torch.Tensor):
+        return value.device.type != "cpu"
+    return hasattr(value, "__cuda_array_interface__")
+
+
+def _from_numpy(array: np.ndarray[Any, Any], copy: bool = False) -> torch.Tensor:
+    if not array.flags.c_contiguous:
+        raise RuntimeError(
+            f"strided data are not supported (strides {array.strides} for the shape {array.shape}): "
+            "use np.ascontiguousarray"
+        )
+    try:
+        tensor = torch.from_numpy(array.copy() if copy or not array.flags.writeable else array)
+        from_torch_dtype(tensor.dtype)
+    except (TypeError, ValueError) as error:
+        raise RuntimeError(f"data of the type {array.dtype} are not supported: {error}") from error
+    return tensor
+
+
+class Expected:
+    """What every batch of one output must be like: as declared, and as the batches before it.
+
+    Args:
+        dtype, ndim, layout: As declared; None, None and "" where nothing was.
+    """
+
+    def __init__(self, dtype: torch.dtype | None, ndim: int | None, layout: str) -> None:
+        self._declared: dict[str, Any] = {"type": dtype, "number of axes": ndim, "layout": layout or None}
+        self._before: dict[str, Any] = {}
+
+    def check(self, batch: TensorList) -> None:
+        """Raise RuntimeError for a batch of another type, number of axes or layout; an empty one may be any."""
+        if len(batch) == 0:
+            return
+        found = {"type": batch.torch_dtype, "number of axes": batch.ndim(), "layout": batch.layout()}
+        for name, value in found.items():
+            if self._declared[name] not in (None, value):
+                raise RuntimeError(
+                    f"the source was declared to give data of {name} {self._declared[name]!s}, and gave {value!s}"
+                )
+            if self._before.setdefault(name, value) != value:
+                raise RuntimeError(
+                    f"the {name} of a source's data may not change: it was {self._before[name]!s} in the "
+                    f"batch before, and is {value!s} now"
+                )

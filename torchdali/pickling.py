@@ -1,0 +1,115 @@
+"""Pickle functions by value: those that a new process could not import.
+
+A lambda, a function inside another one and a function of an interactive session travel as their code, with the
+globals they use and the values they close over; all else travels as `pickle` does it. Both processes must run
+the same version of Python.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import io
+import marshal
+import pickle
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+__all__ = ["dumps", "loads", "pickle_by_value"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+_MARK = "_torchdali_pickle_by_value"
+
+
+def pickle_by_value(fun: F) -> F:
+    """Mark a function, so that it is always pickled as its code.
+
+    Raises:
+        TypeError: for anything but a Python function.
+    """
+    if not isinstance(fun, types.FunctionType):
+        raise TypeError(f"only functions are pickled by value, not a {type(fun).__name__}")
+    setattr(fun, _MARK, True)
+    return fun
+
+
+def dumps(obj: Any) -> bytes:
+    """Pickle an object, with the functions that need it by value."""
+    target = io.BytesIO()
+    _Pickler(target, pickle.HIGHEST_PROTOCOL).dump(obj)
+    return target.getvalue()
+
+
+def loads(data: bytes) -> Any:
+    """Return what `dumps` pickled."""
+    return pickle.loads(data)
+
+
+class _Pickler(pickle.Pickler):
+    def reducer_override(self, obj: Any) -> Any:
+        """Say how to pickle what `pickle` cannot."""
+        if isinstance(obj, types.FunctionType) and _by_value(obj):
+            return _reduced(obj)
+        if isinstance(obj, types.ModuleType):
+            return importlib.import_module, (obj.__name__,)
+        return NotImplemented
+
+
+def _by_value(function: types.FunctionType) -> bool:
+    module = sys.modules.get(function.__module__)
+    if hasattr(function, _MARK) or module is None:
+        return True
+    if module.__name__ == "__main__" and not hasattr(module, "__file__"):
+        return True  # an interactive session
+    found: Any = module
+    for name in function.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is not function
+
+
+def _reduced(function: types.FunctionType) -> tuple[Any, ...]:
+    names = set(_names(function.__code__))
+    state = {
+        "globals": {k: v for k, v in function.__globals__.items() if k in names},
+        "cells": [_content(cell) for cell in function.__closure__ or ()],
+        "defaults": function.__defaults__,
+        "kwdefaults": function.__kwdefaults__,
+        "dict": function.__dict__,
+        "qualname": function.__qualname__,
+    }
+    code = marshal.dumps(function.__code__)
+    return _made, (code, function.__module__, len(state["cells"])), state, None, None, _filled
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    """Yield the names that code and the functions in it may look up."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+def _content(cell: types.CellType) -> tuple[Any, ...]:
+    try:
+        return (cell.cell_contents,)
+    except ValueError:
+        return ()  # not assigned yet
+
+
+def _made(code: bytes, module: str, cells: int) -> types.FunctionType:
+    """Make a function, to be filled; in two steps because it may refer to itself."""
+    space = {"__builtins__": builtins, "__name__": module}
+    closure = tuple(types.CellType() for _ in range(cells))
+    return types.FunctionType(marshal.loads(code), space, closure=closure)
+
+
+def _filled(function: types.FunctionType, state: dict[str, Any]) -> None:
+    function.__globals__.update(state["globals"])
+    for cell, content in zip(function.__closure__ or (), state["cells"], strict=True):
+        if content:
+            cell.cell_contents = content[0]
+    function.__defaults__, function.__kwdefaults__ = state["defaults"], state["kwdefaults"]
+    function.__dict__.update(state["dict"])
+    function.__qualname__ = state["qualname"]
