@@ -676,9 +676,16 @@ def run_batch(
     )
 
 
-_SMALL = (
-    1 << 16
-)  # bytes of a sample; copying bigger ones costs more than calling an operator on each
+_LARGE = 1 << 14  # bytes of a sample; beyond, a call costs less than leaving the cache
+
+
+def is_large(batch: TensorList) -> bool:
+    """Whether operators had better take the samples of a batch one by one than all at once."""
+    dense = batch.dense()
+    if dense is not None:
+        return dense.nbytes > _LARGE * len(dense)
+    samples = batch.samples()
+    return bool(samples) and samples[0].nbytes > _LARGE
 
 
 def _whole(batch: TensorList) -> torch.Tensor | None:
@@ -686,7 +693,7 @@ def _whole(batch: TensorList) -> torch.Tensor | None:
     if batch.dense() is None:
         samples = batch.samples()
         few = len(samples) < 2 or any(sample is None for sample in samples)
-        if few or samples[0].nbytes > _SMALL or not batch.is_dense_tensor():
+        if few or is_large(batch) or not batch.is_dense_tensor():
             return None
     return batch.stacked()
 

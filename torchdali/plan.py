@@ -2,8 +2,8 @@
 
 A plan is a list of stages. A stage first runs its steps, in order, each over the batch (sources, random
 parameters, arithmetic on them, permutations, everything on an accelerator); then its chain, one function that
-takes a single sample through all its per-sample operators while it is in cache. The chain is generated as readable Python,
-so that between two operators there is nothing but a call. Planning is pure, and a plan prints.
+takes a single sample through all its per-sample operators while it is in cache. The chain is generated as
+readable Python, so that between two operators there is nothing but a call. Planning is pure, and a plan prints.
 """
 
 from __future__ import annotations
@@ -73,10 +73,14 @@ class Plan:
         return "\n".join(parts)
 
 
-def plan(graph: Graph) -> Plan:
-    """Divide a graph into stages, as few as its operators over whole batches allow."""
+def plan(graph: Graph, large: Collection[Node] = ()) -> Plan:
+    """Divide a graph into stages, as few as its operators over whole batches allow.
+
+    Args:
+        large: Sources whose samples are large; what is computed from them is fused.
+    """
     index = {node: i for i, node in enumerate(graph.nodes)}
-    fused = fused_nodes(graph)
+    fused = fused_nodes(graph, large)
     levels = _levels(graph, fused)
     count = max(levels.values(), default=-1) + 1
     groups = [[n for n in graph.nodes if levels[n] == level] for level in range(count)]
@@ -95,17 +99,18 @@ def plan(graph: Graph) -> Plan:
     return Plan(graph, tuple(stages), dies, index)
 
 
-def fused_nodes(graph: Graph) -> frozenset[Node]:
+def fused_nodes(graph: Graph, large: Collection[Node] = ()) -> frozenset[Node]:
     """Return the nodes that run sample by sample inside chains.
 
     These are the per-sample operators on the CPU. An operator that can take a batch as one tensor (see
-    `Operator.dense`) stays out as long as nothing before it ran in a chain: random numbers, sources and what
-    is computed from them are small, and one call for the batch costs less than a call a sample.
+    `Operator.dense`) stays out as long as nothing before it ran in a chain or comes from a source of large
+    samples: for random numbers and what is computed from them, one call for the batch costs less than a call
+    a sample.
     """
     fused: set[Node] = set()
     after_chain: set[Node] = set()
     for node in graph.nodes:
-        is_late = not after_chain.isdisjoint(node.parents())
+        is_late = node in large or not after_chain.isdisjoint(node.parents())
         is_chained = is_late or bool(node.scope) or node.operator.dense is None
         if node.operator.kind in ("sample", "reader") and node.device == "cpu" and is_chained:
             fused.add(node)

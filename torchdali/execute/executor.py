@@ -34,11 +34,12 @@ from torchdali.execute.device import Lane
 from torchdali.execute.link import LinkedChain, Slots
 from torchdali.execute.profile import Marks, Profile
 from torchdali.execute.scope import run_in_scope
-from torchdali.execute.threads import Job, Threads
+from torchdali.execute.threads import Job, Threads, isolated_torch_threads, run_torch_alone
 from torchdali.graph import DataNode, Node
 from torchdali.loader import Cursor, Dataset, Keys
-from torchdali.operator import Source
+from torchdali.operator import Source, is_large
 from torchdali.plan import Plan, column
+from torchdali.plan import plan as make_plan
 from torchdali.rng import BatchRng, mix
 from torchdali.tensors import TensorList
 
@@ -108,12 +109,27 @@ class Executor:
         sources: Mapping[Node, Source],
         bad_samples: BadSamples,
     ) -> None:
-        self.plan, self.settings, self.readers, self.sources = plan, settings, readers, sources
+        self.settings, self.readers, self.sources = settings, readers, sources
         self.bad_samples = bad_samples
         self.lane = Lane(settings.device)
         self.buffers = Buffers(pinned=self.lane.pins)
         self.profile = Profile()
-        reads = {node: reader.dataset.read for node, reader in readers.items()}
+        self._adopt(plan)
+        self._flight: deque[Batch] = deque()
+        self._count = self._position = 0
+        self._stopped = self._closed = False
+        self._lock = threading.Lock()
+        self._threads = Threads(settings.num_threads, start=settings.start_thread)
+        self._requests: queue.SimpleQueue[tuple[Executor, Batch] | None] = queue.SimpleQueue()
+        with isolated_torch_threads(1) as ready:
+            self._conductor = threading.Thread(
+                target=_conduct, args=(self._requests, ready), name="torchdali-conductor", daemon=True
+            )
+            self._conductor.start()
+
+    def _adopt(self, plan: Plan) -> None:
+        reads = {node: reader.dataset.read for node, reader in self.readers.items()}
+        self.plan = plan
         self._chains = [
             LinkedChain(s.chain, plan.index, reads, f"chain {i}") if s.chain else None
             for i, s in enumerate(plan.stages)
@@ -122,16 +138,6 @@ class Executor:
             edge: Slots(self.buffers) for s in plan.stages if s.chain for edge in s.chain.delivers
         }
         self._turns = [_Turn() for _ in plan.stages]
-        self._flight: deque[Batch] = deque()
-        self._count = self._position = 0
-        self._stopped = self._closed = False
-        self._lock = threading.Lock()
-        self._threads = Threads(settings.num_threads, start=settings.start_thread)
-        self._requests: queue.SimpleQueue[tuple[Executor, Batch] | None] = queue.SimpleQueue()
-        self._conductor = threading.Thread(
-            target=_conduct, args=(self._requests,), name="torchdali-conductor", daemon=True
-        )
-        self._conductor.start()
 
     # ------------------------------------------------------------ the user's side
 
@@ -220,6 +226,8 @@ class Executor:
                 raise StopIteration
             batch.position = self._position
             self._draw(batch)
+            if batch.index == 0:
+                self._fuse_large(batch)
         except StopIteration as stop:
             self._stopped = True
             self._fail(batch, StopIteration(*stop.args))
@@ -268,6 +276,12 @@ class Executor:
         move = self.lane.to_cpu if node.device == "cpu" else self.lane.to_device
         with self.lane.context():
             return tuple(map(move, outputs))
+
+    def _fuse_large(self, batch: Batch) -> None:
+        """Plan anew if the first batch shows that sources give large samples."""
+        large = [n for n in self.sources if any(is_large(batch.values[o]) for o in n.outputs)]
+        if large:
+            self._adopt(make_plan(self.plan.graph, large))
 
     def _names(self, batch: Batch) -> list[str] | None:
         for node, keys in batch.keys.items():
@@ -473,8 +487,11 @@ class _Turn:
             run()
 
 
-def _conduct(requests: queue.SimpleQueue[tuple[Executor, Batch] | None]) -> None:
+def _conduct(
+    requests: queue.SimpleQueue[tuple[Executor, Batch] | None], ready: threading.Barrier
+) -> None:
     """Start batches one after another; holds no executor between them."""
+    run_torch_alone(ready)
     with torch.no_grad():
         while (request := requests.get()) is not None:
             executor, batch = request

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import torch
 
-__all__ = ["Job", "Threads"]
+__all__ = ["Job", "Threads", "isolated_torch_threads", "run_torch_alone"]
 
 
 class Job:
@@ -97,7 +97,7 @@ class Threads:
             )
             for i in range(count)
         ]
-        with _isolated_torch_threads(count) as ready:
+        with isolated_torch_threads(count) as ready:
             self._line.ready = ready
             for thread in self._threads:
                 thread.start()
@@ -153,10 +153,8 @@ class _Line:
 
 
 def _worker(line: _Line, number: int, start: Callable[[int], None] | None) -> None:
-    torch.get_num_threads()  # must come before the next line: see _isolated_torch_threads
-    torch.set_num_threads(1)
     assert line.ready is not None
-    line.ready.wait()
+    run_torch_alone(line.ready)
     if start is not None:
         start(number)
     del start
@@ -167,7 +165,14 @@ def _worker(line: _Line, number: int, start: Callable[[int], None] | None) -> No
             del job  # a sleeping worker must not keep a pipeline alive
 
 
-class _isolated_torch_threads:
+def run_torch_alone(ready: threading.Barrier) -> None:
+    """Begin a thread that runs torch single-threaded; see `isolated_torch_threads`."""
+    torch.get_num_threads()  # must come before the next line
+    torch.set_num_threads(1)
+    ready.wait()
+
+
+class isolated_torch_threads:
     """Start threads that run torch single-threaded without changing the caller's setting.
 
     ``set_num_threads`` in one thread becomes the default of every thread whose first parallel call comes
