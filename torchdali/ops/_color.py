@@ -1,0 +1,216 @@
+"""Colour operators."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels.color import affine_intensity, affine_rgb, space_matrix, twist_matrix
+from torchdali.kernels.convert import full_scale
+from torchdali.operator import operator
+from torchdali.schema import DType, PerFrame, Takes
+from torchdali.types import DALIImageType
+
+__all__ = [
+    "brightness", "brightness_contrast", "color_space_conversion", "color_twist", "contrast", "hsv", "hue",
+    "saturation",
+]  # fmt: skip
+
+_HWC = ("HWC", "FHWC", "DHWC")
+_REAL = (torch.uint8, torch.int16, torch.int32, torch.float32)
+_TWISTED = (*_REAL, torch.float16)
+
+Intensities = Annotated[Tensor, Takes(_HWC, _REAL)]
+Colors = Annotated[Tensor, Takes(_HWC, _TWISTED)]
+
+
+def _center(dtype: torch.dtype) -> float:
+    """Return half the range of an element type: 128 for uint8, 0.5 for floats."""
+    return 0.5 if dtype.is_floating_point else (full_scale(dtype) + 1) / 2
+
+
+@operator
+def brightness_contrast(
+    image: Intensities,
+    /,
+    *,
+    brightness: PerFrame[float] = 1.0,
+    brightness_shift: PerFrame[float] = 0.0,
+    contrast: PerFrame[float] = 1.0,
+    contrast_center: PerFrame[float] | None = None,
+    dtype: DType | None = None,
+) -> Colors:
+    """Scale the contrast of images around a centre, then scale and shift their brightness.
+
+    ``out = brightness_shift * full_scale + brightness * (center + contrast * (in - center))``
+
+    Args:
+        image: ``(..., H, W, C)``: uint8, int16, int32 or float32.
+        brightness: Multiplier.
+        brightness_shift: Offset, in units of the output type's full scale (255 for uint8, 1 for floats).
+        contrast: Multiplier of the distance from the centre.
+        contrast_center: Intensity that contrast leaves as it is; half the input type's range when None.
+        dtype: Of the output; the input's own when None.
+    """
+    kind = dtype or image.dtype
+    center = _center(image.dtype) if contrast_center is None else contrast_center
+    offset = brightness_shift * full_scale(kind) + brightness * (center - contrast * center)
+    return affine_intensity(image, brightness * contrast, offset, kind)
+
+
+@operator
+def brightness(
+    image: Intensities,
+    /,
+    *,
+    brightness: PerFrame[float] = 1.0,
+    brightness_shift: PerFrame[float] = 0.0,
+    dtype: DType | None = None,
+) -> Colors:
+    """Scale the brightness of images, then shift it.
+
+    ``out = brightness * in + brightness_shift * full_scale``
+
+    Args:
+        image: ``(..., H, W, C)``: uint8, int16, int32 or float32.
+        brightness: Multiplier; 1 keeps the image.
+        brightness_shift: Offset in units of the output type's full scale: 1 is white.
+        dtype: Of the output; the input's own when None.
+    """
+    kind = dtype or image.dtype
+    return affine_intensity(image, brightness, brightness_shift * full_scale(kind), kind)
+
+
+@operator
+def contrast(
+    image: Intensities,
+    /,
+    *,
+    contrast: PerFrame[float] = 1.0,
+    contrast_center: PerFrame[float] | None = None,
+    dtype: DType | None = None,
+) -> Colors:
+    """Scale the contrast of images around a centre: ``out = center + contrast * (in - center)``.
+
+    Args:
+        image: ``(..., H, W, C)``: uint8, int16, int32 or float32.
+        contrast: Multiplier; 1 keeps the image.
+        contrast_center: Intensity that stays; half the input type's range when None.
+        dtype: Of the output; the input's own when None.
+    """
+    center = _center(image.dtype) if contrast_center is None else contrast_center
+    return affine_intensity(image, contrast, center - contrast * center, dtype or image.dtype)
+
+
+def _twist(
+    image: Tensor, hue: float, saturation: float, value: float, offset: float, dtype: torch.dtype | None
+) -> Tensor:
+    if image.shape[-1] != 3:
+        raise ValueError(f"the colour operators take RGB images of 3 channels, not {image.shape[-1]}")
+    return affine_rgb(image, twist_matrix(hue, saturation, value), (offset,) * 3, dtype or image.dtype)
+
+
+@operator
+def hsv(
+    image: Colors,
+    /,
+    *,
+    dtype: DType = torch.uint8,
+    hue: PerFrame[float] = 0.0,
+    saturation: PerFrame[float] = 1.0,
+    value: PerFrame[float] = 1.0,
+) -> Colors:
+    """Turn the hue of RGB images, and scale their saturation and value.
+
+    Hue is a rotation of the chroma plane of YIQ, not an HSV conversion: one 3x3 matrix a pixel.
+
+    Args:
+        image: ``(..., H, W, 3)``.
+        dtype: Of the output: uint8 unless given.
+        hue: Degrees.
+        saturation: Multiplier; 0 gives gray.
+        value: Multiplier of all channels.
+    """
+    return _twist(image, hue, saturation, value, 0.0, dtype)
+
+
+@operator
+def hue(
+    image: Colors,
+    /,
+    *,
+    dtype: DType | None = None,
+    hue: PerFrame[float] = 0.0,
+    image_type: DALIImageType = DALIImageType.RGB,
+) -> Colors:
+    """Turn the hue of RGB images by degrees; see `hsv`."""
+    return _twist(image, hue, 1.0, 1.0, 0.0, dtype)
+
+
+@operator
+def saturation(
+    image: Colors,
+    /,
+    *,
+    dtype: DType | None = None,
+    image_type: DALIImageType = DALIImageType.RGB,
+    saturation: PerFrame[float] = 1.0,
+) -> Colors:
+    """Scale the saturation of RGB images; see `hsv`."""
+    return _twist(image, 0.0, saturation, 1.0, 0.0, dtype)
+
+
+@operator
+def color_twist(
+    image: Colors,
+    /,
+    *,
+    brightness: PerFrame[float] = 1.0,
+    contrast: PerFrame[float] = 1.0,
+    dtype: DType | None = None,
+    hue: PerFrame[float] = 0.0,
+    image_type: DALIImageType = DALIImageType.RGB,
+    saturation: PerFrame[float] = 1.0,
+) -> Colors:
+    """Turn hue and scale saturation, then contrast and brightness, of RGB images in one step.
+
+    Args:
+        image: ``(..., H, W, 3)``.
+        brightness: Multiplier of the result.
+        contrast: Multiplier of the distance from half the input type's range.
+        dtype: Of the output; the input's own when None.
+        hue: Degrees; see `hsv`.
+        image_type: Accepted; images are RGB.
+        saturation: Multiplier.
+    """
+    center = _center(image.dtype)
+    offset = brightness * (center - contrast * center)
+    return _twist(image, hue, saturation, brightness * contrast, offset, dtype)
+
+
+@operator
+def color_space_conversion(
+    image: Annotated[Tensor, Takes(("HWC", "FHWC", "DHWC", "FDHWC"), (torch.uint8,))],
+    /,
+    *,
+    image_type: DALIImageType,
+    output_type: DALIImageType,
+) -> Colors:
+    """Convert between RGB, BGR, YCbCr (BT.601, studio range) and GRAY.
+
+    Args:
+        image: ``(..., H, W, C)`` uint8.
+        image_type: Colour space of the input.
+        output_type: Of the output.
+    """
+    source, target = image_type.name, output_type.name
+    if source == target:
+        return image
+    if {source, target} == {"RGB", "BGR"}:
+        return image.flip(-1)
+    matrix, offset = space_matrix(source, target)
+    return affine_rgb(image, matrix, offset, torch.uint8)
+
+
