@@ -142,6 +142,8 @@ def test_rounds_once_and_saturates(name: str, dtype: torch.dtype) -> None:
         ((90, 99), ((50.0, 70.0), (100.0, 110.0))),  # grows: several lines
         ((40, 36), ((0.0, 100.0), (132.0, 10.0))),
         ((120, 132), ((0.0, 120.0), (0.0, 132.0))),
+        ((40, 36), ((0.0, 120.0), (0.25, 131.75))),  # one axis only
+        ((40, 36), ((119.3, 0.7), (100.0, 3.0))),
     ],
 )
 def test_fast_bytes_equal_the_general_way(

@@ -9,7 +9,12 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from torchdali.kernels.convert import convert
-from torchdali.kernels.resample_bytes import resample_bytes, suits_bytes
+from torchdali.kernels.resample_bytes import (
+    ByteLines,
+    byte_lines,
+    resample_bytes,
+    suits_bytes,
+)
 from torchdali.kernels.resample_weights import FILTERS, Axis, Taps, nearest, resize_axes, taps
 
 __all__ = ["FILTERS", "resample", "resize"]
@@ -49,38 +54,46 @@ def resize(
     """
     lengths = x.shape[x.dim() - 1 - len(size) : -1]
     axes = resize_axes(lengths, size, roi, min_filter, mag_filter, antialias)
-    if all(axis.is_identity for axis in axes):
-        return convert(x, dtype or x.dtype).contiguous()
-    if dtype in (None, torch.uint8) and suits_bytes(x, axes):
-        return resample_bytes(x, axes, border=patch_border)
-    return resample(x, axes, dtype or x.dtype)
+    return resample(x, axes, dtype or x.dtype, patch_border=patch_border)
 
 
-def resample(x: Tensor, axes: Sequence[Axis], dtype: torch.dtype) -> Tensor:
-    """Resample the spatial axes of ``(..., *spatial, C)`` in float32, rounding once at the end.
+def resample(
+    x: Tensor, axes: Sequence[Axis], dtype: torch.dtype, *, patch_border: bool = True
+) -> Tensor:
+    """Resample the spatial axes of ``(..., *spatial, C)``; see `resize`.
 
-    Returns:
-        A contiguous tensor ``(..., *size, C)`` of type `dtype`.
+    The sums are taken in float32 and rounded once, at the end; only those of `resample_bytes` are
+    rounded after each axis.
     """
     first = x.dim() - 1 - len(axes)
     if 0 in (*x.shape, *(axis.size for axis in axes)):
         sizes = [axis.size if axis.length else 0 for axis in axes]
         return x.new_zeros((*x.shape[:first], *sizes, x.shape[-1]), dtype=dtype)
     ranked = sorted(range(len(axes)), key=lambda i: (axes[i].growth, -i))  # DALI's order
-    sums = []
+    as_bytes = dtype == torch.uint8 and len(axes) == 2
+    lines: dict[int, ByteLines] = {}
+    sums: dict[int, Taps] = {}
     for i, axis in enumerate(axes):
         if axis.is_identity:
             continue
         if axis.filter == "nn":
             index = nearest(axis, i == len(axes) - 1, i == ranked[0], x.device)
             x = _select(x, first + i, index)
+        elif as_bytes and suits_bytes(x, axis):
+            t = lines[i] = byte_lines(axis, patch_border)
+            x = _read(x, first + i, t.start, t.extent)
         else:
-            sums.append((i, taps(axis, i == ranked[0], x.device)))
-    for i, t in sums:
-        x = x.narrow(first + i, t.start, t.extent)
-    for i, t in sorted(sums, key=lambda item: _turn(item[0], axes[item[0]])):
-        x = _weighted_sum(x.to(torch.float32), first + i, t)
+            s = sums[i] = taps(axis, i == ranked[0], x.device)
+            x = _read(x, first + i, s.start, s.extent)
+    if lines:
+        x = resample_bytes(x, lines)
+    for i in sorted(sums, key=lambda i: _turn(i, axes[i])):
+        x = _weighted_sum(x, first + i, sums[i])
     return convert(x, dtype).contiguous()
+
+
+def _read(x: Tensor, dim: int, start: int, extent: int) -> Tensor:
+    return x if extent == x.shape[dim] else x.narrow(dim, start, extent)
 
 
 def _turn(i: int, axis: Axis) -> tuple[bool, int]:
@@ -104,7 +117,7 @@ def _select(x: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def _weighted_sum(x: Tensor, dim: int, t: Taps) -> Tensor:
-    """Apply taps along `dim`; the result may be a permuted view.
+    """Apply taps along `dim` in float32; the result may be a permuted view.
 
     The sums run over whole rows, so `dim` is brought to the front; columns are taken channel by
     channel, which is the cheapest way to turn an image.
@@ -114,7 +127,7 @@ def _weighted_sum(x: Tensor, dim: int, t: Taps) -> Tensor:
     planes, length = front.shape[:2]
     first = torch.arange(0, planes * length, length, device=x.device)
     pixels = (t.pixels + first[:, None, None]).flatten(0, 1)
-    rows = front.reshape(planes * length, -1)
+    rows = front.reshape(planes * length, -1).to(torch.float32)  # turned while it is small
     weights = t.weights.repeat(planes, 1)
     out = embedding_bag(pixels, rows, per_sample_weights=weights, mode="sum")
     out = out.view(planes, -1, *front.shape[2:])
