@@ -179,11 +179,10 @@ def dali_run(operator: Any, x: torch.Tensor, layout: str | None = None) -> np.nd
         reason="the parity tests compare with the real DALI: pip install 'torchdali[parity]'",
     )
 
-    @dali.pipeline_def(batch_size=1, num_threads=1, device_id=None, prefetch_queue_depth=1)
-    def pipe() -> Any:
-        return operator(dali.fn.external_source(lambda: [x.numpy()], layout=layout))
-
-    (out,) = pipe().run()
+    pipe = dali.Pipeline(1, 1, None, prefetch_queue_depth=1)
+    with pipe:
+        pipe.set_outputs(operator(dali.fn.external_source(lambda: [x.numpy()], layout=layout)))
+    (out,) = pipe.run()
     return np.array(out.at(0))
 
 
