@@ -10,7 +10,7 @@ from torch import Tensor
 
 from torchdali.kernels.convert import convert_number
 
-__all__ = ["anchor", "cut", "random_window", "round_half_away_number"]
+__all__ = ["anchor", "cut", "round_half_away_number"]
 
 
 def round_half_away_number(value: float) -> int:
@@ -114,41 +114,3 @@ def filled(
         raise RuntimeError(f"{len(values)} fill values for {shape[channel] if channel >= 0 else 'no'} channels")
     row = torch.tensor(values, dtype=dtype, device=device)
     return row.reshape([-1 if a == channel else 1 for a in range(len(shape))]).expand(*shape).clone()
-
-
-def random_window(
-    draws: Sequence[Sequence[float]],
-    height: int,
-    width: int,
-    area: Sequence[float],
-    ratio: Sequence[float],
-) -> tuple[int, int, int, int]:
-    """Choose a random window by area and aspect ratio.
-
-    Each attempt takes an area, a share of the image's, and an aspect ratio (width to height), evenly on a
-    logarithmic scale; the first window that fits is placed anywhere. If none fits, the largest one with an
-    allowed ratio is.
-
-    Args:
-        draws: One row an attempt, of four numbers in [0, 1): area, ratio, y and x.
-        height: Of the image.
-        width: Of the image.
-        area: Least and greatest share.
-        ratio: Least and greatest ratio.
-
-    Returns:
-        y, x, height and width.
-    """
-    low, high = math.log(ratio[0]), math.log(ratio[1])
-    for a, r, v, u in draws:
-        target = (area[0] + (area[1] - area[0]) * a) * height * width
-        aspect = math.exp(low + (high - low) * r)
-        w = round_half_away_number(math.sqrt(target * aspect))
-        h = round_half_away_number(math.sqrt(target / aspect))
-        if 0 < w <= width and 0 < h <= height:
-            return int(v * (height - h + 1)), int(u * (width - w + 1)), h, w
-    aspect = min(max(width / height, ratio[0]), ratio[1])
-    w = max(1, min(width, round_half_away_number(height * aspect)))
-    h = max(1, min(height, round_half_away_number(width / aspect)))
-    v, u = draws[-1][2:] if draws else (0.5, 0.5)
-    return int(v * (height - h + 1)), int(u * (width - w + 1)), h, w

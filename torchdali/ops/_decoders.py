@@ -2,29 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
+from torchdali.codecs.image_crops import LARGE_PIXELS, decode_crop
 from torchdali.codecs.images import decode, peek_shape
-from torchdali.kernels.window import cut, random_window
+from torchdali.kernels.random_window import random_window
 from torchdali.operator import operator
 from torchdali.ops._crop import crop_window
 from torchdali.rng import Rng
-from torchdali.schema import Data, DType, PerSample, Takes, shares
+from torchdali.schema import Data, DType, Takes, shares
 from torchdali.types import DALIImageType
 
 __all__ = ["image", "image_crop", "image_random_crop", "peek_image_shape"]
 
 Encoded = Annotated[Tensor, Takes(dtypes=(torch.uint8,))]
+Window = tuple[int, int, int, int]
+"""y, x, height and width."""
 
 _DEVICES = ("cpu", "mixed")
-_OLD: dict[str, str | None] = {"memory_stats": None, "split_stages": None, "use_chunk_allocator": None}
+_OLD: dict[str, str | None] = {
+    "memory_stats": None,
+    "split_stages": None,
+    "use_chunk_allocator": None,
+}
+_LARGE_BYTES = (
+    500_000  # files below it are hardly ever of large photos: their headers are read only once
+)
+_DTYPES = (
+    torch.uint8, torch.int8, torch.uint16, torch.int16, torch.uint32, torch.int32, torch.float32,
+)  # fmt: skip
+_SHAPE_DTYPES = (
+    torch.int32, torch.uint32, torch.int64, torch.uint64, torch.float32, torch.float64,
+)  # fmt: skip
 
 
 def _image_layout(layouts: tuple[str, ...], arguments: Any) -> str:
     return "HWC"
+
+
+def decoding(
+    *,
+    adjust_orientation: bool = True,
+    dtype: DType = torch.uint8,
+    output_type: DALIImageType = DALIImageType.RGB,
+) -> None:
+    """Describe the pixels that all image decoders deliver.
+
+    Args:
+        adjust_orientation: Turn the image as its EXIF block says.
+        dtype: Of the output: uint8, int8, uint16, int16, uint32, int32 or float32; values are rescaled from the
+            full scale of the file to that of the type.
+        output_type: Colour space; ``ANY_DATA`` keeps the channels of the file.
+    """
 
 
 def decoder_hints(
@@ -59,56 +92,46 @@ def cache_hints(
 def image(
     data: Encoded,
     /,
-    *,
-    adjust_orientation: bool = True,
-    dtype: DType = torch.uint8,
-    output_type: DALIImageType = DALIImageType.RGB,
-    **hints: Annotated[Any, shares(decoder_hints), shares(cache_hints)],
+    **arguments: Annotated[Any, shares(decoding), shares(decoder_hints), shares(cache_hints)],
 ) -> Data:
     """Decode images: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM; the format is found by the first bytes.
 
     Args:
         data: Encoded bytes, ``(n,)`` uint8.
-        adjust_orientation: Turn the image as its EXIF block says.
-        dtype: Of the output; values are rescaled from the full scale of the file to that of the type.
-        output_type: Colour space; ``ANY_DATA`` keeps the channels of the file.
 
     Returns:
         ``(H, W, C)``.
 
     Raises:
         DecodeError: the data is empty, damaged, truncated, too large or of an unknown format.
+        RuntimeError: the data has more than one dimension, or the dtype is not supported.
     """
-    return decode(data, output_type=output_type.name, dtype=dtype, adjust_orientation=adjust_orientation)
+    return _decode(data, **_of(arguments, _DECODING))
 
 
 @operator(name="decoders.image_crop", layout=_image_layout, devices=_DEVICES, deprecated=_OLD)
 def image_crop(
     data: Encoded,
     /,
-    *,
-    adjust_orientation: bool = True,
-    dtype: DType = torch.uint8,
-    output_type: DALIImageType = DALIImageType.RGB,
-    crop: PerSample[list[float]] | None = None,
-    crop_d: PerSample[float] = 0.0,
-    crop_h: PerSample[float] = 0.0,
-    crop_w: PerSample[float] = 0.0,
-    crop_pos_x: PerSample[float] = 0.5,
-    crop_pos_y: PerSample[float] = 0.5,
-    crop_pos_z: PerSample[float] = 0.5,
-    rounding: str = "round",
-    **hints: Annotated[Any, shares(decoder_hints)],
+    **arguments: Annotated[Any, shares(decoding), shares(crop_window), shares(decoder_hints)],
 ) -> Data:
-    """Decode images and cut a window out of each; see `image` and `crop`."""
-    whole = image.body(data, adjust_orientation=adjust_orientation, dtype=dtype, output_type=output_type)  # type: ignore[attr-defined]
-    axes, starts, extents = crop_window(
-        whole.shape, "HWC", crop=crop, crop_d=crop_d, crop_h=crop_h, crop_w=crop_w, crop_pos_x=crop_pos_x,
-        crop_pos_y=crop_pos_y, crop_pos_z=crop_pos_z, rounding=rounding,
-    )  # fmt: skip
-    return cut(whole, axes, starts, extents)
+    """Decode images and cut a window out of each.
 
+    Args:
+        data: Encoded bytes, ``(n,)`` uint8.
 
+    Returns:
+        ``(crop_h, crop_w, C)``; an extent that is not positive is the image's.
+
+    Raises:
+        RuntimeError: contradictory sizes, or a window that reaches outside; otherwise as `image`.
+    """
+    window = _of(arguments, _CROP)
+
+    def choose(height: int, width: int) -> Window:
+        return _placed((height, width), *crop_window((height, width), "HW", **window))
+
+    return _decode_window(data, choose, **_of(arguments, _DECODING))
 
 
 def choose_window(
@@ -117,39 +140,44 @@ def choose_window(
     width: int,
     num_attempts: int = 10,
     random_area: tuple[float, float] | list[float] = (0.08, 1.0),
-    random_aspect_ratio: tuple[float, float] | list[float] = (0.75, 1.333333),
-) -> tuple[int, int, int, int]:
+    random_aspect_ratio: tuple[float, float] | list[float] = (3 / 4, 4 / 3),
+) -> Window:
     """Draw the window of a random crop: y, x, height, width."""
-    draw = rng.random
-    draws = ([draw(), draw(), draw(), draw()] for _ in range(max(1, num_attempts)))
-    return random_window(draws, height, width, random_area, random_aspect_ratio)
+    return random_window(rng.random, height, width, num_attempts, random_area, random_aspect_ratio)
 
 
-@operator(name="decoders.image_random_crop", layout=_image_layout, devices=_DEVICES, deprecated=_OLD)
+@operator(
+    name="decoders.image_random_crop", layout=_image_layout, devices=_DEVICES, deprecated=_OLD
+)
 def image_random_crop(
     data: Encoded,
     /,
     *,
-    adjust_orientation: bool = True,
-    dtype: DType = torch.uint8,
-    output_type: DALIImageType = DALIImageType.RGB,
     num_attempts: int = 10,
     random_area: list[float] = [0.08, 1.0],  # noqa: B006  never changed
-    random_aspect_ratio: list[float] = [0.75, 1.333333],  # noqa: B006
+    random_aspect_ratio: list[float] = [3 / 4, 4 / 3],  # noqa: B006
     rng: Rng,
-    **hints: Annotated[Any, shares(decoder_hints)],
+    **arguments: Annotated[Any, shares(decoding), shares(decoder_hints)],
 ) -> Data:
     """Decode images and cut a random window out of each.
 
     Args:
+        data: Encoded bytes, ``(n,)`` uint8.
         num_attempts: Windows to try before the largest allowed one is taken.
         random_area: Least and greatest share of the image's area.
         random_aspect_ratio: Least and greatest ratio of width to height.
+
+    Returns:
+        ``(h, w, C)``, different for each sample.
+
+    Raises:
+        RuntimeError: an empty range; otherwise as `image`.
     """
-    whole = image.body(data, adjust_orientation=adjust_orientation, dtype=dtype, output_type=output_type)  # type: ignore[attr-defined]
-    height, width, _ = whole.shape
-    y, x, h, w = choose_window(rng, height, width, num_attempts, random_area, random_aspect_ratio)
-    return whole[y : y + h, x : x + w]
+
+    def choose(height: int, width: int) -> Window:
+        return choose_window(rng, height, width, num_attempts, random_area, random_aspect_ratio)
+
+    return _decode_window(data, choose, **_of(arguments, _DECODING))
 
 
 @operator(layout=lambda layouts, arguments: "", devices=("cpu",))
@@ -166,8 +194,84 @@ def peek_image_shape(
     Args:
         data: Encoded bytes, ``(n,)`` uint8.
         adjust_orientation: Swap the sides as the EXIF block says.
-        dtype: Of the output.
+        dtype: Of the output: int32, uint32, int64, uint64, float32 or float64.
         image_type: Colour space that decides the channels.
+
+    Raises:
+        RuntimeError: another dtype, data of more than one dimension, or of an unknown format.
     """
+    _check(data, dtype, _SHAPE_DTYPES)
     shape = peek_shape(data, image_type=image_type.name, adjust_orientation=adjust_orientation)
     return torch.tensor(shape, dtype=dtype)
+
+
+# ---------------------------------------------------------------- shared by the decoders
+
+
+_DECODING = ("adjust_orientation", "dtype", "output_type")
+_CROP = (
+    "crop", "crop_d", "crop_h", "crop_w", "crop_pos_x", "crop_pos_y", "crop_pos_z", "rounding",
+)  # fmt: skip
+
+
+def _of(arguments: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the arguments of one function; the hints belong to none."""
+    return {name: arguments[name] for name in names if name in arguments}
+
+
+def _decode(
+    data: Tensor,
+    adjust_orientation: bool = True,
+    dtype: torch.dtype = torch.uint8,
+    output_type: DALIImageType = DALIImageType.RGB,
+) -> Tensor:
+    _check(data, dtype, _DTYPES)
+    return decode(
+        data, output_type=output_type.name, dtype=dtype, adjust_orientation=adjust_orientation
+    )
+
+
+def _check(data: Tensor, dtype: torch.dtype, allowed: tuple[torch.dtype, ...]) -> None:
+    if data.ndim != 1:
+        raise RuntimeError(f"encoded data has one dimension, not {data.ndim}")
+    if dtype not in allowed:
+        names = ", ".join(str(kind).removeprefix("torch.") for kind in allowed)
+        raise RuntimeError(f"unsupported output type: {dtype}; it is one of {names}")
+
+
+def _decode_window(
+    data: Tensor,
+    choose: Callable[[int, int], Window],
+    adjust_orientation: bool = True,
+    dtype: torch.dtype = torch.uint8,
+    output_type: DALIImageType = DALIImageType.RGB,
+) -> Tensor:
+    """Decode a window that is chosen by height and width; large photos need no memory for the rest."""
+    usual = dtype is torch.uint8 and output_type == DALIImageType.RGB
+    if usual and data.ndim == 1 and data.numel() > _LARGE_BYTES:
+        height, width, _ = peek_shape(data, adjust_orientation=adjust_orientation)
+        if height * width >= LARGE_PIXELS:
+            window = choose(height, width)
+            return decode_crop(data, *window, adjust_orientation=adjust_orientation)
+    whole = _decode(data, adjust_orientation, dtype, output_type)
+    y, x, h, w = choose(whole.shape[0], whole.shape[1])
+    return whole[y : y + h, x : x + w]
+
+
+def _placed(
+    size: tuple[int, int], axes: list[int], starts: list[int], extents: list[int]
+) -> Window:
+    """Return the window where axes are cut and the others are whole.
+
+    Raises:
+        RuntimeError: it reaches outside of the image.
+    """
+    place, window = [0, 0], list(size)
+    for axis, start, extent in zip(axes, starts, extents, strict=True):
+        place[axis], window[axis] = start, extent
+    (y, x), (h, w) = place, window
+    if y < 0 or x < 0 or h < 0 or w < 0 or y + h > size[0] or x + w > size[1]:
+        raise RuntimeError(
+            f"the window [{y}:{y + h}, {x}:{x + w}] reaches outside of the image of {size[0]} x {size[1]}"
+        )
+    return y, x, h, w
