@@ -10,6 +10,8 @@ image) or repeats the edge. With ``f`` the weight that falls outside, a line at 
 so a few lines have to be mixed: where an axis shrinks up to three times, the first and the last
 with the one pixel beyond each.
 
+The images are given to PyTorch with a batch dimension whose stride is that of a whole image
+(``x[None]`` before the permutation, not after): else it takes them for planar, and turns them.
 PyTorch's bicubic is not used: it clips to bytes between the passes, which costs up to 24 levels.
 """
 
