@@ -179,13 +179,13 @@ def color_twist(
     Args:
         image: ``(..., H, W, 3)``.
         brightness: Multiplier of the result.
-        contrast: Multiplier of the distance from half the input type's range.
+        contrast: Multiplier of the distance from 128 (integers) or 0.5 (floats).
         dtype: Of the output; the input's own when None.
         hue: Degrees; see `hsv`.
         image_type: Accepted; images are RGB.
         saturation: Multiplier.
     """
-    center = _center(image.dtype)
+    center = 0.5 if image.dtype.is_floating_point else 128.0  # also of wide integers, as in DALI
     offset = brightness * (center - contrast * center)
     return _twist(image, hue, saturation, brightness * contrast, offset, dtype)
 
