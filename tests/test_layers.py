@@ -19,7 +19,7 @@ LAYERS = (
     ("errors", "types"),
     ("tensors", "rng", "kernels", "codecs"),
     ("schema", "loader", "graph", "operator", "namespaces"),
-    ("ops", "plan", "rewrite", "execute"),
+    ("ops", "plan", "rewrite", "serialize", "execute"),
     ("fn", "math", "stubs", "conditionals", "pipeline", "auto_aug"),
     ("plugin", "_demo", "_commands", "cli"),
 )

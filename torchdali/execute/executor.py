@@ -21,7 +21,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -30,6 +30,7 @@ import torch
 from torchdali.errors import located, note
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.buffers import Buffers
+from torchdali.execute.checkpoint import labels
 from torchdali.execute.device import Lane
 from torchdali.execute.link import LinkedChain, Slots
 from torchdali.execute.profile import Marks, Profile
@@ -77,7 +78,7 @@ class Batch:
     values: dict[DataNode, TensorList] = field(default_factory=dict)
     keys: dict[Node, Keys] = field(default_factory=dict)
     info: list[str] | None = None
-    state: dict[str, Any] | None = None
+    state: dict[str, Any] = field(default_factory=dict)
     error: BaseException | None = None
     stage: int = 0
     ended: bool = False
@@ -111,6 +112,7 @@ class Executor:
     ) -> None:
         self.settings, self.readers, self.sources = settings, readers, sources
         self.bad_samples = bad_samples
+        self._labels = labels(plan.graph)
         self.lane = Lane(settings.device)
         self.buffers = Buffers(pinned=self.lane.pins)
         self.profile = Profile()
@@ -118,6 +120,7 @@ class Executor:
         self._flight: deque[Batch] = deque()
         self._count = self._position = 0
         self._stopped = self._closed = False
+        self.place = self.state()
         self._lock = threading.Lock()
         self._threads = Threads(settings.num_threads, start=settings.start_thread)
         self._requests: queue.SimpleQueue[tuple[Executor, Batch] | None] = queue.SimpleQueue()
@@ -180,6 +183,7 @@ class Executor:
         ):  # in slices: close() from another thread must be noticed
             self._check_open()
         self._flight.popleft()
+        self.place = batch.state
         if batch.error is not None:
             raise batch.error
         self.profile.delivered(batch.size, time.perf_counter() - started)
@@ -188,13 +192,17 @@ class Executor:
 
     def reset(self) -> None:
         """Drop the batches in flight and start the next epoch of all sources that ended."""
-        while self._flight:
-            batch = self._flight.popleft()
-            while not batch.finished.wait(1.0):
-                self._check_open()
+        self._drop_flight()
         for source in self.sources.values():
             source.reset()
         self._stopped = False
+        self.place = self.state()
+
+    def _drop_flight(self) -> None:
+        while self._flight:
+            while not self._flight[0].finished.wait(1.0):
+                self._check_open()
+            self._flight.popleft()
 
     def close(self) -> None:
         """End all threads and fail what is in flight."""
@@ -230,8 +238,10 @@ class Executor:
                 self._fuse_large(batch)
         except StopIteration as stop:
             self._stopped = True
+            batch.state = self.state()
             self._fail(batch, StopIteration(*stop.args))
         except BaseException as error:
+            batch.state = self.state()
             self._fail(batch, error)
         else:
             self._turns[0].enter(
@@ -289,20 +299,25 @@ class Executor:
         return None
 
     def state(self) -> dict[str, Any]:
-        """Return the place of all sources after the batches drawn so far, as JSON values."""
+        """Return the place after the batches drawn so far, as JSON values."""
         return {
+            "seed": self.settings.seed,
             "position": self._position,
-            "readers": {n.name: r.cursor.state() for n, r in self.readers.items()},
-            "sources": {n.name: s.state() for n, s in self.sources.items()},
+            "stopped": self._stopped,
+            "readers": {self._labels[n]: r.cursor.state() for n, r in self.readers.items()},
+            "sources": {self._labels[n]: s.state() for n, s in self.sources.items()},
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state; nothing may be in flight."""
-        self._position = state["position"]
+        """Continue from a place; batches in flight are dropped."""
+        self._drop_flight()
         for node, reader in self.readers.items():
-            reader.cursor.restore(state["readers"][node.name])
+            reader.cursor.restore(state["readers"][self._labels[node]])
         for node, source in self.sources.items():
-            source.restore(state["sources"][node.name])
+            source.restore(state["sources"][self._labels[node]])
+        self.settings = replace(self.settings, seed=state["seed"])
+        self._position, self._stopped = state["position"], state["stopped"]
+        self.place = self.state()
 
     # ------------------------------------------------------------ running a stage (any thread)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from torchdali.conditionals import do_not_convert
 from torchdali.graph import DataNode
 from torchdali.pipeline import experimental
-from torchdali.pipeline._pipeline import Pipeline, pipeline_def
+from torchdali.pipeline._factory import pipeline_def
+from torchdali.pipeline._pipeline import Pipeline
 from torchdali.types import OperatorConcurrency, StreamPolicy
 
 __all__ = [

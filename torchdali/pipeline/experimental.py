@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from torchdali.pipeline._pipeline import pipeline_def
+from torchdali.pipeline._factory import pipeline_def
 
 __all__ = ["pipeline_def"]

@@ -1,0 +1,66 @@
+"""`pipeline_def`: from a function that defines a graph to pipelines."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, overload
+
+from torchdali.conditionals import convert
+from torchdali.pipeline._options import Options
+from torchdali.pipeline._pipeline import Pipeline
+
+__all__ = ["pipeline_def"]
+
+_PIPELINE_ARGUMENTS = frozenset(inspect.signature(Options.__init__).parameters) - {"self"}
+
+
+@overload
+def pipeline_def(fn: Callable[..., Any], /) -> Callable[..., Pipeline]: ...
+@overload
+def pipeline_def(
+    fn: None = None, /, *, enable_conditionals: bool = False, **pipeline_kwargs: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Pipeline]]: ...
+def pipeline_def(
+    fn: Any = None, /, *, enable_conditionals: bool = False, **pipeline_kwargs: Any
+) -> Any:
+    """Turn a function that defines a graph into a factory of pipelines.
+
+    Calling the factory takes the arguments of the function and those of `Pipeline`, which override the
+    ones given here. An argument that both have goes to the function. The function returns one output, or
+    a tuple of them.
+
+    Args:
+        enable_conditionals: Let ``if``, ``and``, ``or`` and ``not`` in the function work on nodes, sample by
+            sample.
+
+    Raises:
+        AssertionError: at the call, for an argument that neither takes.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Pipeline]:
+        own = inspect.signature(function).parameters
+        varies = any(p.kind is p.VAR_KEYWORD for p in own.values())
+
+        @functools.wraps(function)
+        def create(*args: Any, **kwargs: Any) -> Pipeline:
+            overriding = {k: v for k, v in kwargs.items() if k in _PIPELINE_ARGUMENTS - own.keys()}
+            rest = {k: v for k, v in kwargs.items() if k not in overriding}
+            unknown = [k for k in rest if k not in own and not varies]
+            assert not unknown, (
+                f"unknown argument {unknown[0]!r} of pipeline {function.__name__!r}: it is neither an argument "
+                "of the function nor of Pipeline"
+            )
+            pipe = Pipeline(**{**pipeline_kwargs, **overriding})
+            defining = convert(function, always=True) if enable_conditionals else function
+            with pipe:
+                result = defining(*args, **rest)
+            if result is not None:
+                pipe.set_outputs(*(result if isinstance(result, tuple) else (result,)))
+            return pipe
+
+        create._is_pipeline_def = True  # type: ignore[attr-defined]
+        return create
+
+    return decorate if fn is None else decorate(fn)
