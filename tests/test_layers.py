@@ -16,11 +16,11 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "torchdali"
 
 LAYERS = (
-    ("errors", "types"),
+    ("errors", "types", "pickling"),
     ("tensors", "rng", "kernels", "codecs"),
     ("schema", "loader", "graph", "operator", "namespaces"),
     ("ops", "plan", "rewrite", "serialize", "execute"),
-    ("fn", "math", "stubs", "conditionals", "pipeline", "auto_aug"),
+    ("fn", "external_source", "math", "stubs", "conditionals", "pipeline", "auto_aug"),
     ("plugin", "_demo", "_commands", "cli"),
 )
 ORDER = tuple(unit for layer in LAYERS for unit in layer)

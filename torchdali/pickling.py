@@ -71,16 +71,17 @@ def _by_value(function: types.FunctionType) -> bool:
 
 def _reduced(function: types.FunctionType) -> tuple[Any, ...]:
     names = set(_names(function.__code__))
+    cells = [_content(cell) for cell in function.__closure__ or ()]
     state = {
         "globals": {k: v for k, v in function.__globals__.items() if k in names},
-        "cells": [_content(cell) for cell in function.__closure__ or ()],
+        "cells": cells,
         "defaults": function.__defaults__,
         "kwdefaults": function.__kwdefaults__,
         "dict": function.__dict__,
         "qualname": function.__qualname__,
     }
     code = marshal.dumps(function.__code__)
-    return _made, (code, function.__module__, len(state["cells"])), state, None, None, _filled
+    return _made, (code, function.__module__, len(cells)), state, None, None, _filled
 
 
 def _names(code: types.CodeType) -> Iterator[str]:

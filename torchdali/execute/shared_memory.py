@@ -189,7 +189,9 @@ def _batch(block: torch.Tensor, stored: _Stored) -> TensorList:
     return TensorList.from_samples(tensors, stored.layout, dtype)
 
 
-def _view(block: torch.Tensor, offset: int, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+def _view(
+    block: torch.Tensor, offset: int, shape: tuple[int, ...], dtype: torch.dtype
+) -> torch.Tensor:
     size = dtype.itemsize
     for extent in shape:
         size *= extent

@@ -133,14 +133,17 @@ class _Worker:
             self.connection.send((task.source, task.request, self.reader.returned()))
 
     def take(self) -> tuple[_Task, Made | BaseException]:
-        """Receive what became of the task; EOFError when the process died."""
-        result, error = self.connection.recv()
+        """Receive what became of the task; EOFError when the process died, and the task is left."""
+        answer, error = self.connection.recv()
+        result: Made | BaseException
+        if error is not None:
+            result = _restored(*error)
+        else:
+            packed, place = answer
+            result = (None if packed is None else self.reader.read(packed)), place
         task, self.task = self.task, None
         assert task is not None
-        if error is not None:
-            return task, _restored(*error)
-        packed, place = result
-        return task, (None if packed is None else self.reader.read(packed), place)
+        return task, result
 
     def obituary(self) -> str:
         """Say how the process died."""
@@ -196,7 +199,6 @@ class _Crew:
                 self._look()
         except BaseException as error:
             self._end(f"the thread that watches the worker processes failed: {error!r}")
-            raise
 
     def _look(self) -> None:
         pipes = {worker.connection: worker for worker in self._workers}
@@ -212,7 +214,7 @@ class _Crew:
     def _receive(self, worker: _Worker) -> None:
         try:
             task, result = worker.take()
-        except (EOFError, OSError):
+        except (EOFError, ConnectionError):
             self._end(self._over or worker.obituary())
             return
         with self._lock:
@@ -296,17 +298,15 @@ def _described(error: Exception) -> tuple[bytes | None, str, str]:
     with contextlib.suppress(Exception):
         data = pickling.dumps(error)
         pickling.loads(data)
-    message = f"{type(error).__name__}: {error}"
-    return data, message, "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    lines = traceback.format_exception(type(error), error, error.__traceback__)
+    return data, f"{type(error).__name__}: {error}", "".join(lines)
 
 
 def _restored(data: bytes | None, message: str, text: str) -> Exception:
-    error: Any = None
-    if data is not None:
-        with contextlib.suppress(Exception):
-            error = pickling.loads(data)
-    if not isinstance(error, Exception):
-        error = RuntimeError(f"in a worker process of a parallel external source: {message}")
+    error: Exception = RuntimeError(f"in a worker process of a parallel external source: {message}")
+    with contextlib.suppress(Exception):
+        loaded = error if data is None else pickling.loads(data)
+        error = loaded if isinstance(loaded, Exception) else error
     error.__cause__ = WorkerTraceback(text)
     return error
 

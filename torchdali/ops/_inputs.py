@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import inspect
-import operator
 from collections.abc import Mapping, Sequence
+from operator import index
 from typing import Any
 
 from torchdali.graph import DataNode
 from torchdali.operator import registry
 from torchdali.operator import source as declare_source
+from torchdali.ops._source_calls import Calls, Items, Maker, Outputs, Results
 from torchdali.ops._source_data import Expected
-from torchdali.ops._sources import Calls, Fed, Items, Maker, Outputs, Pulled, Remote, Results
+from torchdali.ops._sources import Fed, Pulled, Remote
 from torchdali.schema import Data
 from torchdali.types import to_torch_dtype
 
@@ -20,7 +21,7 @@ __all__ = ["ExternalSource", "external_source"]
 _CYCLES = {None: "no", False: "no", "no": "no", True: "quiet", "quiet": "quiet", "raise": "raise"}
 
 
-@declare_source(
+@declare_source(  # type: ignore[untyped-decorator]
     name="external_source",
     outputs=lambda arguments: arguments["num_outputs"],
     layout=lambda layouts, arguments: _layouts(arguments["layout"], arguments["num_outputs"]),
@@ -151,7 +152,9 @@ class ExternalSource:
     Arguments may be given here or at the call, not at both; only the name may be given again.
     """
 
-    def __init__(self, source: Any = None, num_outputs: int | None = None, **arguments: Any) -> None:
+    def __init__(
+        self, source: Any = None, num_outputs: int | None = None, **arguments: Any
+    ) -> None:
         if num_outputs is not None and arguments.get("name") is not None:
             raise ValueError("num_outputs is not compatible with a named ExternalSource")
         for name in arguments:
@@ -171,7 +174,7 @@ class ExternalSource:
         if unknown := [name for name in given if name not in _ARGUMENTS or name == "num_outputs"]:
             raise KeyError(f"argument {unknown[0]!r} is not defined for a call of ExternalSource")
         if "cycle" in given and "source" not in given:
-            raise ValueError("cycle belongs to a source: give both here, or both to the constructor")
+            raise ValueError("cycle belongs to a source: give them together")
         for name in given.keys() & self._arguments.keys() - {"name"}:
             kind = ValueError if name == "batch" else RuntimeError
             raise kind(f"{name!r} was already given to the constructor of ExternalSource")
@@ -202,6 +205,7 @@ _operator.function = external_source
 external_source.operator = _operator  # type: ignore[attr-defined]
 external_source.body = _operator.body  # type: ignore[attr-defined]
 external_source.operator_class = ExternalSource  # type: ignore[attr-defined]
+_operator.body.__doc__ = external_source.__doc__
 
 
 # ---------------------------------------------------------------- checking a call
@@ -209,56 +213,57 @@ external_source.operator_class = ExternalSource  # type: ignore[attr-defined]
 
 def _check(given: Mapping[str, Any], hint: int | None) -> None:
     """Raise for arguments that do not go together."""
-    parallel, source, count = given["parallel"], given["source"], given["num_outputs"]
-    if not parallel:
-        for name, value in ("prefetch_queue_depth", given["prefetch_queue_depth"]), ("bytes_per_sample_hint", hint):
+    depth, count = given["prefetch_queue_depth"], given["num_outputs"]
+    if not given["parallel"]:
+        for name, value in (("prefetch_queue_depth", depth), ("bytes_per_sample_hint", hint)):
             if value is not None:
                 raise ValueError(f"{name} is for parallel sources only (parallel=True)")
     elif given["no_copy"] is False:
-        raise ValueError("no_copy=False is not for parallel sources: they share memory with the workers")
-    elif (given["prefetch_queue_depth"] or 1) < 1 or given["prefetch_queue_depth"] == 0:
-        raise ValueError(f"prefetch_queue_depth must be positive, got {given['prefetch_queue_depth']}")
-    if count is not None and operator.index(count) < 1:
+        raise ValueError("no_copy=False is not for parallel sources: they share their memory")
+    elif depth is not None and depth < 1:
+        raise ValueError(f"prefetch_queue_depth must be positive, got {depth}")
+    if count is not None and index(count) < 1:
         raise ValueError(f"num_outputs must be positive, got {count}")
     _expected(given["dtype"], given["ndim"], given["layout"], count)
-    if source is None:
+    if given["source"] is None:
         _check_fed(given)
+    elif _iterates(given["source"]):
+        _check_iterable(given)
     else:
-        _check_source(given)
+        _check_callable(given)
 
 
 def _check_fed(given: Mapping[str, Any]) -> None:
     if given["cycle"] is not None:
         raise ValueError("cycle is for iterable sources")
     if given["num_outputs"] is not None:
-        raise ValueError("num_outputs is for sources; use one external_source for each input that is fed")
+        raise ValueError(
+            "num_outputs is for sources; use an external_source for each input to feed"
+        )
     if given["parallel"]:
         raise ValueError("parallel=True needs a source that the workers can call")
 
 
-def _check_source(given: Mapping[str, Any]) -> None:
-    source, cycle, parallel = given["source"], given["cycle"], given["parallel"]
-    if _iterates(source):
-        if not isinstance(cycle, (bool, str, type(None))) or cycle not in _CYCLES:
-            raise ValueError(
-                f"cycle={cycle!r}: it is 'no' (or False, None), 'quiet' (or True), or 'raise'"
-            )
-        if inspect.isgenerator(source) and _CYCLES[cycle] != "no":
-            raise TypeError(
-                "a generator cannot start anew: give the generator function itself as the source"
-            )
-        if _is_factory(source):
-            inspect.signature(source).bind()
-        if parallel and not given["batch"]:
-            raise TypeError("a parallel source that iterates must yield batches (batch=True)")
-        return
-    informed = _informed(source)
-    if cycle is not None:
+def _check_iterable(given: Mapping[str, Any]) -> None:
+    source, cycle = given["source"], given["cycle"]
+    if not isinstance(cycle, (bool, str, type(None))) or cycle not in _CYCLES:
+        raise ValueError(f"cycle={cycle!r}: it is False, None or 'no'; True or 'quiet'; or 'raise'")
+    if inspect.isgenerator(source) and _CYCLES[cycle] != "no":
+        raise TypeError("a generator cannot start anew: give the generator function as the source")
+    if _is_factory(source):
+        inspect.signature(source).bind()  # TypeError if it needs arguments
+    if given["parallel"] and not given["batch"]:
+        raise TypeError("a parallel source that iterates must yield batches (batch=True)")
+
+
+def _check_callable(given: Mapping[str, Any]) -> None:
+    informed = _informed(given["source"])
+    if given["cycle"] is not None:
         raise ValueError("cycle is for iterables and generator functions, not for callables")
-    if parallel and not informed:
+    if given["parallel"] and not informed:
         raise TypeError(
-            "a parallel source takes one argument: a SampleInfo with batch=False; the number of the batch, "
-            "or a BatchInfo with batch_info=True, otherwise"
+            "a parallel source takes one argument: a SampleInfo with batch=False; otherwise the "
+            "number of the batch, or a BatchInfo with batch_info=True"
         )
 
 
@@ -284,15 +289,14 @@ def _informed(source: Any) -> bool:
         parameters = list(inspect.signature(source).parameters.values())
     except ValueError:
         return False  # a builtin that does not tell
-    kinds = inspect.Parameter
-    places = [p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
-    others = [p for p in parameters if p not in places and (p.kind != kinds.KEYWORD_ONLY or p.default is kinds.empty)]
-    if len(places) > 1 or others:
+    kinds = [p.kind for p in parameters if p.kind != p.KEYWORD_ONLY or p.default is p.empty]
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    if len(kinds) > 1 or any(kind not in positional for kind in kinds):
         raise TypeError(
-            f"a source takes nothing, or one positional argument for the place of the batch or sample; "
-            f"this one has the parameters ({', '.join(map(str, parameters))})"
+            "a source takes nothing, or one positional argument for the place of the batch or "
+            f"sample; this one has the parameters ({', '.join(map(str, parameters))})"
         )
-    return bool(places)
+    return bool(kinds)
 
 
 # ---------------------------------------------------------------- making the source
@@ -313,8 +317,9 @@ def _layouts(layout: Any, count: int | None) -> tuple[str, ...]:
 def _expected(dtype: Any, ndim: Any, layout: Any, count: int | None) -> list[Expected]:
     """Return what each output was declared to be; RuntimeError where the declarations clash."""
     found = []
-    for kind, axes, names in zip(_each(dtype, count), _each(ndim, count), _layouts(layout, count), strict=True):
-        if axes is not None and (operator.index(axes) < 0 or (names and len(names) != axes)):
+    each = zip(_each(dtype, count), _each(ndim, count), _layouts(layout, count), strict=True)
+    for kind, axes, names in each:
+        if axes is not None and (index(axes) < 0 or (names and len(names) != axes)):
             raise RuntimeError(f"ndim={axes} does not go with the layout {names!r}")
         found.append(Expected(None if kind is None else to_torch_dtype(kind), axes, names))
     return found

@@ -38,7 +38,7 @@ def to_batch(data: Any, layout: str = "", *, copy: bool = True) -> TensorList:
     else:
         tensor = _tensor(data, "batch", copy)
         if tensor.dim() == 0:
-            raise RuntimeError("a 0-dimensional array has no first dimension to be the batch")
+            raise IndexError("a 0-dimensional array has no first dimension to be the batch")
         batch = TensorList.from_dense(tensor)
     if batch.device.type == "cuda":
         torch.cuda.current_stream(batch.device).synchronize()  # any stream may read it from now on
@@ -144,14 +144,22 @@ class Expected:
     """
 
     def __init__(self, dtype: torch.dtype | None, ndim: int | None, layout: str) -> None:
-        self._declared: dict[str, Any] = {"type": dtype, "number of axes": ndim, "layout": layout or None}
+        self._declared: dict[str, Any] = {
+            "type": dtype,
+            "number of axes": ndim,
+            "layout": layout or None,
+        }
         self._before: dict[str, Any] = {}
 
     def check(self, batch: TensorList) -> None:
         """Raise RuntimeError for a batch of another type, number of axes or layout; an empty one may be any."""
         if len(batch) == 0:
             return
-        found = {"type": batch.torch_dtype, "number of axes": batch.ndim(), "layout": batch.layout()}
+        found = {
+            "type": batch.torch_dtype,
+            "number of axes": batch.ndim(),
+            "layout": batch.layout(),
+        }
         for name, value in found.items():
             if self._declared[name] not in (None, value):
                 raise RuntimeError(

@@ -1,8 +1,7 @@
 """The runtime of `external_source`: where its batches come from, and the place in them.
 
-What the user gave is wrapped as `Calls` (a callable that is told the place) or `Items` (anything that goes
-on by itself); both turn a `Part` of a batch into data. `Pulled` asks them in this process, `Remote` asks
-worker processes, ahead of time; `Fed` waits for `Pipeline.feed_input`.
+`Pulled` asks the user's code in this process; `Remote` asks worker processes, ahead of time; `Fed` waits for
+`Pipeline.feed_input`.
 """
 
 from __future__ import annotations
@@ -10,242 +9,20 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import torch
 
 from torchdali.operator import Made, Source, SourceSettings
+from torchdali.ops._source_calls import Maker, Part, Place
 from torchdali.ops._source_data import Expected, to_batch
 from torchdali.tensors import TensorList
 from torchdali.tensors._foreign import wait_for
-from torchdali.types import BatchInfo, SampleInfo
 
-__all__ = ["Calls", "Fed", "Items", "Maker", "Outputs", "Part", "Pulled", "Remote", "Results"]
-
-Columns = list[Any]
-
-
-@dataclass(frozen=True)
-class Part:
-    """The samples from ``start`` to ``stop`` of one batch.
-
-    Attributes:
-        epoch: Number of epochs before this one.
-        iteration: Number of batches of this epoch before this one.
-        sample: Number of samples of this epoch before this batch.
-    """
-
-    epoch: int
-    iteration: int
-    sample: int
-    start: int
-    stop: int
-
-    def __str__(self) -> str:
-        return f"samples {self.start} to {self.stop - 1} of batch {self.iteration} of epoch {self.epoch}"
-
-
-@dataclass(frozen=True)
-class Place:
-    """A place in an iterable, counted since it last started anew.
-
-    Attributes:
-        items: Items that it has given.
-        stops: How often it has said that it is at its end.
-    """
-
-    items: int = 0
-    stops: int = 0
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """What a source returns: several outputs or (None) one, and the layout of each."""
-
-    count: int | None
-    layouts: tuple[str, ...]
-
-    def columns(self, data: Any) -> Columns:
-        """Take apart what a source returned for one batch, or for one sample."""
-        if self.count is None:
-            return [data]
-        if isinstance(data, Sequence) and len(data) < self.count:
-            raise IndexError(
-                f"the source returned {len(data)} outputs, and num_outputs is {self.count}"
-            )
-        return [data[k] for k in range(self.count)]
-
-    def transposed(self, rows: Sequence[Any]) -> Columns:
-        """Return one list of samples an output."""
-        if self.count is None:
-            return [list(rows)]
-        if not rows:
-            return [[] for _ in range(self.count)]
-        return [list(column) for column in zip(*map(self.columns, rows), strict=True)]
-
-
-class Calls:
-    """A callable that is told which batch, or which sample, to return.
-
-    Args:
-        function: Takes the number of the batch, or a `BatchInfo` or `SampleInfo`.
-        batch: Whether it returns whole batches.
-        batch_info: Whether it takes a `BatchInfo`.
-    """
-
-    stateful = False
-    place = Place()
-
-    def __init__(
-        self, function: Callable[[Any], Any], *, batch: bool, batch_info: bool, outputs: Outputs
-    ) -> None:
-        self._function, self._batch_info, self._outputs = function, batch_info, outputs
-        self.divisible = not batch
-
-    def draw(self, part: Part) -> Columns:
-        """Return the data of a part of a batch, one item an output."""
-        if self.divisible:
-            rows = [self._function(_sample_info(part, i)) for i in range(part.start, part.stop)]
-            return self._outputs.transposed(rows)
-        place = BatchInfo(part.iteration, part.epoch) if self._batch_info else part.iteration
-        return self._outputs.columns(self._function(place))
-
-    def go_to(self, place: Place) -> None:
-        """Do nothing: any part can be asked for at any time."""
-
-
-def _sample_info(part: Part, i: int) -> SampleInfo:
-    return SampleInfo(part.sample + i, i, part.iteration, part.epoch)
-
-
-class Items:
-    """An iterable that yields batches, or samples.
-
-    Args:
-        source: An iterable; or a factory: a generator function or class, called for every new iterator.
-        factory: Whether it is one.
-        cycle: At the end, ``"no"`` ends the epoch, and as a rule all that follow; ``"quiet"`` starts anew;
-            ``"raise"`` ends the epoch and starts anew in the next one.
-        batch: Whether an item is a whole batch.
-    """
-
-    stateful = True
-    divisible = False
-
-    def __init__(
-        self, source: Any, *, factory: bool, cycle: str, batch: bool, outputs: Outputs
-    ) -> None:
-        self._source, self._factory, self._cycle = source, factory, cycle
-        self._batch, self._outputs = batch, outputs
-        self._iterator: Iterator[Any] | None = None
-        self._items = self._stops = 0
-
-    def draw(self, part: Part) -> Columns:
-        """Return the data of the next batch, one item an output."""
-        if self._batch:
-            return self._outputs.columns(self._next())
-        return self._outputs.transposed([self._next() for _ in range(part.start, part.stop)])
-
-    def _next(self) -> Any:
-        if self._iterator is None:
-            self._start(self._fresh())
-        assert self._iterator is not None
-        try:
-            item = next(self._iterator)
-        except StopIteration:
-            self._stops += 1
-            if self._cycle == "no":
-                raise
-            self._start(self._fresh())
-            if self._cycle == "raise":
-                raise
-            item = next(self._iterator)
-        self._items += 1
-        return item
-
-    def _fresh(self) -> Iterator[Any]:
-        return iter(self._source() if self._factory else self._source)
-
-    def _start(self, iterator: Iterator[Any]) -> None:
-        self._iterator, self._items, self._stops = iterator, 0, 0
-
-    @property
-    def place(self) -> Place:
-        """Where the next item is."""
-        return Place(self._items, self._stops)
-
-    def go_to(self, place: Place) -> None:
-        """Start anew, if that is possible, and skip what comes before a place.
-
-        Raises:
-            RuntimeError: the iterable is past the place and cannot start anew, or it does not repeat itself.
-        """
-        fresh = self._fresh()
-        if fresh is not self._source or self._iterator is None:
-            self._start(fresh)
-        while self.place != place:
-            if self._items > place.items or self._stops > place.stops:
-                raise RuntimeError(
-                    f"the source has given {self._items} items and come to its end {self._stops} times; it "
-                    f"cannot go to where it had given {place.items} and ended {place.stops} times. A list or "
-                    "a generator function can start anew; an iterator needs a new pipeline"
-                )
-            try:
-                next(fresh)
-                self._items += 1
-            except StopIteration:
-                self._stops += 1
-
-
-class Results:
-    """Iterates over what a function without parameters returns, call by call.
-
-    Where it returns an iterator, over the items of that.
-    """
-
-    def __init__(self, function: Callable[[], Any]) -> None:
-        self._function = function
-        self._items: Iterator[Any] | None = None
-
-    def __iter__(self) -> Results:
-        return self
-
-    def __next__(self) -> Any:
-        if self._items is not None:
-            return next(self._items)
-        data = self._function()
-        if not isinstance(data, Iterator):
-            return data
-        self._items = data
-        return next(data)
-
-
-class Maker:
-    """Makes the parts of batches; runs in this process or in a worker."""
-
-    def __init__(self, data: Calls | Items, outputs: Outputs, *, copy: bool) -> None:
-        self.data, self._layouts, self._copy = data, outputs.layouts, copy
-
-    def __call__(self, request: Part | Place) -> Made:
-        """Make a part of a batch, or go to a place in the data."""
-        if isinstance(request, Place):
-            self.data.go_to(request)
-            return (), asdict(request)
-        try:
-            columns = self.data.draw(request)
-        except StopIteration:
-            return None, asdict(self.data.place)
-        return self.batches(columns), asdict(self.data.place)
-
-    def batches(self, columns: Columns) -> tuple[TensorList, ...]:
-        """Make a batch of each output's data."""
-        return tuple(
-            to_batch(column, layout, copy=self._copy)
-            for column, layout in zip(columns, self._layouts, strict=True)
-        )
+__all__ = ["Fed", "Pulled", "Remote"]
 
 
 class _Placed(Source):
@@ -464,6 +241,8 @@ class Fed(_Placed):
 
     def _take(self, batch_size: int) -> tuple[TensorList, ...]:
         with self._changed:
+            if not self._planned:  # a run in debug mode, or one that waits
+                self.schedule()
             batch = self._wait() if self._blocking else self._planned.popleft()
         if batch is None:
             if not self._repeat_last or self._last is None:
