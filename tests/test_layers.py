@@ -143,6 +143,8 @@ def objection(found: Import) -> str | None:
     source, unit = found.source, found.unit
     if source in ("", unit) or (found.late and (found.importer, unit) in ALLOWED):
         return None
+    if unknown := {source, unit} - {"", *ORDER}:
+        return f"{unknown.pop()} has no place in ORDER"
     if source in DELIVERING:
         own = unit in DELIVERING
         return None if own or unit in PUBLIC else f"{source} may use the public API only"
@@ -186,7 +188,11 @@ def test_exceptions_are_in_use() -> None:
 
 def _fake(folder: Path, files: dict[str, str]) -> Path:
     package = folder / "torchdali"
-    names = {"__init__.py": "", **dict.fromkeys((f"{unit}.py" for unit in ORDER), "")}
+    names = {
+        "__init__.py": "",
+        "gadgets.py": "",
+        **dict.fromkeys((f"{unit}.py" for unit in ORDER), ""),
+    }
     for name, text in {**names, **files}.items():
         path = package / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -216,6 +222,7 @@ BROKEN = [
     ("internals in cli", "cli.py", "def f():\n    from torchdali.execute import x", "public API"),
     ("a module, no name", "cli.py", "from torchdali import operator", "public API"),
     ("codecs in cli", "cli.py", "from torchdali.codecs import image", "public API"),
+    ("no layer", "types.py", "from .gadgets import f", "gadgets has no place"),
     ("root from below", "ops/_x.py", "from torchdali import Tensor", "__init__ stands above"),
 ]
 
@@ -249,5 +256,5 @@ def test_accepts_sound_layers(tmp_path: Path) -> None:
 
 
 def test_new_modules_need_a_layer(tmp_path: Path) -> None:
-    package = _fake(tmp_path, {"gadgets.py": "", "widgets/__init__.py": ""})
+    package = _fake(tmp_path, {"widgets/__init__.py": ""})
     assert units(package) - set(ORDER) == {"gadgets", "widgets"}
