@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import os
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
+import numpy as np
 import torch
 
-from torchdali.codecs.images import read_file
+from torchdali.codecs.files import read_file
 from torchdali.loader import LoaderOptions
 from torchdali.operator import reader
 from torchdali.schema import Data, shares
@@ -21,6 +25,8 @@ IMAGE_AND_SOUND = [
     "*.webp", "*.flac", "*.ogg", "*.wav",
 ]  # fmt: skip
 
+Match = Callable[[str], bool]
+
 
 class FileDataset:
     """Files and their labels.
@@ -28,22 +34,38 @@ class FileDataset:
     Args:
         paths: One a record.
         labels: One a record.
-        root: Prepended to relative paths.
+        root: What relative paths start from.
+        mapped: Map the files into memory; otherwise they are read.
+
+    Raises:
+        RuntimeError: there are no files, or a label does not fit int32.
     """
 
-    def __init__(self, paths: Sequence[str], labels: Sequence[int], root: str = "") -> None:
-        self._paths = [os.path.join(root, path) for path in paths] if root else list(paths)
-        self._labels = torch.tensor(labels, dtype=torch.int32).reshape(-1, 1).unbind(0)
+    def __init__(
+        self, paths: Sequence[str], labels: Sequence[int], root: str = "", mapped: bool = True
+    ) -> None:
+        if not paths:
+            raise RuntimeError("no files found")
+        self._paths, self._root = paths, root
+        try:
+            self._labels = torch.from_numpy(np.array(labels, np.int32).reshape(-1, 1))
+        except OverflowError:
+            raise RuntimeError("labels must fit int32") from None
+        self._read = functools.partial(read_file, mapped=mapped)
 
     def __len__(self) -> int:
         return len(self._paths)
 
     def read(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the bytes of a file and its label."""
-        return read_file(self._paths[index]), self._labels[index]
+        return self._read(self.info(index)), self._labels[index]
 
     def info(self, index: int) -> str:
         """Return the path of a file."""
+        return os.path.join(self._root, self._paths[index])
+
+    def source_info(self, index: int) -> str:
+        """Return the path of a file as it was listed."""
         return self._paths[index]
 
 
@@ -66,12 +88,13 @@ def file(
     or ``files``, with ``labels`` or numbered from 0.
 
     Args:
-        file_root: Folder of class folders, or what relative paths start from.
+        file_root: Folder of class folders, or what relative paths start from; with ``file_list`` alone they
+            start from the folder of the list.
         files: Paths.
         labels: One a file.
-        file_list: A text file of lines ``path label``.
-        file_filters: Patterns of file names to take, for ``file_root``.
-        dir_filters: Patterns of folder names to take; others get no number.
+        file_list: A text file of lines ``path label``, the label a number from 0.
+        file_filters: Shell patterns of file names to take, for ``file_root`` alone.
+        dir_filters: Shell patterns of folder names to take, likewise; others get no number.
         case_sensitive_filter: Whether the patterns tell upper from lower case.
 
     Returns:
@@ -79,71 +102,115 @@ def file(
 
     Raises:
         RuntimeError: nothing says which files, more than one thing does, there are none, or a folder or list
-            cannot be read.
+            cannot be read. While running: a file cannot be read, or is empty (unless ``dont_use_mmap``).
     """
-    if files is not None and file_list is not None:
-        raise RuntimeError("readers.file: give either files or file_list, not both")
-    if labels is not None and files is None:
-        raise RuntimeError("readers.file: labels go with files")
+    _check(file_root, files, labels, file_list)
+    dataset = functools.partial(FileDataset, mapped=not options.get("dont_use_mmap", False))
     if files is not None:
-        return _of_files(files, labels, file_root or "")  # type: ignore[return-value]
+        numbers = range(len(files)) if labels is None else labels
+        return dataset(files, numbers, file_root or "")  # type: ignore[return-value]
     if file_list is not None:
-        return _of_list(file_list, file_root)  # type: ignore[return-value]
-    if file_root is None:
-        raise RuntimeError("readers.file: give file_root, files or file_list")
-    matches = _Matcher(file_filters, case_sensitive_filter)
-    chosen = _Matcher(dir_filters, case_sensitive_filter) if dir_filters else None
-    return _of_folders(file_root, matches, chosen)  # type: ignore[return-value]
+        root = os.path.dirname(file_list) if file_root is None else file_root
+        return dataset(*_listed(file_list), root)  # type: ignore[return-value]
+    assert file_root is not None
+    names = _filter("file_filters", file_filters, case_sensitive_filter)
+    folders = None
+    if dir_filters is not None:
+        folders = _filter("dir_filters", dir_filters, case_sensitive_filter)
+    return dataset(*_in_folders(file_root, names, folders), file_root)  # type: ignore[return-value]
 
 
-class _Matcher:
-    """Whether a name matches one of several shell patterns."""
-
-    def __init__(self, patterns: Iterable[str], case_sensitive: bool) -> None:
-        self._fold = (lambda name: name) if case_sensitive else str.lower
-        self._patterns = [self._fold(pattern) for pattern in patterns]
-
-    def __call__(self, name: str) -> bool:
-        name = self._fold(name)
-        return any(fnmatch.fnmatchcase(name, pattern) for pattern in self._patterns)
-
-
-def _of_files(files: Sequence[str], labels: Sequence[int] | None, root: str) -> FileDataset:
-    if labels is not None and len(labels) != len(files):
-        raise RuntimeError(f"readers.file: {len(files)} files, but {len(labels)} labels")
-    if not files:
-        raise RuntimeError("readers.file: the list of files is empty")
-    return FileDataset(files, range(len(files)) if labels is None else labels, root)
+def _check(
+    root: str | None, files: list[str] | None, labels: list[int] | None, listed: str | None
+) -> None:
+    if files is not None and listed is not None:
+        raise RuntimeError("give either files or file_list, not both")
+    if files is None and listed is None and root is None:
+        raise RuntimeError("give file_root, files or file_list")
+    if labels is not None and files is None:
+        raise RuntimeError("labels go with files")
+    if labels is not None and files is not None and len(labels) != len(files):
+        raise RuntimeError(f"there are {len(files)} files, but {len(labels)} labels")
+    if files is not None and not files:
+        raise RuntimeError("the list of files is empty")
 
 
-def _of_list(path: str, root: str | None) -> FileDataset:
+# ---------------------------------------------------------------- lists
+
+
+_ENTRY = re.compile(r"(?P<path>.*\S)\s+(?P<label>\d+)\s*")
+
+
+def _listed(path: str) -> tuple[list[str], list[int]]:
+    """Read a list of files and labels."""
     try:
-        with open(path, encoding="utf-8") as lines:
-            rows = [line.rsplit(maxsplit=1) for line in lines if line.strip()]
+        with open(path, encoding="utf-8", errors="surrogateescape") as lines:
+            found = [
+                _entry(path, number, line) for number, line in enumerate(lines, 1) if line.strip()
+            ]
     except OSError as error:
-        raise RuntimeError(f"readers.file: cannot read the file_list {path!r}: {error.strerror}") from None
-    for number, row in enumerate(rows, 1):
-        if len(row) != 2 or not row[1].lstrip("-").isdigit():
-            raise RuntimeError(f"readers.file: {path!r}, entry {number}: expected 'path label', found {' '.join(row)!r}")
-    if not rows:
-        raise RuntimeError(f"readers.file: the file_list {path!r} names no files")
-    root = os.path.dirname(path) if root is None else root
-    return FileDataset([row[0] for row in rows], [int(row[1]) for row in rows], root)
+        raise RuntimeError(f"cannot read the file_list {path!r}: {error.strerror}") from None
+    if not found:
+        raise RuntimeError(f"no files found: the file_list {path!r} names none")
+    return [name for name, _ in found], [label for _, label in found]
 
 
-def _of_folders(root: str, matches: _Matcher, chosen: _Matcher | None) -> FileDataset:
+def _entry(path: str, number: int, line: str) -> tuple[str, int]:
+    entry = _ENTRY.fullmatch(line)
+    if entry is None:
+        raise RuntimeError(
+            f"{path!r}, line {number}: expected a path and a label from 0, found {line.strip()!r}"
+        )
+    return entry["path"], int(entry["label"])
+
+
+# ---------------------------------------------------------------- folders
+
+
+_IS_ENDING = re.compile(r"\*[^*?\[]*").fullmatch
+
+
+def _filter(argument: str, patterns: Iterable[str], case_sensitive: bool) -> Match:
+    """Return what tells whether a name matches one of several shell patterns."""
+    folded = [pattern if case_sensitive else pattern.lower() for pattern in patterns]
+    if not folded:
+        raise RuntimeError(f"{argument} is empty: no name would match")
+    # Almost all patterns are "*.jpg" or the like, and there may be millions of names.
+    endings = tuple(p[1:] for p in folded if _IS_ENDING(p))
+    others = [re.compile(fnmatch.translate(p)).match for p in folded if not _IS_ENDING(p)]
+
+    def matches(name: str) -> bool:
+        name = name if case_sensitive else name.lower()
+        return name.endswith(endings) or any(match(name) for match in others)
+
+    return matches
+
+
+def _in_folders(root: str, matches: Match, chosen: Match | None) -> tuple[list[str], list[int]]:
+    """List the files of all class folders, with the numbers of these."""
     folders = [f for f in _names(root, folders=True) if chosen is None or chosen(f)]
-    paths, labels = [], []
-    for label, folder in enumerate(folders):
-        found = [name for name in _names(os.path.join(root, folder), folders=False) if matches(name)]
-        paths += [os.path.join(folder, name) for name in found]
-        labels += [label] * len(found)
+
+    def list_folder(folder: str) -> list[str]:
+        names = _names(os.path.join(root, folder), folders=False)
+        return [f"{folder}{os.sep}{name}" for name in names if matches(name)]
+
+    if len(folders) < _FEW_FOLDERS:
+        lists = list(map(list_folder, folders))
+    else:
+        with ThreadPoolExecutor(_LISTERS) as pool:
+            lists = list(pool.map(list_folder, folders))
+    paths = [path for found in lists for path in found]
+    labels = [label for label, found in enumerate(lists) for _ in found]
     if not paths:
         raise RuntimeError(
-            f"readers.file: no files found in {root!r}: it has {len(folders)} folders, and a file counts when it "
+            f"no files found in {root!r}: it has {len(folders)} folders that count, and a file counts when it "
             "lies directly in one of them and its name matches file_filters"
         )
-    return FileDataset(paths, labels, root)
+    return paths, labels
+
+
+_FEW_FOLDERS = 32  # below it threads cost more than they save
+_LISTERS = 16  # a listing waits for the disk or the network
 
 
 def _names(path: str, folders: bool) -> list[str]:
@@ -152,5 +219,6 @@ def _names(path: str, folders: bool) -> list[str]:
         with os.scandir(path) as entries:
             names = [entry.name for entry in entries if entry.is_dir() == folders]
     except OSError as error:
-        raise RuntimeError(f"readers.file: cannot list the folder {path!r}: {error.strerror}") from None
-    return sorted(names, key=os.fsencode)
+        raise RuntimeError(f"cannot list the folder {path!r}: {error.strerror}") from None
+    plain = all(map(str.isascii, names))  # then both orders are one
+    return sorted(names) if plain else sorted(names, key=os.fsencode)
