@@ -24,9 +24,10 @@ _FROM_YIQ = torch.linalg.inv(_TO_YIQ)
 
 def affine_intensity(x: Tensor, factor: float, offset: float, dtype: torch.dtype) -> Tensor:
     """Return ``factor * x + offset``, rounded and saturated to an element type."""
-    if dtype == torch.uint8 and x.dtype == torch.uint8 and not x.requires_grad:
-        # Adding the half first and clamping makes the truncation of the conversion round.
-        return x.to(torch.float32).mul_(factor).add_(offset + 0.5).clamp_(0.0, 255.0).to(dtype)
+    if dtype == torch.uint8 and x.dtype == torch.uint8:
+        # Adding the half first and clamping makes truncation round; the way over int16 is the fastest.
+        wide = x.to(torch.float32).mul_(factor).add_(offset + 0.5).clamp_(0.0, 255.0)
+        return wide.to(torch.int16).to(torch.uint8)
     return convert(_wide(x) * factor + offset, dtype)
 
 
@@ -44,18 +45,17 @@ def affine_rgb(x: Tensor, matrix: Matrix, offset: Sequence[float], dtype: torch.
         offset: One number a channel of the output.
         dtype: Of the result.
     """
-    small = dtype == torch.uint8 and not x.requires_grad
-    shift = 0.5 if small else 0.0
-    weights, bias = _tensors(matrix, tuple(v + shift for v in offset), x.device)
-    flat = _wide(x).reshape(-1, x.shape[-1])
-    out = torch.addmm(bias, flat, weights).view(*x.shape[:-1], len(matrix))
-    return out.clamp_(0.0, 255.0).to(dtype) if small else convert(out, dtype)
+    weights, bias = _tensors(matrix, tuple(offset), x.device)
+    # One plane a channel: the product of a 3x3 matrix with long rows is many times faster than with columns.
+    planes = _wide(x.movedim(-1, 0)).reshape(x.shape[-1], -1)
+    out = convert(torch.addmm(bias, weights, planes), dtype)
+    return out.view(len(matrix), *x.shape[:-1]).movedim(0, -1).contiguous()
 
 
 @functools.lru_cache(maxsize=256)
 def _tensors(matrix: Matrix, offset: tuple[float, ...], device: torch.device) -> tuple[Tensor, Tensor]:
-    weights = torch.tensor(matrix, dtype=torch.float32).t().contiguous()
-    return weights.to(device), torch.tensor(offset, dtype=torch.float32).to(device)
+    weights = torch.tensor(matrix, dtype=torch.float32, device=device)
+    return weights, torch.tensor(offset, dtype=torch.float32, device=device)[:, None]
 
 
 def twist_matrix(hue: float, saturation: float, value: float) -> Matrix:
