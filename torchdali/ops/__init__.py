@@ -17,9 +17,14 @@ from torchdali.ops import (  # noqa: F401  each declares its operators
     _decoders,
     _generic,
     _inputs,
+    _io,
     _random,
+    _reshape,
     _resize,
+    _sequence,
+    _shape,
     _subscript,
+    _tables,
 )
 from torchdali.ops._readers import file  # noqa: F401
 
