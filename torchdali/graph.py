@@ -326,9 +326,13 @@ class Tracer:
 
     def add(self, node: Node) -> None:
         node.scope = self.scope
+        self.number(node)
+        self.nodes.append(node)
+
+    def number(self, node: Node) -> None:
+        """Give a random operator a stream of numbers that no other of the pipeline has."""
         if node.operator.schema.random:
             node.stream, self._random = self._random, self._random + 1
-        self.nodes.append(node)
 
 
 _local = threading.local()

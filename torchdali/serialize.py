@@ -124,6 +124,7 @@ def graph_to_json(graph: Graph) -> Json:
             "edges": {k: edge(e) for k, e in node.edges.items()},
             "scope": [[edge(c.edge), c.value] for c in node.scope],
             "preserve": node.preserve,
+            "stream": node.stream,
             "outputs": len(node.outputs),
             "lines": [[line.file, line.line, line.function] for line in node.lines],
         }
@@ -171,6 +172,7 @@ def graph_from_json(data: Json) -> Graph:
             tuple(SourceLine(*line) for line in saved["lines"]),
             tuple(Condition(present(at), value) for at, value in saved["scope"]),
             saved["preserve"],
+            saved["stream"],
         )
         where = "cpu" if node.device == "cpu" else "gpu"
         node.outputs = tuple(DataNode(node.name, where, node, i) for i in range(saved["outputs"]))

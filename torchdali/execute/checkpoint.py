@@ -26,10 +26,10 @@ State = dict[str, Any]
 
 _VERSION = 1
 _LONG = 60  # characters of a value that stand in the fingerprint; of longer ones a digest does
-_LEFT_OUT = frozenset(
-    ("shard_id", "num_shards", "file_root", "initial_fill", "prefetch_queue_depth", "read_ahead", "lazy_init")
-    + ("dont_use_mmap", "skip_cached_images", "tensor_init_bytes", "parallel", "no_copy", "hw_decoder_load")
-)  # fmt: skip
+_LEFT_OUT = frozenset((
+    "shard_id", "num_shards", "file_root", "initial_fill", "prefetch_queue_depth", "read_ahead", "lazy_init",
+    "dont_use_mmap", "skip_cached_images", "tensor_init_bytes", "parallel", "no_copy", "hw_decoder_load",
+))  # fmt: skip
 
 
 def labels(graph: Graph) -> dict[Node, str]:
@@ -58,6 +58,8 @@ def fingerprint(graph: Graph) -> list[str]:
         given += [f"{k}={edge(e)}" for k, e in sorted(node.edges.items())]
         constants = sorted(node.constants.items())
         given += [f"{k}={_text(v)}" for k, v in constants if k not in left_out]
+        if node.operator.schema.random and "seed" not in node.constants:
+            given.append(f"stream={node.stream}")
         scope = "".join(f" if {edge(c.edge)} is {c.value}" for c in node.scope)
         return f"{named[node]} = {node.operator.name}({', '.join(given)}) on {node.device}{scope}"
 
@@ -73,17 +75,19 @@ def _text(value: Any) -> str:
 
 def _plain(value: Any) -> str:
     """Write a value without anything that differs from run to run."""
-    if isinstance(value, (bool, int, float, str, bytes, type(None), torch.dtype)) and not isinstance(value, Enum):
-        return repr(value)
     if isinstance(value, Enum):
         return f"{type(value).__name__}.{value.name}"
+    if isinstance(value, (bool, int, float, str, bytes, type(None), torch.dtype)):
+        return repr(value)
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_plain, value))}]"
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_plain(k)}: {_plain(v)}" for k, v in value.items()) + "}"
     if isinstance(value, (np.ndarray, np.generic, torch.Tensor)):
         array = np.ascontiguousarray(value)
-        return f"{array.dtype}{list(array.shape)} {hashlib.sha256(array.tobytes()).hexdigest()[:12]}"
+        return (
+            f"{array.dtype}{list(array.shape)} {hashlib.sha256(array.tobytes()).hexdigest()[:12]}"
+        )
     return getattr(value, "__qualname__", type(value).__qualname__)
 
 
@@ -102,7 +106,9 @@ def decode(data: str | bytes) -> State:
         TypeError: it is neither text nor bytes. RuntimeError: it is not a checkpoint of this library.
     """
     if not isinstance(data, (str, bytes)):
-        raise TypeError(f"a checkpoint is text or bytes, as checkpoint() returns it, not {type(data).__name__}")
+        raise TypeError(
+            f"a checkpoint is text or bytes, as checkpoint() returns it, not {type(data).__name__}"
+        )
     try:
         state = json.loads(data)
     except ValueError as error:
@@ -153,7 +159,9 @@ def reshard(states: Sequence[State], num_shards: int) -> list[State]:
             "number of ranks: only the source knows which samples belong to which rank"
         )
     rank_of = {label: _ranks(old, label) for label in old[0]["readers"]}
-    old = sorted(old, key=lambda state: max((s["shard_id"] for s in state["readers"].values()), default=0))
+    old = sorted(
+        old, key=lambda state: max((s["shard_id"] for s in state["readers"].values()), default=0)
+    )
     readers = {
         label: loader.reshard([s["readers"][label] for s in old], num_shards) if divided
         else [old[k % len(old)]["readers"][label] for k in range(num_shards)]

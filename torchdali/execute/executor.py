@@ -9,6 +9,8 @@ The contract, which every line below keeps:
 - *End.* StopIteration from a source ends the epoch: that batch and those scheduled after it are empty and
   raise StopIteration when popped, until `reset`.
 - *Cancellation.* Waiting in `pop` can be interrupted (Ctrl-C) at any moment and repeated.
+- *One at a time.* A second thread that takes a batch while one is being taken, and a process forked after
+  the threads were started, get an error.
 - *Shutdown.* `close` may come at any time, from any thread, and again. Batches in flight end with an error,
   threads end after the sample they work on. Threads hold no executor while they sleep, so that dropping
   the last reference closes it too; the interpreter's exit does the same.
@@ -16,6 +18,8 @@ The contract, which every line below keeps:
 
 from __future__ import annotations
 
+import contextlib
+import os
 import queue
 import threading
 import time
@@ -33,6 +37,7 @@ from torchdali.execute.buffers import Buffers
 from torchdali.execute.checkpoint import labels
 from torchdali.execute.device import Lane
 from torchdali.execute.link import LinkedChain, Slots
+from torchdali.execute.memory_stats import MemoryStats
 from torchdali.execute.profile import Marks, Profile
 from torchdali.execute.scope import run_in_scope
 from torchdali.execute.threads import Job, Threads, isolated_torch_threads, run_torch_alone
@@ -66,6 +71,8 @@ class Settings:
     seed: int
     device: torch.device | None = None
     start_thread: Callable[[int], None] | None = None
+    synchronous: bool = False
+    memory_stats: bool = False
 
 
 @dataclass(eq=False)
@@ -82,6 +89,7 @@ class Batch:
     error: BaseException | None = None
     stage: int = 0
     ended: bool = False
+    outputs: tuple[TensorList, ...] = ()
     finished: threading.Event = field(default_factory=threading.Event)
 
     def sample_keys(self) -> tuple[Sequence[int], Sequence[int]]:
@@ -116,12 +124,16 @@ class Executor:
         self.lane = Lane(settings.device)
         self.buffers = Buffers(pinned=self.lane.pins)
         self.profile = Profile()
+        self.memory = MemoryStats()
         self._adopt(plan)
         self._flight: deque[Batch] = deque()
         self._count = self._position = 0
         self._stopped = self._closed = False
         self.place = self.state()
-        self._lock = threading.Lock()
+        self._lock, self._taking, self._process = threading.Lock(), _Exclusive(), os.getpid()
+        self._here: queue.SimpleQueue[Callable[[], None]] | None = None
+        if settings.synchronous:
+            self._here = queue.SimpleQueue()
         self._threads = Threads(settings.num_threads, start=settings.start_thread)
         self._requests: queue.SimpleQueue[tuple[Executor, Batch] | None] = queue.SimpleQueue()
         with isolated_torch_threads(1) as ready:
@@ -155,14 +167,33 @@ class Executor:
         return self._stopped
 
     def schedule(self, ended: bool = False) -> None:
-        """Start one more batch; returns at once. With ``ended``, it is the end of the epoch instead."""
+        """Start one more batch; returns at once. With ``ended``, it is the end of the epoch instead.
+
+        A synchronous executor returns when the batch is done, all steps having run in this thread.
+        """
         self._check_open()
-        batch = Batch(self._count, self.settings.batch_size, 0, ended=ended)
-        for source in self.sources.values() if not ended else ():
-            source.schedule()
-        self._count += 1
-        self._flight.append(batch)
-        self._requests.put((self, batch))
+        with self._lock:
+            batch = Batch(self._count, self.settings.batch_size, 0, ended=ended)
+            for source in self.sources.values() if not ended else ():
+                source.schedule()
+            self._count += 1
+            self._flight.append(batch)
+            if self._here is None:
+                self._requests.put((self, batch))
+        if self._here is not None:
+            with torch.no_grad():
+                self.start(batch)
+            self._wait(batch)
+
+    def _wait(self, batch: Batch) -> None:
+        """Wait for a batch, in slices: close() in another thread must be noticed."""
+        while not batch.finished.is_set():
+            self._check_open()
+            if self._here is None:
+                batch.finished.wait(1.0)
+                continue
+            with contextlib.suppress(queue.Empty), torch.no_grad():
+                self._here.get(timeout=1.0)()
 
     def pop(self) -> Batch:
         """Wait for the oldest batch and return it.
@@ -172,18 +203,16 @@ class Executor:
             was closed. Otherwise what failed in the batch.
         """
         self._check_open()
-        if not self._flight:
-            raise RuntimeError(
-                "no batch was scheduled: call schedule_run() before asking for outputs"
-            )
-        batch = self._flight[0]
         started = time.perf_counter()
-        while not batch.finished.wait(
-            1.0
-        ):  # in slices: close() from another thread must be noticed
-            self._check_open()
-        self._flight.popleft()
-        self.place = batch.state
+        with self._taking:
+            if not self._flight:
+                raise RuntimeError(
+                    "no batch was scheduled: call schedule_run() before asking for outputs"
+                )
+            batch = self._flight[0]
+            self._wait(batch)
+            self._flight.popleft()
+            self.place = batch.state
         if batch.error is not None:
             raise batch.error
         self.profile.delivered(batch.size, time.perf_counter() - started)
@@ -199,10 +228,11 @@ class Executor:
         self.place = self.state()
 
     def _drop_flight(self) -> None:
-        while self._flight:
-            while not self._flight[0].finished.wait(1.0):
-                self._check_open()
-            self._flight.popleft()
+        self._check_open()
+        with self._taking:
+            while self._flight:
+                self._wait(self._flight[0])
+                self._flight.popleft()
 
     def close(self) -> None:
         """End all threads and fail what is in flight."""
@@ -210,6 +240,8 @@ class Executor:
             if self._closed:
                 return
             self._closed = True
+        if os.getpid() != self._process:
+            return  # the threads and processes are the parent's
         for source in self.sources.values():
             source.close()
         self._requests.put(None)
@@ -222,6 +254,11 @@ class Executor:
             )
 
     def _check_open(self) -> None:
+        if os.getpid() != self._process:
+            raise RuntimeError(
+                f"this pipeline was built in process {self._process} and its threads do not exist in process "
+                f"{os.getpid()}, which was forked from it: build a pipeline in each process that runs one"
+            )
         if self._closed:
             raise RuntimeError("the pipeline is closed")
 
@@ -383,6 +420,8 @@ class Executor:
             {self._name("done", e): column for e, column in done.items()},
         )
         finish = partial(self._chain_done, batch, linked, opened, done, ready.layouts, marks)
+        if self._here is not None:
+            finish = partial(_hand_over, self._here, finish)
         run = ready.bind(**columns) if marks is None else ready.bind_timed(marks, **columns)
         keep_going = self.bad_samples.keeps_going
         job = Job(run, batch.size, finish, order=batch.index, keep_going=keep_going)
@@ -436,6 +475,8 @@ class Executor:
         self._next_stage(batch)
 
     def _next_stage(self, batch: Batch) -> None:
+        if self.settings.memory_stats:
+            self.memory.record(batch.values)
         for edge in self.plan.dies[batch.stage]:
             batch.values.pop(edge, None)
         batch.stage += 1
@@ -475,6 +516,32 @@ def random_key(seed: int, node: Node) -> int:
     """Return the key of a random operator's numbers: of its own seed, or the pipeline's and its place."""
     own = node.constants.get("seed", _NO_SEED)
     return mix(seed, node.stream) if own == _NO_SEED else mix(own)
+
+
+def _hand_over(
+    here: queue.SimpleQueue[Callable[[], None]],
+    finish: Callable[[dict[int, BaseException]], None],
+    failures: dict[int, BaseException],
+) -> None:
+    """Let the thread that waits for the batch carry it on."""
+    here.put(partial(finish, failures))
+
+
+class _Exclusive:
+    """Refuses a second thread while one is inside."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise RuntimeError(
+                "another thread is taking a batch of this pipeline at this moment; batches have an order, so "
+                "let one thread take them, or share a lock"
+            )
+
+    def __exit__(self, *exc: object) -> None:
+        self._lock.release()
 
 
 class _Turn:

@@ -81,4 +81,6 @@ def _spread(value: Any, count: int) -> Sequence[Any]:
 
 
 def _refuse(index: int, name: str, wanted: object, found: object) -> None:
-    raise RuntimeError(f"output {index} of the pipeline has {name} {found}, but was declared {wanted}")
+    raise RuntimeError(
+        f"output {index} of the pipeline has {name} {found}, but was declared {wanted}"
+    )

@@ -100,6 +100,9 @@ class Definition(Options):
                 self.set_outputs(*(result if isinstance(result, (tuple, list)) else (result,)))
             assert self._outputs is not None
             self._graph = Graph.of(self._outputs, self._tracer.nodes)
+            for node in self._graph.nodes:
+                if node not in self._tracer.nodes:  # made outside of the pipeline
+                    self._tracer.number(node)
         return self._graph
 
 

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from torchdali.execute.affinity import affinity
 from torchdali.execute.device import resolve_device
 from torchdali.execute.executor import Batch, Executor, Reader, Settings
 from torchdali.execute.workers import open_sources
@@ -53,8 +54,15 @@ class Running(Definition):
             for node in self._plan.graph.nodes
             if node.operator.kind == "reader"
         }
+        device = resolve_device(self._device_id)
         settings = Settings(
-            self._batch_size, self._num_threads, self._seed, resolve_device(self._device_id)
+            self._batch_size,
+            self._num_threads,
+            self._seed,
+            device,
+            start_thread=affinity(device) if self._set_affinity else None,
+            synchronous=not (self._async and self._pipelined),
+            memory_stats=self._memory_stats,
         )
         self._executor = Executor(self._plan, settings, readers, self._sources, self._bad_samples)
         self._finalizer = weakref.finalize(self, Executor.close, self._executor)
@@ -269,7 +277,9 @@ class Running(Definition):
         nodes = getattr(which, "nodes", None)
         for name in [which] if nodes is None else nodes:
             if not isinstance(name, (str, DataNode)):
-                raise TypeError(f"a source is known by its node, name or operator, not by {which!r}")
+                raise TypeError(
+                    f"a source is known by its node, name or operator, not by {which!r}"
+                )
             for node in self._running.sources:
                 if node.name == getattr(name, "name", name):
                     return node

@@ -165,7 +165,9 @@ def _parse(data: str | bytes) -> dict[str, Any]:
     try:
         saved = json.loads(data)
     except ValueError as error:
-        raise RuntimeError(f"this is no serialized pipeline of torchdali (JSON text): {error}") from None
+        raise RuntimeError(
+            f"this is no serialized pipeline of torchdali (JSON text): {error}"
+        ) from None
     if not isinstance(saved, dict) or saved.get("version") != 1 or "graph" not in saved:
         raise RuntimeError("this is JSON, but no serialized pipeline that this torchdali reads")
     return saved

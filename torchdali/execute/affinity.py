@@ -1,0 +1,79 @@
+"""Bind worker threads to cores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+__all__ = ["affinity"]
+
+_MASK = "DALI_AFFINITY_MASK"
+
+
+def affinity(device: torch.device | None) -> Callable[[int], None] | None:
+    """Return what binds a worker thread to its cores, given the thread's number; None for nothing to bind.
+
+    With the environment variable ``DALI_AFFINITY_MASK`` (core numbers, separated by commas), thread i runs on
+    the i-th of them, and threads beyond the list stay free. Without it, all threads run on the cores next to
+    the GPU; without a GPU, anywhere.
+
+    Raises:
+        ValueError: the variable is no list of numbers. RuntimeError: it names a core that this process may
+        not use.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        return None
+    mask = os.environ.get(_MASK, "").strip()
+    if mask:
+        return partial(_bind_one, _checked(mask))
+    near = _near(device)
+    return partial(_bind_all, near) if near else None
+
+
+def _checked(mask: str) -> list[int]:
+    try:
+        cores = [int(core) for core in mask.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"{_MASK}={mask!r}: it must be core numbers, separated by commas"
+        ) from None
+    foreign = sorted(set(cores) - os.sched_getaffinity(0))
+    if foreign:
+        raise RuntimeError(
+            f"{_MASK}={mask!r}: this process may not run on core {foreign[0]}; it may use "
+            f"{sorted(os.sched_getaffinity(0))}"
+        )
+    return cores
+
+
+def _bind_one(cores: list[int], number: int) -> None:
+    if number < len(cores):
+        os.sched_setaffinity(0, {cores[number]})
+
+
+def _bind_all(cores: set[int], number: int) -> None:
+    os.sched_setaffinity(0, cores)
+
+
+def _near(device: torch.device | None) -> set[int]:
+    """Return the cores next to a GPU that this process may use; empty where that is not known."""
+    if device is None or device.type != "cuda":
+        return set()
+    gpu: Any = torch.cuda.get_device_properties(device)
+    try:
+        address = f"{gpu.pci_domain_id:04x}:{gpu.pci_bus_id:02x}:{gpu.pci_device_id:02x}.0"
+        text = Path(f"/sys/bus/pci/devices/{address}/local_cpulist").read_text()
+    except (AttributeError, OSError):
+        return set()
+    return _ranges(text) & os.sched_getaffinity(0)
+
+
+def _ranges(text: str) -> set[int]:
+    """Read a list of cores as the kernel writes it: ``0-3,8``."""
+    ends = [part.partition("-") for part in text.strip().split(",") if part]
+    return {core for a, _, b in ends for core in range(int(a), int(b or a) + 1)}
