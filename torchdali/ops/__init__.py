@@ -19,6 +19,7 @@ from torchdali.ops import (  # noqa: F401  each declares its operators
     _inputs,
     _io,
     _random,
+    _reductions,
     _reshape,
     _resize,
     _sequence,

@@ -1,0 +1,73 @@
+"""Reductions over axes, with DALI's element types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+__all__ = ["extreme", "moments", "resolve_axes", "total"]
+
+_UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+_CARRIER = {torch.uint16: torch.int32, torch.uint32: torch.int64, torch.uint64: torch.int64}
+
+
+def resolve_axes(
+    axes: Sequence[int] | None, axis_names: str | None, layout: str, ndim: int
+) -> tuple[int, ...]:
+    """Return the axes to reduce: those given by index or by name, all by default.
+
+    Raises:
+        IndexError: an axis out of range. ValueError: an axis given twice, or a name that is not in the layout.
+    """
+    if axis_names is not None:
+        missing = [name for name in axis_names if name not in layout]
+        if missing:
+            raise ValueError(f"axis {missing[0]!r} is not in the layout {layout!r}")
+        axes = [layout.index(name) for name in axis_names]
+    if axes is None:
+        return tuple(range(ndim))
+    for axis in axes:
+        if not -ndim <= axis < ndim:
+            raise IndexError(f"axis {axis} is out of range [{-ndim}, {ndim - 1}]")
+    found = tuple(axis % ndim for axis in axes)
+    for axis in found:
+        if found.count(axis) > 1:
+            raise ValueError(f"axis {axis} is given twice")
+    return found
+
+
+def total(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
+    """Sum: int64 for signed, uint64 for unsigned integers, float32 for float32."""
+    if not axes:
+        return x.to(_sum_type(x.dtype))
+    if x.dtype.is_floating_point:
+        return x.sum(axes, keepdim=keep)
+    wide = x.to(_CARRIER.get(x.dtype, x.dtype))
+    summed = wide.sum(axes, keepdim=keep, dtype=torch.int64)
+    return summed.view(torch.uint64) if x.dtype in _UNSIGNED else summed
+
+
+def _sum_type(dtype: torch.dtype) -> torch.dtype:
+    if dtype.is_floating_point:
+        return dtype
+    return torch.uint64 if dtype in _UNSIGNED else torch.int64
+
+
+def moments(x: Tensor, axes: tuple[int, ...], keep: bool, *, squared: bool = False) -> Tensor:
+    """Return the mean, or the mean of squares, as float32."""
+    values = x if x.dtype.is_floating_point else x.to(torch.float32)
+    values = values.square() if squared else values
+    return values.mean(axes, keepdim=keep) if axes else values
+
+
+def extreme(x: Tensor, axes: tuple[int, ...], keep: bool, *, largest: bool) -> Tensor:
+    """Return the largest or smallest value, of the input's type."""
+    if not axes:
+        return x
+    if x.dtype == torch.uint64:  # flipping the sign bit keeps the order
+        flipped = x.view(torch.int64) ^ (-(2**63))
+        return (extreme(flipped, axes, keep, largest=largest) ^ (-(2**63))).view(torch.uint64)
+    wide = x.to(_CARRIER.get(x.dtype, x.dtype))
+    return (wide.amax if largest else wide.amin)(axes, keepdim=keep).to(x.dtype)
