@@ -6,6 +6,7 @@ reader or the batches of a list, and fails the test when it is used wrongly.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -91,6 +92,9 @@ class FakePipeline:
         self._held = found
         return found
 
+    def driven_by(self, api: Any) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
     @property
     def in_flight(self) -> int:
         """Batches that were scheduled and not taken."""
@@ -132,7 +136,7 @@ class ReaderPipeline(FakePipeline):
         self._flight.clear()
         self._first = True
 
-    def restore_checkpoint(self, checkpoint: str) -> None:
+    def restore_checkpoint(self, checkpoint: bytes) -> None:
         """Be as a pipeline made with ``checkpoint=``."""
         state = json.loads(checkpoint)
         self.external_context = state.pop("external_context")

@@ -7,6 +7,7 @@ from torchdali.graph import DataNode
 from torchdali.pipeline import experimental
 from torchdali.pipeline._factory import pipeline_def
 from torchdali.pipeline._pipeline import Pipeline
+from torchdali.pipeline._saving import reshard_pipelines
 from torchdali.types import OperatorConcurrency, StreamPolicy
 
 __all__ = [
@@ -17,4 +18,5 @@ __all__ = [
     "do_not_convert",
     "experimental",
     "pipeline_def",
+    "reshard_pipelines",
 ]

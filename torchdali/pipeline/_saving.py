@@ -11,7 +11,9 @@ from torchdali import serialize
 from torchdali.execute import checkpoint
 from torchdali.pipeline._running import Running
 
-__all__ = ["Saved"]
+__all__ = ["Saved", "reshard_pipelines"]
+
+reshard_pipelines = checkpoint.reshard
 
 Self = TypeVar("Self", bound="Saved")
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, runtime_checkable
 
 from torchdali.plugin._epochs import EpochCounter, LastBatchPolicy, OpenEpochs, Shards
+from torchdali.types import PipelineAPIType
 
 if TYPE_CHECKING:
     from torchdali.pipeline import Pipeline
@@ -260,14 +261,14 @@ class BaseIterator:
             pipe.load_state_dict(place)
         self._first, self._scheduled = None, False
 
-    def checkpoints(self) -> list[str]:
+    def checkpoints(self) -> list[bytes]:
         """Return a checkpoint of each pipeline that holds the iterator's place as well.
 
         An iterator over pipelines made with ``checkpoint=`` continues there.
         """
         state = self.state_dict()
         context = {"external_context": {"iterator": state["iterator"]}}
-        return [json.dumps({**place, **context}) for place in state["pipelines"]]
+        return [json.dumps({**place, **context}).encode() for place in state["pipelines"]]
 
     def _continue_checkpoint(self) -> None:
         pipe = self._pipes[0]
@@ -287,6 +288,17 @@ class BaseIterator:
 
     def _take(self) -> list[tuple[TensorList, ...]]:
         """Take one batch of every pipeline and schedule the next."""
+        with self._driving():
+            return self._take_all()
+
+    def _driving(self) -> contextlib.ExitStack:
+        """Claim the pipelines for an iterator: `Pipeline.run` in between would take its batches."""
+        stack = contextlib.ExitStack()
+        for pipe in self._pipes:
+            stack.enter_context(pipe.driven_by(PipelineAPIType.ITERATOR))
+        return stack
+
+    def _take_all(self) -> list[tuple[TensorList, ...]]:
         if not self._scheduled:
             self._scheduled = True
             for pipe in self._pipes:
@@ -316,8 +328,9 @@ class BaseIterator:
         return pipe.share_outputs()
 
     def _restart(self, pipe: Pipeline) -> None:
-        pipe.reset()
-        pipe.schedule_run()
+        with self._driving():
+            pipe.reset()
+            pipe.schedule_run()
 
     def _convert(self, outputs: list[tuple[TensorList, ...]], counts: list[int] | None) -> Any:
         """Make the framework's batch.

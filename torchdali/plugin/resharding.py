@@ -1,0 +1,72 @@
+"""Continue an epoch with another number of ranks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from torchdali.pipeline import reshard_pipelines
+from torchdali.plugin import _epochs
+
+__all__ = ["reshard"]
+
+S = TypeVar("S", dict[str, Any], bytes)
+
+
+def reshard(states: Sequence[S], num_shards: int) -> list[S]:
+    """Turn the places of all ranks into places for another number of ranks.
+
+    What the old ranks had not delivered of the epoch is divided among the new ones, so that together they
+    deliver each remaining sample exactly once; the epochs after that are whole. Give each new pipeline or
+    iterator, made with its ``shard_id`` and the new ``num_shards``, the place of that number.
+
+    Args:
+        states: What ``state_dict()`` or ``checkpoint()`` of a pipeline, or ``state_dict()`` or
+            ``checkpoints()`` of an iterator, returned: one of each rank, in any order.
+        num_shards: Number of ranks that continue.
+
+    Returns:
+        One place a rank, of the kind that was given; those of iterators have one pipeline each.
+
+    Raises:
+        ValueError: The states are not one of each rank of one job, or not of the same moment of it; or the
+            pipeline has an external source. RuntimeError: They are of different graphs.
+    """
+    if not states:
+        raise ValueError("reshard needs the states of all ranks, and got none.")
+    if isinstance(states[0], (bytes, str)):
+        places = reshard([json.loads(state) for state in states], num_shards)
+        return [json.dumps(place).encode() for place in places]
+    if "iterator" in states[0]:
+        return _iterators(states, num_shards)
+    return _pipelines(states, num_shards)
+
+
+def _iterators(states: Sequence[Any], num_shards: int) -> list[Any]:
+    counter = _counter([state["iterator"] for state in states], num_shards)
+    places = reshard_pipelines([p for state in states for p in state["pipelines"]], num_shards)
+    return [{"iterator": counter, "pipelines": [place]} for place in places]
+
+
+def _pipelines(states: Sequence[Any], num_shards: int) -> list[Any]:
+    places: list[Any] = reshard_pipelines(states, num_shards)
+    contexts = [state.get("external_context", {}) for state in states]
+    if "iterator" in contexts[0]:
+        counter = _counter([context.get("iterator") for context in contexts], num_shards)
+        for place in places:
+            place["external_context"] = {"iterator": counter}
+    return places
+
+
+def _counter(counters: Sequence[Any], num_shards: int) -> Any:
+    """Divide the place of an iterator in its epoch; it is the same on all ranks."""
+    first = counters[0]
+    if any(counter != first for counter in counters):
+        raise ValueError(
+            "The iterators of the ranks are not at the same batch: save the states of all ranks after the "
+            "same number of steps."
+        )
+    if "sizes" not in first:
+        return first  # without an epoch size, only batches are counted
+    return {**_epochs.reshard(first, num_shards), "over": first["over"]}
