@@ -50,7 +50,9 @@ def values(dtype: np.dtype[Any], nonzero: bool = False) -> Any:
     if dtype.kind == "b":
         return np.arange(16) % 2 == 0 if not nonzero else np.ones(16, bool)
     if dtype.kind == "f":
-        found = np.array([0, 1, -1, 2.5, -2.5, 7, -7, 100.5, 1e6, -1e6, 0.1, 3, -3, 1e-3, 200, 5], dtype)
+        found = np.array(
+            [0, 1, -1, 2.5, -2.5, 7, -7, 100.5, 1e6, -1e6, 0.1, 3, -3, 1e-3, 200, 5], dtype
+        )
     else:
         info = np.iinfo(dtype)
         small = [1, 2, 3, 5, 7, 100, 0, 11]
@@ -103,8 +105,8 @@ def test_promotion_table(symbol: str) -> None:
     for i, left in enumerate(names):
         for j, right in enumerate(names):
             if not refused(symbol, left, right) and not misjudged(symbol, left, right):
-                cases[f"{left} {symbol} {right}"] = (
-                    lambda _, *nodes, i=i, j=j: function(nodes[i], nodes[len(names) + j])
+                cases[f"{left} {symbol} {right}"] = lambda _, *nodes, i=i, j=j: function(
+                    nodes[i], nodes[len(names) + j]
                 )
     agree(inputs, cases, relative=1e-6)
 
@@ -115,6 +117,8 @@ def test_floats_and_negative_integers_compare_by_value(symbol: str) -> None:
     compared = BINARY[symbol]
     for real, whole in itertools.product(REAL, SIGNED):
         left, right = values(DTYPES[real]), shuffled(values(DTYPES[whole]))
-        found = evaluate("torchdali", [given(left), given(right)], {"": lambda _, x, y: compared(x, y)})
+        found = evaluate(
+            "torchdali", [given(left), given(right)], {"": lambda _, x, y: compared(x, y)}
+        )
         wanted = compared(left.astype(np.float64), right.astype(real).astype(np.float64))
         assert np.array_equal(found[""].samples[0], wanted), (real, whole)

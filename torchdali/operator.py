@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar, overload
 import numpy as np
 import torch
 
-from torchdali import graph, schema
+from torchdali import graph, schema, types
 from torchdali.graph import DataNode
 from torchdali.rng import BatchRng, mix
 from torchdali.schema import Column, Schema, Takes
@@ -446,16 +446,10 @@ def as_node(value: Any) -> DataNode:
         raise TypeError(
             "a TensorList cannot be an input while a pipeline is defined; use external_source"
         )
-    array = np.asarray(value.numpy(force=True) if isinstance(value, torch.Tensor) else value)
-    return lookup("constant")(**_constant_arguments(array))  # type: ignore[no-any-return]
-
-
-def _constant_arguments(array: np.ndarray[Any, Any]) -> dict[str, Any]:
-    narrow = {"float64": "float32", "int64": "int32"}.get(array.dtype.name)
-    array = array.astype(narrow) if narrow else array
-    kind = "fdata" if array.dtype.kind == "f" else "idata"
-    data = array.ravel().tolist()
-    return {kind: data, "shape": list(array.shape), "dtype": torch.from_numpy(array).dtype}
+    dtype = None
+    if isinstance(value, types.ScalarConstant):
+        value, dtype = value.value, value.dtype
+    return types.Constant(value, dtype, device="cpu")  # type: ignore[no-any-return]
 
 
 # ---------------------------------------------------------------- preparing and running

@@ -1,0 +1,230 @@
+"""Operators that give data another shape or element type without touching the elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torchdali.operator import operator
+from torchdali.schema import Data, DType, PerSample
+
+__all__ = ["listed", "reinterpret", "reshape", "shapes"]
+
+Layouts = tuple[str, ...]
+Arguments = Mapping[str, Any]
+
+
+def _reshaped(layouts: Layouts, arguments: Arguments) -> str:
+    """Return the layout given, else the input's where the number of axes stays (or is not known yet)."""
+    if arguments["layout"] is not None:
+        return str(arguments["layout"])
+    given = [arguments[name] for name in ("shape", "rel_shape", "src_dims")]
+    ndim = next((len(v) for v in given if v is not None), len(layouts[0]))
+    return layouts[0] if ndim == len(layouts[0]) else ""
+
+
+def _reshape_batch(data: Tensor, shape_input: Tensor | None = None, **arguments: Any) -> Any:
+    if shape_input is not None:
+        rows = zip(data, shape_input, strict=True)
+        return [_reshape(sample, shape, **arguments) for sample, shape in rows]
+    return data.reshape(len(data), *_checked_shape(data.shape[1:], None, **arguments))
+
+
+@operator(layout=_reshaped, dense=_reshape_batch)
+def reshape(
+    data: Data,
+    shape_input: Data | None = None,
+    /,
+    *,
+    layout: str | None = None,
+    rel_shape: PerSample[list[float]] | None = None,
+    shape: PerSample[list[int]] | None = None,
+    src_dims: PerSample[list[int]] | None = None,
+) -> Data:
+    """Give data another shape, or another layout.
+
+    Args:
+        data: Any shape and type.
+        shape_input: 1D integers; the shape of each sample.
+        layout: Of the output; the input's own when None, if the number of axes stays.
+        rel_shape: Extents as multiples of those of the input, rounded; -1 as in ``shape``.
+        shape: Extents; one may be negative: it takes what the others leave.
+        src_dims: Axes of the input that the extents (or, with ``rel_shape``, what is multiplied) come from; -1
+            stands for an extent of 1.
+
+    Raises:
+        RuntimeError: another number of elements, contradictory arguments, a layout of another length.
+    """
+    return _reshape(
+        data, shape_input, layout=layout, rel_shape=rel_shape, shape=shape, src_dims=src_dims
+    )
+
+
+def _reshape(data: Tensor, shape_input: Tensor | None, **arguments: Any) -> Tensor:
+    return data.reshape(_checked_shape(data.shape, shape_input, **arguments))
+
+
+def _checked_shape(
+    old: Sequence[int],
+    shape_input: Tensor | None,
+    *,
+    layout: str | None = None,
+    rel_shape: Any = None,
+    shape: Any = None,
+    src_dims: Any = None,
+) -> list[int]:
+    if all(given is None for given in (shape_input, layout, rel_shape, shape, src_dims)):
+        raise RuntimeError("reshape needs a shape or a layout")
+    found = _filled(_extents(old, shape_input, rel_shape, shape, src_dims), old, math.prod(old))
+    if layout and len(layout) != len(found):
+        raise RuntimeError(f"the layout {layout!r} does not fit {len(found)}D data")
+    return found
+
+
+def _extents(
+    old: Sequence[int], shape_input: Tensor | None, rel_shape: Any, shape: Any, src_dims: Any
+) -> list[int]:
+    """Return the new extents; a negative one is to take what is left."""
+    if sum(given is not None for given in (shape_input, rel_shape, shape)) > 1:
+        raise RuntimeError("the shape as an input, shape and rel_shape exclude each other")
+    if shape_input is not None:
+        if shape_input.dtype.is_floating_point or shape_input.ndim != 1:
+            raise RuntimeError("the input that gives the shape must be 1D integers")
+        shape = shape_input.tolist()
+    if shape is not None:
+        return [int(extent) for extent in listed(shape)]
+    sources = _sources(old, rel_shape, src_dims)
+    if rel_shape is None:
+        return sources
+    pairs = zip(listed(rel_shape), sources, strict=True)
+    return [-1 if factor < 0 else math.floor(factor * extent + 0.5) for factor, extent in pairs]
+
+
+def _sources(old: Sequence[int], rel_shape: Any, src_dims: Any) -> list[int]:
+    """Return the extents of the input that the new ones come from."""
+    count = None if rel_shape is None else len(listed(rel_shape))
+    if src_dims is None:
+        if count is not None and count > len(old):
+            raise RuntimeError(
+                f"rel_shape has {count} elements, more than the input has axes; use src_dims"
+            )
+        return list(old[:count])
+    axes = [int(axis) for axis in listed(src_dims)]
+    if count is not None and count != len(axes):
+        raise RuntimeError(f"rel_shape has {count} elements, but src_dims has {len(axes)}")
+    if not all(-1 <= axis < len(old) for axis in axes):
+        raise RuntimeError(
+            f"src_dims {axes} must be axes of the input, from 0 to {len(old) - 1}, or -1"
+        )
+    return [1 if axis < 0 else old[axis] for axis in axes]
+
+
+def listed(value: Any) -> Sequence[Any]:
+    """Return the values of an argument that may have been given as a single number."""
+    return value if isinstance(value, (list, tuple)) else [value]
+
+
+def _filled(new: list[int], old: Sequence[int], volume: int) -> list[int]:
+    """Replace the negative extent by what makes the number of elements come out as `volume`."""
+    free = [i for i, extent in enumerate(new) if extent < 0]
+    if len(free) > 1:
+        raise RuntimeError(f"one extent at most may be negative, not {new}")
+    known = math.prod(extent for extent in new if extent >= 0)
+    if free:
+        new = [*new]
+        new[free[0]] = volume // known if known else 0
+        known *= new[free[0]]
+    if known != volume:
+        raise RuntimeError(
+            f"the shape {new} does not have the size of the input, of shape {list(old)}"
+        )
+    return new
+
+
+@operator(layout=_reshaped)
+def reinterpret(
+    data: Data,
+    shape_input: Data | None = None,
+    /,
+    *,
+    dtype: DType | None = None,
+    layout: str | None = None,
+    rel_shape: PerSample[list[float]] | None = None,
+    shape: PerSample[list[int]] | None = None,
+    src_dims: PerSample[list[int]] | None = None,
+) -> Data:
+    """Take the bytes of data as another element type, and shape; see `reshape` for the shape.
+
+    Args:
+        data: Any shape and type.
+        shape_input: 1D integers; the shape of each sample, in elements of the new type.
+        dtype: The new type; the input's own when None. Without a shape, the last extent changes with its size.
+        layout: Of the output; the input's own when None, if the number of axes stays.
+        rel_shape: See `reshape`.
+        shape: See `reshape`.
+        src_dims: See `reshape`.
+
+    Raises:
+        RuntimeError: another number of bytes, contradictory arguments, a layout of another length.
+    """
+    given = (shape_input, dtype, layout, rel_shape, shape, src_dims)
+    if all(value is None for value in given):
+        raise RuntimeError("reinterpret needs a type, a shape or a layout")
+    kind = dtype or data.dtype
+    old = list(data.shape)
+    new = _extents(old, shape_input, rel_shape, shape, src_dims)
+    if shape_input is None and shape is None and rel_shape is None:
+        new = _in_elements(new, data.dtype, kind)
+    if data.nbytes % kind.itemsize:
+        raise RuntimeError(
+            f"{data.nbytes} bytes are no whole number of {kind.itemsize}-byte elements"
+        )
+    found = _filled(new, old, data.nbytes // kind.itemsize)
+    if layout and len(layout) != len(found):
+        raise RuntimeError(f"the layout {layout!r} does not fit {len(found)}D data")
+    return _as_type(data, kind).view(found)
+
+
+def _in_elements(extents: list[int], old: torch.dtype, new: torch.dtype) -> list[int]:
+    """Convert the last extent from elements of one type to elements of another."""
+    if not extents:
+        return extents
+    size = extents[-1] * old.itemsize
+    if size % new.itemsize:
+        raise RuntimeError(
+            f"the last extent is {size} bytes, no whole number of elements of {new.itemsize} bytes"
+        )
+    return [*extents[:-1], size // new.itemsize]
+
+
+def _as_type(data: Tensor, dtype: torch.dtype) -> Tensor:
+    flat = data.reshape(-1)
+    if flat.storage_offset() * data.itemsize % dtype.itemsize or not flat.is_contiguous():
+        flat = flat.clone()  # elements of the new type begin at multiples of their size
+    return flat.view(dtype)
+
+
+@operator(
+    layout=lambda layouts, arguments: "",
+    deprecated={"type": "dtype"},
+    instead="DataNode.shape()",
+)
+def shapes(data: Data, /, *, dtype: DType = torch.int64) -> Data:
+    """Return the shape, 1D.
+
+    Args:
+        data: Any shape and type.
+        dtype: int32, uint32, int64, uint64, float32 or float64.
+    """
+    if dtype not in _SHAPE_TYPES:
+        raise RuntimeError(f"shapes gives 32 and 64 bit integers and floats, not {dtype}")
+    return torch.tensor(data.shape, dtype=dtype, device=data.device)
+
+
+_SHAPE_TYPES = (
+    torch.int32, torch.uint32, torch.int64, torch.uint64, torch.float32, torch.float64,
+)  # fmt: skip

@@ -1,0 +1,99 @@
+"""Operators on sequences: frames picked out, reordered, and arguments that have one value a frame."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from torch import Tensor
+
+from torchdali.operator import operator
+from torchdali.ops._reshape import listed
+from torchdali.schema import Data, Layout, PerSample, Takes
+from torchdali.tensors import TensorList
+
+__all__ = ["element_extract", "per_frame", "sequence_rearrange"]
+
+Batch = Annotated[TensorList, Takes()]
+
+
+def _extracted(layouts: tuple[str, ...], arguments: Any) -> tuple[str, ...]:
+    return (layouts[0][1:],) * len(arguments["element_map"])
+
+
+def _count(arguments: Any) -> int | None:
+    count = len(arguments["element_map"])
+    return None if count <= 1 else count
+
+
+@operator(outputs=_count, layout=_extracted)
+def element_extract(data: Data, /, *, element_map: list[int], layout: Layout) -> Data:
+    """Take frames out of a sequence, each as an output of its own.
+
+    Args:
+        data: ``(F, ...)`` of at least two axes.
+        element_map: Numbers of the frames.
+
+    Raises:
+        RuntimeError: no sequence, or a frame that it does not have.
+    """
+    _check_sequence(data, layout)
+    if not element_map:
+        raise RuntimeError("element_map is empty")
+    _check_frames(element_map, len(data))
+    frames = tuple(data[i] for i in element_map)
+    return frames if len(frames) > 1 else frames[0]  # type: ignore[return-value]
+
+
+@operator
+def sequence_rearrange(data: Data, /, *, new_order: PerSample[list[int]], layout: Layout) -> Data:
+    """Put the frames of a sequence in another order.
+
+    Args:
+        data: ``(F, ...)`` of at least two axes.
+        new_order: Number of the frame at each place of the output; frames may be repeated and left out.
+
+    Raises:
+        RuntimeError: no sequence, an empty order, or a frame that the sequence does not have.
+    """
+    _check_sequence(data, layout)
+    order = listed(new_order)
+    if not order:
+        raise RuntimeError("new_order is empty")
+    if not all(isinstance(frame, int) for frame in order):
+        raise RuntimeError("new_order must be integers")
+    _check_frames(order, len(data))
+    return data[list(order)]
+
+
+def _check_sequence(data: Tensor, layout: str) -> None:
+    if layout and not layout.startswith("F"):
+        raise RuntimeError(f"the layout of a sequence starts with 'F', unlike {layout!r}")
+    if data.ndim < 2:
+        raise RuntimeError(f"a sequence has at least two axes, not {data.ndim}")
+
+
+def _check_frames(frames: Any, count: int) -> None:
+    for frame in frames:
+        if not 0 <= frame < count:
+            raise RuntimeError(f"there is no frame {frame} in a sequence of {count}")
+
+
+@operator(over="batch")
+def per_frame(data: Batch, /, *, replace: bool = False) -> Data:
+    """Mark data as one value a frame, for the arguments of operators on sequences.
+
+    Args:
+        data: ``(F, ...)``.
+        replace: Whether the first name of a layout that does not start with F is replaced by it.
+
+    Raises:
+        RuntimeError: data without axes, or a layout that does not start with F.
+    """
+    if data.ndim() == 0 and len(data):
+        raise RuntimeError("data without axes cannot have one value a frame")
+    layout = data.layout()
+    if layout and layout[0] != "F" and not replace:
+        raise RuntimeError(f"the layout of values per frame starts with 'F', unlike {layout!r}")
+    marked = TensorList(data)
+    marked.set_layout("F" + (layout[1:] or "*" * (data.ndim() - 1)))
+    return marked  # type: ignore[return-value]

@@ -1,0 +1,299 @@
+"""Operators on the axes of data: join along them, insert, drop and permute them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torchdali.operator import operator
+from torchdali.ops._reshape import listed
+from torchdali.schema import Data, Layout, Out, PerSample
+
+__all__ = ["cat", "expand_dims", "squeeze", "stack", "transpose"]
+
+Layouts = tuple[str, ...]
+Arguments = Mapping[str, Any]
+
+
+# ---------------------------------------------------------------- putting parts together
+
+
+def _stacked(layouts: Layouts, arguments: Arguments) -> str:
+    axis, name, layout = arguments["axis"], arguments["axis_name"], layouts[0]
+    if name is None:
+        return ""
+    if len(name) != 1:
+        raise RuntimeError(f"axis_name is one character, not {name!r}")
+    at = axis if axis >= 0 else len(layout) + 1 + axis
+    return f"{layout[:at]}{name}{layout[at:]}"
+
+
+def _stack_batches(
+    *input: Tensor, axis: int = 0, axis_name: str | None = None, layout: str
+) -> Tensor:
+    at = _new_axis(input, axis, axis_name, layout, input[0].ndim - 1)
+    return torch.stack(input, at + 1)
+
+
+@operator(layout=_stacked, dense=_stack_batches)
+def stack(
+    *input: Data, axis: int = 0, axis_name: str | None = None, layout: Layout, out: Out = None
+) -> Data:
+    """Join inputs of one shape along a new axis.
+
+    Args:
+        input: Of one shape and type.
+        axis: Where the new axis lies in the output; negative numbers count from its end.
+        axis_name: Name of the new axis; without one the output has no layout.
+
+    Raises:
+        RuntimeError: shapes or types that differ, an axis out of range, a name for data without a layout.
+    """
+    first = input[0]
+    at = _new_axis(input, axis, axis_name, layout, first.ndim)
+    shape = (*first.shape[:at], len(input), *first.shape[at:])
+    return torch.stack(input, at, out=_slot(out, shape, first.dtype))
+
+
+def _new_axis(
+    parts: Sequence[Tensor], axis: int, axis_name: str | None, layout: str, ndim: int
+) -> int:
+    _check_alike(parts)
+    if any(part.shape != parts[0].shape for part in parts):
+        raise RuntimeError(f"stack takes inputs of one shape, not {_shapes(parts)}")
+    if axis_name is not None and ndim and not layout:
+        raise RuntimeError("axis_name needs an input with a layout, or without axes")
+    if not -ndim <= axis <= ndim:
+        raise RuntimeError(
+            f"axis {axis} is out of range: it is from {-ndim} to {ndim} for {ndim}D data"
+        )
+    return axis if axis >= 0 else ndim + 1 + axis
+
+
+def _cat_batches(
+    *input: Tensor, axis: int = 0, axis_name: str | None = None, layout: str
+) -> Tensor:
+    at = _old_axis(input, axis, axis_name, layout, input[0].ndim - 1)
+    return torch.cat(input, at + 1)
+
+
+@operator(dense=_cat_batches)
+def cat(
+    *input: Data, axis: int = 0, axis_name: str | None = None, layout: Layout, out: Out = None
+) -> Data:
+    """Join inputs along an axis.
+
+    Args:
+        input: Of one type, and of shapes that differ in that axis at most.
+        axis: Along which they are joined; negative numbers count from the end.
+        axis_name: The same by the axis's name in the layout.
+
+    Raises:
+        RuntimeError: shapes or types that do not fit, an axis out of range or not in the layout, both given.
+    """
+    if len(input) == 1 and out is None:
+        return input[0]
+    first = input[0]
+    at = _old_axis(input, axis, axis_name, layout, first.ndim)
+    extent = sum(part.shape[at] for part in input)
+    shape = (*first.shape[:at], extent, *first.shape[at + 1 :])
+    return torch.cat(input, at, out=_slot(out, shape, first.dtype))
+
+
+def _old_axis(
+    parts: Sequence[Tensor], axis: int, axis_name: str | None, layout: str, ndim: int
+) -> int:
+    _check_alike(parts)
+    if axis_name is not None:
+        if axis:
+            raise RuntimeError("axis and axis_name cannot be given together")
+        axis = layout.find(axis_name)
+        if axis < 0 or len(axis_name) != 1:
+            raise RuntimeError(f"there is no axis {axis_name!r} in the layout {layout!r}")
+    if not -ndim <= axis < ndim:
+        raise RuntimeError(
+            f"axis {axis} is out of range: it is from {-ndim} to {ndim - 1} for {ndim}D data"
+        )
+    return axis % ndim
+
+
+def _check_alike(parts: Sequence[Tensor]) -> None:
+    first = parts[0]
+    for part in parts:
+        if part.dtype != first.dtype or part.ndim != first.ndim:
+            kinds = ", ".join(f"{str(p.dtype).removeprefix('torch.')} {p.ndim}D" for p in parts)
+            raise RuntimeError(f"the inputs must have one type and number of axes, not {kinds}")
+
+
+def _shapes(parts: Sequence[Tensor]) -> str:
+    return ", ".join(str(tuple(part.shape)) for part in parts)
+
+
+def _slot(out: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor | None:
+    """Return the place of the result if it fits."""
+    return out if out is not None and out.shape == shape and out.dtype == dtype else None
+
+
+# ---------------------------------------------------------------- axes
+
+
+def _expanded(layouts: Layouts, arguments: Arguments) -> str:
+    axes, names, layout = arguments["axes"], arguments["new_axis_names"], layouts[0]
+    if not axes:
+        return layout
+    if names and len(names) != len(axes):
+        raise RuntimeError(f"{len(names)} names {names!r} do not fit {len(axes)} new axes")
+    for axis, name in sorted(zip(axes, names or "", strict=False)):
+        layout = layout[:axis] + name + layout[axis:]
+    return layout if names else ""
+
+
+def _expand_batch(
+    data: Tensor, *, axes: list[int], new_axis_names: str | None = None, layout: str
+) -> Tensor:
+    return _expand(data, axes, new_axis_names, layout, 1)
+
+
+@operator(layout=_expanded, dense=_expand_batch)
+def expand_dims(
+    data: Data, /, *, axes: list[int], new_axis_names: str | None = None, layout: Layout
+) -> Data:
+    """Insert axes of extent 1.
+
+    Args:
+        data: Any shape and type.
+        axes: Where they lie in the output; not negative.
+        new_axis_names: One character each, in the order of ``axes``; without them the output has no layout.
+
+    Raises:
+        RuntimeError: axes that are negative, repeated or beyond the end; names for data without a layout.
+    """
+    return _expand(data, axes, new_axis_names, layout, 0)
+
+
+def _expand(data: Tensor, axes: list[int], names: str | None, layout: str, first: int) -> Tensor:
+    if names and not layout and data.ndim > first:
+        raise RuntimeError("new_axis_names needs an input with a layout, or without axes")
+    if len(set(axes)) != len(axes) or min(axes, default=0) < 0:
+        raise RuntimeError(f"axes {axes} must be different and not negative")
+    for axis in sorted(axes):
+        if axis + first > data.ndim:
+            raise RuntimeError(f"axes {axes} are too far for {data.ndim - first}D data")
+        data = data.unsqueeze(axis + first)
+    return data
+
+
+def _squeezed(layouts: Layouts, arguments: Arguments) -> str:
+    axes, names, layout = arguments["axes"], arguments["axis_names"], layouts[0]
+    if names is not None:
+        return "".join(name for name in layout if name not in names)
+    dropped = axes or []
+    return "".join(name for axis, name in enumerate(layout) if axis not in dropped)
+
+
+def _squeeze_batch(data: Tensor, *, layout: str, **arguments: Any) -> Tensor:
+    axes = _dropped(data.shape[1:], layout, **arguments)
+    return data.squeeze([axis + 1 for axis in axes])
+
+
+@operator(layout=_squeezed, dense=_squeeze_batch)
+def squeeze(
+    data: Data,
+    /,
+    *,
+    axes: PerSample[list[int]] | None = None,
+    axis_names: str | None = None,
+    layout: Layout,
+) -> Data:
+    """Drop axes of extent 1.
+
+    Args:
+        data: Any shape and type.
+        axes: The axes; those that the data do not have (negative ones too) are left out.
+        axis_names: The same by their names in the layout.
+
+    Raises:
+        RuntimeError: an extent that is not 1, a name that is not in the layout, both or none given.
+    """
+    return data.squeeze(_dropped(data.shape, layout, axes=axes, axis_names=axis_names))
+
+
+def _dropped(
+    shape: Sequence[int], layout: str, *, axes: Any = None, axis_names: str | None = None
+) -> tuple[int, ...]:
+    if (axes is None) == (axis_names is None):
+        raise RuntimeError("give either axes or axis_names")
+    if axis_names is not None:
+        axes = [_axis_of(name, layout) for name in axis_names]
+    found = tuple(axis for axis in listed(axes) if 0 <= axis < len(shape))
+    if len(set(found)) != len(found):
+        raise RuntimeError(f"axes {list(found)} must be different")
+    if any(shape[axis] != 1 for axis in found):
+        raise RuntimeError(
+            f"only axes of extent 1 can be dropped, not {list(found)} of {list(shape)}"
+        )
+    return found
+
+
+def _axis_of(name: str, layout: str) -> int:
+    axis = layout.find(name)
+    if axis < 0:
+        raise RuntimeError(f"there is no axis {name!r} in the layout {layout!r}")
+    return axis
+
+
+def _transposed(layouts: Layouts, arguments: Arguments) -> str:
+    if arguments["output_layout"] is not None:
+        return str(arguments["output_layout"])
+    layout, perm = layouts[0], arguments["perm"]
+    if not layout or not arguments["transpose_layout"]:
+        return layout
+    return "".join(layout[axis] for axis in _permutation(len(layout), _hashable(perm)))
+
+
+def _transpose_batch(data: Tensor, *, perm: list[int] | None = None, **arguments: Any) -> Tensor:
+    axes = _permutation(data.ndim - 1, _hashable(perm), arguments.get("output_layout"))
+    return data.permute(0, *[axis + 1 for axis in axes])
+
+
+@operator(layout=_transposed, dense=_transpose_batch)
+def transpose(
+    data: Data,
+    /,
+    *,
+    output_layout: str | None = None,
+    perm: list[int] | None = None,
+    transpose_layout: bool = True,
+) -> Data:
+    """Permute the axes.
+
+    Args:
+        data: Any shape and type.
+        output_layout: Of the output; goes before ``transpose_layout``.
+        perm: Axis of the input that each axis of the output comes from; all axes reversed when None.
+        transpose_layout: Whether the layout is permuted too.
+
+    Raises:
+        RuntimeError: ``perm`` is no permutation of the axes, a layout of another length.
+    """
+    return data.permute(_permutation(data.ndim, _hashable(perm), output_layout))
+
+
+def _hashable(perm: list[int] | None) -> tuple[int, ...]:
+    return tuple(perm or ())
+
+
+@functools.lru_cache(maxsize=256)
+def _permutation(
+    ndim: int, perm: tuple[int, ...], output_layout: str | None = None
+) -> tuple[int, ...]:
+    perm = perm or tuple(range(ndim))[::-1]
+    if sorted(perm) != list(range(ndim)):
+        raise RuntimeError(f"perm {list(perm)} is no permutation of {ndim} axes")
+    if output_layout and len(output_layout) != ndim:
+        raise RuntimeError(f"the layout {output_layout!r} does not fit {ndim}D data")
+    return perm

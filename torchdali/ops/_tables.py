@@ -1,0 +1,177 @@
+"""Operators that look numbers up: one-hot encoding, and tables."""
+
+from __future__ import annotations
+
+import functools
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels.convert import convert, integer_limits
+from torchdali.operator import operator
+from torchdali.schema import Data, DType, Takes
+from torchdali.tensors import TensorList
+
+__all__ = ["lookup_table", "one_hot"]
+
+INTEGERS = (
+    torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.int8, torch.int16, torch.int32, torch.int64,
+)  # fmt: skip
+NUMBERS = (*INTEGERS, torch.float32, torch.float64)
+Batch = Annotated[TensorList, Takes()]
+Integers = Annotated[Tensor, Takes(dtypes=INTEGERS)]
+
+# ---------------------------------------------------------------- one-hot
+
+
+@operator(over="batch", layout=lambda layouts, arguments: "")
+def one_hot(
+    data: Batch,
+    /,
+    *,
+    axis: int = -1,
+    axis_name: str | None = None,
+    dtype: DType = torch.float32,
+    num_classes: int = 0,
+    off_value: float = 0.0,
+    on_value: float = 1.0,
+) -> Data:
+    """Encode class numbers by a new axis that is on at the class and off elsewhere.
+
+    Args:
+        data: Class numbers, floats truncated; those outside of ``0 .. num_classes - 1`` are off everywhere.
+        axis: Where the new axis lies; -1 is the end. By default, if all samples have one element, the others go.
+        axis_name: Its name; without one the output has no layout.
+        dtype: Of the output, an integer type or a float of at least 32 bits.
+        num_classes: Extent of the new axis.
+        off_value: Converted as C does: truncated, wrapped around.
+        on_value: The same.
+
+    Raises:
+        RuntimeError: other types, an axis out of range, a name for data whose layout is not known.
+    """
+    samples, layout = data.samples(), data.layout()
+    if not samples:
+        return TensorList.from_samples([])  # type: ignore[return-value]
+    _check_types(samples[0].dtype, dtype)
+    ndim = samples[0].ndim
+    if not -1 <= axis <= ndim:
+        raise RuntimeError(f"axis {axis} is out of range: it is from -1 to {ndim}")
+    if axis == -1 and all(sample.numel() == 1 for sample in samples):
+        samples, layout, ndim = [sample.reshape(()) for sample in samples], "", 0
+    dense = data.dense() if ndim == data.ndim() else torch.stack(samples)
+    encode = functools.partial(
+        _encode, classes=num_classes, values=_ends(on_value, off_value, dtype)
+    )
+    layout = _encoded_layout(layout, ndim, axis, axis_name)
+    if dense is not None:
+        return TensorList.from_dense(encode(dense, axis=axis + 1 if axis >= 0 else -1), layout)  # type: ignore[return-value]
+    return TensorList.from_samples([encode(s, axis=axis) for s in samples], layout)  # type: ignore[return-value]
+
+
+def _check_types(given: torch.dtype, wanted: torch.dtype) -> None:
+    for what, dtype in (("input", given), ("output", wanted)):
+        if dtype not in NUMBERS:
+            raise RuntimeError(f"unsupported {what} type: {str(dtype).removeprefix('torch.')}")
+
+
+def _encoded_layout(layout: str, ndim: int, axis: int, name: str | None) -> str:
+    if name is None:
+        return ""
+    if len(name) != 1:
+        raise RuntimeError(f"axis_name is one character, not {name!r}")
+    if len(layout) != ndim:
+        raise RuntimeError(f"axis_name needs an input with a layout of {ndim} axes, not {layout!r}")
+    at = axis if axis >= 0 else ndim
+    return layout[:at] + name + layout[at:]
+
+
+@functools.lru_cache(maxsize=64)
+def _ends(on: float, off: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    return torch.tensor(_as_c(on, dtype), dtype=dtype), torch.tensor(_as_c(off, dtype), dtype=dtype)
+
+
+def _as_c(value: float, dtype: torch.dtype) -> float:
+    """Convert as C code for x86 does: by way of int32 or int64, whose minimum stands for what does not fit."""
+    if dtype.is_floating_point:
+        return value
+    low, high = integer_limits(dtype)
+    wide = dtype.itemsize == 8 or dtype == torch.uint32
+    least = -(2**63) if wide else -(2**31)
+    number = int(value) if least <= value < -least else least
+    return (number - low) % (high - low + 1) + low
+
+
+def _encode(data: Tensor, *, axis: int, classes: int, values: tuple[Tensor, Tensor]) -> Tensor:
+    numbers = (data.view(torch.int64) if data.dtype == torch.uint64 else data).to(torch.int32)
+    numbers = numbers.unsqueeze(axis)
+    shape = [1] * numbers.ndim
+    shape[axis] = classes
+    hits = numbers == torch.arange(classes, dtype=torch.int32, device=data.device).view(shape)
+    on, off = values
+    return torch.where(hits, on.to(data.device), off.to(data.device))
+
+
+# ---------------------------------------------------------------- tables
+
+_KEYS = 1 << 16
+_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+
+
+def _look_up(data: Tensor, **arguments: Any) -> Tensor:
+    return lookup_table.body(data, **arguments)  # type: ignore[attr-defined,no-any-return]
+
+
+@operator(deprecated={"output_dtype": "dtype"}, dense=_look_up)
+def lookup_table(
+    data: Integers,
+    /,
+    *,
+    default_value: float = 0.0,
+    dtype: DType = torch.float32,
+    keys: list[int] = [],  # noqa: B006  never changed
+    values: list[float] = [],  # noqa: B006
+) -> Data:
+    """Replace numbers by those that a table has for them.
+
+    Args:
+        data: Integers of any type and shape.
+        default_value: For numbers that are no keys.
+        dtype: Of the output; the values are rounded to it and saturate.
+        keys: From 0 to 65535; the last one counts where one is repeated.
+        values: One for each key.
+
+    Raises:
+        RuntimeError: keys out of range, another number of values.
+    """
+    table = _table(tuple(keys), tuple(values), default_value, dtype, data.device)
+    return table.index_select(0, _places(data).reshape(-1)).view(data.shape).view(dtype)
+
+
+def _places(data: Tensor) -> Tensor:
+    """Return the place in the table of each number."""
+    if data.dtype in (torch.uint8, torch.uint16):
+        return data.to(torch.int32)
+    numbers = data.view(torch.int64) if data.dtype == torch.uint64 else data.to(torch.int64)
+    return numbers.masked_fill((numbers < 0).logical_or_(numbers >= _KEYS), _KEYS)
+
+
+@functools.lru_cache(maxsize=64)
+def _table(
+    keys: tuple[int, ...],
+    values: tuple[float, ...],
+    default: float,
+    dtype: torch.dtype,
+    device: torch.device,
+) -> Tensor:
+    """Return the values of all keys, and last that of other numbers, in a type that torch can index."""
+    if len(keys) != len(values):
+        raise RuntimeError(f"{len(keys)} keys need as many values, not {len(values)}")
+    if not all(0 <= key < _KEYS for key in keys):
+        raise RuntimeError(f"keys are from 0 to {_KEYS - 1}")
+    table = torch.full((_KEYS + 1,), default, dtype=torch.float32)
+    for key, value in zip(keys, values, strict=True):
+        table[key] = value
+    table = convert(table, dtype).to(device)
+    return table.view(_SIGNED[dtype]) if dtype in _SIGNED else table
