@@ -425,8 +425,11 @@ def _pick(checked: Call, i: int) -> Call:
     return Call(inputs, checked.constants, checked.edges, checked.device, name, checked.preserve)
 
 
+_ANYWHERE = ("_to_device", "_shape", "get_property")  # they do not look at the data
+
+
 def _check_devices(declared: Operator, inputs: Sequence[DataNode | None], device: str) -> None:
-    if declared.name == "_to_device":
+    if declared.name in _ANYWHERE:
         return
     for i, edge in enumerate(inputs):
         if edge is not None and edge.device == "gpu" and device != "gpu":

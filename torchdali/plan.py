@@ -112,7 +112,7 @@ def fused_nodes(graph: Graph, large: Collection[Node] = ()) -> frozenset[Node]:
     for node in graph.nodes:
         is_late = node in large or not after_chain.isdisjoint(node.parents())
         is_chained = is_late or bool(node.scope) or node.operator.dense is None
-        if node.operator.kind in ("sample", "reader") and node.device == "cpu" and is_chained:
+        if node.operator.kind in ("sample", "reader") and node.device != "gpu" and is_chained:
             fused.add(node)
         if is_late or node in fused:
             after_chain.add(node)

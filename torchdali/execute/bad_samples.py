@@ -109,8 +109,11 @@ def _select(batch: Batch, done: dict[DataNode, list[Any]], keep: list[int]) -> N
         done[edge] = [values[i] for i in keep]
     for edge, batch_values in batch.values.items():
         samples = batch_values.samples()
+        infos = batch_values.source_infos
         batch.values[edge] = TensorList.from_samples(
-            [samples[i] for i in keep], batch_values.layout()
+            [samples[i] for i in keep],
+            batch_values.layout(),
+            source_info=None if infos is None else [infos[i] for i in keep],
         )
     batch.keys = {
         n: Keys(k.records[keep], k.epochs[keep], k.padded[keep]) for n, k in batch.keys.items()

@@ -199,11 +199,18 @@ class DebugRun(Tracer):
 
     def _call(self, node: Node) -> Sequence[TensorList]:
         inputs = [None if e is None else self._values[e] for e in node.inputs]
-        if node.device != "cpu":
+        if node.device == "gpu":
             inputs = [None if v is None else self._lane.to_device(v) for v in inputs]
+        elif node.operator.name == "_to_device":
+            inputs = [None if v is None else self._lane.to_cpu(v) for v in inputs]
         edges = {name: self._values[e] for name, e in node.edges.items()}
         rng = self._rng(node) if node.operator.schema.random else None
-        return run_in_scope(node, inputs, edges, rng, self._batch.size, self._values)
+        results = run_in_scope(node, inputs, edges, rng, self._batch.size, self._values)
+        if node.device != "cpu":
+            results = tuple(map(self._lane.to_device, results))
+        for result in results:
+            result.come_from(next((v for v in inputs if v is not None), None))
+        return results
 
     def _rng(self, node: Node) -> BatchRng:
         for drawn in self._drawn:
@@ -217,7 +224,9 @@ class DebugRun(Tracer):
 
 def _read(node: Node, reader: Reader, keys: Keys) -> list[TensorList]:
     rows = [reader.dataset.read(record) for record in keys.records.tolist()]
-    info = [reader.dataset.info(record) for record in keys.records.tolist()]
+    name = getattr(reader.dataset, "source_info", reader.dataset.info)
     layouts = node.operator.output_layouts((), node.constants)
     columns = zip(zip(*rows, strict=True), layouts, strict=True)
-    return [TensorList.from_samples(list(c), layout, source_info=info) for c, layout in columns]
+    batches = [TensorList.from_samples(list(c), layout) for c, layout in columns]
+    batches[0].set_source_infos([name(record) for record in keys.records.tolist()])
+    return batches

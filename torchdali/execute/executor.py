@@ -38,6 +38,7 @@ from torchdali.execute.checkpoint import labels
 from torchdali.execute.device import Lane
 from torchdali.execute.link import LinkedChain, Slots
 from torchdali.execute.memory_stats import MemoryStats
+from torchdali.execute.origins import origins
 from torchdali.execute.profile import Marks, Profile
 from torchdali.execute.scope import run_in_scope
 from torchdali.execute.threads import Job, Threads, isolated_torch_threads, run_torch_alone
@@ -149,6 +150,7 @@ class Executor:
             LinkedChain(s.chain, plan.index, reads, f"chain {i}") if s.chain else None
             for i, s in enumerate(plan.stages)
         ]
+        self._origins = [origins(s.chain.nodes if s.chain else ()) for s in plan.stages]
         self._slots = {
             edge: Slots(self.buffers) for s in plan.stages if s.chain for edge in s.chain.delivers
         }
@@ -384,6 +386,8 @@ class Executor:
             raise
         except BaseException as error:
             raise located(error, self._place(batch, node)) from error
+        for result in results:
+            result.come_from(_first(batch, node))
         batch.values.update(zip(node.outputs, results, strict=True))
         self.profile.step(node, started, batch.size, batch.index)
 
@@ -395,7 +399,10 @@ class Executor:
             inputs = [None if v is None else self.lane.to_cpu(v) for v in inputs]
         edges = {name: batch.values[e] for name, e in node.edges.items()}
         rng = self._rng(batch, node) if node.operator.schema.random else None
-        return run_in_scope(node, inputs, edges, rng, batch.size, batch.values)
+        results = run_in_scope(node, inputs, edges, rng, batch.size, batch.values)
+        if node.device == "cpu":
+            return results
+        return tuple(map(self.lane.to_device, results))  # numbers, shapes ... are made on the CPU
 
     def _rng(self, batch: Batch, node: Node) -> BatchRng:
         return BatchRng(random_key(self.settings.seed, node), *batch.sample_keys())
@@ -466,13 +473,35 @@ class Executor:
                 self.bad_samples.repair(batch, done, failures, nodes, error)
             for edge, column_ in done.items():
                 dense, parts = opened[edge]
-                batch.values[edge] = self._slots[edge].close(
-                    dense, parts, column_, layouts[edge], batch.info
+                batch.values[edge] = self._on_device(
+                    edge,
+                    self._slots[edge].close(
+                        dense, parts, column_, layouts[edge], self._source_infos(batch, edge)
+                    ),
                 )
         except BaseException as error:
             self._fail(batch, error, first=batch.stage + 1)
             return
         self._next_stage(batch)
+
+    def _on_device(self, edge: DataNode, batch: TensorList) -> TensorList:
+        """Bring what a "mixed" operator made on the CPU to where it belongs."""
+        if edge.device == "cpu":
+            return batch
+        with self.lane.context():
+            return self.lane.to_device(batch)
+
+    def _source_infos(self, batch: Batch, edge: DataNode) -> Sequence[str] | None:
+        """Return where the samples of an edge come from, as the reader or the source of them says."""
+        origin = self._origins[batch.stage][edge]
+        if origin is None:
+            return None
+        keys = batch.keys.get(origin.source) if origin.source is not None else None
+        if keys is None or origin not in self._origins[batch.stage]:
+            return batch.values[origin].source_infos
+        assert origin.source is not None
+        dataset = self.readers[origin.source].dataset
+        return [getattr(dataset, "source_info", dataset.info)(r) for r in keys.records.tolist()]
 
     def _next_stage(self, batch: Batch) -> None:
         if self.settings.memory_stats:
@@ -510,6 +539,11 @@ class Executor:
             parts.append(f"on batch {batch.index}")
         where = f"\n  {node.where}" if node else ""
         return " ".join(parts) + where
+
+
+def _first(batch: Batch, node: Node) -> TensorList | None:
+    """Return the first input of a node that was given."""
+    return next((batch.values[edge] for edge in node.inputs if edge is not None), None)
 
 
 def random_key(seed: int, node: Node) -> int:

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from torchdali.errors import located
 from torchdali.execute.affinity import affinity
 from torchdali.execute.device import resolve_device
 from torchdali.execute.executor import Batch, Executor, Reader, Settings
@@ -109,6 +110,13 @@ class Running(Definition):
                 )
 
     def _open_reader(self, node: Node) -> Reader:
+        try:
+            return self._opened(node)
+        except Exception as error:
+            place = f"operator {node.operator.name!r} cannot be built\n  {node.where}"
+            raise located(error, place) from error
+
+    def _opened(self, node: Node) -> Reader:
         options = {
             k: node.constants[k] for k in LoaderOptions.__dataclass_fields__ if k in node.constants
         }

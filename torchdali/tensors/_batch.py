@@ -188,6 +188,15 @@ class TensorList:
         """Where each sample comes from, or None where that is not known."""
         return self._source_info
 
+    def set_source_infos(self, infos: Sequence[str] | None) -> None:
+        """Say where each sample comes from."""
+        self._source_info = infos
+
+    def come_from(self, other: TensorList | None) -> None:
+        """Take over from another batch where the samples come from, unless it is known."""
+        if self._source_info is None and other is not None and len(other) == len(self):
+            self._source_info = other._source_info
+
     @property
     def dtype(self) -> DALIDataType:
         """Type of the elements; NO_TYPE for an empty batch made without one."""
