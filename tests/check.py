@@ -88,8 +88,10 @@ def pipeline(
             function = getattr(function, part)
         made = {k: value(v) for k, v in arguments.items()}
         if classes:
-            return _class_of(function)(**made)(*nodes)
-        return function(*nodes, **made)
+            function = _class_of(function)(**made)
+            made = {}
+        results = function(*nodes, **made)
+        return tuple(results) if isinstance(results, list) else results
 
     pipe = define()
     pipe.build()
@@ -132,6 +134,7 @@ def check(
     level: float = 0.0,
     share: float = 1.0,
     relative: float = 0.0,
+    over_batch: bool = False,
 ) -> float:
     """Check an operator on one batch; raises AssertionError with the largest difference.
 
@@ -145,6 +148,8 @@ def check(
         share: Share of the values that must be within it (of each output, all samples together).
         relative: Allowed relative difference, added to the absolute one.
 
+        over_batch: The result of a sample depends on the others of its batch.
+
     Returns:
         The share of the values that were within the tolerance.
     """
@@ -155,7 +160,7 @@ def check(
     close = compare(found, wanted, level=level, share=share, relative=relative)
     same(found, pipeline("torchdali", name, inputs, arguments, layouts, classes=True), "class API")
     same(found, _eagerly(name, inputs, arguments, layouts), "eager TensorList")
-    if inputs and not any(isinstance(v, PerSample) for v in arguments.values()):
+    if inputs and not over_batch and not any(isinstance(v, PerSample) for v in arguments.values()):
         same(
             _first(found),
             _eagerly(name, [s[:1] for s in inputs], arguments, layouts),

@@ -128,6 +128,7 @@ class Operator:
     hidden: bool = False
     class_name: str = ""
     instead: str = ""
+    variant: Callable[[Mapping[str, Any]], str | None] | None = None
     function: Callable[..., Any] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -236,6 +237,7 @@ def operator(
     hidden: bool = False,
     class_name: str = "",
     instead: str = "",
+    variant: Callable[[Mapping[str, Any]], str | None] | None = None,
 ) -> Callable[[F], F]: ...
 def operator(body: Any = None, /, *, over: str = "sample", **options: Any) -> Any:
     """Declare an operator: the function below is its body, the signature its schema (see `schema`).
@@ -255,6 +257,8 @@ def operator(body: Any = None, /, *, over: str = "sample", **options: Any) -> An
         hidden: Leave it out of `fn` and `ops`.
         class_name: Name in `ops`; the camel-cased function name by default.
         instead: Set for a deprecated operator: what to use instead.
+        variant: ``rule(arguments) -> name`` of a hidden operator with the same signature that takes the call
+            over, or None; for operators that see the whole batch only with some arguments.
 
     Raises:
         TypeError: for a signature that does not follow the form.
@@ -318,6 +322,9 @@ class Call:
 def call(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
     """Record the call when a node is involved or a pipeline is being defined; otherwise run it."""
     checked = bind(declared, inputs, arguments)
+    other = declared.variant and declared.variant(checked.constants)
+    if other:
+        declared = registry[other]
     flat = [*checked.inputs, *checked.edges.values()]
     tracer: Any = graph.current()
     if tracer is not None and tracer.live:

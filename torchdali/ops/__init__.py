@@ -18,6 +18,7 @@ from torchdali.ops import (  # noqa: F401  each declares its operators
     _generic,
     _inputs,
     _io,
+    _normalize,
     _random,
     _reductions,
     _reshape,

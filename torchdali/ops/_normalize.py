@@ -1,0 +1,161 @@
+"""Normalisation by mean and standard deviation."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels.convert import convert
+from torchdali.kernels.reduce import resolve_axes
+from torchdali.operator import operator
+from torchdali.schema import Data, DType, Layout, PerSample, Takes, per_sample
+from torchdali.tensors import TensorList
+
+__all__ = ["normalize"]
+
+_NUMBERS = (
+    torch.uint8, torch.int8, torch.uint16, torch.int16, torch.uint32, torch.int32, torch.float32,
+)  # fmt: skip
+Numbers = Annotated[Tensor, Takes((), _NUMBERS)]
+Batch = Annotated[TensorList, Takes((), _NUMBERS)]
+
+
+def _over_batch(arguments: Mapping[str, Any]) -> str | None:
+    return "_normalize_batch" if arguments.get("batch") else None
+
+
+@operator(variant=_over_batch)
+def normalize(
+    data: Numbers,
+    /,
+    *,
+    axes: list[int] | None = None,
+    axis_names: str | None = None,
+    batch: bool = False,
+    ddof: int = 0,
+    dtype: DType = torch.float32,
+    epsilon: float = 0.0,
+    mean: PerSample[Any] | None = None,
+    scale: float = 1.0,
+    shift: float = 0.0,
+    stddev: PerSample[Any] | None = None,
+    layout: Layout,
+) -> Data:
+    """Subtract the mean, divide by the standard deviation.
+
+    ``out = (in - mean) / sqrt(variance + epsilon) * scale + shift``; a zero divisor gives ``shift``.
+
+    Args:
+        data: Any shape.
+        axes: Over which mean and deviation are taken; all by default.
+        axis_names: The same, as letters of the layout.
+        batch: Pool the samples of the batch.
+        ddof: Subtracted from the number of values when the variance is computed.
+        dtype: Of the output; integers are rounded and saturated.
+        epsilon: Added to the variance, also to the square of a given ``stddev``.
+        mean: Given instead of computed: a number, or an array that broadcasts over ``axes``.
+        scale: Multiplies the result.
+        shift: Is added to it.
+        stddev: Given instead of computed.
+    """
+    x = data.to(torch.float32)
+    if isinstance(mean, (int, float)) and isinstance(stddev, (int, float)):
+        variance = stddev * stddev + epsilon
+        factor = scale / math.sqrt(variance) if variance else 0.0
+        return convert((x * factor).add_(shift - mean * factor), dtype)
+    where = resolve_axes(axes, axis_names, layout, data.ndim)
+    count = math.prod(data.shape[a] for a in where)
+    center = _given(mean, x, where, "mean")
+    if center is None:
+        center = x.mean(where, keepdim=True) if where else x
+    deviation = _given(stddev, x, where, "stddev")
+    return _finish(x - center, where, count - ddof, deviation, epsilon, scale, shift, dtype)
+
+
+def _finish(
+    centred: Tensor, where: tuple[int, ...], divisor: int, deviation: Tensor | None,
+    epsilon: float, scale: float, shift: float, dtype: torch.dtype,
+) -> Tensor:  # fmt: skip
+    if deviation is None:
+        squares = _total(centred.square(), where)
+        variance = squares / divisor if divisor > 0 else torch.zeros_like(squares)
+    else:
+        variance = deviation.square()
+    factor = _inverse_root(variance, epsilon) * scale
+    result = centred * factor
+    return convert(result.add_(shift) if shift else result, dtype)
+
+
+def _inverse_root(variance: Tensor, epsilon: float) -> Tensor:
+    """Return ``1 / sqrt(variance + epsilon)``, and 0 where that is infinite."""
+    root = (variance + epsilon).rsqrt()
+    return torch.where(torch.isinf(root), torch.zeros_like(root), root)
+
+
+def _given(value: Any, x: Tensor, where: tuple[int, ...], name: str) -> Tensor | None:
+    """Return a given mean or deviation as a tensor that broadcasts against a sample."""
+    if value is None:
+        return None
+    tensor = _tensor(value) if isinstance(value, (int, float)) else torch.as_tensor(value, dtype=torch.float32)
+    shape = [1 if i in where else extent for i, extent in enumerate(x.shape)]
+    if tensor.ndim and list(tensor.shape) != shape:
+        raise RuntimeError(f"{name} has the shape {list(tensor.shape)}; it must be a number or have the shape {shape}")
+    return tensor.to(x.device)
+
+
+@functools.lru_cache(maxsize=64)
+def _tensor(value: float) -> Tensor:
+    return torch.tensor(value, dtype=torch.float32)
+
+
+@operator(over="batch", hidden=True)
+def _normalize_batch(
+    data: Batch,
+    /,
+    *,
+    axes: list[int] | None = None,
+    axis_names: str | None = None,
+    batch: bool = False,
+    ddof: int = 0,
+    dtype: DType = torch.float32,
+    epsilon: float = 0.0,
+    mean: PerSample[Any] | None = None,
+    scale: float = 1.0,
+    shift: float = 0.0,
+    stddev: PerSample[Any] | None = None,
+    layout: Layout,
+) -> Data:
+    """Normalise by the mean and deviation of all samples of the batch together; see `normalize`."""
+    samples = [s.to(torch.float32) for s in data.samples()]
+    where = resolve_axes(axes, axis_names, layout, samples[0].ndim)
+    count = sum(math.prod(s.shape[a] for a in where) for s in samples)
+    centers = _centers(samples, where, count, mean)
+    centred = [s - c for s, c in zip(samples, centers, strict=True)]
+    deviations = [_given(d, s, where, "stddev") for d, s in zip(per_sample(stddev, len(samples)), samples, strict=True)]
+    if stddev is None:
+        squares = sum(_total(c.square(), where) for c in centred)
+        assert isinstance(squares, Tensor)
+        divisor = count - ddof
+        deviations = [(squares / divisor).sqrt() if divisor > 0 else torch.zeros_like(squares)] * len(samples)
+    return [  # type: ignore[return-value]
+        _finish(c, where, 1, d, epsilon, scale, shift, dtype)
+        for c, d in zip(centred, deviations, strict=True)
+    ]
+
+
+def _centers(samples: Sequence[Tensor], where: tuple[int, ...], count: int, mean: Any) -> list[Tensor]:
+    if mean is not None:
+        found = [_given(m, s, where, "mean") for m, s in zip(per_sample(mean, len(samples)), samples, strict=True)]
+        return [f for f in found if f is not None]
+    pooled = sum(_total(s, where) for s in samples)
+    assert isinstance(pooled, Tensor)
+    return [pooled / count] * len(samples)
+
+
+def _total(x: Tensor, where: tuple[int, ...]) -> Tensor:
+    return x.sum(where, keepdim=True) if where else x
