@@ -94,6 +94,6 @@ def per_frame(data: Batch, /, *, replace: bool = False) -> Data:
     layout = data.layout()
     if layout and layout[0] != "F" and not replace:
         raise RuntimeError(f"the layout of values per frame starts with 'F', unlike {layout!r}")
-    marked = TensorList(data)
+    marked = type(data)(data)
     marked.set_layout("F" + (layout[1:] or "*" * (data.ndim() - 1)))
     return marked  # type: ignore[return-value]

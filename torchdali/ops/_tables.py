@@ -89,7 +89,11 @@ def _encoded_layout(layout: str, ndim: int, axis: int, name: str | None) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _ends(on: float, off: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    return torch.tensor(_as_c(on, dtype), dtype=dtype), torch.tensor(_as_c(off, dtype), dtype=dtype)
+    def end(value: float) -> Tensor:
+        value = torch.tensor(value, dtype=torch.float32).item()
+        return torch.tensor(_as_c(value, dtype), dtype=dtype)
+
+    return end(on), end(off)
 
 
 def _as_c(value: float, dtype: torch.dtype) -> float:
