@@ -193,6 +193,8 @@ class BaseIterator:
         return not self._over and self._counter.delivered == (self._first is not None)
 
     def _prepare(self) -> None:
+        if self._over or self._counter.finished:
+            return  # restored at the end of an epoch: the next one begins when asked for
         self._before_first = self._places()
         try:
             self._first = self._next_batch()
