@@ -1,0 +1,634 @@
+"""`external_source(parallel=True)`: worker processes, their results, their errors, and their end."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import multiprocessing
+import os
+import pickle
+import select
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.sources import batch, batches, epochs, pipeline, run, source, values
+from torchdali import types
+from torchdali.tensors import TensorListCPU
+
+STOP = "stop"
+PROMPT = 5.0  # seconds within which an error must surface
+linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc, which Linux has")
+
+
+def parallel(
+    what: Any, *positional: Any, workers: int = 2, method: str = "fork", **rest: Any
+) -> Any:
+    """Make a pipeline of a parallel source; what belongs to the pipeline goes there."""
+    own = ("batch_size", "prefetch_queue_depth_", "py_callback_pickler")
+    settings = {k.rstrip("_"): rest.pop(k) for k in own if k in rest}
+    define = source(what, *positional, parallel=True, **rest)
+    return pipeline(define, py_num_workers=workers, py_start_method=method, **settings)
+
+
+def processes() -> list[Any]:
+    """The worker processes that are alive."""
+    return [p for p in multiprocessing.active_children() if p.name.startswith("torchdali-worker")]
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    yield
+    gc.collect()
+    assert processes() == []
+    assert _named_memory() == []
+
+
+def _named_memory() -> list[str]:
+    """Shared memory with a name that this process has mapped; pym- is that of multiprocessing's locks."""
+    maps = Path("/proc/self/maps")
+    lines = maps.read_text().splitlines() if maps.exists() else []
+    return [line for line in lines if "/dev/shm/" in line and "/dev/shm/pym-" not in line]
+
+
+# ---------------------------------------------------------------- the same as in one process
+
+
+def place(info: types.SampleInfo) -> Any:
+    if info.idx_in_epoch >= 7:
+        raise StopIteration
+    numbers = (info.idx_in_epoch, info.idx_in_batch, info.iteration, info.epoch_idx)
+    return np.int64(numbers)
+
+
+def numbered(i: int) -> list[Any]:
+    if i == 2:
+        raise StopIteration
+    return batch(i)
+
+
+def informed(info: types.BatchInfo) -> Any:
+    if info.iteration == 2:
+        raise StopIteration
+    return np.int32([[info.iteration, info.epoch_idx]])
+
+
+def generate() -> Iterator[list[Any]]:
+    yield from batches(2)
+
+
+SOURCES: dict[str, dict[str, Any]] = {
+    "samples": {"source": place, "batch": False},
+    "batches": {"source": numbered, "batch": True},
+    "infos": {"source": informed, "batch": True, "batch_info": True},
+    "list": {"source": batches(2), "batch": True},
+    "list that cycles": {"source": batches(2), "batch": True, "cycle": True},
+    "list that ends": {"source": batches(2), "batch": True, "cycle": "raise"},
+    "generator function": {"source": generate, "batch": True},
+    "generator function that ends": {"source": generate, "batch": True, "cycle": "raise"},
+}
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("name", SOURCES)
+def test_forked_workers_give_the_same_epochs(name, depth) -> None:
+    arguments = dict(SOURCES[name])
+    made = arguments.pop("source")
+    expected = epochs(pipeline(source(made, **arguments)), 3)
+    pipe = parallel(made, prefetch_queue_depth=depth, **arguments)
+    assert epochs(pipe, 3) == expected
+    pipe.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["samples", "generator function that ends"])
+def test_spawned_workers_give_the_same_epochs(name) -> None:
+    arguments = dict(SOURCES[name])
+    made = arguments.pop("source")
+    expected = epochs(pipeline(source(made, **arguments)))
+    pipe = parallel(made, method="spawn", **arguments)
+    assert epochs(pipe) == expected
+    pipe.close()
+
+
+def test_a_generator_object_is_forked() -> None:
+    pipe = parallel(generate(), batch=True)
+    assert [run(pipe) for _ in range(3)] == [[0] * 3, [1] * 3, STOP]
+    pipe.close()
+
+
+def test_samples_without_saying_so() -> None:
+    """With parallel=True the class form takes samples, as DALI's does."""
+    pipe = pipeline(lambda dali: dali.ops.ExternalSource(place, parallel=True)(), py_num_workers=2)
+    assert values(pipe.run())[1] == [1, 1, 0, 0]
+    pipe.close()
+
+
+DATA: list[tuple[str, Any, str]] = [
+    ("ragged", [np.zeros((2, 3), np.uint8), np.ones((1, 3), np.uint8)], ""),
+    ("array", np.arange(6.0).reshape(2, 3), ""),
+    ("scalars", [np.float16(1), np.float16(2)], ""),
+    ("flags", [np.array([True, False])], ""),
+    ("torch", [torch.arange(3), torch.arange(2)], ""),
+    ("strings of bytes", [np.frombuffer(b"abc", np.uint8)], ""),
+    ("TensorList", TensorListCPU(np.ones((2, 1, 1), np.int16), layout="HW"), "HW"),
+    ("empty samples", [np.zeros(0, np.uint8), np.zeros(3, np.uint8)], ""),
+    ("nothing", [], ""),
+]
+
+
+@pytest.mark.parametrize(("data", "layout"), [c[1:] for c in DATA], ids=[c[0] for c in DATA])
+def test_data(data, layout) -> None:
+    expected = pipeline(source(lambda i: data)).run()
+    pipe = parallel(lambda i: data, batch=True)
+    (output,) = pipe.run()
+    assert values([output]) == values(expected)
+    assert (output.dtype, output.layout()) == (expected[0].dtype, layout)
+    pipe.close()
+
+
+def test_several_sources_and_outputs() -> None:
+    def both(info: types.SampleInfo) -> Any:
+        return np.int32(info.idx_in_epoch), np.float32([info.iteration])
+
+    define: Callable[[Any], Any] = lambda dali: [  # noqa: E731
+        *dali.fn.external_source(both, 2, batch=False, parallel=True),
+        dali.fn.external_source(batches(4, 10), batch=True, parallel=True),
+        dali.fn.external_source(batches(4, 20), batch=True, parallel=True),
+        dali.fn.external_source(lambda i: batch(i)),
+    ]
+    pipe = pipeline(define, py_num_workers=2)
+    assert run(pipe) == [[0, 1, 2], [[0.0]] * 3, [10] * 3, [20] * 3, [0] * 3]
+    assert run(pipe) == [[3, 4, 5], [[1.0]] * 3, [11] * 3, [21] * 3, [1] * 3]
+    pipe.close()
+
+
+# ---------------------------------------------------------------- who does the work
+
+
+def test_workers_share_the_samples_of_a_batch() -> None:
+    """Parts of a batch that wait for each other: neither worker can do more than half."""
+    meeting = multiprocessing.get_context("fork").Barrier(2)
+
+    def sample(info: types.SampleInfo) -> Any:
+        if info.idx_in_batch % 2 == 0:  # the first of a part of two
+            meeting.wait(10)
+        return np.int64(os.getpid())
+
+    pipe = parallel(sample, batch=False, batch_size=8)
+    seen = [pid for _ in range(3) for pid in run(pipe)]
+    shares = [seen.count(pid) for pid in set(seen)]
+    assert shares == [12, 12]
+    assert os.getpid() not in seen
+    pipe.close()
+
+
+def test_batches_are_made_ahead() -> None:
+    made = multiprocessing.get_context("fork").Semaphore(0)
+
+    def counted(i: int) -> Any:
+        made.release()
+        return batch(i)
+
+    pipe = parallel(counted, batch=True, prefetch_queue_depth=3, prefetch_queue_depth_=1, workers=1)
+    assert run(pipe) == [0] * 3
+    for _ in range(4):  # the one that was taken, and three more
+        assert made.acquire(timeout=10)
+    assert not made.acquire(block=False)
+    pipe.close()
+
+
+def test_an_iterable_needs_one_process() -> None:
+    pipe = parallel(batches(2), batch=True, workers=4)
+    pipe.build()
+    assert len(processes()) == 1
+    pipe.close()
+
+
+def test_workers_may_start_before_the_pipeline() -> None:
+    pipe = parallel(numbered, batch=True)
+    pipe.start_py_workers()
+    before = {p.pid for p in processes()}
+    assert len(before) == 2
+    assert run(pipe) == [0] * 3
+    assert {p.pid for p in processes()} == before
+    pipe.close()
+
+
+@pytest.mark.parametrize("count", [0, -1, None])
+def test_no_workers(count) -> None:
+    with pytest.raises(RuntimeError, match="py_num_workers"):
+        parallel(numbered, batch=True, workers=count).build()
+
+
+def test_unknown_start_method() -> None:
+    with pytest.raises(ValueError, match="telepathy"):
+        parallel(numbered, batch=True, method="telepathy").build()
+
+
+# ---------------------------------------------------------------- memory
+
+
+def image(info: types.SampleInfo) -> Any:
+    return np.full((64, 64, 3), info.idx_in_epoch, np.int32)
+
+
+def test_batches_that_are_kept_are_not_overwritten() -> None:
+    pipe = parallel(image, batch=False)
+    kept = [pipe.run()[0] for _ in range(12)]
+    pipe.close()
+    for i, output in enumerate(kept):
+        assert [output.at(k).flat[0] for k in range(3)] == [3 * i, 3 * i + 1, 3 * i + 2]
+
+
+@linux
+def test_memory_comes_back() -> None:
+    """The blocks of batches that nobody holds are used again."""
+
+    def mapped() -> int:
+        return Path("/proc/self/maps").read_text().count("memfd:torchdali")
+
+    pipe = parallel(image, batch=False)
+    for _ in range(5):
+        pipe.run()
+    before = mapped()
+    assert before > 0
+    for _ in range(50):
+        pipe.run()
+    assert mapped() <= before + 4
+    pipe.close()
+
+
+def test_blocks_grow() -> None:
+    pipe = parallel(lambda i: [np.full(1 << 2 * i, i, np.uint8)] * 2, batch=True)
+    for i in range(10):
+        (output,) = pipe.run()
+        assert output.shape() == [(1 << 2 * i,)] * 2
+        assert output.at(1)[-1] == i
+    pipe.close()
+
+
+@linux
+def test_no_descriptor_is_left() -> None:
+    def once() -> None:
+        pipe = parallel(image, batch=False)
+        pipe.run()
+        pipe.close()
+
+    once()
+    gc.collect()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        once()
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) <= before
+
+
+# ---------------------------------------------------------------- errors
+
+
+class OwnError(Exception):
+    def __init__(self, number: int, text: str) -> None:
+        super().__init__(number, text)
+
+
+class Unpicklable(Exception):
+    def __init__(self) -> None:
+        super().__init__("not to be pickled")
+        self.lock = multiprocessing.Lock
+
+    def __reduce__(self) -> Any:
+        raise TypeError("no")
+
+
+ERRORS = [
+    (KeyError("key"), KeyError),
+    (OwnError(1, "own"), OwnError),
+    (Unpicklable(), RuntimeError),
+]
+
+
+@pytest.mark.parametrize(("error", "kind"), ERRORS, ids=[type(e[0]).__name__ for e in ERRORS])
+def test_exceptions_of_the_source(error, kind, tmp_path) -> None:
+    """The class survives, the worker's traceback is the cause, and the pipeline goes on."""
+    flag = tmp_path / "fails"
+    flag.touch()
+
+    def fails_once(i: int) -> Any:
+        if i == 1 and flag.exists():
+            flag.unlink()
+            raise error
+        return batch(i)
+
+    pipe = parallel(fails_once, batch=True, workers=1)
+    assert run(pipe) == [0] * 3
+    with pytest.raises(kind) as caught:
+        pipe.run()
+    assert str(error) in str(caught.value)
+    assert "in fails_once" in str(caught.value.__cause__)
+    if sys.version_info >= (3, 11):
+        assert "external_source" in caught.value.__notes__[0]
+    assert [run(pipe) for _ in range(2)] == [[1] * 3, [2] * 3]
+    pipe.close()
+
+
+GARBAGE: list[tuple[str, Any]] = [
+    ("None", None),
+    ("text", "abc"),
+    ("numbers", [1, 2]),
+    ("objects", [np.zeros(2, "O")]),
+    ("axes differ", [np.zeros(2), np.zeros((2, 2))]),
+    ("too many", batch(0, 4)),
+]
+
+
+@pytest.mark.parametrize("data", [c[1] for c in GARBAGE], ids=[c[0] for c in GARBAGE])
+def test_garbage(data) -> None:
+    pipe = parallel(lambda i: data, batch=True)
+    start = time.monotonic()
+    with pytest.raises(RuntimeError) as caught:
+        pipe.run()
+    assert time.monotonic() - start < PROMPT
+    assert "worker process" not in str(caught.value)
+    pipe.close()
+
+
+def kill(i: int) -> Any:
+    if i == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return batch(i)
+
+
+def leave(i: int) -> Any:
+    if i == 1:
+        sys.exit(3)
+    return batch(i)
+
+
+@pytest.mark.parametrize(("what", "message"), [(kill, "SIGKILL"), (leave, "code 3")])
+def test_a_worker_that_dies(what, message) -> None:
+    """Every later run says so too, and the other workers are ended."""
+    pipe = parallel(what, batch=True)
+    start = time.monotonic()
+    while (found := run(pipe)) == [0] * 3:
+        pass
+    assert found == "RuntimeError"
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=message):
+            pipe.run()
+    assert time.monotonic() - start < PROMPT
+    assert processes() == []
+    pipe.close()
+
+
+def test_a_worker_that_dies_idle() -> None:
+    pipe = parallel(numbered, batch=True, workers=1)
+    pipe.build()
+    (worker,) = processes()
+    worker.kill()
+    start = time.monotonic()
+    with pytest.raises(RuntimeError, match="SIGKILL"):
+        pipe.run()
+    assert time.monotonic() - start < PROMPT
+    pipe.close()
+
+
+def forever(i: int) -> Any:
+    signal.sigwait([signal.SIGUSR1])
+
+
+def deaf(i: int) -> Any:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    forever(i)
+
+
+@pytest.mark.parametrize("what", [forever, deaf])
+def test_closing_ends_busy_workers(what) -> None:
+    pipe = parallel(what, batch=True)
+    pipe.schedule_run()
+    start = time.monotonic()
+    pipe.close()
+    assert time.monotonic() - start < PROMPT
+    assert processes() == []
+
+
+def test_dropping_the_pipeline_ends_the_workers() -> None:
+    pipe = parallel(numbered, batch=True)
+    assert run(pipe) == [0] * 3
+    assert len(processes()) == 2
+    del pipe
+    gc.collect()
+    assert processes() == []
+
+
+def test_a_pipeline_that_is_never_built() -> None:
+    pipe = parallel(numbered, batch=True)
+    pipe.start_py_workers()
+    assert len(processes()) == 2
+    del pipe
+    gc.collect()
+    assert processes() == []
+
+
+# ---------------------------------------------------------------- spawned workers
+
+
+class Pickler:
+    """Counts what it pickles; its loads says so."""
+
+    @staticmethod
+    def dumps(value: Any, extra: int = 0) -> bytes:
+        return pickle.dumps((extra, value))
+
+    @staticmethod
+    def loads(data: bytes, more: int = 0) -> Any:
+        extra, value = pickle.loads(data)
+        os.environ["TORCHDALI_TEST_PICKLED"] = str(extra + more)
+        return value
+
+
+def pickled(i: int) -> Any:
+    return [np.int32(os.environ["TORCHDALI_TEST_PICKLED"])]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("pickler", "expected"),
+    [(Pickler, 0), ((Pickler, {"extra": 2}), 2), ((Pickler, {"extra": 2}, {"more": 3}), 5)],
+)
+def test_own_pickler(pickler, expected) -> None:
+    pipe = parallel(pickled, batch=True, method="spawn", workers=1, py_callback_pickler=pickler)
+    assert run(pipe) == [expected]
+    pipe.close()
+
+
+@pytest.mark.slow
+def test_local_functions_are_spawned() -> None:
+    factor = 3
+
+    def helper(i: int) -> Any:
+        return np.int32(factor * i)
+
+    pipe = parallel(lambda i: [helper(i)], batch=True, method="spawn", workers=1)
+    assert [run(pipe) for _ in range(2)] == [[0], [3]]
+    pipe.close()
+
+
+def test_what_cannot_be_pickled_is_refused() -> None:
+    with pytest.raises(TypeError, match="pickle"):
+        parallel(generate(), batch=True, method="spawn").build()
+    assert processes() == []
+
+
+class FailsToLoad:
+    def __call__(self, i: int) -> Any:
+        return batch(i)
+
+    def __setstate__(self, state: Any) -> None:
+        raise LookupError("cannot be loaded")
+
+    def __getstate__(self) -> Any:
+        return {"a": 1}
+
+
+@pytest.mark.slow
+def test_what_cannot_be_loaded_says_so() -> None:
+    pipe = parallel(FailsToLoad(), batch=True, method="spawn", workers=1)
+    with pytest.raises(LookupError, match="cannot be loaded"):
+        pipe.run()
+    pipe.close()
+
+
+# ---------------------------------------------------------------- states
+
+
+def unending(info: types.SampleInfo) -> Any:
+    return np.int64([info.idx_in_epoch, info.iteration, info.epoch_idx])
+
+
+STATES: list[tuple[str, dict[str, Any]]] = [
+    ("samples", {"source": unending, "batch": False}),
+    ("samples that end", {"source": place, "batch": False}),
+    ("list", {"source": batches(3), "batch": True}),
+    ("list that ends", {"source": batches(3), "batch": True, "cycle": "raise"}),
+    ("generator function", {"source": generate, "batch": True, "cycle": True}),
+]
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("arguments", [c[1] for c in STATES], ids=[c[0] for c in STATES])
+def test_restored_at_every_batch(arguments, depth) -> None:
+    what = arguments["source"]
+    rest = {k: v for k, v in arguments.items() if k != "source"}
+    for before in range(3):
+        pipe = parallel(what, prefetch_queue_depth_=depth, **rest)
+        for _ in range(before):
+            run(pipe)
+        state = pipe.state_dict()
+        again = parallel(what, prefetch_queue_depth=3, **rest)
+        again.load_state_dict(state)
+        assert epochs(again, 2, 3) == epochs(pipe, 2, 3), before
+        again.load_state_dict(state)  # also of a pipeline that has gone on
+        del pipe, again
+        gc.collect()
+
+
+# ---------------------------------------------------------------- the end of the program
+
+PROGRAM = """
+    import multiprocessing, signal, sys
+    import numpy as np
+    from torchdali import Pipeline, fn
+
+    def source(i):
+        if i == 5 and sys.argv[1] == "busy":
+            signal.sigwait([signal.SIGUSR1])
+        return [np.int32(i)] * 2
+
+    pipe = Pipeline(batch_size=2, num_threads=1, device_id=None, py_num_workers=2)
+    with pipe:
+        pipe.set_outputs(fn.external_source(source, parallel=True, batch=True))
+    pipe.run()
+    try:
+        print(*(p.pid for p in multiprocessing.active_children()), flush=True)
+        if sys.argv[1] == "error":
+            raise SystemExit("failed")
+        while sys.argv[1] in ("run", "busy"):
+            pipe.run()
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+        raise
+"""
+
+
+@contextlib.contextmanager
+def program(folder: Path, mode: str) -> Iterator[tuple[Any, list[int]]]:
+    """Run the program in a process group of its own until it has printed the workers' ids."""
+    script = folder / "program.py"
+    script.write_text(textwrap.dedent(PROGRAM))
+    root = str(Path(__file__).resolve().parents[1])
+    process = subprocess.Popen(
+        [sys.executable, str(script), mode], text=True, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": root},
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        yield process, [int(word) for word in process.stdout.readline().split()]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def gone(pid: int, seconds: float) -> bool:
+    """Wait for the end of a process that is not ours."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([descriptor], [], [], seconds)[0])
+    finally:
+        os.close(descriptor)
+
+
+@linux
+@pytest.mark.slow
+@pytest.mark.parametrize(("mode", "code"), [("end", 0), ("error", 1)])
+def test_end_of_the_interpreter(mode, code, tmp_path) -> None:
+    with program(tmp_path, mode) as (process, workers):
+        assert len(workers) == 2
+        _, errors = process.communicate(timeout=20)
+        assert process.returncode == code, errors
+        assert "Traceback" not in errors
+        assert all(gone(pid, PROMPT) for pid in workers)
+
+
+@linux
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["run", "busy"])
+def test_interrupt(mode, tmp_path) -> None:
+    """Ctrl-C reaches all processes of the group; only the main one shows it."""
+    with program(tmp_path, mode) as (process, workers):
+        assert len(workers) == 2
+        os.killpg(process.pid, signal.SIGINT)
+        output, errors = process.communicate(timeout=PROMPT + 5)
+        assert output == "interrupted\n"
+        assert errors.count("KeyboardInterrupt") == 1, errors
+        assert all(gone(pid, PROMPT) for pid in workers)
+
+
+@linux
+@pytest.mark.slow
+def test_workers_end_when_the_parent_is_killed(tmp_path) -> None:
+    with program(tmp_path, "run") as (process, workers):
+        process.kill()
+        assert all(gone(pid, PROMPT) for pid in workers)
