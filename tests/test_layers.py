@@ -20,7 +20,10 @@ LAYERS = (
     ("tensors", "rng", "kernels", "codecs"),
     ("schema", "loader", "graph", "operator", "namespaces"),
     ("ops", "plan", "rewrite", "serialize", "execute"),
-    ("fn", "external_source", "math", "stubs", "conditionals", "pipeline", "auto_aug"),
+    (
+        *("fn", "external_source", "math", "stubs", "conditionals", "backend", "plugin_manager"),
+        *("pipeline", "auto_aug"),
+    ),
     ("plugin", "_demo", "_commands", "cli"),
 )
 ORDER = tuple(unit for layer in LAYERS for unit in layer)

@@ -27,12 +27,16 @@ __all__ = [
     "source",
 ]
 
-_LAZY = {"auto_aug", "backend", "experimental", "fn", "math", "ops", "plugin", "types", "tensors"}
-
 
 def __getattr__(name: str) -> Any:
+    """Import a module of the package, or a name that needs a heavy one, when it is first used."""
     if name == "reshard":
         return importlib.import_module("torchdali.plugin.resharding").reshard
-    if name in _LAZY:
-        return importlib.import_module(f"torchdali.{name}")
+    full = f"torchdali.{name}"
+    if not name.startswith("_"):
+        try:
+            return importlib.import_module(full)
+        except ModuleNotFoundError as error:
+            if error.name != full:
+                raise
     raise AttributeError(f"module 'torchdali' has no attribute {name!r}")

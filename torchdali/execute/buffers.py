@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-__all__ = ["Buffers"]
+__all__ = ["Buffers", "release_unused"]
 
 _Bytes = npt.NDArray[np.uint8]
 _POOLED = 1 << 20  # bytes; below it the allocator is as fast
@@ -39,6 +39,7 @@ class Buffers:
             threading.RLock()
         )  # a finaliser may run inside any allocation, this pool's included
         self.bytes_out = 0
+        _pools.add(self)
 
     def empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
         """Return an uninitialised tensor, in memory that nobody else holds."""
@@ -66,3 +67,17 @@ class Buffers:
             self.bytes_out -= block.nbytes
             self._free.append(block)
             del self._free[:-_KEEP]
+
+    def release(self) -> None:
+        """Give free blocks back to the system."""
+        with self._lock:
+            self._free.clear()
+
+
+_pools: weakref.WeakSet[Buffers] = weakref.WeakSet()
+
+
+def release_unused() -> None:
+    """Give the free blocks of all pools back to the system."""
+    for pool in list(_pools):
+        pool.release()

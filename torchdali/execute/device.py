@@ -9,6 +9,7 @@ on that stream, so that its memory is not reused while the user's kernels read i
 from __future__ import annotations
 
 import contextlib
+import os
 from collections import deque
 from collections.abc import Iterable
 from typing import Any
@@ -57,8 +58,8 @@ class Lane:
 
     @property
     def pins(self) -> bool:
-        """Whether host memory should be page-locked."""
-        return self.stream is not None
+        """Whether host memory should be page-locked; ``DALI_RESTRICT_PINNED_MEM=1`` forbids it."""
+        return self.stream is not None and os.environ.get("DALI_RESTRICT_PINNED_MEM") != "1"
 
     def context(self) -> Any:
         """Make the lane's stream current in this thread."""

@@ -32,7 +32,7 @@ class Definition(Options):
         self.push_current(self)
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, exception_type: Any, exception_value: Any, traceback: Any) -> None:
         self.pop_current()
 
     @staticmethod

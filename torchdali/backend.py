@@ -1,0 +1,342 @@
+"""DALI's module of this name: settings of memory, versions of libraries, and schemas of operators.
+
+Sizes of batches are exact here and their memory is pooled by size, so that the factors by which DALI's
+buffers grow and shrink have nothing to act on: they are checked, kept and returned.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from torchdali import types
+from torchdali.execute.buffers import release_unused
+from torchdali.operator import Operator, lookup, registry
+from torchdali.schema import COMMON
+from torchdali.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
+
+__all__ = [
+    "GetCudaVersion", "GetCufftVersion", "GetDeviceBufferGrowthFactor", "GetHostBufferGrowthFactor",
+    "GetHostBufferShrinkThreshold", "GetNppVersion", "GetNvimgcodecVersion", "GetNvjpegVersion",
+    "GetOpenCVVersion", "GetSchema", "LoadDirectory", "LoadLibrary", "OpSchema", "PreallocateDeviceMemory",
+    "PreallocatePinnedMemory", "RegisteredCPUOps", "RegisteredGPUOps", "RegisteredMixedOps",
+    "ReleaseUnusedMemory", "RestrictPinnedMemUsage", "SetBufferGrowthFactor", "SetDeviceBufferGrowthFactor",
+    "SetHostBufferGrowthFactor", "SetHostBufferShrinkThreshold", "Stream", "TensorCPU", "TensorGPU",
+    "TensorListCPU", "TensorListGPU", "TryGetSchema", "check_cuda_runtime", "types",
+]  # fmt: skip
+
+
+# ---------------------------------------------------------------- memory
+
+
+def _variable(*names: str, default: float) -> float:
+    return float(next((os.environ[name] for name in names if os.environ.get(name)), default))
+
+
+_settings = {
+    "host growth": _variable("DALI_HOST_BUFFER_GROWTH_FACTOR", "DALI_BUFFER_GROWTH_FACTOR", default=1.1),
+    "device growth": _variable("DALI_DEVICE_BUFFER_GROWTH_FACTOR", "DALI_BUFFER_GROWTH_FACTOR", default=1.1),
+    "host shrink": _variable("DALI_HOST_BUFFER_SHRINK_THRESHOLD", default=0.5),
+}  # fmt: skip
+
+
+def _growth(factor: float) -> float:
+    if not 1 <= factor <= 4:
+        raise ValueError(f"a growth factor must be between 1 and 4, got {factor}")
+    return float(factor)
+
+
+def SetHostBufferGrowthFactor(factor: float, /) -> None:
+    """Keep a growth factor, from 1 to 4; no effect here."""
+    _settings["host growth"] = _growth(factor)
+
+
+def SetDeviceBufferGrowthFactor(factor: float, /) -> None:
+    """Keep a growth factor, from 1 to 4; no effect here."""
+    _settings["device growth"] = _growth(factor)
+
+
+def SetBufferGrowthFactor(factor: float, /) -> None:
+    """Keep a growth factor for both, from 1 to 4; no effect here."""
+    _settings["host growth"] = _settings["device growth"] = _growth(factor)
+
+
+def SetHostBufferShrinkThreshold(threshold: float, /) -> None:
+    """Keep a threshold, from 0 to 1; no effect here."""
+    if not 0 <= threshold <= 1:
+        raise ValueError(f"a shrink threshold must be between 0 and 1, got {threshold}")
+    _settings["host shrink"] = float(threshold)
+
+
+def GetHostBufferGrowthFactor() -> float:
+    """Return what was set, or ``DALI_HOST_BUFFER_GROWTH_FACTOR``."""
+    return _settings["host growth"]
+
+
+def GetDeviceBufferGrowthFactor() -> float:
+    """Return what was set, or ``DALI_DEVICE_BUFFER_GROWTH_FACTOR``."""
+    return _settings["device growth"]
+
+
+def GetHostBufferShrinkThreshold() -> float:
+    """Return what was set, or ``DALI_HOST_BUFFER_SHRINK_THRESHOLD``."""
+    return _settings["host shrink"]
+
+
+def RestrictPinnedMemUsage() -> bool:
+    """Return whether ``DALI_RESTRICT_PINNED_MEM=1`` keeps batch memory from being page-locked."""
+    return os.environ.get("DALI_RESTRICT_PINNED_MEM") == "1"
+
+
+def PreallocateDeviceMemory(bytes: int, device_id: int) -> None:
+    """Make torch reserve memory of a GPU, for later tensors.
+
+    Raises:
+        RuntimeError: there is no such GPU, or not enough memory.
+    """
+    torch.empty(bytes, dtype=torch.uint8, device=torch.device("cuda", device_id))
+
+
+def PreallocatePinnedMemory(bytes: int) -> None:
+    """Make torch reserve page-locked memory, for later batches; RuntimeError without a GPU."""
+    torch.empty(bytes, dtype=torch.uint8, pin_memory=True)
+
+
+def ReleaseUnusedMemory() -> None:
+    """Give memory back that no batch uses: of all pipelines' pools, and what torch holds on GPUs."""
+    release_unused()
+    torch.cuda.empty_cache()
+
+
+class Stream:
+    """A stream of a GPU.
+
+    Args:
+        device_id: The GPU's number.
+
+    Raises:
+        RuntimeError: there is no such GPU.
+    """
+
+    def __init__(self, device_id: int, /) -> None:
+        if not torch.cuda.is_available():
+            raise RuntimeError("a stream needs a CUDA-capable GPU, and there is none")
+        self._stream: Any = torch.cuda.Stream(device_id)  # type: ignore[no-untyped-call]
+        self._device_id = device_id
+
+    @property
+    def device_id(self) -> int:
+        """The GPU's number."""
+        return self._device_id
+
+    @property
+    def handle(self) -> int:
+        """The stream's address."""
+        return int(self._stream.cuda_stream)
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.handle
+
+
+# ---------------------------------------------------------------- versions
+
+
+def check_cuda_runtime() -> None:
+    """Do nothing: torch brings its CUDA runtime, and fails by itself where the driver is too old."""
+
+
+def GetCudaVersion() -> int:
+    """Return the CUDA version of torch as 1000 * major + 10 * minor; 0 without CUDA."""
+    version = torch.version.cuda
+    if version is None:
+        return 0
+    major, minor = version.split(".")[:2]
+    return 1000 * int(major) + 10 * int(minor)
+
+
+def GetCufftVersion() -> int:
+    """Return -1: not linked."""
+    return -1
+
+
+def GetNppVersion() -> int:
+    """Return -1: not linked."""
+    return -1
+
+
+def GetNvimgcodecVersion() -> int:
+    """Return -1: not linked."""
+    return -1
+
+
+def GetNvjpegVersion() -> int:
+    """Return -1: not linked."""
+    return -1
+
+
+def GetOpenCVVersion() -> str:
+    """Return the version of OpenCV; empty where it is not installed."""
+    if importlib.util.find_spec("cv2") is None:
+        return ""
+    import cv2
+
+    return str(cv2.__version__)
+
+
+# ---------------------------------------------------------------- plugins
+
+
+def LoadLibrary(lib_path: str, global_symbols: bool = False, allow_fail: bool = False) -> None:
+    """Run a Python file that declares operators.
+
+    Args:
+        lib_path: The file. DALI's binary plugins cannot be loaded.
+        global_symbols: Accepted, without effect.
+        allow_fail: Warn instead of raising.
+
+    Raises:
+        RuntimeError: it cannot be loaded.
+    """
+    try:
+        _run(Path(lib_path))
+    except Exception as error:
+        if not allow_fail:
+            raise RuntimeError(f"failed to load the library {lib_path}: {error}") from error
+        warnings.warn(f"failed to load the library {lib_path}: {error}", stacklevel=2)
+
+
+def LoadDirectory(dir_path: str, global_symbols: bool = False, allow_fail: bool = False) -> None:
+    """Run the Python files of a folder, in the order of their names; see `LoadLibrary`."""
+    for path in sorted(Path(dir_path).glob("*.py")):
+        LoadLibrary(str(path), global_symbols, allow_fail)
+
+
+def _run(path: Path) -> None:
+    if path.suffix != ".py":
+        raise RuntimeError(
+            "it is not a Python file; a custom operator is a Python function declared with torchdali.operator"
+        )
+    spec = importlib.util.spec_from_file_location(f"torchdali_plugin_{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+
+
+# ---------------------------------------------------------------- schemas
+
+
+class OpSchema:
+    """What an operator declares, with DALI's methods."""
+
+    def __init__(self, operator: Operator) -> None:
+        self._operator, self._schema = operator, operator.schema
+
+    def Name(self) -> str:
+        """Return the schema's name, such as ``readers__File``."""
+        return _schema_name(self._operator)
+
+    def OperatorName(self) -> str:
+        """Return the class name in `ops`."""
+        return self._operator.class_name
+
+    def ModulePath(self) -> list[str]:
+        """Return the namespaces in `fn`."""
+        return self._operator.name.split(".")[:-1]
+
+    def Dox(self) -> str:
+        """Return the documentation."""
+        return self._operator.body.__doc__ or ""
+
+    def MinNumInput(self) -> int:
+        """Return the least number of inputs."""
+        return self._schema.input_range[0]
+
+    def MaxNumInput(self) -> int:
+        """Return the greatest number of inputs."""
+        return self._schema.input_range[1]
+
+    def GetInputName(self, index: int, /) -> str:
+        """Return the name of an input."""
+        return self._schema.input(index).name
+
+    def GetSupportedLayouts(self, index: int, /) -> list[str]:
+        """Return the layouts that an input takes; empty for any."""
+        return list(self._schema.input(index).takes.layouts)
+
+    def GetSupportedBackends(self) -> list[str]:
+        """Return the devices."""
+        return list(self._operator.devices)
+
+    def GetArgumentNames(self, include_hidden: bool = False) -> list[str]:
+        """Return the names of the arguments."""
+        own = [a.name for a in self._schema.arguments.values() if include_hidden or not a.hidden]
+        return sorted({*own, *COMMON})
+
+    def HasArgument(self, name: str, /) -> bool:
+        """Return whether there is such an argument, deprecated ones included."""
+        return name in {*self._schema.arguments, *self._schema.deprecated, *COMMON}
+
+    def IsArgumentOptional(self, arg_name: str) -> bool:
+        """Return whether an argument has a default."""
+        return arg_name in COMMON or not self._schema.arguments[arg_name].required
+
+    def IsTensorArgument(self, name: str, /) -> bool:
+        """Return whether an argument may be given per sample."""
+        return name in self._schema.arguments and self._schema.arguments[name].edge is not None
+
+    def IsDeprecatedArg(self, name: str, /) -> bool:
+        """Return whether an argument is an old name of another, or has no effect any more."""
+        return name in self._schema.deprecated
+
+
+def _schema_name(operator: Operator) -> str:
+    return "__".join([*operator.name.split(".")[:-1], operator.class_name])
+
+
+def _declared() -> dict[str, Operator]:
+    lookup("constant")  # declares the operators of the library
+    return {_schema_name(operator): operator for operator in registry.values()}
+
+
+def TryGetSchema(name: str, follow_aliases: bool = False) -> OpSchema | None:
+    """Return the schema of an operator, such as ``readers__File``, or None."""
+    operator = _declared().get(name)
+    return None if operator is None else OpSchema(operator)
+
+
+def GetSchema(name: str, follow_aliases: bool = False) -> OpSchema:
+    """Return the schema of an operator, such as ``readers__File``; KeyError for an unknown one."""
+    found = TryGetSchema(name)
+    if found is None:
+        raise KeyError(f"no operator has the schema {name!r}")
+    return found
+
+
+def _on(device: str, internal: bool) -> list[str]:
+    return sorted(
+        name
+        for name, operator in _declared().items()
+        if device in operator.devices and (internal or not operator.hidden)
+    )
+
+
+def RegisteredCPUOps(internal_ops: bool = False) -> list[str]:
+    """Return the schema names of the operators that run on the CPU."""
+    return _on("cpu", internal_ops)
+
+
+def RegisteredGPUOps(internal_ops: bool = False) -> list[str]:
+    """Return the schema names of the operators that run on the accelerator."""
+    return _on("gpu", internal_ops)
+
+
+def RegisteredMixedOps(internal_ops: bool = False) -> list[str]:
+    """Return the schema names of the operators that take CPU data to the accelerator."""
+    return _on("mixed", internal_ops)

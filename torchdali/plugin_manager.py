@@ -1,0 +1,17 @@
+"""Load files that declare operators, as DALI loads its plugins."""
+
+from __future__ import annotations
+
+from torchdali.backend import LoadDirectory, LoadLibrary
+
+__all__ = ["load_directory", "load_library"]
+
+
+def load_library(library_path: str, global_symbols: bool = False) -> None:
+    """Run a Python file that declares operators; RuntimeError if it cannot be loaded."""
+    LoadLibrary(library_path, global_symbols)
+
+
+def load_directory(plugin_dir_path: str, global_symbols: bool = False) -> None:
+    """Run the Python files of a folder, in the order of their names."""
+    LoadDirectory(plugin_dir_path, global_symbols)
