@@ -15,6 +15,7 @@ from torchdali.ops import (  # noqa: F401  each declares its operators
     _control,
     _crop,
     _decoders,
+    _filters,
     _generic,
     _inputs,
     _io,

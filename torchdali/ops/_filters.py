@@ -1,0 +1,261 @@
+"""Filters: blur, derivative, any window, and rank filters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels import filters
+from torchdali.kernels.convert import convert
+from torchdali.operator import operator
+from torchdali.schema import Data, DType, Layout, PerFrame, PerSample, Takes
+
+__all__ = ["dilate", "erode", "filter", "gaussian_blur", "laplacian", "median_blur"]
+
+_PLANAR = ("HW", "HWC", "CHW", "FHWC", "FCHW")
+Planar = Annotated[Tensor, Takes(_PLANAR, (torch.uint8, torch.uint16, torch.int16, torch.float32))]
+Morphed = Annotated[Tensor, Takes(_PLANAR)]
+
+
+def _spatial(layout: str, ndim: int) -> list[int]:
+    """Return the axes to filter: all but frames and channels; all of them without a layout."""
+    return [i for i, name in enumerate(layout) if name not in "FC"] if layout else list(range(ndim))
+
+
+def _each(values: Any, count: int, name: str) -> list[Any]:
+    """Return one value an axis, of one for all or a list."""
+    found = list(values) if isinstance(values, (list, tuple)) else [values]
+    if len(found) == 1:
+        return found * count
+    if len(found) != count:
+        raise RuntimeError(f"{name}: {len(found)} values for {count} axes")
+    return found
+
+
+def _result_type(x: Tensor, dtype: torch.dtype | None) -> torch.dtype:
+    if dtype not in (None, x.dtype, torch.float32):
+        raise RuntimeError(f"dtype: the input's own ({x.dtype}) or float32, not {dtype}")
+    return dtype or x.dtype
+
+
+def _floating(x: Tensor) -> Tensor:
+    return x if x.dtype in (torch.float32, torch.float64) else convert(x, torch.float32)
+
+
+@operator
+def gaussian_blur(
+    data: Data,
+    /,
+    *,
+    dtype: DType | None = None,
+    sigma: PerFrame[list[float]] = [0.0],  # noqa: B006  never changed
+    window_size: PerFrame[list[int]] = [0],  # noqa: B006
+    layout: Layout,
+) -> Data:
+    """Blur with a Gaussian window along every axis but frames and channels.
+
+    One of the two arguments follows from the other where it is 0:
+    ``window = 2 * ceil(3 * sigma) + 1``, ``sigma = 0.3 * ((window - 1) / 2 - 1) + 0.8``. Borders are reflected
+    without repeating the edge.
+
+    Args:
+        data: Any layout; without one, every axis is blurred.
+        dtype: The input's own, or float32.
+        sigma: Standard deviation in pixels, one for all axes or one an axis in the order of the layout.
+        window_size: Odd number of pixels, likewise.
+
+    Raises:
+        RuntimeError: both are 0, or a window is even.
+    """
+    kind = _result_type(data, dtype)
+    axes = _spatial(layout, data.ndim)
+    x = _floating(data)
+    pairs = zip(_each(sigma, len(axes), "sigma"), _each(window_size, len(axes), "window_size"), strict=True)
+    for axis, (deviation, window) in zip(axes, pairs, strict=True):
+        x = filters.slide(x, axis, _gaussian(float(deviation), int(window)))
+    return convert(x, kind)
+
+
+def _gaussian(sigma: float, window: int) -> tuple[float, ...]:
+    if not sigma and not window:
+        raise RuntimeError("gaussian_blur: give sigma, window_size or both; both are 0")
+    if window < 0 or sigma < 0:
+        raise RuntimeError(f"gaussian_blur: sigma ({sigma}) and window_size ({window}) cannot be negative")
+    window = window or 2 * math.ceil(3 * sigma) + 1
+    if window % 2 == 0:
+        raise RuntimeError(f"gaussian_blur: the window has an even size, {window}; it must be odd")
+    return filters.gaussian(window, sigma or 0.3 * ((window - 1) * 0.5 - 1) + 0.8)
+
+
+@operator
+def laplacian(
+    data: Data,
+    /,
+    *,
+    dtype: DType | None = None,
+    normalized_kernel: bool = False,
+    scale: PerFrame[list[float]] = [1.0],  # noqa: B006  never changed
+    smoothing_size: PerFrame[list[int]] | None = None,
+    window_size: PerFrame[list[int]] = [3],  # noqa: B006
+    layout: Layout,
+) -> Data:
+    """Sum the second derivatives along every axis but frames and channels.
+
+    The derivative along an axis is smoothed along the others.
+
+    Args:
+        data: Any layout; without one, every axis counts.
+        dtype: The input's own, or float32.
+        normalized_kernel: Scale each derivative by ``2 ** (n + 2 - s)``, s being the sum of its window sizes.
+        scale: Multiplier of each derivative.
+        smoothing_size: Odd size of the smoothing of each derivative; its ``window_size`` when None.
+        window_size: Odd size of each derivative, from 3.
+
+    Raises:
+        RuntimeError: an even or small window, or ``scale`` together with ``normalized_kernel``.
+    """
+    kind = _result_type(data, dtype)
+    axes = _spatial(layout, data.ndim)
+    windows = _each(window_size, len(axes), "window_size")
+    smooth = _each(windows if smoothing_size is None else smoothing_size, len(axes), "smoothing_size")
+    scales = _each(scale, len(axes), "scale")
+    if normalized_kernel and any(s != 1.0 for s in scales):
+        raise RuntimeError("laplacian: scale cannot be combined with normalized_kernel")
+    x = _floating(data)
+    parts = []
+    for axis, window, size, factor in zip(axes, windows, smooth, scales, strict=True):
+        _check_windows(int(window), int(size))
+        if normalized_kernel:
+            factor = 2.0 ** (len(axes) + 2 - int(window) - int(size) * (len(axes) - 1))
+        part = filters.slide(x, axis, filters.laplacian_kernels(int(window)))
+        for other in axes:
+            if other != axis:
+                part = filters.slide(part, other, filters.binomial(int(size)))
+        parts.append(part if factor == 1.0 else part * factor)
+    return convert(sum(parts[1:], parts[0]), kind)
+
+
+def _check_windows(window: int, smoothing: int) -> None:
+    if window < 3 or window % 2 == 0:
+        raise RuntimeError(f"laplacian: window_size is {window}; it must be odd and at least 3")
+    if smoothing < 1 or smoothing % 2 == 0:
+        raise RuntimeError(f"laplacian: smoothing_size is {smoothing}; it must be odd")
+
+
+@operator
+def filter(
+    data: Planar,
+    window: Data,
+    fill_value: Data | None = None,
+    /,
+    *,
+    anchor: PerFrame[list[int]] = [-1],  # noqa: B006  never changed
+    border: str = "reflect_101",
+    dtype: DType | None = None,
+    mode: str = "same",
+    layout: Layout,
+) -> Data:
+    """Correlate images with a window (which is not flipped).
+
+    Args:
+        data: Images or frames.
+        window: ``(h, w)`` float32.
+        fill_value: What lies outside, for the constant border; 0 when left out.
+        anchor: Element of the window that lies on the pixel, y and x; -1 for the middle.
+        border: ``reflect_101``, ``reflect_1001``, ``clamp``, ``wrap`` or ``constant``.
+        dtype: The input's own, or float32.
+        mode: ``"same"`` keeps the shape; ``"valid"`` computes only pixels whose window lies inside.
+
+    Raises:
+        RuntimeError: an unknown mode, or an anchor outside of the window.
+    """
+    kind = _result_type(data, dtype)
+    if mode not in ("same", "valid"):
+        raise RuntimeError(f"filter: mode {mode!r}: it is 'same' or 'valid'")
+    axes = _spatial(layout, data.ndim)[-window.ndim :]
+    places = [
+        size // 2 if place == -1 else int(place)
+        for place, size in zip(_each(anchor, window.ndim, "anchor"), window.shape, strict=True)
+    ]
+    if any(not 0 <= place < size for place, size in zip(places, window.shape, strict=True)):
+        raise RuntimeError(f"filter: the anchor {places} lies outside of the window {list(window.shape)}")
+    fill = 0.0 if fill_value is None else float(fill_value)
+    out = filters.correlate(_floating(data), axes, window, places, border, fill, mode == "same")
+    return convert(out, kind)
+
+
+@operator(name="experimental.median_blur")
+def median_blur(
+    data: Morphed,
+    /,
+    *,
+    window_size: PerSample[list[int]] = [3, 3],  # noqa: B006  never changed
+    layout: Layout,
+) -> Data:
+    """Replace each pixel by the median of a window around it; the edge is repeated outside.
+
+    Args:
+        data: Images or frames.
+        window_size: Odd height and width, or one size for both.
+    """
+    axes = _spatial(layout, data.ndim)
+    sizes = [int(size) for size in _each(window_size, len(axes), "window_size")]
+    if any(size % 2 == 0 or size < 1 for size in sizes):
+        raise RuntimeError(f"median_blur: window sizes must be odd, not {sizes}")
+    return filters.median(data, axes, sizes)
+
+
+def _morph(
+    data: Tensor, anchor: Sequence[int], border: str, iterations: int, mask: Sequence[int], layout: str, largest: bool
+) -> Tensor:
+    axes = _spatial(layout, data.ndim)
+    sizes, places = _each(mask, len(axes), "mask_size"), _each(anchor, len(axes), "anchor")
+    for _ in range(iterations):
+        data = filters.rank(data, axes, sizes, places, _BORDER.get(border, border), largest)
+    return data
+
+
+_BORDER = {"reflect": "reflect_1001", "replicate": "clamp"}
+
+
+@operator(name="experimental.dilate")
+def dilate(
+    data: Morphed,
+    /,
+    *,
+    anchor: PerFrame[list[int]] = [-1, -1],  # noqa: B006  never changed
+    border_mode: str = "constant",
+    iterations: int = 1,
+    mask_size: PerFrame[list[int]] = [3, 3],  # noqa: B006
+    layout: Layout,
+) -> Data:
+    """Replace each pixel by the largest value of a rectangle around it.
+
+    Args:
+        data: Images or frames.
+        anchor: Element of the rectangle that lies on the pixel; -1 for the middle.
+        border_mode: What lies outside: ``constant`` (left out of account), ``replicate``, ``reflect``,
+            ``reflect_101`` or ``wrap``.
+        iterations: How often.
+        mask_size: Height and width of the rectangle.
+    """
+    return _morph(data, anchor, border_mode, iterations, mask_size, layout, True)
+
+
+@operator(name="experimental.erode")
+def erode(
+    data: Morphed,
+    /,
+    *,
+    anchor: PerFrame[list[int]] = [-1, -1],  # noqa: B006  never changed
+    border_mode: str = "constant",
+    iterations: int = 1,
+    mask_size: PerFrame[list[int]] = [3, 3],  # noqa: B006
+    layout: Layout,
+) -> Data:
+    """Replace each pixel by the smallest value of a rectangle around it; see `dilate`."""
+    return _morph(data, anchor, border_mode, iterations, mask_size, layout, False)
