@@ -1,0 +1,7 @@
+"""PyTorch: `proxy`, pipelines behind torch's own `DataLoader`."""
+
+from __future__ import annotations
+
+from torchdali.plugin.pytorch.experimental import proxy
+
+__all__ = ["proxy"]

@@ -1,0 +1,92 @@
+"""`DataLoader`: torch's own, with pipelines at work in its batches."""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from collections.abc import Iterator
+from typing import Any, TypeVar, cast
+
+import torch
+from torch.utils import data as _torch
+
+from torchdali.plugin.pytorch.experimental.proxy.server import DALIServer, Pending
+from torchdali.plugin.pytorch.experimental.proxy.worker import Collate, NamedSamples
+
+__all__ = ["DataLoader"]
+
+_T_co = TypeVar("_T_co", covariant=True)
+
+
+class DataLoader(_torch.DataLoader[_T_co]):
+    """`torch.utils.data.DataLoader` for datasets that call ``server.proxy``.
+
+    Several batches are given to the pipeline ahead of the one that is delivered (its
+    ``prefetch_queue_depth``). Outputs are the caller's own tensors, on the pipeline's device, not copied.
+
+    Args:
+        dali_server: The server; proxies of other servers may be used in the dataset as well.
+        args, kwargs: As torch's loader takes them.
+    """
+
+    def __init__(self, dali_server: DALIServer, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.dali_server = dali_server
+        self.collate_fn = Collate(self.collate_fn)
+
+    def ensure_server_listening(self) -> None:
+        """Start the server unless it is started."""
+        self.dali_server.start_thread()
+
+    def __iter__(self) -> Any:
+        """Begin an epoch."""
+        self.ensure_server_listening()
+        pin = self.pin_memory and torch.cuda.is_available()
+        return _Batches(super().__iter__(), self.dali_server.depth, pin)
+
+    def _get_iterator(self) -> Any:
+        if isinstance(self.dataset, _torch.IterableDataset):
+            return super()._get_iterator()
+        named = copy.copy(self)
+        named.__dict__["dataset"] = NamedSamples(self.dataset)
+        return super(DataLoader, named)._get_iterator()
+
+
+class _Batches:
+    """The batches of one epoch, in their order; some of them in flight.
+
+    Torch's iterator is asked by the thread that asks this one, so that its errors, time-outs, signals of
+    dead workers and Ctrl-C keep their meaning. An error takes its place among the batches.
+    """
+
+    def __init__(self, arrivals: Iterator[Any], depth: int, pin: bool) -> None:
+        self._arrivals, self._depth, self._pin = arrivals, depth, pin
+        self._ahead: deque[Pending | Exception] = deque()
+        self._ended = False
+
+    def __iter__(self) -> _Batches:
+        return self
+
+    def __len__(self) -> int:
+        return len(cast(Any, self._arrivals))
+
+    def __next__(self) -> Any:
+        while len(self._ahead) < self._depth and self._may_go_on():
+            self._advance()
+        if not self._ahead:
+            raise StopIteration
+        oldest = self._ahead.popleft()
+        if isinstance(oldest, Exception):
+            raise oldest
+        return oldest.data()
+
+    def _may_go_on(self) -> bool:
+        return not self._ended and not (self._ahead and isinstance(self._ahead[-1], Exception))
+
+    def _advance(self) -> None:
+        try:
+            self._ahead.append(Pending(next(self._arrivals), pin=self._pin))
+        except StopIteration:
+            self._ended = True
+        except Exception as error:
+            self._ahead.append(error)

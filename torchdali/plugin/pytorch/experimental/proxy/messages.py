@@ -1,0 +1,235 @@
+"""What travels from a worker to the main process: references to outputs, and the inputs they need."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable, MutableMapping, Sequence
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+import torch
+from torch.utils.data._utils.collate import default_collate_fn_map
+
+from torchdali.plugin.pytorch.experimental.proxy.packing import Column
+
+__all__ = [
+    "Call",
+    "DALIOutputBatchRef",
+    "DALIOutputSampleRef",
+    "DALIPipelineRunRef",
+    "Target",
+    "gather",
+    "replace",
+]
+
+_T = TypeVar("_T", bound="_Reference")
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """The pipeline that a call is for, as far as a worker process must know it.
+
+    Attributes:
+        server: Key of the server in the main process.
+        inputs: Names of the inputs, in their order.
+        outputs: Number of outputs.
+        batch_size: Largest number of samples of a batch.
+    """
+
+    server: str
+    inputs: tuple[str, ...]
+    outputs: int
+    batch_size: int
+
+
+class Call:
+    """One call of a proxy: the inputs of a sample, until they are part of a run.
+
+    Args:
+        target: The pipeline.
+        inputs: One array or CPU tensor an input, in the order of the target's.
+        origin: What the sample is, for error messages; None where nothing is known.
+    """
+
+    def __init__(self, target: Target, inputs: Sequence[Any], origin: str | None) -> None:
+        self.target, self.origin = target, origin
+        self.inputs: Sequence[Any] = inputs
+        self.run: DALIPipelineRunRef | None = None
+        self.index = 0
+
+
+class DALIPipelineRunRef:
+    """One run of a pipeline: the inputs of its samples.
+
+    Args:
+        calls: One a sample; they give up their inputs.
+
+    Raises:
+        ValueError: more samples than the pipeline takes at once. TypeError: inputs that differ in type or
+            number of axes.
+    """
+
+    def __init__(self, calls: Sequence[Call]) -> None:
+        self.target = calls[0].target
+        self.origins = [call.origin for call in calls]
+        if len(calls) > self.target.batch_size:
+            raise ValueError(
+                f"a batch of {len(calls)} samples is too large for the pipeline of the proxy: make it with "
+                f"batch_size={len(calls)} (it is {self.target.batch_size}), or the loader with a smaller one"
+            )
+        self.columns = [
+            Column([call.inputs[k] for call in calls], name, self.origins)
+            for k, name in enumerate(self.target.inputs)
+        ]
+        for index, call in enumerate(calls):
+            call.run, call.index, call.inputs = self, index, ()
+        if torch.utils.data.get_worker_info() is not None:
+            for column in self.columns:
+                column.share()
+
+    def __len__(self) -> int:
+        return len(self.origins)
+
+
+class _Reference(torch.Tensor):
+    """Stands for a tensor that the pipeline will make.
+
+    It is a tensor for isinstance, so that no transform takes it for something that can be left as it is.
+    """
+
+    def __new__(cls: type[_T], *_: Any) -> _T:
+        return torch.Tensor._make_subclass(cls, _NOTHING)
+
+    def __init__(self, source: Any, output: int) -> None:
+        self.source, self.output = source, output
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if func is torch.stack and len(args) == 1 and not kwargs:
+            return collate(args[0])
+        _refuse(getattr(func, "__qualname__", None) or repr(func))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), (self.source, self.output)
+
+    def __deepcopy__(self, memo: Any) -> _Reference:
+        return self
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return f"<{type(self).__name__} to output {self.output} of a pipeline>"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        _refuse("numpy.asarray")
+
+    def pin_memory(self, *_: Any) -> _Reference:  # type: ignore[override]
+        """Return itself: the outputs are what can be pinned."""
+        return self
+
+
+def _refuse(what: str) -> NoReturn:
+    raise TypeError(
+        f"{what} was called on the result of a proxy, which is only a reference: the pipeline runs later, in "
+        "the main process. Put this step into the pipeline, or apply it to the batches that the DataLoader "
+        "delivers"
+    )
+
+
+_NOTHING = torch.empty(0)
+
+
+class DALIOutputSampleRef(_Reference):
+    """Stands for one sample of an output; becomes ``(...)``."""
+
+    source: Call
+
+
+class DALIOutputBatchRef(_Reference):
+    """Stands for one output of a run; becomes ``(batch, ...)``."""
+
+    source: DALIPipelineRunRef
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+# ---------------------------------------------------------------- making batches
+
+
+def collate(refs: Sequence[Any], *, collate_fn_map: Any = None) -> DALIOutputBatchRef:
+    """Make one reference to a batch out of references to its samples.
+
+    Raises:
+        TypeError: some samples went through the proxy and some did not, or through different ones.
+    """
+    for i, ref in enumerate(refs):
+        if not isinstance(ref, DALIOutputSampleRef):
+            raise TypeError(
+                f"sample 0 of the batch went through the proxy and sample {i}, a {type(ref).__name__}, did "
+                "not: send all of them, or none, or keep them apart with a collate_fn"
+            )
+        if (ref.source.target, ref.output) != (refs[0].source.target, refs[0].output):
+            raise TypeError(
+                f"samples 0 and {i} of the batch are outputs of different pipelines, or different outputs "
+                "of one: keep them apart with a collate_fn"
+            )
+    calls = [ref.source for ref in refs]
+    run = calls[0].run
+    if run is None or len(run) != len(calls):
+        run = DALIPipelineRunRef(calls)
+    elif any(call.run is not run or call.index != i for i, call in enumerate(calls)):
+        raise TypeError("the outputs of one proxy call must come in the same order into each batch")
+    return DALIOutputBatchRef(run, refs[0].output)
+
+
+default_collate_fn_map[DALIOutputSampleRef] = collate
+
+
+def gather(data: Any) -> None:
+    """Let the calls in a collated batch that belong to no run yet make runs together."""
+    waiting: dict[Target, dict[int, Call]] = {}
+
+    def note(ref: DALIOutputSampleRef) -> DALIOutputSampleRef:
+        if ref.source.run is None:
+            waiting.setdefault(ref.source.target, {})[id(ref.source)] = ref.source
+        return ref
+
+    replace(data, DALIOutputSampleRef, note)
+    for target, found in waiting.items():
+        calls = list(found.values())
+        for start in range(0, len(calls), target.batch_size):
+            DALIPipelineRunRef(calls[start : start + target.batch_size])
+
+
+def replace(data: Any, kind: type, convert: Callable[[Any], Any]) -> Any:
+    """Return data with what is of a kind converted, in lists, tuples, mappings and dataclasses."""
+    if isinstance(data, kind):
+        return convert(data)
+    if isinstance(data, (torch.Tensor, np.ndarray, str, bytes, type)):
+        return data
+    if isinstance(data, (list, tuple)):
+        items = [replace(item, kind, convert) for item in data]
+        if all(new is old for new, old in zip(items, data, strict=True)):
+            return data
+        return type(data)(*items) if hasattr(data, "_fields") else type(data)(items)
+    if isinstance(data, MutableMapping):
+        changed = copy.copy(data)
+        changed.update({key: replace(value, kind, convert) for key, value in data.items()})
+        return changed
+    if dataclasses.is_dataclass(data):
+        changed = copy.copy(data)
+        for field in dataclasses.fields(data):
+            value = replace(getattr(data, field.name), kind, convert)
+            object.__setattr__(changed, field.name, value)
+        return changed
+    return data

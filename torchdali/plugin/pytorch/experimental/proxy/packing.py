@@ -1,0 +1,113 @@
+"""One input of the samples of a batch, packed into one block of shared memory on its way."""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+
+__all__ = ["Column", "as_input"]
+
+
+class Column:
+    """One input of the samples of a batch.
+
+    Args:
+        samples: Arrays or CPU tensors.
+        name: Of the input.
+        origins: What the samples are, for error messages.
+
+    Raises:
+        TypeError: samples that differ in type or number of axes.
+    """
+
+    def __init__(self, samples: Sequence[Any], name: str, origins: Sequence[str | None]) -> None:
+        first = samples[0]
+        for sample, origin in zip(samples, origins, strict=True):
+            if sample.dtype != first.dtype or sample.ndim != first.ndim:
+                raise TypeError(
+                    f"input {name!r} is {first.dtype} with {first.ndim} axes in one sample of the batch and "
+                    f"{sample.dtype} with {sample.ndim} in another ({origin or 'of unknown origin'})"
+                )
+        self._samples: Sequence[Any] | None = samples
+        self._shapes = [tuple(sample.shape) for sample in samples]
+        self._flat: torch.Tensor | None = None
+
+    def share(self) -> None:
+        """Copy all samples into one block, which goes to another process without being copied again."""
+        assert self._samples is not None
+        tensors = isinstance(self._samples[0], torch.Tensor)
+        dtype = self._samples[0].dtype if tensors else torch_dtype(self._samples[0].dtype)
+        self._flat = _shared(sum(map(math.prod, self._shapes)), dtype)
+        if self._flat.numel() and tensors:
+            torch.cat([sample.reshape(-1) for sample in self._samples], out=self._flat)
+        elif self._flat.numel():
+            np.concatenate([s.reshape(-1) for s in self._samples], out=self._flat.numpy())
+        self._samples = None
+
+    def samples(self) -> Sequence[Any]:
+        """Return the samples; they share the block."""
+        if self._flat is None:
+            assert self._samples is not None
+            return self._samples
+        parts = self._flat.split([math.prod(shape) for shape in self._shapes])
+        if len(self._shapes[0]) == 1:
+            return parts
+        return [part.view(shape) for part, shape in zip(parts, self._shapes, strict=True)]
+
+
+def _shared(size: int, dtype: torch.dtype) -> torch.Tensor:
+    storage = torch.UntypedStorage._new_shared(max(1, size) * dtype.itemsize, device="cpu")
+    return torch.empty(0, dtype=dtype).set_(storage, 0, (size,))
+
+
+@functools.lru_cache(maxsize=64)
+def torch_dtype(dtype: np.dtype[Any]) -> torch.dtype:
+    """Return torch's name of a NumPy type; TypeError if there is none."""
+    return torch.from_numpy(np.empty(0, dtype)).dtype
+
+
+def as_input(value: Any, name: str) -> Any:
+    """Return the array or tensor that an input of a proxy is.
+
+    Args:
+        value: An array, a CPU tensor, a PIL image; bytes, or the path of a file whose bytes are meant.
+        name: Of the input.
+
+    Raises:
+        TypeError: something else. OSError: there is no such file.
+    """
+    if isinstance(value, (np.ndarray, np.generic)):
+        array = np.ascontiguousarray(value) if value.ndim else np.asarray(value)
+    elif isinstance(value, torch.Tensor):
+        return _on_cpu(value, name)
+    elif isinstance(value, (bytes, bytearray, memoryview)):
+        array = np.frombuffer(value, np.uint8)
+    elif isinstance(value, (str, os.PathLike)):
+        array = np.fromfile(value, np.uint8)
+    elif isinstance(value, Image.Image) or hasattr(value, "__array__"):
+        array = np.ascontiguousarray(value)
+    else:
+        raise TypeError(
+            f"input {name!r} of the proxy cannot be a {type(value).__name__}: give a NumPy array, a torch "
+            "tensor, a PIL image, bytes or the path of a file (np.float32(x) for a number)"
+        )
+    try:
+        torch_dtype(array.dtype)
+    except TypeError:
+        raise TypeError(f"input {name!r} of the proxy has the type {array.dtype}") from None
+    return array
+
+
+def _on_cpu(value: torch.Tensor, name: str) -> torch.Tensor:
+    if type(value) is not torch.Tensor:
+        value = value.as_subclass(torch.Tensor)
+    if value.device.type != "cpu":
+        raise TypeError(f"input {name!r} of the proxy is on {value.device}; give it on the CPU")
+    return value.detach().contiguous()

@@ -1,0 +1,227 @@
+"""The main process's side: a pipeline that runs on what the proxy's calls sent."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from torchdali.errors import note
+from torchdali.pipeline import Pipeline
+from torchdali.plugin.pytorch.experimental.proxy.messages import (
+    DALIOutputBatchRef,
+    DALIOutputSampleRef,
+    DALIPipelineRunRef,
+    Target,
+    gather,
+    replace,
+)
+from torchdali.plugin.pytorch.experimental.proxy.worker import Proxy
+from torchdali.tensors import TensorList
+
+__all__ = ["DALIServer", "Pending"]
+
+_servers: weakref.WeakValueDictionary[str, DALIServer] = weakref.WeakValueDictionary()
+
+
+class _Run:
+    """A run that the pipeline was given, and what came of it."""
+
+    def __init__(self, server: DALIServer, ref: DALIPipelineRunRef) -> None:
+        self.server, self.ref = server, ref
+        self.outputs: tuple[TensorList, ...] | None = None
+        self.error: BaseException | None = None
+
+    @property
+    def done(self) -> bool:
+        return self.outputs is not None or self.error is not None
+
+
+class DALIServer:
+    """Offers a pipeline to datasets and transforms that run in the worker processes of a `DataLoader`.
+
+    The inputs of the pipeline are its `fn.external_source` nodes without a source. Runs start in the order
+    of the batches, whatever the number of workers, so results are reproducible.
+
+    ::
+
+        with DALIServer(pipeline) as server:
+            dataset = ImageFolder(root, transform=server.proxy, loader=str)
+            for images, labels in DataLoader(server, dataset, batch_size=64, num_workers=2):
+                ...
+
+    Args:
+        pipeline: What to run; at least one input.
+        deterministic: Accepted; results are always reproducible.
+        input_names: The inputs in the order in which `proxy` takes them by position; that of their
+            definition otherwise.
+
+    Raises:
+        RuntimeError: the pipeline has no inputs. ValueError: `input_names` are not those of the inputs.
+    """
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        deterministic: bool = False,
+        *,
+        input_names: Sequence[str] | None = None,
+    ) -> None:
+        found = pipeline.input_names
+        if not found:
+            raise RuntimeError(
+                "the pipeline has no inputs for a proxy: add fn.external_source(name=...) without a source"
+            )
+        names = tuple(found if input_names is None else input_names)
+        if sorted(names) != sorted(found):
+            raise ValueError(f"input_names are {list(names)}; the pipeline's inputs are {found}")
+        if pipeline.max_batch_size is None:
+            raise ValueError("the pipeline of a proxy needs a batch_size")
+        self._pipe = pipeline
+        self._target = Target(uuid.uuid4().hex, names, pipeline.num_outputs, pipeline.max_batch_size)
+        self._lock = threading.RLock()
+        self._flight: deque[_Run] = deque()
+        self._started = False
+        _servers[self._target.server] = self
+
+    @property
+    def proxy(self) -> Proxy:
+        """What stands for the pipeline in a dataset or transform: call it with the inputs of a sample."""
+        return Proxy(self._target)
+
+    def start_thread(self) -> None:
+        """Build the pipeline and start its threads; does nothing the second time."""
+        with self._lock:
+            self._pipe.build()
+            self._started = True
+
+    def stop_thread(self) -> None:
+        """Wait for the runs in flight and drop their results; `start_thread` makes the server go on."""
+        with self._lock:
+            self._started = False
+            while self._flight:
+                self._collect()
+
+    def __enter__(self) -> DALIServer:
+        self.start_thread()
+        return self
+
+    def __exit__(self, exc_type: Any, exc_value: Any, tb: Any) -> None:
+        self.stop_thread()
+
+    def produce_data(self, obj: Any) -> Any:
+        """Put outputs in the place of references, for custom loaders: run the pipeline and wait for it.
+
+        Args:
+            obj: A batch: lists, tuples, mappings and dataclasses are searched.
+
+        Raises:
+            RuntimeError: samples of a batch that differ in shape. Otherwise what failed in the pipeline.
+        """
+        return Pending(obj, only=self).data()
+
+    @property
+    def depth(self) -> int:
+        """Runs that the pipeline keeps in flight."""
+        return int(self._pipe.prefetch_depth)
+
+    # ------------------------------------------------------------ runs
+
+    def _start(self, ref: DALIPipelineRunRef) -> _Run:
+        run = _Run(self, ref)
+        columns = zip(ref.target.inputs, ref.columns, strict=True)
+        with self._lock:
+            if not self._started:
+                self.start_thread()
+            self._pipe.submit(**{name: column.samples() for name, column in columns})
+            self._flight.append(run)
+        ref.columns = []
+        return run
+
+    def _finish(self, run: _Run) -> Sequence[TensorList]:
+        with self._lock:
+            while not run.done:
+                self._collect()
+        if run.error is not None:
+            raise run.error
+        assert run.outputs is not None
+        return run.outputs
+
+    def _collect(self) -> None:
+        """Wait for the oldest run; an interrupt leaves it the oldest."""
+        run = self._flight[0]
+        try:
+            run.outputs = self._pipe.outputs()
+            self._pipe.release_outputs()
+        except StopIteration:
+            run.error = RuntimeError("another source of the proxy's pipeline is at its end")
+        except Exception as error:
+            note(error, f"in a batch of {_described(run.ref.origins)}")
+            run.error = error
+        self._flight.popleft()
+
+
+def _described(origins: Sequence[str | None]) -> str:
+    named = [origin or "unknown" for origin in origins]
+    if len(named) > 8:
+        named[4:-2] = ["..."]
+    return f"{len(origins)} samples through the proxy: " + "; ".join(named)
+
+
+class Pending:
+    """A batch whose runs have started.
+
+    Args:
+        batch: What the workers sent.
+        only: Replace the references of this server only; otherwise those of all.
+        pin: Deliver outputs on the CPU in page-locked memory.
+    """
+
+    def __init__(self, batch: Any, only: DALIServer | None = None, pin: bool = False) -> None:
+        gather(batch)
+        self._batch, self._only, self._pin = batch, only, pin
+        self._runs: dict[int, _Run] = {}
+        replace(batch, DALIOutputBatchRef, lambda ref: self._begin(ref, ref.source))
+        replace(batch, DALIOutputSampleRef, lambda ref: self._begin(ref, ref.source.run))
+
+    def _begin(self, ref: Any, source: DALIPipelineRunRef) -> Any:
+        server = _servers.get(source.target.server)
+        if server is None:
+            raise RuntimeError("the DALIServer of this reference is gone, or lives in another process")
+        if id(source) not in self._runs and self._only in (None, server):
+            self._runs[id(source)] = server._start(source)
+        return ref
+
+    def data(self) -> Any:
+        """Wait for the runs and return the batch with their outputs in it."""
+        if not self._runs:
+            return self._batch
+        batch = replace(self._batch, DALIOutputBatchRef, self._whole)
+        return replace(batch, DALIOutputSampleRef, self._sample)
+
+    def _whole(self, ref: DALIOutputBatchRef) -> Any:
+        run = self._runs.get(id(ref.source))
+        if run is None:
+            return ref
+        output = run.server._finish(run)[ref.output]
+        dense = output.dense()
+        if dense is None:
+            raise RuntimeError(
+                f"the samples of output {ref.output} differ in shape, {sorted(set(output.shape()))[:4]}: make "
+                "them equal in the pipeline, or give the DataLoader a collate_fn that keeps a list of them"
+            )
+        return self._pinned(dense)
+
+    def _sample(self, ref: DALIOutputSampleRef) -> Any:
+        run = self._runs.get(id(ref.source.run))
+        if run is None:
+            return ref
+        return self._pinned(run.server._finish(run)[ref.output].samples()[ref.source.index])
+
+    def _pinned(self, tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.pin_memory() if self._pin and tensor.device.type == "cpu" else tensor

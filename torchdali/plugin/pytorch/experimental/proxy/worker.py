@@ -1,0 +1,111 @@
+"""What runs in the worker processes: the proxy, and what names the sample that is being loaded."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from torchdali.errors import note
+from torchdali.plugin.pytorch.experimental.proxy.messages import Call, DALIOutputSampleRef, Target, gather
+from torchdali.plugin.pytorch.experimental.proxy.packing import as_input
+
+__all__ = ["Collate", "NamedSamples", "Proxy"]
+
+
+class _Loading(threading.local):
+    """Index of the sample that this thread loads."""
+
+    index: Any = None
+
+
+_loading = _Loading()
+
+
+class Proxy:
+    """Takes the inputs of one sample and returns a reference to each output of the pipeline.
+
+    It can be pickled, and called in any process; what it returns is for a `DataLoader` of this module, or for
+    `DALIServer.produce_data`.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Note the inputs, by position or by name: arrays, CPU tensors, PIL images, bytes, paths of files.
+
+        Raises:
+            TypeError: not exactly one value for each input of the pipeline, or one that cannot be an input.
+        """
+        target = self._target
+        values = args if not kwargs else self._ordered(args, kwargs)
+        if len(values) != len(target.inputs):
+            self._ordered(args, kwargs)
+        inputs = [as_input(value, name) for name, value in zip(target.inputs, values, strict=True)]
+        call = Call(target, inputs, _origin(values))
+        if target.outputs == 1:
+            return DALIOutputSampleRef(call, 0)
+        return tuple(DALIOutputSampleRef(call, k) for k in range(target.outputs))
+
+    def _ordered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        names = self._target.inputs
+        given = [*names[: len(args)], *kwargs]
+        if len(args) > len(names) or sorted(given) != sorted(names):
+            raise TypeError(
+                f"the proxy was called with {len(args)} inputs by position and {sorted(kwargs)} by name; "
+                f"the inputs of its pipeline are {list(names)}"
+            )
+        values = dict(zip(names, args, strict=False), **kwargs)
+        return tuple(values[name] for name in names)
+
+    def __repr__(self) -> str:
+        return f"Proxy({', '.join(self._target.inputs)})"
+
+
+def _origin(values: tuple[Any, ...]) -> str | None:
+    parts = [] if _loading.index is None else [f"sample {_loading.index!r} of the dataset"]
+    parts += [os.fspath(value) for value in values if isinstance(value, (str, os.PathLike))]
+    return ", ".join(map(str, parts)) or None
+
+
+class Collate:
+    """Makes a batch as a function says, then packs the inputs of the pipeline in it."""
+
+    def __init__(self, collate_fn: Callable[[Any], Any]) -> None:
+        self.collate_fn = collate_fn
+
+    def __call__(self, samples: Any) -> Any:
+        batch = self.collate_fn(samples)
+        gather(batch)
+        return batch
+
+
+class NamedSamples:
+    """A map-style dataset whose errors say which sample failed; otherwise as the dataset itself."""
+
+    def __init__(self, dataset: Any) -> None:
+        self.__dict__["_dataset"] = dataset
+
+    def __getitem__(self, index: Any) -> Any:
+        _loading.index = index
+        try:
+            return self._dataset[index]
+        except Exception as error:
+            note(error, f"while loading sample {index!r} of the dataset")
+            raise
+        finally:
+            _loading.index = None
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_dataset"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._dataset, name, value)
+
+    def __reduce__(self) -> Any:
+        return NamedSamples, (self._dataset,)
