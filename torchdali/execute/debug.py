@@ -84,6 +84,11 @@ class DebugRun(Tracer):
         return len(self._flight)
 
     @property
+    def empty(self) -> bool:
+        """Whether nothing is in flight but the end of an epoch."""
+        return not self._flight or isinstance(self._flight[0].error, StopIteration)
+
+    @property
     def sources(self) -> Mapping[Node, Source]:
         """The sources that are not readers."""
         return {n: s for n, s in self._opened if not isinstance(s, Reader)}

@@ -164,6 +164,16 @@ class Executor:
         return len(self._flight)
 
     @property
+    def empty(self) -> bool:
+        """Whether nothing is in flight but the end of an epoch; waits for the oldest batch to know it."""
+        if not self._flight:
+            return True
+        oldest = self._flight[0]
+        if self.sources or oldest.ended:  # readers never end
+            self._wait(oldest)
+        return isinstance(oldest.error, StopIteration)
+
+    @property
     def stopped(self) -> bool:
         """Whether a source has come to its end."""
         return self._stopped

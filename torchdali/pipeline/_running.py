@@ -212,8 +212,8 @@ class Running(Definition):
             self._first = True
 
     def empty(self) -> bool:
-        """Return whether nothing is scheduled and not yet consumed."""
-        return self._executor is None or self._executor.in_flight == 0
+        """Return whether no batch is scheduled and not yet taken; the end of an epoch is none."""
+        return self._executor is None or self._executor.empty
 
     def iter_setup(self) -> None:
         """Called before every batch is scheduled; override it to `feed_input` there."""
@@ -280,6 +280,29 @@ class Running(Definition):
         """Return how many batches to feed before the first run; KeyError for an unknown name."""
         self._find_source(input_name)
         return max(self._depth)
+
+    @property
+    def input_names(self) -> list[str]:
+        """Names of the sources that wait for `feed_input`, in the order of their definition."""
+        return [
+            node.name
+            for node in self._traced().nodes
+            if node.operator.name == "external_source" and node.constants.get("source") is None
+        ]
+
+    def submit(self, **inputs: Any) -> None:
+        """Start exactly one batch with data for its sources; `outputs` returns it when its turn comes.
+
+        Unlike `schedule_run`, it starts one batch the first time too.
+
+        Raises:
+            As `feed_input`, and then nothing is started.
+        """
+        with self.driven_by(PipelineAPIType.SCHEDULED):
+            for name, data in inputs.items():
+                self.feed_input(name, data)
+            self._first = False
+            self._running.schedule()
 
     def _find_source(self, which: Any) -> Node:
         nodes = getattr(which, "nodes", None)
