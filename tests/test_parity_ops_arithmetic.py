@@ -15,7 +15,7 @@ pytest.importorskip(
 )
 
 from tests.check import Result, compare
-from tests.expressions import Expression, Given, evaluate, failure, given
+from tests.expressions import Expression, Given, evaluate, given
 
 pytestmark = pytest.mark.parity
 
@@ -198,9 +198,9 @@ ARRAYS: dict[str, Expression] = {
     "x + uint8 array": lambda lib, x: x + np.array([1, 2, 250], np.uint8),
     "x + bool array": lambda lib, x: x + np.array([True, False, True]),
     "x * column": lambda lib, x: x * np.array([[1], [2]], np.int16),
-    "x + list": lambda lib, x: x + [1, 2, 3],
+    "x + list": lambda lib, x: x + [1, 2, 3],  # noqa: RUF005
     "list - x": lambda lib, x: [1, 2, 3] - x,
-    "x + tuple of floats": lambda lib, x: x + (1.5, 2, 3),
+    "x + tuple of floats": lambda lib, x: x + (1.5, 2, 3),  # noqa: RUF005
     "x < list": lambda lib, x: x < [1, 2, 250],
     "max(x, list)": lambda lib, x: lib.math.max(x, [1, 100, 250]),
     "clamp(x, array, list)": lambda lib, x: lib.math.clamp(x, np.float32([1, 2, 3]), [9, 9, 9]),

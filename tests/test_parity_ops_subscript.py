@@ -197,7 +197,7 @@ ERRORS: dict[str, tuple[list[Given], Expression]] = {
     "equal to None": ([X], lambda lib, x: x == None),  # noqa: E711
     "a string": ([X], lambda lib, x: x + "x"),
     "complex": ([X], lambda lib, x: x + 1j),
-    "nested list": ([X], lambda lib, x: x + [[1, 2]]),
+    "nested list": ([X], lambda lib, x: x + [[1, 2]]),  # noqa: RUF005
     "array first": ([X], lambda lib, x: np.ones(4, np.int32) + x),
     "two scalar constants": ([X], lambda lib, x: lib.types.Constant(1) + lib.types.Constant(2)),
     "minus a scalar constant": ([X], lambda lib, x: -lib.types.Constant(1)),

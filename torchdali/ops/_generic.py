@@ -39,7 +39,11 @@ def _no_layout(layouts: tuple[str, ...], arguments: Any) -> str:
 # ---------------------------------------------------------------- conversion and copies
 
 
-@operator
+def _cast_batch(data: Tensor, *, dtype: torch.dtype) -> Tensor:
+    return convert(data, dtype)
+
+
+@operator(dense=_cast_batch)
 def cast(data: Data, /, *, dtype: DType) -> Data:
     """Convert to another element type.
 
@@ -319,14 +323,23 @@ def _bytes(text: str) -> Tensor:
     return torch.tensor(list(text.encode("utf-8", "surrogateescape")), dtype=torch.uint8)
 
 
-@operator(hidden=True, layout=_no_layout)
+def _shape_batch(data: Tensor, *, dtype: torch.dtype = torch.int64) -> Tensor:
+    return extents_of(data.shape[1:], dtype).repeat(len(data), 1)
+
+
+@operator(hidden=True, layout=_no_layout, dense=_shape_batch)
 def _shape(data: Data, /, *, dtype: DType = torch.int64) -> Data:
     """Return the shape of each sample, 1D.
 
     Raises:
         RuntimeError: ``dtype`` is not int32, uint32, int64, uint64, float32 or float64.
     """
+    return extents_of(data.shape, dtype)
+
+
+def extents_of(shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+    """Return a shape as 1D data; RuntimeError for types that shapes are not given in."""
     if dtype not in _SHAPE_TYPES:
         names = ", ".join(str(kind).removeprefix("torch.") for kind in _SHAPE_TYPES)
         raise RuntimeError(f"unsupported type for a shape: {dtype}; it is one of {names}")
-    return torch.tensor(data.shape, dtype=dtype)
+    return torch.tensor(shape, dtype=dtype)

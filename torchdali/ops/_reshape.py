@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from torchdali.operator import operator
+from torchdali.ops._generic import extents_of
 from torchdali.schema import Data, DType, PerSample
 
 __all__ = ["listed", "reinterpret", "reshape", "shapes"]
@@ -220,11 +221,4 @@ def shapes(data: Data, /, *, dtype: DType = torch.int64) -> Data:
         data: Any shape and type.
         dtype: int32, uint32, int64, uint64, float32 or float64.
     """
-    if dtype not in _SHAPE_TYPES:
-        raise RuntimeError(f"shapes gives 32 and 64 bit integers and floats, not {dtype}")
-    return torch.tensor(data.shape, dtype=dtype, device=data.device)
-
-
-_SHAPE_TYPES = (
-    torch.int32, torch.uint32, torch.int64, torch.uint64, torch.float32, torch.float64,
-)  # fmt: skip
+    return extents_of(data.shape, dtype).to(data.device)
