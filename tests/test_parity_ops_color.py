@@ -11,7 +11,8 @@ from tests.check import PerSample, check
 
 pytestmark = pytest.mark.parity
 pytest.importorskip(
-    "nvidia.dali", reason="the parity tests compare with the real DALI: pip install 'torchdali[parity]'"
+    "nvidia.dali",
+    reason="the parity tests compare with the real DALI: pip install 'torchdali[parity]'",
 )
 
 EXCEPTIONS = {
@@ -50,7 +51,10 @@ INTENSITY = [
     ("brightness_contrast", {"contrast": 1.7, "brightness": 0.7}),
     ("brightness_contrast", {"contrast": 0.4, "brightness": 1.4, "contrast_center": 0.2}),
     ("brightness_contrast", {"contrast": 2.0, "brightness_shift": 0.1}),
-    ("brightness_contrast", {"contrast": PerSample([0.5, 1.5]), "brightness": PerSample([2.0, 0.5])}),
+    (
+        "brightness_contrast",
+        {"contrast": PerSample([0.5, 1.5]), "brightness": PerSample([2.0, 0.5])},
+    ),
     ("brightness_contrast", {"contrast": 1.7, "dtype": "types.FLOAT"}),
     ("brightness_contrast", {"brightness": 0.5, "dtype": "types.INT16"}),
 ]
@@ -89,7 +93,13 @@ def test_color(name, arguments, dtype, layout):
     tolerance = {"level": 1.0, "share": 0.99} if _integer(arguments, dtype, name) else {}
     # The centre of int16 is 16384, so float32 carries an absolute error of a few 1/1024 into small results.
     level = 1e-2 if dtype == "int16" else 2e-4
-    check(name, [images(dtype, layout)], arguments, layout, **{"relative": 1e-4, "level": level, **tolerance})
+    check(
+        name,
+        [images(dtype, layout)],
+        arguments,
+        layout,
+        **{"relative": 1e-4, "level": level, **tolerance},
+    )
 
 
 def _integer(arguments: dict[str, object], dtype: str, name: str) -> bool:

@@ -11,7 +11,8 @@ from tests.check import PerSample, check
 
 pytestmark = pytest.mark.parity
 pytest.importorskip(
-    "nvidia.dali", reason="the parity tests compare with the real DALI: pip install 'torchdali[parity]'"
+    "nvidia.dali",
+    reason="the parity tests compare with the real DALI: pip install 'torchdali[parity]'",
 )
 
 EXCEPTIONS = {
@@ -27,7 +28,10 @@ GRID = list(itertools.product(("uint8", "int16", "float32"), ("HWC", "CHW")))
 def samples(dtype: str, shapes=((9, 11, 3), (8, 14, 3))) -> list[np.ndarray]:
     if dtype == "float32":
         return [RANDOM.random(shape).astype(dtype) for shape in shapes]
-    return [RANDOM.integers(0 if dtype == "uint8" else -900, 255, shape).astype(dtype) for shape in shapes]
+    return [
+        RANDOM.integers(0 if dtype == "uint8" else -900, 255, shape).astype(dtype)
+        for shape in shapes
+    ]
 
 
 def tolerance(dtype: str, arguments: dict[str, object]) -> dict[str, float]:
@@ -57,7 +61,14 @@ def test_gaussian_blur(dtype, layout):
 def test_gaussian_blur_of_other_layouts(layout):
     ndim = 3 if layout is None else len(layout)
     shapes = ((4, 9, 11, 3)[-ndim:] if ndim == 4 else (9, 11, 5)[:ndim],) * 2
-    check("gaussian_blur", [samples("float32", shapes)], {"sigma": 0.8}, layout, relative=1e-4, level=1e-5)
+    check(
+        "gaussian_blur",
+        [samples("float32", shapes)],
+        {"sigma": 0.8},
+        layout,
+        relative=1e-4,
+        level=1e-5,
+    )
 
 
 LAPLACE = [
@@ -75,7 +86,13 @@ LAPLACE = [
 @pytest.mark.parametrize(("dtype", "layout"), GRID)
 def test_laplacian(dtype, layout):
     for arguments in LAPLACE:
-        check("laplacian", [samples(dtype)], arguments, layout, **{**tolerance(dtype, arguments), "relative": 1e-4})
+        check(
+            "laplacian",
+            [samples(dtype)],
+            arguments,
+            layout,
+            **{**tolerance(dtype, arguments), "relative": 1e-4},
+        )
 
 
 FILTER = [
@@ -96,8 +113,21 @@ def test_filter(dtype, layout):
     windows = [RANDOM.normal(size=(3, 4)).astype(np.float32) for _ in range(2)]
     shapes = ((9, 11, 3), (8, 14, 3)) if layout == "HWC" else ((3, 9, 11), (3, 8, 14))
     for arguments in FILTER:
-        check("filter", [samples(dtype, shapes), windows], arguments, [layout, None], **tolerance(dtype, arguments))
+        check(
+            "filter",
+            [samples(dtype, shapes), windows],
+            arguments,
+            [layout, None],
+            **tolerance(dtype, arguments),
+        )
     fill = [np.dtype(dtype).type(7), np.dtype(dtype).type(3)]
     arguments = {"border": "constant", "dtype": "types.FLOAT"}
     layouts = [layout, None, None]
-    check("filter", [samples(dtype, shapes), windows, fill], arguments, layouts, relative=1e-4, level=1e-3)
+    check(
+        "filter",
+        [samples(dtype, shapes), windows, fill],
+        arguments,
+        layouts,
+        relative=1e-4,
+        level=1e-3,
+    )

@@ -11,7 +11,8 @@ from tests.check import PerSample, check
 
 pytestmark = pytest.mark.parity
 pytest.importorskip(
-    "nvidia.dali", reason="the parity tests compare with the real DALI: pip install 'torchdali[parity]'"
+    "nvidia.dali",
+    reason="the parity tests compare with the real DALI: pip install 'torchdali[parity]'",
 )
 
 RANDOM = np.random.default_rng(13)
@@ -39,17 +40,29 @@ def samples(dtype: str) -> list[np.ndarray]:
     shapes = [(5, 7, 3), (4, 9, 3)]
     if dtype == "float32":
         return [RANDOM.normal(size=shape).astype(dtype) for shape in shapes]
-    return [RANDOM.integers(0 if dtype == "uint8" else -500, 200, shape).astype(dtype) for shape in shapes]
+    return [
+        RANDOM.integers(0 if dtype == "uint8" else -500, 200, shape).astype(dtype)
+        for shape in shapes
+    ]
 
 
-@pytest.mark.parametrize(("dtype", "layout"), list(itertools.product(("uint8", "int16", "float32"), ("HWC", "CHW"))))
+@pytest.mark.parametrize(
+    ("dtype", "layout"), list(itertools.product(("uint8", "int16", "float32"), ("HWC", "CHW")))
+)
 def test_normalize(dtype, layout):
     for arguments in CASES:
         if layout == "CHW" and isinstance(arguments.get("mean"), (np.ndarray, PerSample)):
             continue  # its shape belongs to HWC
         rounded = "dtype" in arguments
         tolerance = {"level": 1, "share": 0.99} if rounded else {"relative": 1e-4, "level": 2e-5}
-        check("normalize", [samples(dtype)], arguments, layout, over_batch="batch" in arguments, **tolerance)
+        check(
+            "normalize",
+            [samples(dtype)],
+            arguments,
+            layout,
+            over_batch="batch" in arguments,
+            **tolerance,
+        )
 
 
 def test_no_deviation_gives_the_shift():

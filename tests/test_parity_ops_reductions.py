@@ -11,7 +11,8 @@ from tests.check import check
 
 pytestmark = pytest.mark.parity
 pytest.importorskip(
-    "nvidia.dali", reason="the parity tests compare with the real DALI: pip install 'torchdali[parity]'"
+    "nvidia.dali",
+    reason="the parity tests compare with the real DALI: pip install 'torchdali[parity]'",
 )
 
 EXCEPTIONS = {
@@ -60,7 +61,14 @@ def test_around_a_mean(name, dtype, layout):
         ({"axes": [0, 1], "keep_dims": True}, vector),
         ({"axes": [0, 1], "keep_dims": True}, [m.reshape(1, 1, 3) for m in vector]),
     ):
-        check(f"reductions.{name}", [samples(dtype), mean], arguments, [layout, None], relative=1e-4, level=1e-5)
+        check(
+            f"reductions.{name}",
+            [samples(dtype), mean],
+            arguments,
+            [layout, None],
+            relative=1e-4,
+            level=1e-5,
+        )
 
 
 def test_output_types():

@@ -72,9 +72,14 @@ def extend(
         return x
     length = x.shape[axis]
     if border == "constant":
-        ends = [x.new_full([*x.shape[:axis], n, *x.shape[axis + 1 :]], fill) for n in (before, after)]
+        ends = [
+            x.new_full([*x.shape[:axis], n, *x.shape[axis + 1 :]], fill) for n in (before, after)
+        ]
         return torch.cat([ends[0], x, ends[1]], axis)
-    outside = [source_index(p, length, border) for p in (*range(-before, 0), *range(length, length + after))]
+    outside = [
+        source_index(p, length, border)
+        for p in (*range(-before, 0), *range(length, length + after))
+    ]
     ends = [x.narrow(axis, p, 1) for p in outside]
     return torch.cat([*ends[:before], x, *ends[before:]], axis)
 
@@ -94,11 +99,21 @@ def slide(x: Tensor, axis: int, weights: Sequence[float], border: str = "reflect
 
 def _add(total: Tensor, part: Tensor, weight: float) -> Tensor:
     """Add in place, except where autograd needs the old value's graph to stay valid."""
-    return torch.add(total, part, alpha=weight) if total.requires_grad else total.add_(part, alpha=weight)
+    return (
+        torch.add(total, part, alpha=weight)
+        if total.requires_grad
+        else total.add_(part, alpha=weight)
+    )
 
 
 def correlate(
-    x: Tensor, axes: Sequence[int], window: Tensor, anchor: Sequence[int], border: str, fill: float, same: bool
+    x: Tensor,
+    axes: Sequence[int],
+    window: Tensor,
+    anchor: Sequence[int],
+    border: str,
+    fill: float,
+    same: bool,
 ) -> Tensor:
     """Correlate some axes with a window of any shape.
 
@@ -119,7 +134,9 @@ def correlate(
             x = extend(x, axis, place, size - 1 - place, border, fill)
     lengths = [x.shape[axis] - size + 1 for axis, size in zip(axes, sizes, strict=True)]
     out: Tensor | None = None
-    for place, weight in zip(itertools.product(*map(range, sizes)), window.flatten().tolist(), strict=True):
+    for place, weight in zip(
+        itertools.product(*map(range, sizes)), window.flatten().tolist(), strict=True
+    ):
         part = x
         for axis, start, length in zip(axes, place, lengths, strict=True):
             part = part.narrow(axis, start, length)
@@ -129,7 +146,12 @@ def correlate(
 
 
 def rank(
-    x: Tensor, axes: Sequence[int], sizes: Sequence[int], anchor: Sequence[int], border: str, largest: bool
+    x: Tensor,
+    axes: Sequence[int],
+    sizes: Sequence[int],
+    anchor: Sequence[int],
+    border: str,
+    largest: bool,
 ) -> Tensor:
     """Return the largest or smallest value in a rectangular window: dilation and erosion.
 

@@ -19,6 +19,7 @@ from torchdali.ops import (  # noqa: F401  each declares its operators
     _generic,
     _inputs,
     _io,
+    _noise,
     _normalize,
     _random,
     _reductions,
@@ -28,6 +29,7 @@ from torchdali.ops import (  # noqa: F401  each declares its operators
     _shape,
     _subscript,
     _tables,
+    _warp,
 )
 from torchdali.ops._readers import file  # noqa: F401
 

@@ -74,7 +74,9 @@ def gaussian_blur(
     kind = _result_type(data, dtype)
     axes = _spatial(layout, data.ndim)
     x = _floating(data)
-    pairs = zip(_each(sigma, len(axes), "sigma"), _each(window_size, len(axes), "window_size"), strict=True)
+    pairs = zip(
+        _each(sigma, len(axes), "sigma"), _each(window_size, len(axes), "window_size"), strict=True
+    )
     for axis, (deviation, window) in zip(axes, pairs, strict=True):
         x = filters.slide(x, axis, _gaussian(float(deviation), int(window)))
     return convert(x, kind)
@@ -84,7 +86,9 @@ def _gaussian(sigma: float, window: int) -> tuple[float, ...]:
     if not sigma and not window:
         raise RuntimeError("gaussian_blur: give sigma, window_size or both; both are 0")
     if window < 0 or sigma < 0:
-        raise RuntimeError(f"gaussian_blur: sigma ({sigma}) and window_size ({window}) cannot be negative")
+        raise RuntimeError(
+            f"gaussian_blur: sigma ({sigma}) and window_size ({window}) cannot be negative"
+        )
     window = window or 2 * math.ceil(3 * sigma) + 1
     if window % 2 == 0:
         raise RuntimeError(f"gaussian_blur: the window has an even size, {window}; it must be odd")
@@ -121,7 +125,9 @@ def laplacian(
     kind = _result_type(data, dtype)
     axes = _spatial(layout, data.ndim)
     windows = _each(window_size, len(axes), "window_size")
-    smooth = _each(windows if smoothing_size is None else smoothing_size, len(axes), "smoothing_size")
+    smooth = _each(
+        windows if smoothing_size is None else smoothing_size, len(axes), "smoothing_size"
+    )
     scales = _each(scale, len(axes), "scale")
     if normalized_kernel and any(s != 1.0 for s in scales):
         raise RuntimeError("laplacian: scale cannot be combined with normalized_kernel")
@@ -182,7 +188,9 @@ def filter(
         for place, size in zip(_each(anchor, window.ndim, "anchor"), window.shape, strict=True)
     ]
     if any(not 0 <= place < size for place, size in zip(places, window.shape, strict=True)):
-        raise RuntimeError(f"filter: the anchor {places} lies outside of the window {list(window.shape)}")
+        raise RuntimeError(
+            f"filter: the anchor {places} lies outside of the window {list(window.shape)}"
+        )
     fill = 0.0 if fill_value is None else float(fill_value)
     out = filters.correlate(_floating(data), axes, window, places, border, fill, mode == "same")
     return convert(out, kind)
@@ -210,7 +218,13 @@ def median_blur(
 
 
 def _morph(
-    data: Tensor, anchor: Sequence[int], border: str, iterations: int, mask: Sequence[int], layout: str, largest: bool
+    data: Tensor,
+    anchor: Sequence[int],
+    border: str,
+    iterations: int,
+    mask: Sequence[int],
+    layout: str,
+    largest: bool,
 ) -> Tensor:
     axes = _spatial(layout, data.ndim)
     sizes, places = _each(mask, len(axes), "mask_size"), _each(anchor, len(axes), "anchor")

@@ -101,10 +101,16 @@ def _given(value: Any, x: Tensor, where: tuple[int, ...], name: str) -> Tensor |
     """Return a given mean or deviation as a tensor that broadcasts against a sample."""
     if value is None:
         return None
-    tensor = _tensor(value) if isinstance(value, (int, float)) else torch.as_tensor(value, dtype=torch.float32)
+    tensor = (
+        _tensor(value)
+        if isinstance(value, (int, float))
+        else torch.as_tensor(value, dtype=torch.float32)
+    )
     shape = [1 if i in where else extent for i, extent in enumerate(x.shape)]
     if tensor.ndim and list(tensor.shape) != shape:
-        raise RuntimeError(f"{name} has the shape {list(tensor.shape)}; it must be a number or have the shape {shape}")
+        raise RuntimeError(
+            f"{name} has the shape {list(tensor.shape)}; it must be a number or have the shape {shape}"
+        )
     return tensor.to(x.device)
 
 
@@ -136,21 +142,31 @@ def _normalize_batch(
     count = sum(math.prod(s.shape[a] for a in where) for s in samples)
     centers = _centers(samples, where, count, mean)
     centred = [s - c for s, c in zip(samples, centers, strict=True)]
-    deviations = [_given(d, s, where, "stddev") for d, s in zip(per_sample(stddev, len(samples)), samples, strict=True)]
+    deviations = [
+        _given(d, s, where, "stddev")
+        for d, s in zip(per_sample(stddev, len(samples)), samples, strict=True)
+    ]
     if stddev is None:
         squares = sum(_total(c.square(), where) for c in centred)
         assert isinstance(squares, Tensor)
         divisor = count - ddof
-        deviations = [(squares / divisor).sqrt() if divisor > 0 else torch.zeros_like(squares)] * len(samples)
+        deviations = [
+            (squares / divisor).sqrt() if divisor > 0 else torch.zeros_like(squares)
+        ] * len(samples)
     return [  # type: ignore[return-value]
         _finish(c, where, 1, d, epsilon, scale, shift, dtype)
         for c, d in zip(centred, deviations, strict=True)
     ]
 
 
-def _centers(samples: Sequence[Tensor], where: tuple[int, ...], count: int, mean: Any) -> list[Tensor]:
+def _centers(
+    samples: Sequence[Tensor], where: tuple[int, ...], count: int, mean: Any
+) -> list[Tensor]:
     if mean is not None:
-        found = [_given(m, s, where, "mean") for m, s in zip(per_sample(mean, len(samples)), samples, strict=True)]
+        found = [
+            _given(m, s, where, "mean")
+            for m, s in zip(per_sample(mean, len(samples)), samples, strict=True)
+        ]
         return [f for f in found if f is not None]
     pooled = sum(_total(s, where) for s in samples)
     assert isinstance(pooled, Tensor)

@@ -136,7 +136,9 @@ def min(
     layout: Layout,
 ) -> Data:
     """Return the smallest value over axes, of the input's type. See `sum` for the arguments."""
-    return extreme(data, resolve_axes(axes, axis_names, layout, data.ndim), keep_dims, largest=False)
+    return extreme(
+        data, resolve_axes(axes, axis_names, layout, data.ndim), keep_dims, largest=False
+    )
 
 
 def _spread(data: Tensor, mean: Tensor, where: tuple[int, ...], ddof: int, keep: bool) -> Tensor:
@@ -193,5 +195,3 @@ def std_dev(
     """Return the standard deviation over axes around a given mean; float32. See `variance`."""
     where = resolve_axes(axes, axis_names, layout, data.ndim)
     return _spread(data, mean, where, ddof, keep_dims).sqrt()
-
-

@@ -1,0 +1,112 @@
+"""Noise on images and other data."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.kernels.convert import convert, full_scale
+from torchdali.operator import operator
+from torchdali.rng import Rng
+from torchdali.schema import Data, Layout, PerSample, Takes
+
+__all__ = ["gaussian", "salt_and_pepper", "shot"]
+
+_NUMBERS = (
+    torch.uint8, torch.int8, torch.uint16, torch.int16, torch.uint32, torch.int32, torch.uint64, torch.int64,
+    torch.float32,
+)  # fmt: skip
+Numbers = Annotated[Tensor, Takes((), _NUMBERS)]
+
+
+def _floats(data: Tensor) -> Tensor:
+    return data if data.dtype.is_floating_point else convert(data, torch.float32)
+
+
+def _on(array: np.ndarray[tuple[int, ...], np.dtype[np.float32]], data: Tensor) -> Tensor:
+    return torch.from_numpy(array).to(data.device)
+
+
+@operator(name="noise.gaussian", draws=0)
+def gaussian(
+    data: Numbers, /, *, mean: PerSample[float] = 0.0, stddev: PerSample[float] = 1.0, rng: Rng
+) -> Data:
+    """Add normally distributed noise: ``out = in + normal(mean, stddev)``, rounded and saturated.
+
+    Args:
+        data: Any shape.
+        mean: Of the noise, in the units of the data.
+        stddev: Standard deviation of the noise, in the units of the data.
+    """
+    noise = rng.generator().standard_normal(tuple(data.shape), dtype=np.float32)
+    return convert(_on(noise, data).mul_(stddev).add_(_floats(data)).add_(mean), data.dtype)
+
+
+@operator(name="noise.shot", draws=0)
+def shot(data: Numbers, /, *, factor: PerSample[float] = 20.0, rng: Rng) -> Data:
+    """Add shot noise: ``out = factor * poisson(in / factor)``, rounded and saturated; 0 keeps the data.
+
+    Args:
+        data: Any shape; negative values give 0.
+        factor: Variance is ``factor * in``.
+    """
+    if factor == 0:
+        return data
+    expected = _floats(data).clamp_min(0) / factor
+    counts = _poisson(expected.cpu().numpy(), rng.generator())
+    return convert(_on(counts, data).mul_(factor), data.dtype)
+
+
+def _poisson(
+    expected: np.ndarray[tuple[int, ...], np.dtype[np.float32]], generator: np.random.Generator
+) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    return generator.poisson(expected).astype(np.float32)
+
+
+@operator(name="noise.salt_and_pepper", draws=0)
+def salt_and_pepper(
+    data: Numbers,
+    /,
+    *,
+    pepper_val: PerSample[float] | None = None,
+    per_channel: bool = False,
+    prob: PerSample[float] = 0.05,
+    salt_val: PerSample[float] | None = None,
+    salt_vs_pepper: PerSample[float] = 0.5,
+    layout: Layout,
+    rng: Rng,
+) -> Data:
+    """Replace some pixels by the lightest or darkest value.
+
+    Args:
+        data: Any shape; pixels are the elements along a channel axis.
+        pepper_val: The dark value; 0 of unsigned, the least of signed integers, -1 of floats when None.
+        per_channel: Choose channels of a pixel independently.
+        prob: Share of pixels that are replaced.
+        salt_val: The light value; the greatest of integers, 1 of floats when None.
+        salt_vs_pepper: Share of the light ones among them.
+    """
+    channel = layout.find("C") if layout else data.ndim - 1
+    shape = [
+        1 if i == channel and not per_channel else extent for i, extent in enumerate(data.shape)
+    ]
+    draws = _on(rng.generator().random(shape, dtype=np.float32), data)
+    light = full_scale(data.dtype) if salt_val is None else salt_val
+    dark = _darkest(data.dtype) if pepper_val is None else pepper_val
+    hit = draws < prob
+    salt = draws < prob * salt_vs_pepper
+    values = torch.where(salt, _value(light, data), _value(dark, data))
+    return torch.where(hit, values, data)
+
+
+def _darkest(dtype: torch.dtype) -> float:
+    if dtype.is_floating_point:
+        return -1.0
+    return float(torch.iinfo(dtype).min)
+
+
+def _value(value: float, data: Tensor) -> Tensor:
+    return convert(torch.tensor(float(value), dtype=torch.float64), data.dtype).to(data.device)
