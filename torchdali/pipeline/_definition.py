@@ -13,6 +13,7 @@ from torchdali import graph as _graph
 from torchdali.graph import DataNode, Graph, Tracer
 from torchdali.operator import as_node
 from torchdali.pipeline._options import Options
+from torchdali.types import ScalarConstant
 
 __all__ = ["Definition"]
 
@@ -106,12 +107,11 @@ class Definition(Options):
         return self._graph
 
 
+_CONSTANTS = (bool, int, float, np.ndarray, np.generic, torch.Tensor, ScalarConstant)
+
+
 def _output(value: Any, index: int) -> DataNode:
-    if isinstance(value, DataNode):
-        return value
-    if isinstance(value, (bool, int, float, np.ndarray, np.generic, torch.Tensor)):
-        return as_node(value)
-    if hasattr(value, "as_node"):
+    if isinstance(value, (DataNode, *_CONSTANTS)):
         return as_node(value)
     if isinstance(value, (list, tuple)):
         if all(isinstance(v, (bool, int, float)) for v in value):

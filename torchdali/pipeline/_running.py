@@ -75,12 +75,12 @@ class Running(Definition):
         """
         if self._plan is not None:
             return
-        if self._batch_size is None:
-            raise ValueError("batch_size must be set before the pipeline is built")
         if self._num_threads is None:
             raise TypeError("num_threads must be set before the pipeline is built")
         if self._num_threads < 1:
             raise ValueError(f"a pipeline needs at least 1 thread to run, got {self._num_threads}")
+        if self._batch_size is None:
+            raise ValueError("batch_size must be set before the pipeline is built")
         graph = self._traced()
         self._declared.each(len(graph.outputs))
         planned = plan(fuse_scaled_decoding(graph) if self._scaled_decode else graph)
