@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from torchdali.errors import located
+from torchdali.execute.buffers import Buffers
 from torchdali.execute.device import Lane
 from torchdali.execute.executor import Batch, Reader, Settings, random_key
 from torchdali.execute.profile import Profile
@@ -75,6 +76,7 @@ class DebugRun(Tracer):
         self._count = self._position = 0
         self.stopped = False
         self.profile = Profile()
+        self.buffers = Buffers()
 
     # ------------------------------------------------------------ what a pipeline asks of its executor
 
@@ -89,6 +91,11 @@ class DebugRun(Tracer):
         return not self._flight or isinstance(self._flight[0].error, StopIteration)
 
     @property
+    def empty(self) -> bool:
+        """Whether nothing is left to pop."""
+        return not self._flight
+
+    @property
     def sources(self) -> Mapping[Node, Source]:
         """The sources that are not readers."""
         return {n: s for n, s in self._opened if not isinstance(s, Reader)}
@@ -98,11 +105,13 @@ class DebugRun(Tracer):
         """The readers."""
         return {n: s for n, s in self._opened if isinstance(s, Reader)}
 
-    def schedule(self) -> None:
-        """Run the function for one more batch."""
+    def schedule(self, ended: bool = False) -> None:
+        """Run the function for one more batch, or note that the data has come to its end."""
         batch = Batch(self._count, self._settings.batch_size, self._position)
         self._count += 1
         try:
+            if ended:
+                raise StopIteration
             self._drawn = [self._draw(node, source) for node, source in self._opened]
             batch.outputs = self._run(batch)
         except StopIteration as stop:

@@ -345,6 +345,10 @@ class Executor:
     def _names(self, batch: Batch) -> list[str] | None:
         for node, keys in batch.keys.items():
             return [self.readers[node].dataset.info(r) for r in keys.records.tolist()]
+        for node in self.sources:
+            infos = batch.values[node.outputs[0]].source_infos if node.outputs else None
+            if infos is not None:
+                return list(infos)
         return None
 
     def state(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections import defaultdict
@@ -151,7 +152,7 @@ class Profile:
             self.waited, self.consumed, bytes_in_flight, _verdict(self.waited, self.consumed),
         )  # fmt: skip
 
-    def write_trace(self, path: str | Path) -> None:
+    def write_trace(self, path: str | os.PathLike[str]) -> None:
         """Write the intervals as JSON for a browser's trace viewer (Chrome's tracing, Perfetto).
 
         Raises:

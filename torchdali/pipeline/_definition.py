@@ -15,7 +15,7 @@ from torchdali.operator import as_node
 from torchdali.pipeline._options import Options
 from torchdali.types import ScalarConstant
 
-__all__ = ["Definition"]
+__all__ = ["Definition", "as_output"]
 
 
 class Definition(Options):
@@ -78,7 +78,7 @@ class Definition(Options):
             TypeError: a value that cannot be an output, such as None, a string, a dict or a nested list.
         """
         with self._tracer:
-            self._outputs = tuple(_output(value, i) for i, value in enumerate(output_data_nodes))
+            self._outputs = tuple(as_output(value, i) for i, value in enumerate(output_data_nodes))
 
     def add_sink(self, edge: DataNode) -> None:
         """Run the operator of an edge although no output needs it.
@@ -110,7 +110,8 @@ class Definition(Options):
 _CONSTANTS = (bool, int, float, np.ndarray, np.generic, torch.Tensor, ScalarConstant)
 
 
-def _output(value: Any, index: int) -> DataNode:
+def as_output(value: Any, index: int) -> DataNode:
+    """Return the node of an output: itself, or a constant; TypeError for anything else."""
     if isinstance(value, (DataNode, *_CONSTANTS)):
         return as_node(value)
     if isinstance(value, (list, tuple)):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from torchdali.conditionals import convert
+from torchdali.pipeline._debug import DebugPipeline
 from torchdali.pipeline._options import Options
 from torchdali.pipeline._pipeline import Pipeline
 
@@ -20,10 +21,20 @@ _PIPELINE_ARGUMENTS = frozenset(inspect.signature(Options.__init__).parameters) 
 def pipeline_def(fn: Callable[..., Any], /) -> Callable[..., Pipeline]: ...
 @overload
 def pipeline_def(
-    fn: None = None, /, *, enable_conditionals: bool = False, **pipeline_kwargs: Any
+    fn: None = None,
+    /,
+    *,
+    enable_conditionals: bool = False,
+    debug: bool = False,
+    **pipeline_kwargs: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Pipeline]]: ...
 def pipeline_def(
-    fn: Any = None, /, *, enable_conditionals: bool = False, **pipeline_kwargs: Any
+    fn: Any = None,
+    /,
+    *,
+    enable_conditionals: bool = False,
+    debug: bool = False,
+    **pipeline_kwargs: Any,
 ) -> Any:
     """Turn a function that defines a graph into a factory of pipelines.
 
@@ -34,6 +45,8 @@ def pipeline_def(
     Args:
         enable_conditionals: Let ``if``, ``and``, ``or`` and ``not`` in the function work on nodes, sample by
             sample.
+        debug: Run the function anew for every batch, so that it can be stepped through and its nodes can be
+            printed; may be overridden at the call.
 
     Raises:
         AssertionError: at the call, for an argument that neither takes.
@@ -45,6 +58,7 @@ def pipeline_def(
 
         @functools.wraps(function)
         def create(*args: Any, **kwargs: Any) -> Pipeline:
+            debugged = kwargs.pop("debug", debug) if "debug" not in own else debug
             overriding = {k: v for k, v in kwargs.items() if k in _PIPELINE_ARGUMENTS - own.keys()}
             rest = {k: v for k, v in kwargs.items() if k not in overriding}
             unknown = [k for k in rest if k not in own and not varies]
@@ -52,8 +66,12 @@ def pipeline_def(
                 f"unknown argument {unknown[0]!r} of pipeline {function.__name__!r}: it is neither an argument "
                 "of the function nor of Pipeline"
             )
-            pipe = Pipeline(**{**pipeline_kwargs, **overriding})
+            kind = DebugPipeline if debugged else Pipeline
+            pipe = kind(**{**pipeline_kwargs, **overriding})
             defining = convert(function, always=True) if enable_conditionals else function
+            if debugged:
+                pipe._function = functools.partial(defining, *args, **rest)
+                return pipe
             with pipe:
                 result = defining(*args, **rest)
             if result is not None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from torchdali.execute.bad_samples import BadSample
+from torchdali.execute.profile import Stats
 from torchdali.loader import reader_meta
 from torchdali.pipeline._saving import Saved
 from torchdali.types import DALIDataType
@@ -114,3 +116,20 @@ class Pipeline(Saved):
     def bad_sample_report(self) -> list[BadSample]:
         """Return the samples that were skipped or replaced so far."""
         return list(self._bad_samples.report)
+
+    def stats(self) -> Stats:
+        """Return where the time goes: per operator, waiting, in the consumer; print it for a table."""
+        running = self._running
+        return running.profile.stats(running.buffers.bytes_out)
+
+    def trace(self) -> None:
+        """Note every operator's time from now on, for `write_trace`."""
+        self._running.profile.trace()
+
+    def write_trace(self, path: str | os.PathLike[str]) -> None:
+        """Write what was traced as JSON for a browser's trace viewer (``chrome://tracing``, Perfetto).
+
+        Raises:
+            RuntimeError: `trace` was not called before.
+        """
+        self._running.profile.write_trace(path)

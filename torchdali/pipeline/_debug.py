@@ -1,0 +1,58 @@
+"""Pipelines in debug mode: the function runs anew for every batch, and every node holds its data."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from torchdali.execute.debug import DebugRun
+from torchdali.execute.device import resolve_device
+from torchdali.execute.executor import Settings
+from torchdali.execute.workers import open_sources
+from torchdali.graph import DataNode, Node
+from torchdali.operator import Source
+from torchdali.pipeline._definition import as_output
+from torchdali.pipeline._pipeline import Pipeline
+
+__all__ = ["DebugPipeline"]
+
+
+class DebugPipeline(Pipeline):
+    """What ``pipeline_def(debug=True)`` makes.
+
+    Operators run where the function calls them, in the caller's thread, one batch at a time. A node can be
+    printed, and `DebugNode.get` returns its batch; breakpoints stop where the data is. Results are those of
+    the same pipeline without debug mode. Checkpoints, serialization and `explain` need a traced graph and are
+    refused.
+    """
+
+    def build(self) -> None:
+        """Check the arguments; the graph is made anew for every batch."""
+        if self._executor is not None:
+            return
+        if self._batch_size is None:
+            raise ValueError("batch_size must be set before the pipeline is built")
+        device = resolve_device(self._device_id)
+        settings = Settings(self._batch_size, 1, self._seed, device)
+        run = DebugRun(self, settings, self._evaluate, self._open_reader, self._open_source)
+        self._executor = run  # type: ignore[assignment]  # stands in for an executor
+        self._finalizer = weakref.finalize(self, DebugRun.close, run)
+
+    def _evaluate(self) -> list[DataNode]:
+        result = self.define_graph()
+        outputs = result if isinstance(result, (tuple, list)) else (result,)
+        return [as_output(value, i) for i, value in enumerate(outputs)]
+
+    def _open_source(self, node: Node) -> Source:
+        source: Source = node.operator.body(**node.constants)
+        assert self._batch_size is not None
+        open_sources([source], self._batch_size, self._py_num_workers, self._py_start_method)
+        return source
+
+    @property
+    def prefetch_depth(self) -> int:
+        """Batches made ahead: none in debug mode."""
+        return 1
+
+    def _traced(self) -> Any:
+        raise RuntimeError("a pipeline in debug mode has no graph: its function runs for every batch")
