@@ -110,7 +110,8 @@ class _Reference(torch.Tensor):
     ) -> Any:
         if func is torch.stack and len(args) == 1 and not kwargs:
             return collate(args[0])
-        _refuse(getattr(func, "__qualname__", None) or repr(func))
+        owner = getattr(func, "__self__", None)  # of a property
+        _refuse(f"Tensor.{owner.__name__}" if hasattr(owner, "__name__") else f"{func.__name__}()")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return type(self), (self.source, self.output)
@@ -139,7 +140,7 @@ class _Reference(torch.Tensor):
 
 def _refuse(what: str) -> NoReturn:
     raise TypeError(
-        f"{what} was called on the result of a proxy, which is only a reference: the pipeline runs later, in "
+        f"{what} was asked of the result of a proxy, which is only a reference: the pipeline runs later, in "
         "the main process. Put this step into the pipeline, or apply it to the batches that the DataLoader "
         "delivers"
     )

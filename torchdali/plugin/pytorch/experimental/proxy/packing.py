@@ -12,6 +12,8 @@ import numpy as np
 import torch
 from PIL import Image
 
+from torchdali.tensors import TensorList
+
 __all__ = ["Column", "as_input"]
 
 
@@ -51,15 +53,29 @@ class Column:
             np.concatenate([s.reshape(-1) for s in self._samples], out=self._flat.numpy())
         self._samples = None
 
-    def samples(self) -> Sequence[Any]:
-        """Return the samples; they share the block."""
+    def batch(self, origins: Sequence[str | None]) -> TensorList:
+        """Return the samples as a batch; where they were packed, it shares their block."""
+        infos = [origin or "" for origin in origins] if any(origins) else None
+        uniform = len(set(self._shapes)) == 1
         if self._flat is None:
             assert self._samples is not None
-            return self._samples
+            tensors = [_tensor(sample) for sample in self._samples]
+            if uniform:
+                return TensorList.from_dense(torch.stack(tensors), source_info=infos)
+            return TensorList.from_samples(tensors, source_info=infos)
+        if uniform:
+            whole = self._flat.view(len(self._shapes), *self._shapes[0])
+            return TensorList.from_dense(whole, source_info=infos)
         parts = self._flat.split([math.prod(shape) for shape in self._shapes])
-        if len(self._shapes[0]) == 1:
-            return parts
-        return [part.view(shape) for part, shape in zip(parts, self._shapes, strict=True)]
+        samples = [part.view(shape) for part, shape in zip(parts, self._shapes, strict=True)]
+        return TensorList.from_samples(samples, source_info=infos)
+
+
+def _tensor(sample: Any) -> torch.Tensor:
+    if isinstance(sample, torch.Tensor):
+        return sample
+    array = np.asarray(sample)
+    return torch.from_numpy(array if array.flags.writeable else array.copy())
 
 
 def _shared(size: int, dtype: torch.dtype) -> torch.Tensor:

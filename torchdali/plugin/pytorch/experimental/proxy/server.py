@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 
-from torchdali.errors import note
 from torchdali.pipeline import Pipeline
 from torchdali.plugin.pytorch.experimental.proxy.messages import (
     DALIOutputBatchRef,
@@ -134,11 +133,12 @@ class DALIServer:
 
     def _start(self, ref: DALIPipelineRunRef) -> _Run:
         run = _Run(self, ref)
-        columns = zip(ref.target.inputs, ref.columns, strict=True)
+        names = zip(ref.target.inputs, ref.columns, strict=True)
+        inputs = {name: column.batch(ref.origins) for name, column in names}
         with self._lock:
             if not self._started:
                 self.start_thread()
-            self._pipe.submit(**{name: column.samples() for name, column in columns})
+            self._pipe.submit(**inputs)
             self._flight.append(run)
         ref.columns = []
         return run
@@ -161,16 +161,8 @@ class DALIServer:
         except StopIteration:
             run.error = RuntimeError("another source of the proxy's pipeline is at its end")
         except Exception as error:
-            note(error, f"in a batch of {_described(run.ref.origins)}")
             run.error = error
         self._flight.popleft()
-
-
-def _described(origins: Sequence[str | None]) -> str:
-    named = [origin or "unknown" for origin in origins]
-    if len(named) > 8:
-        named[4:-2] = ["..."]
-    return f"{len(origins)} samples through the proxy: " + "; ".join(named)
 
 
 class Pending:
@@ -209,13 +201,12 @@ class Pending:
         if run is None:
             return ref
         output = run.server._finish(run)[ref.output]
-        dense = output.dense()
-        if dense is None:
+        if not output.is_dense_tensor():
             raise RuntimeError(
                 f"the samples of output {ref.output} differ in shape, {sorted(set(output.shape()))[:4]}: make "
                 "them equal in the pipeline, or give the DataLoader a collate_fn that keeps a list of them"
             )
-        return self._pinned(dense)
+        return self._pinned(output.stacked())
 
     def _sample(self, ref: DALIOutputSampleRef) -> Any:
         run = self._runs.get(id(ref.source.run))
