@@ -52,6 +52,7 @@ def evaluate(
     inputs: Sequence[Given],
     expressions: Mapping[str, Expression],
     through: Callable[[Any], Any] = lambda node: node,
+    **settings: Any,
 ) -> dict[str, Result]:
     """Return the result of each expression.
 
@@ -60,12 +61,13 @@ def evaluate(
         inputs: One batch of one or more samples each.
         expressions: By name.
         through: Applied to each input first.
+        settings: Further arguments of the pipeline.
     """
     library = load(name)
 
-    @library.package.pipeline_def(
-        batch_size=len(inputs[0].samples), num_threads=1, device_id=None, prefetch_queue_depth=1
-    )
+    settings |= {"batch_size": len(inputs[0].samples), "num_threads": 1, "device_id": None}
+
+    @library.package.pipeline_def(prefetch_queue_depth=1, **settings)
     def define() -> Any:
         nodes = [through(_source(library, g)) for g in inputs]
         return tuple(expression(library, *nodes) for expression in expressions.values())

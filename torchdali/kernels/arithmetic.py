@@ -357,7 +357,7 @@ def _integer_division(name: str, common: torch.dtype, divisor: Operand) -> Funct
     if name == "mod":
         return _refusing_zero(torch.fmod)
     truncating = functools.partial(torch.div, rounding_mode="trunc")
-    if isinstance(divisor, Number) and divisor.value == -1:
+    if isinstance(divisor, Number) and common.is_signed and _constant(divisor, common) == -1:
         return lambda x, _: -x
     if not common.is_signed or common.itemsize < 4 or isinstance(divisor, Number):
         return _refusing_zero(truncating)
