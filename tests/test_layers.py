@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "torchdali"
 LAYERS = (
     ("errors", "types", "pickling"),
     ("tensors", "rng", "kernels", "codecs"),
-    ("schema", "loader", "graph", "operator", "namespaces"),
+    ("schema", "loader", "graph", "data_node", "operator", "namespaces"),
     ("ops", "plan", "rewrite", "serialize", "execute"),
     (
         *("fn", "external_source", "math", "stubs", "conditionals", "backend", "plugin_manager"),

@@ -1,0 +1,7 @@
+"""DALI's module of this name."""
+
+from __future__ import annotations
+
+from torchdali.graph import DataNode, newaxis
+
+__all__ = ["DataNode", "newaxis"]
