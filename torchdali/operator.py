@@ -491,12 +491,14 @@ def prepare(
     Args:
         constants: Converted arguments.
         layouts: Of the inputs, "" where unset.
-        per_frame: Arguments that have one value a frame.
+        per_frame: Arguments that have one value a frame; a body that takes these itself (`PerSample`) gets
+            all of them.
 
     Raises:
         ValueError: a layout the operator does not take.
     """
     read = declared.schema
+    per_frame = frozenset(name for name in per_frame if read.arguments[name].edge == "frame")
     body = functools.partial(declared.body, **{k: v for k, v in constants.items() if k != "seed"})
     for i, layout in enumerate(layouts):
         _check_layout(declared.name, read.input(i).takes, layout)
@@ -715,7 +717,8 @@ def _collect(column: Any, layout: str) -> TensorList:
         return TensorList.from_dense(column, _fitting(layout, column.ndim - 1))
     layout = _fitting(layout, column[0].ndim) if column else layout
     if column and all(c.shape == column[0].shape for c in column):
-        return TensorList.from_dense(torch.stack(column), layout)
+        whole = torch.stack(column) if len(column) > 1 else column[0].unsqueeze(0)
+        return TensorList.from_dense(whole, layout)
     return TensorList.from_samples(list(column), layout)
 
 
