@@ -91,11 +91,6 @@ class DebugRun(Tracer):
         return not self._flight or isinstance(self._flight[0].error, StopIteration)
 
     @property
-    def empty(self) -> bool:
-        """Whether nothing is left to pop."""
-        return not self._flight
-
-    @property
     def sources(self) -> Mapping[Node, Source]:
         """The sources that are not readers."""
         return {n: s for n, s in self._opened if not isinstance(s, Reader)}

@@ -38,6 +38,7 @@ from torchdali.execute.checkpoint import labels
 from torchdali.execute.device import Lane
 from torchdali.execute.link import LinkedChain, Slots
 from torchdali.execute.memory_stats import MemoryStats
+from torchdali.execute.order import Exclusive, Turn
 from torchdali.execute.origins import origins
 from torchdali.execute.profile import Marks, Profile
 from torchdali.execute.scope import run_in_scope
@@ -131,7 +132,7 @@ class Executor:
         self._count = self._position = 0
         self._stopped = self._closed = False
         self.place = self.state()
-        self._lock, self._taking, self._process = threading.Lock(), _Exclusive(), os.getpid()
+        self._lock, self._taking, self._process = threading.Lock(), Exclusive(), os.getpid()
         self._here: queue.SimpleQueue[Callable[[], None]] | None = None
         if settings.synchronous:
             self._here = queue.SimpleQueue()
@@ -139,7 +140,10 @@ class Executor:
         self._requests: queue.SimpleQueue[tuple[Executor, Batch] | None] = queue.SimpleQueue()
         with isolated_torch_threads(1) as ready:
             self._conductor = threading.Thread(
-                target=_conduct, args=(self._requests, ready), name="torchdali-conductor", daemon=True
+                target=_conduct,
+                args=(self._requests, ready),
+                name="torchdali-conductor",
+                daemon=True,
             )
             self._conductor.start()
 
@@ -154,7 +158,7 @@ class Executor:
         self._slots = {
             edge: Slots(self.buffers) for s in plan.stages if s.chain for edge in s.chain.delivers
         }
-        self._turns = [_Turn() for _ in plan.stages]
+        self._turns = [Turn() for _ in plan.stages]
 
     # ------------------------------------------------------------ the user's side
 
@@ -573,48 +577,6 @@ def _hand_over(
 ) -> None:
     """Let the thread that waits for the batch carry it on."""
     here.put(partial(finish, failures))
-
-
-class _Exclusive:
-    """Refuses a second thread while one is inside."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-
-    def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=False):
-            raise RuntimeError(
-                "another thread is taking a batch of this pipeline at this moment; batches have an order, so "
-                "let one thread take them, or share a lock"
-            )
-
-    def __exit__(self, *exc: object) -> None:
-        self._lock.release()
-
-
-class _Turn:
-    """Lets batches through one at a time, in their order, without blocking a thread."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._next = 0
-        self._parked: dict[int, Callable[[], None]] = {}
-
-    def enter(self, index: int, run: Callable[[], None]) -> None:
-        """Run now if it is this batch's turn; otherwise when the one before it leaves."""
-        with self._lock:
-            if index != self._next:
-                self._parked[index] = run
-                return
-        run()
-
-    def leave(self) -> None:
-        """Give the turn to the next batch."""
-        with self._lock:
-            self._next += 1
-            run = self._parked.pop(self._next, None)
-        if run is not None:
-            run()
 
 
 def _conduct(
