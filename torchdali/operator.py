@@ -142,7 +142,8 @@ class Operator:
     def count_outputs(self, constants: Mapping[str, Any]) -> int:
         if self.outputs is None:
             return self.schema.outputs
-        return self.outputs(self.arguments(constants)) or 1
+        count = self.outputs(self.arguments(constants))
+        return 1 if count is None else count
 
     def returns_list(self, constants: Mapping[str, Any]) -> bool:
         """Whether a call returns a list of nodes instead of one node."""

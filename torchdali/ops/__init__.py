@@ -21,6 +21,7 @@ from torchdali.ops import (  # noqa: F401  each declares its operators
     _io,
     _noise,
     _normalize,
+    _python,
     _random,
     _reductions,
     _reshape,

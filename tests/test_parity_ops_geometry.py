@@ -1,0 +1,183 @@
+"""Geometry operators against the real DALI."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.check import PerSample, Result, check, compare
+
+pytestmark = pytest.mark.parity
+pytest.importorskip(
+    "nvidia.dali", reason="the parity tests compare with the real DALI: pip install 'torchdali[parity]'"
+)
+
+EXCEPTIONS = {
+    "warp_affine": "INTERP_NN: where a position falls on the edge of two pixels, float32 rounding picks one of them",
+    "rotate": "INTERP_NN: as warp_affine",
+    "sphere": "mask=0 as a constant leaves images as they are, as DALI documents; DALI warps them nevertheless",
+    "water": "mask as of sphere; DALI approximates the sine; positions differ by up to 0.00005 of the amplitude",
+    "jitter": "runs on the CPU too; random, and DALI has it on the GPU only: tested against its documentation",
+    "experimental.remap": "runs on the CPU too; DALI has it on the GPU only: tested against a reference",
+}
+
+RANDOM = np.random.default_rng(5)
+LEAD = {"HWC": (), "FHWC": (2,), "DHWC": (7,), "FDHWC": (2, 7)}
+Arrays = list[np.ndarray]
+
+
+def images(dtype: str, layout: str, channels: int = 3) -> Arrays:
+    """Two samples of different sizes."""
+    shapes = [(*LEAD[layout], *size, channels) for size in ((13, 20), (17, 11))]
+    return [(RANDOM.random(shape) * 250).astype(dtype) for shape in shapes]
+
+
+def close(arguments: dict[str, Any], dtype: str) -> dict[str, float]:
+    """Return the tolerance: a level of 1 in 99 % of integers; 1e-4 of the range of floats."""
+    whole = dtype != "float32" and arguments.get("dtype") != "types.FLOAT"
+    return {"level": 1.0, "share": 0.99} if whole else {"level": 0.025}
+
+
+def matrix(*rows: list[float]) -> np.ndarray:
+    return np.array(rows, np.float32)
+
+
+M = [0.87, -0.5, 3.0, 0.5, 0.9, -4.0]
+M3 = [0.8713, -0.5071, 0.1013, 3.0077, 0.5057, 0.9031, 0.1091, -4.013, 0.1037, 0.2083, 1.1091, 0.5011]
+AXIS = [1.0, 0.2, -0.3]
+
+FLAT = [
+    ("warp_affine", {"matrix": M}),
+    ("warp_affine", {"matrix": M, "fill_value": 42.0}),
+    ("warp_affine", {"matrix": M, "interp_type": "types.INTERP_NN"}),
+    ("warp_affine", {"matrix": M, "interp_type": "types.INTERP_NN", "fill_value": 7.0}),
+    ("warp_affine", {"matrix": M, "inverse_map": False, "size": [25.4, 32.5]}),
+    ("warp_affine", {"matrix": M, "dtype": "types.FLOAT", "fill_value": -3.5}),
+    ("warp_affine", {"matrix": M, "dtype": "types.FLOAT", "fill_value": 300.0, "interp_type": "types.INTERP_NN"}),
+    ("warp_affine", {"matrix": PerSample([matrix([1, 0, 0.5], [0, 1, 0.25]), matrix([0.5, 0.1, 0], [0, 1, 2])])}),
+    ("warp_affine", {"matrix": [2.0, 0, 0, 0, 2, 0], "interp_type": "types.INTERP_NN", "fill_value": 0.0}),
+    ("warp_affine", {"matrix": M, "size": PerSample([[9.0, 8.0], [20.0, 30.0]])}),
+    ("rotate", {"angle": 30.0}),
+    ("rotate", {"angle": 90.0}),
+    ("rotate", {"angle": -45.0, "fill_value": 0.0}),
+    ("rotate", {"angle": 10.0, "keep_size": True}),
+    ("rotate", {"angle": 100.0, "size": [40.0, 41.0], "interp_type": "types.INTERP_NN"}),
+    ("rotate", {"angle": PerSample([10.0, 200.0]), "fill_value": 255.0}),
+    ("rotate", {"angle": 180.0, "interp_type": "types.INTERP_NN"}),
+    ("rotate", {"angle": 15.0, "dtype": "types.FLOAT"}),
+]
+SOLID = [
+    ("warp_affine", {"matrix": M3}),
+    ("warp_affine", {"matrix": M3, "fill_value": 42.0, "size": [5.0, 9.0, 12.0]}),
+    ("warp_affine", {"matrix": M3, "interp_type": "types.INTERP_NN", "fill_value": 3.0}),
+    ("warp_affine", {"matrix": M3, "interp_type": "types.INTERP_NN", "inverse_map": False}),
+    ("rotate", {"angle": 30.0, "axis": AXIS}),
+    ("rotate", {"angle": 90.0, "axis": [0.0, 0.0, 2.0], "interp_type": "types.INTERP_NN"}),
+    ("rotate", {"angle": -45.0, "axis": [1.0, 0.0, 0.0], "fill_value": 0.0}),
+    ("rotate", {"angle": 170.0, "axis": AXIS, "keep_size": True}),
+    ("rotate", {"angle": PerSample([10.0, 200.0]), "axis": PerSample([[1.0, 1, 1], [0, 1.0, 0]])}),
+    ("rotate", {"angle": 15.0, "axis": AXIS, "dtype": "types.FLOAT", "size": [4.0, 9.0, 9.0]}),
+]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "float32"])
+@pytest.mark.parametrize("layout", ["HWC", "FHWC"])
+@pytest.mark.parametrize(("name", "arguments"), FLAT)
+def test_flat_warps(name, arguments, layout, dtype):
+    check(name, [images(dtype, layout)], arguments, layout, **close(arguments, dtype))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32"])
+@pytest.mark.parametrize("layout", ["DHWC", "FDHWC"])
+@pytest.mark.parametrize(("name", "arguments"), SOLID)
+def test_warps_of_volumes(name, arguments, layout, dtype):
+    check(name, [images(dtype, layout, 2)], arguments, layout, **close(arguments, dtype))
+
+
+@pytest.mark.parametrize("size", [(100, 200), (101, 201), (100, 201), (101, 200), (2, 9), (5, 7), (1, 1)])
+def test_canvas_of_rotations(size):
+    angles = [0.0, 0.001, 0.003, 10.0, 30.0, 44.9999, 45.0, 90.0, 89.9999, 135.0, 180.0, -45.0, -10.0, 225.0, 315.0]
+    samples = [np.zeros((*size, 1), np.uint8)] * len(angles)
+    check("rotate", [samples], {"angle": PerSample(angles)}, "HWC")
+
+
+@pytest.mark.parametrize("angle", [0.0, 30.0, 45.0, 90.0, 120.0, 180.0])
+def test_canvas_of_turned_volumes(angle):
+    axes = [[0.0, 0, 1], [1.0, 0, 0], [0.0, 1, 0], [1.0, 1, 1], [1.0, 2, -3], [0.2, 0.1, 0.9]]
+    arguments = {"angle": angle, "axis": PerSample(axes)}
+    for size in ((4, 5, 6), (20, 31, 26)):
+        check("rotate", [[np.zeros((*size, 1), np.uint8)] * len(axes)], arguments, "DHWC")
+
+
+def test_matrix_as_an_input():
+    matrices = [matrix([0.9, 0.1, 1], [0, 1.1, 2]), matrix([1, 0.3, 0], [-0.2, 1, 0.5])]
+    check("warp_affine", [images("uint8", "HWC"), matrices], {}, ["HWC", None], level=1, share=0.99)
+
+
+class Again:
+    """A source of the same batch, again and again."""
+
+    def __init__(self, batch: Any) -> None:
+        self.batch = [np.array(x, np.float32) for x in batch]
+
+    def __call__(self) -> Any:
+        return self.batch
+
+
+def frames(library: str, name: str, video: Arrays, constants: dict[str, Any], values: dict[str, Any]) -> Result:
+    """Run an operator on videos, with arguments that have one value a frame."""
+    package = importlib.import_module(library)
+    fn: Any = importlib.import_module(f"{library}.fn")
+
+    @package.pipeline_def(batch_size=len(video), num_threads=1, device_id=None)
+    def define() -> Any:
+        function = fn
+        for part in name.split("."):
+            function = getattr(function, part)
+        edges = {k: fn.per_frame(fn.external_source(source=Again(v))) for k, v in values.items()}
+        inputs = [fn.external_source(source=lambda: video, layout="FHWC")] if video[0].size else []
+        return function(*inputs, **constants, **edges)
+
+    pipe = define()
+    pipe.build()
+    (out,) = pipe.run()
+    return Result([np.array(out.at(i)) for i in range(len(video))], out.layout())
+
+
+PER_FRAME = [
+    ("rotate", {}, {"angle": [[0, 30], [90, 45]]}),
+    ("rotate", {"keep_size": True, "fill_value": 1.0}, {"angle": [[0, 30], [90, 45]]}),
+    ("warp_affine", {}, {"matrix": [[matrix([1, 0, i], [0, 1, j]) for i in range(2)] for j in range(2)]}),
+]
+
+
+@pytest.mark.parametrize(("name", "constants", "values"), PER_FRAME)
+def test_values_per_frame(name, constants, values):
+    video = images("uint8", "FHWC")
+    found, wanted = (frames(library, name, video, constants, values) for library in ("torchdali", "nvidia.dali"))
+    compare([found], [wanted], level=1, share=0.99)
+
+
+DISPLACED = [
+    ("water", {}),
+    ("water", {"ampl_x": 3.0, "phase_y": 1.0, "freq_x": 0.2}),
+    ("water", {"ampl_y": 2.0, "phase_x": -1.0, "freq_y": 0.5, "fill_value": 30.0}),
+    ("water", {"interp_type": "types.INTERP_LINEAR", "fill_value": 9.0}),
+    ("water", {"mask": PerSample([0, 1])}),
+    ("water", {"mask": PerSample([1, 1])}),
+    ("sphere", {}),
+    ("sphere", {"fill_value": 200.0}),
+    ("sphere", {"interp_type": "types.INTERP_LINEAR"}),
+    ("sphere", {"interp_type": "types.INTERP_LINEAR", "fill_value": 77.5}),
+    ("sphere", {"mask": PerSample([1, 0])}),
+]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+@pytest.mark.parametrize("channels", [1, 3, 5])
+@pytest.mark.parametrize(("name", "arguments"), DISPLACED)
+def test_displacements(name, arguments, channels, dtype):
+    check(name, [images(dtype, "HWC", channels)], arguments, "HWC", **close(arguments, dtype))

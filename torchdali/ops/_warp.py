@@ -1,0 +1,328 @@
+"""Warps: affine, rotation, and displacements of pixels."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.kernels import warp
+from torchdali.kernels.window import round_half_away_number
+from torchdali.operator import operator
+from torchdali.rng import Rng
+from torchdali.schema import Data, DType, Layout, PerSample, Takes
+from torchdali.types import DALIInterpType
+
+__all__ = ["jitter", "rotate", "sphere", "warp_affine", "water"]
+
+_REAL = (torch.uint8, torch.int16, torch.int32, torch.float32)
+
+Picture = Annotated[Tensor, Takes(("HWC", "FHWC", "DHWC", "FDHWC"), _REAL)]
+Still = Annotated[Tensor, Takes(("HWC",), (torch.uint8, torch.float32))]
+_RENAMED = {"output_dtype": "dtype"}
+
+
+def is_linear(interp_type: DALIInterpType) -> bool:
+    """Tell linear interpolation from nearest pixels.
+
+    Raises:
+        RuntimeError: it is neither.
+    """
+    if interp_type not in (DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR):
+        raise RuntimeError(f"only nearest and linear interpolation is supported, not {interp_type.name}")
+    return interp_type == DALIInterpType.INTERP_LINEAR
+
+
+def _check_dtype(source: torch.dtype, dtype: torch.dtype | None) -> None:
+    allowed = {source, torch.float32} | ({torch.uint8} if source != torch.float32 else set(_REAL))
+    if dtype is not None and dtype not in allowed:
+        raise RuntimeError(f"dtype: {source} cannot become {dtype} while it is warped")
+
+
+def canvas(size: Sequence[float], lengths: Sequence[int]) -> list[int]:
+    """Return a given output size, rounded; the input's own when none is given.
+
+    Raises:
+        RuntimeError: not one positive number a spatial axis.
+    """
+    if not size:
+        return list(lengths)
+    if len(size) != len(lengths):
+        raise RuntimeError(f"size has one value for each of {len(lengths)} spatial axes, not {len(size)}")
+    rounded = [round_half_away_number(s) for s in size]
+    if min(rounded) <= 0:
+        raise RuntimeError(f"size must be positive, not {size}")
+    return rounded
+
+
+def numbers(value: Any) -> Iterator[float]:
+    """Go through all numbers of nested lists."""
+    for v in value:
+        if isinstance(v, (list, tuple)):
+            yield from numbers(v)
+        else:
+            yield float(v)
+
+
+def matrices(value: Any, rows: int, columns: int) -> list[list[list[float]]]:
+    """Return the matrices in nested or flat lists.
+
+    Raises:
+        RuntimeError: there are none, or the numbers do not make whole matrices.
+    """
+    flat = list(numbers(value))
+    size = rows * columns
+    if not flat or len(flat) % size:
+        raise RuntimeError(f"matrix must have {size} elements ({rows} x {columns}), not {len(flat)}")
+    return [
+        [flat[start + r * columns : start + (r + 1) * columns] for r in range(rows)]
+        for start in range(0, len(flat), size)
+    ]
+
+
+def each_frame(x: Tensor, frames: bool, settings: Sequence[Any], function: Any) -> Tensor:
+    """Apply a function to an image and its setting: one for all frames, or one a frame.
+
+    Raises:
+        RuntimeError: the number of settings is not that of the frames.
+    """
+    if len(settings) == 1:
+        return function(x, settings[0])  # type: ignore[no-any-return]
+    if not frames or len(settings) != len(x):
+        raise RuntimeError(
+            f"{len(settings)} per-frame values for {len(x) if frames else 'no'} frames; the numbers should match"
+        )
+    return torch.stack([function(f, s) for f, s in zip(x, settings, strict=True)])
+
+
+def _spatial(x: Tensor, layout: str) -> tuple[int, ...]:
+    return x.shape[-4:-1] if "D" in layout else x.shape[-3:-1]
+
+
+@operator(deprecated=_RENAMED)
+def warp_affine(
+    data: Picture,
+    mtx: Data | None = None,
+    /,
+    *,
+    dtype: DType | None = None,
+    fill_value: float | None = None,
+    interp_type: DALIInterpType = DALIInterpType.INTERP_LINEAR,
+    inverse_map: bool = True,
+    matrix: PerSample[list[float]] = [],  # noqa: B006  never changed
+    size: PerSample[list[float]] = [],  # noqa: B006
+    layout: Layout,
+) -> Picture:
+    """Warp images, frames or volumes by an affine map: ``out(p) = in(M p)``.
+
+    Positions are ``(x, y[, z])`` in pixels, pixel centres at one half.
+
+    Args:
+        data: ``(..., [D,] H, W, C)``: uint8, int16, int32 or float32.
+        mtx: The matrix, as an input: ``(2, 3)``, ``(3, 4)`` for volumes; with a leading axis, one a frame.
+        dtype: Of the output, the input's own or float32 (float32 may become any of them); the input's own when None.
+        fill_value: Value of everything outside; the edge is repeated when None.
+        interp_type: ``INTERP_NN`` or ``INTERP_LINEAR``; the image is not smoothed where it shrinks.
+        inverse_map: The matrix takes positions of the output to those of the input; otherwise the other way round.
+        matrix: The matrix, row by row.
+        size: Height and width (depth first) of the output; the input's when not given.
+
+    Raises:
+        RuntimeError: no matrix, or one of another size.
+    """
+    _check_dtype(data.dtype, dtype)
+    lengths = _spatial(data, layout)
+    given = matrix if mtx is None else mtx.tolist()
+    axes = len(lengths)
+    maps: list[Any] = list(matrices(given, axes, axes + 1))
+    if not inverse_map:
+        maps = list(map(warp.invert, maps))
+    target, linear = canvas(size, lengths), is_linear(interp_type)
+    return each_frame(
+        data, layout.startswith("F"), maps,
+        lambda x, m: warp.warp_affine(x, m, target, linear=linear, fill=fill_value, dtype=dtype),
+    )  # fmt: skip
+
+
+@operator(deprecated=_RENAMED)
+def rotate(
+    data: Picture,
+    /,
+    *,
+    angle: PerSample[float],
+    axis: PerSample[list[float]] | None = None,
+    dtype: DType | None = None,
+    fill_value: float | None = None,
+    interp_type: DALIInterpType = DALIInterpType.INTERP_LINEAR,
+    keep_size: bool = False,
+    size: PerSample[list[float]] = [],  # noqa: B006  never changed
+    layout: Layout,
+) -> Picture:
+    """Rotate images or frames counter-clockwise around their centre, volumes around an axis.
+
+    Args:
+        data: ``(..., [D,] H, W, C)``: uint8, int16, int32 or float32.
+        angle: Degrees; one a frame is possible.
+        axis: ``(x, y, z)`` of the axis that volumes turn around; not needed for images.
+        dtype: Of the output, the input's own or float32 (float32 may become any of them); the input's own when None.
+        fill_value: Value of everything outside; the edge is repeated when None.
+        interp_type: ``INTERP_NN`` or ``INTERP_LINEAR``.
+        keep_size: Of the output: the input's; otherwise the canvas grows so that nothing is lost.
+        size: Height and width (depth first) of the output.
+
+    Raises:
+        RuntimeError: a volume without an axis.
+    """
+    _check_dtype(data.dtype, dtype)
+    lengths = _spatial(data, layout)
+    turns = _rotations(angle, axis, len(lengths))
+    if size or keep_size:
+        target = canvas(size, lengths)
+    else:
+        target = [max(s) for s in zip(*(warp.rotated_size(t, lengths) for t in turns), strict=True)]
+    linear = is_linear(interp_type)
+    maps = [warp.turn(t, lengths, target) for t in turns]
+    return each_frame(
+        data, layout.startswith("F"), maps,
+        lambda x, m: warp.warp_affine(x, m, target, linear=linear, fill=fill_value, dtype=dtype),
+    )  # fmt: skip
+
+
+def _rotations(angle: Any, axis: Any, dims: int) -> list[list[list[float]]]:
+    angles = list(numbers([angle]))
+    if dims == 2:
+        return [warp.rotation(a) for a in angles]
+    if axis is None:
+        raise RuntimeError("axis is required to rotate volumes")
+    flat = list(numbers(axis))
+    if not flat or len(flat) % 3:
+        raise RuntimeError(f"axis has 3 elements (x, y, z), not {len(flat)}")
+    axes = [flat[i : i + 3] for i in range(0, len(flat), 3)]
+    count = max(len(angles), len(axes))
+    angles, axes = (v * count if len(v) == 1 else v for v in (angles, axes))  # type: ignore[assignment]
+    return [warp.rotation(a, x) for a, x in zip(angles, axes, strict=True)]
+
+
+# ---------------------------------------------------------------- displacements
+
+
+@functools.lru_cache(maxsize=4)  # images of a data set often have one size
+def _water(
+    height: int, width: int, device: torch.device, linear: bool, *waves: tuple[float, float]
+) -> Tensor:
+    return _prepared(warp.water_positions(height, width, device, *waves), height, width, linear)
+
+
+@functools.lru_cache(maxsize=4)
+def _sphere(height: int, width: int, device: torch.device, linear: bool) -> Tensor:
+    return _prepared(warp.sphere_positions(height, width, device), height, width, linear)
+
+
+def _prepared(positions: Sequence[Tensor], height: int, width: int, linear: bool) -> Tensor:
+    if linear:
+        return warp.grid_of(positions, (height, width))
+    return warp.nearest_index(positions, (height, width), bordered=True)
+
+
+def _displace(image: Tensor, places: Tensor, linear: bool, fill: float) -> Tensor:
+    take = warp.sample_linear if linear else warp.sample_nearest
+    return take(image, places, fill, image.dtype)
+
+
+@operator
+def water(
+    image: Still,
+    /,
+    *,
+    ampl_x: float = 10.0,
+    ampl_y: float = 10.0,
+    fill_value: float = 0.0,
+    freq_x: float = 0.049087,
+    freq_y: float = 0.049087,
+    interp_type: DALIInterpType = DALIInterpType.INTERP_NN,
+    mask: PerSample[int] = 1,
+    phase_x: float = 0.0,
+    phase_y: float = 0.0,
+) -> Still:
+    """Show images as under moving water.
+
+    ``out(x, y) = in(x + ampl_x sin(freq_x y + phase_x), y + ampl_y cos(freq_y x + phase_y))``
+
+    Args:
+        image: ``(H, W, C)``: uint8 or float32.
+        ampl_x: Amplitude of the waves along x, in pixels.
+        ampl_y: Along y.
+        fill_value: Value of everything outside.
+        freq_x: Frequency, in radians a pixel.
+        freq_y: Of the waves along y.
+        interp_type: ``INTERP_NN`` or ``INTERP_LINEAR``.
+        mask: 0 leaves the image as it is.
+        phase_x: Phase, in radians.
+        phase_y: Of the waves along y.
+    """
+    if not mask:
+        return image
+    linear = is_linear(interp_type)
+    waves = (ampl_x, ampl_y), (freq_x, freq_y), (phase_x, phase_y)
+    places = _water(*image.shape[:2], image.device, linear, *waves)
+    return _displace(image, places, linear, fill_value)
+
+
+@operator
+def sphere(
+    image: Still,
+    /,
+    *,
+    fill_value: float = 0.0,
+    interp_type: DALIInterpType = DALIInterpType.INTERP_NN,
+    mask: PerSample[int] = 1,
+) -> Still:
+    """Wrap images on a sphere: distances from the centre are squared, in units of half the longer side.
+
+    Args:
+        image: ``(H, W, C)``: uint8 or float32.
+        fill_value: Value of everything outside.
+        interp_type: ``INTERP_NN`` or ``INTERP_LINEAR``.
+        mask: 0 leaves the image as it is.
+    """
+    if not mask:
+        return image
+    linear = is_linear(interp_type)
+    return _displace(image, _sphere(*image.shape[:2], image.device, linear), linear, fill_value)
+
+
+@operator
+def jitter(
+    image: Annotated[Tensor, Takes(("HWC",))],
+    /,
+    *,
+    fill_value: float = 0.0,
+    interp_type: DALIInterpType = DALIInterpType.INTERP_NN,
+    mask: PerSample[int] = 1,
+    nDegree: int = 2,
+    rng: Rng,
+) -> Still:
+    """Move each pixel by random whole numbers of pixels, from ``-(nDegree // 2)`` to ``nDegree // 2``.
+
+    Args:
+        image: ``(H, W, C)``.
+        fill_value: Value of everything outside.
+        interp_type: Accepted; the positions are whole pixels.
+        mask: 0 leaves the image as it is.
+        nDegree: Pixels between the greatest movements to both sides.
+    """
+    if not mask:
+        return image
+    is_linear(interp_type)
+    height, width = image.shape[:2]
+    reach = nDegree // 2
+    shape = 2, height, width
+    moved = rng.generator().integers(-reach, reach + 1, shape, dtype=np.int32)
+    x, y = torch.from_numpy(moved).to(image.device, torch.float32)
+    x += torch.arange(0.5, width, device=image.device)
+    y += torch.arange(0.5, height, device=image.device)[:, None]
+    return warp.sample(image, (x, y), linear=False, fill=fill_value)
