@@ -1,0 +1,198 @@
+"""Image decoders: windows of small and large images, random windows, errors with their place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.both import batches
+from tests.encoded_images import RGB, encoded, exif, tensor
+from torchdali import fn, pipeline_def, types
+from torchdali.kernels.random_window import random_window
+from torchdali.kernels.slice_window import anchored, interval
+from torchdali.ops import _decoders
+
+PNG = tensor(encoded(RGB, "png"))
+HEIGHT, WIDTH, _ = RGB.shape
+WHOLE = torch.from_numpy(RGB)
+
+
+# ---------------------------------------------------------------- windows
+
+
+def test_windows_are_parts_of_the_whole() -> None:
+    assert torch.equal(fn.decoders.image(PNG), WHOLE)
+    crop = fn.decoders.image_crop(PNG, crop=[10, 20], crop_pos_x=0.0, crop_pos_y=1.0)
+    assert torch.equal(crop, WHOLE[-10:, :20])
+    assert torch.equal(fn.decoders.image_slice(PNG, start=[5, 7], shape=[3, 4]), WHOLE[7:11, 5:8])
+    places = torch.tensor([5, 7]), torch.tensor([3, 4])
+    assert torch.equal(fn.decoders.image_slice(PNG, *places), WHOLE[7:11, 5:8])
+
+
+@pytest.mark.parametrize("orientation", [1, 3, 6])
+@pytest.mark.parametrize("adjust", [True, False])
+def test_large_photos_are_cut_as_small_ones(
+    orientation: int, adjust: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tensor(encoded(RGB, "jpeg", exif=exif(orientation), quality=95))
+    calls = {
+        "image_crop": {"crop": [11, 13], "crop_pos_x": 0.3},
+        "image_slice": {"rel_start": [0.2, 0.3], "rel_end": [0.9, 0.6]},
+        "image_random_crop": {"seed": 5},
+    }
+    usual = {
+        n: getattr(fn.decoders, n)(data, adjust_orientation=adjust, **a) for n, a in calls.items()
+    }
+    met = []
+    decode_crop = _decoders.decode_crop
+    monkeypatch.setattr(_decoders, "_LARGE_BYTES", 0)
+    monkeypatch.setattr(_decoders, "LARGE_PIXELS", 0)
+    monkeypatch.setattr(
+        _decoders, "decode_crop", lambda *a, **k: met.append(1) or decode_crop(*a, **k)
+    )
+    for name, arguments in calls.items():
+        found = getattr(fn.decoders, name)(data, adjust_orientation=adjust, **arguments)
+        assert torch.equal(found, usual[name])
+    assert len(met) == 3
+
+
+def test_other_types_and_colours_are_cut_from_the_whole() -> None:
+    grey = fn.decoders.image(PNG, output_type=types.GRAY, dtype=types.FLOAT)
+    crop = fn.decoders.image_crop(PNG, crop=[4, 5], output_type=types.GRAY, dtype=types.FLOAT)
+    y, x = (HEIGHT - 4 + 1) // 2, (WIDTH - 5 + 1) // 2
+    assert crop.shape == (4, 5, 1) and torch.equal(crop, grey[y : y + 4, x : x + 5])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({}, (0, 10)),
+        ({"start": 2}, (2, 10)),
+        ({"end": 7}, (0, 7)),
+        ({"start": 2, "shape": 3}, (2, 5)),
+        ({"start": 2, "rel_end": 0.5}, (2, 5)),
+        ({"rel_start": 0.25, "rel_shape": 0.25}, (3, 5)),
+        ({"rel_start": 0.05, "rel_shape": 0.05}, (1, 1)),
+        ({"start": -3}, (-3, 10)),
+        ({"rel_start": 0.1, "rel_shape": 0.35}, (1, 4)),
+        ({"start": 1, "rel_shape": 0.35}, (1, 5)),
+    ],
+)
+def test_intervals(arguments: dict[str, float], expected: tuple[int, int]) -> None:
+    assert interval(10, **arguments) == expected
+
+
+def test_anchors() -> None:
+    assert anchored(10, 0.05, 0.5, True, True) == (1, 6)
+    assert anchored(10, 2.4, 0.5, False, True) == (2, 7)
+    assert anchored(10, 2.4, 3.4, False, False) == (2, 6)
+
+
+# ---------------------------------------------------------------- random windows
+
+
+def draws(*numbers: float) -> Any:
+    return iter(numbers).__next__
+
+
+def test_the_first_window_that_fits_is_taken() -> None:
+    found = random_window(
+        draws(0.99, 0.99, 0.0, 0.5, 0.999, 0.0), 40, 60, 5, [0.25, 1.0], [0.5, 2.0]
+    )
+    h, w = found[2:]
+    assert (h, w) == (24, 24) and found[:2] == (16, 0)
+
+
+def test_all_windows_lie_inside_and_are_allowed() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(500):
+        height, width = rng.integers(1, 60, 2).tolist()
+        y, x, h, w = random_window(rng.random, height, width, 10, [0.08, 1.0], [3 / 4, 4 / 3])
+        assert 0 <= y <= height - h and 0 <= x <= width - w and min(h, w) >= 1
+        assert 3 / 4 <= w / h <= 4 / 3 or min(h, w) <= 3 or min(height, width) <= 3
+
+
+@pytest.mark.parametrize(
+    ("area", "ratio"),
+    [([1.0, 0.5], [0.5, 2.0]), ([0.1, 1.0], [2.0, 0.5]), ([0.1, 1.0], [0.0, 1.0])],
+)
+def test_empty_ranges(area: list[float], ratio: list[float]) -> None:
+    with pytest.raises(RuntimeError, match="must be ranges"):
+        random_window(draws(), 10, 10, 10, area, ratio)
+
+
+def test_random_windows_repeat_with_the_seed() -> None:
+    def define(lib: Any) -> Any:
+        return lib.fn.decoders.image_random_crop(lib.source([PNG.numpy()] * 4))
+
+    one, two, other = (batches("torchdali", define, 2, batch_size=4, seed=s) for s in (1, 1, 2))
+    flat = [
+        [sample.tobytes() for (output,) in rows for sample in output.samples]
+        for rows in (one, two, other)
+    ]
+    assert flat[0] == flat[1] != flat[2] and len(set(flat[0])) == 8
+
+
+# ---------------------------------------------------------------- headers
+
+
+def test_shapes_come_from_the_header_alone() -> None:
+    assert fn.peek_image_shape(PNG[:60]).tolist() == [HEIGHT, WIDTH, 3]
+    turned = tensor(encoded(RGB, "jpeg", exif=exif(6)))
+    assert fn.peek_image_shape(turned).tolist() == [WIDTH, HEIGHT, 3]
+    assert fn.peek_image_shape(turned, adjust_orientation=False).tolist() == [HEIGHT, WIDTH, 3]
+
+
+# ---------------------------------------------------------------- in pipelines
+
+
+def test_mixed_decoders_run_in_the_chain_and_deliver_on_the_device() -> None:
+    @pipeline_def(batch_size=2, num_threads=2, device_id="cpu", seed=1)
+    def define() -> Any:
+        data = fn.external_source(lambda: [PNG.numpy()] * 2)
+        images = fn.decoders.image(data, device="mixed")
+        assert images.device == "gpu"
+        return (
+            images,
+            fn.decoders.image_crop(data, device="mixed", crop=[5, 6]),
+            fn.cast(images, dtype=types.FLOAT),
+        )
+
+    pipe = define()
+    images, crops, floats = pipe.run()
+    assert torch.equal(images.samples()[1], WHOLE) and crops.shape() == [(5, 6, 3)] * 2
+    assert floats.dtype == types.FLOAT and floats.layout() == "HWC"
+    pipe.close()
+
+
+@pytest.mark.parametrize("name", ["image", "image_crop", "image_slice", "image_random_crop"])
+def test_old_arguments_warn(name: str) -> None:
+    with pytest.warns(DeprecationWarning, match="split_stages"):
+        given = {"start": [0, 0], "end": [1, 1]} if name == "image_slice" else {}
+        getattr(fn.decoders, name)(PNG, split_stages=True, **given)
+
+
+# ---------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: fn.decoders.image(PNG[None]), "one dimension, not 2"),
+        (lambda: fn.decoders.image(PNG.float()), "unsupported type: float32"),
+        (lambda: fn.decoders.image(PNG, dtype=types.BOOL), "unsupported output type"),
+        (lambda: fn.decoders.image(PNG[:0]), "empty"),
+        (lambda: fn.decoders.image_crop(PNG, crop=[99, 9]), r"outside of the image of 45 x 61"),
+        (lambda: fn.decoders.image_slice(PNG), "either anchor and extents as inputs, or start"),
+        (lambda: fn.decoders.image_slice(PNG, start=[1, 1, 1]), "3 values for 2 axes"),
+        (lambda: fn.decoders.image_slice(PNG, start=[5], shape=[0], axes=[0]), "is empty"),
+        (lambda: fn.decoders.image_slice(PNG, start=[0, 0], axes=[1, 1]), "each once"),
+        (lambda: fn.peek_image_shape(PNG, dtype=types.INT8), "unsupported output type"),
+    ],
+)
+def test_errors_say_what_is_wrong(call: Any, message: str) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        call()
