@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from torchdali.plugin.base_iterator import LastBatchPolicy
+from torchdali.plugin.pytorch import fn
+from torchdali.plugin.pytorch._functions import TorchPythonFunction, as_operator
 from torchdali.plugin.pytorch._iterators import (
     DALIClassificationIterator,
     DALIGenericIterator,
@@ -15,6 +17,9 @@ __all__ = [
     "DALIGenericIterator",
     "DALIRaggedIterator",
     "LastBatchPolicy",
+    "TorchPythonFunction",
+    "as_operator",
     "feed_ndarray",
+    "fn",
     "to_torch_type",
 ]

@@ -1,0 +1,207 @@
+"""The user's own Python functions as operators.
+
+A function runs on one thread at a time, batch after batch, so it need not be thread-safe and may keep a state. To
+run a function on many samples at once, inside the fused chain, declare it with `operator` instead (or wrap it
+with `plugin.pytorch.as_operator`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+
+from torchdali.operator import operator
+from torchdali.schema import BatchSize, Takes
+from torchdali.tensors import TensorList
+
+__all__ = ["dl_tensor_python_function", "python_function", "torch_python_function"]
+
+Any_ = Annotated[TensorList, Takes()]
+_Columns = list[list[torch.Tensor]]
+
+
+def _count(arguments: Mapping[str, Any]) -> int | None:
+    count = int(arguments["num_outputs"])
+    return None if count == 1 else count
+
+
+def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    given = arguments["output_layouts"]
+    count = int(arguments["num_outputs"])
+    if given is None or isinstance(given, str):
+        return (given or "",) * max(1, count)
+    return tuple(layout or "" for layout in given)
+
+
+@operator(over="batch", outputs=_count, layout=_layouts, preserve=True)
+def python_function(
+    *inputs: Any_,
+    function: Any,
+    batch_processing: bool = False,
+    num_outputs: int = 1,
+    output_layouts: Any = None,
+    size: BatchSize,
+) -> Any_:
+    """Call a function on NumPy arrays.
+
+    Args:
+        inputs: What the function gets, one argument an input: arrays, read-only views of the samples.
+        function: Returns an array, or a tuple of them where there are several outputs.
+        batch_processing: Call it once, with a list of arrays an input, instead of once a sample.
+        num_outputs: 0 for a function that is called for its effect.
+        output_layouts: One for all, or one an output.
+
+    Raises:
+        RuntimeError: the function raises, or returns something other than arrays.
+    """
+    columns = [[_array(s) for s in each.samples()] for each in inputs]
+    return _call(function, columns, batch_processing, num_outputs, size, _from_array)
+
+
+@operator(over="batch", outputs=_count, layout=_layouts, preserve=True)
+def torch_python_function(
+    *inputs: Any_,
+    function: Any,
+    batch_processing: bool = True,
+    num_outputs: int = 1,
+    output_layouts: Any = None,
+    size: BatchSize,
+) -> Any_:
+    """Call a function on torch tensors: a function, an ``nn.Module``, a torchvision transform.
+
+    On an accelerator the tensors are on it, and its stream is current.
+
+    Args:
+        inputs: What the function gets, one argument an input: lists of tensors, which it must not change.
+        function: Returns a list of tensors or one tensor whose first dimension is the batch; a tuple of them
+            where there are several outputs.
+        batch_processing: With False it is called once a sample, with tensors, and returns tensors.
+        num_outputs: 0 for a function that is called for its effect.
+        output_layouts: One for all, or one an output.
+
+    Raises:
+        RuntimeError: the function raises, or returns something other than tensors.
+    """
+    columns = [each.samples() for each in inputs]
+    return _call(function, columns, batch_processing, num_outputs, size, _from_tensor)
+
+
+@operator(
+    over="batch",
+    outputs=_count,
+    layout=_layouts,
+    preserve=True,
+    class_name="DLTensorPythonFunction",
+)
+def dl_tensor_python_function(
+    *inputs: Any_,
+    function: Any,
+    batch_processing: bool = True,
+    num_outputs: int = 1,
+    output_layouts: Any = None,
+    synchronize_stream: bool = True,
+    size: BatchSize,
+) -> Any_:
+    """Call a function on DLPack capsules.
+
+    Args:
+        inputs: What the function gets, one argument an input: lists of capsules.
+        function: Returns capsules or objects with ``__dlpack__``.
+        batch_processing: With False it is called once a sample.
+        num_outputs: 0 for a function that is called for its effect.
+        output_layouts: One for all, or one an output.
+        synchronize_stream: On an accelerator, wait for its stream before the call.
+
+    Raises:
+        RuntimeError: the function raises, or returns something else.
+    """
+    columns = [[torch.utils.dlpack.to_dlpack(s) for s in each.samples()] for each in inputs]
+    if synchronize_stream and any(each.device.type == "cuda" for each in inputs):
+        torch.cuda.current_stream().synchronize()
+    return _call(function, columns, batch_processing, num_outputs, size, _from_capsule)
+
+
+def _call(
+    function: Callable[..., Any],
+    columns: Sequence[Sequence[Any]],
+    batched: bool,
+    outputs: int,
+    size: int,
+    convert: Callable[[Any], torch.Tensor],
+) -> Any:
+    """Call once, or once a sample, and check what comes back; one column an output."""
+    if batched:
+        found = _results(function, [list(c) for c in columns], outputs)
+        made: _Columns = [_column(f, convert) for f in found[:outputs]]
+    else:
+        count = len(columns[0]) if columns else size
+        rows = [_results(function, [c[i] for c in columns], outputs) for i in range(count)]
+        made = [[convert(row[k]) for row in rows] for k in range(outputs)]
+    return made[0] if outputs == 1 else tuple(made)
+
+
+def _results(function: Callable[..., Any], inputs: Sequence[Any], outputs: int) -> Sequence[Any]:
+    """Call the function; return its outputs as a sequence."""
+    try:
+        result = function(*inputs)
+    except Exception as error:
+        raise RuntimeError(f"{_name(function)} raised {type(error).__name__}: {error}") from error
+    if outputs == 0:
+        return ()
+    if outputs == 1 and not isinstance(result, tuple):
+        result = (result,)
+    if (
+        not isinstance(result, (tuple, list))
+        or len(result) < outputs
+        or (outputs > 1 and len(result) != outputs)
+    ):
+        count = len(result) if isinstance(result, (tuple, list)) else 1
+        raise RuntimeError(
+            f"{_name(function)} returned {count} outputs, and {outputs} were expected"
+        )
+    if result[0] is None:
+        raise RuntimeError(f"{_name(function)} returned None, and {outputs} outputs were expected")
+    return result
+
+
+def _column(found: Any, convert: Callable[[Any], torch.Tensor]) -> list[torch.Tensor]:
+    samples = list(found) if isinstance(found, (list, tuple)) else list(convert(found).unbind(0))
+    return [convert(s) for s in samples]
+
+
+def _name(function: Any) -> str:
+    return f"the function {getattr(function, '__name__', type(function).__name__)!r}"
+
+
+def _array(sample: torch.Tensor) -> Any:
+    """Return a read-only view, so that a function that writes into its input fails instead of damaging it."""
+    array = sample.numpy(force=True)
+    array.flags.writeable = False
+    return array
+
+
+def _from_array(value: Any) -> torch.Tensor:
+    if not isinstance(value, np.ndarray):
+        raise RuntimeError(
+            f"a Python function must return NumPy arrays, not {type(value).__name__}"
+        )
+    value = np.ascontiguousarray(value).reshape(value.shape)
+    return torch.from_numpy(value if value.flags.writeable else value.copy())
+
+
+def _from_tensor(value: Any) -> torch.Tensor:
+    if not isinstance(value, torch.Tensor):
+        raise RuntimeError(f"a torch function must return tensors, not {type(value).__name__}")
+    return value.detach().contiguous()
+
+
+def _from_capsule(value: Any) -> torch.Tensor:
+    try:
+        return torch.utils.dlpack.from_dlpack(value)
+    except Exception as error:
+        raise RuntimeError(
+            f"the function must return DLPack tensors, not {type(value).__name__}: {error}"
+        ) from None
