@@ -248,8 +248,17 @@ def test_sheet_shows_each_class(tmp_path: Path) -> None:
 
 
 def test_comparison_takes_pairs() -> None:
-    found = comparing.Comparison([300.0, 100.0, 200.0], [100.0, 100.0, 100.0])
-    assert found.ratio == 2.0
+    ours, theirs = comparing.Side([300.0, 100.0, 200.0], 1.0), comparing.Side([100.0] * 3, 1.0)
+    assert comparing.Comparison(ours, theirs).ratio == 2.0
+
+
+@pytest.mark.slow
+def test_comparison_counts_workers(tmp_path: Path) -> None:
+    pictures.write(tmp_path, 10, seed=0)
+    found = comparing.compare(tmp_path, threads=1)
+    assert len(found.torchdali.rates) == len(found.dataloader.rates) == comparing.ROUNDS
+    assert min(found.torchdali.rates + found.dataloader.rates) > 0
+    assert 0.2 < found.torchdali.cpu < found.dataloader.cpu < 20
 
 
 @pytest.mark.slow
@@ -258,5 +267,5 @@ def test_demo_learns(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     share = float(done.stdout.split("accuracy ")[1].split("%")[0])
     assert share > 70, done.stdout
-    assert "ratio" in done.stdout
+    assert "times the pictures/s" in done.stdout
     assert PIL.Image.open(tmp_path / "sheet.png").width > 1000

@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
 
     demo = commands.add_parser("demo", help="train a small network on generated pictures")
     demo.add_argument("--output", type=Path, default=Path("torchdali_demo.png"), metavar="PNG")
-    demo.add_argument("--epochs", type=int, default=20)
+    demo.add_argument("--epochs", type=int, default=16)
     demo.set_defaults(command=_demo)
 
     bench = commands.add_parser("bench", help="measure a folder of your images")

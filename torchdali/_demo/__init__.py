@@ -53,6 +53,7 @@ def _train(root: Path, threads: int, epochs: int) -> float:
     model = training.network(len(pictures.SHAPES))
     size = sum(parameter.numel() for parameter in model.parameters())
     print(f"Training a network of {size:,} parameters on the CPU:", flush=True)
+    torch.set_num_threads(max(1, torch.get_num_threads() // 2))  # the loader needs cores too
     steps = len(pictures.SHAPES) * TRAINING // training.BATCH
     bar = _Bar(epochs, steps)
     source = training.training_epochs(root / "train", threads)
@@ -61,17 +62,18 @@ def _train(root: Path, threads: int, epochs: int) -> float:
     return training.accuracy(model, training.testing_epochs(root / "test", threads))
 
 
-def _compare(root: Path, threads: int) -> comparing.Comparison:
+def _compare(root: Path, threads: int) -> None:
     print("Comparing the loaders, in turn, on the training pictures:", flush=True)
     found = comparing.compare(root / "train", threads)
-    for name, rates in (
+    for name, side in (
         (f"torchdali, {threads} threads", found.torchdali),
         (f"DataLoader, {threads} workers, torchvision v2", found.dataloader),
     ):
-        spread = f"{min(rates):.0f}-{max(rates):.0f}"
-        print(f"  {name:40} {median(rates):5.0f} pictures/s ({spread})")
-    print(f"  ratio {found.ratio:.2f} (median over {comparing.ROUNDS} rounds)", flush=True)
-    return found
+        spread = f"({min(side.rates):.0f}-{max(side.rates):.0f})"
+        rate = f"{median(side.rates):5.0f} pictures/s {spread:11}"
+        print(f"  {name:38} {rate}  {side.cpu:.2f} CPU ms each")
+    cpu = found.torchdali.cpu / found.dataloader.cpu
+    print(f"  {found.ratio:.2f} times the pictures/s for {cpu:.2f} times the CPU time", flush=True)
 
 
 def _save_sheet(root: Path, threads: int, path: Path) -> None:

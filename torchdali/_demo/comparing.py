@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,17 +21,51 @@ WARMUP = 10
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Samples a second of both loaders, round by round, and the median of their ratios."""
+class Side:
+    """One loader: pictures a second in each round, and CPU milliseconds a picture over all."""
 
-    torchdali: list[float]
-    dataloader: list[float]
+    rates: list[float]
+    cpu: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Both loaders; ``cpu`` counts their workers too, and does not mind a busy machine."""
+
+    torchdali: Side
+    dataloader: Side
 
     @property
     def ratio(self) -> float:
         """How many times faster torchdali is: the median over the rounds."""
-        pairs = zip(self.torchdali, self.dataloader, strict=True)
+        pairs = zip(self.torchdali.rates, self.dataloader.rates, strict=True)
         return median(ours / theirs for ours, theirs in pairs)
+
+
+class _Turns:
+    """Rounds of one loader, and the CPU time of this process meanwhile."""
+
+    def __init__(self) -> None:
+        self.rates: list[float] = []
+        self.cpu = 0.0
+
+    def run(self, take: Callable[[], object], batches: int) -> None:
+        start, cpu = time.perf_counter(), time.process_time()
+        for _ in range(batches):
+            take()
+        self.rates.append(batches * BATCH / (time.perf_counter() - start))
+        self.cpu += time.process_time() - cpu
+
+    def side(self, workers: float = 0.0) -> Side:
+        """Sum up; the first round was the warm-up, ``workers`` is CPU time of other processes."""
+        pictures = BATCH * (WARMUP + ROUNDS * BATCHES)
+        return Side(self.rates[1:], 1e3 * (self.cpu + workers) / pictures)
+
+
+def _of_children() -> float:
+    """CPU seconds of the child processes that have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def _dataloader(root: Path, workers: int) -> Iterator[Any]:
@@ -41,7 +76,6 @@ def _dataloader(root: Path, workers: int) -> Iterator[Any]:
     steps = v2.Compose(
         [
             v2.RandomResizedCrop(SIZE, scale=AREA, antialias=True),
-            v2.RandomVerticalFlip(),
             v2.RandomHorizontalFlip(),
             v2.ToDtype(torch.float32, scale=True),
             v2.Normalize([MEAN] * 3, [STD] * 3),
@@ -53,7 +87,7 @@ def _dataloader(root: Path, workers: int) -> Iterator[Any]:
         return image
 
     data = datasets.ImageFolder(root, steps, loader=decode)
-    total = BATCH * (WARMUP + (ROUNDS + 1) * BATCHES)
+    total = BATCH * (WARMUP + ROUNDS * BATCHES)
     sampler = torch.utils.data.RandomSampler(data, num_samples=total)
     context = "fork" if "fork" in torch.multiprocessing.get_all_start_methods() else None
     loader = torch.utils.data.DataLoader(
@@ -62,23 +96,23 @@ def _dataloader(root: Path, workers: int) -> Iterator[Any]:
     return iter(loader)
 
 
-def _rate(take: Callable[[], object], batches: int) -> float:
-    start = time.perf_counter()
-    for _ in range(batches):
-        take()
-    return batches * BATCH / (time.perf_counter() - start)
+def _alternate(root: Path, threads: int) -> tuple[_Turns, _Turns]:
+    """Run both loaders in turn; their threads and workers end with this function."""
+    pipeline = augmented(str(root), batch_size=BATCH, num_threads=threads, device_id=None, seed=2)
+    peer = _dataloader(root, threads)
+    ours, theirs = _Turns(), _Turns()
+    for batches in (WARMUP, *[BATCHES] * ROUNDS):
+        ours.run(pipeline.run, batches)
+        theirs.run(peer.__next__, batches)
+    pipeline.close()
+    return ours, theirs
 
 
 def compare(root: Path, threads: int) -> Comparison:
-    """Run both loaders in turn, with as many workers as threads; the consumer only takes batches.
+    """Measure both loaders with as many workers as threads; the consumer only takes batches.
 
     While one is measured the other's queues are full and it rests.
     """
-    pipeline = augmented(str(root), batch_size=BATCH, num_threads=threads, device_id=None, seed=2)
-    peer = _dataloader(root, threads)
-    takes: tuple[Callable[[], object], ...] = (pipeline.run, lambda: next(peer))
-    for take in takes:
-        _rate(take, WARMUP)
-    rounds = [[_rate(take, BATCHES) for take in takes] for _ in range(ROUNDS)]
-    pipeline.close()
-    return Comparison([ours for ours, _ in rounds], [theirs for _, theirs in rounds])
+    ended = _of_children()
+    ours, theirs = _alternate(root, threads)
+    return Comparison(ours.side(), theirs.side(_of_children() - ended))

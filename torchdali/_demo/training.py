@@ -28,7 +28,6 @@ def augmented(root: str) -> Any:
     files, labels = fn.readers.file(file_root=root, random_shuffle=True, name="Reader")
     images = fn.decoders.image(files, output_type=types.RGB)
     images = fn.random_resized_crop(images, size=SIZE, random_area=list(AREA))
-    images = fn.flip(images, vertical=fn.random.coin_flip())
     return _normalized(images, mirror=fn.random.coin_flip()), labels
 
 
