@@ -1,0 +1,189 @@
+"""Is the loader or the training step the bottleneck? Measure a data loader, or replay cached batches in its place."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+__all__ = ["LoaderEvaluator", "Rates", "evaluate"]
+
+
+class LoaderEvaluator:
+    """Stands in for a data loader and measures it.
+
+    Args:
+        dataloader: Anything that yields batches.
+        mode: ``"log"`` passes batches through and notes how long each took to come; ``"replay"`` loads some
+            batches once and then yields them over and over, as a loader that costs nothing would.
+        num_cached_batches: How many, for ``"replay"``.
+        metrics_file: Where `save_metrics` writes when it is given no name.
+
+    Raises:
+        ValueError: an unknown mode, or no batches to cache.
+    """
+
+    def __init__(
+        self,
+        dataloader: Any,
+        mode: str = "log",
+        num_cached_batches: int = 20,
+        metrics_file: str | None = None,
+    ) -> None:
+        if mode not in ("log", "replay"):
+            raise ValueError(f"mode {mode!r}: it is 'log' or 'replay'")
+        if num_cached_batches < 1:
+            raise ValueError(f"num_cached_batches must be positive, not {num_cached_batches}")
+        self.dataloader, self.mode, self.metrics_file = dataloader, mode, metrics_file
+        self.num_cached_batches = num_cached_batches
+        self.cached_batches: list[Any] = []
+        self.batch_times: list[float] = []
+        self._total = 0.0
+
+    def __len__(self) -> int:
+        return len(self.dataloader)
+
+    def __iter__(self) -> Iterator[Any]:
+        self.batch_times = []
+        started = time.perf_counter()
+        yield from self._timed(self._replayed() if self.mode == "replay" else iter(self.dataloader))
+        self._total = time.perf_counter() - started
+
+    def _timed(self, batches: Iterator[Any]) -> Iterator[Any]:
+        while True:
+            started = time.perf_counter()
+            try:
+                batch = next(batches)
+            except StopIteration:
+                return
+            self.batch_times.append(time.perf_counter() - started)
+            yield batch
+
+    def _replayed(self) -> Iterator[Any]:
+        if not self.cached_batches:
+            self.cached_batches = list(itertools.islice(self.dataloader, self.num_cached_batches))
+        if not self.cached_batches:
+            return iter(())
+        return itertools.islice(itertools.cycle(self.cached_batches), len(self))
+
+    def get_metrics(self) -> dict[str, Any]:
+        """Return the times of the last pass in seconds: total, average, least, greatest, and each."""
+        times = self.batch_times
+        return {
+            "mode": self.mode,
+            "total_batches": len(times),
+            "total_time": self._total,
+            "avg_batch_time": sum(times) / len(times) if times else 0.0,
+            "min_batch_time": min(times, default=0.0),
+            "max_batch_time": max(times, default=0.0),
+            "batch_times": list(times),
+            "cached_batches": len(self.cached_batches),
+            "cache_ready": bool(self.cached_batches),
+        }
+
+    def print_summary(self) -> None:
+        """Print the times of the last pass."""
+        metrics = self.get_metrics()
+        print(f"{self.mode} mode: {metrics['total_batches']} batches in {metrics['total_time']:.2f} s")
+        for name in ("avg", "min", "max"):
+            print(f"  {name}: {metrics[f'{name}_batch_time'] * 1e3:.2f} ms a batch")
+        if self.mode == "replay":
+            print(f"  {len(self.cached_batches)} cached batches")
+
+    def save_metrics(self, filename: str | os.PathLike[str] | None = None) -> None:
+        """Write the times of the last pass as JSON.
+
+        Raises:
+            ValueError: there is no file name, neither here nor in the constructor.
+        """
+        target = filename or self.metrics_file
+        if target is None:
+            raise ValueError("save_metrics needs a file name, here or as metrics_file")
+        with open(target, "w", encoding="utf-8") as file:
+            json.dump(self.get_metrics(), file, indent=2)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Batches a second of a training loop and of its parts; printing it gives the verdict.
+
+    Attributes:
+        loader: The loader alone.
+        step: The step alone, on one batch over and over.
+        cached: The loop with a loader that costs nothing.
+        training: The loop as it is.
+    """
+
+    loader: float
+    step: float
+    cached: float
+    training: float
+
+    @property
+    def verdict(self) -> str:
+        """What limits training."""
+        if self.loader < 0.9 * self.step:
+            gain = self.cached / self.training - 1
+            return f"The loader limits training: a loader that costs nothing would make it {gain:.0%} faster."
+        if self.training < 0.85 * self.cached:
+            return (
+                "Loader and step compete for the same cores: each alone is fast enough, together they are "
+                f"{1 - self.training / self.cached:.0%} slower than the step on cached batches."
+            )
+        return "The step limits training; a faster loader would change nothing."
+
+    def __str__(self) -> str:
+        rows = (
+            ("loader alone", self.loader),
+            ("step alone", self.step),
+            ("step on cached batches", self.cached),
+            ("training", self.training),
+        )
+        lines = [f"{name:<24}{rate:>10.2f} batches/s" for name, rate in rows]
+        return "\n".join([*lines, self.verdict])
+
+
+def evaluate(loader: Iterable[Any], step: Callable[[Any], Any], batches: int = 50) -> Rates:
+    """Measure what limits a training loop.
+
+    Args:
+        loader: Yields at least as many batches; it is iterated several times.
+        step: Trains on one batch; called many times.
+        batches: How many each measurement takes, after a tenth of it to warm up.
+    """
+    cached = list(itertools.islice(loader, min(batches, 20)))
+    if not cached:
+        raise ValueError("the loader is empty")
+    return Rates(
+        _rate(_endless(loader), lambda batch: None, batches),
+        _rate(itertools.repeat(cached[0]), step, batches),
+        _rate(itertools.cycle(cached), step, batches),
+        _rate(_endless(loader), step, batches),
+    )
+
+
+def _endless(loader: Iterable[Any]) -> Iterator[Any]:
+    while True:
+        yield from loader
+
+
+def _rate(batches: Iterator[Any], step: Callable[[Any], Any], count: int) -> float:
+    for batch in itertools.islice(batches, max(1, count // 10)):
+        step(batch)
+    _wait()
+    started = time.perf_counter()
+    for batch in itertools.islice(batches, count):
+        step(batch)
+    _wait()
+    return count / (time.perf_counter() - started)
+
+
+def _wait() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
