@@ -119,4 +119,5 @@ def _select(batch: Batch, done: dict[DataNode, list[Any]], keep: list[int]) -> N
         n: Keys(k.records[keep], k.epochs[keep], k.padded[keep]) for n, k in batch.keys.items()
     }
     batch.info = None if batch.info is None else [batch.info[i] for i in keep]
+    batch.kept = keep if batch.kept is None else [batch.kept[i] for i in keep]
     batch.size = len(keep)

@@ -79,7 +79,11 @@ class Settings:
 
 @dataclass(eq=False)
 class Batch:
-    """One batch in flight."""
+    """One batch in flight.
+
+    Attributes:
+        kept: Which samples are left, where bad ones were left out or replaced; None for all.
+    """
 
     index: int
     size: int
@@ -87,6 +91,7 @@ class Batch:
     values: dict[DataNode, TensorList] = field(default_factory=dict)
     keys: dict[Node, Keys] = field(default_factory=dict)
     info: list[str] | None = None
+    kept: Sequence[int] | None = None
     state: dict[str, Any] = field(default_factory=dict)
     error: BaseException | None = None
     stage: int = 0
@@ -98,7 +103,8 @@ class Batch:
         """Return epoch and record of each sample: those of the first reader, or the running number."""
         for keys in self.keys.values():
             return keys.epochs.tolist(), keys.records.tolist()
-        return [0] * self.size, range(self.position, self.position + self.size)
+        places = range(self.size) if self.kept is None else self.kept
+        return [0] * self.size, [self.position + place for place in places]
 
 
 class Executor:
@@ -489,6 +495,7 @@ class Executor:
                 first = min(failures)
                 error = located(failures[first], self._place(batch, nodes[first], first))
                 self.bad_samples.repair(batch, done, failures, nodes, error)
+                self._redraw(batch)
             for edge, column_ in done.items():
                 dense, parts = opened[edge]
                 batch.values[edge] = self._on_device(
@@ -501,6 +508,14 @@ class Executor:
             self._fail(batch, error, first=batch.stage + 1)
             return
         self._next_stage(batch)
+
+    def _redraw(self, batch: Batch) -> None:
+        """Draw again what was drawn for more samples than are left: a permutation would name missing ones."""
+        for stage in self.plan.stages[: batch.stage + 1]:
+            for node in stage.steps:
+                alone = not (node.inputs or node.edges or node.scope)
+                if alone and node.operator.schema.random and node.outputs[0] in batch.values:
+                    self._run_step(batch, node)
 
     def _on_device(self, edge: DataNode, batch: TensorList) -> TensorList:
         """Bring what a "mixed" operator made on the CPU to where it belongs."""

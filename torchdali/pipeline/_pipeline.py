@@ -115,7 +115,7 @@ class Pipeline(Saved):
 
     def bad_sample_report(self) -> list[BadSample]:
         """Return the samples that were skipped or replaced so far."""
-        return list(self._bad_samples.report)
+        return sorted(self._bad_samples.report, key=lambda bad: (bad.batch, bad.sample))
 
     def stats(self) -> Stats:
         """Return where the time goes: per operator, waiting, in the consumer; print it for a table."""
