@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import multiprocessing
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -63,3 +64,18 @@ def epochs(pipe: Any, epochs: int = 2, runs: int = 4) -> list[list[Any]]:
         found.append([run(pipe) for _ in range(runs)])
         pipe.reset()
     return found
+
+
+def parallel(
+    what: Any, *positional: Any, workers: int = 2, method: str = "fork", **rest: Any
+) -> Any:
+    """Make a pipeline of a parallel source; what belongs to the pipeline goes there."""
+    own = ("batch_size", "prefetch_queue_depth_", "py_callback_pickler")
+    settings = {k.rstrip("_"): rest.pop(k) for k in own if k in rest}
+    define = source(what, *positional, parallel=True, **rest)
+    return pipeline(define, py_num_workers=workers, py_start_method=method, **settings)
+
+
+def processes() -> list[Any]:
+    """The worker processes that are alive."""
+    return [p for p in multiprocessing.active_children() if p.name.startswith("torchdali-worker")]

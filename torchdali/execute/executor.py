@@ -185,7 +185,9 @@ class Executor:
 
     @property
     def stopped(self) -> bool:
-        """Whether a source has come to its end."""
+        """Whether a source has come to its end; waits for the batches in flight to know it."""
+        if self.sources and self._flight and not self._stopped:
+            self._wait(self._flight[-1])
         return self._stopped
 
     def schedule(self, ended: bool = False) -> None:

@@ -130,11 +130,13 @@ class Reader:
     def __init__(self, connection: int) -> None:
         self._socket = _socket(connection)
         self._blocks: dict[int, _Bytes] = {}
-        self._returned: deque[int] = deque()
+        self._lent: dict[int, _Loan] = {}
+        self._returned: deque[_Loan] = deque()
 
     def returned(self) -> list[int]:
         """Return the numbers of the blocks that came back since the last call."""
-        return [self._returned.popleft() for _ in range(len(self._returned))]
+        loans = [self._returned.popleft() for _ in range(len(self._returned))]
+        return [self._lent.pop(loan.block).block for loan in loans]
 
     def read(self, packed: Packed) -> tuple[TensorList, ...]:
         """Return batches that share the memory of a block; it comes back when the last tensor is gone.
@@ -160,7 +162,9 @@ class Reader:
 
     def _lend(self, number: int) -> torch.Tensor:
         lease = self._blocks[number].view(_Lease)
-        weakref.finalize(lease, self._returned.append, number).atexit = False
+        # Not weakref.finalize: it runs Python code, where a Ctrl-C that comes just then would be lost.
+        self._lent[number] = loan = _Loan(lease, self._returned.append)
+        loan.block = number
         return torch.from_numpy(lease)
 
     def close(self) -> None:
@@ -170,7 +174,14 @@ class Reader:
 
 
 class _Lease(np.ndarray[tuple[int], np.dtype[np.uint8]]):
-    """A view of a block that is out; its finaliser notes that it came back."""
+    """A view of a block that is out."""
+
+
+class _Loan(weakref.ref[_Lease]):
+    """Notes that a block came back: it is appended to a queue then."""
+
+    __slots__ = ("block",)
+    block: int
 
 
 def _tensors(batch: TensorList) -> list[torch.Tensor]:

@@ -9,7 +9,7 @@ The contract:
   task; the other processes end.
 - Nothing waits without an owner: one thread watches all pipes and processes; it notices a death at once.
 - `close` may come at any time, from any thread, and again. Processes that are busy are terminated, then
-  killed. A worker whose parent has vanished ends by itself within a second after its task.
+  killed. A worker whose parent has vanished ends within a second.
 """
 
 from __future__ import annotations
@@ -319,14 +319,25 @@ def _serve(connection: Any, payload: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent decides
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     torch.set_num_threads(1)
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     work = _loaded(payload)
     writer = Writer(connection.fileno())
-    parent = os.getppid()
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
-        while (message := _next_message(connection, parent)) is not None:
+        while (message := connection.recv()) is not None:
             source, request, returned = message
             writer.free(returned)
             _answer(connection, writer, work, source, request)
+
+
+def _end_with_parent(parent: int) -> None:
+    """End this process when its parent is gone.
+
+    The pipe does not tell: siblings that were forked later hold its other end open. And the user's code may
+    never return to look at it.
+    """
+    while os.getppid() == parent:
+        time.sleep(_POLL)
+    os._exit(1)
 
 
 def _loaded(payload: Any) -> Sequence[Work] | Exception:
@@ -337,14 +348,6 @@ def _loaded(payload: Any) -> Sequence[Work] | Exception:
         return loads(data)  # type: ignore[no-any-return]
     except Exception as error:
         return error
-
-
-def _next_message(connection: Any, parent: int) -> Any:
-    # A sibling that was forked later holds our pipe open: the end of the parent does not end it.
-    while not connection.poll(_POLL):
-        if os.getppid() != parent:
-            return None
-    return connection.recv()
 
 
 def _answer(
