@@ -181,3 +181,85 @@ DISPLACED = [
 @pytest.mark.parametrize(("name", "arguments"), DISPLACED)
 def test_displacements(name, arguments, channels, dtype):
     check(name, [images(dtype, "HWC", channels)], arguments, "HWC", **close(arguments, dtype))
+
+
+TRANSLATION = matrix([1, 0.5, 5], [0, 1, 7])
+SOLID_TRANSFORM = matrix([1, 0.5, 0, 5], [0, 1, 0.1, 7], [0.2, 0, 1, 1])
+TRANSFORMS = [
+    ("translation", {"offset": [1.0, 2.0]}),
+    ("translation", {"offset": [1.0, 2.0, 3.0]}),
+    ("translation", {"offset": PerSample([[1.0, 2.0], [3.0, 4.0]])}),
+    ("scale", {"scale": [2.0, 3.0]}),
+    ("scale", {"scale": [2.0, 3.0], "center": [1.0, 2.0]}),
+    ("scale", {"scale": [2.0, 3.0], "center": [1.0]}),
+    ("scale", {"scale": PerSample([[1.0, 2.0], [3.0, 4.0]]), "center": [1.0, 2.0]}),
+    ("rotation", {"angle": 30.0}),
+    ("rotation", {"angle": -100.0, "center": [1.0, 2.0]}),
+    ("rotation", {"angle": PerSample([30.0, 77.0])}),
+    ("rotation", {"angle": 30.0, "axis": [1.0, 2.0, 3.0]}),
+    ("rotation", {"angle": 30.0, "axis": [1.0, 2.0, 3.0], "center": [4.0, 0.0, 1.0]}),
+    ("rotation", {"angle": PerSample([30.0, 77.0]), "axis": PerSample([[1.0, 0, 0], [0, 1.0, 1.0]])}),
+    ("shear", {"shear": [1.0, 2.0]}),
+    ("shear", {"shear": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "center": [1.0, 2.0, 3.0]}),
+    ("shear", {"angles": [30.0, -10.0]}),
+    ("shear", {"angles": [30.0, -10.0, 1.0, 2.0, 3.0, 4.0]}),
+    ("shear", {"shear": PerSample([[1.0, 2.0], [0.1, 0.2]]), "center": [3.0, 4.0]}),
+    ("crop", {"from_start": [0.0, 1.0], "from_end": [2.0, 5.0], "to_start": [1.0, 1.0], "to_end": [3.0, 9.0]}),
+    ("crop", {"from_end": [2.0, 5.0], "to_end": 3.0}),
+    ("crop", {"from_start": [2.0, 1.0], "from_end": [0.0, 5.0]}),
+    ("crop", {"from_start": [2.0, 1.0], "from_end": [0.0, 5.0], "to_start": [1.0, 9.0], "absolute": True}),
+    ("crop", {"to_start": PerSample([[1.0, 2.0, 3.0], [0.1, 0.2, 0.3]])}),
+]
+
+
+def vector_length(arguments: dict[str, Any]) -> int:
+    values = [v[0] if isinstance(v, PerSample) else v for v in arguments.values()]
+    return max([2, *(3 if len(v) == 6 else len(v) for v in values if isinstance(v, list))])
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(("name", "arguments"), TRANSFORMS)
+def test_transforms_of_a_transform(name, arguments, reverse):
+    given = [TRANSLATION, TRANSLATION * 2] if vector_length(arguments) == 2 else [SOLID_TRANSFORM] * 2
+    arguments = {**arguments, "reverse_order": reverse}
+    check(f"transforms.{name}", [given], arguments, relative=1e-5, level=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        *((n, a) for n, a in TRANSFORMS if any(isinstance(v, PerSample) for v in a.values())),
+        ("crop", {"from_start": PerSample([[1.0, 1.0], [1.0, 2.0]]), "from_end": [1.0, 5.0]}),
+    ],
+)
+def test_transforms_alone(name, arguments):
+    check(f"transforms.{name}", [], arguments, relative=1e-5, level=1e-6)
+
+
+@pytest.mark.parametrize("dims", [1, 3])
+def test_scale_by_one_number(dims):
+    check("transforms.scale", [], {"scale": PerSample([[2.0], [3.0]]), "ndim": dims})
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_combine(count, reverse):
+    given = [[RANDOM.random((2, 3)).astype(np.float32) for _ in range(2)] for _ in range(count)]
+    check("transforms.combine", given, {"reverse_order": reverse}, relative=1e-5, level=1e-6)
+
+
+NOTHING = [np.zeros(0), np.zeros(0)]
+
+
+@pytest.mark.parametrize(
+    ("name", "constants", "values"),
+    [
+        ("transforms.rotation", {}, {"angle": [[0, 30], [90, 45, 10]]}),
+        ("transforms.rotation", {"center": [1.0, 2.0]}, {"angle": [[0, 30], [90, 45]]}),
+        ("transforms.translation", {}, {"offset": [[[0, 30], [1, 2]], [[90, 45], [3, 4]]]}),
+        ("transforms.scale", {}, {"scale": [[[0, 30], [1, 2]], [[90, 45], [3, 4]]], "center": [[[1, 2]] * 2] * 2}),
+    ],
+)
+def test_transforms_per_frame(name, constants, values):
+    found, wanted = (frames(library, name, NOTHING, constants, values) for library in ("torchdali", "nvidia.dali"))
+    compare([found], [wanted], relative=1e-5, level=1e-6)

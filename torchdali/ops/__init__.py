@@ -30,6 +30,7 @@ from torchdali.ops import (  # noqa: F401  each declares its operators
     _shape,
     _subscript,
     _tables,
+    _transforms,
     _warp,
 )
 from torchdali.ops._readers import file  # noqa: F401

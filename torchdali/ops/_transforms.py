@@ -1,0 +1,335 @@
+"""Affine matrices: `transforms.rotation`, `scale`, `shear`, `translation`, `crop` and `combine`.
+
+They are tiny, so all matrices of a batch are made at once, those of frames included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from torchdali.operator import operator
+from torchdali.schema import BatchSize, Column, Data, PerFrame, Takes
+from torchdali.tensors import TensorList
+
+__all__ = ["combine", "crop", "rotation", "scale", "shear", "translation"]
+
+Array = npt.NDArray[np.float64]
+Matrices = Annotated[TensorList, Takes((), (torch.float32,))]
+
+
+def _layout(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> str:
+    return layouts[0] or "**" if layouts else "**"
+
+
+class _Rows:
+    """The arguments of all samples and frames, one row each.
+
+    Args:
+        size: Samples of the batch.
+        inputs: Matrices to combine with.
+        arguments: Value and number of axes of each: 0 for a number, 1 for a vector. None is left out.
+    """
+
+    def __init__(
+        self, size: int, inputs: Sequence[TensorList | None], arguments: Mapping[str, tuple[Any, int]]
+    ) -> None:
+        self.size = size
+        self.frames: list[int] | None = None
+        read: dict[str, tuple[Array, list[int] | None]] = {
+            name: self._read(value, axes) for name, (value, axes) in arguments.items() if value is not None
+        }
+        given = [self._matrices(m) for m in inputs if m is not None]
+        found = [frames for _, frames in [*read.values(), *given] if frames is not None]
+        if found:
+            self.frames = found[0]
+            if any(f != self.frames for f in found):
+                raise RuntimeError("the numbers of frames of the arguments and inputs should match")
+        self._values = {name: self._spread(*value) for name, value in read.items()}
+        self.inputs = [self._spread(*value) for value in given]
+
+    def _read(self, value: Any, axes: int) -> tuple[Array, list[int] | None]:
+        if not isinstance(value, Column):
+            return np.asarray(value, np.float64).reshape(1, *[-1] * axes), None
+        parts = [np.asarray(v, np.float64) for v in value]
+        if parts and parts[0].ndim > axes:
+            return np.concatenate(parts), [len(p) for p in parts]
+        whole = np.stack(parts) if parts else np.zeros((0, *[1] * axes))
+        return whole.reshape(len(whole), *[-1 if len(whole) else 1] * axes), None
+
+    def _matrices(self, batch: TensorList) -> tuple[Array, list[int] | None]:
+        samples = batch.samples()
+        if not samples:
+            return np.zeros((0, 2, 3)), None
+        shape = samples[0].shape[-2:]
+        if any(s.dim() < 2 or s.shape[-2:] != shape or shape[1] != shape[0] + 1 for s in samples):
+            raise RuntimeError(
+                f"a transform is a matrix (n, n + 1), of the same n in all samples, not {tuple(shape)}"
+            )
+        if samples[0].dim() == 2:
+            return batch.stacked().numpy().astype(np.float64), None
+        return torch.cat(list(samples)).numpy().astype(np.float64), [len(s) for s in samples]
+
+    def _spread(self, rows: Array, frames: list[int] | None) -> Array:
+        if self.frames is None or frames is not None or len(rows) != self.size:
+            return rows
+        return np.repeat(rows, self.frames, axis=0)
+
+    def __getitem__(self, name: str) -> Array:
+        return self._values[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+    def vector(self, name: str, length: int) -> Array:
+        """Return an argument of which there is one for all axes, or one an axis.
+
+        Raises:
+            RuntimeError: there are others.
+        """
+        rows = self._values[name]
+        if rows.shape[1] not in (1, length):
+            raise RuntimeError(f"{name} has {rows.shape[1]} elements instead of {length}")
+        return np.broadcast_to(rows, (len(rows), length))
+
+    def output(self, rows: Array) -> TensorList:
+        """Make the batch of matrices of all samples and frames."""
+        count = self.size if self.frames is None else sum(self.frames)
+        whole = torch.from_numpy(np.broadcast_to(rows, (count, *rows.shape[1:])).astype(np.float32))
+        if self.frames is None:
+            return TensorList.from_dense(whole, "**")
+        return TensorList.from_samples(list(torch.split(whole, self.frames)), "F**")
+
+
+def _compose(after: Array, before: Array) -> Array:
+    """Return the map that does `before`, then `after`."""
+    linear, moved = after[..., :-1], after[..., -1:]
+    out = linear @ before
+    out[..., -1:] += moved
+    return out
+
+
+def _finish(rows: _Rows, linear: Array, moved: Array, reverse: bool) -> TensorList:
+    """Make matrices of linear parts ``(rows, n, n)`` and translations ``(rows, n)``, and combine with the input."""
+    count = max(len(linear), len(moved))
+    n = linear.shape[-1]
+    made = np.empty((count, n, n + 1))
+    made[..., :-1], made[..., -1] = linear, moved
+    if rows.inputs:
+        given = rows.inputs[0]
+        if given.shape[1] != n:
+            raise RuntimeError(
+                f"the input describes a {given.shape[1]}D transform but other arguments suggest a {n}D transform"
+            )
+        made = _compose(given, made) if reverse else _compose(made, given)
+    return rows.output(made)
+
+
+def _around(rows: _Rows, linear: Array) -> Array:
+    """Return the translation that leaves ``center`` where it is."""
+    n = linear.shape[-1]
+    if "center" not in rows:
+        return np.zeros((1, n))
+    center = rows.vector("center", n)
+    return center - (linear @ center[..., None])[..., 0]
+
+
+@operator(name="transforms.translation", over="batch", devices=("cpu",), layout=_layout)
+def translation(
+    mtx: Matrices | None = None,
+    /,
+    *,
+    offset: PerFrame[list[float]],
+    reverse_order: bool = False,
+    size: BatchSize,
+) -> Data:
+    """Make a matrix that moves points.
+
+    Args:
+        mtx: ``(n, n + 1)`` float32: a transform that is applied first.
+        offset: ``(x, y, ...)``: its length is n.
+        reverse_order: Apply the input after.
+    """
+    rows = _Rows(_size(size, mtx, offset), [mtx], {"offset": (offset, 1)})
+    moved = rows["offset"]
+    return _finish(rows, np.eye(moved.shape[1])[None], moved, reverse_order)  # type: ignore[return-value]
+
+
+def _size(size: int, mtx: TensorList | None, *values: Any) -> int:
+    """Return how many samples there are: as many as the input, or per-sample arguments, have."""
+    given = [mtx, *(v for v in values if isinstance(v, Column))]
+    return next((len(v) for v in given if v is not None), size)
+
+
+@operator(name="transforms.scale", over="batch", devices=("cpu",), layout=_layout)
+def scale(
+    mtx: Matrices | None = None,
+    /,
+    *,
+    center: PerFrame[list[float]] | None = None,
+    ndim: int | None = None,
+    reverse_order: bool = False,
+    scale: PerFrame[list[float]],
+    size: BatchSize,
+) -> Data:
+    """Make a matrix that scales.
+
+    Args:
+        mtx: ``(n, n + 1)`` float32: a transform that is applied first.
+        center: Point that stays.
+        ndim: n, where ``scale`` is one number for all axes and there is no input.
+        reverse_order: Apply the input after.
+        scale: Factors, one an axis or one for all.
+    """
+    rows = _Rows(_size(size, mtx, scale, center), [mtx], {"scale": (scale, 1), "center": (center, 1)})
+    n = rows["scale"].shape[1]
+    if n == 1:
+        n = rows.inputs[0].shape[1] if rows.inputs else ndim or 1
+    linear = rows.vector("scale", n)[..., None] * np.eye(n)
+    return _finish(rows, linear, _around(rows, linear), reverse_order)  # type: ignore[return-value]
+
+
+@operator(name="transforms.rotation", over="batch", devices=("cpu",), layout=_layout)
+def rotation(
+    mtx: Matrices | None = None,
+    /,
+    *,
+    angle: PerFrame[float],
+    axis: PerFrame[list[float]] | None = None,
+    center: PerFrame[list[float]] | None = None,
+    reverse_order: bool = False,
+    size: BatchSize,
+) -> Data:
+    """Make a matrix that turns points, from x to y in the plane, or right-handed around an axis in space.
+
+    Args:
+        mtx: ``(n, n + 1)`` float32: a transform that is applied first.
+        angle: Degrees.
+        axis: ``(x, y, z)``: makes it a turn in space.
+        center: Point that stays.
+        reverse_order: Apply the input after.
+    """
+    given = {"angle": (angle, 0), "axis": (axis, 1), "center": (center, 1)}
+    rows = _Rows(_size(size, mtx, angle, axis, center), [mtx], given)
+    radians = np.radians(rows["angle"])
+    c, s = np.cos(radians), np.sin(radians)
+    plane = np.stack([c, -s, s, c], -1).reshape(-1, 2, 2)
+    linear = plane if axis is None else _turned(rows.vector("axis", 3), c, s)
+    return _finish(rows, linear, _around(rows, linear), reverse_order)  # type: ignore[return-value]
+
+
+def _turned(axis: Array, c: Array, s: Array) -> Array:
+    """Return the rotations around axes (Rodrigues' formula)."""
+    with np.errstate(invalid="ignore"):  # no axis: NaN
+        unit = axis / np.linalg.norm(axis, axis=1, keepdims=True)
+    x, y, z = unit.T
+    o = np.zeros_like(x)
+    cross = np.stack([o, -z, y, z, o, -x, -y, x, o], -1).reshape(-1, 3, 3)
+    outer = unit[:, :, None] * unit[:, None, :]
+    c, s = c[:, None, None], s[:, None, None]
+    made: Array = outer * (1 - c) + c * np.eye(3) + s * cross
+    return made
+
+
+@operator(name="transforms.shear", over="batch", devices=("cpu",), layout=_layout)
+def shear(
+    mtx: Matrices | None = None,
+    /,
+    *,
+    angles: PerFrame[list[float]] | None = None,
+    center: PerFrame[list[float]] | None = None,
+    reverse_order: bool = False,
+    shear: PerFrame[list[float]] | None = None,
+    size: BatchSize,
+) -> Data:
+    """Make a matrix that shears: ones on the diagonal, and the factors around it, row by row.
+
+    Args:
+        mtx: ``(n, n + 1)`` float32: a transform that is applied first.
+        angles: Degrees whose tangents are the factors, instead of ``shear``.
+        center: Point that stays.
+        reverse_order: Apply the input after.
+        shear: 2 factors (xy, yx) in the plane, 6 (xy, xz, yx, yz, zx, zy) in space.
+
+    Raises:
+        RuntimeError: not exactly one of ``shear`` and ``angles``, or neither 2 nor 6 factors.
+    """
+    if (shear is None) == (angles is None):
+        raise RuntimeError("one and only one of the arguments is expected: shear or angles")
+    both = {"shear": (shear, 1), "angles": (angles, 1), "center": (center, 1)}
+    rows = _Rows(_size(size, mtx, shear, angles, center), [mtx], both)
+    factors = rows["shear"] if "shear" in rows else np.tan(np.radians(rows["angles"]))
+    if factors.shape[1] not in (2, 6):
+        raise RuntimeError(f"shear has D * (D - 1) elements, 2 or 6, not {factors.shape[1]}")
+    n = 2 if factors.shape[1] == 2 else 3
+    linear = np.ones((len(factors), n, n))
+    linear[:, ~np.eye(n, dtype=bool)] = factors
+    return _finish(rows, linear, _around(rows, linear), reverse_order)  # type: ignore[return-value]
+
+
+@operator(name="transforms.crop", over="batch", devices=("cpu",), layout=_layout)
+def crop(
+    mtx: Matrices | None = None,
+    /,
+    *,
+    absolute: bool = False,
+    from_end: PerFrame[list[float]] = [1.0],  # noqa: B006  never changed
+    from_start: PerFrame[list[float]] = [0.0],  # noqa: B006
+    reverse_order: bool = False,
+    to_end: PerFrame[list[float]] = [1.0],  # noqa: B006
+    to_start: PerFrame[list[float]] = [0.0],  # noqa: B006
+    size: BatchSize,
+) -> Data:
+    """Make a matrix that maps one box to another: ``from_start`` to ``to_start``, ``from_end`` to ``to_end``.
+
+    Args:
+        mtx: ``(n, n + 1)`` float32: a transform that is applied first.
+        absolute: Sort starts and ends.
+        from_end: Upper corner of the box in the input, one value an axis or one for all.
+        from_start: Lower corner.
+        reverse_order: Apply the input after.
+        to_end: Upper corner of the box in the output.
+        to_start: Lower corner.
+    """
+    corners = {"from_start": from_start, "from_end": from_end, "to_start": to_start, "to_end": to_end}
+    rows = _Rows(_size(size, mtx, *corners.values()), [mtx], {name: (value, 1) for name, value in corners.items()})
+    n = max(rows[name].shape[1] for name in corners)
+    low, high, new_low, new_high = (rows.vector(name, n) for name in corners)
+    if absolute:
+        low, high = np.minimum(low, high), np.maximum(low, high)
+        new_low, new_high = np.minimum(new_low, new_high), np.maximum(new_low, new_high)
+    with np.errstate(divide="ignore", invalid="ignore"):  # an empty box: infinite
+        factor = (new_high - new_low) / (high - low)
+        moved = new_low - factor * low
+    linear = np.where(np.eye(n, dtype=bool), factor[..., None], 0.0)
+    return _finish(rows, linear, moved, reverse_order)  # type: ignore[return-value]
+
+
+@operator(name="transforms.combine", over="batch", devices=("cpu",), layout=_layout)
+def combine(
+    first: Matrices,
+    second: Matrices,
+    /,
+    *others: Matrices,
+    reverse_order: bool = False,
+) -> Data:
+    """Combine transforms: the first input is applied first.
+
+    Args:
+        first: ``(n, n + 1)`` float32.
+        second: Of the same shape.
+        others: Of the same shape.
+        reverse_order: Apply the last input first.
+    """
+    rows = _Rows(len(first), [first, second, *others], {})
+    steps = rows.inputs[::-1] if reverse_order else rows.inputs
+    if any(s.shape[1:] != steps[0].shape[1:] for s in steps):
+        raise RuntimeError("all input transforms are expected to have the same shape")
+    total = steps[0]
+    for step in steps[1:]:
+        total = _compose(step, total)
+    return rows.output(total)  # type: ignore[return-value]
