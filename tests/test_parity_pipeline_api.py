@@ -560,6 +560,80 @@ def test_iter_setup_of_a_subclass() -> None:
     check(case)
 
 
+# ---------------------------------------------------------------- common mistakes
+
+
+def mistake(define: Callable[[Library], Any], **arguments: Any) -> Case:
+    """Define one output, run it twice; the first error counts."""
+
+    def case(lib: Library) -> Any:
+        pipe = lib.Pipeline(**{"batch_size": 2, "num_threads": 1, "device_id": None, **arguments})
+        with pipe:
+            pipe.set_outputs(define(lib))
+        return described(pipe.run()), described(pipe.run())
+
+    return case
+
+
+def image(lib: Library, data: bytes = b"P5\n2 1\n255\n\x01\x02", **arguments: Any) -> Any:
+    encoded = np.frombuffer(data, np.uint8)
+    source = lib.fn.external_source(source=lambda: [encoded] * 2)
+    return lib.fn.decoders.image(source, **arguments)
+
+
+def failing(error: type[Exception]) -> Callable[[int], Any]:
+    def source(i: int) -> Any:
+        raise error("in a source")
+
+    return source
+
+
+def fed(lib: Library, count: int, **arguments: Any) -> Any:
+    return lib.fn.external_source(source=lambda: [np.zeros(2)] * count, **arguments)
+
+
+MISTAKES: dict[str, Case] = {
+    "unknown argument": mistake(lambda lib: lib.fn.crop(image(lib), foo=1)),
+    "required argument missing": mistake(lambda lib: lib.fn.cast(image(lib))),
+    "value of a wrong type": mistake(lambda lib: lib.fn.crop(image(lib), crop_h="a", crop_w=1)),
+    "too many inputs": mistake(lambda lib: lib.fn.crop(image(lib), image(lib))),
+    "too few inputs": mistake(lambda lib: lib.fn.crop(crop=(1, 1))),
+    "a node for a constant": mistake(
+        lambda lib: lib.fn.decoders.image(image(lib), output_type=lib.fn.constant(idata=[1]))
+    ),
+    "unknown device": mistake(lambda lib: lib.fn.crop(image(lib), crop=(1, 1), device="cuda")),
+    "a GPU operator without a GPU": mistake(lambda lib: image(lib).gpu()),
+    "mixed without a GPU": mistake(lambda lib: image(lib, device="mixed")),
+    "unreadable image": mistake(lambda lib: image(lib, b"nonsense")),
+    "missing file": mistake(
+        lambda lib: lib.fn.readers.file(files=["/nonexistent/file"], labels=[0])[0]
+    ),
+    "missing folder": mistake(lambda lib: lib.fn.readers.file(file_root="/nonexistent")[0]),
+    "no files at all": mistake(lambda lib: lib.fn.readers.file()[0]),
+    "more shards than files": mistake(
+        lambda lib: lib.fn.readers.file(files=["a"], labels=[0], num_shards=3)[0]
+    ),
+    "an error in a source": mistake(lambda lib: lib.fn.external_source(source=failing(KeyError))),
+    "another error in a source": mistake(
+        lambda lib: lib.fn.external_source(source=failing(ZeroDivisionError))
+    ),
+    "a batch that is too large": mistake(lambda lib: fed(lib, 3)),
+    "an empty batch": mistake(lambda lib: fed(lib, 0, dtype=lib.types.FLOAT64, ndim=1)),
+    "a batch of strings": mistake(lambda lib: lib.fn.external_source(source=lambda: ["a", "b"])),
+    "sources of different sizes": mistake(lambda lib: fed(lib, 2) + fed(lib, 1)),
+    "out of bounds": mistake(lambda lib: lib.fn.crop(image(lib), crop=(5, 5))),
+    "bool of a node": mistake(lambda lib: bool(lib.fn.random.uniform())),
+    "length of a node": mistake(lambda lib: len(lib.fn.random.uniform())),
+    "iterating over a node": mistake(lambda lib: list(lib.fn.random.uniform())),
+    "an if on a node": mistake(lambda lib: 1 if lib.fn.random.coin_flip() else 2),
+}
+
+
+@table(MISTAKES)
+def test_mistakes(case) -> None:
+    check(case)
+
+
 # ---------------------------------------------------------------- saving
 
 
