@@ -77,7 +77,7 @@ def measure(root: Path, name: str, batches: int, rounds: int) -> tuple[float, fl
 def main(given: list[str] | None = None) -> None:
     """Measure each kind of operator and print the costs."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.overhead", description=__doc__)
-    parser.add_argument("--batches", type=int, default=100)
+    parser.add_argument("--batches", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args(given)
     with tempfile.TemporaryDirectory() as folder:
