@@ -108,7 +108,7 @@ class Operator:
             `loader.Dataset`) or ``source`` (body returns a `Source`).
         layout: Layouts of the outputs from those of the inputs; None keeps the first input's.
         outputs: Number of outputs from the arguments, where it varies; None means one that is not returned
-            in a list.
+            in a list. Among the arguments, ``inputs`` is the number of inputs.
         dense: The same on a batch whose samples have one shape: takes and returns tensors ``(batch, ...)``.
         draws: Random numbers a sample usually takes, drawn ahead for the batch.
         preserve: Never pruned: it is there for its side effect.
@@ -139,23 +139,23 @@ class Operator:
         defaults = {a.name: a.default for a in self.schema.arguments.values() if not a.required}
         return defaults | dict(constants)
 
-    def count_outputs(self, constants: Mapping[str, Any]) -> int:
+    def count_outputs(self, constants: Mapping[str, Any], inputs: int = 0) -> int:
         if self.outputs is None:
             return self.schema.outputs
-        count = self.outputs(self.arguments(constants))
+        count = self.outputs({**self.arguments(constants), "inputs": inputs})
         return 1 if count is None else count
 
-    def returns_list(self, constants: Mapping[str, Any]) -> bool:
+    def returns_list(self, constants: Mapping[str, Any], inputs: int = 0) -> bool:
         """Whether a call returns a list of nodes instead of one node."""
         if self.outputs is None:
             return self.schema.outputs != 1
-        return self.outputs(self.arguments(constants)) is not None
+        return self.outputs({**self.arguments(constants), "inputs": inputs}) is not None
 
     def output_layouts(
         self, layouts: tuple[str, ...], constants: Mapping[str, Any]
     ) -> tuple[str, ...]:
         """Return one layout an output."""
-        count = self.count_outputs(constants)
+        count = self.count_outputs(constants, len(layouts))
         if self.layout is None:
             found: str | tuple[str, ...] = layouts[0] if layouts else ""
         else:
@@ -248,7 +248,8 @@ def operator(body: Any = None, /, *, over: str = "sample", **options: Any) -> An
         over: ``"sample"``: the body sees one sample, with free leading dimensions. ``"batch"``: it sees
             `TensorList`s, and a list for each argument that was given per sample.
         layout: ``rule(input_layouts, arguments) -> layout(s)`` of the outputs; the first input's if None.
-        outputs: ``rule(arguments) -> int | None`` where the number of outputs varies; None for a single node.
+        outputs: ``rule(arguments) -> int | None`` where the number of outputs varies; None for a single node. Among
+            the arguments, ``inputs`` is the number of inputs.
         dense: What does the same, with the same arguments, on a batch whose samples have one shape: inputs
             and results are tensors ``(batch, ...)``. For operators whose work on a sample is less than a call.
         draws: Random numbers that a sample usually takes.
@@ -267,11 +268,19 @@ def operator(body: Any = None, /, *, over: str = "sample", **options: Any) -> An
     return _declare(body, over, options)
 
 
+@overload
+def reader(body: F, /) -> F: ...
+@overload
+def reader(body: None = None, /, **options: Any) -> Callable[[F], F]: ...
 def reader(body: Any = None, /, **options: Any) -> Any:
     """Declare a reader: the body returns a `loader.Dataset`; see `operator` for the options."""
     return _declare(body, "reader", {"devices": ("cpu",), **options})
 
 
+@overload
+def source(body: F, /) -> F: ...
+@overload
+def source(body: None = None, /, **options: Any) -> Callable[[F], F]: ...
 def source(body: Any = None, /, **options: Any) -> Any:
     """Declare a source of batches: the body returns a `Source`; see `operator` for the options."""
     return _declare(body, "source", options)
@@ -422,9 +431,11 @@ def record(declared: Operator, checked: Call) -> Any:
     _check_devices(declared, inputs, device)
     node = graph.add_node(
         declared, inputs, checked.constants, checked.edges, device=device,
-        outputs=declared.count_outputs(checked.constants), name=checked.name, preserve=checked.preserve,
+        outputs=declared.count_outputs(checked.constants, len(inputs)),
+        name=checked.name, preserve=checked.preserve,
     )  # fmt: skip
-    return list(node.outputs) if declared.returns_list(checked.constants) else node.outputs[0]
+    several = declared.returns_list(checked.constants, len(inputs))
+    return list(node.outputs) if several else node.outputs[0]
 
 
 def _pick(checked: Call, i: int) -> Call:
