@@ -153,14 +153,14 @@ def _expanded(layouts: Layouts, arguments: Arguments) -> str:
 
 
 def _expand_batch(
-    data: Tensor, *, axes: list[int], new_axis_names: str | None = None, layout: str
+    data: Tensor, *, axes: list[int], new_axis_names: str = "", layout: str
 ) -> Tensor:
     return _expand(data, axes, new_axis_names, layout, 1)
 
 
 @operator(layout=_expanded, dense=_expand_batch)
 def expand_dims(
-    data: Data, /, *, axes: list[int], new_axis_names: str | None = None, layout: Layout
+    data: Data, /, *, axes: list[int], new_axis_names: str = "", layout: Layout
 ) -> Data:
     """Insert axes of extent 1.
 
@@ -175,7 +175,7 @@ def expand_dims(
     return _expand(data, axes, new_axis_names, layout, 0)
 
 
-def _expand(data: Tensor, axes: list[int], names: str | None, layout: str, first: int) -> Tensor:
+def _expand(data: Tensor, axes: list[int], names: str, layout: str, first: int) -> Tensor:
     if names and not layout and data.ndim > first:
         raise RuntimeError("new_axis_names needs an input with a layout, or without axes")
     if len(set(axes)) != len(axes) or min(axes, default=0) < 0:
