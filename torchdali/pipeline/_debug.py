@@ -55,4 +55,6 @@ class DebugPipeline(Pipeline):
         return 1
 
     def _traced(self) -> Any:
-        raise RuntimeError("a pipeline in debug mode has no graph: its function runs for every batch")
+        raise RuntimeError(
+            "a pipeline in debug mode has no graph: its function runs for every batch"
+        )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from torchdali.errors import located
@@ -29,6 +29,7 @@ class Running(Definition):
     """A pipeline that runs: batches are scheduled, made ahead of time, and taken in their order."""
 
     _executor: Executor | None = None
+    _finalizer: weakref.finalize[..., Any]
     _plan: Plan | None = None
     _sources: Mapping[Node, Source] = {}
     _first = True
@@ -224,8 +225,7 @@ class Running(Definition):
         """Refuse to mix `run`, `schedule_run` and iterators (the default), or allow it."""
         self._checks_driver = enable
 
-    @contextlib.contextmanager
-    def driven_by(self, api: PipelineAPIType) -> Iterator[None]:
+    def driven_by(self, api: PipelineAPIType) -> AbstractContextManager[None]:
         """Drive the pipeline in one of DALI's styles; inside, all methods are allowed.
 
         Batches are counted differently in each, so that mixing them would skip some.
@@ -233,20 +233,7 @@ class Running(Definition):
         Raises:
             RuntimeError: it was driven in another style before.
         """
-        if self._inside_driver:
-            yield
-            return
-        self._driven = self._driven or api
-        if self._driven is not api and self._checks_driver:
-            raise RuntimeError(
-                f"mixing pipeline API types: this pipeline is used with {self._driven}, and now with {api}; "
-                "use either run(), or schedule_run() with outputs(), or an iterator"
-            )
-        self._inside_driver = True
-        try:
-            yield
-        finally:
-            self._inside_driver = False
+        return _Driving(self, api)
 
     # ------------------------------------------------------------ feeding
 
@@ -315,3 +302,29 @@ class Running(Definition):
                 if node.name == getattr(name, "name", name):
                     return node
         raise KeyError(f"no input of the pipeline is called {which!s}")
+
+
+class _Driving(AbstractContextManager[None]):
+    """Notes who drives a pipeline, for as long as one call of a method lasts."""
+
+    __slots__ = ("_api", "_outermost", "_pipe")
+
+    def __init__(self, pipe: Running, api: PipelineAPIType) -> None:
+        self._pipe, self._api = pipe, api
+        self._outermost = not pipe._inside_driver
+
+    def __enter__(self) -> None:
+        pipe, api = self._pipe, self._api
+        if not self._outermost:
+            return
+        pipe._driven = pipe._driven or api
+        if pipe._driven is not api and pipe._checks_driver:
+            raise RuntimeError(
+                f"mixing pipeline API types: this pipeline is used with {pipe._driven}, and now with {api}; "
+                "use either run(), or schedule_run() with outputs(), or an iterator"
+            )
+        pipe._inside_driver = True
+
+    def __exit__(self, *exc: object) -> None:
+        if self._outermost:
+            self._pipe._inside_driver = False
