@@ -100,7 +100,7 @@ def main() -> None:
     parser.add_argument("--checkpoint", help="folder to save in")
     parser.add_argument("--save-every", type=int, default=5, help="steps")
     parser.add_argument("--resume", action="store_true")
-    parser.add_argument("--batch-log", help="folder for a line a batch: epoch, step, samples, checksum of the pixels, loss")
+    parser.add_argument("--batch-log", help="folder for a line a batch: samples, checksum of the pixels, loss")
     parser.add_argument("--crash-at", type=int, help="die without warning after so many steps, to try --resume")
     options = parser.parse_args()
 

@@ -53,7 +53,8 @@ def test_training_scripts_learn(script, pictures):
 def torchrun(pictures, log, *more):
     log.mkdir(exist_ok=True)
     return run(
-        "-m", "torch.distributed.run", "--nproc-per-node", 2, "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0",
+        "-m", "torch.distributed.run", "--nproc-per-node", 2,
+        "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0",
         "examples/train_ddp.py", pictures, "--batch-size", 5, "--epochs", 3, "--batch-log", log, *more,
     )  # fmt: skip
 
@@ -67,8 +68,14 @@ def test_two_processes_share_the_epoch_and_continue_after_a_crash(pictures, tmp_
     done = torchrun(pictures, whole)
     assert done.returncode == 0, done.stderr
     for epoch in range(3):
-        seen = [[i for line in lines(whole, rank) if line["epoch"] == epoch for i in line["samples"]] for rank in (0, 1)]
-        assert sorted(seen[0] + seen[1]) == list(range(48)), "the shards of an epoch are disjoint and complete"
+        seen = [
+            i
+            for rank in (0, 1)
+            for line in lines(whole, rank)
+            if line["epoch"] == epoch
+            for i in line["samples"]
+        ]
+        assert sorted(seen) == list(range(48)), "the shards of an epoch are disjoint and complete"
     first, last = (np.mean([line["loss"] for line in lines(whole, 0) if line["epoch"] == e]) for e in (0, 2))
     assert last < first
 

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
-from torchdali.kernels.convert import convert
-from torchdali.kernels.normalise import affine, normalise_planar
-from torchdali.kernels.window import anchor, cut
+from torchdali.kernels.normalise import affine, normalise_into
+from torchdali.kernels.window import anchor, check_fill, cut, fill_into, meet
 from torchdali.operator import operator
-from torchdali.schema import IMAGE_LAYOUTS, DType, Layout, Out, PerSample, Takes, shares
+from torchdali.schema import DType, Layout, Out, PerSample, Takes, shares
 
 __all__ = ["crop", "crop_mirror_normalize", "crop_window"]
 
-Picture = Annotated[Tensor, Takes(IMAGE_LAYOUTS)]
+CROP_LAYOUTS = ("HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW", "CFDHW")
+"""What crops take; the first one of the right ndim is assumed where none is set: four axes are a volume."""
 
-_RENAMED = {"image_type": None, "output_dtype": "dtype"}
+Picture = Annotated[Tensor, Takes(CROP_LAYOUTS)]
+
+RENAMED = {"image_type": None, "output_dtype": "dtype"}
+
+_NORMALISED = (torch.float32, torch.float16, torch.uint8, torch.int8)
+
+Window = tuple[list[int], list[int], list[int]]
 
 
 def crop_window(
@@ -32,49 +40,56 @@ def crop_window(
     crop_pos_y: PerSample[float] = 0.5,
     crop_pos_z: PerSample[float] = 0.5,
     rounding: str = "round",
-) -> tuple[list[int], list[int], list[int]]:
+) -> Window:
     """Return axes, starts and extents of the window that the arguments of the crop family describe.
+
+    ``start = crop_pos * (extent of the image - extent of the window)``.
 
     Args:
         shape: Of the image.
         layout: Of the image.
-        crop: ``(H, W)`` or ``(D, H, W)`` of the window, in pixels; truncated to integers.
+        crop: ``(H, W)`` or ``(D, H, W)`` of the window, in pixels; truncated to integers. What is not positive
+            leaves the axis whole.
         crop_d: Its depth, where ``crop`` is not given.
         crop_h: Its height.
         crop_w: Its width.
-        crop_pos_x: Where it lies: 0 is at the left edge, 1 at the right one.
+        crop_pos_x: Where it lies, from 0 at the left edge to 1 at the right one.
         crop_pos_y: The same from top to bottom.
         crop_pos_z: The same from front to back.
-        rounding: How the start is made an integer: ``"round"`` or ``"truncate"``.
+        rounding: How the start is made an integer: ``"round"`` (halves away from zero) or ``"truncate"``.
 
     Raises:
-        RuntimeError: contradictory sizes.
+        RuntimeError: contradictory sizes, a position outside [0, 1], or an unknown rounding.
     """
+    axes: list[int] = []
+    starts: list[int] = []
+    extents: list[int] = []
     sizes = _window_sizes(crop, crop_d, crop_h, crop_w)
-    places = {"D": crop_pos_z, "H": crop_pos_y, "W": crop_pos_x}
-    axes, starts, extents = [], [], []
-    for name, size in sizes.items():
+    for name, size, position in zip("WHD", sizes, (crop_pos_x, crop_pos_y, crop_pos_z), strict=False):
         axis = layout.find(name)
         if axis >= 0 and size > 0:
             axes.append(axis)
             extents.append(int(size))
-            starts.append(anchor(places[name], shape[axis], int(size), rounding))
+            starts.append(anchor(position, shape[axis], int(size), rounding))
     return axes, starts, extents
 
 
-def _window_sizes(crop: list[float] | None, d: float, h: float, w: float) -> dict[str, float]:
+def _window_sizes(crop: list[float] | None, d: float, h: float, w: float) -> list[float]:
+    """Return width, height and perhaps depth; 0 where the axis stays whole."""
     if crop is not None:
         if h or w or d:
             raise RuntimeError("crop cannot be combined with crop_h, crop_w and crop_d")
         if not 2 <= len(crop) <= 3:
             raise RuntimeError(f"crop has 2 elements (H, W) or 3 (D, H, W), not {len(crop)}")
-        return dict(zip("DHW"[-len(crop) :], crop, strict=True))
+        return crop[::-1]
     if bool(h) != bool(w):
         raise RuntimeError("crop_h and crop_w must be given together")
-    return {"D": d, "H": h, "W": w}
+    if d and not w:
+        raise RuntimeError("crop_d must be given together with crop_h and crop_w")
+    return [w, h, d]
 
 
-@operator(deprecated=_RENAMED)
+@operator(deprecated=RENAMED)
 def crop(
     data: Picture,
     /,
@@ -89,23 +104,37 @@ def crop(
 
     Args:
         data: Images, frames or volumes in any layout.
-        dtype: Of the output, converted by truncation; the input's own when None.
-        fill_values: With ``out_of_bounds_policy="pad"``: one value, or one a channel.
+        dtype: Of the output, converted by truncation and saturated; the input's own when None.
+        fill_values: With ``out_of_bounds_policy="pad"``: one value, or one a channel, in the output's type
+            (converted as C does: truncated, and wrapped).
         out_of_bounds_policy: For windows that reach outside: ``"error"``, ``"pad"`` or ``"trim_to_shape"``.
+
+    Raises:
+        RuntimeError: the window reaches outside, or contradictory arguments.
     """
     axes, starts, extents = crop_window(data.shape, layout, **window)
-    result = cut(
+    return cut(
         data, axes, starts, extents,
-        policy=out_of_bounds_policy, fill=fill_values, channel=layout.find("C"),
+        policy=out_of_bounds_policy, fill=fill_values, channel=layout.find("C"), dtype=dtype,
     )  # fmt: skip
-    return result if dtype is None else convert(result, dtype, rounding="truncate")
 
 
-def _planar(layouts: tuple[str, ...], arguments: Any) -> str:
-    return str(arguments["output_layout"])
+# ---------------------------------------------------------------- crop_mirror_normalize
 
 
-@operator(deprecated=_RENAMED, layout=_planar)
+def _output_layout(layouts: tuple[str, ...], arguments: Any) -> str:
+    return str(arguments["output_layout"] or layouts[0])
+
+
+@functools.lru_cache(maxsize=64)
+def _order(layout: str, output_layout: str) -> tuple[int, ...]:
+    """Return the axes of the input in the order of the output."""
+    if sorted(layout) != sorted(output_layout or layout):
+        raise RuntimeError(f"output_layout {output_layout!r} is not a permutation of the layout {layout!r}")
+    return tuple(map(layout.index, output_layout or layout))
+
+
+@operator(deprecated=RENAMED, layout=_output_layout)
 def crop_mirror_normalize(
     data: Picture,
     /,
@@ -131,25 +160,54 @@ def crop_mirror_normalize(
     Args:
         data: Images, frames or volumes in any layout.
         dtype: Of the output: float32, float16, uint8 or int8 (rounded, saturated).
-        fill_values: Outside of the image, one value or one a channel.
+        fill_values: With ``out_of_bounds_policy="pad"``: one value, or one a channel of the output.
         mean: One value, or one a channel.
         mirror: Reverse the rows when not 0.
         out_of_bounds_policy: For windows that reach outside: ``"error"``, ``"pad"`` or ``"trim_to_shape"``.
-        output_layout: Order of the output's axes: a permutation of the input's.
-        pad_output: Add channels of ``fill_values`` up to a power of two.
+        output_layout: Order of the output's axes: a permutation of the input's; the input's own when empty.
+        pad_output: Add channels up to a power of two, of ``fill_values`` or, unless the policy is ``"pad"``, of 0.
         scale: Multiplies the normalised value.
         shift: Is added to it.
-        std: One value, or one a channel.
+        std: One value, or one a channel. 0 gives infinities, and NaN where the value is the mean.
+
+    Raises:
+        RuntimeError: the window reaches outside, an unsupported dtype, an output layout that is no permutation,
+            or a number of values that is neither one nor the number of channels.
     """
-    axes, starts, extents = crop_window(data.shape, layout, **window)
-    factor, offset = affine(tuple(mean), tuple(std), scale, shift, data.device)
-    inside = not any(
-        s < 0 or s + e > data.shape[a] for a, s, e in zip(axes, starts, extents, strict=True)
+    if dtype not in _NORMALISED:
+        raise RuntimeError(f"unsupported output type: {dtype}; it is float32, float16, uint8 or int8")
+    order = _order(layout, output_layout)
+    inside, extents, place = meet(
+        data, *crop_window(data.shape, layout, **window), out_of_bounds_policy
     )
-    if inside and layout == "HWC" and output_layout == "CHW" and dtype == torch.float32 and not pad_output:
-        for a, s, e in zip(axes, starts, extents, strict=True):
-            data = data.narrow(a, s, e)
-        if out is not None and out.shape != (data.shape[2], data.shape[0], data.shape[1]):
-            out = None
-        return normalise_planar(data, factor, offset, bool(mirror), out)
-    raise NotImplementedError
+    if mirror:
+        inside, place = _mirrored(inside, extents, place, layout.index("W"))
+    shape = [extents[axis] for axis in order]
+    channel = order.index(layout.index("C"))
+    channels = shape[channel]
+    if pad_output:
+        shape[channel] = 1 << max(channels - 1, 0).bit_length()
+    if out is None or list(out.shape) != shape or out.dtype != dtype or data.requires_grad:
+        out = torch.empty(shape, dtype=dtype, device=data.device)
+    region = out
+    if out_of_bounds_policy == "pad":
+        check_fill(fill_values, shape, channel)
+    if place is not None or shape[channel] != channels:
+        fill_into(out, fill_values if out_of_bounds_policy == "pad" else (), channel)
+        region = out.narrow(channel, 0, channels)
+    if place is not None:
+        region = region[tuple(place[axis] for axis in order)]
+    scaling = affine(tuple(mean), tuple(std), scale, shift)
+    normalise_into(region, inside.permute(order), scaling, channel)
+    return out
+
+
+def _mirrored(
+    inside: Tensor, extents: Sequence[int], place: tuple[slice, ...] | None, axis: int
+) -> tuple[Tensor, tuple[slice, ...] | None]:
+    """Reverse an axis of a view and its place in the window."""
+    if place is not None:
+        low, high, _ = place[axis].indices(extents[axis])
+        mirrored = slice(extents[axis] - high, extents[axis] - low)
+        place = (*place[:axis], mirrored, *place[axis + 1 :])
+    return inside.flip(axis), place

@@ -58,7 +58,7 @@ def python_function(
         RuntimeError: the function raises, or returns something other than arrays.
     """
     columns = [[_array(s) for s in each.samples()] for each in inputs]
-    return _call(function, columns, batch_processing, num_outputs, size, _from_array)
+    return _call(function, columns, batch_processing, num_outputs, size, _from_array)  # type: ignore[no-any-return]
 
 
 @operator(over="batch", outputs=_count, layout=_layouts, preserve=True)
@@ -86,7 +86,7 @@ def torch_python_function(
         RuntimeError: the function raises, or returns something other than tensors.
     """
     columns = [each.samples() for each in inputs]
-    return _call(function, columns, batch_processing, num_outputs, size, _from_tensor)
+    return _call(function, columns, batch_processing, num_outputs, size, _from_tensor)  # type: ignore[no-any-return]
 
 
 @operator(
@@ -118,10 +118,10 @@ def dl_tensor_python_function(
     Raises:
         RuntimeError: the function raises, or returns something else.
     """
-    columns = [[torch.utils.dlpack.to_dlpack(s) for s in each.samples()] for each in inputs]
+    columns = [[_capsule(s) for s in each.samples()] for each in inputs]
     if synchronize_stream and any(each.device.type == "cuda" for each in inputs):
         torch.cuda.current_stream().synchronize()
-    return _call(function, columns, batch_processing, num_outputs, size, _from_capsule)
+    return _call(function, columns, batch_processing, num_outputs, size, _from_capsule)  # type: ignore[no-any-return]
 
 
 def _call(
@@ -196,6 +196,10 @@ def _from_tensor(value: Any) -> torch.Tensor:
     if not isinstance(value, torch.Tensor):
         raise RuntimeError(f"a torch function must return tensors, not {type(value).__name__}")
     return value.detach().contiguous()
+
+
+def _capsule(sample: torch.Tensor) -> Any:
+    return sample.detach().__dlpack__()
 
 
 def _from_capsule(value: Any) -> torch.Tensor:

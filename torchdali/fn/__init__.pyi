@@ -1,0 +1,901 @@
+"""Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import torch
+
+from torchdali.graph import DataNode
+from torchdali.tensors import TensorList
+from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
+
+_T = TypeVar("_T", DataNode, TensorList, torch.Tensor)
+
+
+from . import decoders as decoders
+from . import experimental as experimental
+from . import io as io
+from . import noise as noise
+from . import random as random
+from . import readers as readers
+from . import reductions as reductions
+from . import transforms as transforms
+
+def batch_permutation(
+    *,
+    allow_repetitions: bool = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    no_fixed_points: bool = ...,
+    preserve: Any = ...,
+    seed: int = ...,
+) -> DataNode:
+    """Draw a permutation of the samples of the batch: one index a sample, int32, for `permute_batch`."""
+    ...
+
+def brightness(
+    image: _T,
+    /,
+    *,
+    brightness: float | DataNode | TensorList = ...,
+    brightness_shift: float | DataNode | TensorList = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Scale the brightness of images, then shift it."""
+    ...
+
+def brightness_contrast(
+    image: _T,
+    /,
+    *,
+    brightness: float | DataNode | TensorList = ...,
+    brightness_shift: float | DataNode | TensorList = ...,
+    bytes_per_sample_hint: Any = ...,
+    contrast: float | DataNode | TensorList = ...,
+    contrast_center: float | DataNode | TensorList | None = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Scale the contrast of images around a centre, then scale and shift their brightness."""
+    ...
+
+def cast(
+    data: _T,
+    /,
+    *,
+    dtype: DALIDataType | torch.dtype,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Convert to another element type."""
+    ...
+
+def cast_like(
+    data: _T,
+    other: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Convert to the element type of another input; see `cast`."""
+    ...
+
+def cat(
+    *input: _T,
+    axis: int = ...,
+    axis_name: str | None = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Join inputs along an axis."""
+    ...
+
+def color_space_conversion(
+    image: _T,
+    /,
+    *,
+    image_type: DALIImageType,
+    output_type: DALIImageType,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Convert between RGB, BGR, YCbCr (BT.601, studio range) and GRAY."""
+    ...
+
+def color_twist(
+    image: _T,
+    /,
+    *,
+    brightness: float | DataNode | TensorList = ...,
+    bytes_per_sample_hint: Any = ...,
+    contrast: float | DataNode | TensorList = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    hue: float | DataNode | TensorList = ...,
+    image_type: DALIImageType = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    saturation: float | DataNode | TensorList = ...,
+) -> _T:
+    """Turn hue and scale saturation, then contrast and brightness, of RGB images in one step."""
+    ...
+
+def constant(
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    fdata: Sequence[float] | float | None = ...,
+    idata: Sequence[int] | int | None = ...,
+    layout: str | None = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    shape: Sequence[int] | int | None = ...,
+) -> DataNode:
+    """Return the same data for every sample."""
+    ...
+
+def contrast(
+    image: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    contrast: float | DataNode | TensorList = ...,
+    contrast_center: float | DataNode | TensorList | None = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Scale the contrast of images around a centre: ``out = center + contrast * (in - center)``."""
+    ...
+
+def copy(
+    data: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Copy."""
+    ...
+
+def crop(
+    data: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    crop: Sequence[float] | float | DataNode | TensorList | None = ...,
+    crop_d: float | DataNode | TensorList = ...,
+    crop_h: float | DataNode | TensorList = ...,
+    crop_pos_x: float | DataNode | TensorList = ...,
+    crop_pos_y: float | DataNode | TensorList = ...,
+    crop_pos_z: float | DataNode | TensorList = ...,
+    crop_w: float | DataNode | TensorList = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    fill_values: Sequence[float] | float = ...,
+    name: str | None = None,
+    out_of_bounds_policy: str = ...,
+    preserve: Any = ...,
+    rounding: str = ...,
+) -> _T:
+    """Cut a window out of images, frames or volumes."""
+    ...
+
+def crop_mirror_normalize(
+    data: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    crop: Sequence[float] | float | DataNode | TensorList | None = ...,
+    crop_d: float | DataNode | TensorList = ...,
+    crop_h: float | DataNode | TensorList = ...,
+    crop_pos_x: float | DataNode | TensorList = ...,
+    crop_pos_y: float | DataNode | TensorList = ...,
+    crop_pos_z: float | DataNode | TensorList = ...,
+    crop_w: float | DataNode | TensorList = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype = ...,
+    fill_values: Sequence[float] | float = ...,
+    mean: Sequence[float] | float | DataNode | TensorList = ...,
+    mirror: int | DataNode | TensorList = ...,
+    name: str | None = None,
+    out_of_bounds_policy: str = ...,
+    output_layout: str = ...,
+    pad_output: bool = ...,
+    preserve: Any = ...,
+    rounding: str = ...,
+    scale: float = ...,
+    shift: float = ...,
+    std: Sequence[float] | float | DataNode | TensorList = ...,
+) -> _T:
+    """Crop, mirror, normalise and transpose."""
+    ...
+
+def dl_tensor_python_function(
+    *inputs: _T,
+    function: Any,
+    batch_processing: bool = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    num_outputs: int = ...,
+    output_layouts: Any = ...,
+    preserve: Any = ...,
+    synchronize_stream: bool = ...,
+) -> Any:
+    """Call a function on DLPack capsules."""
+    ...
+
+def element_extract(
+    data: _T,
+    /,
+    *,
+    element_map: Sequence[int] | int,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> Any:
+    """Take frames out of a sequence, each as an output of its own."""
+    ...
+
+def expand_dims(
+    data: _T,
+    /,
+    *,
+    axes: Sequence[int] | int,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    new_axis_names: str = ...,
+    preserve: Any = ...,
+) -> _T:
+    """Insert axes of extent 1."""
+    ...
+
+def external_source(
+    *,
+    batch: bool | None = ...,
+    batch_info: bool | None = ...,
+    blocking: bool | None = ...,
+    bytes_per_sample_hint: Any = ...,
+    cuda_stream: Any = ...,
+    cycle: Any = ...,
+    device: str | None = None,
+    dtype: Any = ...,
+    layout: Any = ...,
+    name: str | None = None,
+    ndim: Any = ...,
+    no_copy: bool | None = ...,
+    num_outputs: int | None = ...,
+    parallel: bool | None = ...,
+    prefetch_queue_depth: int | None = ...,
+    preserve: Any = ...,
+    repeat_last: bool = ...,
+    source: Any = ...,
+    use_copy_kernel: bool | None = ...,
+) -> Any:
+    """Take batches or samples from Python code."""
+    ...
+
+def filter(
+    data: _T,
+    window: _T,
+    fill_value: _T | None = None,
+    /,
+    *,
+    anchor: Sequence[int] | int | DataNode | TensorList = ...,
+    border: str = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    mode: str = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Correlate images with a window (which is not flipped)."""
+    ...
+
+def full(
+    fill_value: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    layout: str | None = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+) -> _T:
+    """Return data of a shape, filled with an input."""
+    ...
+
+def full_like(
+    data_like: _T,
+    fill_value: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Return data of the shape and type of an input, filled with another."""
+    ...
+
+def gaussian_blur(
+    data: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    sigma: Sequence[float] | float | DataNode | TensorList = ...,
+    window_size: Sequence[int] | int | DataNode | TensorList = ...,
+) -> _T:
+    """Blur with a Gaussian window along every axis but frames and channels."""
+    ...
+
+def get_property(
+    data: _T,
+    /,
+    *,
+    key: str,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Return what is known about each sample, as text: 1D uint8."""
+    ...
+
+def hsv(
+    image: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype = ...,
+    hue: float | DataNode | TensorList = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    saturation: float | DataNode | TensorList = ...,
+    value: float | DataNode | TensorList = ...,
+) -> _T:
+    """Turn the hue of RGB images, and scale their saturation and value."""
+    ...
+
+def hue(
+    image: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    hue: float | DataNode | TensorList = ...,
+    image_type: DALIImageType = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Turn the hue of RGB images by degrees; see `hsv`."""
+    ...
+
+def jitter(
+    image: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    fill_value: float = ...,
+    interp_type: DALIInterpType = ...,
+    mask: int | DataNode | TensorList = ...,
+    nDegree: int = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    seed: int = ...,
+) -> _T:
+    """Move each pixel by random whole numbers of pixels, from ``-(nDegree // 2)`` to ``nDegree // 2``."""
+    ...
+
+def laplacian(
+    data: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    name: str | None = None,
+    normalized_kernel: bool = ...,
+    preserve: Any = ...,
+    scale: Sequence[float] | float | DataNode | TensorList = ...,
+    smoothing_size: Sequence[int] | int | DataNode | TensorList | None = ...,
+    window_size: Sequence[int] | int | DataNode | TensorList = ...,
+) -> _T:
+    """Sum the second derivatives along every axis but frames and channels."""
+    ...
+
+def lookup_table(
+    data: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    default_value: float = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype = ...,
+    keys: Sequence[int] | int = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    values: Sequence[float] | float = ...,
+) -> _T:
+    """Replace numbers by those that a table has for them."""
+    ...
+
+def normalize(
+    data: _T,
+    /,
+    *,
+    axes: Sequence[int] | int | None = ...,
+    axis_names: str | None = ...,
+    batch: bool = ...,
+    bytes_per_sample_hint: Any = ...,
+    ddof: int = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype = ...,
+    epsilon: float = ...,
+    mean: Any | DataNode | TensorList | None = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    scale: float = ...,
+    shift: float = ...,
+    stddev: Any | DataNode | TensorList | None = ...,
+) -> _T:
+    """Subtract the mean, divide by the standard deviation."""
+    ...
+
+def one_hot(
+    data: _T,
+    /,
+    *,
+    axis: int = ...,
+    axis_name: str | None = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype = ...,
+    name: str | None = None,
+    num_classes: int = ...,
+    off_value: float = ...,
+    on_value: float = ...,
+    preserve: Any = ...,
+) -> _T:
+    """Encode class numbers by a new axis that is on at the class and off elsewhere."""
+    ...
+
+def ones(
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype = ...,
+    layout: str | None = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+) -> DataNode:
+    """Return ones."""
+    ...
+
+def ones_like(
+    data_like: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Return ones in the shape of an input."""
+    ...
+
+def peek_image_shape(
+    data: _T,
+    /,
+    *,
+    adjust_orientation: bool = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype = ...,
+    image_type: DALIImageType = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Read the shape of encoded images from their headers: ``(H, W, C)``."""
+    ...
+
+def per_frame(
+    data: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+    replace: bool = ...,
+) -> _T:
+    """Mark data as one value a frame, for the arguments of operators on sequences."""
+    ...
+
+def permute_batch(
+    data: _T,
+    /,
+    *,
+    indices: Sequence[int] | int | DataNode | TensorList,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Return the samples of the batch in another order."""
+    ...
+
+def python_function(
+    *inputs: _T,
+    function: Any,
+    batch_processing: bool = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    num_outputs: int = ...,
+    output_layouts: Any = ...,
+    preserve: Any = ...,
+) -> Any:
+    """Call a function on NumPy arrays."""
+    ...
+
+def random_resized_crop(
+    data: _T,
+    /,
+    *,
+    size: Sequence[int] | int,
+    antialias: bool = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    interp_type: DALIInterpType | DataNode | TensorList = ...,
+    mag_filter: DALIInterpType | DataNode | TensorList | None = ...,
+    min_filter: DALIInterpType | DataNode | TensorList | None = ...,
+    minibatch_size: int = ...,
+    name: str | None = None,
+    num_attempts: int = ...,
+    preserve: Any = ...,
+    random_area: Sequence[float] | float = ...,
+    random_aspect_ratio: Sequence[float] | float = ...,
+    seed: int = ...,
+    temp_buffer_hint: int = ...,
+) -> _T:
+    """Cut out a random window and resize it."""
+    ...
+
+def reinterpret(
+    data: _T,
+    shape_input: _T | None = None,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    layout: str | None = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    rel_shape: Sequence[float] | float | DataNode | TensorList | None = ...,
+    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    src_dims: Sequence[int] | int | DataNode | TensorList | None = ...,
+) -> _T:
+    """Take the bytes of data as another element type, and shape; see `reshape` for the shape."""
+    ...
+
+def reshape(
+    data: _T,
+    shape_input: _T | None = None,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    layout: str | None = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    rel_shape: Sequence[float] | float | DataNode | TensorList | None = ...,
+    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    src_dims: Sequence[int] | int | DataNode | TensorList | None = ...,
+) -> _T:
+    """Give data another shape, or another layout."""
+    ...
+
+def resize(
+    data: _T,
+    /,
+    *,
+    antialias: bool = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    interp_type: DALIInterpType | DataNode | TensorList = ...,
+    mag_filter: DALIInterpType | DataNode | TensorList | None = ...,
+    max_size: Sequence[float] | float | None = ...,
+    min_filter: DALIInterpType | DataNode | TensorList | None = ...,
+    minibatch_size: int = ...,
+    mode: str | None = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    resize_longer: float | DataNode | TensorList | None = ...,
+    resize_shorter: float | DataNode | TensorList | None = ...,
+    resize_x: float | DataNode | TensorList | None = ...,
+    resize_y: float | DataNode | TensorList | None = ...,
+    resize_z: float | DataNode | TensorList | None = ...,
+    roi_end: Sequence[float] | float | DataNode | TensorList | None = ...,
+    roi_relative: bool = ...,
+    roi_start: Sequence[float] | float | DataNode | TensorList | None = ...,
+    save_attrs: bool = ...,
+    size: Sequence[float] | float | DataNode | TensorList | None = ...,
+    subpixel_scale: bool = ...,
+    temp_buffer_hint: int = ...,
+) -> Any:
+    """Resize images, frames or volumes."""
+    ...
+
+def resize_crop_mirror(
+    data: _T,
+    /,
+    *,
+    antialias: bool = ...,
+    bytes_per_sample_hint: Any = ...,
+    crop: Sequence[float] | float | DataNode | TensorList | None = ...,
+    crop_d: float | DataNode | TensorList = ...,
+    crop_h: float | DataNode | TensorList = ...,
+    crop_pos_x: float | DataNode | TensorList = ...,
+    crop_pos_y: float | DataNode | TensorList = ...,
+    crop_pos_z: float | DataNode | TensorList = ...,
+    crop_w: float | DataNode | TensorList = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    interp_type: DALIInterpType | DataNode | TensorList = ...,
+    mag_filter: DALIInterpType | DataNode | TensorList | None = ...,
+    max_size: Sequence[float] | float | None = ...,
+    min_filter: DALIInterpType | DataNode | TensorList | None = ...,
+    minibatch_size: int = ...,
+    mirror: int | DataNode | TensorList = ...,
+    mode: str | None = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    resize_longer: float | DataNode | TensorList | None = ...,
+    resize_shorter: float | DataNode | TensorList | None = ...,
+    resize_x: float | DataNode | TensorList | None = ...,
+    resize_y: float | DataNode | TensorList | None = ...,
+    resize_z: float | DataNode | TensorList | None = ...,
+    roi_end: Sequence[float] | float | DataNode | TensorList | None = ...,
+    roi_relative: bool = ...,
+    roi_start: Sequence[float] | float | DataNode | TensorList | None = ...,
+    rounding: str = ...,
+    size: Sequence[float] | float | DataNode | TensorList | None = ...,
+    subpixel_scale: bool = ...,
+    temp_buffer_hint: int = ...,
+) -> _T:
+    """Resize, crop and mirror in one pass: only what the crop keeps is computed."""
+    ...
+
+def rotate(
+    data: _T,
+    /,
+    *,
+    angle: float | DataNode | TensorList,
+    axis: Sequence[float] | float | DataNode | TensorList | None = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    fill_value: float | None = ...,
+    interp_type: DALIInterpType = ...,
+    keep_size: bool = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    size: Sequence[float] | float | DataNode | TensorList = ...,
+) -> _T:
+    """Rotate images or frames counter-clockwise around their centre, volumes around an axis."""
+    ...
+
+def saturation(
+    image: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    image_type: DALIImageType = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    saturation: float | DataNode | TensorList = ...,
+) -> _T:
+    """Scale the saturation of RGB images; see `hsv`."""
+    ...
+
+def sequence_rearrange(
+    data: _T,
+    /,
+    *,
+    new_order: Sequence[int] | int | DataNode | TensorList,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Put the frames of a sequence in another order."""
+    ...
+
+def shapes(
+    data: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Return the shape, 1D."""
+    ...
+
+def sphere(
+    image: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    fill_value: float = ...,
+    interp_type: DALIInterpType = ...,
+    mask: int | DataNode | TensorList = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Wrap images on a sphere: distances from the centre are squared, in units of half the longer side."""
+    ...
+
+def squeeze(
+    data: _T,
+    /,
+    *,
+    axes: Sequence[int] | int | DataNode | TensorList | None = ...,
+    axis_names: str | None = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Drop axes of extent 1."""
+    ...
+
+def stack(
+    *input: _T,
+    axis: int = ...,
+    axis_name: str | None = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Join inputs of one shape along a new axis."""
+    ...
+
+def torch_python_function(
+    *inputs: _T,
+    function: Any,
+    batch_processing: bool = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    num_outputs: int = ...,
+    output_layouts: Any = ...,
+    preserve: Any = ...,
+) -> Any:
+    """Call a function on torch tensors: a function, an ``nn.Module``, a torchvision transform."""
+    ...
+
+def transpose(
+    data: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    output_layout: str | None = ...,
+    perm: Sequence[int] | int | None = ...,
+    preserve: Any = ...,
+    transpose_layout: bool = ...,
+) -> _T:
+    """Permute the axes."""
+    ...
+
+def warp_affine(
+    data: _T,
+    mtx: _T | None = None,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    fill_value: float | None = ...,
+    interp_type: DALIInterpType = ...,
+    inverse_map: bool = ...,
+    matrix: Sequence[float] | float | DataNode | TensorList = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    size: Sequence[float] | float | DataNode | TensorList = ...,
+) -> _T:
+    """Warp images, frames or volumes by an affine map: ``out(p) = in(M p)``."""
+    ...
+
+def water(
+    image: _T,
+    /,
+    *,
+    ampl_x: float = ...,
+    ampl_y: float = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    fill_value: float = ...,
+    freq_x: float = ...,
+    freq_y: float = ...,
+    interp_type: DALIInterpType = ...,
+    mask: int | DataNode | TensorList = ...,
+    name: str | None = None,
+    phase_x: float = ...,
+    phase_y: float = ...,
+    preserve: Any = ...,
+) -> _T:
+    """Show images as under moving water."""
+    ...
+
+def zeros(
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype = ...,
+    layout: str | None = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+) -> DataNode:
+    """Return zeros."""
+    ...
+
+def zeros_like(
+    data_like: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Return zeros in the shape of an input."""
+    ...

@@ -1,0 +1,15 @@
+"""Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import torch
+
+from torchdali.graph import DataNode
+from torchdali.tensors import TensorList
+from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
+
+_T = TypeVar("_T", DataNode, TensorList, torch.Tensor)
+
+
+from . import file as file

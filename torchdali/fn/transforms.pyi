@@ -1,0 +1,106 @@
+"""Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import torch
+
+from torchdali.graph import DataNode
+from torchdali.tensors import TensorList
+from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
+
+_T = TypeVar("_T", DataNode, TensorList, torch.Tensor)
+
+
+def combine(
+    first: _T,
+    second: _T,
+    *others: _T,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+    reverse_order: bool = ...,
+) -> _T:
+    """Combine transforms: the first input is applied first."""
+    ...
+
+def crop(
+    mtx: _T | None = None,
+    /,
+    *,
+    absolute: bool = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    from_end: Sequence[float] | float | DataNode | TensorList = ...,
+    from_start: Sequence[float] | float | DataNode | TensorList = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    reverse_order: bool = ...,
+    to_end: Sequence[float] | float | DataNode | TensorList = ...,
+    to_start: Sequence[float] | float | DataNode | TensorList = ...,
+) -> DataNode:
+    """Make a matrix that maps one box to another: ``from_start`` to ``to_start``, ``from_end`` to ``to_end``."""
+    ...
+
+def rotation(
+    mtx: _T | None = None,
+    /,
+    *,
+    angle: float | DataNode | TensorList,
+    axis: Sequence[float] | float | DataNode | TensorList | None = ...,
+    bytes_per_sample_hint: Any = ...,
+    center: Sequence[float] | float | DataNode | TensorList | None = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+    reverse_order: bool = ...,
+) -> DataNode:
+    """Make a matrix that turns points, from x to y in the plane, or right-handed around an axis in space."""
+    ...
+
+def scale(
+    mtx: _T | None = None,
+    /,
+    *,
+    scale: Sequence[float] | float | DataNode | TensorList,
+    bytes_per_sample_hint: Any = ...,
+    center: Sequence[float] | float | DataNode | TensorList | None = ...,
+    device: str | None = None,
+    name: str | None = None,
+    ndim: int | None = ...,
+    preserve: Any = ...,
+    reverse_order: bool = ...,
+) -> DataNode:
+    """Make a matrix that scales."""
+    ...
+
+def shear(
+    mtx: _T | None = None,
+    /,
+    *,
+    angles: Sequence[float] | float | DataNode | TensorList | None = ...,
+    bytes_per_sample_hint: Any = ...,
+    center: Sequence[float] | float | DataNode | TensorList | None = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+    reverse_order: bool = ...,
+    shear: Sequence[float] | float | DataNode | TensorList | None = ...,
+) -> DataNode:
+    """Make a matrix that shears: ones on the diagonal, and the factors around it, row by row."""
+    ...
+
+def translation(
+    mtx: _T | None = None,
+    /,
+    *,
+    offset: Sequence[float] | float | DataNode | TensorList,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+    reverse_order: bool = ...,
+) -> DataNode:
+    """Make a matrix that moves points."""
+    ...

@@ -1,0 +1,914 @@
+"""Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import torch
+
+from torchdali.graph import DataNode
+from torchdali.tensors import TensorList
+from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
+
+_T = TypeVar("_T", DataNode, TensorList, torch.Tensor)
+
+
+from . import decoders as decoders
+from . import experimental as experimental
+from . import io as io
+from . import noise as noise
+from . import random as random
+from . import readers as readers
+from . import reductions as reductions
+from . import transforms as transforms
+
+class BatchPermutation:
+    """Draw a permutation of the samples of the batch: one index a sample, int32, for `permute_batch`."""
+    def __init__(
+        self,
+        *,
+        allow_repetitions: bool = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        no_fixed_points: bool = ...,
+        preserve: Any = ...,
+        seed: int = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Brightness:
+    """Scale the brightness of images, then shift it."""
+    def __init__(
+        self,
+        *,
+        brightness: float | DataNode | TensorList = ...,
+        brightness_shift: float | DataNode | TensorList = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class BrightnessContrast:
+    """Scale the contrast of images around a centre, then scale and shift their brightness."""
+    def __init__(
+        self,
+        *,
+        brightness: float | DataNode | TensorList = ...,
+        brightness_shift: float | DataNode | TensorList = ...,
+        bytes_per_sample_hint: Any = ...,
+        contrast: float | DataNode | TensorList = ...,
+        contrast_center: float | DataNode | TensorList | None = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Cast:
+    """Convert to another element type."""
+    def __init__(
+        self,
+        *,
+        dtype: DALIDataType | torch.dtype,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class CastLike:
+    """Convert to the element type of another input; see `cast`."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Cat:
+    """Join inputs along an axis."""
+    def __init__(
+        self,
+        *,
+        axis: int = ...,
+        axis_name: str | None = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class ColorSpaceConversion:
+    """Convert between RGB, BGR, YCbCr (BT.601, studio range) and GRAY."""
+    def __init__(
+        self,
+        *,
+        image_type: DALIImageType,
+        output_type: DALIImageType,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class ColorTwist:
+    """Turn hue and scale saturation, then contrast and brightness, of RGB images in one step."""
+    def __init__(
+        self,
+        *,
+        brightness: float | DataNode | TensorList = ...,
+        bytes_per_sample_hint: Any = ...,
+        contrast: float | DataNode | TensorList = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        hue: float | DataNode | TensorList = ...,
+        image_type: DALIImageType = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        saturation: float | DataNode | TensorList = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Constant:
+    """Return the same data for every sample."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        fdata: Sequence[float] | float | None = ...,
+        idata: Sequence[int] | int | None = ...,
+        layout: str | None = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        shape: Sequence[int] | int | None = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Contrast:
+    """Scale the contrast of images around a centre: ``out = center + contrast * (in - center)``."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        contrast: float | DataNode | TensorList = ...,
+        contrast_center: float | DataNode | TensorList | None = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Copy:
+    """Copy."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Crop:
+    """Cut a window out of images, frames or volumes."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        crop: Sequence[float] | float | DataNode | TensorList | None = ...,
+        crop_d: float | DataNode | TensorList = ...,
+        crop_h: float | DataNode | TensorList = ...,
+        crop_pos_x: float | DataNode | TensorList = ...,
+        crop_pos_y: float | DataNode | TensorList = ...,
+        crop_pos_z: float | DataNode | TensorList = ...,
+        crop_w: float | DataNode | TensorList = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        fill_values: Sequence[float] | float = ...,
+        name: str | None = None,
+        out_of_bounds_policy: str = ...,
+        preserve: Any = ...,
+        rounding: str = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class CropMirrorNormalize:
+    """Crop, mirror, normalise and transpose."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        crop: Sequence[float] | float | DataNode | TensorList | None = ...,
+        crop_d: float | DataNode | TensorList = ...,
+        crop_h: float | DataNode | TensorList = ...,
+        crop_pos_x: float | DataNode | TensorList = ...,
+        crop_pos_y: float | DataNode | TensorList = ...,
+        crop_pos_z: float | DataNode | TensorList = ...,
+        crop_w: float | DataNode | TensorList = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype = ...,
+        fill_values: Sequence[float] | float = ...,
+        mean: Sequence[float] | float | DataNode | TensorList = ...,
+        mirror: int | DataNode | TensorList = ...,
+        name: str | None = None,
+        out_of_bounds_policy: str = ...,
+        output_layout: str = ...,
+        pad_output: bool = ...,
+        preserve: Any = ...,
+        rounding: str = ...,
+        scale: float = ...,
+        shift: float = ...,
+        std: Sequence[float] | float | DataNode | TensorList = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class DLTensorPythonFunction:
+    """Call a function on DLPack capsules."""
+    def __init__(
+        self,
+        *,
+        function: Any,
+        batch_processing: bool = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        num_outputs: int = ...,
+        output_layouts: Any = ...,
+        preserve: Any = ...,
+        synchronize_stream: bool = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class ElementExtract:
+    """Take frames out of a sequence, each as an output of its own."""
+    def __init__(
+        self,
+        *,
+        element_map: Sequence[int] | int,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class ExpandDims:
+    """Insert axes of extent 1."""
+    def __init__(
+        self,
+        *,
+        axes: Sequence[int] | int,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        new_axis_names: str = ...,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class ExternalSource:
+    """Take batches or samples from Python code."""
+    def __init__(
+        self,
+        *,
+        batch: bool | None = ...,
+        batch_info: bool | None = ...,
+        blocking: bool | None = ...,
+        bytes_per_sample_hint: Any = ...,
+        cuda_stream: Any = ...,
+        cycle: Any = ...,
+        device: str | None = None,
+        dtype: Any = ...,
+        layout: Any = ...,
+        name: str | None = None,
+        ndim: Any = ...,
+        no_copy: bool | None = ...,
+        num_outputs: int | None = ...,
+        parallel: bool | None = ...,
+        prefetch_queue_depth: int | None = ...,
+        preserve: Any = ...,
+        repeat_last: bool = ...,
+        source: Any = ...,
+        use_copy_kernel: bool | None = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Filter:
+    """Correlate images with a window (which is not flipped)."""
+    def __init__(
+        self,
+        *,
+        anchor: Sequence[int] | int | DataNode | TensorList = ...,
+        border: str = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        mode: str = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Full:
+    """Return data of a shape, filled with an input."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        layout: str | None = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class FullLike:
+    """Return data of the shape and type of an input, filled with another."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class GaussianBlur:
+    """Blur with a Gaussian window along every axis but frames and channels."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        sigma: Sequence[float] | float | DataNode | TensorList = ...,
+        window_size: Sequence[int] | int | DataNode | TensorList = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class GetProperty:
+    """Return what is known about each sample, as text: 1D uint8."""
+    def __init__(
+        self,
+        *,
+        key: str,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Hsv:
+    """Turn the hue of RGB images, and scale their saturation and value."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype = ...,
+        hue: float | DataNode | TensorList = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        saturation: float | DataNode | TensorList = ...,
+        value: float | DataNode | TensorList = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Hue:
+    """Turn the hue of RGB images by degrees; see `hsv`."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        hue: float | DataNode | TensorList = ...,
+        image_type: DALIImageType = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Jitter:
+    """Move each pixel by random whole numbers of pixels, from ``-(nDegree // 2)`` to ``nDegree // 2``."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        fill_value: float = ...,
+        interp_type: DALIInterpType = ...,
+        mask: int | DataNode | TensorList = ...,
+        nDegree: int = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        seed: int = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Laplacian:
+    """Sum the second derivatives along every axis but frames and channels."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        name: str | None = None,
+        normalized_kernel: bool = ...,
+        preserve: Any = ...,
+        scale: Sequence[float] | float | DataNode | TensorList = ...,
+        smoothing_size: Sequence[int] | int | DataNode | TensorList | None = ...,
+        window_size: Sequence[int] | int | DataNode | TensorList = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class LookupTable:
+    """Replace numbers by those that a table has for them."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        default_value: float = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype = ...,
+        keys: Sequence[int] | int = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        values: Sequence[float] | float = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Normalize:
+    """Subtract the mean, divide by the standard deviation."""
+    def __init__(
+        self,
+        *,
+        axes: Sequence[int] | int | None = ...,
+        axis_names: str | None = ...,
+        batch: bool = ...,
+        bytes_per_sample_hint: Any = ...,
+        ddof: int = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype = ...,
+        epsilon: float = ...,
+        mean: Any | DataNode | TensorList | None = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        scale: float = ...,
+        shift: float = ...,
+        stddev: Any | DataNode | TensorList | None = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class OneHot:
+    """Encode class numbers by a new axis that is on at the class and off elsewhere."""
+    def __init__(
+        self,
+        *,
+        axis: int = ...,
+        axis_name: str | None = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype = ...,
+        name: str | None = None,
+        num_classes: int = ...,
+        off_value: float = ...,
+        on_value: float = ...,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Ones:
+    """Return ones."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype = ...,
+        layout: str | None = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class OnesLike:
+    """Return ones in the shape of an input."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class PeekImageShape:
+    """Read the shape of encoded images from their headers: ``(H, W, C)``."""
+    def __init__(
+        self,
+        *,
+        adjust_orientation: bool = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype = ...,
+        image_type: DALIImageType = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class PerFrame:
+    """Mark data as one value a frame, for the arguments of operators on sequences."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        preserve: Any = ...,
+        replace: bool = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class PermuteBatch:
+    """Return the samples of the batch in another order."""
+    def __init__(
+        self,
+        *,
+        indices: Sequence[int] | int | DataNode | TensorList,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class PythonFunction:
+    """Call a function on NumPy arrays."""
+    def __init__(
+        self,
+        *,
+        function: Any,
+        batch_processing: bool = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        num_outputs: int = ...,
+        output_layouts: Any = ...,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class RandomResizedCrop:
+    """Cut out a random window and resize it."""
+    def __init__(
+        self,
+        *,
+        size: Sequence[int] | int,
+        antialias: bool = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        interp_type: DALIInterpType | DataNode | TensorList = ...,
+        mag_filter: DALIInterpType | DataNode | TensorList | None = ...,
+        min_filter: DALIInterpType | DataNode | TensorList | None = ...,
+        minibatch_size: int = ...,
+        name: str | None = None,
+        num_attempts: int = ...,
+        preserve: Any = ...,
+        random_area: Sequence[float] | float = ...,
+        random_aspect_ratio: Sequence[float] | float = ...,
+        seed: int = ...,
+        temp_buffer_hint: int = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Reinterpret:
+    """Take the bytes of data as another element type, and shape; see `reshape` for the shape."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        layout: str | None = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        rel_shape: Sequence[float] | float | DataNode | TensorList | None = ...,
+        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        src_dims: Sequence[int] | int | DataNode | TensorList | None = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Reshape:
+    """Give data another shape, or another layout."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        layout: str | None = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        rel_shape: Sequence[float] | float | DataNode | TensorList | None = ...,
+        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        src_dims: Sequence[int] | int | DataNode | TensorList | None = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Resize:
+    """Resize images, frames or volumes."""
+    def __init__(
+        self,
+        *,
+        antialias: bool = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        interp_type: DALIInterpType | DataNode | TensorList = ...,
+        mag_filter: DALIInterpType | DataNode | TensorList | None = ...,
+        max_size: Sequence[float] | float | None = ...,
+        min_filter: DALIInterpType | DataNode | TensorList | None = ...,
+        minibatch_size: int = ...,
+        mode: str | None = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        resize_longer: float | DataNode | TensorList | None = ...,
+        resize_shorter: float | DataNode | TensorList | None = ...,
+        resize_x: float | DataNode | TensorList | None = ...,
+        resize_y: float | DataNode | TensorList | None = ...,
+        resize_z: float | DataNode | TensorList | None = ...,
+        roi_end: Sequence[float] | float | DataNode | TensorList | None = ...,
+        roi_relative: bool = ...,
+        roi_start: Sequence[float] | float | DataNode | TensorList | None = ...,
+        save_attrs: bool = ...,
+        size: Sequence[float] | float | DataNode | TensorList | None = ...,
+        subpixel_scale: bool = ...,
+        temp_buffer_hint: int = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class ResizeCropMirror:
+    """Resize, crop and mirror in one pass: only what the crop keeps is computed."""
+    def __init__(
+        self,
+        *,
+        antialias: bool = ...,
+        bytes_per_sample_hint: Any = ...,
+        crop: Sequence[float] | float | DataNode | TensorList | None = ...,
+        crop_d: float | DataNode | TensorList = ...,
+        crop_h: float | DataNode | TensorList = ...,
+        crop_pos_x: float | DataNode | TensorList = ...,
+        crop_pos_y: float | DataNode | TensorList = ...,
+        crop_pos_z: float | DataNode | TensorList = ...,
+        crop_w: float | DataNode | TensorList = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        interp_type: DALIInterpType | DataNode | TensorList = ...,
+        mag_filter: DALIInterpType | DataNode | TensorList | None = ...,
+        max_size: Sequence[float] | float | None = ...,
+        min_filter: DALIInterpType | DataNode | TensorList | None = ...,
+        minibatch_size: int = ...,
+        mirror: int | DataNode | TensorList = ...,
+        mode: str | None = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        resize_longer: float | DataNode | TensorList | None = ...,
+        resize_shorter: float | DataNode | TensorList | None = ...,
+        resize_x: float | DataNode | TensorList | None = ...,
+        resize_y: float | DataNode | TensorList | None = ...,
+        resize_z: float | DataNode | TensorList | None = ...,
+        roi_end: Sequence[float] | float | DataNode | TensorList | None = ...,
+        roi_relative: bool = ...,
+        roi_start: Sequence[float] | float | DataNode | TensorList | None = ...,
+        rounding: str = ...,
+        size: Sequence[float] | float | DataNode | TensorList | None = ...,
+        subpixel_scale: bool = ...,
+        temp_buffer_hint: int = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Rotate:
+    """Rotate images or frames counter-clockwise around their centre, volumes around an axis."""
+    def __init__(
+        self,
+        *,
+        angle: float | DataNode | TensorList,
+        axis: Sequence[float] | float | DataNode | TensorList | None = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        fill_value: float | None = ...,
+        interp_type: DALIInterpType = ...,
+        keep_size: bool = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        size: Sequence[float] | float | DataNode | TensorList = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Saturation:
+    """Scale the saturation of RGB images; see `hsv`."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        image_type: DALIImageType = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        saturation: float | DataNode | TensorList = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class SequenceRearrange:
+    """Put the frames of a sequence in another order."""
+    def __init__(
+        self,
+        *,
+        new_order: Sequence[int] | int | DataNode | TensorList,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Shapes:
+    """Return the shape, 1D."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Sphere:
+    """Wrap images on a sphere: distances from the centre are squared, in units of half the longer side."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        fill_value: float = ...,
+        interp_type: DALIInterpType = ...,
+        mask: int | DataNode | TensorList = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Squeeze:
+    """Drop axes of extent 1."""
+    def __init__(
+        self,
+        *,
+        axes: Sequence[int] | int | DataNode | TensorList | None = ...,
+        axis_names: str | None = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Stack:
+    """Join inputs of one shape along a new axis."""
+    def __init__(
+        self,
+        *,
+        axis: int = ...,
+        axis_name: str | None = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class TorchPythonFunction:
+    """Call a function on torch tensors: a function, an ``nn.Module``, a torchvision transform."""
+    def __init__(
+        self,
+        *,
+        function: Any,
+        batch_processing: bool = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        num_outputs: int = ...,
+        output_layouts: Any = ...,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Transpose:
+    """Permute the axes."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        output_layout: str | None = ...,
+        perm: Sequence[int] | int | None = ...,
+        preserve: Any = ...,
+        transpose_layout: bool = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class WarpAffine:
+    """Warp images, frames or volumes by an affine map: ``out(p) = in(M p)``."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        fill_value: float | None = ...,
+        interp_type: DALIInterpType = ...,
+        inverse_map: bool = ...,
+        matrix: Sequence[float] | float | DataNode | TensorList = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        size: Sequence[float] | float | DataNode | TensorList = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Water:
+    """Show images as under moving water."""
+    def __init__(
+        self,
+        *,
+        ampl_x: float = ...,
+        ampl_y: float = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        fill_value: float = ...,
+        freq_x: float = ...,
+        freq_y: float = ...,
+        interp_type: DALIInterpType = ...,
+        mask: int | DataNode | TensorList = ...,
+        name: str | None = None,
+        phase_x: float = ...,
+        phase_y: float = ...,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Zeros:
+    """Return zeros."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype = ...,
+        layout: str | None = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class ZerosLike:
+    """Return zeros in the shape of an input."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...

@@ -1,0 +1,95 @@
+"""Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import torch
+
+from torchdali.graph import DataNode
+from torchdali.tensors import TensorList
+from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
+
+_T = TypeVar("_T", DataNode, TensorList, torch.Tensor)
+
+
+class Beta:
+    """Draw numbers in [0, 1] from the beta distribution, of density ``~ x^(alpha - 1) (1 - x)^(beta - 1)``."""
+    def __init__(
+        self,
+        *,
+        alpha: float | DataNode | TensorList = ...,
+        beta: float | DataNode | TensorList = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        seed: int = ...,
+        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Choice:
+    """Draw elements of a sample, with replacement."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        p: Sequence[float] | float | DataNode | TensorList | None = ...,
+        preserve: Any = ...,
+        seed: int = ...,
+        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class CoinFlip:
+    """Draw 1 with a probability, otherwise 0."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        probability: float | DataNode | TensorList = ...,
+        seed: int = ...,
+        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Normal:
+    """Draw numbers from the normal distribution."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        mean: float | DataNode | TensorList = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        seed: int = ...,
+        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        stddev: float | DataNode | TensorList = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Uniform:
+    """Draw numbers from a range, or from a list of values, all equally likely."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        range: Sequence[float] | float | DataNode | TensorList = ...,
+        seed: int = ...,
+        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        values: Sequence[float] | float | DataNode | TensorList | None = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...

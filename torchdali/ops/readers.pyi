@@ -1,0 +1,47 @@
+"""Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import torch
+
+from torchdali.graph import DataNode
+from torchdali.tensors import TensorList
+from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
+
+_T = TypeVar("_T", DataNode, TensorList, torch.Tensor)
+
+
+class File:
+    """Read files and labels."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        case_sensitive_filter: bool = ...,
+        device: str | None = None,
+        dir_filters: Sequence[str] | str | None = ...,
+        dont_use_mmap: bool = ...,
+        file_filters: Sequence[str] | str = ...,
+        file_list: str | None = ...,
+        file_root: str | None = ...,
+        files: Sequence[str] | str | None = ...,
+        initial_fill: int = ...,
+        labels: Sequence[int] | int | None = ...,
+        lazy_init: bool = ...,
+        name: str | None = None,
+        num_shards: int = ...,
+        pad_last_batch: bool = ...,
+        prefetch_queue_depth: int = ...,
+        preserve: Any = ...,
+        random_shuffle: bool = ...,
+        read_ahead: bool = ...,
+        seed: int | None = ...,
+        shard_id: int = ...,
+        shuffle_after_epoch: bool = ...,
+        shuffle_after_epoch_seed: int | None = ...,
+        skip_cached_images: bool = ...,
+        stick_to_shard: bool = ...,
+        tensor_init_bytes: int = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...

@@ -1,0 +1,106 @@
+"""Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import torch
+
+from torchdali.graph import DataNode
+from torchdali.tensors import TensorList
+from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
+
+_T = TypeVar("_T", DataNode, TensorList, torch.Tensor)
+
+
+class Combine:
+    """Combine transforms: the first input is applied first."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        preserve: Any = ...,
+        reverse_order: bool = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Crop:
+    """Make a matrix that maps one box to another: ``from_start`` to ``to_start``, ``from_end`` to ``to_end``."""
+    def __init__(
+        self,
+        *,
+        absolute: bool = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        from_end: Sequence[float] | float | DataNode | TensorList = ...,
+        from_start: Sequence[float] | float | DataNode | TensorList = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        reverse_order: bool = ...,
+        to_end: Sequence[float] | float | DataNode | TensorList = ...,
+        to_start: Sequence[float] | float | DataNode | TensorList = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Rotation:
+    """Make a matrix that turns points, from x to y in the plane, or right-handed around an axis in space."""
+    def __init__(
+        self,
+        *,
+        angle: float | DataNode | TensorList,
+        axis: Sequence[float] | float | DataNode | TensorList | None = ...,
+        bytes_per_sample_hint: Any = ...,
+        center: Sequence[float] | float | DataNode | TensorList | None = ...,
+        device: str | None = None,
+        name: str | None = None,
+        preserve: Any = ...,
+        reverse_order: bool = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Scale:
+    """Make a matrix that scales."""
+    def __init__(
+        self,
+        *,
+        scale: Sequence[float] | float | DataNode | TensorList,
+        bytes_per_sample_hint: Any = ...,
+        center: Sequence[float] | float | DataNode | TensorList | None = ...,
+        device: str | None = None,
+        name: str | None = None,
+        ndim: int | None = ...,
+        preserve: Any = ...,
+        reverse_order: bool = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Shear:
+    """Make a matrix that shears: ones on the diagonal, and the factors around it, row by row."""
+    def __init__(
+        self,
+        *,
+        angles: Sequence[float] | float | DataNode | TensorList | None = ...,
+        bytes_per_sample_hint: Any = ...,
+        center: Sequence[float] | float | DataNode | TensorList | None = ...,
+        device: str | None = None,
+        name: str | None = None,
+        preserve: Any = ...,
+        reverse_order: bool = ...,
+        shear: Sequence[float] | float | DataNode | TensorList | None = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Translation:
+    """Make a matrix that moves points."""
+    def __init__(
+        self,
+        *,
+        offset: Sequence[float] | float | DataNode | TensorList,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        preserve: Any = ...,
+        reverse_order: bool = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
