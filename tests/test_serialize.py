@@ -97,7 +97,7 @@ def rich():
     """Random numbers, per-sample arguments, branches, constants, several outputs, a sink."""
     number = fn.random.uniform(range=[0, 10], name="number")
     scaled = _scale(number, factor=fn.random.normal(), table={"a": np.arange(3)})
-    if number > 5.0:  # noqa: SIM108
+    if number > 5.0:
         scaled = scaled + 100
     else:
         scaled = -scaled
