@@ -500,13 +500,17 @@ def _merge(test: DataNode, on_true: Any, on_false: Any, what: str) -> Any:
         and on_true.keys() == on_false.keys()
     ):
         return {k: _merge(test, on_true[k], on_false[k], f"{what}[{k!r}]") for k in on_true}
+    if isinstance(on_true, (list, tuple, dict)) and isinstance(on_false, (list, tuple, dict)):
+        raise ValueError(
+            f"{what} has another structure in each branch of an `if` on {test}: {on_true} and {on_false}"
+        )
     number = (DataNode, bool, int, float, np.generic, np.ndarray)
     if not isinstance(on_true, number) or not isinstance(on_false, number):
         raise TypeError(
             f"{what} is {_kind(on_true)} in one branch of an `if` on {test} and {_kind(on_false)} in the other: "
             "only nodes, numbers, arrays, and lists or dicts of them of equal structure can be merged"
         )
-    return lookup("_merge")(as_node(on_true), as_node(on_false), what=what)
+    return lookup("_merge")(as_node(on_true), as_node(on_false), condition=test, what=what)
 
 
 def _kind(value: Any) -> str:

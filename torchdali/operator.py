@@ -129,6 +129,7 @@ class Operator:
     class_name: str = ""
     instead: str = ""
     variant: Callable[[Mapping[str, Any]], str | None] | None = None
+    make: Callable[[], Callable[..., Any]] | None = None
     function: Callable[..., Any] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -239,6 +240,7 @@ def operator(
     class_name: str = "",
     instead: str = "",
     variant: Callable[[Mapping[str, Any]], str | None] | None = None,
+    make: Callable[[], Callable[..., Any]] | None = None,
 ) -> Callable[[F], F]: ...
 def operator(body: Any = None, /, *, over: str = "sample", **options: Any) -> Any:
     """Declare an operator: the function below is its body, the signature its schema (see `schema`).
@@ -261,6 +263,7 @@ def operator(body: Any = None, /, *, over: str = "sample", **options: Any) -> An
         instead: Set for a deprecated operator: what to use instead.
         variant: ``rule(arguments) -> name`` of a hidden operator with the same signature that takes the call
             over, or None; for operators that see the whole batch only with some arguments.
+        make: Makes a body with a memory of its own for each place where the operator is used.
 
     Raises:
         TypeError: for a signature that does not follow the form.
@@ -511,7 +514,8 @@ def prepare(
     """
     read = declared.schema
     per_frame = frozenset(name for name in per_frame if read.arguments[name].edge == "frame")
-    body = functools.partial(declared.body, **{k: v for k, v in constants.items() if k != "seed"})
+    made = declared.make() if declared.make is not None else declared.body
+    body = functools.partial(made, **{k: v for k, v in constants.items() if k != "seed"})
     for i, layout in enumerate(layouts):
         _check_layout(declared.name, read.input(i).takes, layout)
     outputs = declared.output_layouts(layouts, constants)

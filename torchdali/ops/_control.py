@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from torchdali.operator import operator
-from torchdali.schema import Data
+from torchdali.schema import Data, PerSample
 
 
 def _merged_layout(layouts: tuple[str, ...], arguments: Any) -> str:
@@ -20,12 +21,41 @@ def _merged_layout(layouts: tuple[str, ...], arguments: Any) -> str:
     return on_true
 
 
-@operator(hidden=True, layout=_merged_layout)
-def _merge(on_true: Data | None = None, on_false: Data | None = None, /, *, what: str = "") -> Data:
-    """Return the value of the branch that ran."""
-    value = on_true if on_true is not None else on_false
-    assert value is not None, "no branch ran"
-    return value
+class _Merger:
+    """Merges the branches of one `if`; remembers what the first sample was, since all must be alike."""
+
+    def __init__(self) -> None:
+        self._kind: tuple[torch.dtype, int] | None = None
+
+    def __call__(
+        self, on_true: Tensor | None, on_false: Tensor | None, /, *, condition: Any, what: str = ""
+    ) -> Tensor:
+        value = on_true if condition else on_false
+        assert value is not None, "the branch that was taken computed nothing"
+        if self._kind != (value.dtype, value.ndim):
+            self._see(value, what)
+        return value
+
+    def _see(self, value: Tensor, what: str) -> None:
+        kind = value.dtype, value.ndim
+        if self._kind is not None:
+            raise RuntimeError(
+                f"{what} must have the same type and number of dimensions in both branches; found "
+                f"{_described(*self._kind)} and {_described(*kind)}"
+            )
+        self._kind = kind
+
+
+def _described(dtype: torch.dtype, ndim: int) -> str:
+    return f"{str(dtype).removeprefix('torch.')} of {ndim} dimensions"
+
+
+@operator(hidden=True, layout=_merged_layout, make=_Merger)
+def _merge(
+    on_true: Data | None = None, on_false: Data | None = None, /, *, condition: PerSample[Any], what: str = ""
+) -> Data:
+    """Return the value of the branch that was taken; see `_Merger`, which does it."""
+    return _Merger()(on_true, on_false, condition=condition, what=what)
 
 
 @operator(hidden=True)

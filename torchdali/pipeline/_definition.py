@@ -112,7 +112,7 @@ _CONSTANTS = (bool, int, float, np.ndarray, np.generic, torch.Tensor, ScalarCons
 
 def as_output(value: Any, index: int) -> DataNode:
     """Return the node of an output: itself, or a constant; TypeError for anything else."""
-    if isinstance(value, (DataNode, *_CONSTANTS)):
+    if isinstance(value, (DataNode, *_CONSTANTS)) or hasattr(value, "as_node"):
         return as_node(value)
     if isinstance(value, (list, tuple)):
         if all(isinstance(v, (bool, int, float)) for v in value):
