@@ -74,6 +74,20 @@ def test_every_setting(files, settings) -> None:
     check_every_place(lambda: augmented(files, **SHUFFLED_SHARD, **settings), 4)
 
 
+def test_the_device_stage(files) -> None:
+    """With device_id="cpu" it runs on the CPU; the path is that of a GPU."""
+
+    def make() -> Pipeline:
+        pipe = Pipeline(4, 2, "cpu", seed=7)
+        with pipe:
+            options = {"files": files, "labels": list(range(len(files)))}
+            _, label = fn.readers.file(random_shuffle=True, **options)
+            pipe.set_outputs(label.gpu() * fn.random.uniform(device="gpu", range=[1, 2]))
+        return pipe
+
+    check_every_place(make, 7)
+
+
 def test_a_place_continues_under_other_threads_and_depths(files) -> None:
     """A place says nothing about how it was reached, and the rest does not depend on it."""
     ways = [
@@ -217,6 +231,11 @@ SOURCES: dict[str, dict[str, Any]] = {
     "list": {"source": list(numbers(3)), "cycle": "raise"},
     "endless list": {"source": list(numbers(3)), "cycle": "quiet"},
     "generator function": {"source": three, "cycle": "raise"},
+    "worker process": {
+        "source": until(3, lambda info: np.array([info.idx_in_epoch, info.epoch_idx])),
+        "batch": False,
+        "parallel": True,
+    },
     "two outputs": {"source": until(3, lambda i: ([np.array(i)], [np.array(-i)])), "num_outputs": 2},
 }  # fmt: skip
 

@@ -26,9 +26,12 @@ State = dict[str, Any]
 
 _VERSION = 1
 _LONG = 60  # characters of a value that stand in the fingerprint; of longer ones a digest does
-_LEFT_OUT = frozenset((
-    "shard_id", "num_shards", "file_root", "initial_fill", "prefetch_queue_depth", "read_ahead", "lazy_init",
-    "dont_use_mmap", "skip_cached_images", "tensor_init_bytes", "parallel", "no_copy", "hw_decoder_load",
+_FOR_SPEED = frozenset(("prefetch_queue_depth", "parallel", "no_copy", "hw_decoder_load"))
+_OF_READERS = _FOR_SPEED | frozenset((
+    "shard_id", "num_shards", "seed", "initial_fill", "read_ahead", "lazy_init", "dont_use_mmap",
+    "skip_cached_images", "tensor_init_bytes",
+    "file_root", "files", "file_list", "path", "paths", "filenames", "index_path", "index_paths",
+    "annotations_file", "manifest_filepaths", "preprocessed_annotations",
 ))  # fmt: skip
 
 
@@ -53,7 +56,7 @@ def fingerprint(graph: Graph) -> list[str]:
         return named[e.source] + (f"[{e.index}]" if e.index else "")
 
     def line(node: Node) -> str:
-        left_out = _LEFT_OUT | ({"seed"} if node.operator.kind == "reader" else set())
+        left_out = _OF_READERS if node.operator.kind == "reader" else _FOR_SPEED
         given = [edge(e) for e in node.inputs]
         given += [f"{k}={edge(e)}" for k, e in sorted(node.edges.items())]
         constants = sorted(node.constants.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -50,7 +51,11 @@ class Saved(Running):
         It costs nothing, and counts only batches that were taken: those in flight come again.
         """
         running = self._running
-        return checkpoint.encode(running.place, checkpoint.fingerprint(self._traced()))
+        return checkpoint.encode(running.place, self._fingerprint)
+
+    @functools.cached_property
+    def _fingerprint(self) -> list[str]:
+        return checkpoint.fingerprint(self._traced())
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue at a place that `state_dict` returned; batches in flight are dropped.
@@ -62,7 +67,7 @@ class Saved(Running):
             RuntimeError: the graph is another one, with the lines that differ; or the place is of another
             data set or shard.
         """
-        checkpoint.check(state, checkpoint.fingerprint(self._traced()))
+        checkpoint.check(state, self._fingerprint)
         self._running.restore(state)
         self._first, self._restored = True, True
         self.external_context = state.get("external_context", {})
