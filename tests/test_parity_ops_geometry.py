@@ -20,6 +20,11 @@ EXCEPTIONS = {
     "rotate": "INTERP_NN: as warp_affine",
     "sphere": "mask=0 as a constant leaves images as they are, as DALI documents; DALI warps them nevertheless",
     "water": "mask as of sphere; DALI approximates the sine; positions differ by up to 0.00005 of the amplitude",
+    "bbox_rotate": "mode fixed, halfway: at exactly 225 and 315 degrees the sides are swapped the other way round",
+    "bbox_paste": "ratios below 1, which paste refuses, are taken as they are",
+    "grid_mask": "layouts other than HWC, on which DALI masks other axes or crashes",
+    "multi_paste": "FHWC, on which DALI fails",
+    "coord_transform": "no points: (0, rows) instead of DALI's (0, 0)",
     "jitter": "runs on the CPU too; random, and DALI has it on the GPU only: tested against its documentation",
     "experimental.remap": "runs on the CPU too; DALI has it on the GPU only: tested against a reference",
 }
@@ -263,3 +268,191 @@ NOTHING = [np.zeros(0), np.zeros(0)]
 def test_transforms_per_frame(name, constants, values):
     found, wanted = (frames(library, name, NOTHING, constants, values) for library in ("torchdali", "nvidia.dali"))
     compare([found], [wanted], relative=1e-5, level=1e-6)
+
+
+POINTS = np.array([[1, 2], [3, 4], [250, 9]])
+COORDINATES = [
+    {"M": [1.0, 2.0, 3.0, 4.0]},
+    {"M": 2.0},
+    {"MT": [1.0, 0, 5, 0, 2, 7]},
+    {"MT": [1.0, 2.0, 3.0]},
+    {"T": [1.0, 2.0]},
+    {"T": 1.0},
+    {"M": [1.0, 1.0], "T": [1.0]},
+    {"M": [1.0, 0, 0, 1, 1, 1], "T": [1.0, 2.0, 3.0]},
+    {"M": PerSample([matrix([1, 2], [3, 4]), matrix([0.5, 2], [3, 4])]), "T": PerSample([[1.0, 2.0], [3.0, 4.0]])},
+    {"M": PerSample([2.0, 0.5])},
+    {},
+]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "uint16", "int32", "float32"])
+@pytest.mark.parametrize("arguments", COORDINATES)
+def test_coord_transform(arguments, dtype):
+    points = [POINTS.astype(dtype), POINTS[:2].astype(dtype)]
+    check("coord_transform", [points], arguments, "NX", relative=1e-5)
+    if dtype != "float32":
+        check("coord_transform", [points], {**arguments, "dtype": f"types.{dtype.upper()}"}, "NX", level=1, share=0.99)
+
+
+FLIPS = [
+    {},
+    {"flip_x": 0, "flip_y": 1},
+    {"layout": "yx"},
+    {"center_x": 1.5},
+    {"flip_x": PerSample([0, 1]), "flip_y": PerSample([1, 0])},
+    {"center_y": PerSample([0.1, 0.2]), "flip_y": 1},
+    {"flip_z": 1},
+]
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+@pytest.mark.parametrize("arguments", FLIPS)
+def test_coord_flip(arguments, dims):
+    if dims != 2 and "layout" in arguments:
+        arguments = {"layout": "zyx"[-dims:], "flip_z": 1, "center_z": 1.0}
+    points = [RANDOM.random((n, dims)).astype(np.float32) for n in (5, 3)]
+    check("coord_flip", [points], arguments, level=1e-6)
+
+
+def boxes(*counts: int, sized: bool = False) -> Arrays:
+    """Return boxes in the unit square."""
+    made = []
+    for count in counts:
+        corners = np.sort(RANDOM.random((count, 2, 2)), 1).astype(np.float32)
+        corners[:, 1] -= corners[:, 0] * sized
+        made.append(corners.reshape(count, 4))
+    return made
+
+
+@pytest.mark.parametrize("ltrb", [False, True])
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"vertical": 1}, {"horizontal": 0}, {"horizontal": 0, "vertical": 1}, {"vertical": PerSample([0, 1])},
+     {"horizontal": PerSample([0, 1])}],
+)  # fmt: skip
+def test_bb_flip(arguments, ltrb):
+    check("bb_flip", [boxes(5, 3, sized=not ltrb)], {**arguments, "ltrb": ltrb}, level=1e-6)
+    check("bb_flip", [[b[0] for b in boxes(5, 3)]], {**arguments, "ltrb": ltrb}, level=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["expand", "halfway", "fixed"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"angle": 30.0},
+        {"angle": PerSample([90.0, -100.0])},
+        {"angle": PerSample([45.0, 135.0]), "keep_size": True},
+        {"angle": 0.0, "size": [150.0, 150.0]},
+        {"angle": 20.0, "bbox_layout": "xyWH"},
+        {"angle": 200.0, "keep_size": True, "remove_threshold": 0.6},
+        {"angle": 70.0, "keep_size": True, "remove_threshold": 0.0},
+        {"angle": 10.0, "input_shape": [3, 80, 60], "shape_layout": "CWH"},
+    ],
+)
+def test_bbox_rotate(arguments, mode):
+    arguments = {"input_shape": PerSample([[100, 200], [71, 30]]), "mode": mode, **arguments}
+    given = boxes(9, 6, sized=arguments.get("bbox_layout") == "xyWH")
+    check("bbox_rotate", [given], arguments, level=2e-6)
+    labels = [np.arange(9, dtype=np.int32), np.arange(6, dtype=np.int32)]
+    check("bbox_rotate", [given, labels], arguments, level=2e-6)
+    check("bbox_rotate", [given, [x[:, None] for x in labels]], arguments, level=2e-6)
+
+
+def test_bbox_rotate_in_pixels():
+    given = [b * np.float32([200, 100, 200, 100]) for b in boxes(5, 3)]
+    arguments = {"angle": 30.0, "input_shape": [100, 200], "bbox_normalized": False}
+    check("bbox_rotate", [given], arguments, level=1e-4)
+    check("bbox_rotate", [given], {**arguments, "keep_size": True}, level=1e-4)
+
+
+PASTED = [
+    {"ratio": 2.0, "fill_value": [1, 2, 3]},
+    {"ratio": 2.0, "fill_value": [7]},
+    {"ratio": 1.5, "fill_value": [0], "paste_x": 0.0, "paste_y": 1.0},
+    {"ratio": 1.0, "fill_value": [300], "min_canvas_size": 26.0},
+    {"ratio": 1.7, "fill_value": [9], "paste_x": 0.3, "paste_y": 0.7},
+    {"ratio": PerSample([1.2, 3.3]), "fill_value": [0], "paste_x": PerSample([0.1, 0.9]), "min_canvas_size": 15.5},
+    {"ratio": 1.1, "fill_value": [3], "n_channels": 1},
+]
+
+
+@pytest.mark.parametrize("arguments", PASTED)
+def test_paste(arguments):
+    check("paste", [images("uint8", "HWC")], arguments, "HWC")
+
+
+@pytest.mark.parametrize("ltrb", [False, True])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"ratio": 2.0},
+        {"ratio": 1.0},
+        {"ratio": 1.5, "paste_x": 0.2, "paste_y": 0.9},
+        {"ratio": PerSample([1.5, 3.0])},
+        {"ratio": 2.5, "paste_x": PerSample([0.0, 1.0])},
+        {"ratio": 1.2, "paste_y": PerSample([0.0, 1.0])},
+    ],
+)
+def test_bbox_paste(arguments, ltrb):
+    check("bbox_paste", [boxes(5, 3)], {**arguments, "ltrb": ltrb}, level=1e-6)
+
+
+GRIDS = [
+    {},
+    {"tile": 4},
+    {"tile": 10, "ratio": 0.3},
+    {"tile": 5, "ratio": 0.4, "shift_x": 0.5, "shift_y": 1.5},
+    {"tile": 7, "angle": 0.3, "shift_x": 2.5},
+    {"tile": 6, "angle": -1.7, "ratio": 0.6, "shift_x": -3.3, "shift_y": 2.0},
+    {"tile": PerSample([3, 8]), "ratio": PerSample([0.2, 0.8])},
+]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "float32"])
+@pytest.mark.parametrize("layout", ["HWC", None])
+@pytest.mark.parametrize("arguments", GRIDS)
+def test_grid_mask(arguments, layout, dtype):
+    check("grid_mask", [images(dtype, "HWC")], arguments, layout)
+
+
+def whole(*rows: list[int]) -> np.ndarray:
+    return np.array(rows, np.int32)
+
+
+IDS = PerSample([whole(0, 1), whole(1)])
+REGIONS = [
+    {"in_ids": IDS},
+    {"in_ids": IDS, "out_anchors": PerSample([whole([0, 0], [2, 2]), whole([1, 1])])},
+    {
+        "in_ids": IDS,
+        "in_anchors": PerSample([whole([1, 1], [2, 2]), whole([0, 0])]),
+        "out_anchors": PerSample([whole([0, 0], [3, 3]), whole([1, 1])]),
+        "shapes": PerSample([whole([2, 2], [2, 3]), whole([1, 1])]),
+    },
+    {
+        "in_ids": IDS,
+        "in_anchors_rel": PerSample([matrix([0.3, 0.5], [0.2, 0.15]), matrix([0, 0])]),
+        "out_anchors_rel": PerSample([matrix([0, 0], [0.33, 0.19]), matrix([0.1, 0.1])]),
+        "shapes_rel": PerSample([matrix([0.5, 0.5], [0.3, 0.35]), matrix([0.7, 1])]),
+    },
+    {"in_ids": PerSample([whole(1), whole(0)])},
+    {"in_ids": IDS, "dtype": "types.FLOAT"},
+    {"in_ids": IDS, "dtype": "types.UINT8"},
+]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "float32"])
+@pytest.mark.parametrize("arguments", REGIONS)
+def test_multi_paste_of_the_batch(arguments, dtype):
+    check("multi_paste", [images(dtype, "HWC")], {"output_size": [20, 26], **arguments}, "HWC")
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32"])
+def test_multi_paste_of_inputs(dtype):
+    given = [[RANDOM.integers(0, 255, (7, 9, 3)).astype(dtype) for _ in range(2)] for _ in range(3)]
+    anchors = PerSample([whole([0, 0], [2, 2], [4, 1])] * 2)
+    check("multi_paste", given[:1], {"output_size": [8, 10]}, "HWC")
+    check("multi_paste", given, {}, "HWC")
+    check("multi_paste", given, {"in_anchors": anchors}, "HWC")
+    check("multi_paste", given, {"out_anchors": anchors, "output_size": PerSample([[12, 12], [13, 20]])}, "HWC")

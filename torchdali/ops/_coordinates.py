@@ -1,0 +1,327 @@
+"""Points and boxes: affine maps, mirroring, rotation."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels import warp
+from torchdali.kernels.convert import convert
+from torchdali.kernels.window import round_half_away_number
+from torchdali.operator import operator
+from torchdali.schema import Data, DType, PerFrame, PerSample, Takes, per_sample
+from torchdali.tensors import TensorList
+
+__all__ = ["bb_flip", "bbox_rotate", "coord_flip", "coord_transform"]
+
+Points = Annotated[Tensor, Takes((), (torch.uint8, torch.int16, torch.uint16, torch.int32, torch.float32))]
+Floats = Annotated[Tensor, Takes((), (torch.float32,))]
+
+
+# ---------------------------------------------------------------- coord_transform
+
+
+def _flat(value: Any) -> tuple[float, ...] | None:
+    """Return the numbers of an argument, row by row."""
+    if value is None:
+        return None
+    if not isinstance(value, (list, tuple)):
+        return (float(value),)
+    return tuple(n for row in value for n in (row if isinstance(row, (list, tuple)) else [row]))
+
+
+@functools.lru_cache(maxsize=256)
+def _affine(
+    m: tuple[float, ...] | None, mt: tuple[float, ...] | None, t: tuple[float, ...] | None, size: int,
+    device: torch.device,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Return the transposed matrix, and the translation, for points of `size` coordinates."""
+    if mt is not None and (m is not None or t is not None):
+        raise RuntimeError("the combined MT argument cannot be used together with separate M, T arguments")
+    columns = size + (mt is not None)
+    numbers = mt if mt is not None else m if m is not None else (1.0,)
+    if len(numbers) == 1:
+        matrix = torch.eye(size, columns) * numbers[0]
+    elif len(numbers) % columns:
+        raise RuntimeError(f"cannot form a matrix with {len(numbers)} elements and {columns} columns")
+    else:
+        matrix = torch.tensor(numbers, dtype=torch.float32).view(-1, columns)
+    moved = matrix[:, -1] if mt is not None else torch.tensor(t or (0.0,), dtype=torch.float32)
+    if moved.numel() not in (1, len(matrix)):
+        raise RuntimeError(f"T expects either a single value or a list of {len(matrix)} elements, not {len(t or ())}")
+    return matrix[:, :size].t().contiguous().to(device), moved.expand(len(matrix)).contiguous().to(device)
+
+
+def _transformed(
+    points: Tensor, *, M: Any = None, MT: Any = None, T: Any = None, dtype: torch.dtype = torch.float32
+) -> Tensor:
+    if points.dim() < 2:
+        raise RuntimeError("coord_transform expects an input with at least 2 dimensions")
+    if dtype not in (points.dtype, torch.float32):
+        raise RuntimeError(f"dtype must be the input's, which is {points.dtype}, or float32; not {dtype}")
+    matrix, moved = _affine(_flat(M), _flat(MT), _flat(T), points.shape[-1], points.device)
+    return convert((points.to(torch.float32) @ matrix).add_(moved), dtype)
+
+
+@operator(dense=_transformed)
+def coord_transform(
+    points: Points,
+    /,
+    *,
+    M: PerFrame[list[float]] | None = None,
+    MT: PerFrame[list[float]] | None = None,
+    T: PerFrame[list[float]] | None = None,
+    dtype: DType = torch.float32,
+) -> Points:
+    """Transform points: ``out = M in + T`` on the last axis.
+
+    Args:
+        points: ``(..., N, D)``: uint8, int16, uint16, int32 or float32.
+        M: ``(rows, D)``, row by row: the output has ``rows`` coordinates. One number scales all.
+        MT: ``(rows, D + 1)``: M with T as its last column.
+        T: One number a coordinate of the output, or one for all.
+        dtype: Of the output: float32 or the input's own, rounded and saturated.
+
+    Raises:
+        RuntimeError: sizes that do not fit, or ``MT`` beside the others.
+    """
+    return _transformed(points, M=M, MT=MT, T=T, dtype=dtype)
+
+
+# ---------------------------------------------------------------- flips
+
+
+def _mirrored(points: Tensor, columns: Sequence[tuple[int, float]]) -> Tensor:
+    """Mirror some of the columns, each about its center."""
+    if not columns:
+        return points
+    sign, offset = _mirror(points.shape[-1], tuple(columns), points.device)
+    return points * sign + offset
+
+
+@functools.lru_cache(maxsize=256)
+def _mirror(size: int, columns: tuple[tuple[int, float], ...], device: torch.device) -> tuple[Tensor, Tensor]:
+    sign, offset = torch.ones(size), torch.zeros(size)
+    for column, center in columns:
+        sign[column], offset[column] = -1.0, 2 * center
+    return sign.to(device), offset.to(device)
+
+
+def _flipped(
+    points: Tensor, *, center_x: float = 0.5, center_y: float = 0.5, center_z: float = 0.5,
+    flip_x: int = 1, flip_y: int = 0, flip_z: int = 0, layout: str = "",
+) -> Tensor:  # fmt: skip
+    size = points.shape[-1]
+    if not 1 <= size <= 3:
+        raise RuntimeError(f"points have 1 to 3 coordinates, not {size}")
+    names = layout or "xyz"[:size]
+    needed = "xyz"[: len(names) if layout else size]
+    for name in needed:
+        if name not in names:
+            raise RuntimeError(f"dimension {name!r} not found in the layout {names!r}")
+    wanted = {"x": (flip_x, center_x), "y": (flip_y, center_y), "z": (flip_z, center_z)}
+    mirrored = [(names.index(n), center) for n, (flip, center) in wanted.items() if flip and n in names]
+    return _mirrored(points, [(column, center) for column, center in mirrored if column < size])
+
+
+@operator(dense=_flipped)
+def coord_flip(
+    points: Floats,
+    /,
+    *,
+    center_x: PerSample[float] = 0.5,
+    center_y: PerSample[float] = 0.5,
+    center_z: PerSample[float] = 0.5,
+    flip_x: PerSample[int] = 1,
+    flip_y: PerSample[int] = 0,
+    flip_z: PerSample[int] = 0,
+    layout: str = "",
+) -> Floats:
+    """Mirror points: ``out = 2 center - in`` on the axes that are flipped.
+
+    Args:
+        points: ``(N, D)`` float32 with D up to 3.
+        center_x: Position that stays.
+        center_y: Position that stays.
+        center_z: Position that stays.
+        flip_x: Mirror x.
+        flip_y: Mirror y.
+        flip_z: Mirror z.
+        layout: Order of the coordinates; ``"x"``, ``"xy"`` or ``"xyz"`` when not given.
+    """
+    return _flipped(
+        points, center_x=center_x, center_y=center_y, center_z=center_z,
+        flip_x=flip_x, flip_y=flip_y, flip_z=flip_z, layout=layout,
+    )  # fmt: skip
+
+
+@functools.lru_cache(maxsize=16)
+def _box_flip(
+    horizontal: bool, vertical: bool, ltrb: bool, device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Return the matrix (transposed) and the offset that flip boxes."""
+    matrix, offset = torch.eye(4), torch.zeros(4)
+    for axis, flip in enumerate((horizontal, vertical)):
+        if flip and ltrb:  # the ends change places
+            matrix[axis] = matrix[axis + 2] = 0
+            matrix[axis, axis + 2] = matrix[axis + 2, axis] = -1
+            offset[axis] = offset[axis + 2] = 1
+        elif flip:  # 1 - x - width
+            matrix[axis, axis], matrix[axis, axis + 2], offset[axis] = -1, -1, 1
+    return matrix.t().contiguous().to(device), offset.to(device)
+
+
+def _flipped_boxes(boxes: Tensor, *, horizontal: int = 1, ltrb: bool = False, vertical: int = 0) -> Tensor:
+    if boxes.shape[-1] % 4:
+        raise RuntimeError(f"boxes have 4 numbers each, not {boxes.shape[-1]}")
+    if not (horizontal or vertical):
+        return boxes
+    matrix, offset = _box_flip(bool(horizontal), bool(vertical), ltrb, boxes.device)
+    return (boxes.reshape(*boxes.shape[:-1], boxes.shape[-1] // 4, 4) @ matrix + offset).flatten(-2)
+
+
+@operator(dense=_flipped_boxes)
+def bb_flip(
+    boxes: Floats,
+    /,
+    *,
+    horizontal: PerSample[int] = 1,
+    ltrb: bool = False,
+    vertical: PerSample[int] = 0,
+) -> Floats:
+    """Flip boxes along with their image.
+
+    Args:
+        boxes: ``(..., 4)`` float32, relative to the image: x, y, width and height.
+        horizontal: Mirror left and right.
+        ltrb: The boxes are left, top, right and bottom instead.
+        vertical: Mirror top and bottom.
+    """
+    return _flipped_boxes(boxes, horizontal=horizontal, ltrb=ltrb, vertical=vertical)
+
+
+# ---------------------------------------------------------------- bbox_rotate
+
+BoxBatch = Annotated[TensorList, Takes((), (torch.float32,))]
+LabelBatch = Annotated[TensorList, Takes((), (torch.int32,))]
+
+
+def _keep_layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    return layouts
+
+
+@operator(
+    over="batch", devices=("cpu",), class_name="BBoxRotate", layout=_keep_layouts,
+    outputs=lambda arguments: 2 if arguments["inputs"] == 2 else None,
+)  # fmt: skip
+def bbox_rotate(
+    boxes: BoxBatch,
+    labels: LabelBatch | None = None,
+    /,
+    *,
+    angle: PerSample[float],
+    bbox_layout: str = "xyXY",
+    bbox_normalized: bool = True,
+    input_shape: PerSample[list[int]],
+    keep_size: bool = False,
+    mode: str = "expand",
+    remove_threshold: float = 0.1,
+    shape_layout: str = "HW",
+    size: PerSample[list[float]] = [],  # noqa: B006  never changed
+) -> Data:
+    """Rotate boxes along with the image that `rotate` turns.
+
+    Args:
+        boxes: ``(N, 4)`` float32.
+        labels: ``(N,)`` or ``(N, 1)`` int32: those of boxes that are removed go too.
+        angle: Degrees, counter-clockwise.
+        bbox_layout: ``"xyXY"``: two corners, or ``"xyWH"``: corner and size.
+        bbox_normalized: Boxes are relative to the image (and the result to the canvas), not in pixels.
+        input_shape: Of the image, in the order of ``shape_layout``.
+        keep_size: The canvas is as large as the image; otherwise it grows as with `rotate`.
+        mode: ``"expand"``: boxes hold all of what they held; ``"fixed"``: they keep their size, with its sides
+            swapped beyond 45 degrees; ``"halfway"``: between both.
+        remove_threshold: Boxes of which less than this share lies on the canvas are removed.
+        shape_layout: Where height and width are in ``input_shape``.
+        size: Height and width of the canvas.
+
+    Raises:
+        RuntimeError: an unknown layout or mode, or shapes that do not fit.
+    """
+    _check_boxes(mode, bbox_layout, remove_threshold)
+    found, kept = [], []
+    samples = boxes.samples()
+    columns = (per_sample(v, len(samples)) for v in (angle, input_shape, size))
+    for box, turned, shape, target in zip(samples, *columns, strict=True):
+        lengths = _image_size(shape, shape_layout)
+        if keep_size and target:
+            raise RuntimeError("keep_size and size cannot be used together")
+        canvas = [round_half_away_number(v) for v in target] if target else list(lengths)
+        if not (target or keep_size):
+            canvas = warp.rotated_size(warp.rotation(turned), lengths)
+        unit = (1.0, 1.0) if not bbox_normalized else (float(lengths[1]), float(lengths[0]))
+        result, keep = _rotated(
+            box, turned, unit, lengths, canvas, mode, bbox_layout == "xyWH", bbox_normalized, remove_threshold
+        )
+        found.append(result)
+        kept.append(keep)
+    if labels is None:
+        return found  # type: ignore[return-value]
+    rest = [label[keep] for label, keep in zip(labels.samples(), kept, strict=True)]
+    return found, rest  # type: ignore[return-value]
+
+
+def _check_boxes(mode: str, layout: str, threshold: float) -> None:
+    if mode not in ("expand", "halfway", "fixed"):
+        raise RuntimeError(f"unknown mode: {mode}; supported modes are: expand, halfway, fixed")
+    if layout not in ("xyWH", "xyXY"):
+        raise RuntimeError(f"unknown bbox_layout: {layout}; supported layouts are: xyWH, xyXY")
+    if not 0 <= threshold < 1:
+        raise RuntimeError(f"remove_threshold must be in [0, 1), not {threshold}")
+
+
+def _image_size(shape: Sequence[int], layout: str) -> tuple[int, int]:
+    if len(shape) != len(layout) or "H" not in layout or "W" not in layout:
+        raise RuntimeError(f"input_shape {list(shape)} does not fit shape_layout {layout!r}")
+    return int(shape[layout.index("H")]), int(shape[layout.index("W")])
+
+
+def _rotated(
+    boxes: Tensor, angle: float, unit: tuple[float, float], lengths: tuple[int, int], canvas: Sequence[int],
+    mode: str, sized: bool, normalized: bool, threshold: float,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Return the boxes that remain, and which of all do."""
+    if boxes.dim() != 2 or boxes.shape[1] != 4:
+        raise RuntimeError(f"boxes are (N, 4), not {tuple(boxes.shape)}")
+    (cos, sin), _ = warp.rotation(angle)
+    scale = torch.tensor(unit)
+    low, high = boxes[:, :2] * scale, boxes[:, 2:] * scale
+    extent = high if sized else high - low
+    center = low + extent / 2 - torch.tensor([lengths[1] / 2, lengths[0] / 2])
+    ends = torch.tensor([float(canvas[1]), float(canvas[0])])
+    turned = center @ torch.tensor([[cos, -sin], [sin, cos]]) + ends / 2
+    grown = _grown(extent, angle, mode) / 2
+    first, last = turned - grown, turned + grown
+    inside_first, inside_last = first.clamp(min=0).minimum(ends), last.clamp(min=0).minimum(ends)
+    share = (inside_last - inside_first).prod(1) / (last - first).prod(1)
+    keep = share >= threshold
+    if normalized:
+        inside_first, inside_last = inside_first / ends, inside_last / ends
+    second = inside_last - inside_first if sized else inside_last
+    return torch.cat([inside_first, second], 1)[keep], keep
+
+
+def _grown(extent: Tensor, angle: float, mode: str) -> Tensor:
+    """Return the extent of boxes after a turn."""
+    (cos, sin), _ = warp.rotation(angle)
+    swapped = extent.flip(1)
+    expanded = extent * abs(cos) + swapped * abs(sin)
+    if mode == "expand":
+        return expanded
+    lying = (angle + 45) // 90 % 2 == 1
+    fixed = swapped if lying else extent
+    return fixed if mode == "fixed" else (expanded + fixed) / 2
