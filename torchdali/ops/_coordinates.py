@@ -253,26 +253,41 @@ def bbox_rotate(
         RuntimeError: an unknown layout or mode, or shapes that do not fit.
     """
     _check_boxes(mode, bbox_layout, remove_threshold)
-    found, kept = [], []
+    if keep_size and size:
+        raise RuntimeError("keep_size and size cannot be used together")
     samples = boxes.samples()
+    if not samples:
+        return [] if labels is None else ([], [])  # type: ignore[return-value]
     columns = (per_sample(v, len(samples)) for v in (angle, input_shape, size))
-    for box, turned, shape, target in zip(samples, *columns, strict=True):
-        lengths = _image_size(shape, shape_layout)
-        if keep_size and target:
-            raise RuntimeError("keep_size and size cannot be used together")
-        canvas = [round_half_away_number(v) for v in target] if target else list(lengths)
-        if not (target or keep_size):
-            canvas = warp.rotated_size(warp.rotation(turned), lengths)
-        unit = (1.0, 1.0) if not bbox_normalized else (float(lengths[1]), float(lengths[0]))
-        result, keep = _rotated(
-            box, turned, unit, lengths, canvas, mode, bbox_layout == "xyWH", bbox_normalized, remove_threshold
-        )
-        found.append(result)
-        kept.append(keep)
+    turns = [_turn(a, shape, s, shape_layout, keep_size) for a, shape, s in zip(*columns, strict=True)]
+    counts = [len(b) for b in samples]
+    table = torch.tensor(turns).repeat_interleave(torch.tensor(counts), 0)
+    result, keep = _rotated(torch.cat(samples), table, mode, bbox_layout == "xyWH", bbox_normalized, remove_threshold)
     if labels is None:
-        return found  # type: ignore[return-value]
-    rest = [label[keep] for label, keep in zip(labels.samples(), kept, strict=True)]
-    return found, rest  # type: ignore[return-value]
+        return _parts(result, keep, counts)  # type: ignore[return-value]
+    return _parts(result, keep, counts), _parts(torch.cat(labels.samples()), keep, counts)  # type: ignore[return-value]
+
+
+def _parts(values: Tensor, keep: Tensor, counts: list[int]) -> list[Tensor]:
+    """Return the values to keep, sample by sample."""
+    if not bool(keep.all()):
+        values = values[keep]
+        counts = [int(part.sum()) for part in keep.split(counts)]  # type: ignore[no-untyped-call]
+    return list(values.split(counts))  # type: ignore[no-untyped-call]
+
+
+def _turn(
+    angle: float, shape: Sequence[int], size: Sequence[float], layout: str, keep_size: bool
+) -> tuple[float, ...]:
+    """Return cosine and sine, then width and height of the image, and of the canvas."""
+    height, width = _image_size(shape, layout)
+    turned = warp.rotation(angle)
+    canvas: Sequence[float] = (height, width)
+    if size:
+        canvas = [round_half_away_number(v) for v in size]
+    elif not keep_size:
+        canvas = warp.rotated_size(turned, (height, width))
+    return (*turned[0], float(width), float(height), float(canvas[1]), float(canvas[0]))
 
 
 def _check_boxes(mode: str, layout: str, threshold: float) -> None:
@@ -291,37 +306,33 @@ def _image_size(shape: Sequence[int], layout: str) -> tuple[int, int]:
 
 
 def _rotated(
-    boxes: Tensor, angle: float, unit: tuple[float, float], lengths: tuple[int, int], canvas: Sequence[int],
-    mode: str, sized: bool, normalized: bool, threshold: float,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Return the boxes that remain, and which of all do."""
+    boxes: Tensor, turns: Tensor, mode: str, sized: bool, normalized: bool, threshold: float
+) -> tuple[Tensor, Tensor]:
+    """Return rotated boxes, clipped to the canvas, and which of them to keep; `turns` are rows of `_turn`."""
     if boxes.dim() != 2 or boxes.shape[1] != 4:
-        raise RuntimeError(f"boxes are (N, 4), not {tuple(boxes.shape)}")
-    (cos, sin), _ = warp.rotation(angle)
-    scale = torch.tensor(unit)
+        raise RuntimeError(f"boxes are (N, 4), not {(*boxes.shape[1:],)} in each sample")
+    cos, sin, image, canvas = turns[:, :1], turns[:, 1:2], turns[:, 2:4], turns[:, 4:]
+    scale = image if normalized else torch.ones_like(image)
     low, high = boxes[:, :2] * scale, boxes[:, 2:] * scale
     extent = high if sized else high - low
-    center = low + extent / 2 - torch.tensor([lengths[1] / 2, lengths[0] / 2])
-    ends = torch.tensor([float(canvas[1]), float(canvas[0])])
-    turned = center @ torch.tensor([[cos, -sin], [sin, cos]]) + ends / 2
-    grown = _grown(extent, angle, mode) / 2
-    first, last = turned - grown, turned + grown
-    inside_first, inside_last = first.clamp(min=0).minimum(ends), last.clamp(min=0).minimum(ends)
-    share = (inside_last - inside_first).prod(1) / (last - first).prod(1)
-    keep = share >= threshold
+    center = low + extent / 2 - image / 2
+    x, y = center[:, :1], center[:, 1:]
+    turned = torch.cat([cos * x + sin * y, cos * y - sin * x], 1) + canvas / 2
+    grown = _grown(extent, cos.abs(), sin.abs(), mode) / 2
+    ends = torch.stack([turned - grown, turned + grown])
+    clipped = ends.clamp(min=0).minimum(canvas)
+    before, after = ends[1] - ends[0], clipped[1] - clipped[0]
+    keep = after.prod(1) / before.prod(1) >= threshold
     if normalized:
-        inside_first, inside_last = inside_first / ends, inside_last / ends
-    second = inside_last - inside_first if sized else inside_last
-    return torch.cat([inside_first, second], 1)[keep], keep
+        clipped, after = clipped / canvas, after / canvas
+    return torch.cat([clipped[0], after if sized else clipped[1]], 1), keep
 
 
-def _grown(extent: Tensor, angle: float, mode: str) -> Tensor:
+def _grown(extent: Tensor, cos: Tensor, sin: Tensor, mode: str) -> Tensor:
     """Return the extent of boxes after a turn."""
-    (cos, sin), _ = warp.rotation(angle)
     swapped = extent.flip(1)
-    expanded = extent * abs(cos) + swapped * abs(sin)
+    expanded = extent * cos + swapped * sin
     if mode == "expand":
         return expanded
-    lying = (angle + 45) // 90 % 2 == 1
-    fixed = swapped if lying else extent
+    fixed = torch.where(sin > cos, swapped, extent)
     return fixed if mode == "fixed" else (expanded + fixed) / 2

@@ -186,13 +186,25 @@ def multi_paste(
         raise RuntimeError(f"with in_ids there is exactly one input, not {1 + len(others)}")
     batch = images.samples()
     inputs = [batch, *(other.samples() for other in others)]
-    result = []
-    for i in range(len(batch)):
-        sources = [column[i] for column in inputs] if in_ids is None else _pick(batch, _at(in_ids, i))
-        size = _canvas(sources, _at(output_size, i))
+    count = range(len(batch))
+    sources = [
+        [column[i] for column in inputs] if in_ids is None else _pick(batch, _at(in_ids, i)) for i in count
+    ]
+    shapes_out = [_canvas(sources[i], _at(output_size, i)) for i in count]
+    canvases = _zeros(shapes_out, dtype or batch[0].dtype, batch[0].device) if batch else []
+    for i in count:
         places = _places({k: _at(v, i) for k, v in given.items()}, {k: _at(v, i) for k, v in relative.items()})
-        result.append(_compose(sources, size, places, dtype or sources[0].dtype))
-    return result  # type: ignore[return-value]
+        _compose(canvases[i], sources[i], places)
+    return canvases  # type: ignore[return-value]
+
+
+def _zeros(
+    shapes: Sequence[tuple[int, ...]], dtype: torch.dtype, device: torch.device
+) -> Tensor | list[Tensor]:
+    """Return a canvas a sample: one tensor where all have one shape."""
+    if len(set(shapes)) == 1:
+        return torch.zeros((len(shapes), *shapes[0]), dtype=dtype, device=device)
+    return [torch.zeros(shape, dtype=dtype, device=device) for shape in shapes]
 
 
 def _at(value: Any, i: int) -> Any:
@@ -206,15 +218,15 @@ def _pick(batch: Sequence[Tensor], ids: Any) -> list[Tensor]:
     return [batch[k] for k in chosen]
 
 
-def _canvas(sources: Sequence[Tensor], size: Any) -> tuple[int, int]:
-    if size is not None:
-        height, width = size
-        return int(height), int(width)
-    found = {tuple(s.shape[-3:-1]) for s in sources}
-    if len(found) != 1:
-        raise RuntimeError(f"without output_size, all input samples must have the same shape, not {sorted(found)}")
-    ((height, width),) = found
-    return height, width
+def _canvas(sources: Sequence[Tensor], size: Any) -> tuple[int, ...]:
+    first = sources[0].shape
+    if size is None:
+        found = {tuple(s.shape[-3:-1]) for s in sources}
+        if len(found) != 1:
+            raise RuntimeError(f"without output_size, all input samples must have the same shape, not {sorted(found)}")
+        size = first[-3:-1]
+    height, width = size
+    return (*first[:-3], int(height), int(width), first[-1])
 
 
 Places = Mapping[str, "tuple[Any, bool] | None"]
@@ -230,18 +242,13 @@ def _places(given: Mapping[str, Any], relative: Mapping[str, Any]) -> Places:
     }  # fmt: skip
 
 
-def _compose(sources: Sequence[Tensor], size: tuple[int, int], places: Places, dtype: torch.dtype) -> Tensor:
-    like = sources[0]
-    lead, channels = like.shape[:-3], like.shape[-1]
-    canvas = torch.zeros((*lead, *size, channels), dtype=dtype, device=like.device)
-    per_frame = any(v is not None and _depth(v[0]) == 3 for v in places.values())
-    if not per_frame:
+def _compose(canvas: Tensor, sources: Sequence[Tensor], places: Places) -> None:
+    if not any(v is not None and _depth(v[0]) == 3 for v in places.values()):
         _paste_all(canvas, sources, places)
-        return canvas
-    for f in range(len(canvas)):
+        return
+    for f in range(len(canvas)):  # places differ from frame to frame
         now = {k: (v[0][f], v[1]) if v is not None and _depth(v[0]) == 3 else v for k, v in places.items()}
         _paste_all(canvas[f], [s[f] for s in sources], now)
-    return canvas
 
 
 def _depth(value: Any) -> int:
@@ -252,7 +259,7 @@ def _paste_all(canvas: Tensor, sources: Sequence[Tensor], places: Places) -> Non
     for k, source in enumerate(sources):
         (y, x), (v, u), (h, w) = _region(k, source, canvas, places)
         region = source[..., y : y + h, x : x + w, :]
-        canvas[..., v : v + h, u : u + w, :] = convert(region, canvas.dtype)
+        canvas[..., v : v + h, u : u + w, :].copy_(convert(region, canvas.dtype))
 
 
 def _region(k: int, source: Tensor, canvas: Tensor, places: Places) -> Iterator[tuple[int, int]]:
