@@ -1,60 +1,179 @@
-"""Mirror and normalise an image into the batch: the last step of nearly every training pipeline."""
+"""Normalise an image into the batch: the last step of nearly every training pipeline."""
 
 from __future__ import annotations
 
 import functools
+import math
 import threading
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-__all__ = ["affine", "normalise_planar"]
+from torchdali.kernels.convert import convert
 
-_scratch = threading.local()
+__all__ = ["Affine", "affine", "normalise_into"]
+
+_KEPT = 1 << 22  # elements of a buffer, up to which a thread keeps it
 
 
-@functools.lru_cache(maxsize=64)
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """``(x - centre) * factor + offset``, one value each or one a channel; equal only to itself."""
+
+    centre: tuple[float, ...]
+    factor: tuple[float, ...]
+    offset: tuple[float, ...]
+
+
+@functools.lru_cache(maxsize=256)
 def affine(
-    mean: tuple[float, ...], std: tuple[float, ...], scale: float, shift: float, device: torch.device
-) -> tuple[Tensor, Tensor]:
-    """Return factor and offset of ``(x - mean) / std * scale + shift``, as ``(n,)`` float32 tensors.
+    mean: tuple[float, ...],
+    std: tuple[float, ...],
+    scale: float,
+    shift: float,
+    channels: int,
+    padded: int = 0,
+) -> Affine | None:
+    """Return ``(x - mean) / std * scale + shift`` as factor and offset; None where it changes nothing.
 
-    ``n`` is 1 where mean and std are the same for all channels. A zero ``std`` gives infinities.
-    """
-    m = torch.tensor(mean, dtype=torch.float64)
-    factor = scale / torch.tensor(std, dtype=torch.float64)
-    offset = shift - m * factor
-    return factor.float().to(device), offset.float().to(device)
-
-
-def normalise_planar(
-    image: Tensor, factor: Tensor, offset: Tensor, mirror: bool, out: Tensor | None
-) -> Tensor:
-    """Normalise a ``(H, W, C)`` image to ``(C, H, W)`` float32.
-
-    Converting in the image's own order into a buffer that stays in cache and transposing in the final
-    multiply-add is what costs least.
+    The centre is 0 unless a ``std`` is 0: then the differences to the mean become infinities of both signs,
+    or NaN.
 
     Args:
-        image: Any real dtype that torch converts.
-        factor: ``(1,)`` or ``(C,)``.
-        offset: ``(1,)`` or ``(C,)``.
-        mirror: Reverse the rows.
-        out: Where to write, ``(C, H, W)`` float32; a new tensor when None.
+        mean: No value for 0, one, one a channel, or one a channel of the padded output.
+        std: No value for 1, otherwise likewise.
+        scale: Multiplies.
+        shift: Is added at last.
+        channels: Of the image.
+        padded: Channels of the output, where that has more.
+
+    Raises:
+        RuntimeError: any other number of values.
     """
-    height, width, channels = image.shape
-    if mirror:
-        image = image.flip(1)
-    buffer = _buffer(height, width, channels) if image.device.type == "cpu" else torch.empty_like(image, dtype=torch.float32)
-    planar = buffer.copy_(image).permute(2, 0, 1)
-    if out is None:
-        out = torch.empty((channels, height, width), dtype=torch.float32, device=image.device)
-    return torch.addcmul(offset.view(-1, 1, 1), planar, factor.view(-1, 1, 1), out=out)
+    for values in (mean, std):
+        if len(values) > 1 and len(values) not in (channels, padded):
+            raise RuntimeError(f"mean or std has {len(values)} values for {channels} channels")
+    if len(mean) > 1 and len(std) > 1 and len(mean) != len(std):
+        raise RuntimeError(f"mean has {len(mean)} values, std {len(std)}: neither one nor the same")
+    count = min(max(len(mean), len(std), 1), channels)
+    means = mean[:count] if len(mean) > 1 else (mean or (0.0,)) * count
+    stds = std[:count] if len(std) > 1 else (std or (1.0,)) * count
+    factor = tuple(_divide(scale, s) for s in stds)
+    if not all(map(math.isfinite, factor)):
+        return Affine(means, factor, (shift,) * count)
+    offset = tuple(shift - m * f for m, f in zip(means, factor, strict=True))
+    if set(factor) == {1.0} and set(offset) == {0.0}:
+        return None
+    return Affine((0.0,), factor, offset)
 
 
-def _buffer(height: int, width: int, channels: int) -> Tensor:
-    """Return this thread's float buffer; it is kept while the shape stays the same."""
-    buffer: Tensor | None = getattr(_scratch, "buffer", None)
-    if buffer is None or buffer.shape != (height, width, channels):
-        buffer = _scratch.buffer = torch.empty(height, width, channels)
-    return buffer
+def _divide(scale: float, std: float) -> float:
+    if std:
+        return scale / std
+    return math.copysign(math.inf, scale) if scale else math.nan
+
+
+def normalise_into(out: Tensor, image: Tensor, scaling: Affine | None, channel: int) -> None:
+    """Write ``(image - centre) * factor + offset``; integer outputs are rounded and saturated.
+
+    Calculating in the image's own memory order, in a buffer that stays in cache, and transposing what is ready
+    is what costs least.
+
+    Args:
+        out: Where to write: any strides; float32, or a type that float32 is converted to.
+        image: Same shape, any strides and real type.
+        scaling: From `affine`; None only converts.
+        channel: Axis of the channels, for scalings that have one value each.
+    """
+    if scaling is None:
+        out.copy_(image if out.dtype == torch.float32 else convert(image, out.dtype))
+        return
+    recipe = _recipe(scaling, image.shape, image.stride(), channel, image.device)
+    if recipe.order is not None:
+        image, out = image.permute(recipe.order), out.permute(recipe.order)
+    if image.requires_grad:
+        out.copy_(_normalised(image.float(), recipe, None))
+    elif out.dtype == torch.float32 and out.is_contiguous():
+        _normalised(_buffer(image).copy_(image), recipe, out)
+    else:
+        x = _buffer(image).copy_(image)
+        out.copy_(convert(_normalised(x, recipe, x), out.dtype))
+
+
+def _normalised(x: Tensor, recipe: _Recipe, out: Tensor | None) -> Tensor:
+    if recipe.centre is not None:
+        x = x - recipe.centre
+    return torch.addcmul(recipe.offset, x, recipe.factor, out=out)
+
+
+class _Recipe(NamedTuple):
+    """An `Affine` for images of one shape: the axes in the order of memory, and tensors that broadcast to that.
+
+    Order or centre is None where it changes nothing.
+    """
+
+    order: tuple[int, ...] | None
+    offset: Tensor
+    factor: Tensor
+    centre: Tensor | None
+
+
+@functools.lru_cache(maxsize=256)
+@torch.inference_mode(False)  # what is kept must serve callers in any mode
+def _recipe(
+    scaling: Affine,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    channel: int,
+    device: torch.device,
+) -> _Recipe:
+    order = sorted(range(len(shape)), key=strides.__getitem__, reverse=True)
+    shape = tuple(shape[axis] for axis in order)
+
+    def spread(values: tuple[float, ...]) -> Tensor:
+        return _spread(values, shape, order.index(channel), device)
+
+    return _Recipe(
+        None if order == sorted(order) else tuple(order),
+        spread(scaling.offset),
+        spread(scaling.factor),
+        None if scaling.centre == (0.0,) else spread(scaling.centre),
+    )
+
+
+def _spread(
+    values: tuple[float, ...], shape: tuple[int, ...], channel: int, device: torch.device
+) -> Tensor:
+    """Return values a channel as dense rows, which is what vectors want."""
+    inner = 2 if channel == len(shape) - 1 else 1
+    tensor = torch.tensor(values, dtype=torch.float32, device=device)
+    if len(values) > 1:
+        tensor = tensor.view((-1,) + (1,) * (len(shape) - 1 - channel))
+    rows = (1,) * (tensor.ndim - inner) + shape[-inner:]
+    return torch.broadcast_tensors(tensor, torch.empty(rows, device=device))[0].contiguous()
+
+
+class _Memory(threading.local):
+    """This thread's buffer, and its last view."""
+
+    whole = torch.empty(0)
+    view = whole
+
+
+_memory = _Memory()
+
+
+def _buffer(image: Tensor) -> Tensor:
+    """Return an uninitialised float32 tensor; on the CPU the thread's own, valid until the next call."""
+    if _memory.view.shape == image.shape and not image.is_cuda:
+        return _memory.view
+    count = image.numel()
+    if count > _KEPT or image.device.type != "cpu":
+        return torch.empty(image.shape, device=image.device)
+    with torch.inference_mode(False):
+        if len(_memory.whole) < count:
+            _memory.whole = torch.empty(count)
+        _memory.view = _memory.whole[:count].view(image.shape)
+    return _memory.view

@@ -47,7 +47,7 @@ def random_window(
         )
     low, high = math.log(narrowest), math.log(widest)
     for _ in range(attempts):
-        pixels = (smallest + (largest - smallest) * draw()) * height * width
+        pixels = max(0.0, smallest + (largest - smallest) * draw()) * height * width
         aspect = math.exp(low + (high - low) * draw())
         w = max(1, round_half_away_number(math.sqrt(pixels * aspect)))
         h = max(1, round_half_away_number(math.sqrt(pixels / aspect)))
@@ -60,7 +60,7 @@ def random_window(
 
 def _largest(height: int, width: int, area: float, aspect: float) -> tuple[int, int]:
     """Return height and width of the largest window of a ratio and of no more than a share of the area."""
-    limit = area * height * width
-    h = min(height, width / aspect, math.sqrt(limit / aspect))
-    w = min(width, height * aspect, math.sqrt(limit * aspect))
-    return max(1, int(h)), max(1, int(w))
+    h = min(height, int(width / aspect))
+    w = min(width, int(height * aspect))
+    shrink = math.sqrt(min(1.0, max(area, 0.0) * height * width / max(h * w, 1)))
+    return max(1, int(h * shrink)), max(1, int(w * shrink))

@@ -1,16 +1,31 @@
-"""Windows of an image: where a crop lies, and cutting it out, with padding where it reaches outside."""
+"""Windows of a tensor: where a crop lies, and cutting it out, with padding where it reaches outside."""
 
 from __future__ import annotations
 
+import functools
 import math
+import struct
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from torchdali.kernels.convert import convert_number
+from torchdali.kernels.convert import convert, integer_limits
 
-__all__ = ["anchor", "cut", "round_half_away_number"]
+__all__ = [
+    "anchor", "check_fill", "check_policy", "cut", "fill_into", "fill_number", "filled", "meet",
+    "round_half_away_number", "single",
+]  # fmt: skip
+
+_FLOAT = struct.Struct("f")
+
+
+def single(value: float) -> float:
+    """Round to float32, which arguments are in DALI: 0.7 becomes 0.69999998."""
+    try:
+        return float(_FLOAT.unpack(_FLOAT.pack(value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 def round_half_away_number(value: float) -> int:
@@ -22,16 +37,24 @@ def anchor(position: float, extent: int, window: int, rounding: str = "round") -
     """Return where a window starts: ``position * (extent - window)``, rounded or truncated.
 
     Raises:
-        ValueError: ``position`` is outside [0, 1], or ``rounding`` is unknown.
+        RuntimeError: ``position`` is outside [0, 1], or ``rounding`` is unknown.
     """
     if not 0.0 <= position <= 1.0:
-        raise ValueError(f"crop position {position} is outside [0, 1]")
-    place = position * (extent - window)
+        raise RuntimeError(f"crop position {position} is out of range [0, 1]")
+    place = single(position) * (extent - window)
     if rounding == "round":
         return round_half_away_number(place)
     if rounding == "truncate":
         return int(place)
-    raise ValueError(f"rounding={rounding!r}: it is 'round' or 'truncate'")
+    raise RuntimeError(f"rounding={rounding!r} is not supported: it is 'round' or 'truncate'")
+
+
+def check_policy(policy: str) -> None:
+    """Raise RuntimeError for an unknown policy."""
+    if policy not in ("error", "pad", "trim_to_shape"):
+        raise RuntimeError(
+            f"out_of_bounds_policy={policy!r} is not supported: it is 'error', 'pad' or 'trim_to_shape'"
+        )
 
 
 def cut(
@@ -41,10 +64,11 @@ def cut(
     extents: Sequence[int],
     *,
     policy: str = "error",
-    fill: Sequence[float] = (0.0,),
+    fill: Sequence[float] = (),
     channel: int = -1,
+    dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """Cut a window out of a tensor; a view where it lies inside.
+    """Cut a window out of a tensor; a view where it lies inside and the type stays.
 
     Args:
         x: Any shape.
@@ -52,65 +76,114 @@ def cut(
         starts: First element of the window, one an axis; may be negative.
         extents: Elements of the window, one an axis.
         policy: For windows that reach outside: ``"error"``, ``"pad"`` with ``fill``, or ``"trim_to_shape"``.
-        fill: One value, or one a channel.
+        fill: No value for 0, one value, or one a channel.
         channel: Axis of the channels, for ``fill``; -1 for none.
+        dtype: Of the result, converted by truncation; that of ``x`` when None.
 
     Raises:
-        RuntimeError: the window reaches outside and the policy is ``"error"``.
-        ValueError: an unknown policy.
+        RuntimeError: the window reaches outside and the policy is ``"error"``, an unknown policy, or a wrong
+            number of fill values.
     """
-    outside = False
-    ends = []
-    for k, axis in enumerate(axes):
-        end = starts[k] + extents[k]
-        ends.append(end)
-        outside |= starts[k] < 0 or end > x.shape[axis]
-    if not outside:
+    inside, shape, place = meet(x, axes, starts, extents, policy)
+    if dtype is not None:
+        inside = convert(inside, dtype, rounding="truncate")
+    if policy != "pad":
+        return inside
+    check_fill(fill, shape, channel)
+    if place is None:
+        return inside
+    out = filled(shape, fill, inside.dtype, channel, x.device)
+    out[place] = inside
+    return out
+
+
+def meet(
+    x: Tensor, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], policy: str
+) -> tuple[Tensor, Sequence[int], tuple[slice, ...] | None]:
+    """Return what lies in the window as a view, the shape of the window, and where in it the view lies.
+
+    The place is None where the view is all there is: for a window that lies inside, or is trimmed.
+
+    Raises:
+        RuntimeError: see `cut`.
+    """
+    check_policy(policy)
+    for axis, start, extent in zip(axes, starts, extents, strict=True):
+        if start < 0 or start + extent > x.shape[axis]:
+            break
+    else:
         for axis, start, extent in zip(axes, starts, extents, strict=True):
             x = x.narrow(axis, start, extent)
-        return x
+        return x, x.shape, None
     if policy == "error":
-        box = ", ".join(f"axis {a}: {s}:{e} of {x.shape[a]}" for a, s, e in zip(axes, starts, ends, strict=True))
-        raise RuntimeError(
-            f"the window is out of bounds ({box}); see out_of_bounds_policy for padding or trimming"
-        )
-    if policy not in ("pad", "trim_to_shape"):
-        raise ValueError(f"out_of_bounds_policy={policy!r}: it is 'error', 'pad' or 'trim_to_shape'")
-    return _cut_outside(x, axes, starts, ends, fill if policy == "pad" else None, channel)
+        raise RuntimeError(_out_of_bounds(x.shape, axes, starts, extents))
+    return _meet_outside(x, axes, starts, extents, policy)
 
 
-def _cut_outside(
-    x: Tensor, axes: Sequence[int], starts: Sequence[int], ends: Sequence[int],
-    fill: Sequence[float] | None, channel: int,
-) -> Tensor:  # fmt: skip
+def _meet_outside(
+    x: Tensor, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], policy: str
+) -> tuple[Tensor, Sequence[int], tuple[slice, ...] | None]:
     shape = list(x.shape)
-    source, place = [slice(None)] * x.ndim, [slice(None)] * x.ndim
-    for axis, start, end in zip(axes, starts, ends, strict=True):
+    place = [slice(None)] * x.ndim
+    for axis, start, extent in zip(axes, starts, extents, strict=True):
         low = min(max(start, 0), x.shape[axis])
-        high = max(min(end, x.shape[axis]), low)
-        source[axis] = slice(low, high)
-        place[axis] = slice(low - start, high - start)
-        shape[axis] = end - start
-    inside = x[tuple(source)]
-    if fill is None:
-        return inside
-    out = filled(shape, fill, x.dtype, channel, x.device)
-    out[tuple(place)] = inside
-    return out
+        high = max(min(start + extent, x.shape[axis]), low)
+        x = x.narrow(axis, low, high - low)
+        # A window that lies outside altogether meets nothing; the place must stay in the window.
+        offset = min(max(low - start, 0), extent)
+        place[axis] = slice(offset, offset + high - low)
+        shape[axis] = extent
+    return (x, x.shape, None) if policy == "trim_to_shape" else (x, shape, tuple(place))
+
+
+def _out_of_bounds(
+    shape: Sequence[int], axes: Sequence[int], starts: Sequence[int], extents: Sequence[int]
+) -> str:
+    box = ", ".join(
+        f"{start}:{start + extent} of {shape[axis]} on axis {axis}"
+        for axis, start, extent in zip(axes, starts, extents, strict=True)
+    )
+    return f"the window is out of bounds ({box}); out_of_bounds_policy can pad or trim it"
+
+
+# ---------------------------------------------------------------- fill values
+
+
+def check_fill(fill: Sequence[float], shape: Sequence[int], channel: int) -> None:
+    """Raise RuntimeError when there are several fill values, and not one for each channel."""
+    if len(fill) > 1 and (channel < 0 or len(fill) != shape[channel]):
+        found = f"{shape[channel]} channels" if channel >= 0 else "data without a channel axis"
+        raise RuntimeError(f"{len(fill)} fill values for {found}")
 
 
 def filled(
     shape: Sequence[int], fill: Sequence[float], dtype: torch.dtype, channel: int, device: torch.device
 ) -> Tensor:
-    """Return a tensor of one value, or of one value a channel; fill values are truncated to integers.
+    """Return a tensor of one value, or of one value a channel; see `fill_into`."""
+    return fill_into(torch.empty(tuple(shape), dtype=dtype, device=device), fill, channel)
 
-    Raises:
-        RuntimeError: the number of values is neither one nor the number of channels.
-    """
-    values = [convert_number(float(v), dtype, rounding="truncate") for v in fill]
+
+def fill_into(out: Tensor, fill: Sequence[float], channel: int) -> Tensor:
+    """Fill a tensor with one value, or with one value a channel; see `fill_number` and `check_fill`."""
+    values = [fill_number(value, out.dtype) for value in fill] or [0]
     if len(values) == 1:
-        return torch.full(tuple(shape), values[0], dtype=dtype, device=device)
-    if channel < 0 or len(values) != shape[channel]:
-        raise RuntimeError(f"{len(values)} fill values for {shape[channel] if channel >= 0 else 'no'} channels")
-    row = torch.tensor(values, dtype=dtype, device=device)
-    return row.reshape([-1 if a == channel else 1 for a in range(len(shape))]).expand(*shape).clone()
+        return out.fill_(values[0])
+    row = torch.tensor(values, dtype=out.dtype, device=out.device)
+    return out.copy_(row.view((-1,) + (1,) * (out.ndim - 1 - channel)))
+
+
+@functools.lru_cache(maxsize=256)
+def fill_number(value: float, dtype: torch.dtype) -> float | int:
+    """Convert a fill value as C does: truncated, and modulo the integer's range; 300 is 44 in uint8."""
+    value = single(value)
+    if dtype.is_floating_point:
+        return value
+    if dtype == torch.bool:
+        return value != 0
+    bits = dtype.itemsize * 8
+    # The processor converts to 32 or 64 bits, giving the smallest integer where those do not hold the value.
+    held = torch.int32 if bits < 32 or dtype == torch.int32 else torch.int64
+    low, high = integer_limits(held)
+    number = int(value) if low <= value <= high else low
+    number %= 1 << bits
+    return number - (1 << bits) if dtype.is_signed and number >= 1 << (bits - 1) else number

@@ -64,6 +64,8 @@ def crop_window(
     axes: list[int] = []
     starts: list[int] = []
     extents: list[int] = []
+    if crop is None and not (crop_w or crop_h or crop_d):
+        return axes, starts, extents
     sizes = _window_sizes(crop, crop_d, crop_h, crop_w)
     for name, size, position in zip("WHD", sizes, (crop_pos_x, crop_pos_y, crop_pos_z), strict=False):
         axis = layout.find(name)
@@ -127,11 +129,12 @@ def _output_layout(layouts: tuple[str, ...], arguments: Any) -> str:
 
 
 @functools.lru_cache(maxsize=64)
-def _order(layout: str, output_layout: str) -> tuple[int, ...]:
-    """Return the axes of the input in the order of the output."""
-    if sorted(layout) != sorted(output_layout or layout):
-        raise RuntimeError(f"output_layout {output_layout!r} is not a permutation of the layout {layout!r}")
-    return tuple(map(layout.index, output_layout or layout))
+def _orders(layout: str, output_layout: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the axes of the input in the order of the output, and the way back."""
+    wanted = output_layout or layout
+    if sorted(layout) != sorted(wanted):
+        raise RuntimeError(f"output_layout {wanted!r} is not a permutation of the layout {layout!r}")
+    return tuple(map(layout.index, wanted)), tuple(map(wanted.index, layout))
 
 
 @operator(deprecated=RENAMED, layout=_output_layout)
@@ -176,29 +179,28 @@ def crop_mirror_normalize(
     """
     if dtype not in _NORMALISED:
         raise RuntimeError(f"unsupported output type: {dtype}; it is float32, float16, uint8 or int8")
-    order = _order(layout, output_layout)
+    forth, back = _orders(layout, output_layout)
     inside, extents, place = meet(
         data, *crop_window(data.shape, layout, **window), out_of_bounds_policy
     )
     if mirror:
         inside, place = _mirrored(inside, extents, place, layout.index("W"))
-    shape = [extents[axis] for axis in order]
-    channel = order.index(layout.index("C"))
-    channels = shape[channel]
-    if pad_output:
-        shape[channel] = 1 << max(channels - 1, 0).bit_length()
-    if out is None or list(out.shape) != shape or out.dtype != dtype or data.requires_grad:
+    channel = layout.index("C")
+    channels = extents[channel]
+    full = 1 << max(channels - 1, 0).bit_length() if pad_output else channels
+    padded = out_of_bounds_policy == "pad"
+    shape = tuple([full if axis == channel else extents[axis] for axis in forth])
+    if out is None or out.shape != shape or out.dtype != dtype or data.requires_grad:
         out = torch.empty(shape, dtype=dtype, device=data.device)
-    region = out
-    if out_of_bounds_policy == "pad":
-        check_fill(fill_values, shape, channel)
-    if place is not None or shape[channel] != channels:
-        fill_into(out, fill_values if out_of_bounds_policy == "pad" else (), channel)
-        region = out.narrow(channel, 0, channels)
+    region = out.permute(back)
+    if padded:
+        check_fill(fill_values, region.shape, channel)
+    if place is not None or full != channels:
+        region = fill_into(region, fill_values if padded else (), channel).narrow(channel, 0, channels)
     if place is not None:
-        region = region[tuple(place[axis] for axis in order)]
-    scaling = affine(tuple(mean), tuple(std), scale, shift)
-    normalise_into(region, inside.permute(order), scaling, channel)
+        region = region[place]
+    scaling = affine(tuple(mean), tuple(std), scale, shift, channels, full)
+    normalise_into(region, inside, scaling, channel)
     return out
 
 

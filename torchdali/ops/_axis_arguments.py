@@ -1,0 +1,52 @@
+"""Arguments that have one value an axis, and those that tell which axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["indices", "listed", "matched", "named"]
+
+
+def listed(value: Any) -> list[Any]:
+    """Return an argument as a list; one number given per sample arrives as such."""
+    return value if isinstance(value, list) else [value]
+
+
+def matched(name: str, values: Any, count: int) -> list[Any]:
+    """Return one value an axis.
+
+    Raises:
+        RuntimeError: there are neither as many values as axes nor a single one.
+    """
+    found = listed(values)
+    if len(found) == 1:
+        return found * count
+    if len(found) != count:
+        raise RuntimeError(f"{name} has {len(found)} values for {count} axes")
+    return found
+
+
+def indices(axes: Sequence[int], ndim: int) -> list[int]:
+    """Return axes counted from the front; all where none is given.
+
+    Raises:
+        RuntimeError: an axis that does not exist, or one that occurs twice.
+    """
+    if not axes:
+        return list(range(ndim))
+    for axis in axes:
+        if not -ndim <= axis < ndim:
+            raise RuntimeError(f"axis {axis} is out of range for {ndim}D data")
+    found = [int(axis) % ndim for axis in axes]
+    if len(set(found)) < len(found):
+        raise RuntimeError(f"an axis occurs more than once in {list(axes)}")
+    return found
+
+
+def named(names: str, layout: str, ndim: int) -> list[int]:
+    """Return the axes of a layout that have these names; all where no name is given."""
+    missing = [name for name in names if name not in layout]
+    if missing:
+        raise RuntimeError(f"axis {missing[0]!r} is not in the layout {layout!r} of the {ndim}D input")
+    return [layout.index(name) for name in names] if names else list(range(ndim))

@@ -1,0 +1,311 @@
+"""Parts along named axes: slice, pad and erase."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels.window import cut, fill_into, filled, round_half_away_number, single
+from torchdali.operator import operator
+from torchdali.ops._axis_arguments import indices, listed, matched, named
+from torchdali.schema import Data, DType, Layout, PerSample, Takes, per_sample
+from torchdali.tensors import TensorList
+
+__all__ = ["erase", "pad", "slice_"]
+
+_AXES = [1, 0]
+_NAMES = {"slice": "WH", "erase": "HW"}
+_ASSUMED = {2: "HW", 3: "HWC", 4: "DHWC"}
+"""What slice takes data without a layout for."""
+
+Batch = Annotated[TensorList, Takes()]
+
+
+# ---------------------------------------------------------------- slice
+
+
+@operator(name="slice", deprecated={"image_type": None, "output_dtype": "dtype"})
+def slice_(
+    data: Data,
+    anchor: Data | None = None,
+    extent: Data | None = None,
+    /,
+    *,
+    axes: PerSample[list[int]] = _AXES,
+    axis_names: str = _NAMES["slice"],
+    dtype: DType | None = None,
+    end: PerSample[list[int]] | None = None,
+    fill_values: list[float] = [0.0],  # noqa: B006  never changed
+    normalized_anchor: bool = True,
+    normalized_shape: bool = True,
+    out_of_bounds_policy: str = "error",
+    rel_end: PerSample[list[float]] | None = None,
+    rel_shape: PerSample[list[float]] | None = None,
+    rel_start: PerSample[list[float]] | None = None,
+    shape: PerSample[list[int]] | None = None,
+    start: PerSample[list[int]] | None = None,
+    layout: Layout,
+) -> Data:
+    """Cut out a part, given by inputs (anchor and shape) or by arguments (start and end or shape).
+
+    ``round(start) : round(end)`` of each axis, halves rounded away from zero, ``end = start + shape``.
+
+    Args:
+        data: Any shape and type.
+        anchor: Where the part starts, one value an axis. int32 or int64: in elements. float32: see
+            ``normalized_anchor``.
+        extent: Its shape, of the type of ``anchor``.
+        axes: To cut. The other axes stay whole.
+        axis_names: The same by names of the layout; the default stands for ``axes=[1, 0]`` of an image.
+            Data without a layout are taken for HW, HWC or DHWC.
+        dtype: Of the output, converted by truncation and saturated; the input's own when None.
+        end: In elements, exclusive.
+        fill_values: With ``out_of_bounds_policy="pad"``: one value, or one a channel.
+        normalized_anchor: A float ``anchor`` is relative to the extent of the axis.
+        normalized_shape: A float ``extent`` is relative to the extent of the axis.
+        out_of_bounds_policy: For parts that reach outside: ``"error"``, ``"pad"`` or ``"trim_to_shape"``.
+        rel_end: Relative to the extent of the axis.
+        rel_shape: Likewise.
+        rel_start: Likewise.
+        shape: In elements.
+        start: In elements; 0 when neither ``start`` nor ``rel_start`` is given.
+
+    Raises:
+        RuntimeError: the part reaches outside or ends before it starts, axes that do not exist, or arguments
+            that exclude each other.
+    """
+    known = layout or _ASSUMED.get(data.ndim, "")
+    if axes is _AXES:
+        which = named(axis_names, known, data.ndim)
+    elif axis_names != _NAMES["slice"]:
+        raise RuntimeError("axes and axis_names exclude each other")
+    else:
+        which = indices(listed(axes), data.ndim)
+    lengths = [data.shape[axis] for axis in which]
+    arguments = {"start": start, "rel_start": rel_start, "end": end, "rel_end": rel_end, "shape": shape,
+             "rel_shape": rel_shape}  # fmt: skip
+    given = {name: matched(name, v, len(which)) for name, v in arguments.items() if v is not None}
+    if anchor is not None:
+        spans = _spans_of_inputs(anchor, extent, lengths, normalized_anchor, normalized_shape, given)
+    else:
+        spans = _spans_of_arguments(given, lengths)
+    starts, extents = _rounded(spans)
+    return cut(
+        data, which, starts, extents,
+        policy=out_of_bounds_policy, fill=fill_values, channel=known.find("C"), dtype=dtype,
+    )  # fmt: skip
+
+
+Spans = list[tuple[float, float]]
+
+
+def _rounded(spans: Spans) -> tuple[list[int], list[int]]:
+    starts, extents = [], []
+    for start, end in spans:
+        if end < start:
+            raise RuntimeError(f"the end of a slice is before its start: start={start}, end={end}")
+        first = round_half_away_number(start)
+        starts.append(first)
+        extents.append(round_half_away_number(end) - first)
+    return starts, extents
+
+
+def _spans_of_inputs(
+    anchor: Tensor, extent: Tensor | None, lengths: Sequence[int], relative_anchor: bool,
+    relative_shape: bool, given: dict[str, Any],
+) -> Spans:  # fmt: skip
+    if extent is None:
+        raise RuntimeError("slice takes the inputs anchor and shape, or neither")
+    if given:
+        raise RuntimeError(f"slice takes either the inputs anchor and shape, or {', '.join(given)}")
+    if anchor.dtype != extent.dtype:
+        raise RuntimeError(f"anchor and shape differ in type: {anchor.dtype} and {extent.dtype}")
+    if anchor.dtype not in (torch.float32, torch.int32, torch.int64):
+        raise RuntimeError(f"unsupported type of anchor and shape: {anchor.dtype}")
+    if not anchor.numel() == extent.numel() == len(lengths):
+        raise RuntimeError(
+            f"anchor and shape have {anchor.numel()} and {extent.numel()} values for {len(lengths)} axes"
+        )
+    spans = []
+    floats = anchor.dtype == torch.float32
+    origins, sizes = anchor.reshape(-1).tolist(), extent.reshape(-1).tolist()
+    for origin, size, length in zip(origins, sizes, lengths, strict=True):
+        first = origin * length if floats and relative_anchor else origin
+        spans.append((first, first + (size * length if floats and relative_shape else size)))
+    return spans
+
+
+def _spans_of_arguments(given: dict[str, Any], lengths: Sequence[int]) -> Spans:
+    if not given:
+        raise RuntimeError("slice needs the inputs anchor and shape, or start, end or shape as arguments")
+    if "start" in given and "rel_start" in given:
+        raise RuntimeError("start and rel_start exclude each other")
+    if len(given.keys() & {"end", "rel_end", "shape", "rel_shape"}) > 1:
+        raise RuntimeError("end, rel_end, shape and rel_shape exclude each other")
+    for size in [*given.get("shape", ()), *given.get("rel_shape", ())]:
+        if size < 0:
+            raise RuntimeError(f"the shape of a slice is negative: {size}")
+    return [
+        _span({name: values[i] for name, values in given.items()}, length)
+        for i, length in enumerate(lengths)
+    ]
+
+
+def _span(given: dict[str, float], length: int) -> tuple[float, float]:
+    """Return start and end on one axis, with DALI's precision: float32 unless both numbers are relative."""
+
+    def scaled(name: str) -> float:
+        return single(single(given[name]) * length)
+
+    start = scaled("rel_start") if "rel_start" in given else given.get("start", 0)
+    if "end" in given:
+        return start, given["end"]
+    if "rel_end" in given:
+        return start, scaled("rel_end")
+    if "shape" in given:
+        return start, start + given["shape"]
+    if "rel_shape" not in given:
+        return start, length
+    if "rel_start" not in given:
+        return start, start + scaled("rel_shape")
+    end = single(given["rel_start"]) * length + single(given["rel_shape"]) * length
+    return start, max(start, end)
+
+
+# ---------------------------------------------------------------- pad
+
+
+@operator(over="batch")
+def pad(
+    data: Batch,
+    /,
+    *,
+    align: PerSample[list[int]] | None = None,
+    axes: PerSample[list[int]] | None = None,
+    axis_names: str | None = None,
+    fill_value: PerSample[float] = 0.0,
+    shape: PerSample[list[int]] | None = None,
+) -> Data:
+    """Grow samples at their ends, to the largest extent in the batch or to a given shape.
+
+    Args:
+        data: Any shape and type.
+        align: Then grow each axis to a multiple of this; one value, or one an axis.
+        axes: To grow; all when None.
+        axis_names: The same by names of the layout.
+        fill_value: Of what is added, in the type of the data (converted as C does: truncated, and wrapped).
+        shape: Extent that each axis has at least; what is not positive means the largest one in the batch.
+
+    Raises:
+        RuntimeError: axes that do not exist, or that are given in both ways; an ``align`` that is not positive,
+            or as many values as there are no axes.
+    """
+    if axes is not None and axis_names is not None:
+        raise RuntimeError("axes and axis_names exclude each other")
+    samples = data.samples()
+    if not samples:
+        return data  # type: ignore[return-value]
+    ndim = samples[0].ndim
+    count = len(samples)
+    largest = [max(sample.shape[axis] for sample in samples) for axis in range(ndim)]
+    by_name = None if axis_names is None else named(axis_names, data.layout(), ndim)
+    columns = [per_sample(value, count) for value in (axes, shape, align, fill_value)]
+    padded = []
+    for sample, its_axes, its_shape, its_align, fill in zip(samples, *columns, strict=True):
+        which = indices(listed(its_axes or []), ndim) if by_name is None else by_name
+        grown = _grown(sample.shape, which, largest, its_shape, its_align)
+        padded.append(_padded(sample, grown, fill))
+    return padded  # type: ignore[return-value]
+
+
+def _grown(
+    extents: Sequence[int], axes: Sequence[int], largest: Sequence[int], shape: Any, align: Any
+) -> list[int]:
+    """Return the shape of a padded sample."""
+    wanted = [-1] * len(axes) if shape is None else matched("shape", shape, len(axes))
+    steps = [1] * len(axes) if align is None else matched("align", align, len(axes))
+    grown = list(extents)
+    for axis, least, step in zip(axes, wanted, steps, strict=True):
+        if step <= 0:
+            raise RuntimeError(f"align must be positive, not {step}")
+        extent = max(grown[axis], int(least) if least > 0 else largest[axis])
+        grown[axis] = -(-extent // int(step)) * int(step)
+    return grown
+
+
+def _padded(sample: Tensor, shape: Sequence[int], fill: float) -> Tensor:
+    if list(sample.shape) == shape:
+        return sample
+    out = filled(shape, (fill,), sample.dtype, -1, sample.device)
+    out[tuple(map(slice, sample.shape))] = sample
+    return out
+
+
+# ---------------------------------------------------------------- erase
+
+
+@operator
+def erase(
+    data: Data,
+    /,
+    *,
+    anchor: PerSample[list[float]] = [],  # noqa: B006  never changed
+    axes: list[int] = _AXES,
+    axis_names: str = _NAMES["erase"],
+    centered_anchor: bool = False,
+    fill_value: PerSample[list[float]] = [0.0],  # noqa: B006
+    normalized: bool = False,
+    normalized_anchor: bool = False,
+    normalized_shape: bool = False,
+    shape: PerSample[list[float]] = [],  # noqa: B006
+    layout: Layout,
+) -> Data:
+    """Fill rectangular regions.
+
+    On each axis, elements ``int(anchor)`` to ``int(anchor + shape)``, exclusive; regions are clipped to the data.
+
+    Args:
+        data: Any shape and type.
+        anchor: Where the regions start: one value an axis and region, region after region; 0 when empty.
+        axes: That anchor and shape tell about; the regions span the other axes.
+        axis_names: The same by names of the layout.
+        centered_anchor: The anchors are the middles of the regions.
+        fill_value: One value, or one a channel (converted as C does: truncated, and wrapped).
+        normalized: Anchor and shape are relative to the extents of the data.
+        normalized_anchor: The anchor is.
+        normalized_shape: The shape is.
+        shape: Of the regions, in the order of ``anchor``.
+
+    Raises:
+        RuntimeError: no layout to find ``axis_names`` in, axes that do not exist, or a wrong number of values.
+    """
+    if normalized and (normalized_anchor or normalized_shape):
+        raise RuntimeError("normalized excludes normalized_anchor and normalized_shape")
+    by_axes = axes is not _AXES and axis_names == _NAMES["erase"]
+    which = indices(axes, data.ndim) if by_axes else named(axis_names, layout, data.ndim)
+    fill = listed(fill_value)
+    channel = layout.find("C")
+    if len(fill) > 1 and (channel < 0 or len(fill) != data.shape[channel]):
+        raise RuntimeError(f"{len(fill)} fill values for data of layout {layout!r} and shape {list(data.shape)}")
+    origins, sizes = [single(v) for v in listed(anchor)], [single(v) for v in listed(shape)]
+    origins = origins or [0.0] * len(sizes)
+    if len(origins) != len(sizes) or len(sizes) % len(which):
+        raise RuntimeError(f"{len(origins)} anchors and {len(sizes)} extents for {len(which)} axes")
+    scales = [data.shape[axis] for axis in which] * (len(sizes) // len(which))
+    if normalized or normalized_anchor:
+        origins = [single(v * scale) for v, scale in zip(origins, scales, strict=True)]
+    if normalized or normalized_shape:
+        sizes = [single(v * scale) for v, scale in zip(sizes, scales, strict=True)]
+    if centered_anchor:
+        origins = [single(v - size / 2) for v, size in zip(origins, sizes, strict=True)]
+    ends = [single(v + size) for v, size in zip(origins, sizes, strict=True)]
+    out = data.clone()
+    for first in range(0, len(sizes), len(which)):
+        region = [slice(None)] * data.ndim
+        for i, axis in enumerate(which, first):
+            region[axis] = slice(max(int(origins[i]), 0), max(int(ends[i]), 0))
+        fill_into(out[tuple(region)], fill, channel)
+    return out
