@@ -72,6 +72,8 @@ class _Batches:
 
     def __next__(self) -> Any:
         while len(self._ahead) < self._depth and self._may_go_on():
+            if self._ahead and not _has_arrived(self._arrivals):
+                break  # rather deliver what is there than wait for what comes after it
             self._advance()
         if not self._ahead:
             raise StopIteration
@@ -90,3 +92,12 @@ class _Batches:
             self._ended = True
         except Exception as error:
             self._ahead.append(error)
+
+
+def _has_arrived(arrivals: Any) -> bool:
+    """Whether workers have sent something that was not taken yet; True where that cannot be known."""
+    try:
+        early = len(arrivals._task_info.get(arrivals._rcvd_idx, ())) == 2
+        return early or not arrivals._data_queue.empty()
+    except (AttributeError, OSError):
+        return True
