@@ -68,8 +68,9 @@ def _copied(data: TensorList, copy: bool) -> TensorList:
 
 
 def _gathered(samples: Sequence[Any], copy: bool) -> TensorList:
-    if copy and _stackable(samples):
-        return TensorList.from_dense(_from_numpy(np.stack(samples)))
+    stacked = _stacked(samples) if copy else None
+    if stacked is not None:
+        return TensorList.from_dense(stacked)
     tensors = [_tensor(sample, "sample", copy) for sample in samples]
     for i, tensor in enumerate(tensors):
         if tensor.dtype != tensors[0].dtype or tensor.dim() != tensors[0].dim():
@@ -85,18 +86,37 @@ def _describe(tensor: torch.Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} of shape {tuple(tensor.shape)}"
 
 
-def _stackable(samples: Sequence[Any]) -> bool:
-    """Whether one copy makes a dense batch: NumPy arrays of one shape and type, densely packed."""
-    if not samples or not isinstance(samples[0], (np.ndarray, np.generic)):
-        return False
-    shape, dtype = samples[0].shape, samples[0].dtype
-    return all(
-        isinstance(s, (np.ndarray, np.generic))
-        and s.shape == shape
-        and s.dtype == dtype
-        and s.flags.c_contiguous
+def _stacked(samples: Sequence[Any]) -> torch.Tensor | None:
+    """Make a dense batch with one copy, of arrays or tensors of one shape and type, densely packed."""
+    if not samples:
+        return None
+    first = samples[0]
+    if isinstance(first, (np.ndarray, np.generic)):
+        alike = all(
+            isinstance(s, (np.ndarray, np.generic))
+            and s.shape == first.shape
+            and s.dtype == first.dtype
+            and s.flags.c_contiguous
+            for s in samples
+        )
+        return _from_numpy(np.stack(samples)) if alike else None
+    alike = isinstance(first, torch.Tensor) and all(
+        isinstance(s, torch.Tensor)
+        and s.shape == first.shape
+        and s.dtype == first.dtype
+        and s.device == first.device
+        and s.is_contiguous()
         for s in samples
     )
+    return _supported(torch.stack([s.detach() for s in samples])) if alike else None
+
+
+def _supported(tensor: torch.Tensor) -> torch.Tensor:
+    try:
+        from_torch_dtype(tensor.dtype)
+    except TypeError as error:
+        raise RuntimeError(f"data of the type {tensor.dtype} are not supported: {error}") from error
+    return tensor
 
 
 def _tensor(value: Any, what: str, copy: bool) -> torch.Tensor:
@@ -130,10 +150,9 @@ def _from_numpy(array: np.ndarray[Any, Any], copy: bool = False) -> torch.Tensor
         )
     try:
         tensor = torch.from_numpy(array.copy() if copy or not array.flags.writeable else array)
-        from_torch_dtype(tensor.dtype)
     except (TypeError, ValueError) as error:
         raise RuntimeError(f"data of the type {array.dtype} are not supported: {error}") from error
-    return tensor
+    return _supported(tensor)
 
 
 class Expected:
