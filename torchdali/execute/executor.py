@@ -82,7 +82,9 @@ class Batch:
     """One batch in flight.
 
     Attributes:
+        index: In the order in which batches are started; -1 before.
         kept: Which samples are left, where bad ones were left out or replaced; None for all.
+        asked: Whether it was handed to what starts batches.
     """
 
     index: int
@@ -96,6 +98,7 @@ class Batch:
     error: BaseException | None = None
     stage: int = 0
     ended: bool = False
+    asked: bool = False
     outputs: tuple[TensorList, ...] = ()
     finished: threading.Event = field(default_factory=threading.Event)
 
@@ -138,7 +141,7 @@ class Executor:
         self._count = self._position = 0
         self._stopped = self._closed = False
         self.place = self.state()
-        self._lock, self._taking, self._process = threading.Lock(), Exclusive(), os.getpid()
+        self._lock, self._taking, self._process = threading.RLock(), Exclusive(), os.getpid()
         self._here: queue.SimpleQueue[Callable[[], None]] | None = None
         if settings.synchronous:
             self._here = queue.SimpleQueue()
@@ -197,20 +200,28 @@ class Executor:
         """
         self._check_open()
         with self._lock:
-            batch = Batch(self._count, self.settings.batch_size, 0, ended=ended)
             for source in self.sources.values() if not ended else ():
                 source.schedule()
-            self._count += 1
+            batch = Batch(-1, self.settings.batch_size, 0, ended=ended)
             self._flight.append(batch)
-            if self._here is None:
-                self._requests.put((self, batch))
+            self._ask()
         if self._here is not None:
-            with torch.no_grad():
-                self.start(batch)
             self._wait(batch)
+
+    def _ask(self) -> None:
+        """Have all scheduled batches started. An interrupt may fall between any two lines: ask again then."""
+        for batch in list(self._flight):
+            if not batch.asked and self._here is None:
+                self._requests.put((self, batch))
+            elif not batch.asked:
+                with torch.no_grad():
+                    self.start(batch)
+            batch.asked = True
 
     def _wait(self, batch: Batch) -> None:
         """Wait for a batch, in slices: close() in another thread must be noticed."""
+        if not batch.asked:
+            self._ask()
         while not batch.finished.is_set():
             self._check_open()
             if self._here is None:
@@ -290,6 +301,9 @@ class Executor:
 
     def start(self, batch: Batch) -> None:
         """Draw the samples of a batch and begin its first stage."""
+        if batch.index >= 0:
+            return  # it was asked for twice
+        batch.index, self._count = self._count, self._count + 1
         try:
             if self._stopped or batch.ended:
                 raise StopIteration

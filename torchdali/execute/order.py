@@ -12,7 +12,8 @@ class Exclusive:
     """Refuses a second thread while one is inside."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # Reentrant, since an interrupt may fall before the lock is released: its thread must get in again.
+        self._lock = threading.RLock()
 
     def __enter__(self) -> None:
         if not self._lock.acquire(blocking=False):
