@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from tests import parity_table
+
 Array = npt.NDArray[Any]
 
 
@@ -158,6 +160,8 @@ def check(
     found = pipeline("torchdali", name, inputs, arguments, layouts)
     wanted = expected(name, inputs, arguments, layouts) if callable(expected) else expected
     close = compare(found, wanted, level=level, share=share, relative=relative)
+    if expected is dali:
+        _note(name, inputs, layouts, found, parity_table.Tolerance(level, relative), close)
     same(found, pipeline("torchdali", name, inputs, arguments, layouts, classes=True), "class API")
     same(found, _eagerly(name, inputs, arguments, layouts), "eager TensorList")
     if inputs and not over_batch and not any(isinstance(v, PerSample) for v in arguments.values()):
@@ -170,6 +174,28 @@ def check(
         for a, b in zip(before, after, strict=True):
             assert np.array_equal(a, b, equal_nan=a.dtype.kind == "f"), f"{name} changed its input"
     return close
+
+
+def _note(
+    name: str,
+    inputs: Sequence[Sequence[Array]],
+    layouts: Any,
+    found: Sequence[Result],
+    tolerance: parity_table.Tolerance,
+    share: float,
+) -> None:
+    """Keep the case for the table of parity."""
+    samples = [*inputs, *(result.samples for result in found if not inputs)]
+    named = [layouts] if layouts is None or isinstance(layouts, str) else layouts
+    parity_table.note(
+        parity_table.Case(
+            name,
+            frozenset(str(s.dtype) for group in samples for s in group[:1]),
+            frozenset(filter(None, named)),
+            tolerance,
+            share,
+        )
+    )
 
 
 def _first(results: list[Result]) -> list[Result]:

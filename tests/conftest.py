@@ -1,0 +1,51 @@
+"""``pytest -m parity --write-parity docs/parity.md`` writes the page on parity from the tests' own comparisons."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+
+from tests import parity_table
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write-parity", metavar="FILE", help="write the page on parity with DALI")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    path = config.getoption("--write-parity")
+    if path:
+        config.pluginmanager.register(_Writer(Path(path)))
+
+
+class _Writer:
+    """Writes the page at the end of a session in which nothing failed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._passed: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" and report.passed:
+            self._passed[report.nodeid.partition("::")[0]] += 1
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if session.testsfailed:
+            print(f"\n{self._path} is not written: tests failed")
+            return
+        modules = {m.__file__: m for m in map(_module, session.items) if m is not None}
+        exceptions: dict[str, list[str]] = defaultdict(list)
+        subjects: dict[str, tuple[str, int]] = {}
+        for file, module in sorted(modules.items()):
+            for name, reason in getattr(module, "EXCEPTIONS", {}).items():
+                exceptions[name].append(reason)
+            count = self._passed[f"tests/{Path(file).name}"]
+            subjects[Path(file).name] = ((module.__doc__ or "").splitlines()[0], count)
+        self._path.write_text(parity_table.page(exceptions, subjects), encoding="utf-8")
+
+
+def _module(item: pytest.Item) -> object:
+    node = item.getparent(pytest.Module)
+    return None if node is None or item.get_closest_marker("parity") is None else node.obj
