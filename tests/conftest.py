@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,6 +47,6 @@ class _Writer:
         self._path.write_text(parity_table.page(exceptions, subjects), encoding="utf-8")
 
 
-def _module(item: pytest.Item) -> object:
+def _module(item: pytest.Item) -> Any:
     node = item.getparent(pytest.Module)
     return None if node is None or item.get_closest_marker("parity") is None else node.obj
