@@ -78,7 +78,10 @@ def outcome(package: str, case: str) -> Any:
     pipe = importlib.import_module(package).pipeline_def(define)(fn, **sizes)
     options = {"batch_size": 4, "num_workers": 1, **options}
     with proxy.DALIServer(pipe, deterministic=True) as server:
-        return [_described(b) for b in proxy.DataLoader(server, data.Made(server.proxy, make), **options)]
+        return [
+            _described(b)
+            for b in proxy.DataLoader(server, data.Made(server.proxy, make), **options)
+        ]
 
 
 def surface(package: str) -> Any:

@@ -150,7 +150,9 @@ def test_epochs_also_after_one_that_was_left(persistent: bool) -> None:
 
 def test_two_loops_over_one_server() -> None:
     with proxy.DALIServer(doubled()) as server:
-        loader: Any = proxy.DataLoader(server, data.Made(server.proxy, data.plain), batch_size=BATCH)
+        loader: Any = proxy.DataLoader(
+            server, data.Made(server.proxy, data.plain), batch_size=BATCH
+        )
         pairs = list(zip(loader, loader, strict=True))
     assert firsts([a for a, _ in pairs]) == firsts([b for _, b in pairs]) == EXPECTED
 
@@ -221,7 +223,11 @@ def test_start_and_stop() -> None:
 # ---------------------------------------------------------------- errors
 
 MISUSE: dict[str, tuple[Any, type[Exception], str]] = {
-    "too few": (lambda p: p(data.vector(1)), TypeError, r"1 inputs by position .*\['left', 'right'\]"),
+    "too few": (
+        lambda p: p(data.vector(1)),
+        TypeError,
+        r"1 inputs by position .*\['left', 'right'\]",
+    ),
     "too many": (lambda p: p(*[data.vector(1)] * 3), TypeError, "3 inputs by position"),
     "twice": (lambda p: p(data.vector(1), left=data.vector(1)), TypeError, r"\['left'\] by name"),
     "unknown": (lambda p: p(data.vector(1), up=data.vector(1)), TypeError, r"\['up'\] by name"),
@@ -320,7 +326,7 @@ def test_too_large_a_batch() -> None:
 
 
 def test_different_shapes_in_a_batch() -> None:
-    with pytest.raises(RuntimeError, match="differ in shape.*collate_fn"):
+    with pytest.raises(RuntimeError, match=r"differ in shape.*collate_fn"):
         served(data.ragged, num_workers=1)
 
 

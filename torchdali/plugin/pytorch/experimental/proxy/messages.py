@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Callable, MutableMapping, Sequence
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 import torch
@@ -110,7 +110,7 @@ class _Reference(torch.Tensor):
     ) -> Any:
         if func is torch.stack and len(args) == 1 and not kwargs:
             return collate(args[0])
-        owner = getattr(func, "__self__", None)  # of a property
+        owner: Any = getattr(func, "__self__", None)  # of a property
         _refuse(f"Tensor.{owner.__name__}" if hasattr(owner, "__name__") else f"{func.__name__}()")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -122,7 +122,7 @@ class _Reference(torch.Tensor):
     def __hash__(self) -> int:
         return id(self)
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         return f"<{type(self).__name__} to output {self.output} of a pipeline>"
 
     __str__ = __repr__
@@ -133,7 +133,7 @@ class _Reference(torch.Tensor):
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         _refuse("numpy.asarray")
 
-    def pin_memory(self, *_: Any) -> _Reference:  # type: ignore[override]
+    def pin_memory(self, *_: Any) -> _Reference:
         """Return itself: the outputs are what can be pinned."""
         return self
 
@@ -228,7 +228,7 @@ def replace(data: Any, kind: type, convert: Callable[[Any], Any]) -> Any:
         changed.update({key: replace(value, kind, convert) for key, value in data.items()})
         return changed
     if dataclasses.is_dataclass(data):
-        changed = copy.copy(data)
+        changed = copy.copy(cast(Any, data))
         for field in dataclasses.fields(data):
             value = replace(getattr(data, field.name), kind, convert)
             object.__setattr__(changed, field.name, value)

@@ -66,7 +66,8 @@ class Column:
         if uniform:
             whole = self._flat.view(len(self._shapes), *self._shapes[0])
             return TensorList.from_dense(whole, source_info=infos)
-        parts = self._flat.split([math.prod(shape) for shape in self._shapes])
+        sizes = [math.prod(shape) for shape in self._shapes]
+        parts = torch.split(self._flat, sizes)
         samples = [part.view(shape) for part, shape in zip(parts, self._shapes, strict=True)]
         return TensorList.from_samples(samples, source_info=infos)
 
@@ -79,8 +80,9 @@ def _tensor(sample: Any) -> torch.Tensor:
 
 
 def _shared(size: int, dtype: torch.dtype) -> torch.Tensor:
-    storage = torch.UntypedStorage._new_shared(max(1, size) * dtype.itemsize, device="cpu")
-    return torch.empty(0, dtype=dtype).set_(storage, 0, (size,))
+    bytes_ = max(1, size) * dtype.itemsize
+    storage: Any = torch.UntypedStorage._new_shared(bytes_, device="cpu")  # type: ignore[no-untyped-call]
+    return torch.empty(0, dtype=dtype).set_(storage, 0, (size,), (1,))
 
 
 @functools.lru_cache(maxsize=64)

@@ -82,7 +82,9 @@ class DALIServer:
         if pipeline.max_batch_size is None:
             raise ValueError("the pipeline of a proxy needs a batch_size")
         self._pipe = pipeline
-        self._target = Target(uuid.uuid4().hex, names, pipeline.num_outputs, pipeline.max_batch_size)
+        self._target = Target(
+            uuid.uuid4().hex, names, pipeline.num_outputs, pipeline.max_batch_size
+        )
         self._lock = threading.RLock()
         self._flight: deque[_Run] = deque()
         self._started = False
@@ -184,7 +186,9 @@ class Pending:
     def _begin(self, ref: Any, source: DALIPipelineRunRef) -> Any:
         server = _servers.get(source.target.server)
         if server is None:
-            raise RuntimeError("the DALIServer of this reference is gone, or lives in another process")
+            raise RuntimeError(
+                "the DALIServer of this reference is gone, or lives in another process"
+            )
         if id(source) not in self._runs and self._only in (None, server):
             self._runs[id(source)] = server._start(source)
         return ref

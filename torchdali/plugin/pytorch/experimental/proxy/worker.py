@@ -8,7 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 from torchdali.errors import note
-from torchdali.plugin.pytorch.experimental.proxy.messages import Call, DALIOutputSampleRef, Target, gather
+from torchdali.plugin.pytorch.experimental.proxy.messages import (
+    Call,
+    DALIOutputSampleRef,
+    Target,
+    gather,
+)
 from torchdali.plugin.pytorch.experimental.proxy.packing import as_input
 
 __all__ = ["Collate", "NamedSamples", "Proxy"]
