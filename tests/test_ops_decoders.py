@@ -12,7 +12,6 @@ from tests.both import batches
 from tests.encoded_images import RGB, encoded, exif, tensor
 from torchdali import fn, pipeline_def, types
 from torchdali.kernels.random_window import random_window
-from torchdali.kernels.slice_window import anchored, interval
 from torchdali.ops import _decoders
 
 PNG = tensor(encoded(RGB, "png"))
@@ -64,31 +63,6 @@ def test_other_types_and_colours_are_cut_from_the_whole() -> None:
     crop = fn.decoders.image_crop(PNG, crop=[4, 5], output_type=types.GRAY, dtype=types.FLOAT)
     y, x = (HEIGHT - 4 + 1) // 2, (WIDTH - 5 + 1) // 2
     assert crop.shape == (4, 5, 1) and torch.equal(crop, grey[y : y + 4, x : x + 5])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ({}, (0, 10)),
-        ({"start": 2}, (2, 10)),
-        ({"end": 7}, (0, 7)),
-        ({"start": 2, "shape": 3}, (2, 5)),
-        ({"start": 2, "rel_end": 0.5}, (2, 5)),
-        ({"rel_start": 0.25, "rel_shape": 0.25}, (3, 5)),
-        ({"rel_start": 0.05, "rel_shape": 0.05}, (1, 1)),
-        ({"start": -3}, (-3, 10)),
-        ({"rel_start": 0.1, "rel_shape": 0.35}, (1, 4)),
-        ({"start": 1, "rel_shape": 0.35}, (1, 5)),
-    ],
-)
-def test_intervals(arguments: dict[str, float], expected: tuple[int, int]) -> None:
-    assert interval(10, **arguments) == expected
-
-
-def test_anchors() -> None:
-    assert anchored(10, 0.05, 0.5, True, True) == (1, 6)
-    assert anchored(10, 2.4, 0.5, False, True) == (2, 7)
-    assert anchored(10, 2.4, 3.4, False, False) == (2, 6)
 
 
 # ---------------------------------------------------------------- random windows
@@ -186,10 +160,10 @@ def test_old_arguments_warn(name: str) -> None:
         (lambda: fn.decoders.image(PNG, dtype=types.BOOL), "unsupported output type"),
         (lambda: fn.decoders.image(PNG[:0]), "empty"),
         (lambda: fn.decoders.image_crop(PNG, crop=[99, 9]), r"outside of the image of 45 x 61"),
-        (lambda: fn.decoders.image_slice(PNG), "either anchor and extents as inputs, or start"),
+        (lambda: fn.decoders.image_slice(PNG), "needs the inputs anchor and shape, or start"),
         (lambda: fn.decoders.image_slice(PNG, start=[1, 1, 1]), "3 values for 2 axes"),
         (lambda: fn.decoders.image_slice(PNG, start=[5], shape=[0], axes=[0]), "is empty"),
-        (lambda: fn.decoders.image_slice(PNG, start=[0, 0], axes=[1, 1]), "each once"),
+        (lambda: fn.decoders.image_slice(PNG, start=[0, 0], axes=[1, 1]), "occurs more than once"),
         (lambda: fn.peek_image_shape(PNG, dtype=types.INT8), "unsupported output type"),
     ],
 )

@@ -11,11 +11,11 @@ from torch import Tensor
 from torchdali.codecs.image_crops import LARGE_PIXELS, decode_crop
 from torchdali.codecs.images import decode, peek_shape
 from torchdali.kernels.random_window import random_window
-from torchdali.kernels.slice_window import anchored, interval
 from torchdali.operator import operator
 from torchdali.ops._crop import crop_window
+from torchdali.ops._slice import slice_window
 from torchdali.rng import Rng
-from torchdali.schema import Data, DType, PerSample, Takes, shares
+from torchdali.schema import Data, DType, Takes, shares
 from torchdali.types import DALIImageType
 
 __all__ = ["image", "image_crop", "image_random_crop", "image_slice", "peek_image_shape"]
@@ -135,42 +135,13 @@ def image_crop(
     return _decode_window(data, choose, **_of(arguments, _DECODING))
 
 
-def slice_place(
-    *,
-    axes: PerSample[list[int]] = [1, 0],  # noqa: B006  never changed
-    axis_names: str = "WH",
-    end: PerSample[list[int]] | None = None,
-    normalized_anchor: bool = True,
-    normalized_shape: bool = True,
-    rel_end: PerSample[list[float]] | None = None,
-    rel_shape: PerSample[list[float]] | None = None,
-    rel_start: PerSample[list[float]] | None = None,
-    shape: PerSample[list[int]] | None = None,
-    start: PerSample[list[int]] | None = None,
-) -> None:
-    """Say where a slice lies; each list has one value an axis, or one for all.
-
-    Args:
-        axes: Numbers of the axes that the other arguments speak of, of H and W.
-        axis_names: The same by name; where it is given, ``axes`` does not count.
-        end: Where it ends, in pixels.
-        normalized_anchor: A floating ``anchor`` is a share of the image's extent, otherwise pixels.
-        normalized_shape: The same for ``extents``.
-        rel_end: Where it ends, as a share of the image's extent.
-        rel_shape: Extents as shares of the image's.
-        rel_start: Where it starts, as a share.
-        shape: Extents in pixels.
-        start: Where it starts, in pixels; 0 when nothing says it.
-    """
-
-
 @operator(name="decoders.image_slice", layout=_image_layout, devices=_DEVICES, deprecated=_OLD)
 def image_slice(
     data: Encoded,
     anchor: Data | None = None,
     extents: Data | None = None,
     /,
-    **arguments: Annotated[Any, shares(decoding), shares(slice_place), shares(decoder_hints)],
+    **arguments: Annotated[Any, shares(decoding), shares(slice_window), shares(decoder_hints)],
 ) -> Data:
     """Decode images and cut a slice out of each.
 
@@ -187,25 +158,11 @@ def image_slice(
         RuntimeError: nothing says where the slice lies, more than one thing does, it is empty or reaches outside
             of the image; otherwise as `image`.
     """
-    place = _of(arguments, _SLICE)
-    given = _of(arguments, _SLICE_ENDS)
+    window = _of(arguments, _SLICE)
 
     def choose(height: int, width: int) -> Window:
         size = (height, width)
-        axes = _axes(place.get("axis_names", "WH"), place.get("axes", [1, 0]))
-        if anchor is not None and extents is not None and not given:
-            found = _anchored(size, axes, anchor, extents, place)
-        elif given and anchor is None:
-            found = _between(size, axes, given)
-        else:
-            raise RuntimeError(
-                "give either anchor and extents as inputs, or start, end, shape by name"
-            )
-        starts, ends = zip(*found, strict=True)
-        lengths = [end - start for start, end in found]
-        if min(lengths, default=1) <= 0:
-            raise RuntimeError(f"the slice from {list(starts)} to {list(ends)} is empty")
-        return _placed(size, axes, list(starts), lengths)
+        return _placed(size, *slice_window(size, "HW", anchor, extents, **window))
 
     return _decode_window(data, choose, **_of(arguments, _DECODING))
 
@@ -290,69 +247,10 @@ _CROP = (
 )  # fmt: skip
 
 
-_SLICE = ("axes", "axis_names", "normalized_anchor", "normalized_shape")
-_SLICE_ENDS = ("end", "rel_end", "rel_shape", "rel_start", "shape", "start")
-
-
-def _axes(names: str, axes: list[int] | int) -> list[int]:
-    """Return which of H and W are cut, of which the default is the same by name and by number."""
-    if names != "WH":
-        found = ["HW".find(name) for name in names]
-    else:
-        found = [
-            axis + 2 if axis < 0 else axis for axis in (axes if isinstance(axes, list) else [axes])
-        ]
-    if any(axis not in (0, 1) for axis in found) or len(set(found)) < len(found):
-        raise RuntimeError(
-            f"axes={axes}, axis_names={names!r}: an image is cut along H (0) and W (1), each once"
-        )
-    return found
-
-
-def _anchored(
-    size: tuple[int, int], axes: list[int], anchor: Tensor, extents: Tensor, place: dict[str, Any]
-) -> list[tuple[int, int]]:
-    """Return start and end along each axis."""
-    if anchor.dtype != extents.dtype or anchor.dtype not in (
-        torch.int32,
-        torch.int64,
-        torch.float32,
-    ):
-        raise RuntimeError(
-            f"anchor and extents must both be int32, int64 or float32, not {anchor.dtype} and {extents.dtype}"
-        )
-    whole = not anchor.dtype.is_floating_point
-    normalized = [
-        not whole and place.get(f"normalized_{name}", True) for name in ("anchor", "shape")
-    ]
-    columns = [values.flatten().tolist() for values in (anchor, extents)]
-    if any(len(column) != len(axes) for column in columns):
-        raise RuntimeError(f"anchor and extents must have {len(axes)} values, one an axis")
-    return [
-        anchored(size[axis], first, length, *normalized)
-        for axis, first, length in zip(axes, *columns, strict=True)
-    ]
-
-
-def _between(
-    size: tuple[int, int], axes: list[int], given: dict[str, Any]
-) -> list[tuple[int, int]]:
-    """Return start and end along each axis."""
-    columns = {name: _each(axes, values) for name, values in given.items()}
-    return [
-        interval(size[axis], **{name: column[i] for name, column in columns.items()})
-        for i, axis in enumerate(axes)
-    ]
-
-
-def _each(axes: list[int], values: Any) -> list[Any]:
-    """Return one value an axis."""
-    found = list(values) if isinstance(values, list) else [values]
-    if len(found) == 1:
-        return found * len(axes)
-    if len(found) != len(axes):
-        raise RuntimeError(f"{len(found)} values for {len(axes)} axes")
-    return found
+_SLICE = (
+    "axes", "axis_names", "end", "normalized_anchor", "normalized_shape", "rel_end", "rel_shape", "rel_start",
+    "shape", "start",
+)  # fmt: skip
 
 
 def _of(arguments: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
@@ -405,13 +303,15 @@ def _placed(
     """Return the window where axes are cut and the others are whole.
 
     Raises:
-        RuntimeError: it reaches outside of the image.
+        RuntimeError: it is empty or reaches outside of the image.
     """
     place, window = [0, 0], list(size)
     for axis, start, extent in zip(axes, starts, extents, strict=True):
         place[axis], window[axis] = start, extent
     (y, x), (h, w) = place, window
-    if y < 0 or x < 0 or h < 0 or w < 0 or y + h > size[0] or x + w > size[1]:
+    if h < 1 or w < 1:
+        raise RuntimeError(f"the window [{y}:{y + h}, {x}:{x + w}] is empty")
+    if y < 0 or x < 0 or y + h > size[0] or x + w > size[1]:
         raise RuntimeError(
             f"the window [{y}:{y + h}, {x}:{x + w}] reaches outside of the image of {size[0]} x {size[1]}"
         )

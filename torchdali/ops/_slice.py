@@ -11,10 +11,10 @@ from torch import Tensor
 from torchdali.kernels.window import cut, fill_into, filled, round_half_away_number, single
 from torchdali.operator import operator
 from torchdali.ops._axis_arguments import indices, listed, matched, named
-from torchdali.schema import Data, DType, Layout, PerSample, Takes, per_sample
+from torchdali.schema import Data, DType, Layout, PerSample, Takes, per_sample, shares
 from torchdali.tensors import TensorList
 
-__all__ = ["erase", "pad", "slice_"]
+__all__ = ["erase", "pad", "slice_", "slice_window"]
 
 _AXES = [1, 0]
 _NAMES = {"slice": "WH", "erase": "HW"}
@@ -27,6 +27,67 @@ Batch = Annotated[TensorList, Takes()]
 # ---------------------------------------------------------------- slice
 
 
+def slice_window(
+    extents: Sequence[int],
+    layout: str,
+    anchor: Tensor | None = None,
+    extent: Tensor | None = None,
+    *,
+    axes: PerSample[list[int]] = _AXES,
+    axis_names: str = _NAMES["slice"],
+    end: PerSample[list[int]] | None = None,
+    normalized_anchor: bool = True,
+    normalized_shape: bool = True,
+    rel_end: PerSample[list[float]] | None = None,
+    rel_shape: PerSample[list[float]] | None = None,
+    rel_start: PerSample[list[float]] | None = None,
+    shape: PerSample[list[int]] | None = None,
+    start: PerSample[list[int]] | None = None,
+) -> tuple[list[int], list[int], list[int]]:
+    """Return axes, starts and extents of the part that the arguments of the slice family describe.
+
+    ``round(start) : round(end)`` of each axis, halves rounded away from zero, ``end = start + shape``.
+
+    Args:
+        extents: Of the data.
+        layout: Of the data.
+        anchor: Where the part starts, one value an axis.
+        extent: Its shape, of the type of ``anchor``.
+        axes: To cut. The other axes stay whole.
+        axis_names: The same by names of the layout; the default stands for ``axes=[1, 0]`` of an image.
+            Data without a layout are taken for HW, HWC or DHWC.
+        end: In elements, exclusive.
+        normalized_anchor: A float ``anchor`` is relative to the extent of the axis.
+        normalized_shape: A float ``extent`` is relative to the extent of the axis.
+        rel_end: Relative to the extent of the axis.
+        rel_shape: Likewise.
+        rel_start: Likewise.
+        shape: In elements.
+        start: In elements; 0 when neither ``start`` nor ``rel_start`` is given.
+
+    Raises:
+        RuntimeError: the part ends before it starts, axes that do not exist, or arguments that exclude each
+            other.
+    """
+    if axes is _AXES:
+        which = named(axis_names, layout, len(extents))
+    elif axis_names != _NAMES["slice"]:
+        raise RuntimeError("axes and axis_names exclude each other")
+    else:
+        which = indices(listed(axes), len(extents))
+    lengths = [extents[axis] for axis in which]
+    arguments = {"start": start, "rel_start": rel_start, "end": end, "rel_end": rel_end, "shape": shape,
+             "rel_shape": rel_shape}  # fmt: skip
+    given = {name: matched(name, v, len(which)) for name, v in arguments.items() if v is not None}
+    if anchor is not None:
+        spans = _spans_of_inputs(
+            anchor, extent, lengths, normalized_anchor, normalized_shape, given
+        )
+    else:
+        spans = _spans_of_arguments(given, lengths)
+    return which, *_rounded(spans)
+
+
 @operator(name="slice", deprecated={"image_type": None, "output_dtype": "dtype"})
 def slice_(
     data: Data,
@@ -34,20 +95,11 @@ def slice_(
     extent: Data | None = None,
     /,
     *,
-    axes: PerSample[list[int]] = _AXES,
-    axis_names: str = _NAMES["slice"],
     dtype: DType | None = None,
-    end: PerSample[list[int]] | None = None,
     fill_values: list[float] = [0.0],  # noqa: B006  never changed
-    normalized_anchor: bool = True,
-    normalized_shape: bool = True,
     out_of_bounds_policy: str = "error",
-    rel_end: PerSample[list[float]] | None = None,
-    rel_shape: PerSample[list[float]] | None = None,
-    rel_start: PerSample[list[float]] | None = None,
-    shape: PerSample[list[int]] | None = None,
-    start: PerSample[list[int]] | None = None,
     layout: Layout,
+    **window: Annotated[Any, shares(slice_window)],
 ) -> Data:
     """Cut out a part, given by inputs (anchor and shape) or by arguments (start and end or shape).
 
@@ -58,41 +110,16 @@ def slice_(
         anchor: Where the part starts, one value an axis. int32 or int64: in elements. float32: see
             ``normalized_anchor``.
         extent: Its shape, of the type of ``anchor``.
-        axes: To cut. The other axes stay whole.
-        axis_names: The same by names of the layout; the default stands for ``axes=[1, 0]`` of an image.
-            Data without a layout are taken for HW, HWC or DHWC.
         dtype: Of the output, converted by truncation and saturated; the input's own when None.
-        end: In elements, exclusive.
         fill_values: With ``out_of_bounds_policy="pad"``: one value, or one a channel.
-        normalized_anchor: A float ``anchor`` is relative to the extent of the axis.
-        normalized_shape: A float ``extent`` is relative to the extent of the axis.
         out_of_bounds_policy: For parts that reach outside: ``"error"``, ``"pad"`` or ``"trim_to_shape"``.
-        rel_end: Relative to the extent of the axis.
-        rel_shape: Likewise.
-        rel_start: Likewise.
-        shape: In elements.
-        start: In elements; 0 when neither ``start`` nor ``rel_start`` is given.
 
     Raises:
         RuntimeError: the part reaches outside or ends before it starts, axes that do not exist, or arguments
             that exclude each other.
     """
     known = layout or _ASSUMED.get(data.ndim, "")
-    if axes is _AXES:
-        which = named(axis_names, known, data.ndim)
-    elif axis_names != _NAMES["slice"]:
-        raise RuntimeError("axes and axis_names exclude each other")
-    else:
-        which = indices(listed(axes), data.ndim)
-    lengths = [data.shape[axis] for axis in which]
-    arguments = {"start": start, "rel_start": rel_start, "end": end, "rel_end": rel_end, "shape": shape,
-             "rel_shape": rel_shape}  # fmt: skip
-    given = {name: matched(name, v, len(which)) for name, v in arguments.items() if v is not None}
-    if anchor is not None:
-        spans = _spans_of_inputs(anchor, extent, lengths, normalized_anchor, normalized_shape, given)
-    else:
-        spans = _spans_of_arguments(given, lengths)
-    starts, extents = _rounded(spans)
+    which, starts, extents = slice_window(data.shape, known, anchor, extent, **window)
     return cut(
         data, which, starts, extents,
         policy=out_of_bounds_policy, fill=fill_values, channel=known.find("C"), dtype=dtype,
@@ -140,7 +167,9 @@ def _spans_of_inputs(
 
 def _spans_of_arguments(given: dict[str, Any], lengths: Sequence[int]) -> Spans:
     if not given:
-        raise RuntimeError("slice needs the inputs anchor and shape, or start, end or shape as arguments")
+        raise RuntimeError(
+            "slice needs the inputs anchor and shape, or start, end or shape as arguments"
+        )
     if "start" in given and "rel_start" in given:
         raise RuntimeError("start and rel_start exclude each other")
     if len(given.keys() & {"end", "rel_end", "shape", "rel_shape"}) > 1:
@@ -289,7 +318,9 @@ def erase(
     fill = listed(fill_value)
     channel = layout.find("C")
     if len(fill) > 1 and (channel < 0 or len(fill) != data.shape[channel]):
-        raise RuntimeError(f"{len(fill)} fill values for data of layout {layout!r} and shape {list(data.shape)}")
+        raise RuntimeError(
+            f"{len(fill)} fill values for data of layout {layout!r} and shape {list(data.shape)}"
+        )
     origins, sizes = [single(v) for v in listed(anchor)], [single(v) for v in listed(shape)]
     origins = origins or [0.0] * len(sizes)
     if len(origins) != len(sizes) or len(sizes) % len(which):
