@@ -1,6 +1,7 @@
 """Run the examples of a page: its blocks of Python, one after the other, in one namespace.
 
-A line ``code  # -> result`` is an example apart: the code must give what stands behind the arrow.
+A line ``code  # -> result`` is an example apart: the code must give what stands behind the arrow. A block that cannot
+run has a reason on the line before it: ``<!-- not run: needs a GPU -->``.
 """
 
 from __future__ import annotations
@@ -13,47 +14,60 @@ from typing import Any
 import numpy as np
 import PIL.Image
 
-__all__ = ["ROOT", "Block", "blocks", "examples", "pictures", "run"]
+__all__ = ["ROOT", "Block", "blocks", "check", "pictures", "run"]
 
 ROOT = Path(__file__).resolve().parents[1]
-_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_NOT_RUN = re.compile(r"<!-- not run: .*\S.* -->\s*\Z")
 _EXAMPLE = re.compile(r"(?P<code>.*\S)\s+# -> (?P<result>.*)")
 
 
 @dataclass(frozen=True)
 class Block:
-    """One block of Python, and where it stands."""
+    """An example: its code, and the line of the page that it begins on."""
 
-    page: Path
+    code: str
     line: int
-    text: str
+    runs: bool = True
 
-    def run(self, names: dict[str, Any]) -> None:
-        """Run it without its examples; its functions keep their place on the page."""
-        lines = ["" if _EXAMPLE.fullmatch(line) else line for line in self.text.splitlines()]
-        text = "\n" * self.line + "\n".join(lines)
-        exec(compile(text, str(self.page), "exec"), names)
-
-
-def blocks(page: str) -> list[Block]:
-    """Return the blocks of a page, which is named by its path below the root."""
-    path = ROOT / page
-    text = path.read_text(encoding="utf-8")
-    return [Block(path, text[: m.start(1)].count("\n"), m[1]) for m in _BLOCK.finditer(text)]
+    @property
+    def examples(self) -> list[tuple[str, str]]:
+        """Code and result of its lines with an arrow."""
+        matches = map(_EXAMPLE.fullmatch, self.code.splitlines())
+        return [(m["code"], m["result"]) for m in matches if m]
 
 
-def examples(page: str) -> list[tuple[str, str]]:
-    """Return code and result of every example."""
-    lines = [line for block in blocks(page) for line in block.text.splitlines()]
-    return [(m["code"], m["result"]) for m in map(_EXAMPLE.fullmatch, lines) if m]
+def blocks(text: str) -> list[Block]:
+    """Find the Python examples of a page."""
+    return [
+        Block(m[1], text.count("\n", 0, m.start(1)) + 1, not _NOT_RUN.search(text, 0, m.start()))
+        for m in _BLOCK.finditer(text)
+    ]
 
 
-def run(page: str, names: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Run all blocks without their examples; return the names that they leave."""
+def run(page: str, examples: list[Block], names: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Run examples; tracebacks show the lines of the page. Return the names that they leave.
+
+    Raises:
+        AssertionError: lines with an arrow that give something else.
+    """
     names = {"__name__": "page", **(names or {})}
-    for block in blocks(page):
-        block.run(names)
+    wrong: list[str] = []
+    for block in examples:
+        if block.runs:
+            lines = ["" if _EXAMPLE.fullmatch(line) else line for line in block.code.splitlines()]
+            text = "\n" * (block.line - 1) + "\n".join(lines) + "\n"
+            exec(compile(text, page, "exec"), names)
+            found = [(code, result, str(eval(code, names))) for code, result in block.examples]
+            wrong += [f"{code}  # -> {got}, not {said}" for code, said, got in found if got != said]
+    assert not wrong, "\n".join(wrong)
     return names
+
+
+def check(page: str, names: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Run all examples of a page, which is named by its path below the root."""
+    path = ROOT / page
+    return run(str(path), blocks(path.read_text(encoding="utf-8")), names)
 
 
 def pictures(root: Path, count: int = 128) -> None:

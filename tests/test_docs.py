@@ -1,58 +1,24 @@
-"""The Python examples of ``docs/*.md`` run: those of a page one after the other, in one namespace.
-
-A block that cannot run has a reason on the line before it: ``<!-- not run: needs a GPU -->``.
-"""
+"""The Python examples of ``docs/*.md`` and of the guides run, and give what they say."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
-FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-NOT_RUN = re.compile(r"<!-- not run: .*\S.* -->\s*\Z")
+from tests import docs
+
+PAGES = [
+    str(path.relative_to(docs.ROOT))
+    for path in [*sorted((docs.ROOT / "docs").glob("**/*.md")), docs.ROOT / "CONTRIBUTING.md"]
+    if docs.blocks(path.read_text(encoding="utf-8"))
+]
 
 
-@dataclass(frozen=True)
-class Block:
-    """An example: its code, and the line of the page that it begins on."""
-
-    code: str
-    line: int
-    runs: bool
-
-
-def blocks(text: str) -> list[Block]:
-    """Find the Python examples of a page."""
-    return [
-        Block(
-            match[1],
-            text.count("\n", 0, match.start(1)) + 1,
-            not NOT_RUN.search(text, 0, match.start()),
-        )
-        for match in FENCE.finditer(text)
-    ]
-
-
-def run(page: str, examples: list[Block]) -> None:
-    """Run examples; tracebacks show the lines of the page."""
-    names: dict[str, Any] = {"__name__": page}
-    for block in examples:
-        if block.runs:
-            exec(compile("\n" * (block.line - 1) + block.code, page, "exec"), names)
-
-
-PAGES = [path for path in sorted(DOCS.glob("**/*.md")) if blocks(path.read_text(encoding="utf-8"))]
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", PAGES)
+def test_examples(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    run(str(page), blocks(page.read_text(encoding="utf-8")))
+    docs.check(page)
 
 
 EXAMPLE = """
@@ -71,22 +37,29 @@ text
 
 ```python
 assert a == 1
+a + 1  # -> 2
 a.missing
 ```
 """
 
 
 def test_blocks_are_found() -> None:
-    found = blocks(EXAMPLE)
+    found = docs.blocks(EXAMPLE)
     assert [(b.line, b.runs) for b in found] == [(5, True), (10, False), (16, True)]
+    assert found[2].examples == [("a + 1", "2")]
 
 
 def test_a_failing_example_names_its_line() -> None:
     with pytest.raises(AttributeError) as caught:
-        run("page.md", blocks(EXAMPLE))
-    assert caught.traceback[-1].lineno == 16  # counted from 0
+        docs.run("page.md", docs.blocks(EXAMPLE))
+    assert caught.traceback[-1].lineno == 17  # counted from 0
     assert str(caught.traceback[-1].path).endswith("page.md")
 
 
+def test_a_wrong_result_is_told() -> None:
+    with pytest.raises(AssertionError, match=r"1 \+ 1  # -> 2, not 3"):
+        docs.run("page.md", docs.blocks("```python\n1 + 1  # -> 3\n```\n"))
+
+
 def test_a_mark_needs_a_reason() -> None:
-    assert blocks("<!-- not run: -->\n```python\n1\n```\n")[0].runs
+    assert docs.blocks("<!-- not run: -->\n```python\n1\n```\n")[0].runs
