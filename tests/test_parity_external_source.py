@@ -339,6 +339,27 @@ def test_feeding(depth) -> None:
     assert _feeding("torchdali", depth) == _feeding("nvidia.dali", depth)
 
 
+LAYOUTS = [(None, "HW"), ("HW", None), ("HW", "HW"), ("HW", "AB"), (None, None)]
+
+
+@pytest.mark.parametrize("layouts", LAYOUTS)
+def test_layouts_of_fed_batches(layouts) -> None:
+    """A layout may be added, and not taken away or changed."""
+
+    def attempt(library: str) -> list[Any]:
+        pipe = pipeline(source(name="in"), library=library, prefetch_queue_depth=1)
+        found: list[Any] = []
+        for layout in layouts:
+            pipe.feed_input("in", np.zeros((2, 2, 2), np.uint8), layout=layout)
+            try:
+                found.append(pipe.run()[0].layout())
+            except Exception as error:
+                found.append(type(error))
+        return found
+
+    assert attempt("torchdali") == attempt("nvidia.dali")
+
+
 def _iter_setup(library: str, depth: int) -> list[Any]:
     import importlib
 

@@ -184,8 +184,9 @@ class Expected:
                 raise RuntimeError(
                     f"the source was declared to give data of {name} {self._declared[name]!s}, and gave {value!s}"
                 )
-            if self._before.setdefault(name, value) != value:
+            if self._before.get(name) not in (None, "", value):
                 raise RuntimeError(
                     f"the {name} of a source's data may not change: it was {self._before[name]!s} in the "
                     f"batch before, and is {value!s} now"
                 )
+            self._before[name] = value
