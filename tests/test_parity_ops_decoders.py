@@ -24,8 +24,6 @@ pytest.importorskip(
 EXCEPTIONS = {
     "decoders.*": "the data must be uint8; DALI takes the bytes of any type",
     "decoders.image_random_crop": "the streams of numbers differ; the distributions of windows are compared",
-    "decoders.image_crop": "the class is ValueError for a crop_pos outside [0, 1] and an unknown rounding; DALI "
-    "raises RuntimeError",
 }
 F, I32 = np.float32, np.int32
 Bytes = npt.NDArray[np.uint8]
@@ -298,6 +296,8 @@ ERRORS = {
     "crop_w alone": on("image_crop", PNG, crop_w=7.0),
     "crop of one": on("image_crop", PNG, crop=[2.0]),
     "crop and crop_h": on("image_crop", PNG, crop=[5.0, 7.0], crop_h=3.0),
+    "crop_pos outside": on("image_crop", PNG, crop=[5.0, 7.0], crop_pos_x=1.5),
+    "unknown rounding": on("image_crop", PNG, crop=[5.0, 7.0], rounding="up"),
     "crop too large": on("image_crop", PNG, crop=[50.0, 7.0]),
     "slice of nothing": on("image_slice", PNG),
     "slice too large": on("image_slice", PNG, start=[3, 2], end=[100, 6]),
