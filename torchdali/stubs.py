@@ -77,14 +77,13 @@ def _function(operator: Operator) -> str:
         result = "Any"
     elif schema.outputs > 1:
         result = f"Sequence[{result}]"
-    arguments = _arguments(operator)
     star = [] if schema.variadic else ["*"]
-    lines = ",\n    ".join([*inputs, *star, *arguments])
+    lines = ",\n    ".join([*inputs, *_positional(operator), *star, *_arguments(operator)])
     return f"def {name}(\n    {lines},\n) -> {result}:\n{_doc(operator)}\n    ..."
 
 
 def _class(operator: Operator) -> str:
-    lines = ",\n        ".join(["self", "*", *_arguments(operator)])
+    lines = ",\n        ".join(["self", *_positional(operator), "*", *_arguments(operator)])
     call = "def __call__(self, *inputs: Any, **arguments: Any) -> Any: ..."
     init = f"def __init__(\n        {lines},\n    ) -> None: ..."
     return f"class {operator.class_name}:\n{_doc(operator)}\n    {init}\n    {call}"
@@ -95,14 +94,23 @@ def _doc(operator: Operator) -> str:
     return f'    """{text.splitlines()[0]}"""' if text else '    """"""'
 
 
+def _positional(operator: Operator) -> list[str]:
+    """Write the arguments that may be given by position too: of a function of its own, as external_source."""
+    arguments = operator.schema.arguments
+    parameters = inspect.signature(operator.function).parameters.values()
+    names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    return [_argument(arguments[name]) for name in names]
+
+
 def _arguments(operator: Operator) -> list[str]:
     schema = operator.schema
+    positional = _positional(operator)
     written = {a.name: _argument(a) for a in schema.arguments.values() if not a.hidden}
     written |= {name: f"{name}: Any = ..." for name in COMMON}
     written |= {name: f"{name}: str | None = None" for name in ("device", "name")}
     required = [a.name for a in schema.arguments.values() if a.required]
     order = [*required, *sorted(written.keys() - set(required))]
-    return [written[name] for name in order]
+    return [written[name] for name in order if written[name] not in positional]
 
 
 def _argument(argument: Argument) -> str:
