@@ -21,7 +21,7 @@ LAYERS = (
     ("schema", "loader", "graph", "data_node", "operator", "namespaces"),
     ("ops", "plan", "rewrite", "serialize", "execute"),
     (
-        *("fn", "external_source", "math", "stubs", "conditionals", "backend", "plugin_manager"),
+        *("fn", "external_source", "math", "reference", "stubs", "conditionals", "backend", "plugin_manager"),
         *("pipeline", "auto_aug"),
     ),
     ("plugin", "_demo", "_commands", "cli"),

@@ -1,0 +1,180 @@
+"""The reference of all operators, derived from their declarations: ``python -m torchdali.reference`` prints it.
+
+``docs/operators.md`` is its output.
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import re
+import typing
+from collections import defaultdict
+from typing import Any
+
+import torch
+
+from torchdali.operator import Operator, registry
+from torchdali.schema import IMAGE_LAYOUTS, Argument, Input, split
+
+__all__ = ["reference"]
+
+_HEAD = """# Operators
+
+Generated from the declarations by `python -m torchdali.reference > docs/operators.md`; do not edit.
+
+Every operator is a function of `torchdali.fn` and a class of `torchdali.ops`. Besides its own arguments it takes `device`,
+`name`, `preserve` and `bytes_per_sample_hint`. *Per sample* means that a node, or a batch, gives each sample its own
+value; *per frame* that `fn.per_frame` may give one a frame as well.
+"""
+
+
+def reference() -> str:
+    """Return the reference of all public operators as Markdown."""
+    spaces: dict[str, list[Operator]] = defaultdict(list)
+    for operator in sorted(registry.values(), key=lambda each: each.name):
+        if not operator.hidden and operator.body.__module__.startswith("torchdali."):
+            spaces[operator.name.rpartition(".")[0]].append(operator)
+    parts = [_HEAD, _contents(spaces)]
+    for space, operators in sorted(spaces.items()):
+        parts += [f"## {_title(space)}\n", *map(_entry, operators)]
+    return "\n".join(parts)
+
+
+def _contents(spaces: dict[str, list[Operator]]) -> str:
+    lines = [
+        f"- [{_title(space)}](#{_title(space).replace('.', '')}): "
+        + ", ".join(f"[{o.name.rpartition('.')[2]}](#{o.name.replace('.', '')})" for o in operators)
+        for space, operators in sorted(spaces.items())
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _title(space: str) -> str:
+    return f"fn.{space}" if space else "fn"
+
+
+def _entry(operator: Operator) -> str:
+    sections = _sections(inspect.getdoc(operator.body) or "")
+    described = _shared(operator) | _described(sections.pop("Args", ""))
+    text = [f"### {operator.name}\n", f"`fn.{operator.name}({_signature(operator)})`\n"]
+    if operator.instead:
+        text.append(f"Deprecated: use {operator.instead}.\n")
+    text += [sections.pop("") + "\n", _devices(operator) + "\n"]
+    text += [_input(each, described) for each in operator.schema.inputs]
+    arguments = [a for a in operator.schema.arguments.values() if not a.hidden]
+    text += [_argument(each, described) for each in sorted(arguments, key=lambda a: a.name)]
+    text += [_deprecated(old, new) for old, new in operator.schema.deprecated.items()]
+    text += [f"\n{name}: {' '.join(words.split())}" for name, words in sections.items()]
+    return "\n".join(text) + "\n"
+
+
+def _sections(doc: str) -> dict[str, str]:
+    """Divide a docstring at ``Args:``, ``Returns:`` and ``Raises:``; what comes first has the name ''."""
+    first, *rest = re.split(r"^(Args|Attributes|Returns|Raises):\n", doc, flags=re.MULTILINE)
+    pairs = zip(rest[::2], rest[1::2], strict=True)
+    return {"": _plain(first.strip())} | {name: _plain(text) for name, text in pairs}
+
+
+def _plain(text: str) -> str:
+    """Turn the docstrings' double backticks into Markdown's single ones."""
+    return text.replace("``", "`")
+
+
+def _shared(operator: Operator) -> dict[str, str]:
+    """Return what the docstrings of shared arguments say (see `schema.shares`)."""
+    found: dict[str, str] = {}
+    for hint in typing.get_type_hints(operator.body, include_extras=True).values():
+        for mark in split(hint)[1]:
+            if source := getattr(mark, "source", None):
+                doc = _sections(inspect.getdoc(source) or "")
+                found |= _described(doc.get("Args", "") or doc.get("Attributes", ""))
+    return found
+
+
+def _described(section: str) -> dict[str, str]:
+    """Return what ``Args:`` says of each name; ``a, b: text`` is about both."""
+    found: dict[str, str] = {}
+    for item in re.split(r"^ {4}(?=\S)", section, flags=re.MULTILINE)[1:]:
+        names, _, text = item.partition(":")
+        for name in names.split(","):
+            found[name.strip(" `*")] = " ".join(text.split())
+    return found
+
+
+def _signature(operator: Operator) -> str:
+    schema = operator.schema
+    inputs = [
+        f"*{i.name}" if i.variadic else f"{i.name}{'=None' if i.optional else ''}"
+        for i in schema.inputs
+    ]
+    inputs += ["/"] if inputs and not schema.variadic else []
+    named = sorted(a.name for a in schema.arguments.values() if not a.hidden)
+    star = ["*"] if named and not schema.variadic else []
+    return ", ".join([*inputs, *star, *named])
+
+
+def _devices(operator: Operator) -> str:
+    kinds = {"reader": "reads data", "source": "brings data", "batch": "over the whole batch"}
+    kind = kinds.get(operator.kind, "sample by sample")
+    outputs = operator.schema.outputs
+    count = "outputs depend on arguments" if operator.outputs else f"{outputs} output"
+    words = f"{', '.join(operator.devices)}; {kind}; {count}{'s' if outputs > 1 else ''}"
+    return (
+        f"*{words}{'; random' if operator.schema.random else ''}.* Class: `ops.{_class(operator)}`."
+    )
+
+
+def _class(operator: Operator) -> str:
+    space = operator.name.rpartition(".")[0]
+    return f"{space}.{operator.class_name}" if space else operator.class_name
+
+
+def _input(given: Input, described: dict[str, str]) -> str:
+    takes = given.takes
+    layouts = "image layouts" if takes.layouts == IMAGE_LAYOUTS else " ".join(takes.layouts)
+    limits = [layouts, " ".join(str(d).removeprefix("torch.") for d in takes.dtypes)]
+    facts = ["input", *(["optional"] if given.optional else []), *filter(None, limits)]
+    return _line(given.name, facts, described.get(given.name, ""))
+
+
+def _argument(argument: Argument, described: dict[str, str]) -> str:
+    base, marks, _ = split(argument.annotation)
+    facts = [_type(base, marks)]
+    facts += [f"per {argument.edge}"] if argument.edge else []
+    facts.append("required" if argument.required else f"default `{_value(argument.default)}`")
+    text = described.get(argument.name, "")
+    if argument.name == "seed":
+        text = text or "Of the random numbers; derived from the pipeline's seed by default."
+    return _line(argument.name, facts, text)
+
+
+def _deprecated(old: str, new: str | None) -> str:
+    return _line(old, ["deprecated"], f"Use `{new}`." if new else "Without effect.")
+
+
+def _line(name: str, facts: list[str], text: str) -> str:
+    return f"- `{name}` ({', '.join(filter(None, facts))}){': ' + text if text else ''}"
+
+
+def _type(base: Any, marks: tuple[Any, ...]) -> str:
+    if "dtype" in marks or base is torch.dtype:
+        return "type"
+    origin = typing.get_origin(base)
+    if origin is list:
+        (element,) = typing.get_args(base)
+        kind, inner, _ = split(element)
+        return f"{_type(kind, inner)} or list"
+    return base.__name__ if inspect.isclass(base) else ""
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, enum.Enum):
+        return f"types.{value.name}"
+    return str(value).removeprefix("torch.") if isinstance(value, torch.dtype) else repr(value)
+
+
+if __name__ == "__main__":
+    import torchdali.ops  # noqa: F401  declares the operators
+
+    print(reference(), end="")
