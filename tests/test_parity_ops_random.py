@@ -26,19 +26,21 @@ EXCEPTIONS = {
     "random.uniform": "values=[] is a RuntimeError here; DALI ends the process (SIGFPE)",
     "random.normal": "arguments given per sample may have any type and one element; DALI wants float32 scalars",
 }
-DRAWS = 20_000
+COUNTS = [4_000, 20_000]  # few numbers of a sample are drawn with those of the batch, many apart
 NUMBERS = ["UINT8", "INT8", "UINT16", "INT16", "INT32", "UINT32", "INT64", "FLOAT", "FLOAT64"]
 
 Array = npt.NDArray[Any]
 
 
-def draws(library: str, name: str, arguments: dict[str, Any], inputs: Any = ()) -> Array:
-    """Return many numbers of two samples, ``(2, n)``."""
+def draws(
+    library: str, name: str, arguments: dict[str, Any], count: int, inputs: Any = ()
+) -> Array:
+    """Return numbers of two samples, ``(2, count)``."""
 
     def define(lib: Any) -> Any:
         made = {k: _value(lib, v) for k, v in arguments.items()}
         return getattr(lib.fn.random, name)(
-            *[_value(lib, v) for v in inputs], **made, shape=[DRAWS]
+            *[_value(lib, v) for v in inputs], **made, shape=[count]
         )
 
     (output,) = batches(library, define)[0]
@@ -91,13 +93,19 @@ DISTRIBUTIONS = [
 ]
 
 
+def alike(one: Array, other: Array) -> bool:
+    """Whether two samples may be of one distribution; wrong by chance once in 10**6 times."""
+    return distance(one, other) < 2.7 * np.sqrt(2 / one.size)
+
+
+@pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize(("name", "arguments"), DISTRIBUTIONS, ids=str)
-def test_distributions(name: str, arguments: dict[str, Any]) -> None:
-    found, wanted = (draws(library, name, arguments) for library in ("torchdali", "nvidia.dali"))
+def test_distributions(name: str, arguments: dict[str, Any], count: int) -> None:
+    found, wanted = (
+        draws(library, name, arguments, count) for library in ("torchdali", "nvidia.dali")
+    )
     assert found.dtype == wanted.dtype
-    for ours, theirs in zip(found, wanted, strict=True):
-        # Exceeded by chance in one of 10**6 comparisons.
-        assert distance(ours, theirs) < 2.7 * np.sqrt(2 / DRAWS)
+    assert all(map(alike, found, wanted))
 
 
 CHOICES = [
@@ -117,12 +125,12 @@ CHOICES = [
 @pytest.mark.parametrize(("elements", "arguments"), CHOICES, ids=str)
 def test_distributions_of_choice(elements: Any, arguments: dict[str, Any]) -> None:
     found, wanted = (
-        draws(library, "choice", arguments, [elements]) for library in ("torchdali", "nvidia.dali")
+        draws(library, "choice", arguments, 20_000, [elements])
+        for library in ("torchdali", "nvidia.dali")
     )
     assert found.dtype == wanted.dtype
     for ours, theirs in zip(found.astype(float), wanted.astype(float), strict=True):
-        assert set(ours) == set(theirs)
-        assert distance(ours, theirs) < 2.7 * np.sqrt(2 / DRAWS)
+        assert set(ours) == set(theirs) and alike(ours, theirs)
 
 
 LIKE = [np.zeros((2, 3), np.uint8), np.zeros((3, 1), np.uint8)]

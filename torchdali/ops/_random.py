@@ -27,8 +27,10 @@ Numbers = npt.NDArray[Any]
 Shape = tuple[int, ...]
 Compute = Callable[[Numbers, slice], Numbers]
 """Computes the numbers of some samples, ``(samples, count)``, from as many random ones."""
-Kind = tuple[Callable[[BatchRng, int], Numbers], Callable[[np.random.Generator, Shape], Numbers]]
-"""How few numbers for all samples are drawn, and how many for one."""
+Kind = tuple[
+    Callable[[BatchRng, int], Numbers], Callable[[np.random.Generator, Shape, Any], Numbers]
+]
+"""How few numbers for all samples are drawn, and how many for one, of an element type."""
 
 _MANY = 4096  # numbers of a sample, from which on a generator of its own is faster
 _UNIFORM: Kind = (BatchRng.uniform, np.random.Generator.random)
@@ -37,6 +39,7 @@ _INTEGERS = (
     torch.uint8, torch.int8, torch.uint16, torch.int16, torch.uint32, torch.int32, torch.uint64, torch.int64,
 )  # fmt: skip
 _NUMBERS = (*_INTEGERS, torch.float32, torch.float64)
+_COARSE = (torch.float32, torch.uint8, torch.int8, torch.bool)  # single precision will do for these
 
 
 def _no_layout(layouts: tuple[str, ...], arguments: Any) -> str:
@@ -102,7 +105,7 @@ def normal(
     means, deviations = _column(mean, rng.size), _column(stddev, rng.size)
 
     def compute(draws: Numbers, rows: slice) -> Numbers:
-        found: Numbers = means[rows] + deviations[rows] * draws
+        found: Numbers = _like(means[rows], draws) + _like(deviations[rows], draws) * draws
         return found
 
     return _drawn(_NORMAL, rng, sample_shapes(shape_like, shape, rng.size), compute, kind)
@@ -294,13 +297,19 @@ def _between(ends: Sequence[list[float]], dtype: torch.dtype) -> Compute:
             [[_wrapped(end, dtype) for end in pair] for pair in ends], np.float64
         ).reshape(-1, 2)
         last = given.max(1, keepdims=True)
-    low, high = given[:, :1], given[:, 1:]
+    least, extent = given[:, :1], given[:, 1:] - given[:, :1]
 
     def compute(draws: Numbers, rows: slice) -> Numbers:
-        found: Numbers = np.minimum(low[rows] + (high - low)[rows] * draws, last[rows])
+        low, width, end = (_like(column[rows], draws) for column in (least, extent, last))
+        found: Numbers = np.minimum(low + width * draws, end)
         return found
 
     return compute
+
+
+def _like(column: Numbers, draws: Numbers) -> Numbers:
+    """Convert parameters, so that many numbers are not computed in a wider type than they were drawn in."""
+    return column.astype(draws.dtype, copy=False)
 
 
 def _wrapped(value: float, dtype: torch.dtype) -> int:
@@ -342,9 +351,14 @@ def _drawn(
         )
     rows = few(rng, max((count for count in counts if count <= _MANY), default=0))
     ones = rng.samples(0)
+    precision = np.float32 if dtype in _COARSE else np.float64
     parts = []
     for i, (count, shape) in enumerate(zip(counts, shapes, strict=True)):
-        draws = rows[i : i + 1, :count] if count <= _MANY else many(ones[i].generator(), (1, count))
+        draws = (
+            rows[i : i + 1, :count]
+            if count <= _MANY
+            else many(ones[i].generator(), (1, count), precision)
+        )
         parts.append(_converted(compute(draws, slice(i, i + 1)), shape, dtype))
     return parts  # type: ignore[return-value]
 
