@@ -88,7 +88,7 @@ def constant(
     dtype: DType | None = None,
     fdata: list[float] | None = None,
     idata: list[int] | None = None,
-    layout: str | None = None,
+    layout: str = "",
     shape: list[int] | None = None,
     size: BatchSize,
 ) -> Data:
