@@ -176,6 +176,12 @@ def test_dropping_the_pipeline_ends_the_workers() -> None:
 
 
 def test_a_pipeline_that_is_never_built() -> None:
+    for _ in range(2):
+        pipe = parallel(numbered, batch=True)
+        pipe.start_py_workers()
+        assert len(processes()) == 2
+        pipe.close()
+        assert processes() == []
     pipe = parallel(numbered, batch=True)
     pipe.start_py_workers()
     assert len(processes()) == 2

@@ -17,7 +17,7 @@ from torchdali.loader import Cursor, EpochOrder, LoaderOptions
 from torchdali.operator import Source
 from torchdali.pipeline._definition import Definition
 from torchdali.plan import Plan, plan
-from torchdali.rewrite import fuse_scaled_decoding
+from torchdali.rewrite import fuse_resizing, fuse_scaled_decoding
 from torchdali.rng import mix
 from torchdali.tensors import TensorList
 from torchdali.types import PipelineAPIType
@@ -84,21 +84,22 @@ class Running(Definition):
             raise ValueError("batch_size must be set before the pipeline is built")
         graph = self._traced()
         self._declared.each(len(graph.outputs))
-        planned = plan(fuse_scaled_decoding(graph) if self._scaled_decode else graph)
+        fused = fuse_resizing(fuse_scaled_decoding(graph) if self._scaled_decode else graph)
+        planned = plan(fused)
         self._check_devices(planned.graph)
-        self._sources = {
+        sources = {
             node: node.operator.body(**node.constants)
             for node in planned.graph.nodes
             if node.operator.kind == "source"
         }
         open_sources(
-            list(self._sources.values()),
+            list(sources.values()),
             self._batch_size,
             self._py_num_workers,
             self._py_start_method,
             self._py_callback_pickler,
         )
-        self._plan = planned
+        self._plan, self._sources = planned, sources
 
     def _check_devices(self, graph: Graph) -> None:
         if resolve_device(self._device_id) is not None:
@@ -131,6 +132,8 @@ class Running(Definition):
         """End the pipeline's threads; batches in flight are lost. May be called again."""
         if self._executor is not None:
             self._finalizer()
+        for source in self._sources.values():
+            source.close()
 
     def __del__(self) -> None:
         finalizer = getattr(self, "_finalizer", None)
