@@ -7,12 +7,17 @@ run has a reason on the line before it: ``<!-- not run: needs a GPU -->``.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import PIL.Image
+
+import torchdali.ops  # noqa: F401  declares the operators
+from torchdali.operator import registry
 
 __all__ = ["ROOT", "Block", "blocks", "check", "pictures", "run"]
 
@@ -67,7 +72,18 @@ def run(page: str, examples: list[Block], names: dict[str, Any] | None = None) -
 def check(page: str, names: dict[str, Any] | None = None) -> dict[str, Any]:
     """Run all examples of a page, which is named by its path below the root."""
     path = ROOT / page
-    return run(str(path), blocks(path.read_text(encoding="utf-8")), names)
+    with _own_operators():
+        return run(str(path), blocks(path.read_text(encoding="utf-8")), names)
+
+
+@contextmanager
+def _own_operators() -> Iterator[None]:
+    """Forget the operators that a page declares: stubs and reference are made from the registry."""
+    before = dict(registry)
+    try:
+        yield
+    finally:
+        registry._operators = before
 
 
 def pictures(root: Path, count: int = 128) -> None:

@@ -21,6 +21,14 @@ def test_examples(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     docs.check(page)
 
 
+@pytest.mark.parametrize(
+    "page", ["examples/migrate_from_dataloader.md", "examples/migrate_from_dali.md"]
+)
+def test_migrations(page: str, tmp_path: Path) -> None:
+    docs.pictures(tmp_path / "images", count=40)
+    docs.check(page, {"root": str(tmp_path / "images")})
+
+
 EXAMPLE = """
 # A page
 

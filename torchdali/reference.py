@@ -23,9 +23,9 @@ _HEAD = """# Operators
 
 Generated from the declarations by `python -m torchdali.reference > docs/operators.md`; do not edit.
 
-Every operator is a function of `torchdali.fn` and a class of `torchdali.ops`. Besides its own arguments it takes `device`,
-`name`, `preserve` and `bytes_per_sample_hint`. *Per sample* means that a node, or a batch, gives each sample its own
-value; *per frame* that `fn.per_frame` may give one a frame as well.
+Every operator is a function of `torchdali.fn` and a class of `torchdali.ops`. Besides its own arguments it takes
+`device`, `name`, `preserve` and `bytes_per_sample_hint`. *Per sample* means that a node, or a batch, gives each sample
+its own value; *per frame* that `fn.per_frame` may give one a frame as well.
 """
 
 
