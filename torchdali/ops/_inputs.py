@@ -13,7 +13,7 @@ from torchdali.operator import source as declare_source
 from torchdali.ops._source_calls import Calls, Items, Maker, Outputs, Results
 from torchdali.ops._source_data import Expected
 from torchdali.ops._sources import Fed, Pulled, Remote
-from torchdali.schema import Data
+from torchdali.schema import Data, Schema
 from torchdali.types import to_torch_dtype
 
 __all__ = ["ExternalSource", "external_source"]
@@ -21,7 +21,7 @@ __all__ = ["ExternalSource", "external_source"]
 _CYCLES = {None: "no", False: "no", "no": "no", True: "quiet", "quiet": "quiet", "raise": "raise"}
 
 
-@declare_source(  # type: ignore[untyped-decorator]
+@declare_source(
     name="external_source",
     outputs=lambda arguments: arguments["num_outputs"],
     layout=lambda layouts, arguments: _layouts(arguments["layout"], arguments["num_outputs"]),
@@ -193,12 +193,34 @@ class ExternalSource:
         return self._arguments.get("name")
 
     @property
+    def schema(self) -> Schema:
+        """What `external_source` declares."""
+        return _operator.schema
+
+    @property
     def preserve(self) -> bool:
         """Whether the source is kept even if no output needs it."""
         return bool(self._arguments.get("preserve", False))
 
 
-_ARGUMENTS = set(inspect.signature(external_source).parameters) - {"unknown"}
+_PARAMETERS = [
+    p for p in inspect.signature(external_source).parameters.values() if p.name != "unknown"
+]
+_ARGUMENTS = {p.name for p in _PARAMETERS}
+
+
+def _method_signature(parameters: Sequence[inspect.Parameter]) -> inspect.Signature:
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return inspect.Signature([own, *parameters])
+
+
+ExternalSource.__init__.__signature__ = _method_signature(  # type: ignore[attr-defined]
+    [p.replace(default=None) if p.name in ("batch", "device") else p for p in _PARAMETERS]
+)
+ExternalSource.__call__.__signature__ = _method_signature(  # type: ignore[attr-defined]
+    [p.replace(kind=p.KEYWORD_ONLY, default=None) for p in _PARAMETERS if p.name != "num_outputs"]
+)
+
 _operator = registry["external_source"]
 _record = _operator.function
 _operator.function = external_source
