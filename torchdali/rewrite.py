@@ -8,9 +8,7 @@ from torchdali.graph import Condition, DataNode, Graph, Node
 from torchdali.operator import registry
 from torchdali.plan import edges
 
-__all__ = ["fuse_scaled_decoding"]
-
-_DECODER, _CROP, _BOTH = "decoders.image", "random_resized_crop", "_decode_random_resized_crop"
+__all__ = ["fuse_resizing", "fuse_scaled_decoding"]
 
 
 def fuse_scaled_decoding(graph: Graph) -> Graph:
@@ -19,26 +17,43 @@ def fuse_scaled_decoding(graph: Graph) -> Graph:
     The fused operator decodes large JPEG photos at the smallest scale that still has the pixels the crop
     needs. The crop draws the same random numbers as before.
     """
+    return _fuse(graph, "decoders.image", "random_resized_crop", "_decode_random_resized_crop")
+
+
+def fuse_resizing(graph: Graph) -> Graph:
+    """Fuse a resize into the crop, mirror and normalisation after it, where nothing else needs its result.
+
+    Of the resized image only what the crop keeps is computed; the pixels are the same.
+    """
+    return _fuse(graph, "resize", "crop_mirror_normalize", "_resize_crop_mirror_normalize")
+
+
+def _fuse(graph: Graph, first: str, second: str, both: str) -> Graph:
     uses = Counter(edge for node in graph.nodes for edge in edges(node))
     uses.update(graph.outputs)
     pairs = {
-        crop: decoder
-        for crop in graph.nodes
-        if crop.operator.name == _CROP
-        and (decoder := _decoder_of(crop))
-        and uses[decoder.outputs[0]] == 1
+        node: before
+        for node in graph.nodes
+        if node.operator.name == second
+        and (before := _input_of(node, first)) is not None
+        and uses[before.outputs[0]] == 1
+        and len(before.outputs) == 1
+        and before.scope == node.scope
+        and not before.constants.keys() & node.constants.keys()
     }
-    return _rebuild(graph, pairs) if pairs else graph
+    return _rebuild(graph, pairs, both) if pairs else graph
 
 
-def _decoder_of(crop: Node) -> Node | None:
-    edge = crop.inputs[0]
-    decoder = edge.source if edge is not None else None
-    on_cpu = crop.device == "cpu" and decoder is not None and decoder.device == "cpu"
-    return decoder if on_cpu and decoder is not None and decoder.operator.name == _DECODER else None
+def _input_of(node: Node, name: str) -> Node | None:
+    """Return the operator before a node, if it has this name and both run on the CPU."""
+    edge = node.inputs[0]
+    before = edge.source if edge is not None else None
+    if before is None or before.operator.name != name:
+        return None
+    return before if node.device == before.device == "cpu" else None
 
 
-def _rebuild(graph: Graph, pairs: dict[Node, Node]) -> Graph:
+def _rebuild(graph: Graph, pairs: dict[Node, Node], name: str) -> Graph:
     """Copy a graph with each pair as one node."""
     dropped = set(pairs.values())
     new: dict[DataNode, DataNode] = {}
@@ -46,14 +61,14 @@ def _rebuild(graph: Graph, pairs: dict[Node, Node]) -> Graph:
     for node in graph.nodes:
         if node in dropped:
             continue
-        decoder = pairs.get(node)
+        before = pairs.get(node)
         made = Node(
-            registry[_BOTH] if decoder else node.operator,
+            registry[name] if before else node.operator,
             node.name,
             node.device,
-            tuple(None if e is None else new[e] for e in (decoder or node).inputs),
-            {**(decoder.constants if decoder else {}), **node.constants},
-            {name: new[e] for name, e in node.edges.items()},
+            tuple(None if e is None else new[e] for e in (before or node).inputs),
+            {**(before.constants if before else {}), **node.constants},
+            {k: new[e] for k, e in {**(before.edges if before else {}), **node.edges}.items()},
             node.lines,
             tuple(Condition(new[c.edge], c.value) for c in node.scope),
             node.preserve,

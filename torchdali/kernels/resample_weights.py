@@ -130,8 +130,10 @@ def nearest(axis: Axis, innermost: bool, first_pass: bool, device: torch.device)
 
 
 @lru_cache(maxsize=256)
-def taps(axis: Axis, first_pass: bool, device: torch.device) -> Taps:
-    """Input pixels and weights of every output pixel."""
+def taps(
+    axis: Axis, first_pass: bool, device: torch.device, window: tuple[int, int] | None = None
+) -> Taps:
+    """Input pixels and weights of every output pixel, or of those in a window (start, extent)."""
     scale = (axis.high - axis.low) / axis.size
     density, reach = _stretch(axis.filter, max(1.0, abs(scale)) if axis.antialias else 1.0)
     start = 0 if first_pass else max(0, math.floor(min(axis.low, axis.high) - float(reach)))
@@ -143,6 +145,9 @@ def taps(axis: Axis, first_pass: bool, device: torch.device) -> Taps:
     weight = _lookup(axis.filter, (pixel.astype(_f32) - position[:, None]) * density)
     weight /= weight.sum(1, keepdims=True)
     pixel = (pixel + start).clip(0, axis.length - 1)
+    if window is not None:
+        part = slice(window[0], window[0] + window[1])
+        pixel, weight = pixel[part], weight[part]
     first = int(pixel.min())
     return Taps(
         first,

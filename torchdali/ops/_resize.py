@@ -14,10 +14,10 @@ from torchdali.codecs.images import peek_shape
 from torchdali.kernels.resample import resize as resample
 from torchdali.kernels.resize_shape import resize_shape
 from torchdali.operator import operator
-from torchdali.ops._crop import crop_window
+from torchdali.ops._crop import crop_mirror_normalize, crop_window
 from torchdali.ops._decoders import Encoded, cache_hints, choose_window, decoder_hints, image
 from torchdali.rng import Rng
-from torchdali.schema import DType, Image, Layout, PerSample, Takes, shares
+from torchdali.schema import IMAGE_LAYOUTS, DType, Image, Layout, Out, PerSample, Takes, shares
 from torchdali.types import DALIImageType, DALIInterpType
 
 __all__ = ["random_resized_crop", "resize", "resize_crop_mirror"]
@@ -37,6 +37,7 @@ def resampling(
     size: tuple[int, ...],
     roi: list[tuple[float, float]] | None,
     patch_border: bool = True,
+    windows: list[tuple[int, int]] | None = None,
     *,
     antialias: bool = True,
     dtype: DType | None = None,
@@ -60,7 +61,7 @@ def resampling(
     if dtype is not None and dtype not in (x.dtype, torch.float32):
         raise ValueError(f"dtype: the input's own ({x.dtype}) or float32, not {dtype}")
     return resample(
-        x, size, roi=roi, antialias=antialias, dtype=dtype, patch_border=patch_border,
+        x, size, roi=roi, antialias=antialias, dtype=dtype, patch_border=patch_border, windows=windows,
         min_filter=FILTER[interp_type if min_filter is None else min_filter],
         mag_filter=FILTER[interp_type if mag_filter is None else mag_filter],
     )  # fmt: skip
@@ -259,3 +260,49 @@ def _decode_random_resized_crop(
 
 
 _FILTERS = ("antialias", "interp_type", "mag_filter", "min_filter")
+
+
+@operator(hidden=True, layout=lambda layouts, arguments: arguments["output_layout"])
+def _resize_crop_mirror_normalize(
+    data: Annotated[Tensor, Takes(IMAGE_LAYOUTS)],
+    /,
+    *,
+    dtype: DType = torch.float32,
+    fill_values: list[float] = [0.0],  # noqa: B006  never changed
+    mean: PerSample[list[float]] = [0.0],  # noqa: B006
+    mirror: PerSample[int] = 0,
+    out_of_bounds_policy: str = "error",
+    output_layout: str = "CHW",
+    pad_output: bool = False,
+    scale: float = 1.0,
+    shift: float = 0.0,
+    std: PerSample[list[float]] = [1.0],  # noqa: B006
+    layout: Layout,
+    out: Out = None,
+    **arguments: Annotated[Any, shares(sizing), shares(resampling), shares(crop_window)],
+) -> Image:
+    """Resize, then crop, mirror and normalise; of the resized image only the crop is computed."""
+    size_arguments, others = _divide(arguments)
+    names = _names(crop_window)
+    window = {k: v for k, v in others.items() if k in names}
+    filters = {k: v for k, v in others.items() if k not in names}
+    rest: dict[str, Any] = dict(
+        dtype=dtype, fill_values=fill_values, mean=mean, mirror=mirror, std=std, scale=scale, shift=shift,
+        out_of_bounds_policy=out_of_bounds_policy, output_layout=output_layout, pad_output=pad_output,
+        layout=layout, out=out,
+    )  # fmt: skip
+    if layout == "HWC":
+        size, region = sizing(data.shape[:2], **size_arguments)
+        parts = [(0, extent) for extent in size]
+        for axis, start, extent in zip(*crop_window((*size, 3), layout, **window), strict=True):
+            parts[axis] = start, extent
+        ends = [(start, n - start - extent) for (start, extent), n in zip(parts, size, strict=True)]
+        if all(before >= 0 and after >= 0 for before, after in ends):
+            at_border = any(before < _BORDER or after < _BORDER for before, after in ends)
+            cut = resampling(data, size, region, at_border, parts, **filters)
+            return crop_mirror_normalize.body(cut, **rest)  # type: ignore[attr-defined,no-any-return]
+    whole = resize.body(data, layout=layout, **size_arguments, **filters)  # type: ignore[attr-defined]
+    return crop_mirror_normalize.body(whole, **rest, **window)  # type: ignore[attr-defined,no-any-return]
+
+
+_BORDER = 2  # lines at the edge of the output that see pixels outside of the image, with linear filters
