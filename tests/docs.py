@@ -19,7 +19,7 @@ import PIL.Image
 import torchdali.ops  # noqa: F401  declares the operators
 from torchdali.operator import registry
 
-__all__ = ["ROOT", "Block", "blocks", "check", "pictures", "run"]
+__all__ = ["ROOT", "Block", "blocks", "check", "own_operators", "pictures", "run"]
 
 ROOT = Path(__file__).resolve().parents[1]
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -72,12 +72,12 @@ def run(page: str, examples: list[Block], names: dict[str, Any] | None = None) -
 def check(page: str, names: dict[str, Any] | None = None) -> dict[str, Any]:
     """Run all examples of a page, which is named by its path below the root."""
     path = ROOT / page
-    with _own_operators():
+    with own_operators():
         return run(str(path), blocks(path.read_text(encoding="utf-8")), names)
 
 
 @contextmanager
-def _own_operators() -> Iterator[None]:
+def own_operators() -> Iterator[None]:
     """Forget the operators that a page declares: stubs and reference are made from the registry."""
     before = dict(registry)
     try:

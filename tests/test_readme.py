@@ -6,24 +6,19 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import PIL.Image
 import pytest
 import torch
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests import docs
+
+ROOT = docs.ROOT
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
 def images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder ``images`` with 128 small pictures, where the examples run."""
-    for number in range(128):
-        folder = tmp_path / "images" / f"class{number % 2}"
-        folder.mkdir(parents=True, exist_ok=True)
-        pixels = np.full((40, 50, 3), number, np.uint8)
-        PIL.Image.fromarray(pixels).save(folder / f"{number}.jpg")
+    docs.pictures(tmp_path / "images")
     monkeypatch.chdir(tmp_path)
     return tmp_path / "images"
 
@@ -40,9 +35,7 @@ def _names(root: Path) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_examples_run(images: Path) -> None:
-    names = _names(images)
-    for block in BLOCKS:
-        exec(compile(block, "README.md", "exec"), names)
+    names = docs.check("README.md", _names(images))
     assert names["images"].shape == (64, 3, 224, 224)
     assert names["labels"].shape[0] == 64
 
@@ -50,10 +43,11 @@ def test_examples_run(images: Path) -> None:
 def test_own_operators_work_as_shown() -> None:
     from torchdali import fn
 
-    block = next(block for block in BLOCKS if "invert" in block)
-    exec(compile(block, "README.md", "exec"), {})
+    block = next(block for block in docs.blocks(README) if "invert" in block.code)
     image = torch.tensor([[[0, 10, 255]]], dtype=torch.uint8)
-    assert torch.as_tensor(fn.invert(image)).tolist() == [[[255, 245, 0]]]
+    with docs.own_operators():
+        docs.run("README.md", [block])
+        assert torch.as_tensor(fn.invert(image)).tolist() == [[[255, 245, 0]]]
 
 
 @pytest.mark.parametrize("name", ["demo-command", "test-command"])
@@ -67,7 +61,8 @@ def test_commands_are_one_line_each(name: str) -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    for page in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
-        text = (ROOT / page).read_text(encoding="utf-8")
-        for link in re.findall(r"\]\((?!https?:)([^)#]+)", text):
-            assert (ROOT / link).exists(), f"{page} links to {link}"
+    for page in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "examples/*.md"):
+        for path in ROOT.glob(page):
+            for link in re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text(encoding="utf-8")):
+                target = path.parent / " ".join(link.split())
+                assert target.exists(), f"{path.name} links to {link}"
