@@ -17,6 +17,11 @@ pytest.importorskip(
     "nvidia.dali", reason="the parity tests compare with the real DALI: pip install 'torchdali[parity]'"
 )
 
+EXCEPTIONS = {
+    "resize_crop_mirror": "channel-first layouts: DALI's mirror=1 turns the image upside down and 2 does nothing; "
+    "here 1 mirrors rows and 2 columns in every layout",
+}
+
 RANDOM = np.random.default_rng(15)
 GRID = list(itertools.product(("uint8", "int16", "float32"), ("HWC", "CHW")))
 
@@ -81,6 +86,8 @@ MIRROR = [
 @pytest.mark.parametrize(("dtype", "layout"), GRID)
 def test_resize_crop_mirror(dtype, layout):
     for arguments in MIRROR:
+        if layout == "CHW" and "mirror" in arguments:
+            continue  # see EXCEPTIONS
         check("resize_crop_mirror", [samples(dtype, layout)], arguments, layout, **tolerance(dtype, arguments))
 
 
