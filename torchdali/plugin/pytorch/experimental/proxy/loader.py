@@ -21,8 +21,8 @@ _T_co = TypeVar("_T_co", covariant=True)
 class DataLoader(_torch.DataLoader[_T_co]):
     """`torch.utils.data.DataLoader` for datasets that call ``server.proxy``.
 
-    Several batches are given to the pipeline ahead of the one that is delivered (its
-    ``prefetch_queue_depth``). Outputs are the caller's own tensors, on the pipeline's device, not copied.
+    Batches are given to the pipeline ahead of the one that is delivered (as many as its
+    ``prefetch_queue_depth`` says). Outputs are the caller's own tensors, on the pipeline's device, not copied.
 
     Args:
         dali_server: The server; proxies of other servers may be used in the dataset as well.
@@ -71,7 +71,7 @@ class _Batches:
         return len(cast(Any, self._arrivals))
 
     def __next__(self) -> Any:
-        while len(self._ahead) < self._depth and self._may_go_on():
+        while len(self._ahead) <= self._depth and self._may_go_on():
             if self._ahead and not _has_arrived(self._arrivals):
                 break  # rather deliver what is there than wait for what comes after it
             self._advance()
