@@ -54,6 +54,10 @@ class DebugPipeline(Pipeline):
         """Batches made ahead: none in debug mode."""
         return 1
 
+    def explain(self) -> str:
+        """Raise RuntimeError: there is no graph."""
+        return str(self._traced())
+
     def _traced(self) -> Any:
         raise RuntimeError(
             "a pipeline in debug mode has no graph: its function runs for every batch"
