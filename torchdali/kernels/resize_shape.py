@@ -28,6 +28,8 @@ def resize_shape(
     roi_end: Sequence[float] | None = None,
     roi_relative: bool = False,
     subpixel_scale: bool = True,
+    alignment: Sequence[float] | float = 0.5,
+    rounding: str = "round",
 ) -> tuple[tuple[int, ...], Region]:
     """Return the output size and the region of the input that it shows.
 
@@ -52,6 +54,9 @@ def resize_shape(
         roi_relative: Region in units of the input's extent.
         subpixel_scale: Keep the exact scale by widening or narrowing the region where the size had
             to be rounded. Otherwise the region stays and the scale gives.
+        alignment: Point of the region, from 0 to 1, that stays when it is widened or narrowed, an axis each or one
+            for all.
+        rounding: How sizes become whole: "round", "truncate" or "ceil".
 
     Returns:
         The sizes, at least 1 each (0 of an axis without pixels), and ``(low, high)`` for every axis, in input pixels;
@@ -59,7 +64,7 @@ def resize_shape(
 
     Raises:
         RuntimeError: Not exactly one way of giving the size, `mode` beside `resize_shorter` or
-            `resize_longer`, an unknown mode, half a region, or a list of the wrong length.
+            `resize_longer`, an unknown mode or rounding, half a region, or a list of the wrong length.
     """
     count = len(lengths)
     given = _given_sizes(count, size, (resize_z, resize_y, resize_x))
@@ -79,7 +84,10 @@ def resize_shape(
         mode = "not_smaller" if resize_shorter is not None else "not_larger"
     extents = [high - low for low, high in region]
     exact = _modes(mode or "default")(given, extents, limits)
-    return _rounded(lengths, exact, region, subpixel_scale)
+    if rounding not in _ROUNDINGS:
+        raise RuntimeError(f"no rounding {rounding!r}: one of {', '.join(_ROUNDINGS)}")
+    fixed = _per_axis("alignment", alignment, count)
+    return _rounded(lengths, exact, region, subpixel_scale, fixed, _ROUNDINGS[rounding])
 
 
 def _any(*values: float | None) -> bool:
@@ -189,18 +197,30 @@ def _keep_aspect(
     return [math.copysign(scale * e, g) for g, e in zip(given, extents, strict=True)]
 
 
+_ROUNDINGS: dict[str, Callable[[float], int]] = {
+    "round": lambda value: math.floor(value + 0.5),
+    "truncate": math.floor,
+    "ceil": math.ceil,
+}
+
+
 def _rounded(
-    lengths: Sequence[int], exact: list[float], region: Region, subpixel_scale: bool
+    lengths: Sequence[int],
+    exact: list[float],
+    region: Region,
+    subpixel_scale: bool,
+    fixed: list[float],
+    rounded: Callable[[float], int],
 ) -> tuple[tuple[int, ...], Region]:
     """Round the sizes, flip the axes of negative sizes, and keep the scale if asked to."""
     sizes, shown = [], []
-    for length, wanted, (low, high) in zip(lengths, exact, region, strict=True):
+    for length, wanted, (low, high), stays in zip(lengths, exact, region, fixed, strict=True):
         if wanted < 0:
             low, high = high, low
-        size = max(1, math.floor(abs(wanted) + 0.5)) if length else 0
+        size = max(1, rounded(abs(wanted))) if length else 0
         if length and subpixel_scale and size != abs(wanted):
-            middle, half = (low + high) / 2, (high - low) / 2 * size / abs(wanted)
-            low, high = middle - half, middle + half
+            point, extent = low * (1 - stays) + high * stays, (high - low) * size / abs(wanted)
+            low, high = point - extent * stays, point + extent * (1 - stays)
         sizes.append(size)
         shown.append((low, high))
     return tuple(sizes), shown

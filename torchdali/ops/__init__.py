@@ -24,6 +24,7 @@ from torchdali.ops import (  # noqa: F401  each declares its operators
     _noise,
     _normalize,
     _paste,
+    _perspective,
     _python,
     _random,
     _random_crop,
@@ -35,6 +36,7 @@ from torchdali.ops import (  # noqa: F401  each declares its operators
     _slice,
     _subscript,
     _tables,
+    _tensor_resize,
     _transforms,
     _warp,
 )

@@ -1,0 +1,152 @@
+"""Perspectives and maps: `experimental.warp_perspective` and `experimental.remap`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels.perspective import BORDERS, perspective_positions, quantised, sample_at
+from torchdali.operator import operator
+from torchdali.ops._warp import canvas, each_frame, matrices
+from torchdali.schema import Data, Layout, PerSample, Takes
+from torchdali.types import DALIInterpType
+
+__all__ = ["remap", "warp_perspective"]
+
+_MODES = {
+    DALIInterpType.INTERP_NN: "nearest",
+    DALIInterpType.INTERP_LINEAR: "bilinear",
+    DALIInterpType.INTERP_CUBIC: "bicubic",
+}
+_REAL = (torch.uint8, torch.int16, torch.uint16, torch.float32)
+Matrix = list[list[float]]
+Picture = Annotated[Tensor, Takes(("HW", "HWC", "FHWC", "CHW", "FCHW"), _REAL, channel_last=True)]
+
+
+def _mode(interp: DALIInterpType) -> str:
+    if interp not in _MODES:
+        raise RuntimeError(f"interpolation is INTERP_NN, INTERP_LINEAR or INTERP_CUBIC, not {interp.name}")
+    return _MODES[interp]
+
+
+def _check_origin(origin: str) -> None:
+    if origin not in ("corner", "center"):
+        raise ValueError(f"pixel_origin={origin!r}: it is 'corner' or 'center'")
+
+
+@operator(name="experimental.warp_perspective")
+def warp_perspective(
+    image: Picture,
+    matrix_input: Data | None = None,
+    /,
+    *,
+    border_mode: str = "constant",
+    fill_value: list[float] = [],  # noqa: B006  never changed
+    interp_type: DALIInterpType = DALIInterpType.INTERP_LINEAR,
+    inverse_map: bool = True,
+    matrix: PerSample[list[float]] = [],  # noqa: B006
+    pixel_origin: str = "corner",
+    size: PerSample[list[float]] = [],  # noqa: B006
+    layout: Layout,
+) -> Picture:
+    """Warp images by a perspective: ``out(x, y) = in(u / w, v / w)`` with ``(u, v, w) = M (x, y, 1)``.
+
+    Positions are exact, but of int16 with ``INTERP_LINEAR``, where they are rounded to 1/32 pixel as in DALI.
+
+    Args:
+        image: ``(..., H, W, C)`` or ``(H, W)``: uint8, int16, uint16 or float32.
+        matrix_input: The matrix, as an input: ``(3, 3)``; with a leading axis, one a frame.
+        border_mode: What is outside: ``"constant"``, ``"replicate"``, ``"reflect"``, ``"reflect_101"``, ``"wrap"``.
+        fill_value: For ``"constant"``: one value or one a channel; 0 when not given.
+        interp_type: ``INTERP_NN``, ``INTERP_LINEAR`` or ``INTERP_CUBIC``.
+        inverse_map: The matrix takes positions of the output to those of the input; otherwise the other way round.
+        matrix: The matrix, row by row.
+        pixel_origin: Whole numbers are pixel ``"corner"`` or ``"center"``.
+        size: Height and width of the output; the input's when not given.
+
+    Raises:
+        RuntimeError: no matrix of 9 numbers, or a wrong number of fill values.
+    """
+    _check_origin(pixel_origin)
+    if border_mode not in BORDERS:
+        raise ValueError(f"border_mode={border_mode!r}: it is one of {', '.join(BORDERS)}")
+    if image.dim() == 2:
+        image = image[..., None]
+    channels = image.shape[-1]
+    fill = fill_value or [0.0]
+    if len(fill) not in (1, channels):
+        raise RuntimeError(f"fill_value has one value or {channels}, not {len(fill)}")
+    given = matrices(matrix if matrix_input is None else matrix_input.tolist(), 3, 3)
+    maps = [_between_centers(m, inverse_map, pixel_origin) for m in given]
+    height, width = canvas(size, image.shape[-3:-1])
+    mode = _mode(interp_type)
+
+    def warped(x: Tensor, m: Matrix) -> Tensor:
+        u, v = perspective_positions(m, height, width, x.device)
+        if mode == "bilinear" and x.dtype == torch.int16:
+            u, v = quantised(u), quantised(v)
+        return sample_at(x, (u, v), mode=mode, border=border_mode, fill=fill)
+
+    result = each_frame(image, layout.startswith("F"), maps, warped)
+    return result[..., 0] if layout == "HW" else result
+
+
+def _between_centers(matrix: Matrix, inverse_map: bool, origin: str) -> Matrix:
+    """Return the map of whole numbers that are pixel centres, from the output to the input."""
+    found = torch.tensor(matrix, dtype=torch.float64)
+    if not inverse_map:
+        found = torch.linalg.inv(found)
+    if origin == "corner":
+        shift = torch.eye(3, dtype=torch.float64)
+        shift[:2, 2] = 0.5
+        found = torch.linalg.inv(shift) @ found @ shift
+    return found.tolist()
+
+
+Mapped = Annotated[Tensor, Takes(("HWC", "FHWC"))]
+
+
+@operator(name="experimental.remap")
+def remap(
+    image: Mapped,
+    mapx: Data,
+    mapy: Data,
+    /,
+    *,
+    interp: DALIInterpType = DALIInterpType.INTERP_LINEAR,
+    pixel_origin: str = "corner",
+) -> Mapped:
+    """Take each pixel of the output from where maps say: ``out(x, y) = in(mapx(x, y), mapy(x, y))``.
+
+    Outside of the image is 0.
+
+    Args:
+        image: ``(..., H, W, C)``.
+        mapx: Horizontal positions in pixels, ``(h, w)`` or ``(h, w, 1)``, with a leading axis for one a frame.
+        mapy: Vertical positions, of the same shape.
+        interp: ``INTERP_NN``, ``INTERP_LINEAR`` or ``INTERP_CUBIC``.
+        pixel_origin: Whole numbers are pixel ``"corner"`` or ``"center"``.
+
+    Raises:
+        RuntimeError: maps of different shapes, or not one a frame.
+    """
+    _check_origin(pixel_origin)
+    if mapx.shape != mapy.shape:
+        raise RuntimeError(f"mapx and mapy must have the same shape, not {(*mapx.shape,)} and {(*mapy.shape,)}")
+    x, y = (_plane(m, image) - (0.5 if pixel_origin == "corner" else 0.0) for m in (mapx, mapy))
+    mode = _mode(interp)
+    if x.dim() == 2:
+        return sample_at(image, (x, y), mode=mode)
+    return torch.stack([sample_at(f, (u, v), mode=mode) for f, u, v in zip(image, x, y, strict=True)])
+
+
+def _plane(given: Tensor, image: Tensor) -> Tensor:
+    """Return a map as ``(h, w)``, or ``(frames, h, w)``."""
+    each = image.dim() == 4 and given.dim() > 2 and len(given) == len(image)
+    if given.dim() == 3 + each and given.shape[-1] == 1:
+        given = given.squeeze(-1)
+    if given.dim() != 2 + each:
+        raise RuntimeError(f"maps of shape {(*given.shape,)} do not fit an image of shape {(*image.shape,)}")
+    return given.to(torch.float32).nan_to_num(nan=-(2.0**30))
