@@ -34,6 +34,59 @@ def batch_permutation(
     """Draw a permutation of the samples of the batch: one index a sample, int32, for `permute_batch`."""
     ...
 
+def bb_flip(
+    boxes: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    horizontal: int | DataNode | TensorList = ...,
+    ltrb: bool = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    vertical: int | DataNode | TensorList = ...,
+) -> _T:
+    """Flip boxes along with their image."""
+    ...
+
+def bbox_paste(
+    boxes: _T,
+    /,
+    *,
+    ratio: float | DataNode | TensorList,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    ltrb: bool = ...,
+    name: str | None = None,
+    paste_x: float | DataNode | TensorList = ...,
+    paste_y: float | DataNode | TensorList = ...,
+    preserve: Any = ...,
+) -> _T:
+    """Move boxes along with the image that `paste` puts on a canvas."""
+    ...
+
+def bbox_rotate(
+    boxes: _T,
+    labels: _T | None = None,
+    /,
+    *,
+    angle: float | DataNode | TensorList,
+    input_shape: Sequence[int] | int | DataNode | TensorList,
+    bbox_layout: str = ...,
+    bbox_normalized: bool = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    keep_size: bool = ...,
+    mode: str = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    remove_threshold: float = ...,
+    shape_layout: str = ...,
+    size: Sequence[float] | float | DataNode | TensorList = ...,
+) -> Any:
+    """Rotate boxes along with the image that `rotate` turns."""
+    ...
+
 def brightness(
     image: _T,
     /,
@@ -143,7 +196,7 @@ def constant(
     dtype: DALIDataType | torch.dtype | None = ...,
     fdata: Sequence[float] | float | None = ...,
     idata: Sequence[int] | int | None = ...,
-    layout: str | None = ...,
+    layout: str = ...,
     name: str | None = None,
     preserve: Any = ...,
     shape: Sequence[int] | int | None = ...,
@@ -164,6 +217,41 @@ def contrast(
     preserve: Any = ...,
 ) -> _T:
     """Scale the contrast of images around a centre: ``out = center + contrast * (in - center)``."""
+    ...
+
+def coord_flip(
+    points: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    center_x: float | DataNode | TensorList = ...,
+    center_y: float | DataNode | TensorList = ...,
+    center_z: float | DataNode | TensorList = ...,
+    device: str | None = None,
+    flip_x: int | DataNode | TensorList = ...,
+    flip_y: int | DataNode | TensorList = ...,
+    flip_z: int | DataNode | TensorList = ...,
+    layout: str = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Mirror points: ``out = 2 center - in`` on the axes that are flipped."""
+    ...
+
+def coord_transform(
+    points: _T,
+    /,
+    *,
+    M: Sequence[float] | float | DataNode | TensorList | None = ...,
+    MT: Sequence[float] | float | DataNode | TensorList | None = ...,
+    T: Sequence[float] | float | DataNode | TensorList | None = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Transform points: ``out = M in + T`` on the last axis."""
     ...
 
 def copy(
@@ -259,6 +347,27 @@ def element_extract(
     """Take frames out of a sequence, each as an output of its own."""
     ...
 
+def erase(
+    data: _T,
+    /,
+    *,
+    anchor: Sequence[float] | float | DataNode | TensorList = ...,
+    axes: Sequence[int] | int = ...,
+    axis_names: str = ...,
+    bytes_per_sample_hint: Any = ...,
+    centered_anchor: bool = ...,
+    device: str | None = None,
+    fill_value: Sequence[float] | float | DataNode | TensorList = ...,
+    name: str | None = None,
+    normalized: bool = ...,
+    normalized_anchor: bool = ...,
+    normalized_shape: bool = ...,
+    preserve: Any = ...,
+    shape: Sequence[float] | float | DataNode | TensorList = ...,
+) -> _T:
+    """Fill rectangular regions."""
+    ...
+
 def expand_dims(
     data: _T,
     /,
@@ -274,6 +383,8 @@ def expand_dims(
     ...
 
 def external_source(
+    source: Any = ...,
+    num_outputs: int | None = ...,
     *,
     batch: bool | None = ...,
     batch_info: bool | None = ...,
@@ -287,12 +398,10 @@ def external_source(
     name: str | None = None,
     ndim: Any = ...,
     no_copy: bool | None = ...,
-    num_outputs: int | None = ...,
     parallel: bool | None = ...,
     prefetch_queue_depth: int | None = ...,
     preserve: Any = ...,
     repeat_last: bool = ...,
-    source: Any = ...,
     use_copy_kernel: bool | None = ...,
 ) -> Any:
     """Take batches or samples from Python code."""
@@ -314,6 +423,21 @@ def filter(
     preserve: Any = ...,
 ) -> _T:
     """Correlate images with a window (which is not flipped)."""
+    ...
+
+def flip(
+    data: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    depthwise: int | DataNode | TensorList = ...,
+    device: str | None = None,
+    horizontal: int | DataNode | TensorList = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    vertical: int | DataNode | TensorList = ...,
+) -> _T:
+    """Reverse axes of images, frames or volumes."""
     ...
 
 def full(
@@ -369,6 +493,23 @@ def get_property(
     preserve: Any = ...,
 ) -> _T:
     """Return what is known about each sample, as text: 1D uint8."""
+    ...
+
+def grid_mask(
+    image: _T,
+    /,
+    *,
+    angle: float | DataNode | TensorList = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+    ratio: float | DataNode | TensorList = ...,
+    shift_x: float | DataNode | TensorList = ...,
+    shift_y: float | DataNode | TensorList = ...,
+    tile: int | DataNode | TensorList = ...,
+) -> _T:
+    """Set the squares of a grid to zero."""
     ...
 
 def hsv(
@@ -452,6 +593,26 @@ def lookup_table(
     """Replace numbers by those that a table has for them."""
     ...
 
+def multi_paste(
+    images: _T,
+    *others: _T,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    in_anchors: Any | DataNode | TensorList | None = ...,
+    in_anchors_rel: Any | DataNode | TensorList | None = ...,
+    in_ids: Sequence[int] | int | DataNode | TensorList | None = ...,
+    name: str | None = None,
+    out_anchors: Any | DataNode | TensorList | None = ...,
+    out_anchors_rel: Any | DataNode | TensorList | None = ...,
+    output_size: Sequence[int] | int | DataNode | TensorList | None = ...,
+    preserve: Any = ...,
+    shapes: Any | DataNode | TensorList | None = ...,
+    shapes_rel: Any | DataNode | TensorList | None = ...,
+) -> _T:
+    """Paste regions of several images on a canvas of zeros; what comes later covers what came before."""
+    ...
+
 def normalize(
     data: _T,
     /,
@@ -518,6 +679,41 @@ def ones_like(
     """Return ones in the shape of an input."""
     ...
 
+def pad(
+    data: _T,
+    /,
+    *,
+    align: Sequence[int] | int | DataNode | TensorList | None = ...,
+    axes: Sequence[int] | int | DataNode | TensorList | None = ...,
+    axis_names: str | None = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    fill_value: float | DataNode | TensorList = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+) -> _T:
+    """Grow samples at their ends, to the largest extent in the batch or to a given shape."""
+    ...
+
+def paste(
+    image: _T,
+    /,
+    *,
+    fill_value: Sequence[int] | int,
+    ratio: float | DataNode | TensorList,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    min_canvas_size: float | DataNode | TensorList = ...,
+    n_channels: int = ...,
+    name: str | None = None,
+    paste_x: float | DataNode | TensorList = ...,
+    paste_y: float | DataNode | TensorList = ...,
+    preserve: Any = ...,
+) -> _T:
+    """Paste images on larger canvases."""
+    ...
+
 def peek_image_shape(
     data: _T,
     /,
@@ -571,6 +767,22 @@ def python_function(
     preserve: Any = ...,
 ) -> Any:
     """Call a function on NumPy arrays."""
+    ...
+
+def random_crop_generator(
+    shape: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    num_attempts: int = ...,
+    preserve: Any = ...,
+    random_area: Sequence[float] | float = ...,
+    random_aspect_ratio: Sequence[float] | float = ...,
+    seed: int = ...,
+) -> Sequence[_T]:
+    """Choose a window of random area and aspect ratio."""
     ...
 
 def random_resized_crop(
@@ -704,6 +916,24 @@ def resize_crop_mirror(
     """Resize, crop and mirror in one pass: only what the crop keeps is computed."""
     ...
 
+def roi_random_crop(
+    data: _T | None = None,
+    /,
+    *,
+    crop_shape: Sequence[int] | int | DataNode | TensorList,
+    roi_start: Sequence[int] | int | DataNode | TensorList,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    in_shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    roi_end: Sequence[int] | int | DataNode | TensorList | None = ...,
+    roi_shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    seed: int = ...,
+) -> DataNode:
+    """Choose where a window lies that shows as much of a region as it can."""
+    ...
+
 def rotate(
     data: _T,
     /,
@@ -764,6 +994,33 @@ def shapes(
     """Return the shape, 1D."""
     ...
 
+def slice(
+    data: _T,
+    anchor: _T | None = None,
+    extent: _T | None = None,
+    /,
+    *,
+    axes: Sequence[int] | int | DataNode | TensorList = ...,
+    axis_names: str = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    end: Sequence[int] | int | DataNode | TensorList | None = ...,
+    fill_values: Sequence[float] | float = ...,
+    name: str | None = None,
+    normalized_anchor: bool = ...,
+    normalized_shape: bool = ...,
+    out_of_bounds_policy: str = ...,
+    preserve: Any = ...,
+    rel_end: Sequence[float] | float | DataNode | TensorList | None = ...,
+    rel_shape: Sequence[float] | float | DataNode | TensorList | None = ...,
+    rel_start: Sequence[float] | float | DataNode | TensorList | None = ...,
+    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    start: Sequence[int] | int | DataNode | TensorList | None = ...,
+) -> _T:
+    """Cut out a part, given by inputs (anchor and shape) or by arguments (start and end or shape)."""
+    ...
+
 def sphere(
     image: _T,
     /,
@@ -803,6 +1060,37 @@ def stack(
     preserve: Any = ...,
 ) -> _T:
     """Join inputs of one shape along a new axis."""
+    ...
+
+def tensor_resize(
+    data: _T,
+    /,
+    *,
+    alignment: Sequence[float] | float | DataNode | TensorList = ...,
+    antialias: bool = ...,
+    axes: Sequence[int] | int | None = ...,
+    axis_names: str | None = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    interp_type: DALIInterpType | DataNode | TensorList = ...,
+    mag_filter: DALIInterpType | DataNode | TensorList | None = ...,
+    max_size: Sequence[float] | float | None = ...,
+    min_filter: DALIInterpType | DataNode | TensorList | None = ...,
+    minibatch_size: int = ...,
+    mode: str = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    roi_end: Sequence[float] | float | DataNode | TensorList | None = ...,
+    roi_relative: bool = ...,
+    roi_start: Sequence[float] | float | DataNode | TensorList | None = ...,
+    scales: Sequence[float] | float | DataNode | TensorList | None = ...,
+    size_rounding: str = ...,
+    sizes: Sequence[float] | float | DataNode | TensorList | None = ...,
+    subpixel_scale: bool = ...,
+    temp_buffer_hint: int = ...,
+) -> _T:
+    """Resize some or all axes of a tensor."""
     ...
 
 def torch_python_function(

@@ -56,3 +56,71 @@ def median_blur(
 ) -> _T:
     """Replace each pixel by the median of a window around it; the edge is repeated outside."""
     ...
+
+def remap(
+    image: _T,
+    mapx: _T,
+    mapy: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    interp: DALIInterpType = ...,
+    name: str | None = None,
+    pixel_origin: str = ...,
+    preserve: Any = ...,
+) -> _T:
+    """Take each pixel of the output from where maps say: ``out(x, y) = in(mapx(x, y), mapy(x, y))``."""
+    ...
+
+def resize(
+    data: _T,
+    /,
+    *,
+    antialias: bool = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    interp_type: DALIInterpType | DataNode | TensorList = ...,
+    mag_filter: DALIInterpType | DataNode | TensorList | None = ...,
+    max_size: Sequence[float] | float | None = ...,
+    min_filter: DALIInterpType | DataNode | TensorList | None = ...,
+    minibatch_size: int = ...,
+    mode: str | None = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    resize_longer: float | DataNode | TensorList | None = ...,
+    resize_shorter: float | DataNode | TensorList | None = ...,
+    resize_x: float | DataNode | TensorList | None = ...,
+    resize_y: float | DataNode | TensorList | None = ...,
+    resize_z: float | DataNode | TensorList | None = ...,
+    roi_end: Sequence[float] | float | DataNode | TensorList | None = ...,
+    roi_relative: bool = ...,
+    roi_start: Sequence[float] | float | DataNode | TensorList | None = ...,
+    save_attrs: bool = ...,
+    size: Sequence[float] | float | DataNode | TensorList | None = ...,
+    subpixel_scale: bool = ...,
+    temp_buffer_hint: int = ...,
+) -> Any:
+    """Resize images, frames or volumes."""
+    ...
+
+def warp_perspective(
+    image: _T,
+    matrix_input: _T | None = None,
+    /,
+    *,
+    border_mode: str = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    fill_value: Sequence[float] | float = ...,
+    interp_type: DALIInterpType = ...,
+    inverse_map: bool = ...,
+    matrix: Sequence[float] | float | DataNode | TensorList = ...,
+    name: str | None = None,
+    pixel_origin: str = ...,
+    preserve: Any = ...,
+    size: Sequence[float] | float | DataNode | TensorList = ...,
+) -> _T:
+    """Warp images by a perspective: ``out(x, y) = in(u / w, v / w)`` with ``(u, v, w) = M (x, y, 1)``."""
+    ...

@@ -128,7 +128,7 @@ def correlate(
         fill: For the constant border.
         same: Keep the shape; otherwise only pixels whose window lies inside are computed.
     """
-    sizes = window.shape
+    sizes = list(window.shape)
     if same:
         for axis, size, place in zip(axes, sizes, anchor, strict=True):
             x = extend(x, axis, place, size - 1 - place, border, fill)

@@ -151,8 +151,7 @@ def _spread(
     tensor = torch.tensor(values, dtype=torch.float32, device=device)
     if len(values) > 1:
         tensor = tensor.view((-1,) + (1,) * (len(shape) - 1 - channel))
-    rows = (1,) * (tensor.ndim - inner) + shape[-inner:]
-    return torch.broadcast_tensors(tensor, torch.empty(rows, device=device))[0].contiguous()
+    return tensor.expand(*tensor.shape[:-inner], *shape[-inner:]).contiguous()
 
 
 class _Memory(threading.local):

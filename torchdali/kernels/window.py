@@ -13,7 +13,7 @@ from torch import Tensor
 from torchdali.kernels.convert import convert, integer_limits
 
 __all__ = [
-    "anchor", "check_fill", "check_policy", "cut", "fill_into", "fill_number", "filled", "meet",
+    "anchor", "check_fill", "cut", "fill_into", "fill_number", "filled", "meet", "out_of_bounds",
     "round_half_away_number", "single",
 ]  # fmt: skip
 
@@ -49,12 +49,34 @@ def anchor(position: float, extent: int, window: int, rounding: str = "round") -
     raise RuntimeError(f"rounding={rounding!r} is not supported: it is 'round' or 'truncate'")
 
 
-def check_policy(policy: str) -> None:
-    """Raise RuntimeError for an unknown policy."""
-    if policy not in ("error", "pad", "trim_to_shape"):
+_EXTENSIONS = {
+    "pad": "pad", "constant": "pad", "fill": "pad",
+    "clamp": "clamp", "edge": "clamp", "wrap": "wrap",
+    "reflect": "reflect_1001", "reflect_1001": "reflect_1001", "reflect1001": "reflect_1001",
+    "reflect_101": "reflect_101", "reflect101": "reflect_101",
+}  # fmt: skip
+
+
+def out_of_bounds(policy: str, borders: bool = True) -> str:
+    """Return a policy by its first name: ``"edge"`` is ``"clamp"``.
+
+    Args:
+        policy: For windows that reach outside: ``"error"``, ``"pad"``, ``"trim_to_shape"``; or what the pixels of
+            the border are repeated by: ``"clamp"``, ``"wrap"``, ``"reflect_101"``, ``"reflect_1001"``.
+        borders: The latter are allowed.
+
+    Raises:
+        RuntimeError: an unknown policy.
+    """
+    if policy in ("error", "trim_to_shape"):
+        return policy
+    found = _EXTENSIONS.get(policy.lower())
+    if found is None or (found != "pad" and not borders):
+        more = ", 'clamp', 'wrap', 'reflect_101', 'reflect_1001'" if borders else ""
         raise RuntimeError(
-            f"out_of_bounds_policy={policy!r} is not supported: it is 'error', 'pad' or 'trim_to_shape'"
+            f"out_of_bounds_policy={policy!r} is not supported: it is one of 'error', 'trim_to_shape', 'pad'{more}"
         )
+    return found
 
 
 def cut(
@@ -75,7 +97,7 @@ def cut(
         axes: Which axes are cut.
         starts: First element of the window, one an axis; may be negative.
         extents: Elements of the window, one an axis.
-        policy: For windows that reach outside: ``"error"``, ``"pad"`` with ``fill``, or ``"trim_to_shape"``.
+        policy: For windows that reach outside; see `out_of_bounds`.
         fill: No value for 0, one value, or one a channel.
         channel: Axis of the channels, for ``fill``; -1 for none.
         dtype: Of the result, converted by truncation; that of ``x`` when None.
@@ -84,7 +106,11 @@ def cut(
         RuntimeError: the window reaches outside and the policy is ``"error"``, an unknown policy, or a wrong
             number of fill values.
     """
-    inside, shape, place = meet(x, axes, starts, extents, policy)
+    policy = out_of_bounds(policy)
+    if policy in ("error", "pad", "trim_to_shape"):
+        inside, shape, place = meet(x, axes, starts, extents, policy)
+    else:
+        inside, shape, place = _extended(x, axes, starts, extents, policy), x.shape, None
     if dtype is not None:
         inside = convert(inside, dtype, rounding="truncate")
     if policy != "pad":
@@ -104,10 +130,12 @@ def meet(
 
     The place is None where the view is all there is: for a window that lies inside, or is trimmed.
 
+    Args:
+        policy: ``"error"``, ``"pad"`` or ``"trim_to_shape"``; see `cut` for the rest.
+
     Raises:
-        RuntimeError: see `cut`.
+        RuntimeError: the window reaches outside and the policy is ``"error"``.
     """
-    check_policy(policy)
     for axis, start, extent in zip(axes, starts, extents, strict=True):
         if start < 0 or start + extent > x.shape[axis]:
             break
@@ -144,6 +172,33 @@ def _out_of_bounds(
         for axis, start, extent in zip(axes, starts, extents, strict=True)
     )
     return f"the window is out of bounds ({box}); out_of_bounds_policy can pad or trim it"
+
+
+def _extended(
+    x: Tensor, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], policy: str
+) -> Tensor:
+    for axis, start, extent in zip(axes, starts, extents, strict=True):
+        length = x.shape[axis]
+        if start >= 0 and start + extent <= length:
+            x = x.narrow(axis, start, extent)
+        elif length:
+            place = torch.arange(start, start + extent, device=x.device)
+            x = x.index_select(axis, _repeated(place, length, policy))
+        else:
+            raise RuntimeError(f"there is nothing to repeat on axis {axis}: its extent is 0")
+    return x
+
+
+def _repeated(place: Tensor, length: int, policy: str) -> Tensor:
+    """Map places outside of an axis to those inside that they repeat."""
+    if policy == "clamp":
+        return place.clamp(0, length - 1)
+    if policy == "wrap":
+        return place.remainder(length)
+    last = 2 * length - 1 if policy == "reflect_1001" else max(2 * (length - 1), 1)
+    period = 2 * length if policy == "reflect_1001" else last
+    place = place.remainder(period)
+    return torch.minimum(place, last - place)
 
 
 # ---------------------------------------------------------------- fill values

@@ -36,6 +36,58 @@ class BatchPermutation:
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
+class BbFlip:
+    """Flip boxes along with their image."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        horizontal: int | DataNode | TensorList = ...,
+        ltrb: bool = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        vertical: int | DataNode | TensorList = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class BBoxPaste:
+    """Move boxes along with the image that `paste` puts on a canvas."""
+    def __init__(
+        self,
+        *,
+        ratio: float | DataNode | TensorList,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        ltrb: bool = ...,
+        name: str | None = None,
+        paste_x: float | DataNode | TensorList = ...,
+        paste_y: float | DataNode | TensorList = ...,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class BBoxRotate:
+    """Rotate boxes along with the image that `rotate` turns."""
+    def __init__(
+        self,
+        *,
+        angle: float | DataNode | TensorList,
+        input_shape: Sequence[int] | int | DataNode | TensorList,
+        bbox_layout: str = ...,
+        bbox_normalized: bool = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        keep_size: bool = ...,
+        mode: str = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        remove_threshold: float = ...,
+        shape_layout: str = ...,
+        size: Sequence[float] | float | DataNode | TensorList = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
 class Brightness:
     """Scale the brightness of images, then shift it."""
     def __init__(
@@ -149,7 +201,7 @@ class Constant:
         dtype: DALIDataType | torch.dtype | None = ...,
         fdata: Sequence[float] | float | None = ...,
         idata: Sequence[int] | int | None = ...,
-        layout: str | None = ...,
+        layout: str = ...,
         name: str | None = None,
         preserve: Any = ...,
         shape: Sequence[int] | int | None = ...,
@@ -166,6 +218,41 @@ class Contrast:
         contrast_center: float | DataNode | TensorList | None = ...,
         device: str | None = None,
         dtype: DALIDataType | torch.dtype | None = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class CoordFlip:
+    """Mirror points: ``out = 2 center - in`` on the axes that are flipped."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        center_x: float | DataNode | TensorList = ...,
+        center_y: float | DataNode | TensorList = ...,
+        center_z: float | DataNode | TensorList = ...,
+        device: str | None = None,
+        flip_x: int | DataNode | TensorList = ...,
+        flip_y: int | DataNode | TensorList = ...,
+        flip_z: int | DataNode | TensorList = ...,
+        layout: str = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class CoordTransform:
+    """Transform points: ``out = M in + T`` on the last axis."""
+    def __init__(
+        self,
+        *,
+        M: Sequence[float] | float | DataNode | TensorList | None = ...,
+        MT: Sequence[float] | float | DataNode | TensorList | None = ...,
+        T: Sequence[float] | float | DataNode | TensorList | None = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype = ...,
         name: str | None = None,
         preserve: Any = ...,
     ) -> None: ...
@@ -266,6 +353,27 @@ class ElementExtract:
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
+class Erase:
+    """Fill rectangular regions."""
+    def __init__(
+        self,
+        *,
+        anchor: Sequence[float] | float | DataNode | TensorList = ...,
+        axes: Sequence[int] | int = ...,
+        axis_names: str = ...,
+        bytes_per_sample_hint: Any = ...,
+        centered_anchor: bool = ...,
+        device: str | None = None,
+        fill_value: Sequence[float] | float | DataNode | TensorList = ...,
+        name: str | None = None,
+        normalized: bool = ...,
+        normalized_anchor: bool = ...,
+        normalized_shape: bool = ...,
+        preserve: Any = ...,
+        shape: Sequence[float] | float | DataNode | TensorList = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
 class ExpandDims:
     """Insert axes of extent 1."""
     def __init__(
@@ -284,6 +392,8 @@ class ExternalSource:
     """Take batches or samples from Python code."""
     def __init__(
         self,
+        source: Any = ...,
+        num_outputs: int | None = ...,
         *,
         batch: bool | None = ...,
         batch_info: bool | None = ...,
@@ -297,12 +407,10 @@ class ExternalSource:
         name: str | None = None,
         ndim: Any = ...,
         no_copy: bool | None = ...,
-        num_outputs: int | None = ...,
         parallel: bool | None = ...,
         prefetch_queue_depth: int | None = ...,
         preserve: Any = ...,
         repeat_last: bool = ...,
-        source: Any = ...,
         use_copy_kernel: bool | None = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
@@ -320,6 +428,21 @@ class Filter:
         mode: str = ...,
         name: str | None = None,
         preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Flip:
+    """Reverse axes of images, frames or volumes."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        depthwise: int | DataNode | TensorList = ...,
+        device: str | None = None,
+        horizontal: int | DataNode | TensorList = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        vertical: int | DataNode | TensorList = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -374,6 +497,23 @@ class GetProperty:
         device: str | None = None,
         name: str | None = None,
         preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class GridMask:
+    """Set the squares of a grid to zero."""
+    def __init__(
+        self,
+        *,
+        angle: float | DataNode | TensorList = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        preserve: Any = ...,
+        ratio: float | DataNode | TensorList = ...,
+        shift_x: float | DataNode | TensorList = ...,
+        shift_y: float | DataNode | TensorList = ...,
+        tile: int | DataNode | TensorList = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -458,6 +598,27 @@ class LookupTable:
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
+class MultiPaste:
+    """Paste regions of several images on a canvas of zeros; what comes later covers what came before."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        in_anchors: Any | DataNode | TensorList | None = ...,
+        in_anchors_rel: Any | DataNode | TensorList | None = ...,
+        in_ids: Sequence[int] | int | DataNode | TensorList | None = ...,
+        name: str | None = None,
+        out_anchors: Any | DataNode | TensorList | None = ...,
+        out_anchors_rel: Any | DataNode | TensorList | None = ...,
+        output_size: Sequence[int] | int | DataNode | TensorList | None = ...,
+        preserve: Any = ...,
+        shapes: Any | DataNode | TensorList | None = ...,
+        shapes_rel: Any | DataNode | TensorList | None = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
 class Normalize:
     """Subtract the mean, divide by the standard deviation."""
     def __init__(
@@ -526,6 +687,41 @@ class OnesLike:
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
+class Pad:
+    """Grow samples at their ends, to the largest extent in the batch or to a given shape."""
+    def __init__(
+        self,
+        *,
+        align: Sequence[int] | int | DataNode | TensorList | None = ...,
+        axes: Sequence[int] | int | DataNode | TensorList | None = ...,
+        axis_names: str | None = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        fill_value: float | DataNode | TensorList = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Paste:
+    """Paste images on larger canvases."""
+    def __init__(
+        self,
+        *,
+        fill_value: Sequence[int] | int,
+        ratio: float | DataNode | TensorList,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        min_canvas_size: float | DataNode | TensorList = ...,
+        n_channels: int = ...,
+        name: str | None = None,
+        paste_x: float | DataNode | TensorList = ...,
+        paste_y: float | DataNode | TensorList = ...,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
 class PeekImageShape:
     """Read the shape of encoded images from their headers: ``(H, W, C)``."""
     def __init__(
@@ -580,6 +776,22 @@ class PythonFunction:
         num_outputs: int = ...,
         output_layouts: Any = ...,
         preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class RandomCropGenerator:
+    """Choose a window of random area and aspect ratio."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        num_attempts: int = ...,
+        preserve: Any = ...,
+        random_area: Sequence[float] | float = ...,
+        random_aspect_ratio: Sequence[float] | float = ...,
+        seed: int = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -712,6 +924,24 @@ class ResizeCropMirror:
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
+class ROIRandomCrop:
+    """Choose where a window lies that shows as much of a region as it can."""
+    def __init__(
+        self,
+        *,
+        crop_shape: Sequence[int] | int | DataNode | TensorList,
+        roi_start: Sequence[int] | int | DataNode | TensorList,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        in_shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        roi_end: Sequence[int] | int | DataNode | TensorList | None = ...,
+        roi_shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        seed: int = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
 class Rotate:
     """Rotate images or frames counter-clockwise around their centre, volumes around an axis."""
     def __init__(
@@ -772,6 +1002,31 @@ class Shapes:
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
+class Slice:
+    """Cut out a part, given by inputs (anchor and shape) or by arguments (start and end or shape)."""
+    def __init__(
+        self,
+        *,
+        axes: Sequence[int] | int | DataNode | TensorList = ...,
+        axis_names: str = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        end: Sequence[int] | int | DataNode | TensorList | None = ...,
+        fill_values: Sequence[float] | float = ...,
+        name: str | None = None,
+        normalized_anchor: bool = ...,
+        normalized_shape: bool = ...,
+        out_of_bounds_policy: str = ...,
+        preserve: Any = ...,
+        rel_end: Sequence[float] | float | DataNode | TensorList | None = ...,
+        rel_shape: Sequence[float] | float | DataNode | TensorList | None = ...,
+        rel_start: Sequence[float] | float | DataNode | TensorList | None = ...,
+        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        start: Sequence[int] | int | DataNode | TensorList | None = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
 class Sphere:
     """Wrap images on a sphere: distances from the centre are squared, in units of half the longer side."""
     def __init__(
@@ -812,6 +1067,37 @@ class Stack:
         device: str | None = None,
         name: str | None = None,
         preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class TensorResize:
+    """Resize some or all axes of a tensor."""
+    def __init__(
+        self,
+        *,
+        alignment: Sequence[float] | float | DataNode | TensorList = ...,
+        antialias: bool = ...,
+        axes: Sequence[int] | int | None = ...,
+        axis_names: str | None = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        interp_type: DALIInterpType | DataNode | TensorList = ...,
+        mag_filter: DALIInterpType | DataNode | TensorList | None = ...,
+        max_size: Sequence[float] | float | None = ...,
+        min_filter: DALIInterpType | DataNode | TensorList | None = ...,
+        minibatch_size: int = ...,
+        mode: str = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        roi_end: Sequence[float] | float | DataNode | TensorList | None = ...,
+        roi_relative: bool = ...,
+        roi_start: Sequence[float] | float | DataNode | TensorList | None = ...,
+        scales: Sequence[float] | float | DataNode | TensorList | None = ...,
+        size_rounding: str = ...,
+        sizes: Sequence[float] | float | DataNode | TensorList | None = ...,
+        subpixel_scale: bool = ...,
+        temp_buffer_hint: int = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["indices", "listed", "matched", "named"]
+__all__ = ["Unset", "indices", "listed", "matched", "named"]
+
+
+class Unset(str):
+    """A default that is told apart from the same text given."""
+
+    __slots__ = ()
 
 
 def listed(value: Any) -> list[Any]:

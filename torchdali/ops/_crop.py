@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.normalise import affine, normalise_into
-from torchdali.kernels.window import anchor, check_fill, cut, fill_into, meet
+from torchdali.kernels.window import anchor, check_fill, cut, fill_into, meet, out_of_bounds
 from torchdali.operator import operator
 from torchdali.schema import DType, Layout, Out, PerSample, Takes, shares
 
@@ -25,6 +25,15 @@ RENAMED = {"image_type": None, "output_dtype": "dtype"}
 
 _NORMALISED = (torch.float32, torch.float16, torch.uint8, torch.int8)
 
+
+class _Whole(float):
+    """An extent that is not given, told apart from 0 given."""
+
+    __slots__ = ()
+
+
+_WHOLE = _Whole(0.0)
+
 Window = tuple[list[int], list[int], list[int]]
 
 
@@ -33,9 +42,9 @@ def crop_window(
     layout: str,
     *,
     crop: PerSample[list[float]] | None = None,
-    crop_d: PerSample[float] = 0.0,
-    crop_h: PerSample[float] = 0.0,
-    crop_w: PerSample[float] = 0.0,
+    crop_d: PerSample[float] = _WHOLE,
+    crop_h: PerSample[float] = _WHOLE,
+    crop_w: PerSample[float] = _WHOLE,
     crop_pos_x: PerSample[float] = 0.5,
     crop_pos_y: PerSample[float] = 0.5,
     crop_pos_z: PerSample[float] = 0.5,
@@ -50,7 +59,7 @@ def crop_window(
         layout: Of the image.
         crop: ``(H, W)`` or ``(D, H, W)`` of the window, in pixels; truncated to integers. What is not positive
             leaves the axis whole.
-        crop_d: Its depth, where ``crop`` is not given.
+        crop_d: Its depth, where ``crop`` is not given; its number of frames where there is no depth.
         crop_h: Its height.
         crop_w: Its width.
         crop_pos_x: Where it lies, from 0 at the left edge to 1 at the right one.
@@ -64,11 +73,13 @@ def crop_window(
     axes: list[int] = []
     starts: list[int] = []
     extents: list[int] = []
-    if crop is None and not (crop_w or crop_h or crop_d):
+    if crop is None and crop_w is crop_h is crop_d is _WHOLE:
         return axes, starts, extents
     sizes = _window_sizes(crop, crop_d, crop_h, crop_w)
     for name, size, position in zip("WHD", sizes, (crop_pos_x, crop_pos_y, crop_pos_z), strict=False):
         axis = layout.find(name)
+        if axis < 0 and name == "D":
+            axis = layout.find("F")
         if axis >= 0 and size > 0:
             axes.append(axis)
             extents.append(int(size))
@@ -79,15 +90,13 @@ def crop_window(
 def _window_sizes(crop: list[float] | None, d: float, h: float, w: float) -> list[float]:
     """Return width, height and perhaps depth; 0 where the axis stays whole."""
     if crop is not None:
-        if h or w or d:
+        if not d is h is w is _WHOLE:
             raise RuntimeError("crop cannot be combined with crop_h, crop_w and crop_d")
         if not 2 <= len(crop) <= 3:
             raise RuntimeError(f"crop has 2 elements (H, W) or 3 (D, H, W), not {len(crop)}")
         return crop[::-1]
-    if bool(h) != bool(w):
-        raise RuntimeError("crop_h and crop_w must be given together")
-    if d and not w:
-        raise RuntimeError("crop_d must be given together with crop_h and crop_w")
+    if (h is _WHOLE) != (w is _WHOLE) or (w is _WHOLE and d is not _WHOLE):
+        raise RuntimeError("crop_h and crop_w, and crop_d if it is given, must be given together")
     return [w, h, d]
 
 
@@ -109,7 +118,8 @@ def crop(
         dtype: Of the output, converted by truncation and saturated; the input's own when None.
         fill_values: With ``out_of_bounds_policy="pad"``: one value, or one a channel, in the output's type
             (converted as C does: truncated, and wrapped).
-        out_of_bounds_policy: For windows that reach outside: ``"error"``, ``"pad"`` or ``"trim_to_shape"``.
+        out_of_bounds_policy: For windows that reach outside: ``"error"``, ``"pad"``, ``"trim_to_shape"``, or how
+            the image goes on: ``"clamp"``, ``"wrap"``, ``"reflect_101"``, ``"reflect_1001"``.
 
     Raises:
         RuntimeError: the window reaches outside, or contradictory arguments.
@@ -180,15 +190,14 @@ def crop_mirror_normalize(
     if dtype not in _NORMALISED:
         raise RuntimeError(f"unsupported output type: {dtype}; it is float32, float16, uint8 or int8")
     forth, back = _orders(layout, output_layout)
-    inside, extents, place = meet(
-        data, *crop_window(data.shape, layout, **window), out_of_bounds_policy
-    )
+    policy = out_of_bounds(out_of_bounds_policy, borders=False)
+    inside, extents, place = meet(data, *crop_window(data.shape, layout, **window), policy)
     if mirror:
         inside, place = _mirrored(inside, extents, place, layout.index("W"))
     channel = layout.index("C")
     channels = extents[channel]
     full = 1 << max(channels - 1, 0).bit_length() if pad_output else channels
-    padded = out_of_bounds_policy == "pad"
+    padded = policy == "pad"
     shape = tuple([full if axis == channel else extents[axis] for axis in forth])
     if out is None or out.shape != shape or out.dtype != dtype or data.requires_grad:
         out = torch.empty(shape, dtype=dtype, device=data.device)
@@ -199,9 +208,14 @@ def crop_mirror_normalize(
         region = fill_into(region, fill_values if padded else (), channel).narrow(channel, 0, channels)
     if place is not None:
         region = region[place]
-    scaling = affine(tuple(mean), tuple(std), scale, shift, channels, full)
+    scaling = affine(_several(mean), _several(std), scale, shift, channels, full)
     normalise_into(region, inside, scaling, channel)
     return out
+
+
+def _several(values: Any) -> tuple[float, ...]:
+    """Return values as a tuple; one given per sample arrives as a number."""
+    return tuple(values) if isinstance(values, list) else (values,)
 
 
 def _mirrored(

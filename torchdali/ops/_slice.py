@@ -8,16 +8,16 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from torchdali.kernels.window import cut, fill_into, filled, round_half_away_number, single
+from torchdali.kernels.window import check_fill, cut, filled, round_half_away_number, single
 from torchdali.operator import operator
-from torchdali.ops._axis_arguments import indices, listed, matched, named
+from torchdali.ops._axis_arguments import Unset, indices, listed, matched, named
 from torchdali.schema import Data, DType, Layout, PerSample, Takes, per_sample, shares
 from torchdali.tensors import TensorList
 
 __all__ = ["erase", "pad", "slice_", "slice_window"]
 
 _AXES = [1, 0]
-_NAMES = {"slice": "WH", "erase": "HW"}
+_SLICED, _ERASED = Unset("WH"), Unset("HW")
 _ASSUMED = {2: "HW", 3: "HWC", 4: "DHWC"}
 """What slice takes data without a layout for."""
 
@@ -34,7 +34,7 @@ def slice_window(
     extent: Tensor | None = None,
     *,
     axes: PerSample[list[int]] = _AXES,
-    axis_names: str = _NAMES["slice"],
+    axis_names: str = _SLICED,
     end: PerSample[list[int]] | None = None,
     normalized_anchor: bool = True,
     normalized_shape: bool = True,
@@ -71,7 +71,7 @@ def slice_window(
     """
     if axes is _AXES:
         which = named(axis_names, layout, len(extents))
-    elif axis_names != _NAMES["slice"]:
+    elif axis_names is not _SLICED:
         raise RuntimeError("axes and axis_names exclude each other")
     else:
         which = indices(listed(axes), len(extents))
@@ -112,7 +112,8 @@ def slice_(
         extent: Its shape, of the type of ``anchor``.
         dtype: Of the output, converted by truncation and saturated; the input's own when None.
         fill_values: With ``out_of_bounds_policy="pad"``: one value, or one a channel.
-        out_of_bounds_policy: For parts that reach outside: ``"error"``, ``"pad"`` or ``"trim_to_shape"``.
+        out_of_bounds_policy: For parts that reach outside: ``"error"``, ``"pad"``, ``"trim_to_shape"``, or how the
+            data go on: ``"clamp"``, ``"wrap"``, ``"reflect_101"``, ``"reflect_1001"``.
 
     Raises:
         RuntimeError: the part reaches outside or ends before it starts, axes that do not exist, or arguments
@@ -283,7 +284,7 @@ def erase(
     *,
     anchor: PerSample[list[float]] = [],  # noqa: B006  never changed
     axes: list[int] = _AXES,
-    axis_names: str = _NAMES["erase"],
+    axis_names: str = _ERASED,
     centered_anchor: bool = False,
     fill_value: PerSample[list[float]] = [0.0],  # noqa: B006
     normalized: bool = False,
@@ -299,8 +300,8 @@ def erase(
     Args:
         data: Any shape and type.
         anchor: Where the regions start: one value an axis and region, region after region; 0 when empty.
-        axes: That anchor and shape tell about; the regions span the other axes.
-        axis_names: The same by names of the layout.
+        axes: That anchor and shape tell about; the regions span the other axes. All but the channels by default.
+        axis_names: The same by names of the layout; it has precedence.
         centered_anchor: The anchors are the middles of the regions.
         fill_value: One value, or one a channel (converted as C does: truncated, and wrapped).
         normalized: Anchor and shape are relative to the extents of the data.
@@ -313,14 +314,17 @@ def erase(
     """
     if normalized and (normalized_anchor or normalized_shape):
         raise RuntimeError("normalized excludes normalized_anchor and normalized_shape")
-    by_axes = axes is not _AXES and axis_names == _NAMES["erase"]
-    which = indices(axes, data.ndim) if by_axes else named(axis_names, layout, data.ndim)
+    if axis_names is not _ERASED:
+        which = named(axis_names, layout, data.ndim)
+    elif axes is not _AXES:
+        which = indices(axes, data.ndim)
+    elif layout:
+        which = [axis for axis, name in enumerate(layout) if name != "C"]
+    else:
+        raise RuntimeError("erase needs axes, or data with a layout")
     fill = listed(fill_value)
     channel = layout.find("C")
-    if len(fill) > 1 and (channel < 0 or len(fill) != data.shape[channel]):
-        raise RuntimeError(
-            f"{len(fill)} fill values for data of layout {layout!r} and shape {list(data.shape)}"
-        )
+    check_fill(fill, data.shape, channel)
     origins, sizes = [single(v) for v in listed(anchor)], [single(v) for v in listed(shape)]
     origins = origins or [0.0] * len(sizes)
     if len(origins) != len(sizes) or len(sizes) % len(which):
@@ -334,9 +338,16 @@ def erase(
         origins = [single(v - size / 2) for v, size in zip(origins, sizes, strict=True)]
     ends = [single(v + size) for v, size in zip(origins, sizes, strict=True)]
     out = data.clone()
+    content = filled(_along(channel, data.shape, fill), fill, data.dtype, channel, data.device)
+    content = content.expand(data.shape)
     for first in range(0, len(sizes), len(which)):
         region = [slice(None)] * data.ndim
         for i, axis in enumerate(which, first):
             region[axis] = slice(max(int(origins[i]), 0), max(int(ends[i]), 0))
-        fill_into(out[tuple(region)], fill, channel)
+        out[tuple(region)] = content[tuple(region)]
     return out
+
+
+def _along(channel: int, shape: Sequence[int], fill: Sequence[float]) -> list[int]:
+    """Return the least shape that broadcasts to a shape and holds the fill values."""
+    return [n if axis == channel and len(fill) > 1 else 1 for axis, n in enumerate(shape)]

@@ -56,3 +56,68 @@ class MedianBlur:
         window_size: Sequence[int] | int | DataNode | TensorList = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Remap:
+    """Take each pixel of the output from where maps say: ``out(x, y) = in(mapx(x, y), mapy(x, y))``."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        interp: DALIInterpType = ...,
+        name: str | None = None,
+        pixel_origin: str = ...,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Resize:
+    """Resize images, frames or volumes."""
+    def __init__(
+        self,
+        *,
+        antialias: bool = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        interp_type: DALIInterpType | DataNode | TensorList = ...,
+        mag_filter: DALIInterpType | DataNode | TensorList | None = ...,
+        max_size: Sequence[float] | float | None = ...,
+        min_filter: DALIInterpType | DataNode | TensorList | None = ...,
+        minibatch_size: int = ...,
+        mode: str | None = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        resize_longer: float | DataNode | TensorList | None = ...,
+        resize_shorter: float | DataNode | TensorList | None = ...,
+        resize_x: float | DataNode | TensorList | None = ...,
+        resize_y: float | DataNode | TensorList | None = ...,
+        resize_z: float | DataNode | TensorList | None = ...,
+        roi_end: Sequence[float] | float | DataNode | TensorList | None = ...,
+        roi_relative: bool = ...,
+        roi_start: Sequence[float] | float | DataNode | TensorList | None = ...,
+        save_attrs: bool = ...,
+        size: Sequence[float] | float | DataNode | TensorList | None = ...,
+        subpixel_scale: bool = ...,
+        temp_buffer_hint: int = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class WarpPerspective:
+    """Warp images by a perspective: ``out(x, y) = in(u / w, v / w)`` with ``(u, v, w) = M (x, y, 1)``."""
+    def __init__(
+        self,
+        *,
+        border_mode: str = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        fill_value: Sequence[float] | float = ...,
+        interp_type: DALIInterpType = ...,
+        inverse_map: bool = ...,
+        matrix: Sequence[float] | float | DataNode | TensorList = ...,
+        name: str | None = None,
+        pixel_origin: str = ...,
+        preserve: Any = ...,
+        size: Sequence[float] | float | DataNode | TensorList = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
