@@ -289,7 +289,7 @@ def strings(fn, flag, other, number, real, x):
         y = "a"
     else:
         y = "b"
-    return x
+    return {"a": x}[y]
 
 
 FUNCTIONS = [

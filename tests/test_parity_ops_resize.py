@@ -30,14 +30,17 @@ def samples(dtype, layout, shapes=((50, 62), (53, 41), (38, 70))):
     made = []
     for height, width in shapes:
         shape = (height, width, 3) if layout == "HWC" else (3, height, width)
-        values = RANDOM.random(shape) if dtype == "float32" else RANDOM.integers(0 if dtype == "uint8" else -900, 255, shape)
+        low = 0 if dtype == "uint8" else -900
+        values = RANDOM.random(shape) if dtype == "float32" else RANDOM.integers(low, 255, shape)
         made.append(values.astype(dtype))
     return made
 
 
 def tolerance(dtype, arguments):
     rounded = dtype != "float32" and "dtype" not in arguments
-    return {"level": 1.0, "share": 0.999} if rounded else {"level": 2e-2 if dtype == "int16" else 1e-3, "relative": 2e-4}
+    if rounded:
+        return {"level": 1.0, "share": 0.999}
+    return {"level": 2e-2 if dtype == "int16" else 1e-3, "relative": 2e-4}
 
 
 RESIZE = [

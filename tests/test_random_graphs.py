@@ -29,7 +29,10 @@ class Grower:
         self.values = [self.source() for _ in range(choose.randint(1, 3))]
         for _ in range(choose.randint(2, 10)):
             step = choose.choice(
-                [self.source, self.arithmetic, self.unary, self.window, self.reduce, self.branch, self.python, self.mixed]
+                [
+                    self.source, self.arithmetic, self.unary, self.window,
+                    self.reduce, self.branch, self.python, self.mixed,
+                ]
             )
             self.values.append(step())
         return tuple(choose.sample(self.values, min(3, len(self.values))))

@@ -144,7 +144,8 @@ class DebugRun(Tracer):
         while True:
             self.restart()
             self._used = 0
-            self._batch, self._values, self._guessed_keys = batch, {}, False
+            self._batch, self._guessed_keys = batch, False
+            self._values: dict[DataNode, TensorList] = {}
             try:
                 with self:
                     outputs = self._function()

@@ -134,11 +134,10 @@ def correlate(
             x = extend(x, axis, place, size - 1 - place, border, fill)
     lengths = [x.shape[axis] - size + 1 for axis, size in zip(axes, sizes, strict=True)]
     out: Tensor | None = None
-    for place, weight in zip(
-        itertools.product(*map(range, sizes)), window.flatten().tolist(), strict=True
-    ):
+    offsets = itertools.product(*map(range, sizes))
+    for offset, weight in zip(offsets, window.flatten().tolist(), strict=True):
         part = x
-        for axis, start, length in zip(axes, place, lengths, strict=True):
+        for axis, start, length in zip(axes, offset, lengths, strict=True):
             part = part.narrow(axis, start, length)
         out = part * weight if out is None else _add(out, part, weight)
     assert out is not None
