@@ -97,9 +97,12 @@ def _nearest(x: Tensor, positions: tuple[Tensor, Tensor], border: str, colors: T
     # Far outside is as good as just outside, except where the image repeats.
     column, row = (p.round().clamp_(-(2.0**30), 2.0**30).to(torch.int64) for p in positions)
     index = _mapped(row, height, border) * width + _mapped(column, width, border)
-    source = x.view(torch.int16) if x.dtype == torch.uint16 else x  # not every PyTorch selects from it
+    unsigned = x.dtype == torch.uint16  # not every PyTorch selects from it
+    source = x.view(torch.int16) if unsigned else x
     pixels = source.reshape(*x.shape[:-3], -1, channels).index_select(-2, index.flatten())
-    out = pixels.view(x.dtype).view(*x.shape[:-3], *index.shape, channels)
+    out = pixels.view(*x.shape[:-3], *index.shape, channels)
+    if unsigned:
+        out = out.view(x.dtype)
     if border != "constant":
         return out
     outside = (row < 0) | (row >= height) | (column < 0) | (column >= width)
