@@ -1,14 +1,15 @@
 """Memory of batches, reused when the user lets go of it.
 
 A batch handed out is the user's own: its memory comes back only when the last tensor that shares it is
-gone. That is known without asking torch: a tensor made from a NumPy array keeps the array alive, so a
-finaliser on that array tells when.
+gone. That is known without asking torch: a tensor made from a NumPy array keeps the array alive, so a weak
+reference to that array tells when.
 """
 
 from __future__ import annotations
 
 import threading
 import weakref
+from collections import deque
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +19,18 @@ __all__ = ["Buffers", "release_unused"]
 
 _Bytes = npt.NDArray[np.uint8]
 _POOLED = 1 << 20  # bytes; below it the allocator is as fast
-_KEEP = 8  # free blocks; more would only be kept for a consumer that hoards in bursts
+_KEEP = 4  # free blocks; more would only be kept for a consumer that hoards in bursts
 
 
 class _Lease(np.ndarray[tuple[int], np.dtype[np.uint8]]):
-    """A view of a block that is out; its finaliser brings the block back."""
+    """A view of a block that is out; when the last tensor on it is gone, so is it."""
+
+
+class _Loan(weakref.ref[_Lease]):
+    """Notes that a block came back: it is appended to a queue then."""
+
+    __slots__ = ("block",)
+    block: _Bytes
 
 
 class Buffers:
@@ -35,11 +43,17 @@ class Buffers:
     def __init__(self, pinned: bool = False) -> None:
         self._pinned = pinned
         self._free: list[_Bytes] = []
-        self._lock = (
-            threading.RLock()
-        )  # a finaliser may run inside any allocation, this pool's included
-        self.bytes_out = 0
+        self._lent: dict[int, _Loan] = {}
+        self._returned: deque[_Loan] = deque()
+        self._lock = threading.Lock()
         _pools.add(self)
+
+    @property
+    def bytes_out(self) -> int:
+        """Bytes of the blocks that are out."""
+        with self._lock:
+            self._collect()
+            return sum(loan.block.nbytes for loan in self._lent.values())
 
     def empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
         """Return an uninitialised tensor, in memory that nobody else holds."""
@@ -50,23 +64,27 @@ class Buffers:
             return torch.empty(shape, dtype=dtype, pin_memory=self._pinned)
         block = self._take(size)
         lease = block.view(_Lease)
-        weakref.finalize(lease, self._give_back, block).atexit = False
+        # Not weakref.finalize: it runs Python code, where a Ctrl-C that comes just then would be lost.
+        loan = _Loan(lease, self._returned.append)
+        loan.block = block
+        self._lent[id(loan)] = loan
         return torch.from_numpy(lease).view(dtype).view(shape)
 
     def _take(self, size: int) -> _Bytes:
         with self._lock:
-            self.bytes_out += size
+            self._collect()
             for i, block in enumerate(self._free):
                 if block.nbytes == size:
                     return self._free.pop(i)
         fresh: _Bytes = torch.empty(size, dtype=torch.uint8, pin_memory=self._pinned).numpy()
         return fresh
 
-    def _give_back(self, block: _Bytes) -> None:
-        with self._lock:
-            self.bytes_out -= block.nbytes
-            self._free.append(block)
-            del self._free[:-_KEEP]
+    def _collect(self) -> None:
+        """Put the blocks that came back with the free ones."""
+        while self._returned:
+            loan = self._returned.popleft()
+            self._free.append(self._lent.pop(id(loan)).block)
+        del self._free[:-_KEEP]
 
     def release(self) -> None:
         """Give free blocks back to the system."""
