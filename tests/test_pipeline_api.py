@@ -431,9 +431,9 @@ def test_unused_memory_is_released() -> None:
     kept = pool.empty((1 << 21,), torch.uint8)
     kept.fill_(7)
     del kept
-    assert pool._free
+    assert pool.bytes_free
     backend.ReleaseUnusedMemory()
-    assert not pool._free
+    assert not pool.bytes_free
 
 
 def test_growth_factors_come_from_the_environment(monkeypatch) -> None:

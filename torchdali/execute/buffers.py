@@ -55,6 +55,13 @@ class Buffers:
             self._collect()
             return sum(loan.block.nbytes for loan in self._lent.values())
 
+    @property
+    def bytes_free(self) -> int:
+        """Bytes of the blocks that wait to be used again."""
+        with self._lock:
+            self._collect()
+            return sum(block.nbytes for block in self._free)
+
     def empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
         """Return an uninitialised tensor, in memory that nobody else holds."""
         size = dtype.itemsize
@@ -89,6 +96,7 @@ class Buffers:
     def release(self) -> None:
         """Give free blocks back to the system."""
         with self._lock:
+            self._collect()
             self._free.clear()
 
 
