@@ -36,8 +36,12 @@ def random_window(
         y, x, height and width.
 
     Raises:
-        RuntimeError: a range is empty, or a ratio is not positive.
+        RuntimeError: a range is empty or has more than two values, or a ratio is not positive.
     """
+    if not (1 <= len(area) <= 2 and 1 <= len(ratio) <= 2):
+        raise RuntimeError(
+            f"random_area {list(area)} and random_aspect_ratio {list(ratio)} have one value, or two"
+        )
     smallest, largest = area[0], area[-1]
     narrowest, widest = ratio[0], ratio[-1]
     if smallest > largest or not 0 < narrowest <= widest:
