@@ -130,9 +130,11 @@ class _Rewriter(ast.NodeTransformer):
 
     def __init__(self) -> None:
         self._serial = 0
+        self._name = ""
 
     def function(self, definition: ast.FunctionDef) -> None:
         """Rewrite in place; variables that a branch sets exist, undefined, from the start."""
+        self._name = definition.name
         parameters = {a.arg for a in ast.walk(definition.args) if isinstance(a, ast.arg)}
         declared = {
             name
@@ -209,7 +211,7 @@ class _Rewriter(ast.NodeTransformer):
     def define(self, parameters: list[str], body: list[ast.stmt]) -> ast.FunctionDef:
         self._serial += 1
         arguments = ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, [])
-        made = ast.FunctionDef(f"__branch_{self._serial}", arguments, body, [])
+        made = ast.FunctionDef(f"{self._name}__branch_{self._serial}", arguments, body, [])
         if "type_params" in ast.FunctionDef._fields:
             made.type_params = []  # type: ignore[attr-defined]
         return made

@@ -52,7 +52,9 @@ def user_line() -> tuple[SourceLine, ...]:
         code = frame.f_code
         if code.co_filename.startswith(_PACKAGE):
             break  # the frames below belong to pipeline_def, not to the user's function
-        lines.append(SourceLine(code.co_filename, frame.f_lineno, code.co_name))
+        # Branches of a conditional are functions that rewriting made; they carry the user's name first.
+        function = code.co_name.partition("__branch_")[0]
+        lines.append(SourceLine(code.co_filename, frame.f_lineno, function))
         frame = frame.f_back
     return tuple(lines)
 

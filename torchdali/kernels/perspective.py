@@ -9,10 +9,9 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from torch.nn.functional import grid_sample, pad
 
 from torchdali.kernels.convert import convert, convert_number
-from torchdali.kernels.warp import Matrix
+from torchdali.kernels.warp import Matrix, interpolate, nearest_index, sample_nearest
 
 __all__ = ["BORDERS", "perspective_positions", "sample_at"]
 
@@ -52,61 +51,63 @@ def sample_at(
     Returns:
         ``(..., h, w, C)``.
     """
-    colors = torch.tensor([convert_number(float(v), x.dtype) for v in fill], dtype=torch.float32, device=x.device)
+    colors = [convert_number(float(v), x.dtype) for v in fill]
     if mode == "nearest":
         return _nearest(x, positions, border, colors)
-    kind = torch.float64 if x.dtype == torch.float64 else torch.float32
-    lead, channels = x.shape[:-3], x.shape[-1]
-    values = x.to(kind)
-    filled = border == "constant" and bool(colors.any())
-    if filled:  # what is outside is zero for `grid_sample`
-        values = values - colors
-    planes = values.movedim(-1, -3)
-    planes = planes.reshape(1, -1, *planes.shape[-2:])
-    out = _interpolated(planes, positions, mode, border).view(*lead, channels, *positions[0].shape).movedim(-3, -1)
-    return convert(out + colors if filled else out, x.dtype).contiguous()
+    base = colors[0] if border == "constant" else 0.0
+    if border != "constant" or len(set(colors)) == 1:
+        return _interpolated(x, positions, mode, border, base, x.dtype)
+    each = torch.tensor(colors, dtype=torch.float32, device=x.device)
+    return convert(_interpolated(x - each, positions, mode, border, 0.0, torch.float32) + each, x.dtype)
 
 
-def _interpolated(planes: Tensor, positions: tuple[Tensor, Tensor], mode: str, border: str) -> Tensor:
-    height, width = planes.shape[-2:]
-    x, y = positions
+_PADDING = {"constant": "zeros", "replicate": "border", "wrap": "border"}
+
+
+def _interpolated(
+    x: Tensor, positions: tuple[Tensor, Tensor], mode: str, border: str, base: float, dtype: torch.dtype
+) -> Tensor:
+    u, v = positions
     if border == "wrap":  # what interpolation reads is at most two pixels away
-        planes = pad(planes, (2, 2, 2, 2), "circular") if min(height, width) >= 2 else _wrapped(planes)
-        x, y = x.remainder(width) + 2, y.remainder(height) + 2
-    padding = {"constant": "zeros", "replicate": "border", "wrap": "border"}.get(border, "reflection")
-    height, width = planes.shape[-2:]
+        u, v = u.remainder(x.shape[-2]) + 2, v.remainder(x.shape[-3]) + 2
+        x = _wrapped(x)
+    height, width = x.shape[-3:-1]
     corners = border == "reflect_101" and min(height, width) > 1
     if corners:
-        grid = torch.complex(x * (2 / (width - 1)) - 1, y * (2 / (height - 1)) - 1)
+        grid = torch.complex(u * (2 / (width - 1)) - 1, v * (2 / (height - 1)) - 1)
     else:
-        grid = torch.complex((x + 0.5) * (2 / width) - 1, (y + 0.5) * (2 / height) - 1)
-    flat = torch.view_as_real(grid)[None].to(planes.dtype)
-    return grid_sample(planes, flat, mode=mode, padding_mode=padding, align_corners=corners)
+        grid = torch.complex(u * (2 / width) + (1 / width - 1), v * (2 / height) + (1 / height - 1))
+    padding = _PADDING.get(border, "reflection")
+    return interpolate(
+        x, torch.view_as_real(grid), mode=mode, padding=padding, corners=corners, base=base, dtype=dtype
+    )
 
 
-def _wrapped(planes: Tensor) -> Tensor:
-    """Pad circularly by two, also where there is a single row or column."""
-    height, width = planes.shape[-2:]
-    rows = torch.arange(-2, height + 2, device=planes.device).remainder(height)
-    columns = torch.arange(-2, width + 2, device=planes.device).remainder(width)
-    return planes[..., rows, :][..., columns]
+def _wrapped(x: Tensor) -> Tensor:
+    """Pad by two pixels of the other side."""
+    height, width = x.shape[-3:-1]
+    rows = torch.arange(-2, height + 2, device=x.device).remainder(height)
+    columns = torch.arange(-2, width + 2, device=x.device).remainder(width)
+    return x[..., rows, :, :][..., columns, :]
 
 
-def _nearest(x: Tensor, positions: tuple[Tensor, Tensor], border: str, colors: Tensor) -> Tensor:
+def _nearest(
+    x: Tensor, positions: tuple[Tensor, Tensor], border: str, colors: Sequence[float]
+) -> Tensor:
+    constant = border == "constant"
     height, width, channels = x.shape[-3:]
+    whole = [p.round() for p in positions]
+    if border == "replicate" or (constant and len(set(colors)) == 1):
+        index = nearest_index(whole, (height, width), constant)
+        return sample_nearest(x, index, colors[0] if constant else None, x.dtype)
     # Far outside is as good as just outside, except where the image repeats.
-    column, row = (p.round().clamp_(-(2.0**30), 2.0**30).to(torch.int64) for p in positions)
+    column, row = (p.clamp_(-(2.0**30), 2.0**30).to(torch.int64) for p in whole)
     index = _mapped(row, height, border) * width + _mapped(column, width, border)
-    unsigned = x.dtype == torch.uint16  # not every PyTorch selects from it
-    source = x.view(torch.int16) if unsigned else x
-    pixels = source.reshape(*x.shape[:-3], -1, channels).index_select(-2, index.flatten())
-    out = pixels.view(*x.shape[:-3], *index.shape, channels)
-    if unsigned:
-        out = out.view(x.dtype)
-    if border != "constant":
+    out = sample_nearest(x, index, None, x.dtype)
+    if not constant:
         return out
     outside = (row < 0) | (row >= height) | (column < 0) | (column >= width)
-    return torch.where(outside[..., None], convert(colors, x.dtype), out)
+    return torch.where(outside[..., None], torch.tensor(colors, dtype=x.dtype, device=x.device), out)
 
 
 def _mapped(i: Tensor, length: int, border: str) -> Tensor:
