@@ -95,7 +95,7 @@ def _nearest(
     x: Tensor, positions: tuple[Tensor, Tensor], border: str, colors: Sequence[float]
 ) -> Tensor:
     constant = border == "constant"
-    height, width, channels = x.shape[-3:]
+    height, width = x.shape[-3:-1]
     whole = [p.round() for p in positions]
     if border == "replicate" or (constant and len(set(colors)) == 1):
         index = nearest_index(whole, (height, width), constant)

@@ -18,9 +18,22 @@ from torch.nn.functional import grid_sample
 from torchdali.kernels.convert import convert, convert_number
 
 __all__ = [
-    "Matrix", "affine_positions", "grid_of", "interpolate", "invert", "nearest_index", "rotated_size", "rotation", "sample", "sample_linear",
-    "sample_nearest", "sphere_positions", "turn", "warp_affine", "water_positions",
-]  # fmt: skip
+    "Matrix",
+    "affine_positions",
+    "grid_of",
+    "interpolate",
+    "invert",
+    "nearest_index",
+    "rotated_size",
+    "rotation",
+    "sample",
+    "sample_linear",
+    "sample_nearest",
+    "sphere_positions",
+    "turn",
+    "warp_affine",
+    "water_positions",
+]
 
 Matrix = Sequence[Sequence[float]]
 """Rows ``[a b t]`` (or ``[a b c t]``): the affine map of a position, x first."""
