@@ -441,7 +441,7 @@ def test_branches_compute_their_samples_only() -> None:
     @pipeline_def(batch_size=4, num_threads=1, device_id=None, enable_conditionals=True)
     def define() -> Any:
         n = fn.external_source(source=lambda: [np.int32(i) for i in (0, 1, 2, 0)])
-        if n > 0:  # noqa: SIM108  a ternary cannot be rewritten
+        if n > 0:
             out = 12 // n
         else:
             out = n - 1
