@@ -206,7 +206,7 @@ def random_resized_crop(
     size: list[int],
     num_attempts: int = 10,
     random_area: list[float] = [0.08, 1.0],  # noqa: B006  never changed
-    random_aspect_ratio: list[float] = [0.75, 1.333333],  # noqa: B006
+    random_aspect_ratio: list[float] = [3 / 4, 4 / 3],  # noqa: B006
     rng: Rng,
     **filters: Annotated[Any, shares(resampling)],
 ) -> Image:
@@ -240,7 +240,7 @@ def _decode_random_resized_crop(
     dtype: DType | None = None,
     num_attempts: int = 10,
     random_area: list[float] = [0.08, 1.0],  # noqa: B006  never changed
-    random_aspect_ratio: list[float] = [0.75, 1.333333],  # noqa: B006
+    random_aspect_ratio: list[float] = [3 / 4, 4 / 3],  # noqa: B006
     rng: Rng,
     **others: Annotated[Any, shares(resampling), shares(decoder_hints), shares(cache_hints)],
 ) -> Image:
