@@ -56,7 +56,7 @@ def resize(
             of it when None. The pixels are those of the whole.
 
     Returns:
-        A contiguous tensor ``(..., *size, C)``; `x` itself where nothing changes. An axis without
+        A tensor ``(..., *size, C)``, contiguous unless there are `windows`; `x` itself where nothing changes. An axis without
         pixels stays without.
 
     Raises:
@@ -108,7 +108,8 @@ def resample(
             x = _read(x, first + i, start, extent)
     for i in sorted(sums, key=lambda i: _turn(i, axes[i])):
         x = _weighted_sum(x, first + i, sums[i])
-    return convert(x, dtype).contiguous()
+    out = convert(x, dtype)
+    return out.contiguous() if windows is None else out
 
 
 def _read(x: Tensor, dim: int, start: int, extent: int) -> Tensor:
