@@ -10,6 +10,7 @@ import torch
 from torch.autograd import gradcheck
 
 from torchdali import fn, types
+from torchdali.kernels import perspective
 from torchdali.kernels.perspective import BORDERS, sample_at
 from torchdali.kernels.warp import rotated_size, rotation, sample, warp_affine
 from torchdali.tensors import TensorList
@@ -126,6 +127,21 @@ def test_empty_batch():
     nothing = TensorList.from_samples([], "HWC")
     assert len(fn.rotate(nothing, angle=3.0)) == 0
     assert len(fn.bbox_rotate(TensorList.from_samples([]), angle=3.0, input_shape=[3, 4])) == 0
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+@pytest.mark.parametrize("border", BORDERS)
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_opencv_gives_what_torch_gives(channels, border, mode, monkeypatch):
+    if perspective._opencv() is None:
+        pytest.skip("perspectives by OpenCV need version 5: pip install 'torchdali[image]'")
+    x = image(20, 30, channels)
+    matrix = [[0.9, 0.1, -3.0], [-0.1, 1.1, 0.5], [0.003, -0.002, 1.0]]
+    arguments = {"mode": mode, "border": border, "fill": [float(40 * c) for c in range(channels)]}
+    fast = perspective.warp_perspective(x, matrix, (25, 33), **arguments)
+    monkeypatch.setattr(perspective, "_opencv", lambda: None)
+    slow = perspective.warp_perspective(x, matrix, (25, 33), **arguments)
+    assert ((fast.int() - slow.int()).abs() <= 1).float().mean() > 0.995
 
 
 # ---------------------------------------------------------------- remap, jitter: no oracle on the CPU

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -18,22 +18,9 @@ from torch.nn.functional import grid_sample
 from torchdali.kernels.convert import convert, convert_number
 
 __all__ = [
-    "Matrix",
-    "affine_positions",
-    "grid_of",
-    "interpolate",
-    "invert",
-    "nearest_index",
-    "rotated_size",
-    "rotation",
-    "sample",
-    "sample_linear",
-    "sample_nearest",
-    "sphere_positions",
-    "turn",
-    "warp_affine",
-    "water_positions",
-]
+    "Matrix", "affine_positions", "grid_of", "interpolate", "invert", "nearest_index", "rotated_size", "rotation",
+    "sample", "sample_linear", "sample_nearest", "sphere_positions", "turn", "warp_affine", "water_positions",
+]  # fmt: skip
 
 Matrix = Sequence[Sequence[float]]
 """Rows ``[a b t]`` (or ``[a b c t]``): the affine map of a position, x first."""
@@ -94,48 +81,19 @@ def interpolate(
     axes, channels = grid.shape[-1], x.shape[-1]
     lead = x.shape[: x.dim() - 1 - axes]
     kind = torch.float64 if x.dtype == torch.float64 else torch.float32
-    planes = x.movedim(-1, -1 - axes)
-    if x.numel() > _LARGE:  # what a position needs of a plane is in one place
-        planes = planes.contiguous()
-    # Frames become channels, so that positions are looked at once.
-    planes = planes.to(kind).reshape(1, -1, *x.shape[-1 - axes : -1])
+    # Frames become channels, so that positions are looked at once. The memory stays channel-last: of what a
+    # position needs of the channels, all is in one place.
+    planes = x.to(kind).movedim(-1, -1 - axes)
+    planes = planes.reshape(1, -1, *planes.shape[-axes:])
     if base:  # what is outside is zero for `grid_sample`
         planes = planes - base
-    grid = grid[None].to(kind)
-
-    def take(places: Tensor) -> Tensor:
-        return grid_sample(planes, places, mode=mode, padding_mode=padding, align_corners=corners)
-
-    if dtype == x.dtype == torch.uint8 and axes == 2:
-        return _strips_of_bytes(take, grid, base, mode == "bicubic", lead, channels)
-    out = take(grid)
-    out = convert(out + base if base else out, dtype)
-    return _channel_last(out.view(*lead, channels, *grid.shape[1:-1]), axes)
-
-
-_LARGE = 1 << 18  # values of an image that leaves the cache
-_STRIP = 1 << 16  # positions that are worked on at once
-
-
-def _strips_of_bytes(
-    take: Callable[[Tensor], Tensor], grid: Tensor, base: float, overshoots: bool, lead: Sequence[int], channels: int
-) -> Tensor:
-    """Interpolate some rows after the other, so that what is in between stays in the cache."""
-    height, width = grid.shape[1:3]
-    out = torch.empty(*lead, height, width, channels, dtype=torch.uint8, device=grid.device)
-    rows = max(1, _STRIP // max(width, 1))
-    for start in range(0, height, rows):
-        # Adding a half and truncating rounds; the way over int16 is the fastest.
-        values = take(grid[:, start : start + rows]).add_(base + 0.5)
-        if overshoots:
-            values = values.clamp_(0, 255)
-        planes = values.to(torch.int16).to(torch.uint8).view(*lead, channels, -1, width)
-        part = out.narrow(-3, start, planes.shape[-2])
-        if not lead and 1 < channels <= 4:  # several times faster than a permuted copy
-            torch.stack(planes.unbind(0), -1, out=part)
-        else:
-            part.copy_(planes.movedim(-3, -1))
-    return out
+    out = grid_sample(planes, grid[None].to(kind), mode=mode, padding_mode=padding, align_corners=corners)
+    if dtype == x.dtype == torch.uint8 and mode == "bilinear":
+        # Nothing leaves the range: adding a half and truncating rounds; the way over int16 is the fastest.
+        out = out.add_(base + 0.5).to(torch.int16).to(dtype)
+    else:
+        out = convert(out + base if base else out, dtype)
+    return _channel_last(out.view(*lead, channels, *grid.shape[:-1]), axes)
 
 
 _number = functools.lru_cache(maxsize=256)(convert_number)

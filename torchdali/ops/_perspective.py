@@ -7,7 +7,8 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
-from torchdali.kernels.perspective import BORDERS, perspective_positions, quantised, sample_at
+from torchdali.kernels import perspective as kernel
+from torchdali.kernels.perspective import BORDERS, sample_at
 from torchdali.operator import operator
 from torchdali.ops._warp import canvas, each_frame, matrices
 from torchdali.schema import Data, Layout, PerSample, Takes
@@ -80,16 +81,11 @@ def warp_perspective(
         raise RuntimeError(f"fill_value has one value or {channels}, not {len(fill)}")
     given = matrices(matrix if matrix_input is None else matrix_input.tolist(), 3, 3)
     maps = [_between_centers(m, inverse_map, pixel_origin) for m in given]
-    height, width = canvas(size, image.shape[-3:-1])
-    mode = _mode(interp_type)
-
-    def warped(x: Tensor, m: Matrix) -> Tensor:
-        u, v = perspective_positions(m, height, width, x.device)
-        if mode == "bilinear" and x.dtype == torch.int16:
-            u, v = quantised(u), quantised(v)
-        return sample_at(x, (u, v), mode=mode, border=border_mode, fill=fill)
-
-    result = each_frame(image, layout.startswith("F"), maps, warped)
+    target, mode = canvas(size, image.shape[-3:-1]), _mode(interp_type)
+    result = each_frame(
+        image, layout.startswith("F"), maps,
+        lambda x, m: kernel.warp_perspective(x, m, target, mode=mode, border=border_mode, fill=fill),
+    )  # fmt: skip
     return result[..., 0] if layout == "HW" else result
 
 
