@@ -134,7 +134,7 @@ def test_every_side_runs_every_pipeline(images: Path, side: str, pipeline: str) 
     assert (answer.side, answer.pipeline, answer.round) == (side, pipeline, 7)
     assert [look.samples for look in answer.looks] == [8, 12]
     assert answer.rate > 0
-    assert answer.peak_rss >= answer.looks[-1].rss > 0
+    assert answer.peak_rss >= 0.99 * answer.looks[-1].rss > 0  # the kernel counts the two at different moments
 
 
 def test_a_failing_side_says_why(tmp_path: Path) -> None:
