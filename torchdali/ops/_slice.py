@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
-from torchdali.kernels.window import check_fill, cut, filled, round_half_away_number, single
+from torchdali.kernels.window import (
+    check_fill,
+    cut,
+    fill_into,
+    fill_number,
+    filled,
+    round_half_away_number,
+    single,
+)
 from torchdali.operator import operator
 from torchdali.ops._axis_arguments import Unset, indices, listed, matched, named
-from torchdali.schema import Data, DType, Layout, PerSample, Takes, per_sample, shares
+from torchdali.schema import Data, DType, Layout, Out, PerSample, Takes, per_sample, shares
 from torchdali.tensors import TensorList
 
 __all__ = ["erase", "pad", "slice_", "slice_window"]
@@ -243,12 +252,19 @@ def pad(
     largest = [max(sample.shape[axis] for sample in samples) for axis in range(ndim)]
     by_name = None if axis_names is None else named(axis_names, data.layout(), ndim)
     columns = [per_sample(value, count) for value in (axes, shape, align, fill_value)]
-    padded = []
+    shapes, fills = [], []
     for sample, its_axes, its_shape, its_align, fill in zip(samples, *columns, strict=True):
         which = indices(listed(its_axes or []), ndim) if by_name is None else by_name
-        grown = _grown(sample.shape, which, largest, its_shape, its_align)
-        padded.append(_padded(sample, grown, fill))
-    return padded  # type: ignore[return-value]
+        shapes.append(_grown(sample.shape, which, largest, its_shape, its_align))
+        fills.append((fill,))
+    if any(shape != shapes[0] for shape in shapes):
+        return [_padded(*each) for each in zip(samples, shapes, fills, strict=True)]  # type: ignore[return-value]
+    whole = samples[0].new_empty((count, *shapes[0]))
+    for i, (sample, value) in enumerate(zip(samples, fills, strict=True)):
+        if list(sample.shape) != shapes[0]:
+            fill_into(whole[i], value, -1)
+        whole[i][tuple(map(slice, sample.shape))] = sample
+    return whole
 
 
 def _grown(
@@ -266,10 +282,10 @@ def _grown(
     return grown
 
 
-def _padded(sample: Tensor, shape: Sequence[int], fill: float) -> Tensor:
+def _padded(sample: Tensor, shape: Sequence[int], fill: Sequence[float]) -> Tensor:
     if list(sample.shape) == shape:
         return sample
-    out = filled(shape, (fill,), sample.dtype, -1, sample.device)
+    out = filled(shape, fill, sample.dtype, -1, sample.device)
     out[tuple(map(slice, sample.shape))] = sample
     return out
 
@@ -292,6 +308,7 @@ def erase(
     normalized_shape: bool = False,
     shape: PerSample[list[float]] = [],  # noqa: B006
     layout: Layout,
+    out: Out = None,
 ) -> Data:
     """Fill rectangular regions.
 
@@ -314,40 +331,66 @@ def erase(
     """
     if normalized and (normalized_anchor or normalized_shape):
         raise RuntimeError("normalized excludes normalized_anchor and normalized_shape")
-    if axis_names is not _ERASED:
-        which = named(axis_names, layout, data.ndim)
-    elif axes is not _AXES:
-        which = indices(axes, data.ndim)
-    elif layout:
-        which = [axis for axis, name in enumerate(layout) if name != "C"]
-    else:
-        raise RuntimeError("erase needs axes, or data with a layout")
-    fill = listed(fill_value)
-    channel = layout.find("C")
+    which = _erased_axes(axes, axis_names, layout, data.ndim)
+    fill, channel = listed(fill_value), layout.find("C")
     check_fill(fill, data.shape, channel)
-    origins, sizes = [single(v) for v in listed(anchor)], [single(v) for v in listed(shape)]
-    origins = origins or [0.0] * len(sizes)
-    if len(origins) != len(sizes) or len(sizes) % len(which):
-        raise RuntimeError(f"{len(origins)} anchors and {len(sizes)} extents for {len(which)} axes")
-    scales = [data.shape[axis] for axis in which] * (len(sizes) // len(which))
-    if normalized or normalized_anchor:
-        origins = [single(v * scale) for v, scale in zip(origins, scales, strict=True)]
-    if normalized or normalized_shape:
-        sizes = [single(v * scale) for v, scale in zip(sizes, scales, strict=True)]
-    if centered_anchor:
-        origins = [single(v - size / 2) for v, size in zip(origins, sizes, strict=True)]
-    ends = [single(v + size) for v, size in zip(origins, sizes, strict=True)]
-    out = data.clone()
-    content = filled(_along(channel, data.shape, fill), fill, data.dtype, channel, data.device)
-    content = content.expand(data.shape)
-    for first in range(0, len(sizes), len(which)):
+    spans = _erased_spans(
+        tuple(listed(anchor)), tuple(listed(shape)), tuple([data.shape[axis] for axis in which]),
+        normalized or normalized_anchor, normalized or normalized_shape, centered_anchor,
+    )  # fmt: skip
+    if out is None or out.shape != data.shape or out.dtype != data.dtype or data.requires_grad:
+        out = data.clone()
+    else:
+        out.copy_(data)
+    content = _content(fill, data, channel) if len(fill) > 1 else None
+    value = fill_number(fill[0] if fill else 0.0, data.dtype)
+    for first in range(0, len(spans), len(which)):
         region = [slice(None)] * data.ndim
-        for i, axis in enumerate(which, first):
-            region[axis] = slice(max(int(origins[i]), 0), max(int(ends[i]), 0))
-        out[tuple(region)] = content[tuple(region)]
+        for axis, span in zip(which, spans[first:], strict=False):
+            region[axis] = span
+        place = tuple(region)
+        out[place] = value if content is None else content[place]
     return out
 
 
-def _along(channel: int, shape: Sequence[int], fill: Sequence[float]) -> list[int]:
-    """Return the least shape that broadcasts to a shape and holds the fill values."""
-    return [n if axis == channel and len(fill) > 1 else 1 for axis, n in enumerate(shape)]
+def _erased_axes(axes: list[int], names: str, layout: str, ndim: int) -> list[int]:
+    if names is not _ERASED:
+        return named(names, layout, ndim)
+    if axes is not _AXES:
+        return indices(axes, ndim)
+    if not layout:
+        raise RuntimeError("erase needs axes, or data with a layout")
+    return [axis for axis, name in enumerate(layout) if name != "C"]
+
+
+@functools.lru_cache(maxsize=64)
+def _erased_spans(
+    anchor: tuple[float, ...], shape: tuple[float, ...], lengths: tuple[int, ...],
+    relative_anchor: bool, relative_shape: bool, centred: bool,
+) -> list[slice]:  # fmt: skip
+    """Return the part of each axis that is erased, region after region; in float32, as DALI calculates."""
+    anchor = anchor or (0.0,) * len(shape)
+    if len(anchor) != len(shape) or len(shape) % len(lengths):
+        raise RuntimeError(f"{len(anchor)} anchors and {len(shape)} extents for {len(lengths)} axes")
+    spans = []
+    for i, (start, extent) in enumerate(zip(anchor, shape, strict=True)):
+        start, extent = single(start), single(extent)
+        length = lengths[i % len(lengths)]
+        if relative_anchor:
+            start = single(start * length)
+        if relative_shape:
+            extent = single(extent * length)
+        if centred:
+            start = single(start - extent / 2)
+        spans.append(slice(max(int(start), 0), max(int(single(start + extent)), 0)))
+    return spans
+
+
+def _content(fill: list[float], data: Tensor, channel: int) -> Tensor:
+    """Return the fill values of channels in the shape of the data, without the memory of it.
+
+    What moves fastest in memory is dense: copying broadcast channels would be slow.
+    """
+    kept = {channel, data.ndim - 1, channel - 1 if channel == data.ndim - 1 else channel}
+    shape = [n if axis in kept else 1 for axis, n in enumerate(data.shape)]
+    return filled(shape, fill, data.dtype, channel, data.device).expand(data.shape)
