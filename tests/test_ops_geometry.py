@@ -340,3 +340,11 @@ def test_many_pixels_are_counted_in_integers():
     x[1, -2] = 7
     positions = torch.tensor([[8_999_998.0]], dtype=torch.float64) + 0.5, torch.tensor([[1.5]])
     assert sample(x, positions, linear=False, fill=0.0).item() == 7
+
+
+@pytest.mark.parametrize("linear", [False, True])
+def test_warps_compile_to_one_graph(linear):
+    x, matrix = torch.rand(8, 9, 3), [[0.9, 0.1, 1.0], [0.0, 1.0, 0.5]]
+    chain = lambda t: warp_affine(t * 2, matrix, (7, 8), linear=linear, fill=0.5) + 1  # noqa: E731
+    compiled = torch.compile(chain, backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(x), chain(x))

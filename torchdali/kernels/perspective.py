@@ -31,8 +31,7 @@ def warp_perspective(
 
     ``(u, v, w) = matrix (x, y, 1)``. See `sample_at` for the rest; points at infinity have any value.
     """
-    cv2 = _opencv()
-    if cv2 is not None and _suits_opencv(x, size):
+    if _suits_opencv(x, size) and (cv2 := _opencv()) is not None:
         return _by_opencv(cv2, x, matrix, size, mode, border, fill)
     rounded = mode == "bilinear" and x.dtype == torch.int16
     if mode == "nearest" or border in ("wrap", "reflect_101") or rounded or len(set(fill)) > 1:

@@ -6,7 +6,6 @@ Images are channel-last with free leading dimensions, ``(..., [D,] H, W, C)``.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 
@@ -15,7 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import grid_sample
 
-from torchdali.kernels.convert import convert, convert_number
+from torchdali.kernels.convert import convert, integer_limits
+from torchdali.kernels.window import round_half_away_number
 
 __all__ = [
     "Matrix", "affine_positions", "grid_of", "interpolate", "invert", "nearest_index", "rotated_size", "rotation",
@@ -96,7 +96,12 @@ def interpolate(
     return _channel_last(out.view(*lead, channels, *grid.shape[:-1]), axes)
 
 
-_number = functools.lru_cache(maxsize=256)(convert_number)
+def _number(value: float, dtype: torch.dtype) -> float:
+    """Return a fill value as `convert_number` does, without tensors: floats as they are."""
+    if dtype.is_floating_point:
+        return float(value)
+    low, high = integer_limits(dtype)
+    return min(max(round_half_away_number(value), low), high)
 
 
 def _channel_last(planes: Tensor, axes: int) -> Tensor:
@@ -113,7 +118,7 @@ def nearest_index(positions: Sequence[Tensor], lengths: Sequence[int], bordered:
         bordered: The image has a border of one pixel around it, which stands for all that is outside.
     """
     extra = 2 if bordered else 0
-    kind = torch.int32 if math.prod(n + extra for n in lengths) < 2**31 else torch.int64
+    kind = torch.int32 if math.prod([n + extra for n in lengths]) < 2**31 else torch.int64
     index: Tensor | None = None
     for position, length in zip(reversed(positions), lengths, strict=True):
         low, high = (-1, length) if bordered else (0, length - 1)
