@@ -129,6 +129,21 @@ def test_the_memory_order_of_the_image_does_not_matter(
     assert torch.equal(fn.crop_mirror_normalize(strided(image, order), **arguments), expected)
 
 
+@pytest.mark.parametrize("layout", ["HWC", "CHW"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.uint8])
+def test_large_images_are_done_in_pieces(layout: str, dtype: torch.dtype) -> None:
+    image = arrays([(700, 400, 3) if layout == "HWC" else (3, 700, 400)])[0]
+    for arguments in (RGB, {}):
+        found = run("crop_mirror_normalize", image, layout, mirror=1, dtype=dtype, **arguments)
+        pixels = image if layout == "HWC" else image.transpose(1, 2, 0)
+        expected = pixels[:, ::-1].astype(np.float64)
+        if arguments:
+            expected = (expected - RGB["mean"]) / RGB["std"]
+        if dtype == torch.uint8:
+            expected = np.rint(expected).clip(0, 255)
+        np.testing.assert_allclose(found, expected.transpose(2, 0, 1), rtol=1e-3, atol=1e-3)
+
+
 def test_results_stay_when_the_next_image_comes() -> None:
     images = [torch.from_numpy(a) for a in arrays([(6, 5, 3)] * 3)]
     kept = [fn.crop_mirror_normalize(image, **RGB) for image in images]

@@ -1,4 +1,4 @@
-"""Normalise an image into the batch: the last step of nearly every training pipeline."""
+"""Mirror and normalise an image into the batch: the last step of nearly every training pipeline."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from torchdali.kernels.convert import convert
 
 __all__ = ["Affine", "affine", "normalise_into"]
 
+_PIECE = 1 << 19  # elements of an image that are worked on at a time
 _KEPT = 1 << 22  # elements of a buffer, up to which a thread keeps it
 
 
@@ -75,7 +76,9 @@ def _divide(scale: float, std: float) -> float:
     return math.copysign(math.inf, scale) if scale else math.nan
 
 
-def normalise_into(out: Tensor, image: Tensor, scaling: Affine | None, channel: int) -> None:
+def normalise_into(
+    out: Tensor, image: Tensor, scaling: Affine | None, channel: int, mirror: int | None = None
+) -> None:
     """Write ``(image - centre) * factor + offset``; integer outputs are rounded and saturated.
 
     Calculating in the image's own memory order, in a buffer that stays in cache, and transposing what is ready
@@ -86,14 +89,72 @@ def normalise_into(out: Tensor, image: Tensor, scaling: Affine | None, channel: 
         image: Same shape, any strides and real type.
         scaling: From `affine`; None only converts.
         channel: Axis of the channels, for scalings that have one value each.
+        mirror: Axis to reverse, or None.
     """
-    if scaling is None:
-        out.copy_(image if out.dtype == torch.float32 else convert(image, out.dtype))
-        return
-    recipe = _recipe(scaling, image.shape, image.stride(), channel, image.device)
+    recipe = _recipe(scaling, image.shape, image.stride(), channel, mirror, image.device)
     if recipe.order is not None:
         image, out = image.permute(recipe.order), out.permute(recipe.order)
-    if image.requires_grad:
+    if recipe.rows is None or image.requires_grad:
+        _write(out, image, recipe)
+        return
+    for start in range(0, len(image), recipe.rows):
+        part = slice(start, start + recipe.rows)
+        _write(out[part], image[part], recipe)
+
+
+class _Recipe(NamedTuple):
+    """An `Affine` for images of one shape: tensors that broadcast to it, in the order of memory.
+
+    Attributes:
+        order: The axes, the one that moves slowest in memory first; None when they are in this order already.
+        mirror: Axis to reverse, in this order.
+        rows: Length of the pieces to work in along the first axis; None when the image is small.
+        offset: None where nothing is scaled.
+        centre: None where it is 0.
+    """
+
+    order: tuple[int, ...] | None
+    mirror: int | None
+    rows: int | None
+    offset: Tensor | None
+    factor: Tensor | None
+    centre: Tensor | None
+
+
+@functools.lru_cache(maxsize=256)
+@torch.inference_mode(False)  # what is kept must serve callers in any mode
+def _recipe(
+    scaling: Affine | None,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    channel: int,
+    mirror: int | None,
+    device: torch.device,
+) -> _Recipe:
+    order = sorted(range(len(shape)), key=strides.__getitem__, reverse=True)
+    first, *rest = shape = tuple(shape[axis] for axis in order)
+    rows = max(_PIECE // max(math.prod(rest), 1), 1)
+    whole = rows >= first or order[0] in (channel, mirror) or device.type != "cpu"
+
+    def spread(values: tuple[float, ...]) -> Tensor:
+        return _spread(values, shape, order.index(channel), device)
+
+    return _Recipe(
+        None if order == sorted(order) else tuple(order),
+        None if mirror is None else order.index(mirror),
+        None if whole else rows,
+        None if scaling is None else spread(scaling.offset),
+        None if scaling is None else spread(scaling.factor),
+        None if scaling is None or scaling.centre == (0.0,) else spread(scaling.centre),
+    )
+
+
+def _write(out: Tensor, image: Tensor, recipe: _Recipe) -> None:
+    if recipe.mirror is not None:
+        image = image.flip(recipe.mirror)
+    if recipe.offset is None:
+        out.copy_(image if out.dtype == torch.float32 else convert(image, out.dtype))
+    elif image.requires_grad:
         out.copy_(_normalised(image.float(), recipe, None))
     elif out.dtype == torch.float32 and out.is_contiguous():
         _normalised(_buffer(image).copy_(image), recipe, out)
@@ -103,44 +164,10 @@ def normalise_into(out: Tensor, image: Tensor, scaling: Affine | None, channel: 
 
 
 def _normalised(x: Tensor, recipe: _Recipe, out: Tensor | None) -> Tensor:
+    assert recipe.offset is not None and recipe.factor is not None
     if recipe.centre is not None:
         x = x - recipe.centre
     return torch.addcmul(recipe.offset, x, recipe.factor, out=out)
-
-
-class _Recipe(NamedTuple):
-    """An `Affine` for images of one shape: the axes in the order of memory, and tensors that broadcast to that.
-
-    Order or centre is None where it changes nothing.
-    """
-
-    order: tuple[int, ...] | None
-    offset: Tensor
-    factor: Tensor
-    centre: Tensor | None
-
-
-@functools.lru_cache(maxsize=256)
-@torch.inference_mode(False)  # what is kept must serve callers in any mode
-def _recipe(
-    scaling: Affine,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    channel: int,
-    device: torch.device,
-) -> _Recipe:
-    order = sorted(range(len(shape)), key=strides.__getitem__, reverse=True)
-    shape = tuple(shape[axis] for axis in order)
-
-    def spread(values: tuple[float, ...]) -> Tensor:
-        return _spread(values, shape, order.index(channel), device)
-
-    return _Recipe(
-        None if order == sorted(order) else tuple(order),
-        spread(scaling.offset),
-        spread(scaling.factor),
-        None if scaling.centre == (0.0,) else spread(scaling.centre),
-    )
 
 
 def _spread(

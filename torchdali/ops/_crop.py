@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import torch
@@ -192,8 +191,9 @@ def crop_mirror_normalize(
     forth, back = _orders(layout, output_layout)
     policy = out_of_bounds(out_of_bounds_policy, borders=False)
     inside, extents, place = meet(data, *crop_window(data.shape, layout, **window), policy)
-    if mirror:
-        inside, place = _mirrored(inside, extents, place, layout.index("W"))
+    row = layout.index("W") if mirror else None
+    if row is not None and place is not None:
+        place = _mirrored(place, row, extents[row])
     channel = layout.index("C")
     channels = extents[channel]
     full = 1 << max(channels - 1, 0).bit_length() if pad_output else channels
@@ -209,7 +209,7 @@ def crop_mirror_normalize(
     if place is not None:
         region = region[place]
     scaling = affine(_several(mean), _several(std), scale, shift, channels, full)
-    normalise_into(region, inside, scaling, channel)
+    normalise_into(region, inside, scaling, channel, row)
     return out
 
 
@@ -218,12 +218,7 @@ def _several(values: Any) -> tuple[float, ...]:
     return tuple(values) if isinstance(values, list) else (values,)
 
 
-def _mirrored(
-    inside: Tensor, extents: Sequence[int], place: tuple[slice, ...] | None, axis: int
-) -> tuple[Tensor, tuple[slice, ...] | None]:
-    """Reverse an axis of a view and its place in the window."""
-    if place is not None:
-        low, high, _ = place[axis].indices(extents[axis])
-        mirrored = slice(extents[axis] - high, extents[axis] - low)
-        place = (*place[:axis], mirrored, *place[axis + 1 :])
-    return inside.flip(axis), place
+def _mirrored(place: tuple[slice, ...], axis: int, extent: int) -> tuple[slice, ...]:
+    """Reverse the place of what lies in a window along an axis of the window."""
+    low, high, _ = place[axis].indices(extent)
+    return (*place[:axis], slice(extent - high, extent - low), *place[axis + 1 :])
