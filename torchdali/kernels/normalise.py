@@ -184,7 +184,7 @@ def _spread(
 class _Memory(threading.local):
     """This thread's buffer, and its last view."""
 
-    whole = torch.empty(0)
+    whole = torch.empty(0, device="cpu")
     view = whole
 
 
@@ -193,13 +193,13 @@ _memory = _Memory()
 
 def _buffer(image: Tensor) -> Tensor:
     """Return an uninitialised float32 tensor; on the CPU the thread's own, valid until the next call."""
-    if _memory.view.shape == image.shape and not image.is_cuda:
+    if image.is_cpu and _memory.view.shape == image.shape:
         return _memory.view
     count = image.numel()
-    if count > _KEPT or image.device.type != "cpu":
+    if count > _KEPT or not image.is_cpu:
         return torch.empty(image.shape, device=image.device)
     with torch.inference_mode(False):
         if len(_memory.whole) < count:
-            _memory.whole = torch.empty(count)
+            _memory.whole = torch.empty(count, device=image.device)
         _memory.view = _memory.whole[:count].view(image.shape)
     return _memory.view
