@@ -56,8 +56,8 @@ def resize(
             of it when None. The pixels are those of the whole.
 
     Returns:
-        A tensor ``(..., *size, C)``, contiguous unless there are `windows`; `x` itself where nothing changes. An axis without
-        pixels stays without.
+        A tensor ``(..., *size, C)``, contiguous unless there are `windows`; `x` itself where nothing
+        changes. An axis without pixels stays without.
 
     Raises:
         ValueError: An unknown filter, or not one region for every axis.
