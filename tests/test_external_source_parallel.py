@@ -235,11 +235,11 @@ def test_memory_comes_back() -> None:
         return Path("/proc/self/maps").read_text().count("memfd:torchdali")
 
     pipe = parallel(image, batch=False)
-    for _ in range(5):
+    for _ in range(50):  # how many blocks are out at once depends on who is faster
         pipe.run()
     before = mapped()
     assert before > 0
-    for _ in range(50):
+    for _ in range(150):
         pipe.run()
     assert mapped() <= before + 4
     pipe.close()
