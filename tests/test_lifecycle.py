@@ -267,10 +267,13 @@ def _waits_in_the_executor(thread: int | None) -> bool:
     return inside[:2] == ["wait", "wait"] and "_wait" in inside and "pop" in inside
 
 
-def test_an_interrupt_at_any_line_of_a_run_leaves_a_usable_pipeline() -> None:
+@pytest.mark.parametrize("settings", [{}, {"prefetch_queue_depth": 1}], ids=str)
+def test_an_interrupt_at_any_line_of_a_run_leaves_a_usable_pipeline(
+    settings: dict[str, Any],
+) -> None:
     interrupted = 0
     for line in range(1, 1000):
-        pipe = plain(num_threads=1)
+        pipe = plain(num_threads=1, **settings)
         assert numbers(pipe) == [0, 1]
         if not _interrupted(pipe, line):
             pipe.close()
@@ -288,6 +291,31 @@ def test_an_interrupt_at_any_line_of_a_run_leaves_a_usable_pipeline() -> None:
     assert interrupted > 30
 
 
+@pytest.mark.parametrize("settings", [{}, {"exec_async": False, "exec_pipelined": False}], ids=str)
+def test_an_interrupt_in_a_source_leaves_a_usable_pipeline(settings: dict[str, Any]) -> None:
+    calls = iter(range(100))
+
+    def source() -> list[np.ndarray]:
+        number = next(calls)
+        if number == 2:
+            raise KeyboardInterrupt
+        return [np.array(number)] * 2
+
+    @pipeline_def(**{"batch_size": 2, "num_threads": 1, "device_id": None, **settings})
+    def define() -> Any:
+        return fn.copy(fn.external_source(source))
+
+    pipe = define()
+    found: list[Any] = []
+    for _ in range(5):
+        try:
+            found += numbers(pipe)[:1]
+        except KeyboardInterrupt:
+            found.append("interrupt")
+    pipe.close()
+    assert found == [0, 1, "interrupt", 3, 4]
+
+
 def _interrupted(pipe: Pipeline, line: int) -> bool:
     """Run, with a KeyboardInterrupt at the n-th line that executor or pipeline run; return whether it came."""
     left = line
@@ -302,9 +330,13 @@ def _interrupted(pipe: Pipeline, line: int) -> bool:
 
     def trace(frame: Any, event: str, argument: Any) -> Any:
         file = frame.f_code.co_filename.replace("\\", "/")
-        return local if "torchdali/execute/" in file or "torchdali/pipeline/" in file else None
+        return (
+            local if file.endswith("execute/executor.py") or "torchdali/pipeline/" in file else None
+        )
 
     before = sys.gettrace()
+    gc.collect()
+    gc.disable()  # an interrupt in a finaliser would be lost
     sys.settrace(trace)
     try:
         pipe.run()
@@ -312,6 +344,7 @@ def _interrupted(pipe: Pipeline, line: int) -> bool:
         return True
     finally:
         sys.settrace(before)
+        gc.enable()
     return False
 
 

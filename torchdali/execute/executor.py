@@ -204,7 +204,8 @@ class Executor:
                 source.schedule()
             batch = Batch(-1, self.settings.batch_size, 0, ended=ended)
             self._flight.append(batch)
-            self._ask()
+            if self._here is None:
+                self._ask()
         if self._here is not None:
             self._wait(batch)
 
@@ -303,8 +304,8 @@ class Executor:
         """Draw the samples of a batch and begin its first stage."""
         if batch.index >= 0:
             return  # it was asked for twice
-        batch.index, self._count = self._count, self._count + 1
         try:
+            batch.index, self._count = self._count, self._count + 1
             if self._stopped or batch.ended:
                 raise StopIteration
             batch.position = self._position
