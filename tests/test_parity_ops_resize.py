@@ -126,6 +126,23 @@ def test_fused_with_a_crop_the_pixels_are_the_same(resize, crop):
         assert torch.equal(torch.from_numpy(np.array(result)), expected)
 
 
+@pytest.mark.parametrize("own", [{"dtype": types.FLOAT}, {"save_attrs": False}])
+def test_arguments_of_the_resize_alone_are_kept(own):
+    images = samples("uint8", "HWC")
+
+    @torchdali.pipeline_def(batch_size=3, num_threads=1, device_id=None)
+    def pipe():
+        x = fn.external_source(source=lambda: images, layout="HWC")
+        return fn.crop_mirror_normalize(fn.resize(x, resize_shorter=40.0, **own), crop=[30.0, 30.0])
+
+    made = pipe()
+    (found,) = made.run()
+    made.close()
+    for image, result in zip(images, found, strict=True):
+        whole = fn.resize(torch.from_numpy(image), resize_shorter=40.0, **own)
+        assert torch.equal(torch.from_numpy(np.array(result)), fn.crop_mirror_normalize(whole, crop=[30.0, 30.0]))
+
+
 def test_contradictions_are_refused():
     image = torch.zeros(10, 10, 3, dtype=torch.uint8)
     for arguments in ({}, {"size": [5, 5], "resize_x": 3}, {"resize_shorter": 3, "mode": "stretch"}):

@@ -39,9 +39,16 @@ def _fuse(graph: Graph, first: str, second: str, both: str) -> Graph:
         and uses[before.outputs[0]] == 1
         and len(before.outputs) == 1
         and before.scope == node.scope
-        and not before.constants.keys() & node.constants.keys()
+        and not _arguments(before) & (_arguments(node) | _OWN)
     }
     return _rebuild(graph, pairs, both) if pairs else graph
+
+
+_OWN = {"dtype", "save_attrs"}  # would mean something else, or nothing, in the operator that does both
+
+
+def _arguments(node: Node) -> set[str]:
+    return {*node.constants, *node.edges}
 
 
 def _input_of(node: Node, name: str) -> Node | None:
