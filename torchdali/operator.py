@@ -2,30 +2,39 @@
 
 `operator`, `reader` and `source` turn a Python function into an operator: its signature becomes the schema,
 and the function that replaces it runs at once on tensors and `TensorList`s and is recorded on `DataNode`s
-(`calling`, whose names are found here too). The registry holds all of them; `torchdali.fn` and `torchdali.ops` are published from it.
+(`calling`, whose names are here too). The registry holds all of them; `torchdali.fn` and `torchdali.ops` are
+published from it.
 """
 
 from __future__ import annotations
 
 import functools
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, overload
 
-import numpy as np
-import torch
-
-from torchdali import graph, schema, types
-from torchdali.graph import DataNode
-from torchdali.rng import BatchRng, mix
-from torchdali.schema import Column, Schema, Takes
+from torchdali import schema
+from torchdali.calling import (
+    Call,
+    Prepared,
+    as_node,
+    bind,
+    call,
+    collect,
+    is_large,
+    prepare,
+    record,
+    run_batch,
+    run_now,
+)
+from torchdali.schema import Schema
 from torchdali.tensors import TensorList
 
 __all__ = [
-    "Made", "Operator", "Prepared", "Source", "SourceSettings", "SourceWorkers", "operator", "prepare", "reader",
-    "registry", "source",
+    "Call", "Made", "Operator", "Prepared", "Source", "SourceSettings", "SourceWorkers", "as_node", "bind", "call",
+    "collect", "define_expression", "expression", "is_large", "lookup", "operator", "prepare", "reader", "record",
+    "registry", "run_batch", "run_now", "source",
 ]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -1,0 +1,450 @@
+"""What a call of an operator means: check it, record it in a graph, or prepare the body and run it.
+
+`run_batch` is the reference for what an operator means; fused chains do the same, sample by sample.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from torchdali import graph, types
+from torchdali.graph import DataNode
+from torchdali.rng import BatchRng, mix
+from torchdali.schema import Column, Schema, Takes
+from torchdali.tensors import TensorList
+
+if TYPE_CHECKING:
+    from torchdali.operator import Operator
+
+__all__ = [
+    "Call", "Prepared", "as_node", "bind", "call", "collect", "is_large", "prepare", "record", "run_batch", "run_now",
+]  # fmt: skip
+
+
+@dataclass
+class Call:
+    """A checked call: constants converted, and what differs per sample apart."""
+
+    inputs: list[Any]
+    constants: dict[str, Any]
+    edges: dict[str, Any]
+    device: str | None
+    name: str | None
+    preserve: bool
+
+
+def call(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
+    """Record the call when a node is involved or a pipeline is being defined; otherwise run it."""
+    checked = bind(declared, inputs, arguments)
+    declared = declared.chosen(checked.constants)
+    flat = [*checked.inputs, *checked.edges.values()]
+    tracer: Any = graph.current()
+    if tracer is not None and tracer.live:
+        return tracer.run(declared, checked)
+    if any(isinstance(v, DataNode) for v in flat) or tracer is not None or not flat:
+        return record(declared, checked)
+    return run_now(declared, checked)
+
+
+def bind(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Call:
+    """Check a call against the schema.
+
+    Raises:
+        KeyError: unknown argument. RuntimeError: a required one is missing. ValueError: number of inputs,
+        device, or a value that cannot be converted. TypeError: a node where a constant belongs.
+    """
+    rest = dict(arguments)
+    device, name = rest.pop("device", None), rest.pop("name", None)
+    read = declared.schema
+    if declared.instead:
+        text = f"operator {declared.name!r} is deprecated: use {declared.instead}"
+        warnings.warn(text, DeprecationWarning, stacklevel=4)
+    rest = _renamed(read, rest)
+    read.check_inputs(len(inputs))
+    read.check_names(rest)
+    if device is not None and device not in ("cpu", "gpu", "mixed"):
+        raise ValueError(f"unsupported device type {device!r}; it is one of 'cpu', 'gpu', 'mixed'")
+    rest.pop("bytes_per_sample_hint", None)
+    preserve = bool(rest.pop("preserve", False)) or declared.preserve
+    checked = Call(list(inputs), {}, {}, device, name, preserve)
+    for key, value in rest.items():
+        if value is not None:
+            _bind_argument(checked, declared, key, value)
+    return checked
+
+
+def _renamed(read: Schema, arguments: dict[str, Any]) -> dict[str, Any]:
+    old = [key for key in arguments if key in read.deprecated and key not in read.arguments]
+    if "seed" in arguments and "seed" not in read.arguments:
+        old.append("seed")
+    for key in old:
+        new, value = read.deprecated.get(key), arguments.pop(key)
+        advice = f"use {new!r}" if new else "it has no effect"
+        warnings.warn(
+            f"argument {key!r} of operator {read.name!r} is deprecated: {advice}",
+            DeprecationWarning,
+            stacklevel=5,
+        )
+        if new:
+            arguments.setdefault(new, value)
+    return arguments
+
+
+def _bind_argument(checked: Call, declared: Operator, key: str, value: Any) -> None:
+    argument = declared.schema.arguments[key]
+    if isinstance(value, (DataNode, TensorList)):
+        if argument.edge is None:
+            raise TypeError(
+                f"argument {key!r} of operator {declared.name!r} must be known when the pipeline is "
+                f"built; it should not be a {type(value).__name__}"
+            )
+        if isinstance(value, DataNode) and value.device != "cpu":
+            raise ValueError(
+                f"argument {key!r} of operator {declared.name!r}: named arguments must be on the CPU"
+            )
+        checked.edges[key] = value
+        return
+    try:
+        checked.constants[key] = argument.convert(value)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"argument {key!r} of operator {declared.name!r}: cannot take {value!r}: {error}"
+        ) from None
+
+
+def record(declared: Operator, checked: Call) -> Any:
+    """Add a node to the graph; return its output, or the list of its outputs."""
+    sets = [
+        len(v)
+        for v in checked.inputs
+        if isinstance(v, list) and any(isinstance(e, DataNode) for e in v)
+    ]
+    if sets:
+        return [record(declared, _pick(checked, i)) for i in range(sets[0])]
+    inputs = [None if v is None else as_node(v) for v in checked.inputs]
+    device = checked.device or (
+        "gpu" if any(n is not None and n.device == "gpu" for n in inputs) else "cpu"
+    )
+    if device not in declared.devices:
+        raise ValueError(
+            f"operator {declared.name!r} is not available on device {device!r}; it runs on "
+            f"{', '.join(map(repr, declared.devices))}"
+        )
+    _check_devices(declared, inputs, device)
+    node = graph.add_node(
+        declared, inputs, checked.constants, checked.edges, device=device,
+        outputs=declared.count_outputs(checked.constants, len(inputs)),
+        name=checked.name, preserve=checked.preserve,
+    )  # fmt: skip
+    several = declared.returns_list(checked.constants, len(inputs))
+    return list(node.outputs) if several else node.outputs[0]
+
+
+def _pick(checked: Call, i: int) -> Call:
+    inputs = [v[i] if isinstance(v, list) else v for v in checked.inputs]
+    name = f"{checked.name}[{i}]" if checked.name else None
+    return Call(inputs, checked.constants, checked.edges, checked.device, name, checked.preserve)
+
+
+_ANYWHERE = ("_to_device", "_shape", "get_property")  # they do not look at the data
+
+
+def _check_devices(declared: Operator, inputs: Sequence[DataNode | None], device: str) -> None:
+    if declared.name in _ANYWHERE:
+        return
+    for i, edge in enumerate(inputs):
+        if edge is not None and edge.device == "gpu" and device != "gpu":
+            raise RuntimeError(
+                f"input {i} of operator {declared.name!r} is stored on incompatible device 'gpu': the "
+                f"operator runs on {device!r}. Use .cpu(), or run it with device='gpu'"
+            )
+
+
+def as_node(value: Any) -> DataNode:
+    """Return a node for an input: itself, or a constant of the graph."""
+    if isinstance(value, DataNode):
+        return value
+    if hasattr(value, "as_node"):
+        return value.as_node()  # type: ignore[no-any-return]
+    if isinstance(value, TensorList):
+        raise TypeError(
+            "a TensorList cannot be an input while a pipeline is defined; use external_source"
+        )
+    dtype = None
+    if isinstance(value, types.ScalarConstant):
+        value, dtype = value.value, value.dtype
+    return types.Constant(value, dtype, device="cpu")  # type: ignore[no-any-return]
+
+
+# ---------------------------------------------------------------- preparing and running
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A body made ready for its constants and layouts.
+
+    Attributes:
+        function: Takes one sample of each input, per-sample arguments, rng, out.
+        layouts: Of the outputs.
+        dense: Takes each input as one tensor ``(batch, ...)``, if the operator can.
+    """
+
+    function: Callable[..., Any]
+    layouts: tuple[str, ...]
+    dense: Callable[..., Any] | None = None
+
+
+def prepare(
+    declared: Operator,
+    constants: Mapping[str, Any],
+    layouts: tuple[str, ...],
+    per_frame: frozenset[str] = frozenset(),
+) -> Prepared:
+    """Decide once what is the same for all samples.
+
+    Args:
+        constants: Converted arguments.
+        layouts: Of the inputs, "" where unset.
+        per_frame: Arguments that have one value a frame; a body that takes these itself (`PerSample`) gets
+            all of them.
+
+    Raises:
+        ValueError: a layout the operator does not take.
+    """
+    read = declared.schema
+    per_frame = frozenset(name for name in per_frame if read.arguments[name].edge == "frame")
+    made = declared.make() if declared.make is not None else declared.body
+    body = functools.partial(made, **{k: v for k, v in constants.items() if k != "seed"})
+    for i, layout in enumerate(layouts):
+        _check_layout(declared.name, read.input(i).takes, layout)
+    outputs = declared.output_layouts(layouts, constants)
+    if not read.inputs or declared.kind != "sample":
+        return Prepared(_with_layout(body, read, layouts[0] if layouts else ""), outputs)
+    takes = read.inputs[0].takes
+    first = layouts[0] if layouts else ""
+    if first or not (takes.layouts or per_frame):
+        whole = _dense(declared, body.keywords, takes, first) if declared.dense else None
+        return Prepared(_adapt(body, read, takes, first, per_frame), outputs, whole)
+    by_ndim: dict[int, Callable[..., Any]] = {}
+
+    def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
+        function = by_ndim.get(x.ndim)
+        if function is None:
+            assumed = _assume(declared.name, takes, x.ndim)
+            function = by_ndim[x.ndim] = _adapt(body, read, takes, assumed, per_frame)
+        return function(x, *rest, **arguments)
+
+    return Prepared(run, outputs)
+
+
+def _dense(
+    declared: Operator, constants: Mapping[str, Any], takes: Takes, layout: str
+) -> Callable[..., Any]:
+    assert declared.dense is not None
+    function: Callable[..., Any] = functools.partial(declared.dense, **constants)
+    function = _with_layout(function, declared.schema, layout)
+    return _typed(function, declared.name, takes.dtypes) if takes.dtypes else function
+
+
+def _check_layout(name: str, takes: Takes, layout: str) -> None:
+    if layout and takes.layouts and layout not in takes.layouts:
+        raise ValueError(
+            f"operator {name!r} does not take the layout {layout!r}; it takes {', '.join(takes.layouts)}"
+        )
+
+
+def _assume(name: str, takes: Takes, ndim: int) -> str:
+    for layout in takes.layouts:
+        if len(layout) == ndim:
+            return layout
+    if takes.layouts:
+        raise ValueError(
+            f"operator {name!r} does not take {ndim}D data without a layout; it takes {', '.join(takes.layouts)}"
+        )
+    return ""
+
+
+def _with_layout(body: Callable[..., Any], read: Schema, layout: str) -> Callable[..., Any]:
+    return functools.partial(body, layout=layout) if read.wants_layout else body
+
+
+def _adapt(
+    body: Callable[..., Any], read: Schema, takes: Takes, layout: str, per_frame: frozenset[str]
+) -> Callable[..., Any]:
+    if per_frame and layout.startswith("F"):
+        return _frame_by_frame(_adapt(body, read, takes, layout[1:], frozenset()), per_frame)
+    function = _with_layout(body, read, layout)
+    if takes.channel_last and "C" in layout and not layout.endswith("C"):
+        function = _channel_last(function, layout.index("C"))
+    if takes.dtypes:
+        function = _typed(function, read.name, takes.dtypes)
+    return function
+
+
+def _channel_last(function: Callable[..., Any], axis: int) -> Callable[..., Any]:
+    def back(result: Any) -> Any:
+        return result.movedim(-1, axis)
+
+    def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
+        result = function(x.movedim(axis, -1), *rest, **arguments)
+        return (back(result[0]), *result[1:]) if isinstance(result, tuple) else back(result)
+
+    return run
+
+
+def _typed(
+    function: Callable[..., Any], name: str, dtypes: tuple[torch.dtype, ...]
+) -> Callable[..., Any]:
+    def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
+        if x.dtype not in dtypes:
+            supported = ", ".join(str(d).removeprefix("torch.") for d in dtypes)
+            raise RuntimeError(
+                f"operator {name!r}: unsupported type: {str(x.dtype).removeprefix('torch.')}; it takes {supported}"
+            )
+        return function(x, *rest, **arguments)
+
+    return run
+
+
+def _frame_by_frame(function: Callable[..., Any], per_frame: frozenset[str]) -> Callable[..., Any]:
+    def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
+        same = {k: v for k, v in arguments.items() if k not in per_frame and k != "out"}
+        frames = [
+            function(frame, *rest, **same, **{k: arguments[k][i] for k in per_frame})
+            for i, frame in enumerate(x)
+        ]
+        return torch.stack(frames)
+
+    return run
+
+
+def run_now(declared: Operator, checked: Call, rng: BatchRng | None = None) -> Any:
+    """Run on tensors or `TensorList`s, at once; tensors in, tensors out."""
+    alone = not any(isinstance(v, TensorList) for v in [*checked.inputs, *checked.edges.values()])
+    inputs = [None if v is None else _as_batch(v) for v in checked.inputs]
+    rng = rng or _fresh_rng(declared, checked, inputs)
+    outputs = run_batch(declared, inputs, checked.constants, checked.edges, rng)
+    results = [o.samples()[0] if alone else o for o in outputs]
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _as_batch(value: Any) -> TensorList:
+    if isinstance(value, TensorList):
+        return value
+    layout = value.layout() if hasattr(value, "layout") and callable(value.layout) else ""
+    if hasattr(value, "torch"):
+        value = value.torch()
+    tensor = value if isinstance(value, torch.Tensor) else torch.as_tensor(np.asarray(value))
+    return TensorList.from_samples([tensor], layout=layout)
+
+
+def _fresh_rng(
+    declared: Operator, checked: Call, inputs: Sequence[TensorList | None]
+) -> BatchRng | None:
+    if not declared.schema.random:
+        return None
+    size = next((len(v) for v in [*inputs, *checked.edges.values()] if v is not None), 1)
+    seed = checked.constants.get("seed", -1)
+    if seed == -1:
+        seed = int(torch.randint(1 << 62, ()).item())
+    return BatchRng(mix(seed), [0] * size, range(size))
+
+
+def run_batch(
+    declared: Operator,
+    inputs: Sequence[TensorList | None],
+    constants: Mapping[str, Any],
+    edges: Mapping[str, TensorList],
+    rng: BatchRng | None,
+    size: int = 1,
+) -> tuple[TensorList, ...]:
+    """Run an operator over one batch, sample by sample or as a whole.
+
+    Args:
+        size: Samples of the batch, where no input tells.
+
+    The reference for what an operator means: eager calls, debug mode and steps over a batch use it; fused
+    chains do the same, sample by sample.
+    """
+    layouts = tuple("" if v is None else v.layout() for v in inputs)
+    frames = frozenset(k for k, v in edges.items() if v.layout().startswith("F"))
+    ready = prepare(declared, constants, layouts, frames)
+    arguments: dict[str, Any] = {key: Column(value.tolist()) for key, value in edges.items()}
+    if declared.kind == "batch":
+        if rng is not None:
+            arguments["rng"] = rng
+        if declared.schema.wants_size:
+            arguments["size"] = size
+        return collect(ready.function(*inputs, **arguments), ready.layouts)
+    if ready.dense is not None and not arguments and rng is None:
+        whole = [None if v is None else _whole(v) for v in inputs]
+        if all((w is None) == (v is None) for w, v in zip(whole, inputs, strict=True)):
+            return collect(ready.dense(*whole), ready.layouts)
+    if rng is not None:
+        arguments["rng"] = rng.samples(declared.draws)
+    columns = [None if v is None else v.samples() for v in inputs]
+    size = next((len(c) for c in [*columns, *arguments.values()] if c is not None), size)
+    rows = [
+        ready.function(
+            *[None if c is None else c[i] for c in columns],
+            **{k: v[i] for k, v in arguments.items()},
+        )
+        for i in range(size)
+    ]
+    if len(ready.layouts) == 1:
+        return collect(rows, ready.layouts)
+    return collect(
+        tuple(map(list, zip(*rows, strict=True))) or ([],) * len(ready.layouts), ready.layouts
+    )
+
+
+_LARGE = 1 << 14  # bytes of a sample; beyond, a call costs less than leaving the cache
+
+
+def is_large(batch: TensorList) -> bool:
+    """Whether operators had better take the samples of a batch one by one than all at once."""
+    dense = batch.dense()
+    if dense is not None:
+        return dense.nbytes > _LARGE * len(dense)
+    samples = batch.samples()
+    return bool(samples) and samples[0].nbytes > _LARGE
+
+
+def _whole(batch: TensorList) -> torch.Tensor | None:
+    """Return a batch as one tensor, if it is stored as one or is cheaply brought into that form."""
+    if batch.dense() is None:
+        samples = batch.samples()
+        few = len(samples) < 2 or any(sample is None for sample in samples)
+        if few or is_large(batch) or not batch.is_dense_tensor():
+            return None
+    return batch.stacked()
+
+
+def collect(results: Any, layouts: tuple[str, ...]) -> tuple[TensorList, ...]:
+    """Make `TensorList`s of what a body over a batch returned: dense tensors, lists, or `TensorList`s."""
+    columns = results if isinstance(results, tuple) else (results,)
+    return tuple(_collect(column, layout) for column, layout in zip(columns, layouts, strict=True))
+
+
+def _collect(column: Any, layout: str) -> TensorList:
+    if isinstance(column, TensorList):
+        return column
+    if isinstance(column, torch.Tensor):
+        return TensorList.from_dense(column, _fitting(layout, column.ndim - 1))
+    layout = _fitting(layout, column[0].ndim) if column else layout
+    if column and all(c.shape == column[0].shape for c in column):
+        whole = torch.stack(column) if len(column) > 1 else column[0].unsqueeze(0)
+        return TensorList.from_dense(whole, layout)
+    return TensorList.from_samples(list(column), layout)
+
+
+def _fitting(layout: str, ndim: int) -> str:
+    """Return the layout; none where the operator turned out to change the number of axes."""
+    return layout if len(layout) == ndim else ""
