@@ -61,10 +61,10 @@ def user_line() -> tuple[SourceLine, ...]:
 
 @dataclass(frozen=True, eq=False)  # compared by identity: == on edges records a node
 class Condition:
-    """A node runs only for the samples where the truth of an edge is ``value``."""
+    """A node runs only for the samples where the truth of an edge is a bool, or its number an int."""
 
     edge: DataNode
-    value: bool
+    value: bool | int
 
 
 @dataclass(eq=False)
@@ -78,6 +78,7 @@ class Node:
         keys: Seed given by the user, or None.
         scope: Conditions under which the node runs, outermost first.
         stream: Number of a random operator among those of the pipeline; it selects its random numbers.
+        parts: The two nodes for which a fused one stands, in their order.
     """
 
     operator: Operator
@@ -91,6 +92,16 @@ class Node:
     preserve: bool = False
     stream: int = 0
     outputs: tuple[DataNode, ...] = field(default=(), init=False)
+    parts: tuple[Node, ...] = field(default=(), init=False)
+
+    @property
+    def title(self) -> str:
+        """The name of the operator, or those of the operators whose work it does together."""
+        return " + ".join(part.operator.name for part in self.parts) or self.operator.name
+
+    def culprit(self, error: BaseException) -> Node:
+        """Return the node in which the user would look for an error: itself, or one of its parts."""
+        return self.parts[0 if of_first_part(error) else -1] if self.parts else self
 
     def parents(self) -> Iterator[Node]:
         """Yield the nodes this one needs, inputs first."""

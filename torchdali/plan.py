@@ -188,7 +188,10 @@ class _Writer:
 
     def condition(self, scope: Iterable[Condition]) -> str:
         return " and ".join(
-            ("" if c.value else "not ") + f"truth({self.value(c.edge)})" for c in scope
+            ("" if c.value else "not ") + f"truth({self.value(c.edge)})"
+            if isinstance(c.value, bool)
+            else f"{self.value(c.edge)} == {c.value}"
+            for c in scope
         )
 
     def node(self, node: Node, indent: str) -> None:
@@ -279,4 +282,4 @@ def _comment(node: Node | None) -> str:
     if node is None:
         return ""
     where = f" line {node.lines[0].line}" if node.lines else ""
-    return f"  # {node.operator.name}{where}"
+    return f"  # {node.title}{where}"

@@ -53,7 +53,10 @@ def _chosen(
     chosen = list(range(size))
     for condition in scope:
         column = values(conditions[condition.edge])
-        chosen = [i for i in chosen if truth(column[i]) == condition.value]
+        if isinstance(condition.value, bool):
+            chosen = [i for i in chosen if truth(column[i]) == condition.value]
+        else:
+            chosen = [i for i in chosen if column[i] == condition.value]
     return chosen
 
 

@@ -1,4 +1,4 @@
-"""What conditionals record: merging branches, and logic on truth values."""
+"""What conditionals and `auto_aug` record: merging branches, and logic on truth values."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ from torchdali.schema import Data, PerSample
 
 
 def _merged_layout(layouts: tuple[str, ...], arguments: Any) -> str:
-    on_true, on_false = layouts
-    if on_true != on_false:
+    first = layouts[0]
+    other = next((layout for layout in layouts if layout != first), None)
+    if other is not None:
         raise RuntimeError(
-            f"{arguments['what']} has the layout {on_true!r} in one branch and {on_false!r} in the other; both must "
+            f"{arguments['what']} has the layout {first!r} in one branch and {other!r} in the other; both must "
             "have the same layout"
         )
-    return on_true
+    return first
 
 
-class _Merger:
-    """Merges the branches of one `if`; remembers what the first sample was, since all must be alike."""
+class _Chooser:
+    """Merges branches by number; remembers what the first sample was, since all must be alike."""
 
     def __init__(self) -> None:
         self._kind: tuple[torch.dtype, int] | None = None
 
-    def __call__(
-        self, on_true: Tensor | None, on_false: Tensor | None, /, *, condition: Any, what: str = ""
-    ) -> Tensor:
-        value = on_true if condition else on_false
+    def __call__(self, *branches: Tensor | None, case: int, what: str = "") -> Tensor:
+        value = branches[case]
         assert value is not None, "the branch that was taken computed nothing"
         if self._kind != (value.dtype, value.ndim):
             self._see(value, what)
@@ -46,6 +45,15 @@ class _Merger:
         self._kind = kind
 
 
+class _Merger(_Chooser):
+    """Merges the branches of one `if`."""
+
+    def __call__(  # type: ignore[override]
+        self, on_true: Tensor | None, on_false: Tensor | None, /, *, condition: Any, what: str = ""
+    ) -> Tensor:
+        return super().__call__(on_true, on_false, case=0 if condition else 1, what=what)
+
+
 def _described(dtype: torch.dtype, ndim: int) -> str:
     return f"{str(dtype).removeprefix('torch.')} of {ndim} dimensions"
 
@@ -56,6 +64,25 @@ def _merge(
 ) -> Data:
     """Return the value of the branch that was taken; see `_Merger`, which does it."""
     return _Merger()(on_true, on_false, condition=condition, what=what)
+
+
+@operator(hidden=True, layout=_merged_layout, make=_Chooser)
+def _choose(*branches: Data, case: PerSample[int], what: str = "") -> Data:
+    """Return the value of a branch; see `_Chooser`, which does it."""
+    return _Chooser()(*branches, case=case, what=what)
+
+
+def _cases(index: Tensor, *, count: int) -> Tensor:
+    if index.ndim != 1:
+        raise RuntimeError(f"the number of a branch is a scalar (0D), not of {index.ndim - 1} dimensions")
+    whole = index.ceil() if index.is_floating_point() else index
+    return whole.to(torch.int32).clamp_(0, count - 1)
+
+
+@operator(hidden=True, dense=_cases)
+def _case(index: Data, /, *, count: int) -> Data:
+    """Return which of several branches a number stands for: the first also below 0, the last also above."""
+    return _cases(index[None], count=count)[0]
 
 
 @operator(hidden=True)
