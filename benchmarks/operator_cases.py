@@ -1,0 +1,279 @@
+"""What `benchmarks.operators` measures: operators on images, written once in DALI's API for both sides.
+
+Arguments that a training pipeline draws for each sample are drawn here too, so that nothing is gained by keeping what
+was computed for one constant. Left out is what the real DALI has for GPUs only (remap, jitter, median_blur, dilate,
+erode), and what only makes a view of an image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+SIZES = {"224": (224, 224), "720p": (720, 1280)}
+
+Call = Callable[["Api", Any], Any]
+
+
+@dataclass(frozen=True)
+class Api:
+    """One side's modules, and the extent of the images."""
+
+    fn: Any
+    types: Any
+    height: int
+    width: int
+
+    def uniform(self, low: float, high: float, **options: Any) -> Any:
+        """A number of its own for each sample."""
+        return self.fn.random.uniform(range=[low, high], **options)
+
+    def named(self, name: str) -> Any:
+        """The function of a dotted operator name; AttributeError where the side has none."""
+        found = self.fn
+        for part in name.split("."):
+            found = getattr(found, part)
+        return found
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way of using one operator.
+
+    Attributes:
+        operator: Dotted name.
+        call: Adds it to a pipeline.
+        variant: What tells the case from others of the operator.
+        dtype: Of the images.
+    """
+
+    operator: str
+    call: Call
+    variant: str = ""
+    dtype: str = "uint8"
+
+    @property
+    def name(self) -> str:
+        """Operator and variant: unique."""
+        return f"{self.operator} {self.variant}".strip()
+
+
+def _plain(operator: str, variant: str = "", dtype: str = "uint8", **arguments: Any) -> Case:
+    return Case(operator, lambda api, x: api.named(operator)(x, **arguments), variant, dtype)
+
+
+def _drawn(operator: str, variant: str = "", dtype: str = "uint8", **ranges: Any) -> Case:
+    """Pairs of numbers are ranges to draw from, for each sample; the rest is constant."""
+
+    def call(api: Api, x: Any) -> Any:
+        given = {k: api.uniform(*v) if isinstance(v, tuple) else v for k, v in ranges.items()}
+        return api.named(operator)(x, **given)
+
+    return Case(operator, call, variant, dtype)
+
+
+def _space(source: str, target: str) -> Case:
+    def call(api: Api, x: Any) -> Any:
+        spaces = {
+            "image_type": getattr(api.types, source),
+            "output_type": getattr(api.types, target),
+        }
+        return api.fn.color_space_conversion(x, **spaces)
+
+    return Case("color_space_conversion", call, f"{source} to {target}")
+
+
+def _interpolated(operator: str, interpolation: str, variant: str, **arguments: Any) -> Case:
+    def call(api: Api, x: Any) -> Any:
+        return api.named(operator)(x, interp_type=getattr(api.types, interpolation), **arguments)
+
+    return Case(operator, call, variant)
+
+
+def _cast(source: str, target: str) -> Case:
+    def call(api: Api, x: Any) -> Any:
+        return api.fn.cast(x, dtype=getattr(api.types, target))
+
+    return Case("cast", call, f"{source} to {target.lower()}", source)
+
+
+def _cropped(api: Api, x: Any) -> Any:
+    corner = {"crop_pos_x": api.uniform(0, 1), "crop_pos_y": api.uniform(0, 1)}
+    return api.fn.crop(x, crop=(api.height * 7 // 8, api.width * 7 // 8), **corner)
+
+
+def _normalised(crop: bool, dtype: str, layout: str) -> Call:
+    def call(api: Api, x: Any) -> Any:
+        part = {"crop": (api.height * 7 // 8, api.width * 7 // 8)} if crop else {}
+        return api.fn.crop_mirror_normalize(
+            x, dtype=getattr(api.types, dtype), output_layout=layout, mean=[123.7, 116.3, 103.5],
+            std=[58.4, 57.1, 57.4], mirror=api.fn.random.coin_flip(), **part,
+        )  # fmt: skip
+
+    return call
+
+
+def _resized(interpolation: str, factor: float) -> Call:
+    def call(api: Api, x: Any) -> Any:
+        size = [round(api.height * factor), round(api.width * factor)]
+        return api.fn.resize(x, size=size, interp_type=getattr(api.types, interpolation))
+
+    return call
+
+
+def _turned(interpolation: str, **arguments: Any) -> Call:
+    def call(api: Api, x: Any) -> Any:
+        interp = getattr(api.types, interpolation)
+        return api.fn.rotate(x, angle=api.uniform(-30, 30), interp_type=interp, **arguments)
+
+    return call
+
+
+def _affine(interpolation: str) -> Call:
+    def call(api: Api, x: Any) -> Any:
+        center = (api.width / 2, api.height / 2)
+        matrix = api.fn.transforms.rotation(angle=api.uniform(-30, 30), center=center)
+        return api.fn.warp_affine(
+            x, matrix=matrix, fill_value=0, interp_type=getattr(api.types, interpolation)
+        )
+
+    return call
+
+
+def _perspective(interpolation: str) -> Call:
+    def call(api: Api, x: Any) -> Any:
+        return api.fn.experimental.warp_perspective(
+            x, matrix=[1.02, 0.1, -9.0, 0.05, 0.97, 3.0, 1e-4, -5e-5, 1.0],
+            interp_type=getattr(api.types, interpolation),
+        )  # fmt: skip
+
+    return call
+
+
+def _erased(api: Api, x: Any) -> Any:
+    anchor = api.uniform(0, 0.6, shape=[2])
+    return api.fn.erase(
+        x, anchor=anchor, shape=[0.3, 0.3], axis_names="HW", normalized=True, fill_value=[100]
+    )
+
+
+def _sliced(api: Api, x: Any) -> Any:
+    anchor = api.uniform(0, 0.5, shape=[2])
+    return api.fn.slice(x, anchor, [0.5, 0.5], axis_names="HW")
+
+
+def _crop_resized(api: Api, x: Any) -> Any:
+    return api.fn.resize_crop_mirror(
+        x, resize_shorter=api.height * 0.6, crop=(api.height // 2, api.height // 2), mirror=1
+    )
+
+
+def _flipped(horizontal: int, vertical: int) -> Call:
+    return lambda api, x: api.fn.flip(x, horizontal=horizontal, vertical=vertical)
+
+
+def _looked_up(api: Api, x: Any) -> Any:
+    values = [(i * 7) % 256 for i in range(256)]
+    return api.fn.lookup_table(x, keys=list(range(256)), values=values, dtype=api.types.UINT8)
+
+
+def _filtered(api: Api, x: Any) -> Any:
+    window = np.linspace(0, 1, 9, dtype=np.float32).reshape(3, 3) / 4.5
+    return api.fn.filter(x, api.types.Constant(window, device="cpu"))
+
+
+def _pasted(api: Api, x: Any) -> Any:
+    return api.fn.paste(x, ratio=1.25, fill_value=[100, 110, 120], paste_x=0.5, paste_y=0.5)
+
+
+def _twisted(dtype: str) -> Case:
+    ranges = {
+        "brightness": (0.8, 1.2),
+        "contrast": (0.8, 1.2),
+        "hue": (-20, 20),
+        "saturation": (0.5, 1.5),
+    }
+    return _drawn("color_twist", dtype, dtype, **ranges)
+
+
+_SPACES = (
+    ("RGB", "GRAY"), ("RGB", "BGR"), ("RGB", "YCbCr"), ("YCbCr", "RGB"), ("GRAY", "RGB"),
+)  # fmt: skip
+_RESIZES = (
+    ("INTERP_LINEAR", 0.5), ("INTERP_LINEAR", 1.25), ("INTERP_NN", 0.5), ("INTERP_CUBIC", 0.5),
+    ("INTERP_TRIANGULAR", 0.5), ("INTERP_LANCZOS3", 0.5),
+)  # fmt: skip
+_REDUCTIONS = ("sum", "mean", "mean_square", "rms", "max", "min", "variance", "std_dev")
+
+
+def _short(interpolation: str) -> str:
+    return interpolation.removeprefix("INTERP_").lower()
+
+
+CASES: tuple[Case, ...] = (
+    _drawn("brightness", "uint8", brightness=(0.5, 1.5)),
+    _drawn("brightness", "float32", "float32", brightness=(0.5, 1.5)),
+    _drawn("contrast", contrast=(0.5, 1.5)),
+    _drawn("brightness_contrast", brightness=(0.5, 1.5), contrast=(0.5, 1.5)),
+    _drawn("hue", hue=(-30, 30)),
+    _drawn("saturation", saturation=(0.5, 1.5)),
+    _drawn("hsv", hue=(-30, 30), saturation=(0.5, 1.5), value=(0.8, 1.2)),
+    _twisted("uint8"),
+    _twisted("float32"),
+    *(_space(*spaces) for spaces in _SPACES if spaces[0] != "GRAY"),
+    _plain("equalize"),
+    _plain("clahe"),
+    Case("lookup_table", _looked_up),
+    _drawn("jpeg_compression_distortion", quality=60),
+    *(Case("resize", _resized(i, f), f"{_short(i)} x{f}") for i, f in _RESIZES),
+    Case("resize", _resized("INTERP_LINEAR", 0.5), "linear x0.5 float32", "float32"),
+    _plain("random_resized_crop", size=[224, 224]),
+    Case("resize_crop_mirror", _crop_resized),
+    Case("crop", _cropped),
+    Case("crop_mirror_normalize", _normalised(True, "FLOAT", "CHW"), "crop, float CHW"),
+    Case("crop_mirror_normalize", _normalised(False, "FLOAT", "CHW"), "float CHW"),
+    Case("crop_mirror_normalize", _normalised(False, "FLOAT", "HWC"), "float HWC"),
+    Case("slice", _sliced),
+    Case("flip", _flipped(1, 0), "horizontal"),
+    Case("flip", _flipped(0, 1), "vertical"),
+    Case("rotate", _turned("INTERP_LINEAR", keep_size=True, fill_value=0), "linear"),
+    Case("rotate", _turned("INTERP_LINEAR", fill_value=0), "linear, canvas grows"),
+    Case("rotate", _turned("INTERP_NN", keep_size=True, fill_value=0), "nn"),
+    Case("rotate", _turned("INTERP_LINEAR", keep_size=True), "linear, edge repeated"),
+    Case("warp_affine", _affine("INTERP_LINEAR"), "linear"),
+    Case("warp_affine", _affine("INTERP_NN"), "nn"),
+    Case("experimental.warp_perspective", _perspective("INTERP_LINEAR"), "linear"),
+    Case("experimental.warp_perspective", _perspective("INTERP_NN"), "nn"),
+    _interpolated("water", "INTERP_LINEAR", "linear"),
+    _interpolated("water", "INTERP_NN", "nn"),
+    _interpolated("sphere", "INTERP_LINEAR", "linear"),
+    _interpolated("sphere", "INTERP_NN", "nn"),
+    Case("erase", _erased),
+    _drawn("grid_mask", tile=40, ratio=0.5, angle=(0, 1), shift_x=(0, 40), shift_y=(0, 40)),
+    Case("paste", _pasted),
+    Case("pad", lambda api, x: api.fn.pad(x, axis_names="HW", align=[256, 256], fill_value=7)),
+    Case("transpose", lambda api, x: api.fn.transpose(x, perm=[2, 0, 1]), "to CHW"),
+    Case("cat", lambda api, x: api.fn.cat(x, x, axis=0), "rows"),
+    Case("stack", lambda api, x: api.fn.stack(x, x)),
+    _plain("copy"),
+    _cast("uint8", "FLOAT"),
+    _cast("float32", "UINT8"),
+    _plain("gaussian_blur", "window 9", window_size=9),
+    _drawn("gaussian_blur", "sigma drawn", sigma=(0.5, 2.0)),
+    _plain("gaussian_blur", "float32", "float32", window_size=9),
+    _plain("laplacian", window_size=3),
+    Case("filter", _filtered, "3 x 3"),
+    _plain("noise.gaussian", stddev=20.0),
+    _plain("noise.salt_and_pepper", prob=0.05),
+    _plain("noise.shot", factor=20.0),
+    _plain("normalize", "of the image"),
+    _plain("normalize", "of the image, float32", "float32"),
+    _plain("normalize", "of each channel", axis_names="HW"),
+    _plain("normalize", "given", mean=118.0, stddev=58.0),
+    _plain("normalize", "of the batch", batch=True),
+    *(_plain(f"reductions.{name}") for name in _REDUCTIONS),
+    *(_plain(f"reductions.{name}", "rows and columns", axes=[0, 1]) for name in ("mean", "max")),
+)  # fmt: skip

@@ -1,0 +1,129 @@
+"""One side of `benchmarks.operators`: a process that builds a case when asked and measures it when asked.
+
+Questions come as lines of JSON, ``{"case": ..., "size": ..., "seconds": ...}``; so do the answers.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import json
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .operator_cases import CASES, SIZES, Api
+
+BATCH = 32
+SOURCE = "source"  # the case that delivers the images and does nothing else
+_POLL = 0.0005
+
+
+@functools.lru_cache(maxsize=4)
+def _images(height: int, width: int, dtype: str) -> npt.NDArray[Any]:
+    """A batch of smooth pictures with some grain."""
+    rng = np.random.default_rng(0)
+    y, x = np.mgrid[0:height, 0:width].astype(np.float32) / 40
+    phases = rng.uniform(0, 6, (3, 1, 1)).astype(np.float32)
+    picture = 110 + 60 * np.sin(x + phases) + 50 * np.cos(y * phases)
+    noisy = picture.transpose(1, 2, 0) + rng.normal(0, 8, (height, width, 3))
+    one = np.clip(noisy, 0, 255).astype(dtype)
+    return np.stack([np.roll(one, 5 * i, 1) for i in range(BATCH)])
+
+
+class Bench:
+    """The pipeline of the latest case.
+
+    Args:
+        package: ``torchdali`` or ``nvidia.dali``.
+        threads: Of the pipeline.
+    """
+
+    def __init__(self, package: str, threads: int) -> None:
+        self._package, self._threads = package, threads
+        self._key: tuple[str, str] | None = None
+        self._pipe: Any = None
+        self._pace = 0.0
+
+    def measure(self, case: str, size: str, seconds: float) -> dict[str, float]:
+        """Run about so many seconds; return CPU and wall milliseconds a batch."""
+        if self._key != (case, size):
+            self._pipe = None
+            self._pipe = self._build(case, size)
+            self._key = case, size
+            self._timed(2)
+            self._pace = self._timed(1)[1]
+        count = min(max(round(seconds / self._pace), 1), 2000)
+        cpu, wall = self._timed(count)
+        return {"cpu": 1e3 * cpu / count, "wall": 1e3 * wall / count, "batches": count}
+
+    def _build(self, name: str, size: str) -> Any:
+        module = importlib.import_module(self._package)
+        fn, types = (importlib.import_module(f"{self._package}.{m}") for m in ("fn", "types"))
+        api = Api(fn, types, *SIZES[size])
+        case = next((c for c in CASES if c.name == name), None)
+        batch = _images(api.height, api.width, case.dtype if case else "uint8")
+        pipe = module.Pipeline(BATCH, self._threads, None, seed=1)
+        with pipe:
+            images = fn.external_source(lambda: batch, batch=True, no_copy=True, layout="HWC")
+            pipe.set_outputs(case.call(api, images) if case else images)
+        pipe.build()
+        return pipe
+
+    def _timed(self, count: int) -> tuple[float, float]:
+        """Return CPU and wall seconds of some batches.
+
+        The queues are full and all threads asleep before and after, so that exactly as many batches are computed.
+        """
+        _settle()
+        start, start_cpu = time.perf_counter(), time.process_time()
+        for _ in range(count):
+            self._pipe.run()
+        before = time.thread_time()
+        end = _settle()
+        polling = time.thread_time() - before
+        return time.process_time() - start_cpu - polling, end - start
+
+
+def _settle() -> float:
+    """Wait until all other threads sleep; return since when they do."""
+    since, quiet = time.perf_counter(), 0
+    while quiet < 4:
+        time.sleep(_POLL)
+        if any(state in "RD" for state in _other_states()):
+            since, quiet = time.perf_counter(), 0
+        else:
+            quiet += 1
+    return since
+
+
+def _other_states() -> Iterator[str]:
+    own = str(threading.get_native_id())
+    for task in Path("/proc/self/task").iterdir():
+        if task.name != own:
+            try:
+                yield (task / "stat").read_text().rpartition(")")[2].split()[0]
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+
+
+def main() -> None:
+    """Answer the questions on standard input until it ends."""
+    bench = Bench(sys.argv[1], int(sys.argv[2]))
+    for line in sys.stdin:
+        question = json.loads(line)
+        try:
+            answer: dict[str, Any] = dict(bench.measure(**question))
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"}
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,249 @@
+"""Compare every operator on images with the real DALI: ``python -m benchmarks.operators``.
+
+Each side is a process; case by case they run in turn, and a ratio is that of two neighbours in time. All cases are
+measured in about six minutes, and the table is then written to ``docs/speed.md``; `--only` takes some and prints.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from .imagenet import machine
+from .operator_cases import CASES, SIZES, Case
+from .operator_side import BATCH, SOURCE
+from .report import markdown
+
+SIDES = {"torchdali": "torchdali", "dali": "nvidia.dali"}
+NAMED = (
+    "resize", "rotate", "warp_affine", "color_twist", "gaussian_blur", "crop_mirror_normalize", "normalize",
+)  # fmt: skip
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Side:
+    """A measuring process (`benchmarks.operator_side`)."""
+
+    def __init__(self, package: str, threads: int) -> None:
+        command = [sys.executable, "-m", "benchmarks.operator_side", package, str(threads)]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT
+        )  # fmt: skip
+
+    def measure(self, case: str, size: str, seconds: float) -> dict[str, Any]:
+        """Ask for one measurement; the answer holds milliseconds a batch, or ``error``."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        question = {"case": case, "size": size, "seconds": seconds}
+        self._process.stdin.write(json.dumps(question) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        return dict(json.loads(line)) if line else {"error": "the process died"}
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was measured of a case with images of one size: a pair of answers a round, ours first.
+
+    Attributes:
+        error: Why there is none.
+    """
+
+    operator: str
+    name: str
+    size: str
+    pairs: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = ()
+    error: str = ""
+
+    def ratio(self, figure: str = "cpu") -> float:
+        """DALI's cost over ours; above 1 we are faster."""
+        return float(median(theirs[figure] / ours[figure] for ours, theirs in self.pairs))
+
+    def cost(self, side: int) -> float:
+        """CPU microseconds a sample; side 0 is torchdali."""
+        return 1e3 / BATCH * float(median(pair[side]["cpu"] for pair in self.pairs))
+
+
+def measure(
+    sides: Sequence[Side], operator: str, name: str, size: str, rounds: int, seconds: float
+) -> Result:
+    """Measure one case on both sides in turn."""
+    pairs = []
+    for _ in range(rounds):
+        ours, theirs = (side.measure(name, size, seconds) for side in sides)
+        for side, answer in zip(SIDES, (ours, theirs), strict=True):
+            if "error" in answer:
+                return Result(operator, name, size, error=f"{side}: {answer['error']}")
+        pairs.append((ours, theirs))
+    return Result(operator, name, size, tuple(pairs))
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    """Return the geometric mean."""
+    logarithms = [math.log(value) for value in values]
+    return math.exp(sum(logarithms) / len(logarithms))
+
+
+def by_operator(results: Sequence[Result], figure: str = "cpu") -> dict[str, float]:
+    """Return the ratio of each operator: the geometric mean of its cases and sizes."""
+    found: dict[str, list[float]] = {}
+    for result in results:
+        found.setdefault(result.operator, []).append(result.ratio(figure))
+    return {operator: geometric_mean(ratios) for operator, ratios in found.items()}
+
+
+# ---------------------------------------------------------------- the report
+
+_HEAD = (
+    "operator", "images", "torchdali CPU us/image", "DALI CPU us/image", "by CPU time", "by wall clock",
+)  # fmt: skip
+
+
+def _row(result: Result) -> list[str]:
+    costs = (f"{result.cost(side):.1f}" for side in (0, 1))
+    return [
+        f"`{result.operator}`{result.name.removeprefix(result.operator)}",
+        result.size,
+        *costs,
+        f"**{result.ratio():.2f}**",
+        f"{result.ratio('wall'):.2f}",
+    ]
+
+
+def _summary(results: Sequence[Result]) -> str:
+    cpu, wall = by_operator(results), by_operator(results, "wall")
+    rows = [
+        [
+            "geometric mean of all operators",
+            *(f"{geometric_mean(r.values()):.2f}" for r in (cpu, wall)),
+        ]
+    ]
+    rows += [[f"`{n}`", f"{cpu[n]:.2f}", f"{wall[n]:.2f}"] for n in NAMED if n in cpu]
+    return markdown(("times as fast as DALI", "by CPU time", "by wall clock"), rows)
+
+
+def _slowest(results: Sequence[Result]) -> str:
+    behind = sorted((r for r in results if r.ratio() < 1), key=Result.ratio)
+    if not behind:
+        return "No case is slower than DALI's."
+    return markdown(_HEAD, [_row(result) for result in behind[:15]])
+
+
+def report(results: Sequence[Result], source: Sequence[Result], options: argparse.Namespace) -> str:
+    """Return the page of a run."""
+    good = [r for r in results if not r.error]
+    lines = [
+        "# Speed of the operators, beside DALI's",
+        f"Written by `python -m benchmarks.operators` on: {machine()}; {options.threads} threads a side, "
+        f"batches of {BATCH}, {options.rounds} rounds.",
+        "Each case is a pipeline of one source and one operator, on DALI 2.4 (CPU) and on torchdali; numbers like "
+        "angles are drawn for each sample on both sides. Ratios are DALI's time over torchdali's: above 1, it is "
+        "faster. They are medians of pairs of neighbouring measurements. CPU time counts all threads and is what to "
+        "trust; the wall clock also counts what else the machine did. An operator's ratio in the summary is the "
+        "geometric mean of its cases.",
+        "The source hands over a batch in memory without a copy and nothing is subtracted for it. "
+        + " ".join(_bare(result) for result in source),
+        "## Summary",
+        _summary(good),
+        "## Where torchdali is slowest",
+        _slowest(good),
+        "## All cases",
+        markdown(_HEAD, [_row(result) for result in good]),
+    ]
+    if failed := [r for r in results if r.error]:
+        lines += [
+            "## Not measured",
+            "\n".join(f"- `{r.name}`, {r.size}: {r.error}" for r in failed),
+        ]
+    return "\n\n".join(lines) + "\n"
+
+
+def _bare(result: Result) -> str:
+    if result.error:
+        return f"Alone, it failed: {result.error}."
+    return (
+        f"A pipeline of the source alone costs {result.cost(0):.1f} us an image of {result.size} with torchdali, "
+        f"{result.cost(1):.1f} us with DALI, which copies what it delivers."
+    )
+
+
+# ---------------------------------------------------------------- running
+
+
+def _chosen(text: str) -> tuple[Case, ...]:
+    names = text.split(",")
+    found = tuple(c for c in CASES if c.name in names or c.operator in names)
+    known = {c.name for c in found} | {c.operator for c in found}
+    if unknown := sorted(set(names) - known):
+        raise argparse.ArgumentTypeError(f"{unknown}: neither operators nor cases")
+    return found
+
+
+def _among(text: str) -> tuple[str, ...]:
+    sizes = tuple(text.split(","))
+    if unknown := sorted(set(sizes) - set(SIZES)):
+        raise argparse.ArgumentTypeError(f"{unknown}: not among {', '.join(SIZES)}")
+    return sizes
+
+
+def _arguments(given: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.operators", description=__doc__)
+    parser.add_argument(
+        "--only", type=_chosen, metavar="A,B,...", help="operators, or cases of the table"
+    )
+    parser.add_argument("--sizes", type=_among, default=tuple(SIZES), metavar="A,B,...")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument(
+        "--seconds", type=float, default=0.1, help="of a measurement, at least one batch"
+    )
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--output", type=Path, help="where to write; docs/speed.md without --only")
+    return parser.parse_args(given)
+
+
+def _run(options: argparse.Namespace, take: Callable[..., Result]) -> list[Result]:
+    results = []
+    for case in options.only or CASES:
+        for size in options.sizes:
+            result = take(case.operator, case.name, size)
+            told = (
+                result.error or f"{result.ratio():.2f} by CPU, {result.ratio('wall'):.2f} by wall"
+            )
+            print(f"{case.name}, {size}: {told}", file=sys.stderr, flush=True)
+            results.append(result)
+    return results
+
+
+def main(given: list[str] | None = None) -> None:
+    """Run the benchmark and write or print its page."""
+    options = _arguments(given)
+    sides = [Side(package, options.threads) for package in SIDES.values()]
+    take = functools.partial(measure, sides, rounds=options.rounds, seconds=options.seconds)
+    try:
+        source = [take(SOURCE, SOURCE, size) for size in options.sizes]
+        results = _run(options, take)
+    finally:
+        for side in sides:
+            side.close()
+    page = report(results, source, options)
+    target = options.output or (None if options.only else ROOT / "docs" / "speed.md")
+    if target is None:
+        print(page)
+    else:
+        target.write_text(page)
+
+
+if __name__ == "__main__":
+    main()
