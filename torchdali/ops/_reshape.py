@@ -187,6 +187,8 @@ def reinterpret(
     found = _filled(new, old, data.nbytes // kind.itemsize)
     if layout and len(layout) != len(found):
         raise RuntimeError(f"the layout {layout!r} does not fit {len(found)}D data")
+    if kind == data.dtype:
+        return data.reshape(found)  # the values stay, and so does their gradient
     return _as_type(data, kind).view(found)
 
 
