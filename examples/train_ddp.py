@@ -16,6 +16,7 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+import torch.distributed.nn.functional  # before there is a group: see main
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -90,7 +91,7 @@ class Checkpoint:
         return int(place["step"])
 
 
-def main() -> None:
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data")
     parser.add_argument("--epochs", type=int, default=3)
@@ -102,11 +103,23 @@ def main() -> None:
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--batch-log", help="folder for a line a batch: samples, checksum of the pixels, loss")
     parser.add_argument("--crash-at", type=int, help="die without warning after so many steps, to try --resume")
-    options = parser.parse_args()
+    return parser.parse_args()
 
-    gpu = torch.cuda.is_available()
-    dist.init_process_group("nccl" if gpu else "gloo")
+
+def main() -> None:
+    # The threads of gloo must be gone when the interpreter ends, or it may abort ("terminate called without an active
+    # exception"). They end with the last reference to the group: `train` keeps those of the network to itself, and
+    # torch.distributed.nn.functional, which DistributedDataParallel loads, holds the group for ever in its default
+    # arguments unless it was loaded before there was one.
+    options = arguments()
+    dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    train(options)
+    dist.destroy_process_group()
+
+
+def train(options: argparse.Namespace) -> None:
     rank, world = dist.get_rank(), dist.get_world_size()
+    gpu = torch.cuda.is_available()
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if gpu else torch.device("cpu")
     files, classes = find_files(options.data)
     class_of = torch.tensor(classes)
@@ -149,7 +162,6 @@ def main() -> None:
         if rank == 0:
             print(f"epoch {step // steps_an_epoch - 1}: loss {loss.item():.3f}", flush=True)
     pipe.close()
-    dist.destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -90,3 +90,23 @@ def test_two_processes_share_the_epoch_and_continue_after_a_crash(pictures, tmp_
         assert steps == [*range(7), *range(6, len(expected))], "it goes on after the last checkpoint"
         for line in lines(broken, rank):
             assert (line["samples"], line["checksum"]) == expected[line["step"]], "the data is bit-equal"
+
+
+THREADS = """
+import os, runpy, sys
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+names = [open(f"/proc/self/task/{task}/comm").read().strip() for task in os.listdir("/proc/self/task")]
+print("threads left:", [name for name in names if "gloo" in name])
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="names of threads are read from Linux's /proc")
+def test_no_thread_of_the_process_group_outlives_training(pictures, tmp_path):
+    """A thread of gloo that still holds Python objects aborts the interpreter at its end, now and then."""
+    (tmp_path / "threads.py").write_text(THREADS)
+    done = run(
+        "-m", "torch.distributed.run", "--nproc-per-node", 1, "--standalone", tmp_path / "threads.py",
+        "examples/train_ddp.py", pictures, "--epochs", 1, "--size", 16,
+    )  # fmt: skip
+    assert "threads left: []" in done.stdout, done.stdout + done.stderr
