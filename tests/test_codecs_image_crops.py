@@ -1,8 +1,9 @@
-"""Windows of large photos: exact and scaled decoding, kept buffers, turned photos."""
+"""Windows of images: exact and scaled decoding, the rows they need, kept buffers, turned photos."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 import torch
@@ -10,7 +11,8 @@ from PIL import Image
 from torch import Tensor
 
 from tests.encoded_images import Array, encoded, exif, picture, tensor
-from torchdali.codecs import image_crops, images
+from torchdali.codecs import _turbo, image_crops, images
+from torchdali.codecs._image_headers import jpeg_frame
 from torchdali.codecs._image_orientation import stored_window, turn, upright_window
 from torchdali.errors import DecodeError
 
@@ -28,31 +30,76 @@ def with_simplejpeg() -> None:
 WINDOWS = [(0, 0, 400, 560), (16, 24, 320, 240), (13, 57, 201, 333), (399, 559, 1, 1)]
 
 
-@pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("large", [True, False])
-@pytest.mark.parametrize("format", ["JPEG", "PNG"])
+@pytest.fixture(params=["simplejpeg", "without"])
+def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run with simplejpeg and without."""
+    if request.param == "simplejpeg":
+        request.getfixturevalue("with_simplejpeg")
+    else:
+        monkeypatch.setattr(_turbo, "library", lambda: None)
+    return str(request.param)
+
+
+def by_torchvision(data: Tensor) -> Tensor:
+    """Decode without simplejpeg."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(_turbo, "library", lambda: None)
+        return images.decode(data)
+
+
+KINDS: dict[str, dict[str, Any]] = {
+    "4:4:4": {"subsampling": 0},
+    "4:2:2": {"subsampling": 1},
+    "4:2:0": {"subsampling": 2},
+    "restarts": {"restart_marker_rows": 1},
+    "progressive": {"progressive": True},
+}
+
+
+@pytest.mark.parametrize("window", [*WINDOWS, *((k, 8, 30 + k, 200) for k in range(16))])
+@pytest.mark.parametrize("kind", [*KINDS, "gray", "CMYK", "PNG"])
 def test_decode_crop_is_exact(
-    photo: Array,
-    window: tuple[int, int, int, int],
-    large: bool,
-    format: str,
-    monkeypatch: pytest.MonkeyPatch,
+    photo: Array, window: tuple[int, int, int, int], kind: str, library: str
 ) -> None:
-    if large:
-        monkeypatch.setattr(image_crops, "LARGE_PIXELS", 1)
-    data = tensor(encoded(photo, format))
+    if kind in KINDS:
+        file = encoded(photo, "JPEG", **KINDS[kind])
+    elif kind == "CMYK":
+        file = encoded(Image.fromarray(photo).convert("CMYK"), "JPEG")
+    else:
+        file = encoded(
+            photo[:, :, 0].copy() if kind == "gray" else photo, "PNG" if kind == "PNG" else "JPEG"
+        )
+    data = tensor(file)
     y, x, h, w = window
-    expected = images.decode(data)[y : y + h, x : x + w]
-    assert torch.equal(image_crops.decode_crop(data, *window), expected)
+    expected = by_torchvision(data)
+    assert torch.equal(images.decode(data), expected)
+    assert torch.equal(image_crops.decode_crop(data, *window), expected[y : y + h, x : x + w])
+
+
+def test_only_the_rows_that_a_crop_needs_are_decoded(photo: Array, with_simplejpeg: None) -> None:
+    view = memoryview(encoded(photo, "JPEG"))
+    frame = jpeg_frame(view)[5]
+    for bottom, rows in (1, 5), (100, 104), (396, 400), (400, 400):
+        pixels = _turbo.decode_rows(view, frame, 400, bottom)
+        assert pixels is not None and pixels.shape == (rows, 560, 3)
+    progressive = memoryview(encoded(photo, "JPEG", progressive=True))
+    pixels = _turbo.decode_rows(progressive, jpeg_frame(progressive)[5], 400, 100)
+    assert pixels is not None and pixels.shape == (400, 560, 3)
+
+
+def test_data_that_do_not_end_as_a_jpeg_are_left_to_torchvision(
+    photo: Array, with_simplejpeg: None
+) -> None:
+    data = encoded(photo, "JPEG")
+    assert torch.equal(images.decode(tensor(data + b"tail")), by_torchvision(tensor(data)))
+    for broken in data[:-2], data[:3000]:
+        assert _turbo.decode_whole(memoryview(broken), jpeg_frame(memoryview(broken))[5]) is None
+        with pytest.raises(DecodeError):
+            image_crops.decode_crop(tensor(data[:3000]), 0, 0, 8, 8)
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-@pytest.mark.parametrize("large", [True, False])
-def test_crops_of_turned_photos(
-    photo: Array, orientation: int, large: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if large:
-        monkeypatch.setattr(image_crops, "LARGE_PIXELS", 1)
+def test_crops_of_turned_photos(photo: Array, orientation: int, library: str) -> None:
     data = tensor(encoded(photo, "JPEG", exif=exif(orientation)))
     whole = images.decode(data)
     window = (13, 57, 201, 333)
@@ -89,19 +136,12 @@ def check_scaled(
     ("target", "scale"),
     [((320, 240), 1), ((161, 100), 1), ((160, 120), 2), ((80, 60), 4), ((40, 30), 8), ((1, 1), 8)],
 )
-@pytest.mark.parametrize("library", ["simplejpeg", "Pillow"])
 def test_scaled_crops(
     photo: Array,
     target: tuple[int, int],
     scale: int,
     library: str,
-    monkeypatch: pytest.MonkeyPatch,
-    request: pytest.FixtureRequest,
 ) -> None:
-    if library == "simplejpeg":
-        request.getfixturevalue("with_simplejpeg")
-    else:
-        monkeypatch.setattr(image_crops, "_simplejpeg", lambda: None)
     data = tensor(encoded(photo, "JPEG"))
     check_scaled(data, images.decode(data), (16, 24, 320, 240), target, scale)
 
@@ -120,16 +160,13 @@ def test_scaled_crops_of_other_images(photo: Array, kind: str) -> None:
         assert torch.equal(crop.pixels, images.decode(data)[16:336, 24:264])
 
 
-def test_a_crop_is_the_callers_own(
-    photo: Array, with_simplejpeg: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crop_is_the_callers_own(photo: Array, with_simplejpeg: None) -> None:
     """The kept buffer is overwritten by the next image, what was returned is not."""
-    monkeypatch.setattr(image_crops, "LARGE_PIXELS", 1)
     first, second = tensor(encoded(photo, "JPEG")), tensor(encoded(photo[::-1], "JPEG"))
     crop = image_crops.decode_crop(first, 0, 0, 400, 560)
     image_crops.decode_crop(second, 0, 0, 400, 560)
     assert torch.equal(crop, images.decode(first))
-    assert image_crops._kept.buffer.size >= 400 * 560 * 3
+    assert _turbo._kept.pixels.size >= 400 * 560 * 3
     with ThreadPoolExecutor(4) as pool:
         for a, b in pool.map(
             lambda _: [image_crops.decode_crop(d, 5, 5, 300, 400) for d in (first, second)],

@@ -12,7 +12,6 @@ from tests.both import batches
 from tests.encoded_images import RGB, encoded, exif, tensor
 from torchdali import fn, pipeline_def, types
 from torchdali.kernels.random_window import random_window
-from torchdali.ops import _decoders
 
 PNG = tensor(encoded(RGB, "png"))
 HEIGHT, WIDTH, _ = RGB.shape
@@ -33,29 +32,20 @@ def test_windows_are_parts_of_the_whole() -> None:
 
 @pytest.mark.parametrize("orientation", [1, 3, 6])
 @pytest.mark.parametrize("adjust", [True, False])
-def test_large_photos_are_cut_as_small_ones(
-    orientation: int, adjust: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_windows_of_turned_photos_are_parts_of_the_whole(orientation: int, adjust: bool) -> None:
     data = tensor(encoded(RGB, "jpeg", exif=exif(orientation), quality=95))
-    calls = {
-        "image_crop": {"crop": [11, 13], "crop_pos_x": 0.3},
-        "image_slice": {"rel_start": [0.2, 0.3], "rel_end": [0.9, 0.6]},
-        "image_random_crop": {"seed": 5},
-    }
-    usual = {
-        n: getattr(fn.decoders, n)(data, adjust_orientation=adjust, **a) for n, a in calls.items()
-    }
-    met = []
-    decode_crop = _decoders.decode_crop
-    monkeypatch.setattr(_decoders, "_LARGE_BYTES", 0)
-    monkeypatch.setattr(_decoders, "LARGE_PIXELS", 0)
-    monkeypatch.setattr(
-        _decoders, "decode_crop", lambda *a, **k: met.append(1) or decode_crop(*a, **k)
+    whole = fn.decoders.image(data, adjust_orientation=adjust)
+    height, width = whole.shape[:2]
+    crop = fn.decoders.image_crop(
+        data, crop=[11, 13], crop_pos_x=0.0, crop_pos_y=0.0, adjust_orientation=adjust
     )
-    for name, arguments in calls.items():
-        found = getattr(fn.decoders, name)(data, adjust_orientation=adjust, **arguments)
-        assert torch.equal(found, usual[name])
-    assert len(met) == 3
+    assert torch.equal(crop, whole[:11, :13])
+    cut = fn.decoders.image_slice(data, start=[3, 4], end=[9, 5], adjust_orientation=adjust)
+    assert torch.equal(cut, whole[4:5, 3:9])
+    part = fn.decoders.image_random_crop(data, seed=5, adjust_orientation=adjust)
+    h, w = part.shape[:2]
+    places = [(y, x) for y in range(height - h + 1) for x in range(width - w + 1)]
+    assert any(torch.equal(part, whole[y : y + h, x : x + w]) for y, x in places)
 
 
 def test_other_types_and_colours_are_cut_from_the_whole() -> None:

@@ -17,7 +17,15 @@ pipeline raise a ``ValueError``; see `located`.
 
 from __future__ import annotations
 
-__all__ = ["DecodeError", "MissingExtraError", "PipelineError", "located", "note"]
+__all__ = [
+    "FIRST_PART",
+    "DecodeError",
+    "MissingExtraError",
+    "PipelineError",
+    "located",
+    "note",
+    "of_first_part",
+]
 
 
 class PipelineError(RuntimeError):
@@ -42,6 +50,25 @@ class MissingExtraError(RuntimeError):
             f"{purpose} needs the package {package!r}, which is not installed: "
             f"pip install 'torchdali[{extra}]'"
         )
+
+
+class _FirstPart:
+    """Marks the exceptions that leave its block as those of the first of two operators fused into one."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            error.__dict__["of_first_part"] = True
+
+
+FIRST_PART = _FirstPart()
+
+
+def of_first_part(error: BaseException) -> bool:
+    """Whether an exception left a block of `FIRST_PART`."""
+    return "of_first_part" in error.__dict__
 
 
 _KEPT = (ValueError, TypeError, IndexError, KeyError, NotImplementedError, MemoryError)

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from torchdali.errors import of_first_part
+
 if TYPE_CHECKING:
     from torchdali.operator import Operator
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
 from torchdali.graph import Condition, DataNode, Graph, Node
 from torchdali.operator import registry
 from torchdali.plan import edges
 
-__all__ = ["fuse_resizing", "fuse_scaled_decoding"]
+__all__ = ["fuse_decoding", "fuse_resizing"]
 
 
-def fuse_scaled_decoding(graph: Graph) -> Graph:
+def fuse_decoding(graph: Graph, scaled: bool) -> Graph:
     """Fuse image decoders into the random crop after them, where nothing else needs the whole image.
 
-    The fused operator decodes large JPEG photos at the smallest scale that still has the pixels the crop
-    needs. The crop draws the same random numbers as before.
+    Of a JPEG only the rows down to the end of the crop are decoded; the pixels are the same, and the crop draws
+    the same random numbers as before. If `scaled`, large photos are decoded at the smallest scale that
+    still has the pixels the crop needs.
     """
-    return _fuse(graph, "decoders.image", "random_resized_crop", "_decode_random_resized_crop")
+    given = {"scaled": True} if scaled else {}
+    return _fuse(graph, "decoders.image", "random_resized_crop", "_decode_random_resized_crop", given)
 
 
 def fuse_resizing(graph: Graph) -> Graph:
@@ -28,7 +32,9 @@ def fuse_resizing(graph: Graph) -> Graph:
     return _fuse(graph, "resize", "crop_mirror_normalize", "_resize_crop_mirror_normalize")
 
 
-def _fuse(graph: Graph, first: str, second: str, both: str) -> Graph:
+def _fuse(
+    graph: Graph, first: str, second: str, both: str, given: Mapping[str, Any] | None = None
+) -> Graph:
     uses = Counter(edge for node in graph.nodes for edge in edges(node))
     uses.update(graph.outputs)
     pairs = {
@@ -41,7 +47,7 @@ def _fuse(graph: Graph, first: str, second: str, both: str) -> Graph:
         and before.scope == node.scope
         and not _arguments(before) & (_arguments(node) | _OWN)
     }
-    return _rebuild(graph, pairs, both) if pairs else graph
+    return _rebuild(graph, pairs, both, given or {}) if pairs else graph
 
 
 _OWN = {"dtype", "save_attrs"}  # would mean something else, or nothing, in the operator that does both
@@ -60,7 +66,9 @@ def _input_of(node: Node, name: str) -> Node | None:
     return before if node.device == before.device == "cpu" else None
 
 
-def _rebuild(graph: Graph, pairs: dict[Node, Node], name: str) -> Graph:
+def _rebuild(
+    graph: Graph, pairs: Mapping[Node, Node], name: str, given: Mapping[str, Any]
+) -> Graph:
     """Copy a graph with each pair as one node."""
     dropped = set(pairs.values())
     new: dict[DataNode, DataNode] = {}
@@ -74,7 +82,7 @@ def _rebuild(graph: Graph, pairs: dict[Node, Node], name: str) -> Graph:
             node.name,
             node.device,
             tuple(None if e is None else new[e] for e in (before or node).inputs),
-            {**(before.constants if before else {}), **node.constants},
+            {**before.constants, **node.constants, **given} if before else node.constants,
             {k: new[e] for k, e in {**(before.edges if before else {}), **node.edges}.items()},
             node.lines,
             tuple(Condition(new[c.edge], c.value) for c in node.scope),
@@ -85,6 +93,7 @@ def _rebuild(graph: Graph, pairs: dict[Node, Node], name: str) -> Graph:
             DataNode(o.name, o.device, made, o.index, o.ndim, o.dtype, o.layout)
             for o in node.outputs
         )
+        made.parts = (before, node) if before else node.parts
         new.update(zip(node.outputs, made.outputs, strict=True))
         nodes.append(made)
     return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))

@@ -126,8 +126,8 @@ _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _EXIF = b"Exif\0\0"
 
 
-def jpeg_frame(view: memoryview) -> tuple[int, int, int, int, bool]:
-    """Return height, width, components, the offset of the EXIF block (0: none), Adobe's mark.
+def jpeg_frame(view: memoryview) -> tuple[int, int, int, int, bool, int]:
+    """Return height, width, components, the offset of the EXIF block (0: none), Adobe's mark, where it lies.
 
     It runs before every JPEG is decoded: one or two microseconds for a usual file.
     """
@@ -139,7 +139,7 @@ def jpeg_frame(view: memoryview) -> tuple[int, int, int, int, bool]:
             continue
         if marker in _FRAMES:
             size = view[position + 5 : position + 10]
-            return size[0] << 8 | size[1], size[2] << 8 | size[3], size[4], exif, adobe
+            return size[0] << 8 | size[1], size[2] << 8 | size[3], size[4], exif, adobe, position
         if marker == 0xE1:
             if not exif and view[position + 4 : position + 10] == _EXIF:
                 exif = position + 10
@@ -155,7 +155,7 @@ def jpeg_frame(view: memoryview) -> tuple[int, int, int, int, bool]:
 
 
 def _jpeg(view: memoryview) -> Header:
-    height, width, channels, exif, _ = jpeg_frame(view)
+    height, width, channels, exif, *_ = jpeg_frame(view)
     return Header("JPEG", height, width, channels, 8, jpeg_orientation(view, exif))
 
 

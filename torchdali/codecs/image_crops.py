@@ -1,38 +1,36 @@
-"""Windows of large photos: decode as little, or into as little fresh memory, as possible.
+"""Windows of images: decode as little, or into as little fresh memory, as possible.
 
-A JPEG can be decoded at a half, a quarter or an eighth of its size for a fraction of the time. And
-a frame of tens of megabytes costs as much to allocate as to fill: it is decoded into a buffer that
-the thread keeps, of which only the window is copied out.
+A sequential JPEG is decoded from its first row to the last that the window needs; the rest would cost as
+much again, for nothing. It can also be decoded at a half, a quarter or an eighth of its size for a fraction
+of the time. And a frame of tens of megabytes costs as much to allocate as to fill: it is decoded into a
+buffer that the thread keeps, of which only the window is copied out.
 
-simplejpeg does both (the extra ``image``); Pillow can scale. What neither can do is decoded whole.
+simplejpeg does all that (the extra ``image``); Pillow can scale. What neither can do is decoded whole.
 """
 
 from __future__ import annotations
 
-import importlib
 import io
-import threading
-from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchdali.codecs._image_headers import Header, encoded_view, read_header, without_exif
+from torchdali.codecs._image_headers import (
+    Header,
+    encoded_view,
+    jpeg_frame,
+    read_header,
+    without_exif,
+)
 from torchdali.codecs._image_orientation import stored_window, turn, upright_window
+from torchdali.codecs._turbo import Pixels, decode_rows, decode_scaled
 from torchdali.codecs.images import decode
 
-__all__ = ["LARGE_PIXELS", "ScaledCrop", "decode_crop", "decode_scaled_crop"]
+__all__ = ["ScaledCrop", "decode_crop", "decode_scaled_crop"]
 
-LARGE_PIXELS = 8_000_000
-"""From here on frames are decoded into a kept buffer."""
-
-_KEPT_BYTES = 1 << 28  # a thread keeps no larger buffer than this
 _BLOCK = 8  # source pixels to which a window of a scaled image is widened
-
-_kept = threading.local()
 
 
 class ScaledCrop(NamedTuple):
@@ -63,7 +61,7 @@ def decode_crop(
         adjust_orientation: Turn the image as its EXIF block says.
 
     Returns:
-        ``(h, w, 3)`` uint8 RGB, a view of the whole image unless that is large.
+        ``(h, w, 3)`` uint8 RGB, contiguous or a view of the whole image.
 
     Raises:
         DecodeError: As `decode`.
@@ -136,17 +134,18 @@ def _decode_jpeg(
     data: Tensor, header: Header, window: tuple[int, int, int, int], scale: int
 ) -> ScaledCrop | None:
     """Decode the stored window by simplejpeg or Pillow; None where they do not help."""
-    large = header.height * header.width >= LARGE_PIXELS
-    if scale == 1 and not large:
-        return None
-    frame = _by_simplejpeg(data, header, scale)
-    if frame is None and scale > 1:
-        frame = _by_pillow(data, header, scale)
+    view = encoded_view(data)
+    if scale == 1:
+        frame = decode_rows(view, jpeg_frame(view)[5], header.height, window[0] + window[2])
+    else:
+        frame = decode_scaled(view, -(-header.height // scale), -(-header.width // scale))
+        if frame is None:
+            frame = _by_pillow(view, header, scale)
     return None if frame is None else _cut(frame, header, window, scale)
 
 
 def _cut(
-    frame: npt.NDArray[np.uint8], header: Header, window: tuple[int, int, int, int], scale: int
+    frame: Pixels, header: Header, window: tuple[int, int, int, int], scale: int
 ) -> ScaledCrop:
     """Copy the window, widened to whole blocks, out of a frame."""
     block = _BLOCK if scale > 1 else 1
@@ -161,43 +160,10 @@ def _cut(
     return ScaledCrop(pixels, *place, scale=scale)
 
 
-def _by_simplejpeg(data: Tensor, header: Header, scale: int) -> npt.NDArray[np.uint8] | None:
-    """Decode the frame into this thread's buffer: valid until the thread decodes the next one."""
-    simplejpeg = _simplejpeg()
-    if simplejpeg is None:
-        return None
-    height, width = -(-header.height // scale), -(-header.width // scale)
-    buffer = _buffer(height * width * 3)
-    try:
-        frame: npt.NDArray[np.uint8] = simplejpeg.decode_jpeg(
-            data.numpy(), "RGB", min_height=height, min_width=width, buffer=buffer
-        )
-    except ValueError:  # an unusual subsampling; or damaged, and the usual way says how
-        return None
-    return frame if frame.shape[:2] == (height, width) else None
-
-
-@cache
-def _simplejpeg() -> Any:
-    try:
-        return importlib.import_module("simplejpeg")
-    except ImportError:
-        return None
-
-
-def _buffer(size: int) -> npt.NDArray[np.uint8]:
-    kept: npt.NDArray[np.uint8] | None = getattr(_kept, "buffer", None)
-    if kept is None or kept.size < size:
-        kept = np.empty(size, np.uint8)
-        if size <= _KEPT_BYTES:
-            _kept.buffer = kept
-    return kept
-
-
-def _by_pillow(data: Tensor, header: Header, scale: int) -> npt.NDArray[np.uint8] | None:
+def _by_pillow(view: memoryview, header: Header, scale: int) -> Pixels | None:
     from PIL.JpegImagePlugin import JpegImageFile
 
-    encoded = without_exif(encoded_view(data))
+    encoded = without_exif(view)
     try:
         with JpegImageFile(io.BytesIO(encoded)) as image:
             image.draft("RGB", (header.width // scale, header.height // scale))

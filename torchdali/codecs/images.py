@@ -27,6 +27,7 @@ from torchdali.codecs._image_headers import (
 )
 from torchdali.codecs._image_orientation import turn
 from torchdali.codecs._torchvision_ops import image_operator
+from torchdali.codecs._turbo import decode_whole
 from torchdali.errors import DecodeError, MissingExtraError
 
 __all__ = ["decode", "peek_shape", "read_file"]
@@ -74,14 +75,17 @@ def decode(
         or view[:3] != _JPEG_MAGIC
     ):
         return _decode_any(data, output_type, dtype, adjust_orientation)
-    height, width, channels, exif, _ = jpeg_frame(view)
+    height, width, channels, exif, _, frame = jpeg_frame(view)
     decoder = _decode_jpeg or _load_decoder()
     if channels == 4 or decoder is None:
         return _decode_any(data, output_type, dtype, adjust_orientation)
     if not 0 < height * width * channels <= FREE_VALUES:
         check_size(height, width, channels, "JPEG", view)
+    turbo = decode_whole(view, frame) if mode == 3 else None
     try:
-        pixels = decoder(data, mode).permute(1, 2, 0)
+        pixels = (
+            torch.from_numpy(turbo) if turbo is not None else decoder(data, mode).permute(1, 2, 0)
+        )
     except RuntimeError as error:
         raise failure(_reason(error), "JPEG", view) from error
     return turn(pixels, jpeg_orientation(view, exif)) if exif and adjust_orientation else pixels

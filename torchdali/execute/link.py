@@ -105,7 +105,8 @@ class LinkedChain:
         while trace is not None:
             file = trace.tb_frame.f_code.co_filename
             if file.startswith(self._file):
-                return self.chain.lines[trace.tb_lineno - 1 - file.endswith(_TIMED)]
+                node = self.chain.lines[trace.tb_lineno - 1 - file.endswith(_TIMED)]
+                return None if node is None else node.culprit(error)
             trace = trace.tb_next
         return None
 

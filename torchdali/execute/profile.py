@@ -133,7 +133,7 @@ class Profile:
 
     def _event(self, node: Node, detail: str, started: float, seconds: float, thread: str) -> None:
         if self._events is not None:
-            self._events.append((node.operator.name, detail, started, seconds, thread))
+            self._events.append((node.title, detail, started, seconds, thread))
 
     def operators(self) -> tuple[OperatorTime, ...]:
         """Return the times per operator, slowest first."""
@@ -141,9 +141,7 @@ class Profile:
             rates = {n: self._seconds[n] / max(1, self._samples[n]) for n in self._seconds}
         total = sum(rates.values()) or 1.0
         slowest = sorted(rates, key=rates.__getitem__, reverse=True)
-        return tuple(
-            OperatorTime(n.operator.name, _line(n), rates[n], rates[n] / total) for n in slowest
-        )
+        return tuple(OperatorTime(n.title, _line(n), rates[n], rates[n] / total) for n in slowest)
 
     def stats(self, bytes_in_flight: int) -> Stats:
         """Summarise."""

@@ -29,9 +29,9 @@ from torch.nn.functional import interpolate
 from torchdali.kernels.convert import convert
 from torchdali.kernels.resample_weights import Axis
 
-__all__ = ["ByteLines", "byte_lines", "resample_bytes", "suits_bytes"]
+__all__ = ["SMALLEST", "ByteLines", "byte_lines", "resample_bytes", "suits_bytes"]
 
-_SMALLEST = 32  # output pixels; below, the borders of an axis may meet and speed matters little
+SMALLEST = 32  # output pixels; below, the borders of an axis may meet and speed matters little
 
 
 class _Reach(NamedTuple):
@@ -70,7 +70,7 @@ def suits_bytes(x: Tensor, axis: Axis) -> bool:
         return False
     low, high = sorted((axis.low, axis.high))
     inside = 0 <= low < high <= axis.length and low % 1 == high % 1 == 0
-    return inside and axis.size >= _SMALLEST and axis.filter in ("linear", "triangular")
+    return inside and axis.size >= SMALLEST and axis.filter in ("linear", "triangular")
 
 
 @lru_cache(maxsize=256)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from torchdali.codecs.image_crops import LARGE_PIXELS, decode_crop
+from torchdali.codecs.image_crops import decode_crop
 from torchdali.codecs.images import decode, peek_shape
 from torchdali.kernels.random_window import random_window
 from torchdali.operator import operator
@@ -30,9 +30,6 @@ _OLD: dict[str, str | None] = {
     "split_stages": None,
     "use_chunk_allocator": None,
 }
-_LARGE_BYTES = (
-    500_000  # files below it are hardly ever of large photos: their headers are read only once
-)
 _DTYPES = (
     torch.uint8, torch.int8, torch.uint16, torch.int16, torch.uint32, torch.int32, torch.float32,
 )  # fmt: skip
@@ -285,13 +282,11 @@ def _decode_window(
     dtype: torch.dtype = torch.uint8,
     output_type: DALIImageType = DALIImageType.RGB,
 ) -> Tensor:
-    """Decode a window that is chosen by height and width; large photos need no memory for the rest."""
-    usual = dtype is torch.uint8 and output_type == DALIImageType.RGB
-    if usual and data.ndim == 1 and data.numel() > _LARGE_BYTES:
+    """Decode a window that is chosen by height and width, and as little of the rest as possible."""
+    if dtype is torch.uint8 and output_type == DALIImageType.RGB and data.ndim == 1:
         height, width, _ = peek_shape(data, adjust_orientation=adjust_orientation)
-        if height * width >= LARGE_PIXELS:
-            window = choose(height, width)
-            return decode_crop(data, *window, adjust_orientation=adjust_orientation)
+        window = choose(height, width)
+        return decode_crop(data, *window, adjust_orientation=adjust_orientation)
     whole = _decode(data, adjust_orientation, dtype, output_type)
     y, x, h, w = choose(whole.shape[0], whole.shape[1])
     return whole[y : y + h, x : x + w]

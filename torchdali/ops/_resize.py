@@ -9,9 +9,11 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from torchdali.codecs.image_crops import decode_scaled_crop
+from torchdali.codecs.image_crops import decode_crop, decode_scaled_crop
 from torchdali.codecs.images import peek_shape
+from torchdali.errors import FIRST_PART
 from torchdali.kernels.resample import resize as resample
+from torchdali.kernels.resample_bytes import SMALLEST
 from torchdali.kernels.resize_shape import resize_shape
 from torchdali.operator import operator
 from torchdali.ops._crop import crop_mirror_normalize, crop_window
@@ -235,6 +237,7 @@ def _decode_random_resized_crop(
     /,
     *,
     size: list[int],
+    scaled: bool = False,
     adjust_orientation: bool = True,
     output_type: DALIImageType = DALIImageType.RGB,
     dtype: DType | None = None,
@@ -244,19 +247,29 @@ def _decode_random_resized_crop(
     rng: Rng,
     **others: Annotated[Any, shares(resampling), shares(decoder_hints), shares(cache_hints)],
 ) -> Image:
-    """Decode a random window at the smallest scale that still has the pixels of the output."""
+    """Decode a random window and resize it; at a reduced scale, if `scaled` and one has the pixels."""
     target = _both(size)
-    height, width, _ = peek_shape(data, adjust_orientation=adjust_orientation)
-    y, x, h, w = choose_window(rng, height, width, num_attempts, random_area, random_aspect_ratio)
+    with FIRST_PART:
+        height, width, _ = peek_shape(data, adjust_orientation=adjust_orientation)
+    window = choose_window(rng, height, width, num_attempts, random_area, random_aspect_ratio)
+    y, x, h, w = window
     filters = {k: v for k, v in others.items() if k in _FILTERS}
-    if output_type != DALIImageType.RGB:
-        whole = image.body(data, adjust_orientation=adjust_orientation, output_type=output_type)  # type: ignore[attr-defined]
-        return resampling(whole, target, [(y, y + h), (x, x + w)], False, dtype=dtype, **filters)
+    inside = dtype in (None, torch.uint8) and min(target) >= SMALLEST and filters.keys() <= {"antialias"}
+    filters["dtype"] = dtype
+    if output_type != DALIImageType.RGB or not (scaled or inside):  # or the filter reads outside of the window
+        with FIRST_PART:
+            whole = image.body(data, adjust_orientation=adjust_orientation, output_type=output_type)  # type: ignore[attr-defined]
+        return resampling(whole, target, [(y, y + h), (x, x + w)], False, **filters)
+    if not scaled:
+        with FIRST_PART:
+            part = decode_crop(data, *window, adjust_orientation=adjust_orientation)
+        return resampling(part, target, None, False, **filters)
     if h >= 2 * target[0] and w >= 2 * target[1]:  # scaled windows are met exactly at whole blocks
-        y, x, h, w = (8 * (value // 8) for value in (y, x, h, w))
-    crop = decode_scaled_crop(data, y, x, h, w, *target, adjust_orientation=adjust_orientation)
+        y, x, h, w = (8 * (value // 8) for value in window)
+    with FIRST_PART:
+        crop = decode_scaled_crop(data, y, x, h, w, *target, adjust_orientation=adjust_orientation)
     roi = [(crop.y, crop.y + crop.h), (crop.x, crop.x + crop.w)]
-    return resampling(crop.pixels, target, roi, False, dtype=dtype, **filters)
+    return resampling(crop.pixels, target, roi, False, **filters)
 
 
 _FILTERS = ("antialias", "interp_type", "mag_filter", "min_filter")
@@ -292,16 +305,19 @@ def _resize_crop_mirror_normalize(
         layout=layout, out=out,
     )  # fmt: skip
     if layout == "HWC":
-        size, region = sizing(data.shape[:2], **size_arguments)
+        with FIRST_PART:
+            size, region = sizing(data.shape[:2], **size_arguments)
         parts = [(0, extent) for extent in size]
         for axis, start, extent in zip(*crop_window((*size, 3), layout, **window), strict=True):
             parts[axis] = start, extent
         ends = [(start, n - start - extent) for (start, extent), n in zip(parts, size, strict=True)]
         if all(before >= 0 and after >= 0 for before, after in ends):
             at_border = any(before < _BORDER or after < _BORDER for before, after in ends)
-            cut = resampling(data, size, region, at_border, parts, **filters)
+            with FIRST_PART:
+                cut = resampling(data, size, region, at_border, parts, **filters)
             return crop_mirror_normalize.body(cut, **rest)  # type: ignore[attr-defined,no-any-return]
-    whole = resize.body(data, layout=layout, **size_arguments, **filters)  # type: ignore[attr-defined]
+    with FIRST_PART:
+        whole = resize.body(data, layout=layout, **size_arguments, **filters)  # type: ignore[attr-defined]
     return crop_mirror_normalize.body(whole, **rest, **window)  # type: ignore[attr-defined,no-any-return]
 
 

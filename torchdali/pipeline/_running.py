@@ -17,7 +17,7 @@ from torchdali.loader import Cursor, EpochOrder, LoaderOptions
 from torchdali.operator import Source
 from torchdali.pipeline._definition import Definition
 from torchdali.plan import Plan, plan
-from torchdali.rewrite import fuse_resizing, fuse_scaled_decoding
+from torchdali.rewrite import fuse_decoding, fuse_resizing
 from torchdali.rng import mix
 from torchdali.tensors import TensorList
 from torchdali.types import PipelineAPIType
@@ -84,7 +84,7 @@ class Running(Definition):
             raise ValueError("batch_size must be set before the pipeline is built")
         graph = self._traced()
         self._declared.each(len(graph.outputs))
-        fused = fuse_resizing(fuse_scaled_decoding(graph) if self._scaled_decode else graph)
+        fused = fuse_resizing(fuse_decoding(graph, self._scaled_decode))
         planned = plan(fused)
         self._check_devices(planned.graph)
         sources = {

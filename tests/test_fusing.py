@@ -1,0 +1,69 @@
+"""Fused operators: the same pixels, the user's names in errors and figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.utils.dlpack
+
+from tests.encoded_images import encoded, exif, picture, tensor
+from torchdali import fn, pipeline_def, types
+from torchdali.errors import PipelineError
+
+
+def images() -> list[np.ndarray[Any, Any]]:
+    """Encode images of all kinds: orientations, subsamplings, progressive, grey, CMYK, PNG."""
+    photo = picture(230, 310)
+    files = [encoded(photo, "JPEG", exif=exif(k)) for k in range(1, 9)]
+    files += [encoded(photo, "JPEG", subsampling=k) for k in (0, 1, 2)]
+    files += [encoded(photo, "JPEG", progressive=True), encoded(photo[:, :, 0].copy(), "JPEG")]
+    files += [encoded(photo, "PNG"), encoded(photo, "JPEG", restart_marker_rows=1)]
+    return [tensor(file).numpy() for file in files]
+
+
+@pipeline_def(num_threads=2, device_id=None, seed=5)
+def crops(files: Any, apart: bool, **arguments: Any) -> Any:
+    """Decode and crop at random, with another use of the image if `apart`, which prevents fusing."""
+    image = fn.decoders.image(fn.external_source(source=lambda: files))
+    crop = fn.random_resized_crop(image, **arguments)
+    return (crop, image) if apart else crop
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"size": [64, 96]},
+        {"size": 20},
+        {"size": [64, 64], "antialias": False},
+        {"size": [64, 64], "interp_type": types.INTERP_CUBIC},
+        {"size": [64, 64], "dtype": types.FLOAT},
+        {"size": [64, 64], "random_area": [0.01, 0.1]},
+        {"size": [64, 64], "interp_type": types.INTERP_NN},
+    ],
+)
+def test_decoding_a_random_crop_changes_no_pixel(arguments: dict[str, Any]) -> None:
+    files = images()
+    made = [crops(files, apart, batch_size=len(files), **arguments) for apart in (False, True)]
+    assert "+" in made[0].explain() and "+" not in made[1].explain()
+    for _ in range(4):
+        together, separate = (
+            torch.utils.dlpack.from_dlpack(pipe.run()[0].as_tensor()) for pipe in made
+        )
+        assert torch.equal(together, separate)
+
+
+def test_errors_name_the_part_in_which_they_happened() -> None:
+    with pytest.raises(PipelineError, match=r"'decoders.image' failed.*\n.*\n +image = fn.decod"):
+        crops([np.frombuffer(b"\xff\xd8\xff no more", np.uint8)], False, batch_size=1, size=9).run()
+    bad = {"size": 50, "random_area": [0.0, -1.0]}
+    with pytest.raises(PipelineError, match=r"'random_resized_crop' failed"):
+        crops(images()[:1], False, batch_size=1, **bad).run()
+
+
+def test_figures_name_both_parts() -> None:
+    pipe = crops(images()[:4], False, batch_size=4, size=50)
+    pipe.run()
+    assert "decoders.image + random_resized_crop" in str(pipe.stats())

@@ -1,0 +1,21 @@
+"""Functions of numbers, which `torch.compile` calls while it traces an operator, instead of tracing them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+__all__ = ["folded"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def folded(function: F) -> F:
+    """Mark a pure function of Python numbers: what it returns is a constant of a compiled graph.
+
+    It must return numbers or tuples of them, or tensors that nobody changes. Shapes must be constants too: such a
+    graph is compiled for one shape (``torch.compile(..., dynamic=False)``).
+    """
+    # What torch.compiler.assume_constant_result does, which would import the compiler.
+    function._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    return function
