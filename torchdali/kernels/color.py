@@ -5,15 +5,25 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from torchdali.kernels.convert import convert
+from torchdali.kernels.folding import folded
+from torchdali.kernels.opencv import opencv_for
+from torchdali.kernels.rounding import HALF_UP, place, to_bytes
 
-__all__ = ["affine_intensity", "affine_rgb", "space_matrix", "twist_matrix"]
+__all__ = [
+    "affine_intensity", "affine_rgb", "gray", "space_matrix", "swap_red_and_blue", "twist_matrix",
+]  # fmt: skip
 
 Matrix = tuple[tuple[float, ...], ...]
+
+_PIECE = 1 << 16  # pixels of an image that are worked on at a time: they stay in cache
+_LARGEST = 2.0**30  # that OpenCV rounds to bytes correctly
 
 # Luma, and the two chroma axes that a hue rotation turns (YIQ).
 _TO_YIQ = torch.tensor(
@@ -22,13 +32,27 @@ _TO_YIQ = torch.tensor(
 _FROM_YIQ = torch.linalg.inv(_TO_YIQ)
 
 
-def affine_intensity(x: Tensor, factor: float, offset: float, dtype: torch.dtype) -> Tensor:
-    """Return ``factor * x + offset``, rounded and saturated to an element type."""
+def affine_intensity(
+    x: Tensor, factor: float, offset: float, dtype: torch.dtype, out: Tensor | None = None
+) -> Tensor:
+    """Return ``factor * x + offset``, rounded and saturated to an element type; in `out`, if it fits."""
     if dtype == torch.uint8 and x.dtype == torch.uint8:
-        # Adding the half first and clamping makes truncation round; the way over int16 is the fastest.
-        wide = x.to(torch.float32).mul_(factor).add_(offset + 0.5).clamp_(0.0, 255.0)
-        return wide.to(torch.int16).to(torch.uint8)
-    return convert(_wide(x) * factor + offset, dtype)
+        return _affine_bytes(x, factor, offset, out)
+    wide = _wide(x)
+    start = torch.full((), offset, dtype=wide.dtype, device=x.device)
+    if dtype == wide.dtype and not x.requires_grad:
+        return torch.add(start, wide, alpha=factor, out=place(out, x.shape, dtype, x.device))
+    return convert(torch.add(start, wide, alpha=factor), dtype)
+
+
+def _affine_bytes(x: Tensor, factor: float, offset: float, out: Tensor | None) -> Tensor:
+    cv2 = opencv_for(x)
+    if cv2 is None or not 255 * abs(factor) + abs(offset) < _LARGEST:
+        return to_bytes(x.to(torch.float32).mul_(factor), offset, out)
+    made = place(out, x.shape, torch.uint8, x.device)
+    row = x.contiguous().view(1, -1).numpy()
+    cv2.addWeighted(row, factor, row, 0.0, offset + HALF_UP, made.view(1, -1).numpy())
+    return made
 
 
 def _wide(x: Tensor) -> Tensor:
@@ -36,7 +60,13 @@ def _wide(x: Tensor) -> Tensor:
     return x if x.dtype == torch.float64 else x.to(torch.float32)
 
 
-def affine_rgb(x: Tensor, matrix: Matrix, offset: Sequence[float], dtype: torch.dtype) -> Tensor:
+def affine_rgb(
+    x: Tensor,
+    matrix: Matrix,
+    offset: Sequence[float],
+    dtype: torch.dtype,
+    out: Tensor | None = None,
+) -> Tensor:
     """Return ``matrix @ x + offset`` for each pixel of ``(..., C)``, rounded and saturated.
 
     Args:
@@ -44,12 +74,34 @@ def affine_rgb(x: Tensor, matrix: Matrix, offset: Sequence[float], dtype: torch.
         matrix: One row a channel of the output.
         offset: One number a channel of the output.
         dtype: Of the result.
+        out: Where it goes, if it fits.
     """
+    cv2 = opencv_for(x)
+    if cv2 is not None and x.dtype != torch.float64:
+        return _affine_by_opencv(cv2, x, matrix, offset, dtype, out)
     weights, bias = _tensors(matrix, tuple(offset), x.device)
     # One plane a channel: the product of a 3x3 matrix with long rows is many times faster than with columns.
     planes = _wide(x.movedim(-1, 0)).reshape(x.shape[-1], -1)
-    out = convert(torch.addmm(bias, weights, planes), dtype)
-    return out.view(len(matrix), *x.shape[:-1]).movedim(0, -1).contiguous()
+    made = convert(torch.addmm(bias, weights, planes), dtype)
+    return made.view(len(matrix), *x.shape[:-1]).movedim(0, -1).contiguous()
+
+
+def _affine_by_opencv(
+    cv2: Any, x: Tensor, matrix: Matrix, offset: Sequence[float], dtype: torch.dtype, out: Tensor | None
+) -> Tensor:
+    channels = len(matrix)
+    weights = np.array([(*row, o) for row, o in zip(matrix, offset, strict=True)], np.float32)
+    made = place(out, (*x.shape[:-1], channels), dtype, x.device)
+    pixels, targets = x.reshape(-1, x.shape[-1]), made.view(-1, channels)
+    for start in range(0, len(pixels), _PIECE):
+        part, target = (t[start : start + _PIECE] for t in (pixels, targets))
+        turned = torch.from_numpy(cv2.transform(part.to(torch.float32)[None].numpy(), weights))
+        turned = turned.view(target.shape)
+        if dtype == x.dtype == torch.uint8:
+            to_bytes(turned, 0.0, target)
+        else:
+            target.copy_(convert(turned, dtype))
+    return made
 
 
 @functools.lru_cache(maxsize=256)
@@ -58,6 +110,7 @@ def _tensors(matrix: Matrix, offset: tuple[float, ...], device: torch.device) ->
     return weights, torch.tensor(offset, dtype=torch.float32, device=device)[:, None]
 
 
+@folded
 def twist_matrix(hue: float, saturation: float, value: float) -> Matrix:
     """Return the matrix that turns hue (degrees) and scales saturation and value of RGB.
 
@@ -70,7 +123,40 @@ def twist_matrix(hue: float, saturation: float, value: float) -> Matrix:
     return tuple(map(tuple, made.tolist()))
 
 
+# ---------------------------------------------------------------- colour spaces
+
+
+def swap_red_and_blue(x: Tensor, out: Tensor | None = None) -> Tensor:
+    """Return ``(..., 3)`` bytes with the first and the last channel exchanged; in `out`, if it fits."""
+    made = place(out, x.shape, x.dtype, x.device)
+    if (cv2 := opencv_for(x)) is None:
+        return torch.index_select(x, -1, _backwards(x.device), out=made)
+    row = x.contiguous().view(1, -1, 3).numpy()
+    cv2.cvtColor(row, cv2.COLOR_RGB2BGR, made.view(1, -1, 3).numpy())
+    return made
+
+
+@functools.cache
+def _backwards(device: torch.device) -> Tensor:
+    return torch.tensor([2, 1, 0], device=device)
+
+
 _GRAY = (0.299, 0.587, 0.114)
+_GRAY_STEPS = (9798 / 32768, 19235 / 32768, 3735 / 32768)  # OpenCV's and DALI's
+
+
+def gray(x: Tensor, blue_first: bool, out: Tensor | None = None) -> Tensor:
+    """Return the luma of RGB or BGR bytes ``(..., 3)`` as ``(..., 1)``, equal to DALI's; in `out`, if it fits."""
+    made = place(out, (*x.shape[:-1], 1), x.dtype, x.device)
+    if (cv2 := opencv_for(x)) is not None:
+        code = cv2.COLOR_BGR2GRAY if blue_first else cv2.COLOR_RGB2GRAY
+        cv2.cvtColor(x.contiguous().view(1, -1, 3).numpy(), code, made.view(1, -1).numpy())
+        return made
+    weights = torch.tensor(_GRAY_STEPS[:: -1 if blue_first else 1], device=x.device)
+    # Exact: multiples of 2**-15 below 256.
+    luma = torch.mv(x.reshape(-1, 3).to(torch.float32), weights)
+    return made.copy_(luma.add_(0.5).to(torch.int16).view(made.shape))
+
 
 # BT.601 in studio range: luma 16..235, chroma 16..240.
 _YCBCR: Matrix = (
@@ -82,6 +168,7 @@ _YCBCR_OFFSET = (16.0, 128.0, 128.0)
 
 
 @functools.cache
+@folded
 def space_matrix(source: str, target: str) -> tuple[Matrix, tuple[float, ...]]:
     """Return matrix and offset between two of RGB, BGR, YCbCr (BT.601, studio range) and GRAY.
 

@@ -7,10 +7,11 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
-from torchdali.kernels.color import affine_intensity, affine_rgb, space_matrix, twist_matrix
+from torchdali.kernels import color as kernel
+from torchdali.kernels.color import affine_intensity, affine_rgb, twist_matrix
 from torchdali.kernels.convert import full_scale
 from torchdali.operator import operator
-from torchdali.schema import DType, PerFrame, Takes
+from torchdali.schema import DType, Out, PerFrame, Takes
 from torchdali.types import DALIImageType
 
 __all__ = [
@@ -41,6 +42,7 @@ def brightness_contrast(
     contrast: PerFrame[float] = 1.0,
     contrast_center: PerFrame[float] | None = None,
     dtype: DType | None = None,
+    out: Out = None,
 ) -> Colors:
     """Scale the contrast of images around a centre, then scale and shift their brightness.
 
@@ -57,7 +59,7 @@ def brightness_contrast(
     kind = dtype or image.dtype
     center = _center(image.dtype) if contrast_center is None else contrast_center
     offset = brightness_shift * full_scale(kind) + brightness * (center - contrast * center)
-    return affine_intensity(image, brightness * contrast, offset, kind)
+    return affine_intensity(image, brightness * contrast, offset, kind, out)
 
 
 @operator
@@ -68,6 +70,7 @@ def brightness(
     brightness: PerFrame[float] = 1.0,
     brightness_shift: PerFrame[float] = 0.0,
     dtype: DType | None = None,
+    out: Out = None,
 ) -> Colors:
     """Scale the brightness of images, then shift it.
 
@@ -80,7 +83,7 @@ def brightness(
         dtype: Of the output; the input's own when None.
     """
     kind = dtype or image.dtype
-    return affine_intensity(image, brightness, brightness_shift * full_scale(kind), kind)
+    return affine_intensity(image, brightness, brightness_shift * full_scale(kind), kind, out)
 
 
 @operator
@@ -91,6 +94,7 @@ def contrast(
     contrast: PerFrame[float] = 1.0,
     contrast_center: PerFrame[float] | None = None,
     dtype: DType | None = None,
+    out: Out = None,
 ) -> Colors:
     """Scale the contrast of images around a centre: ``out = center + contrast * (in - center)``.
 
@@ -101,15 +105,16 @@ def contrast(
         dtype: Of the output; the input's own when None.
     """
     center = _center(image.dtype) if contrast_center is None else contrast_center
-    return affine_intensity(image, contrast, center - contrast * center, dtype or image.dtype)
+    return affine_intensity(image, contrast, center - contrast * center, dtype or image.dtype, out)
 
 
 def _twist(
-    image: Tensor, hue: float, saturation: float, value: float, offset: float, dtype: torch.dtype | None
-) -> Tensor:
+    image: Tensor, hue: float, saturation: float, value: float, offset: float, dtype: torch.dtype | None,
+    out: Tensor | None,
+) -> Tensor:  # fmt: skip
     if image.shape[-1] != 3:
         raise ValueError(f"the colour operators take RGB images of 3 channels, not {image.shape[-1]}")
-    return affine_rgb(image, twist_matrix(hue, saturation, value), (offset,) * 3, dtype or image.dtype)
+    return affine_rgb(image, twist_matrix(hue, saturation, value), (offset,) * 3, dtype or image.dtype, out)
 
 
 @operator
@@ -121,6 +126,7 @@ def hsv(
     hue: PerFrame[float] = 0.0,
     saturation: PerFrame[float] = 1.0,
     value: PerFrame[float] = 1.0,
+    out: Out = None,
 ) -> Colors:
     """Turn the hue of RGB images, and scale their saturation and value.
 
@@ -133,7 +139,7 @@ def hsv(
         saturation: Multiplier; 0 gives gray.
         value: Multiplier of all channels.
     """
-    return _twist(image, hue, saturation, value, 0.0, dtype)
+    return _twist(image, hue, saturation, value, 0.0, dtype, out)
 
 
 @operator
@@ -144,9 +150,10 @@ def hue(
     dtype: DType | None = None,
     hue: PerFrame[float] = 0.0,
     image_type: DALIImageType = DALIImageType.RGB,
+    out: Out = None,
 ) -> Colors:
     """Turn the hue of RGB images by degrees; see `hsv`."""
-    return _twist(image, hue, 1.0, 1.0, 0.0, dtype)
+    return _twist(image, hue, 1.0, 1.0, 0.0, dtype, out)
 
 
 @operator
@@ -157,9 +164,10 @@ def saturation(
     dtype: DType | None = None,
     image_type: DALIImageType = DALIImageType.RGB,
     saturation: PerFrame[float] = 1.0,
+    out: Out = None,
 ) -> Colors:
     """Scale the saturation of RGB images; see `hsv`."""
-    return _twist(image, 0.0, saturation, 1.0, 0.0, dtype)
+    return _twist(image, 0.0, saturation, 1.0, 0.0, dtype, out)
 
 
 @operator
@@ -173,6 +181,7 @@ def color_twist(
     hue: PerFrame[float] = 0.0,
     image_type: DALIImageType = DALIImageType.RGB,
     saturation: PerFrame[float] = 1.0,
+    out: Out = None,
 ) -> Colors:
     """Turn hue and scale saturation, then contrast and brightness, of RGB images in one step.
 
@@ -187,7 +196,7 @@ def color_twist(
     """
     center = 0.5 if image.dtype.is_floating_point else 128.0  # also of wide integers, as in DALI
     offset = brightness * (center - contrast * center)
-    return _twist(image, hue, saturation, brightness * contrast, offset, dtype)
+    return _twist(image, hue, saturation, brightness * contrast, offset, dtype, out)
 
 
 @operator
@@ -197,6 +206,7 @@ def color_space_conversion(
     *,
     image_type: DALIImageType,
     output_type: DALIImageType,
+    out: Out = None,
 ) -> Colors:
     """Convert between RGB, BGR, YCbCr (BT.601, studio range) and GRAY.
 
@@ -209,8 +219,10 @@ def color_space_conversion(
     if source == target:
         return image
     if {source, target} == {"RGB", "BGR"}:
-        return image.flip(-1)
-    matrix, offset = space_matrix(source, target)
-    return affine_rgb(image, matrix, offset, torch.uint8)
+        return kernel.swap_red_and_blue(image, out)
+    if target == "GRAY" and source != "YCbCr":
+        return kernel.gray(image, source == "BGR", out)
+    matrix, offset = kernel.space_matrix(source, target)
+    return affine_rgb(image, matrix, offset, torch.uint8, out)
 
 
