@@ -11,6 +11,7 @@ from torchdali.namespaces import publish
 from torchdali.operator import Operator
 from torchdali.ops import (  # noqa: F401  each declares its operators
     _arithmetic,
+    _augmenting,
     _color,
     _control,
     _coordinates,

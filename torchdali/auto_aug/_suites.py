@@ -1,0 +1,92 @@
+"""What the three methods share: how far translations go, checks of arguments, seeds of draws."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from torchdali.auto_aug import augmentations as a
+from torchdali.auto_aug.core._augmentation import Augmentation
+
+__all__ = ["check_bins", "given_arguments", "translations", "without"]
+
+Limit = float | Sequence[float]
+
+
+def translations(
+    use_shape: bool,
+    pixels: int,
+    part: float,
+    max_translate_abs: int | Sequence[int] | None,
+    max_translate_rel: float | Sequence[float] | None,
+) -> list[Augmentation]:
+    """Return the translations along x and y of a suite.
+
+    Args:
+        use_shape: Move by a part of the image, not by pixels.
+        pixels: How far at most, unless given.
+        part: How far at most with ``use_shape``, unless given.
+        max_translate_abs: In pixels: a number, or height and width.
+        max_translate_rel: As a part: a number, or height and width.
+
+    Raises:
+        ValueError: the limit that does not go with ``use_shape`` is given.
+    """
+    if use_shape and max_translate_abs is not None:
+        raise ValueError(
+            "`max_translate_abs` is in pixels and does not go with image shapes: use `max_translate_rel`"
+        )
+    if not use_shape and max_translate_rel is not None:
+        raise ValueError(
+            "`max_translate_rel` is a part of the image and needs image shapes: give them, or use `max_translate_abs`"
+        )
+    if use_shape:
+        height, width = _both(part if max_translate_rel is None else max_translate_rel)
+        along_x, along_y = a.translate_x, a.translate_y
+    else:
+        height, width = _both(pixels if max_translate_abs is None else max_translate_abs)
+        along_x, along_y = a.translate_x_no_shape, a.translate_y_no_shape
+    return [along_x.augmentation((0, width)), along_y.augmentation((0, height))]
+
+
+def _both(limit: Limit) -> tuple[float, float]:
+    if isinstance(limit, (tuple, list)):
+        height, width = limit
+        return height, width
+    return limit, limit  # type: ignore[return-value]
+
+
+def given_arguments(
+    augmentations: Sequence[Augmentation], shape: Any, fill_value: Any, interp_type: Any
+) -> dict[str, Any]:
+    """Return the arguments of a call of a whole suite: those that its augmentations take."""
+    given = {"shape": shape, "fill_value": fill_value, "interp_type": interp_type}
+    if shape is None:
+        del given["shape"]
+    taken = {name for augmentation in augmentations for name in augmentation.arguments(given)[0]}
+    return {name: value for name, value in given.items() if name in taken}
+
+
+def without(
+    suite: Sequence[Augmentation], excluded: Collection[str] | None, name: str
+) -> list[Augmentation]:
+    """Return a suite without the augmentations of some names.
+
+    Raises:
+        ValueError: the suite has no augmentation of such a name.
+    """
+    names = {augmentation.name for augmentation in suite}
+    for unknown in excluded or ():
+        if unknown not in names:
+            raise ValueError(
+                f"`excluded` names {unknown!r}, which the suite {name} does not have; it has {', '.join(sorted(names))}"
+            )
+    return [augmentation for augmentation in suite if augmentation.name not in (excluded or ())]
+
+
+def check_bins(num_magnitude_bins: Any) -> None:
+    """Raise ValueError unless it is a positive integer."""
+    if not isinstance(num_magnitude_bins, int) or num_magnitude_bins < 1:
+        raise ValueError(
+            f"`num_magnitude_bins` must be a positive integer, not {num_magnitude_bins}"
+        )

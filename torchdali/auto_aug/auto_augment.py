@@ -1,0 +1,241 @@
+"""AutoAugment: for each sample one of the sub-policies of a policy.
+
+Cubuk, Zoph, Mane, Vasudevan, Le: "AutoAugment: Learning augmentation policies from data", 2018.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from torchdali.auto_aug import _tables
+from torchdali.auto_aug import augmentations as a
+from torchdali.auto_aug._suites import given_arguments, translations
+from torchdali.auto_aug.core import Policy, select, signed_bin
+from torchdali.auto_aug.core._augmentation import Augmentation, check_arguments
+from torchdali.auto_aug.core._draws import drawn_fraction, drawn_number, step_seed
+from torchdali.graph import DataNode
+from torchdali.operator import lookup
+from torchdali.types import DALIInterpType
+
+__all__ = [
+    "apply_auto_augment",
+    "auto_augment",
+    "auto_augment_image_net",
+    "get_image_net_policy",
+    "get_reduced_cifar10_policy",
+    "get_reduced_image_net_policy",
+    "get_svhn_policy",
+]
+
+
+def auto_augment(
+    data: DataNode,
+    policy_name: str = "image_net",
+    shape: DataNode | tuple[int, int] | None = None,
+    fill_value: int | None = 128,
+    interp_type: DALIInterpType | None = None,
+    max_translate_abs: int | tuple[int, int] | None = None,
+    max_translate_rel: float | tuple[float, float] | None = None,
+    seed: int | None = None,
+) -> DataNode:
+    """Apply AutoAugment with one of the published policies.
+
+    Args:
+        data: Images ``HWC`` or videos ``FHWC``, uint8.
+        policy_name: ``"image_net"``, ``"reduced_image_net"``, ``"reduced_cifar10"`` or ``"svhn"``.
+        shape: Height and width of the samples (further extents are ignored): translations are a part of them, not
+            pixels. Not with ``"reduced_image_net"``, which has no translations.
+        fill_value: What moves in from outside; the edge is repeated when None.
+        interp_type: Interpolation of warps; linear when None.
+        max_translate_abs: How far translations go in pixels, or so along y and x; 250 when None.
+        max_translate_rel: How far translations go as a part of ``shape``, or so along y and x; 1 when None.
+        seed: Of the random numbers.
+
+    Raises:
+        ValueError: an unknown policy, or arguments that do not go with one another.
+    """
+    policy = _named(policy_name, shape is not None, max_translate_abs, max_translate_rel)
+    given = given_arguments(list(policy.augmentations.values()), shape, fill_value, interp_type)
+    return apply_auto_augment(policy, data, seed, **given)
+
+
+def auto_augment_image_net(
+    data: DataNode,
+    shape: DataNode | tuple[int, int] | None = None,
+    fill_value: int | None = 128,
+    interp_type: DALIInterpType | None = None,
+    max_translate_abs: int | tuple[int, int] | None = None,
+    max_translate_rel: float | tuple[float, float] | None = None,
+    seed: int | None = None,
+) -> DataNode:
+    """Apply AutoAugment with the policy for ImageNet; see `auto_augment`."""
+    return auto_augment(
+        data,
+        "image_net",
+        shape,
+        fill_value,
+        interp_type,
+        max_translate_abs,
+        max_translate_rel,
+        seed,
+    )
+
+
+def apply_auto_augment(
+    policy: Policy, data: DataNode, seed: int | None = None, **kwargs: Any
+) -> DataNode:
+    """Apply AutoAugment with a policy: to each sample one of its sub-policies, all equally likely.
+
+    Args:
+        kwargs: Arguments of the augmentations, such as ``fill_value``.
+
+    Raises:
+        ValueError: the policy is empty, or no augmentation takes an argument.
+    """
+    if not policy.sub_policies:
+        raise ValueError(
+            f"`apply_auto_augment` needs sub-policies, and got an empty policy: {policy!r}"
+        )
+    check_arguments(list(policy.augmentations.values()), kwargs, "apply_auto_augment")
+    count = len(policy.sub_policies)
+    chosen = drawn_number(count, step_seed(seed, 0))
+    for step in range(max(map(len, policy.sub_policies))):
+        data = _apply_step(policy, step, data, chosen, seed, kwargs)
+    return data
+
+
+def _apply_step(
+    policy: Policy,
+    step: int,
+    data: DataNode,
+    chosen: DataNode,
+    seed: int | None,
+    given: dict[str, Any],
+) -> DataNode:
+    """Apply one step of the chosen sub-policies; those that are shorter leave the sample as it is."""
+    rows = [
+        steps[step] if step < len(steps) else (None, 0.0, None) for steps in policy.sub_policies
+    ]
+    used = list(dict.fromkeys(row[0] for row in rows if row[0] is not None))
+    numbers = [0 if row[0] is None else 1 + used.index(row[0]) for row in rows]
+    fraction = drawn_fraction(step_seed(seed, 2 * step + 1))
+    happens = fraction < _of_chosen(chosen, [row[1] for row in rows], np.float32)
+    number = _of_chosen(chosen, numbers, np.int32) * happens
+    magnitude_bin: Any = _of_chosen(chosen, [row[2] or 0 for row in rows], np.int32)
+    if any(augmentation.randomly_negate for augmentation in used):
+        magnitude_bin = signed_bin(magnitude_bin, seed=step_seed(seed, 2 * step + 2))
+    result: DataNode = select(
+        [a.identity, *used],
+        number,
+        data,
+        magnitude_bin=magnitude_bin,
+        num_magnitude_bins=policy.num_magnitude_bins,
+        **given,
+    )
+    return result
+
+
+def _of_chosen(chosen: DataNode, values: Sequence[float], dtype: Any) -> Any:
+    """Return the value of the sub-policy that each sample takes."""
+    return lookup("_row")(chosen, table=np.array(values, dtype))
+
+
+# ---------------------------------------------------------------- the published policies
+
+
+def get_image_net_policy(
+    use_shape: bool = False,
+    max_translate_abs: int | tuple[int, int] | None = None,
+    max_translate_rel: float | tuple[float, float] | None = None,
+) -> Policy:
+    """Return the policy for ImageNet.
+
+    See `auto_augment` for the arguments; ``use_shape`` says whether there will be a ``shape``.
+    """
+    moves = translations(use_shape, 250, 1.0, max_translate_abs, max_translate_rel)
+    return _policy("ImageNetPolicy", _tables.IMAGE_NET, moves)
+
+
+def get_reduced_image_net_policy() -> Policy:
+    """Return the policy found on a part of ImageNet; it has no translations."""
+    return _policy("ReducedImageNetPolicy", _tables.REDUCED_IMAGE_NET, [])
+
+
+def get_reduced_cifar10_policy(
+    use_shape: bool = False,
+    max_translate_abs: int | tuple[int, int] | None = None,
+    max_translate_rel: float | tuple[float, float] | None = None,
+) -> Policy:
+    """Return the policy found on a part of CIFAR-10; see `get_image_net_policy`."""
+    moves = translations(use_shape, 250, 1.0, max_translate_abs, max_translate_rel)
+    return _policy("ReducedCifar10Policy", _tables.REDUCED_CIFAR10, moves)
+
+
+def get_svhn_policy(
+    use_shape: bool = False,
+    max_translate_abs: int | tuple[int, int] | None = None,
+    max_translate_rel: float | tuple[float, float] | None = None,
+) -> Policy:
+    """Return the policy for SVHN; see `get_image_net_policy`."""
+    moves = translations(use_shape, 250, 1.0, max_translate_abs, max_translate_rel)
+    return _policy("SvhnPolicy", _tables.SVHN, moves)
+
+
+def _policy(name: str, table: _tables.Table, moves: Sequence[Augmentation]) -> Policy:
+    known = {augmentation.name: augmentation for augmentation in (*_suite(), *moves)}
+    steps = [[(known[each], p, m) for each, p, m in sub_policy] for sub_policy in table]
+    return Policy(name, 11, steps)
+
+
+def _suite() -> list[Augmentation]:
+    """Return the augmentations with the magnitudes of AutoAugment, without translations."""
+    return [
+        a.shear_x.augmentation((0, 0.3), True),
+        a.shear_y.augmentation((0, 0.3), True),
+        a.rotate.augmentation((0, 30), True),
+        a.brightness.augmentation((0.1, 1.9), False, None),
+        a.contrast.augmentation((0.1, 1.9), False, None),
+        a.color.augmentation((0.1, 1.9), False, None),
+        a.sharpness.augmentation((0.1, 1.9), False, a.sharpness_kernel_shifted),
+        a.posterize.augmentation((0, 4), False, a.poster_mask_uint8),
+        a.solarize.augmentation((0, 256), False),
+        a.solarize_add.augmentation((0, 110), False, a.solarize_add_shift),
+        a.invert,
+        a.equalize,
+        a.auto_contrast,
+    ]
+
+
+_POLICIES: dict[str, Callable[..., Policy]] = {
+    "image_net": get_image_net_policy,
+    "reduced_image_net": get_reduced_image_net_policy,
+    "reduced_cifar10": get_reduced_cifar10_policy,
+    "svhn": get_svhn_policy,
+}
+
+
+def _named(
+    name: Any,
+    use_shape: bool,
+    max_translate_abs: int | tuple[int, int] | None,
+    max_translate_rel: float | tuple[float, float] | None,
+) -> Policy:
+    if not isinstance(name, str) or name not in _POLICIES:
+        raise ValueError(f"`policy_name` is one of {', '.join(map(repr, _POLICIES))}, not {name!r}")
+    if name != "reduced_image_net":
+        return _POLICIES[name](use_shape, max_translate_abs, max_translate_rel)
+    given = {
+        "shape": use_shape or None,
+        "max_translate_abs": max_translate_abs,
+        "max_translate_rel": max_translate_rel,
+    }
+    for argument, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"the policy 'reduced_image_net' has no augmentation that needs the shape of images: `{argument}` "
+                "must not be given"
+            )
+    return get_reduced_image_net_policy()

@@ -1,0 +1,320 @@
+"""Augmentations: functions of samples and a parameter, and how a magnitude becomes the parameter."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from torchdali import types
+from torchdali.auto_aug.core._signed_bin import SignedBin, signed_bin
+from torchdali.conditionals import convert
+from torchdali.graph import DataNode
+from torchdali.operator import lookup
+
+__all__ = ["Augmentation", "augmentation", "check_arguments"]
+
+MagnitudeRange = tuple[float, float] | npt.NDArray[Any]
+Parameter = Callable[[float], Any]
+Bin = int | DataNode | SignedBin
+A = TypeVar("A", bound="Augmentation")
+
+
+class _Unchanged:
+    """Marks an option that `Augmentation.augmentation` leaves as it is."""
+
+    def __repr__(self) -> str:
+        return "<unchanged>"
+
+
+_UNCHANGED: Any = _Unchanged()
+
+
+class Augmentation:
+    """A function ``op(samples, parameter, ...)`` with what turns a magnitude bin into the parameter.
+
+    Made by the decorator `augmentation`, which describes the options.
+    """
+
+    def __init__(
+        self,
+        op: Callable[..., DataNode],
+        mag_range: MagnitudeRange | None = None,
+        randomly_negate: bool | None = None,
+        mag_to_param: Parameter | None = None,
+        param_device: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._op, self._mag_range, self._randomly_negate = op, mag_range, randomly_negate
+        self._mag_to_param, self._param_device, self._name = mag_to_param, param_device, name
+        _check_signature(self)
+
+    def __repr__(self) -> str:
+        options = [f"{k}={v!r}" for k, v in self._options().items() if v is not None]
+        return f"Augmentation({', '.join([repr(self._op), *options])})"
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "mag_range": self._mag_range,
+            "mag_to_param": self._mag_to_param,
+            "randomly_negate": self._randomly_negate,
+            "param_device": self._param_device,
+            "name": self._name,
+        }
+
+    @property
+    def op(self) -> Callable[..., DataNode]:
+        """The function."""
+        return self._op
+
+    @property
+    def mag_range(self) -> MagnitudeRange | None:
+        """Least and greatest magnitude, or an array with the magnitude of each bin, or None."""
+        return self._mag_range
+
+    @property
+    def randomly_negate(self) -> bool:
+        """Whether magnitudes get a random sign."""
+        return bool(self._randomly_negate)
+
+    @property
+    def mag_to_param(self) -> Parameter:
+        """What makes the parameter of a magnitude."""
+        return self._mag_to_param or np.asarray
+
+    @property
+    def param_device(self) -> str:
+        """Where the parameter is: ``"cpu"``, ``"gpu"``, or ``"auto"``: where the samples are."""
+        return self._param_device or "cpu"
+
+    @property
+    def name(self) -> str:
+        """Name in policies and messages; that of the function by default."""
+        return self._name or str(getattr(self._op, "__name__", type(self._op).__name__))
+
+    def augmentation(
+        self,
+        mag_range: MagnitudeRange | None = _UNCHANGED,
+        randomly_negate: bool | None = _UNCHANGED,
+        mag_to_param: Parameter | None = _UNCHANGED,
+        param_device: str | None = _UNCHANGED,
+        name: str | None = _UNCHANGED,
+        augmentation_cls: type[Augmentation] | None = None,
+    ) -> Augmentation:
+        """Return a copy with some options changed; None resets one to its default."""
+        given = {
+            "mag_range": mag_range,
+            "randomly_negate": randomly_negate,
+            "mag_to_param": mag_to_param,
+            "param_device": param_device,
+            "name": name,
+        }
+        changed = {k: v for k, v in given.items() if v is not _UNCHANGED}
+        return (augmentation_cls or type(self))(self._op, **{**self._options(), **changed})
+
+    def __call__(
+        self,
+        data: DataNode,
+        *,
+        magnitude_bin: Bin | None = None,
+        num_magnitude_bins: int | None = None,
+        **kwargs: Any,
+    ) -> DataNode:
+        """Apply to samples.
+
+        Args:
+            data: The samples.
+            magnitude_bin: From 0 to ``num_magnitude_bins - 1``: a number, one a sample, or a `signed_bin`; needed
+                where the augmentation has a `mag_range`.
+            num_magnitude_bins: Into how many bins `mag_range` is divided.
+            kwargs: Arguments of the function; those that it does not have are ignored.
+
+        Raises:
+            ValueError: an argument is missing, or does not fit `mag_range`. IndexError: no such bin.
+        """
+        taken, missing = self.arguments(kwargs)
+        if missing:
+            raise ValueError(
+                f"the augmentation `{self.name}` needs arguments that the call does not have: {', '.join(missing)}"
+            )
+        device = self._device(data)
+        parameter = self._parameter(magnitude_bin, num_magnitude_bins, device)
+        return convert(self._op)(data, parameter, **taken)  # type: ignore[no-any-return]
+
+    def arguments(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """Return those of the given arguments that the function takes, and names of those that are missing."""
+        own = list(inspect.signature(self._op).parameters.values())[2:]
+        if any(p.kind is p.VAR_KEYWORD for p in own):
+            taken = dict(given)
+        else:
+            taken = {p.name: given[p.name] for p in own if p.name in given}
+        kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        needed = [p.name for p in own if p.default is p.empty and p.kind in kinds]
+        return taken, [name for name in needed if name not in given]
+
+    # ------------------------------------------------------------ from the bin to the parameter
+
+    def _device(self, data: Any) -> str:
+        if self.param_device == "auto":
+            return getattr(data, "device", "cpu")
+        if self.param_device not in ("cpu", "gpu"):
+            raise ValueError(
+                f"`param_device` of the augmentation `{self.name}` is 'cpu', 'gpu' or 'auto', not "
+                f"{self.param_device!r}"
+            )
+        return self.param_device
+
+    def _parameter(self, magnitude_bin: Bin | None, bins: int | None, device: str) -> Any:
+        if self._mag_range is None:
+            return None
+        if magnitude_bin is None:
+            raise ValueError(
+                f"the augmentation `{self.name}` needs `magnitude_bin` to take a magnitude from its `mag_range`"
+            )
+        magnitudes = self._magnitudes(bins)
+        if self.randomly_negate:
+            row, magnitudes = self._signed_row(magnitude_bin, magnitudes)
+        else:
+            row = magnitude_bin.bin if isinstance(magnitude_bin, SignedBin) else magnitude_bin
+        if isinstance(row, DataNode):
+            return _placed(lookup("_row")(row, table=self._table(magnitudes)), device)
+        return types.Constant(self._table([magnitudes[row]])[0], device=device)
+
+    def _magnitudes(self, bins: int | None) -> npt.NDArray[Any]:
+        if isinstance(self._mag_range, np.ndarray):
+            if bins is not None and bins != len(self._mag_range):
+                raise ValueError(
+                    f"`mag_range` of the augmentation `{self.name}` has the magnitudes of {len(self._mag_range)} bins; "
+                    f"it was called with `num_magnitude_bins` {bins}"
+                )
+            return self._mag_range
+        if bins is None:
+            raise ValueError(
+                f"the augmentation `{self.name}` needs `num_magnitude_bins` beside `magnitude_bin`"
+            )
+        if not isinstance(self._mag_range, (tuple, list)) or len(self._mag_range) != 2:
+            raise ValueError(
+                f"`mag_range` of the augmentation `{self.name}` must be a tuple (least, greatest) or an array, not "
+                f"{self._mag_range!r}"
+            )
+        return np.linspace(*self._mag_range, bins, dtype=np.float32)
+
+    def _signed_row(
+        self, magnitude_bin: Bin, magnitudes: npt.NDArray[Any]
+    ) -> tuple[Any, npt.NDArray[Any]]:
+        """Return the row, and each magnitude followed by its negative: of all bins, or only the given one."""
+        if not isinstance(magnitude_bin, SignedBin):
+            warnings.warn(
+                f"the augmentation `{self.name}` negates magnitudes at random, but got a `magnitude_bin` without a "
+                "sign and draws one itself. Where samples are divided among several augmentations, one "
+                "`signed_bin(magnitude_bin)` before that is faster.",
+                stacklevel=4,
+            )
+            magnitude_bin = signed_bin(magnitude_bin)
+        both = np.stack([magnitudes, -magnitudes], 1)
+        if isinstance(magnitude_bin.bin, DataNode):
+            return magnitude_bin.index, both.reshape(-1)
+        return magnitude_bin.sign, both[magnitude_bin.bin]
+
+    def _table(self, magnitudes: Sequence[Any] | npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the parameters of magnitudes, one a row, in a type of the graph."""
+        rows = [np.asarray(self.mag_to_param(magnitude)) for magnitude in magnitudes]
+        first = rows[0]
+        if any(row.shape != first.shape or row.dtype != first.dtype for row in rows):
+            raise ValueError(
+                f"`mag_to_param` of the augmentation `{self.name}` must return values of one type and shape for all "
+                "magnitudes"
+            )
+        if first.dtype.kind not in "biuf":
+            raise TypeError(
+                f"`mag_to_param` of the augmentation `{self.name}` must return numbers or arrays of them, not "
+                f"{first.dtype}"
+            )
+        narrow = {"f": np.float32, "i": np.int32}.get(first.dtype.kind)
+        table = np.stack(rows)
+        return table.astype(narrow) if narrow is not None and first.itemsize == 8 else table
+
+
+def _placed(node: DataNode, device: str) -> DataNode:
+    return node.gpu() if device == "gpu" else node
+
+
+def _check_signature(made: Augmentation) -> None:
+    if not callable(made.op):
+        raise TypeError(f"`@augmentation` decorates a function, and {made.op!r} is none")
+    if isinstance(made.op, Augmentation):
+        raise TypeError(
+            f"`@augmentation` was applied to {made.op!r}, which is an augmentation already: use "
+            f"`{made.op.name}.augmentation(...)` to change its options, or decorate `{made.op.name}.op`"
+        )
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    found = sum(p.kind in kinds for p in inspect.signature(made.op).parameters.values())
+    if found < 2:
+        raise TypeError(
+            f"a function decorated with `@augmentation` takes at least two positional arguments, the samples and the "
+            f"parameter; {made.op!r} takes {found}"
+        )
+
+
+@overload
+def augmentation(function: Callable[..., Any]) -> Augmentation: ...
+@overload
+def augmentation(
+    function: None = None,
+    *,
+    mag_range: MagnitudeRange | None = None,
+    randomly_negate: bool | None = None,
+    mag_to_param: Parameter | None = None,
+    param_device: str | None = None,
+    name: str | None = None,
+    augmentation_cls: type[Augmentation] | None = None,
+) -> Callable[[Callable[..., Any]], Augmentation]: ...
+def augmentation(
+    function: Callable[..., Any] | None = None,
+    *,
+    mag_range: MagnitudeRange | None = None,
+    randomly_negate: bool | None = None,
+    mag_to_param: Parameter | None = None,
+    param_device: str | None = None,
+    name: str | None = None,
+    augmentation_cls: type[Augmentation] | None = None,
+) -> Any:
+    """Make an augmentation of a function ``op(samples, parameter, ...)`` of nodes.
+
+    ``parameter = mag_to_param(±linspace(*mag_range, num_magnitude_bins)[magnitude_bin])``
+
+    Args:
+        mag_range: Least and greatest magnitude (in this order or the other), or an array with the magnitude of each
+            bin; the parameter is None, and magnitudes are ignored, when None.
+        randomly_negate: Give the magnitude a random sign.
+        mag_to_param: What makes the parameter, a number or an array, of a magnitude, a float32; called while the
+            pipeline is made. The magnitude itself when None.
+        param_device: Where the parameter is: ``"cpu"`` (also when None), ``"gpu"``, ``"auto"`` (where the samples
+            are).
+        name: In policies and messages; the function's by default.
+        augmentation_cls: Class to make, with the constructor of `Augmentation`.
+
+    Raises:
+        TypeError: not a function with at least two positional arguments, or an augmentation already.
+    """
+
+    def decorate(op: Callable[..., Any]) -> Augmentation:
+        kind = augmentation_cls or Augmentation
+        return kind(op, mag_range, randomly_negate, mag_to_param, param_device, name)
+
+    return decorate if function is None else decorate(function)
+
+
+def check_arguments(
+    augmentations: Sequence[Augmentation], given: Mapping[str, Any], caller: str
+) -> None:
+    """Raise ValueError for arguments that no augmentation takes."""
+    taken = {name for a in augmentations for name in a.arguments(given)[0]}
+    unused = [name for name in given if name not in taken]
+    if unused:
+        names = ", ".join(f"`{name}`" for name in unused)
+        raise ValueError(f"`{caller}` got arguments that none of the augmentations takes: {names}")

@@ -1,0 +1,27 @@
+"""Random numbers of the methods: one a sample, and independent of each other also where the user gives one seed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchdali import fn, types
+from torchdali.rng import mix
+
+__all__ = ["drawn_fraction", "drawn_number", "step_seed"]
+
+
+def drawn_number(count: int, seed: int | None = None, shape: tuple[int, ...] | None = None) -> Any:
+    """Draw from ``0..count - 1`` for each sample, all equally likely; int32."""
+    given: dict[str, Any] = {"seed": seed, "shape": shape}
+    return fn.random.uniform(values=list(range(count)), dtype=types.INT32, **given)
+
+
+def drawn_fraction(seed: int | None = None) -> Any:
+    """Draw from [0, 1) for each sample; float32."""
+    given: dict[str, Any] = {"seed": seed}
+    return fn.random.uniform(range=[0.0, 1.0], **given)
+
+
+def step_seed(seed: int | None, number: int) -> int | None:
+    """Return the seed of one of several draws: with one seed they would all be the same."""
+    return None if seed is None else mix(seed, number) >> 2

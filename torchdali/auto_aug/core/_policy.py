@@ -1,0 +1,127 @@
+"""Policies: which augmentations AutoAugment may apply together, how likely and how strong."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from torchdali.auto_aug.core._augmentation import Augmentation
+
+__all__ = ["Policy"]
+
+Step = tuple[Augmentation, float, int | None]
+
+
+class Policy:
+    """Sub-policies of which AutoAugment takes one at random for each sample.
+
+    Args:
+        name: For printing and messages.
+        num_magnitude_bins: Into how many bins magnitude ranges are divided.
+        sub_policies: Each is a sequence of ``(augmentation, probability, magnitude_bin)``, applied one after
+            the other, each with its probability; the bin is None for an augmentation without magnitudes.
+
+    Different augmentations of one name are renamed, with their number in front.
+
+    Raises:
+        TypeError: a value of another kind.
+        ValueError: a probability, bin or number of bins out of range, or a bin is missing.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        num_magnitude_bins: int,
+        sub_policies: Sequence[Sequence[tuple[Augmentation, float, int | None]]],
+    ) -> None:
+        if not isinstance(num_magnitude_bins, int) or num_magnitude_bins < 1:
+            raise ValueError(
+                f"`num_magnitude_bins` must be a positive integer, not {num_magnitude_bins}"
+            )
+        if not isinstance(sub_policies, (list, tuple)):
+            raise TypeError(
+                f"`sub_policies` must be a list or tuple of sub-policies, not {type(sub_policies)}"
+            )
+        self.name, self.num_magnitude_bins = name, num_magnitude_bins
+        for steps in sub_policies:
+            self._check(steps)
+        self.sub_policies = _with_unique_names(sub_policies)
+
+    @property
+    def augmentations(self) -> dict[str, Augmentation]:
+        """The augmentations by name, in the order of the names."""
+        found = {step[0].name: step[0] for steps in self.sub_policies for step in steps}
+        return dict(sorted(found.items()))
+
+    def __repr__(self) -> str:
+        steps = [[(a.name, p, m) for a, p, m in steps] for steps in self.sub_policies]
+        lines = ",".join(f"\n\t{step}" for step in steps)
+        named = ",".join(f"\n\t{name!r}: {a!r}" for name, a in self.augmentations.items())
+        return (
+            f"Policy(name={self.name!r}, num_magnitude_bins={self.num_magnitude_bins}, sub_policies=[{lines}], "
+            f"augmentations={{{named}}})"
+        )
+
+    def _check(self, steps: Any) -> None:
+        if not isinstance(steps, (list, tuple)):
+            raise TypeError(f"a sub-policy must be a list or tuple, not {steps!r}")
+        for step in steps:
+            if not isinstance(step, (list, tuple)) or len(step) != 3:
+                raise TypeError(
+                    f"a step of a sub-policy is a triple (augmentation, probability, magnitude bin), not {step!r}"
+                )
+            if not isinstance(step[0], Augmentation):
+                raise TypeError(
+                    f"augmentations in sub-policies are made with the decorator `@augmentation`; {step[0]!r} is not"
+                )
+            self._check_probability(step[0], step[1])
+            self._check_bin(step[0], step[2])
+
+    def _check_probability(self, augmentation: Augmentation, probability: Any) -> None:
+        if not isinstance(probability, (int, float)) or not 0 <= probability <= 1:
+            raise ValueError(
+                f"the probability of the augmentation `{augmentation.name}` must be a number from [0, 1], not "
+                f"{probability!r}"
+            )
+        if probability == 0:
+            warnings.warn(
+                f"policy `{self.name}` applies the augmentation `{augmentation.name}` with probability 0",
+                stacklevel=4,
+            )
+
+    def _check_bin(self, augmentation: Augmentation, magnitude_bin: Any) -> None:
+        if augmentation.mag_range is None:
+            if magnitude_bin is not None:
+                warnings.warn(
+                    f"the magnitude bin {magnitude_bin} of the augmentation `{augmentation.name}` in policy "
+                    f"`{self.name}` is ignored: it has no `mag_range`. Give None instead",
+                    stacklevel=4,
+                )
+        elif magnitude_bin is None:
+            raise ValueError(
+                f"the augmentation `{augmentation.name}` has a `mag_range`, so that policy `{self.name}` must give "
+                "a magnitude bin instead of None"
+            )
+        elif not isinstance(magnitude_bin, int) or not 0 <= magnitude_bin < self.num_magnitude_bins:
+            raise ValueError(
+                f"the magnitude bin of the augmentation `{augmentation.name}` must be an integer from "
+                f"[0, {self.num_magnitude_bins - 1}], not {magnitude_bin!r}"
+            )
+
+
+def _with_unique_names(
+    sub_policies: Sequence[Sequence[Step]],
+) -> tuple[tuple[Step, ...], ...]:
+    """Number the augmentations if several have one name."""
+    used = list(dict.fromkeys(step[0] for steps in sub_policies for step in steps))
+    renamed = {a: a for a in used}
+    if len({a.name for a in used}) < len(used):
+        width = len(str(len(used) - 1))
+        renamed = {
+            a: a.augmentation(name=f"{number:0{width}}__{a.name}") for number, a in enumerate(used)
+        }
+    return tuple(
+        tuple((renamed[augmentation], p, magnitude_bin) for augmentation, p, magnitude_bin in steps)
+        for steps in sub_policies
+    )

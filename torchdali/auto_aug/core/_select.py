@@ -1,0 +1,84 @@
+"""Choose one of several operations for each sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from torchdali import graph
+from torchdali.conditionals import convert
+from torchdali.graph import Condition, DataNode
+from torchdali.operator import as_node, lookup
+
+__all__ = ["select"]
+
+_MERGED = (DataNode, bool, int, float, np.generic, np.ndarray)
+
+
+def select(
+    ops: Sequence[Callable[..., Any]], selected_op_idx: DataNode, *op_args: Any, **op_kwargs: Any
+) -> Any:
+    """Apply to each sample one of several operations, ``ops[selected_op_idx](*op_args, **op_kwargs)``.
+
+    A sample runs through the operators of its operation only. The results, of equal structure, are merged.
+
+    Args:
+        ops: Functions of nodes, or augmentations.
+        selected_op_idx: A number a sample; below 0 it stands for the first operation, beyond the end
+            for the last.
+        op_args: Given to each operation.
+        op_kwargs: Given to each operation.
+
+    Raises:
+        ValueError: there are no operations, or their results differ in structure.
+        TypeError: a result is neither a node nor a number.
+        RuntimeError: the index is on the accelerator, or no pipeline is being defined; while the pipeline
+            runs, types, dimensions or layouts of the results differ.
+    """
+    if not ops:
+        raise ValueError("`select` needs operations to choose from, and got none")
+    if len(ops) == 1:
+        return convert(ops[0])(*op_args, **op_kwargs)
+    tracer = graph.current()
+    if tracer is None:
+        raise RuntimeError("`select` works while a pipeline is being defined")
+    index = as_node(selected_op_idx)
+    if index.device != "cpu":
+        raise RuntimeError(f"the index {index} must be on the CPU; use .cpu()")
+    case = lookup("_case")(index, count=len(ops))
+    outer, results = tracer.scope, []
+    try:
+        for number, op in enumerate(ops):
+            tracer.scope = (*outer, Condition(case, number))
+            results.append(convert(op)(*op_args, **op_kwargs))
+    finally:
+        tracer.scope = outer
+    return _merged(case, results, "the result of `select`")
+
+
+def _merged(case: DataNode, values: Sequence[Any], what: str) -> Any:
+    """Merge the results of all operations; lists, tuples and dicts element by element."""
+    first = values[0]
+    if all(value is first for value in values):
+        return first
+    if isinstance(first, (list, tuple)):
+        _check_alike(values, what, [len(v) if type(v) is type(first) else None for v in values])
+        columns = zip(*values, strict=True)
+        return type(first)(_merged(case, c, f"{what}[{i}]") for i, c in enumerate(columns))
+    if isinstance(first, dict):
+        _check_alike(values, what, [v.keys() if isinstance(v, dict) else None for v in values])
+        return {k: _merged(case, [v[k] for v in values], f"{what}[{k!r}]") for k in first}
+    wrong = next((v for v in values if not isinstance(v, _MERGED)), None)
+    if any(v is None for v in values) or wrong is not None:
+        raise TypeError(
+            f"{what} is a {type(wrong).__name__} in one of the operations: only nodes, numbers, arrays, and lists or "
+            "dicts of them of equal structure can be merged"
+        )
+    return lookup("_choose")(*map(as_node, values), case=case, what=what)
+
+
+def _check_alike(values: Sequence[Any], what: str, structures: Sequence[Any]) -> None:
+    if any(structure != structures[0] for structure in structures):
+        raise ValueError(f"{what} has another structure in each of the operations: {list(values)}")

@@ -1,0 +1,66 @@
+"""Magnitude bins with a sign that is drawn for each sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from torchdali.auto_aug.core._draws import drawn_number
+from torchdali.graph import DataNode
+
+__all__ = ["SignedBin", "signed_bin"]
+
+
+@dataclass(frozen=True)
+class SignedBin:
+    """A magnitude bin and a random sign: what `signed_bin` returns.
+
+    Indexing takes the bin and sign of one step, where several were drawn (``shape``).
+
+    Attributes:
+        bin: The bin without the sign.
+        sign: 0 for plus, 1 for minus.
+    """
+
+    bin: int | DataNode
+    sign: int | DataNode
+
+    @property
+    def index(self) -> Any:
+        """Row of a table in which each magnitude is followed by its negative."""
+        magnitude_bin: Any = self.bin
+        return 2 * magnitude_bin + self.sign
+
+    def __getitem__(self, step: Any) -> SignedBin:
+        same = isinstance(self.bin, int)
+        return SignedBin(self.bin if same else self.bin[step], self.sign[step])  # type: ignore[index]
+
+
+def signed_bin(
+    magnitude_bin: int | DataNode,
+    random_sign: DataNode | None = None,
+    seed: int | None = None,
+    shape: tuple[int, ...] | None = None,
+) -> SignedBin:
+    """Give a magnitude bin a random sign, for augmentations that are `randomly_negate`.
+
+    Draw the sign before the samples are divided among several augmentations: that is one operator for
+    all of them.
+
+    Args:
+        magnitude_bin: A number, or one a sample.
+        random_sign: 1 where the magnitude is to be negated, else 0; drawn when None.
+        seed: Of the sign that is drawn.
+        shape: Of the sign that is drawn, for each sample; a scalar when None.
+
+    Raises:
+        TypeError: the bin is neither an int nor a node.
+    """
+    if not isinstance(magnitude_bin, (int, DataNode)):
+        raise TypeError(
+            "`magnitude_bin` must be an int or a DataNode of ints from `[0..num_magnitude_bins-1]`, "
+            f"not {magnitude_bin!r}"
+        )
+    if random_sign is None:
+        random_sign = drawn_number(2, seed, shape)
+    return SignedBin(magnitude_bin, random_sign)

@@ -1,0 +1,172 @@
+"""RandAugment: some augmentations one after the other, all equally likely, all with one magnitude.
+
+Cubuk, Zoph, Shlens, Le: "RandAugment: Practical automated data augmentation with a reduced search space", 2019.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from torchdali.auto_aug import augmentations as a
+from torchdali.auto_aug._suites import check_bins, given_arguments, translations, without
+from torchdali.auto_aug.core import select, signed_bin
+from torchdali.auto_aug.core._augmentation import Augmentation, check_arguments
+from torchdali.auto_aug.core._draws import drawn_number, step_seed
+from torchdali.graph import DataNode
+from torchdali.types import DALIInterpType
+
+__all__ = [
+    "apply_rand_augment",
+    "get_rand_augment_non_monotonic_suite",
+    "get_rand_augment_suite",
+    "rand_augment",
+]
+
+
+def rand_augment(
+    data: DataNode,
+    n: int,
+    m: int,
+    num_magnitude_bins: int = 31,
+    shape: DataNode | tuple[int, int] | None = None,
+    fill_value: int | None = 128,
+    interp_type: DALIInterpType | None = None,
+    max_translate_abs: int | tuple[int, int] | None = None,
+    max_translate_rel: float | tuple[float, float] | None = None,
+    seed: int | None = None,
+    monotonic_mag: bool = True,
+    excluded: list[str] | None = None,
+) -> DataNode:
+    """Apply RandAugment: ``n`` random augmentations with magnitude bin ``m`` to each sample.
+
+    Args:
+        data: Images ``HWC`` or videos ``FHWC``, uint8.
+        n: How many augmentations, one after the other.
+        m: Magnitude bin, from 0 to ``num_magnitude_bins - 1``.
+        num_magnitude_bins: Into how many bins the magnitudes of each augmentation are divided.
+        shape: Height and width of the samples (further extents are ignored): translations are a part of them, not
+            pixels.
+        fill_value: What moves in from outside; the edge is repeated when None.
+        interp_type: Interpolation of warps; linear when None.
+        max_translate_abs: How far translations go in pixels, or so along y and x; 100 when None.
+        max_translate_rel: How far translations go as a part of ``shape``, or so along y and x; 100/224 when None.
+        seed: Of the random numbers.
+        monotonic_mag: A greater bin is a stronger change, also of `brightness`, `contrast`, `color`, `sharpness`,
+            `posterize` and `solarize`.
+        excluded: Names of augmentations to leave out.
+
+    Raises:
+        ValueError: an argument out of range, or that does not go with another.
+    """
+    get_suite = get_rand_augment_suite if monotonic_mag else get_rand_augment_non_monotonic_suite
+    suite = get_suite(shape is not None, max_translate_abs, max_translate_rel)
+    chosen = without(suite, excluded, "RandAugment")
+    given = given_arguments(chosen, shape, fill_value, interp_type)
+    return apply_rand_augment(chosen, data, n, m, num_magnitude_bins, seed, **given)
+
+
+def apply_rand_augment(
+    augmentations: Sequence[Augmentation],
+    data: DataNode,
+    n: int,
+    m: int,
+    num_magnitude_bins: int = 31,
+    seed: int | None = None,
+    **kwargs: Any,
+) -> DataNode:
+    """Apply ``n`` augmentations of a list, drawn with replacement for each sample, with magnitude bin ``m``.
+
+    Args:
+        kwargs: Arguments of the augmentations, such as ``fill_value``.
+
+    Raises:
+        ValueError: an argument out of range, or one that no augmentation takes; no augmentations.
+    """
+    if not isinstance(n, int) or n < 0:
+        raise ValueError(f"the number of augmentations `n` must be an integer from 0, not {n!r}")
+    check_bins(num_magnitude_bins)
+    if not isinstance(m, int) or not 0 <= m < num_magnitude_bins:
+        raise ValueError(
+            f"the magnitude bin `m` must be an integer from [0, {num_magnitude_bins - 1}], not {m!r}"
+        )
+    if n == 0:
+        warnings.warn("`apply_rand_augment` with `n=0` changes nothing", stacklevel=2)
+        return data
+    if not augmentations:
+        raise ValueError("`apply_rand_augment` needs augmentations, and got an empty list")
+    check_arguments(augmentations, kwargs, "apply_rand_augment")
+    negates = any(augmentation.randomly_negate for augmentation in augmentations)
+    for step in range(n):
+        chosen = drawn_number(len(augmentations), step_seed(seed, 2 * step))
+        magnitude_bin = signed_bin(m, seed=step_seed(seed, 2 * step + 1)) if negates else m
+        data = select(
+            augmentations,
+            chosen,
+            data,
+            magnitude_bin=magnitude_bin,
+            num_magnitude_bins=num_magnitude_bins,
+            **kwargs,
+        )
+    return data
+
+
+def get_rand_augment_suite(
+    use_shape: bool = False,
+    max_translate_abs: int | tuple[int, int] | None = None,
+    max_translate_rel: float | tuple[float, float] | None = None,
+) -> list[Augmentation]:
+    """Return the augmentations of RandAugment; a greater magnitude is always a stronger change.
+
+    See `rand_augment` for the arguments; ``use_shape`` says whether there will be a ``shape``.
+    """
+    return [
+        *_geometry(use_shape, max_translate_abs, max_translate_rel),
+        a.brightness.augmentation((0, 0.9), True, a.shift_enhance_range),
+        a.contrast.augmentation((0, 0.9), True, a.shift_enhance_range),
+        a.color.augmentation((0, 0.9), True, a.shift_enhance_range),
+        a.sharpness.augmentation((0, 0.9), True, a.sharpness_kernel),
+        a.posterize.augmentation((8, 4), False, a.poster_mask_uint8),
+        a.solarize.augmentation((256, 0)),
+        a.equalize,
+        a.auto_contrast,
+        a.identity,
+    ]
+
+
+def get_rand_augment_non_monotonic_suite(
+    use_shape: bool = False,
+    max_translate_abs: int | tuple[int, int] | None = None,
+    max_translate_rel: float | tuple[float, float] | None = None,
+) -> list[Augmentation]:
+    """Return the augmentations of RandAugment with the magnitudes of AutoAugment.
+
+    The middle magnitude of `brightness`, `contrast`, `color` and `sharpness` changes nothing; that of `posterize` and
+    `solarize` changes least where it is greatest. See `rand_augment` for the arguments.
+    """
+    return [
+        *_geometry(use_shape, max_translate_abs, max_translate_rel),
+        a.brightness.augmentation((0.1, 1.9), False, None),
+        a.contrast.augmentation((0.1, 1.9), False, None),
+        a.color.augmentation((0.1, 1.9), False, None),
+        a.sharpness.augmentation((0.1, 1.9), False, a.sharpness_kernel_shifted),
+        a.posterize.augmentation((0, 4), False, a.poster_mask_uint8),
+        a.solarize.augmentation((0, 256), False),
+        a.equalize,
+        a.auto_contrast,
+        a.identity,
+    ]
+
+
+def _geometry(
+    use_shape: bool,
+    max_translate_abs: int | tuple[int, int] | None,
+    max_translate_rel: float | tuple[float, float] | None,
+) -> list[Augmentation]:
+    return [
+        *translations(use_shape, 100, 100 / 224, max_translate_abs, max_translate_rel),
+        a.shear_x.augmentation((0, 0.3), True),
+        a.shear_y.augmentation((0, 0.3), True),
+        a.rotate.augmentation((0, 30), True),
+    ]

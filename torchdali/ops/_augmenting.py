@@ -1,0 +1,89 @@
+"""What automatic augmentation records beside the public operators; see `torchdali.auto_aug`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels import tone
+from torchdali.operator import operator
+from torchdali.schema import Data, PerSample, Takes
+
+Bytes = Annotated[Tensor, Takes(("HWC", "FHWC"), (torch.uint8,))]
+AnyBytes = Annotated[Tensor, Takes((), (torch.uint8,))]
+
+
+class _Rows:
+    """Takes rows of a table, which is divided once."""
+
+    def __init__(self) -> None:
+        self._rows: tuple[Tensor, ...] | None = None
+
+    def __call__(self, index: Tensor, /, *, table: Any) -> Tensor:
+        if self._rows is None:
+            self._rows = torch.as_tensor(table).unbind(0)
+        if index.ndim or index.is_floating_point():
+            raise RuntimeError(_not_an_index(index, index.ndim))
+        place = int(index)
+        if not 0 <= place < len(self._rows):
+            raise RuntimeError(_no_bin(place, len(self._rows)))
+        return self._rows[place]
+
+
+def _not_an_index(index: Tensor, ndim: int) -> str:
+    kind = str(index.dtype).removeprefix("torch.")
+    return f"a magnitude bin is an integer scalar (0D), not {kind} of {ndim} dimensions"
+
+
+def _no_bin(place: int, count: int) -> str:
+    return f"there is no magnitude bin {place}: they are from 0 to {count - 1}"
+
+
+def _rows(index: Tensor, *, table: Any) -> Tensor:
+    """Take a row for each sample."""
+    if index.ndim != 1 or index.is_floating_point():
+        raise RuntimeError(_not_an_index(index, index.ndim - 1))
+    least, greatest = map(int, index.aminmax())
+    if least < 0 or greatest >= len(table):
+        raise RuntimeError(_no_bin(least if least < 0 else greatest, len(table)))
+    return torch.as_tensor(table).index_select(0, index.to(torch.int32))
+
+
+@operator(hidden=True, make=_Rows, layout=lambda layouts, arguments: "", dense=_rows)
+def _row(index: Data, /, *, table: Any) -> Data:
+    """Return a row of a table; see `_Rows`, which does it."""
+    return _Rows()(index, table=table)
+
+
+def _each_image(function: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
+    return function(images) if images.ndim == 3 else torch.stack([function(i) for i in images])
+
+
+@operator(hidden=True)
+def _auto_contrast(image: Bytes, /) -> Bytes:
+    """Stretch the intensities of each channel to the full range."""
+    return _each_image(tone.stretch, image)
+
+
+@operator(hidden=True)
+def _contrast_around_mean(image: Bytes, /, *, factor: PerSample[float]) -> Bytes:
+    """Scale the distance of intensities from the mean luma of the image."""
+    if image.shape[-1] != 3:
+        raise ValueError(f"contrast takes RGB images of 3 channels, not {image.shape[-1]}")
+    return _each_image(lambda x: tone.contrast_around_mean(x, factor), image)
+
+
+@operator(hidden=True)
+def _solarize(image: AnyBytes, threshold: Data, /) -> AnyBytes:
+    """Invert intensities from a threshold on."""
+    return tone.solarize(image, math.ceil(threshold))
+
+
+@operator(hidden=True)
+def _solarize_add(image: AnyBytes, shift: Data, /) -> AnyBytes:
+    """Add a shift to intensities below 128."""
+    return tone.solarize_add(image, int(shift))
