@@ -6,7 +6,16 @@ import json
 from dataclasses import asdict, dataclass, field
 
 SIDES = ("torchdali", "dali", "loader_tensor", "loader_pil")
-PIPELINES = ("train", "decode", "val", "roi", "photo")
+PIPELINES = (
+    "train",
+    "decode",
+    "val",
+    "roi",
+    "photo",
+    "rand_augment",
+    "auto_augment",
+    "trivial_augment",
+)
 
 
 @dataclass(frozen=True)

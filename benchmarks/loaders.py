@@ -29,6 +29,12 @@ def _open_tensor(path: str) -> torch.Tensor:
 
 OPEN: dict[str, Callable[[str], Any]] = {"loader_pil": _open_pil, "loader_tensor": _open_tensor}
 
+AUGMENT: dict[str, Callable[[], torch.nn.Module]] = {
+    "rand_augment": v2.RandAugment,
+    "auto_augment": v2.AutoAugment,
+    "trivial_augment": v2.TrivialAugmentWide,
+}
+
 
 def transform(pipeline: str) -> v2.Compose:
     """The transforms of a measured pipeline, as torchvision's own training scripts order them."""
@@ -38,7 +44,9 @@ def transform(pipeline: str) -> v2.Compose:
     if pipeline == "val":
         steps = [v2.Resize(256, antialias=True), v2.CenterCrop(224), *steps]
     else:
-        steps = [v2.RandomResizedCrop(224, antialias=True), v2.RandomHorizontalFlip(), *steps]
+        augment = [AUGMENT[pipeline]()] if pipeline in AUGMENT else []
+        crop = v2.RandomResizedCrop(224, antialias=True)
+        steps = [crop, *augment, v2.RandomHorizontalFlip(), *steps]
     return v2.Compose([*steps, v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)])
 
 

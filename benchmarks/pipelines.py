@@ -11,6 +11,13 @@ STD = [0.229 * 255, 0.224 * 255, 0.225 * 255]
 # What turns on torchdali's mode for large photos, which the real DALI does not have.
 LARGE_PHOTOS: dict[str, Any] = {"scaled_decode": True}
 
+# Pipelines of automatic augmentation, called like the modules of `auto_aug`, and the functions there.
+AUGMENT = {
+    "rand_augment": "rand_augment",
+    "auto_augment": "auto_augment",
+    "trivial_augment": "trivial_augment_wide",
+}
+
 
 def _read(fn: Any, root: str, **options: Any) -> tuple[Any, Any]:
     files, labels = fn.readers.file(file_root=root, random_shuffle=True, name="Reader", **options)
@@ -61,6 +68,30 @@ def photo(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
     return _normalize(fn, types, images, mirror=fn.random.coin_flip()), labels
 
 
+def _augmented(fn: Any, types: Any, root: str, name: str, **options: Any) -> tuple[Any, Any]:
+    package = fn.__name__.removesuffix(".fn")
+    augment = getattr(importlib.import_module(f"{package}.auto_aug.{name}"), AUGMENT[name])
+    files, labels = _read(fn, root)
+    images = fn.decoders.image(files, output_type=types.RGB)
+    images = augment(fn.random_resized_crop(images, size=224), **options)
+    return _normalize(fn, types, images, mirror=fn.random.coin_flip()), labels
+
+
+def rand_augment(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
+    """``train`` with two of RandAugment's augmentations."""
+    return _augmented(fn, types, root, "rand_augment", n=2, m=9)
+
+
+def auto_augment(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
+    """``train`` with AutoAugment's policy for ImageNet."""
+    return _augmented(fn, types, root, "auto_augment")
+
+
+def trivial_augment(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
+    """``train`` with TrivialAugment Wide."""
+    return _augmented(fn, types, root, "trivial_augment")
+
+
 def build(package: str, name: str, root: str, **settings: Any) -> Any:
     """Build a pipeline of this module with ``torchdali`` or ``nvidia.dali``.
 
@@ -72,7 +103,8 @@ def build(package: str, name: str, root: str, **settings: Any) -> Any:
     """
     fn = importlib.import_module(f"{package}.fn")
     types = importlib.import_module(f"{package}.types")
-    definition = importlib.import_module(package).pipeline_def(globals()[name])
+    define = importlib.import_module(package).pipeline_def
+    definition = define(globals()[name], enable_conditionals=name in AUGMENT)
     extra = LARGE_PHOTOS if (name, package) == ("photo", "torchdali") else {}
     pipeline = definition(fn, types, root, device_id=None, **extra, **settings)
     pipeline.build()
