@@ -13,6 +13,7 @@ import torch
 
 from torchdali import cli, fn
 from torchdali._commands import benching, doctoring, running
+from torchdali._commands import training as training_command
 from torchdali._commands.doctoring import CODECS, State
 from torchdali._demo import comparing, pictures, sheet, training
 from torchdali.errors import MissingExtraError
@@ -121,7 +122,7 @@ def test_bench_accounts_for_the_time(images: Path, capsys: pytest.CaptureFixture
 
 
 def test_bench_counts_each_sample_once(images: Path) -> None:
-    pipeline = benching._build(benching.find(images), batch=4, threads=2, size=32)
+    pipeline = benching.build(benching.find(images), batch=4, threads=2, size=32)
     benching.measure(pipeline, 2)
     usage = benching.measure(pipeline, 10)
     pipeline.close()
@@ -136,6 +137,44 @@ def test_bench_names_bad_images(images: Path, capsys: pytest.CaptureFixture[str]
     printed = capsys.readouterr().out
     assert "decoders.image" in printed.split("Skipped")[1]
     assert "bad.jpg" in printed.split("Skipped")[1]
+
+
+def test_bench_trains_and_gives_a_verdict(images: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    small = ["--batch-size=4", "--batches=3", "--size=32", "--threads=1"]
+    assert cli.main(["bench", str(images), *small, "--train", "--device=cpu"]) == 0
+    printed = capsys.readouterr().out.split("Training a network (small) on cpu")[1]
+    rates = [float(line.split()[-2]) for line in printed.splitlines() if "images/s" in line]
+    assert len(rates) == 4
+    assert all(rate > 0 for rate in rates)
+    assert "limits training" in printed or "compete" in printed
+
+
+def test_bench_trains_networks_of_torchvision(images: Path) -> None:
+    torch.manual_seed(0)
+    model = training_command.network("resnet18", classes=5)
+    assert model(torch.zeros(2, 3, 32, 32)).shape == (2, 5)
+    before = [parameter.clone() for parameter in model.parameters()]
+    pipeline = benching.build(benching.find(images), batch=8, threads=1, size=32)
+    batches = iter(training_command._Batches(pipeline))
+    pixels, labels = next(batches)
+    assert pixels.shape == (8, 3, 32, 32)
+    assert set(labels.tolist()) <= {0, 1}
+    training_command._step(model, torch.device("cpu"))((pixels, labels))
+    pipeline.close()
+    changed = [bool((a != b).any()) for a, b in zip(before, model.parameters(), strict=True)]
+    assert any(changed)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [("--model=resnet5000", "no network 'resnet5000'"), ("--device=abacus", "no device 'abacus'")],
+)
+def test_bench_refuses_what_it_cannot_train(
+    images: Path, option: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["bench", str(images), "--train", option])
+    assert message in capsys.readouterr().err
 
 
 def test_bench_takes_flat_folders(images: Path) -> None:

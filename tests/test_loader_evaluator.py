@@ -66,3 +66,25 @@ def test_evaluate_takes_its_batches_from_everywhere():
     steps = []
     rates = evaluate(Loader(), steps.append, batches=20)
     assert len(steps) == 3 * 22 and min(rates.loader, rates.step, rates.cached, rates.training) > 0
+
+
+def test_evaluate_finishes_each_epoch_it_begins():
+    """An iterator of DALI's kind cannot be begun again in mid-epoch."""
+    begun, ended = [], []
+
+    def epoch():
+        begun.append(1)
+        yield from range(3)
+        ended.append(1)
+
+    class Epochs:
+        def __iter__(self):
+            return epoch()
+
+    evaluate(Epochs(), lambda batch: None, batches=10)
+    assert len(begun) - len(ended) <= 1 < len(ended)
+
+
+def test_evaluate_refuses_an_empty_loader():
+    with pytest.raises(ValueError, match="empty"):
+        evaluate([], print)

@@ -23,14 +23,14 @@ def _demo(options: argparse.Namespace) -> int:
 def _bench(options: argparse.Namespace) -> int:
     from torchdali._commands import benching
 
-    return benching.run(
-        options.folder,
-        batch=options.batch_size,
-        threads=options.threads,
-        batches=options.batches,
-        size=options.size,
-        step=options.step / 1e3,
-    )
+    names = {"batch": "batch_size", "threads": "threads", "batches": "batches", "size": "size"}
+    sizes = {name: getattr(options, option) for name, option in names.items()}
+    status = benching.run(options.folder, step=options.step / 1e3, **sizes)
+    if status == 0 and options.train:
+        from torchdali._commands import training
+
+        training.run(options.folder, model=options.model, device=options.device, **sizes)
+    return status
 
 
 def _doctor(options: argparse.Namespace) -> int:
@@ -64,6 +64,27 @@ def _script(text: str) -> str:
     return text
 
 
+def _network(name: str) -> str:
+    if name != "small":
+        from torchvision import models
+
+        if name not in models.list_models():
+            raise argparse.ArgumentTypeError(
+                f"torchvision has no network {name!r}; resnet50 is one"
+            )
+    return name
+
+
+def _device(name: str) -> str:
+    import torch
+
+    try:
+        torch.empty(1, device=name)
+    except (RuntimeError, AssertionError, NotImplementedError):
+        raise argparse.ArgumentTypeError(f"torch has no device {name!r} here") from None
+    return name
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="torchdali", description="Data loading and augmentation with DALI's API on PyTorch."
@@ -87,6 +108,15 @@ def _parser() -> argparse.ArgumentParser:
         metavar="MS",
         help="try a consumer this slow, too",
     )
+    bench.add_argument("--train", action="store_true", help="say what limits a training loop, too")
+    bench.add_argument(
+        "--model",
+        type=_network,
+        default="small",
+        metavar="NAME",
+        help="to train: one of torchvision's, or small, the network of the demo",
+    )
+    bench.add_argument("--device", type=_device, help="to train on; a GPU if there is one")
     bench.set_defaults(command=_bench)
 
     doctor = commands.add_parser("doctor", help="say what works here, and what to install")

@@ -16,7 +16,7 @@ from typing import Any
 
 from torchdali import Pipeline, fn, operator, pipeline_def, types
 
-__all__ = ["run"]
+__all__ = ["build", "find", "run"]
 
 STEPS = ("readers.file", "decoders.image", "random_resized_crop", "crop_mirror_normalize")
 SUFFIXES = frozenset(
@@ -127,8 +127,11 @@ def _count() -> int:
     return sum(count[0] for count in _samples)
 
 
-def _build(files: list[Path], batch: int, threads: int, size: int) -> Pipeline:
-    source = {"files": [str(path) for path in files]}
+def build(files: list[Path], batch: int, threads: int, size: int) -> Pipeline:
+    """The training pipeline on some files; a label is the number of the file's folder."""
+    folders = {folder: k for k, folder in enumerate(sorted({path.parent for path in files}))}
+    labels = [folders[path.parent] for path in files]
+    source = {"files": [str(path) for path in files], "labels": labels}
     settings = {"batch_size": batch, "num_threads": threads, "device_id": None, "seed": 1}
     pipeline: Pipeline = _training(size, source, bad_samples="skip", **settings)
     pipeline.build()
@@ -169,7 +172,7 @@ def run(root: Path, batch: int, threads: int, batches: int, size: int, step: flo
     print(f"{len(files)} images, {total / len(files) / 1e3:.0f} KB each on average")
     print(f"Read alone, {threads} threads: {read_rate(files, threads):.0f} images/s", end=", ")
     print(f"once in memory {read_rate(files, threads):.0f} images/s", flush=True)
-    pipeline = _build(files, batch, threads, size)
+    pipeline = build(files, batch, threads, size)
     measure(pipeline, WARMUP)
     usage = measure(pipeline, batches)
     rate = batch * batches / usage.wall

@@ -153,24 +153,29 @@ def evaluate(loader: Iterable[Any], step: Callable[[Any], Any], batches: int = 5
     """Measure what limits a training loop.
 
     Args:
-        loader: Yields at least as many batches; it is iterated several times.
+        loader: Yields batches; it is iterated as often as needed.
         step: Trains on one batch; called many times.
         batches: How many each measurement takes, after a tenth of it to warm up.
     """
-    cached = list(itertools.islice(loader, min(batches, 20)))
+    source = _endless(loader)  # one for all: an epoch that is left early would have to be begun again
+    cached = list(itertools.islice(source, min(batches, 20)))
     if not cached:
         raise ValueError("the loader is empty")
     return Rates(
-        _rate(_endless(loader), lambda batch: None, batches),
+        _rate(source, lambda batch: None, batches),
         _rate(itertools.repeat(cached[0]), step, batches),
         _rate(itertools.cycle(cached), step, batches),
-        _rate(_endless(loader), step, batches),
+        _rate(source, step, batches),
     )
 
 
 def _endless(loader: Iterable[Any]) -> Iterator[Any]:
-    while True:
-        yield from loader
+    found = True
+    while found:
+        found = False
+        for batch in loader:
+            found = True
+            yield batch
 
 
 def _rate(batches: Iterator[Any], step: Callable[[Any], Any], count: int) -> float:
