@@ -10,6 +10,7 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -97,8 +98,10 @@ def slide(x: Tensor, axis: int, weights: Sequence[float], border: str = "reflect
     return out
 
 
-def _add(total: Tensor, part: Tensor, weight: float) -> Tensor:
+def _add(total: Tensor, part: Tensor, weight: Any) -> Tensor:
     """Add in place, except where autograd needs the old value's graph to stay valid."""
+    if isinstance(weight, Tensor):
+        return total + part * weight
     return (
         torch.add(total, part, alpha=weight)
         if total.requires_grad
@@ -135,13 +138,19 @@ def correlate(
     lengths = [x.shape[axis] - size + 1 for axis, size in zip(axes, sizes, strict=True)]
     out: Tensor | None = None
     offsets = itertools.product(*map(range, sizes))
-    for offset, weight in zip(offsets, window.flatten().tolist(), strict=True):
+    for offset, weight in zip(offsets, _weights(window), strict=True):
         part = x
         for axis, start, length in zip(axes, offset, lengths, strict=True):
             part = part.narrow(axis, start, length)
         out = part * weight if out is None else _add(out, part, weight)
     assert out is not None
     return out
+
+
+def _weights(window: Tensor) -> Sequence[Any]:
+    """Return the weights as numbers, or as tensors where a gradient or a compiled graph depends on them."""
+    flat = window.flatten()
+    return flat.unbind() if window.requires_grad or torch.compiler.is_compiling() else flat.tolist()
 
 
 def rank(

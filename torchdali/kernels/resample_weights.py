@@ -23,6 +23,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from torchdali.kernels.folding import folded
+
 __all__ = [
     "FILTERS",
     "RADIUS",
@@ -73,6 +75,9 @@ class Axis(NamedTuple):
         return whole and self.filter != "gaussian"
 
 
+Fields = tuple[int, int, float, float, str, bool]
+
+
 class Taps(NamedTuple):
     """Weighted sum of an axis: ``out[i] = sum_k weights[i, k] * x[start + pixels[i, k]]``.
 
@@ -110,12 +115,18 @@ def resize_axes(
     return tuple(axes)
 
 
-@lru_cache(maxsize=64)
 def nearest(axis: Axis, innermost: bool, first_pass: bool, device: torch.device) -> Tensor:
     """Index of the nearest input pixel for every output pixel.
 
     DALI multiplies along rows, but adds up the scale from row to row, with its rounding errors.
     """
+    return _nearest(tuple(axis), innermost, first_pass, device)
+
+
+@lru_cache(maxsize=64)
+@folded  # which is why the axis comes as a plain tuple
+def _nearest(fields: Fields, innermost: bool, first_pass: bool, device: torch.device) -> Tensor:
+    axis = Axis(*fields)
     step = _f32((axis.high - axis.low) / axis.size)
     start = 0 if first_pass else math.floor(min(axis.low, axis.high))
     low = _f32(axis.low - start)
@@ -129,11 +140,19 @@ def nearest(axis: Axis, innermost: bool, first_pass: bool, device: torch.device)
     return torch.from_numpy(index.clip(0, axis.length - 1)).to(device)
 
 
-@lru_cache(maxsize=256)
 def taps(
     axis: Axis, first_pass: bool, device: torch.device, window: tuple[int, int] | None = None
 ) -> Taps:
     """Input pixels and weights of every output pixel, or of those in a window (start, extent)."""
+    return Taps(*_taps(tuple(axis), first_pass, device, window))
+
+
+@lru_cache(maxsize=256)
+@folded
+def _taps(
+    fields: Fields, first_pass: bool, device: torch.device, window: tuple[int, int] | None
+) -> tuple[int, int, Tensor, Tensor]:
+    axis = Axis(*fields)
     scale = (axis.high - axis.low) / axis.size
     density, reach = _stretch(axis.filter, max(1.0, abs(scale)) if axis.antialias else 1.0)
     start = 0 if first_pass else max(0, math.floor(min(axis.low, axis.high) - float(reach)))
@@ -149,12 +168,9 @@ def taps(
         part = slice(window[0], window[0] + window[1])
         pixel, weight = pixel[part], weight[part]
     first = int(pixel.min())
-    return Taps(
-        first,
-        int(pixel.max()) + 1 - first,
-        torch.from_numpy(pixel - first).to(device),
-        torch.from_numpy(weight.astype(_f32)).to(device),
-    )
+    extent = int(pixel.max()) + 1 - first
+    weights = torch.from_numpy(weight.astype(_f32))
+    return first, extent, torch.from_numpy(pixel - first).to(device), weights.to(device)
 
 
 def _stretch(name: str, scale: float) -> tuple[np.float32, np.float32]:

@@ -6,6 +6,8 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 
+from torchdali.kernels.folding import folded
+
 __all__ = ["resize_shape"]
 
 Region = list[tuple[float, float]]
@@ -114,6 +116,7 @@ def _per_axis(name: str, values: Sequence[float] | float, count: int) -> list[fl
     return [_f32(value) for value in values]
 
 
+@folded
 def _f32(value: float) -> float:
     """Round to float32, as DALI's arguments are: it decides which way a half goes."""
     rounded: float = _FLOAT.unpack(_FLOAT.pack(value))[0]

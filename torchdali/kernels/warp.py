@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn.functional import grid_sample
 
 from torchdali.kernels.convert import convert, integer_limits
+from torchdali.kernels.folding import folded
 from torchdali.kernels.window import round_half_away_number
 
 __all__ = [
@@ -214,6 +215,7 @@ def affine_positions(matrix: Matrix, size: Sequence[int], device: torch.device) 
     return found
 
 
+@folded
 def invert(matrix: Matrix) -> list[list[float]]:
     """Return the affine map back.
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.convert import convert, integer_limits
+from torchdali.kernels.folding import folded
 
 __all__ = [
     "anchor", "check_fill", "cut", "fill_into", "fill_number", "filled", "meet", "out_of_bounds",
@@ -20,6 +21,7 @@ __all__ = [
 _FLOAT = struct.Struct("f")
 
 
+@folded
 def single(value: float) -> float:
     """Round to float32, which arguments are in DALI: 0.7 becomes 0.69999998."""
     try:
@@ -228,6 +230,7 @@ def fill_into(out: Tensor, fill: Sequence[float], channel: int) -> Tensor:
 
 
 @functools.lru_cache(maxsize=256)
+@folded
 def fill_number(value: float, dtype: torch.dtype) -> float | int:
     """Convert a fill value as C does: truncated, and modulo the integer's range; 300 is 44 in uint8."""
     value = single(value)

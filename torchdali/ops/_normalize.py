@@ -69,7 +69,7 @@ def normalize(
         factor = scale / math.sqrt(variance) if variance else 0.0
         return convert((x * factor).add_(shift - mean * factor), dtype)
     where = resolve_axes(axes, axis_names, layout, data.ndim)
-    count = math.prod(data.shape[a] for a in where)
+    count = math.prod([data.shape[a] for a in where])
     center = _given(mean, x, where, "mean")
     if center is None:
         center = x.mean(where, keepdim=True) if where else x

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels import perspective as kernel
+from torchdali.kernels.folding import folded
 from torchdali.kernels.perspective import BORDERS, sample_at
 from torchdali.operator import operator
 from torchdali.ops._warp import canvas, each_frame, matrices
@@ -89,6 +90,7 @@ def warp_perspective(
     return result[..., 0] if layout == "HW" else result
 
 
+@folded
 def _between_centers(matrix: Matrix, inverse_map: bool, origin: str) -> Matrix:
     """Return the map of whole numbers that are pixel centres, from the output to the input."""
     found = torch.tensor(matrix, dtype=torch.float64)
