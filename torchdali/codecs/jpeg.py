@@ -1,0 +1,43 @@
+"""JPEG there and back on the CPU: what compression does to pixels.
+
+torchvision's encoder and decoder and Pillow's are the same library with the same settings (4:2:0 chroma,
+accurate transform), so that their results are equal to the bit.
+"""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.codecs._torchvision_ops import image_operator
+
+__all__ = ["recode"]
+
+_RGB = 3  # torchvision's number
+
+
+def recode(pixels: Tensor, quality: int) -> Tensor:
+    """Encode ``(H, W, 3)`` uint8 RGB with a quality from 1 to 100, and decode it again.
+
+    Raises:
+        RuntimeError: no pixels, or more than 65535 rows or columns.
+    """
+    if not pixels.numel() or max(pixels.shape[:2]) > 65535:
+        raise RuntimeError(f"an image of shape {tuple(pixels.shape)} cannot be a JPEG")
+    encode, decode = image_operator("encode_jpeg"), image_operator("decode_jpeg")
+    if encode is None or decode is None:
+        return _by_pillow(pixels, quality)
+    encoded = encode(pixels.contiguous().permute(2, 0, 1), quality)
+    decoded: Tensor = decode(encoded, _RGB)
+    return decoded.permute(1, 2, 0)
+
+
+def _by_pillow(pixels: Tensor, quality: int) -> Tensor:
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(pixels.numpy()).save(file, "JPEG", quality=quality, subsampling="4:2:0")
+    return torch.from_numpy(np.array(Image.open(file)))

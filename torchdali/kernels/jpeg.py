@@ -1,0 +1,150 @@
+"""What JPEG does to pixels, as maths: for devices on which no bytes need to be written.
+
+Baseline JPEG as libjpeg does it (ITU-T T.81, with the quantisation tables of its annex K): YCbCr, chroma
+halved both ways, cosine transform of 8x8 blocks, rounding to multiples of the table, and back.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+__all__ = ["distort"]
+
+_BLOCK = 8
+
+_LUMA = """
+16 11 10 16 24 40 51 61 12 12 14 19 26 58 60 55 14 13 16 24 40 57 69 56 14 17 22 29 51 87 80 62
+18 22 37 56 68 109 103 77 24 35 55 64 81 104 113 92 49 64 78 87 103 121 120 101 72 92 95 98 112 100 103 99
+"""
+_CHROMA = """
+17 18 24 47 99 99 99 99 18 21 26 66 99 99 99 99 24 26 56 99 99 99 99 99 47 66 99 99 99 99 99 99
+99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99
+"""
+
+# Colours, in units of 2**-16; the chroma of the way there is rounded down where it is a half.
+_TO_YCC = (
+    ((19595, 38470, 7471), 1 << 15),
+    ((-11059, -21709, 32768), (128 << 16) + (1 << 15) - 1),
+    ((32768, -27439, -5329), (128 << 16) + (1 << 15) - 1),
+)
+_TO_RGB = (
+    ((65536, 0, 91881), 1 << 15),
+    ((65536, -22554, -46802), 1 << 15),
+    ((65536, 116130, 0), 1 << 15),
+)
+
+# The cosine transform in whole numbers, ``8192 * sqrt(8)`` times the orthonormal one: the first half of each row.
+# The second half mirrors it, with the sign turned in odd rows. (These are sums of 13-bit constants, as in Loeffler,
+# Ligtenberg and Moschytz, "Practical fast 1-D DCT algorithms with 11 multiplications", 1989.)
+_WAVES = """
+8192 8192 8192 8192
+11363 9633 6437 2260
+10703 4433 -4433 -10703
+9633 -2259 -11362 -6436
+8192 -8192 -8192 8192
+6437 -11362 2261 9633
+4433 -10704 10704 -4433
+2260 -6436 9633 -11363
+"""
+
+
+def distort(x: Tensor, quality: int) -> Tensor:
+    """Return ``(..., H, W, 3)`` uint8 RGB as it comes back from a JPEG of a quality from 1 to 100."""
+    height, width = x.shape[-3:-1]
+    luma, blue, red = _converted(x.to(torch.int32).unbind(-1), _TO_YCC)
+    tables = _tables(quality, x.device)
+    luma = _quantised(luma, tables[0])[..., :height, :width]
+    size = (height + 1) // 2, (width + 1) // 2
+    blue, red = (
+        _doubled(_quantised(_halved(chroma), tables[1])[..., : size[0], : size[1]])
+        for chroma in (blue, red)
+    )
+    chroma = [plane[..., :height, :width] - 128 for plane in (blue, red)]
+    return torch.stack(_converted((luma, *chroma), _TO_RGB), -1).clamp_(0, 255).to(torch.uint8)
+
+
+def _converted(
+    planes: Sequence[Tensor], matrix: Sequence[tuple[Sequence[int], int]]
+) -> list[Tensor]:
+    a, b, c = planes
+    return [(a * u + b * v + c * w + offset) >> 16 for (u, v, w), offset in matrix]
+
+
+def _extended(x: Tensor, rows: int, columns: int) -> Tensor:
+    """Repeat the last row and column up to multiples of pixels."""
+    for axis, multiple in ((-2, rows), (-1, columns)):
+        more = -x.shape[axis] % multiple
+        if more:
+            last = x.narrow(axis, x.shape[axis] - 1, 1)
+            x = torch.cat([x, *[last] * more], axis)
+    return x
+
+
+def _halved(x: Tensor) -> Tensor:
+    """Return the means of 2x2 pixels, halves rounded down and up by turns."""
+    x = _extended(x, 2, 2 * _BLOCK)  # pixels to the right, but rows of means below
+    pairs = x[..., 0::2, :] + x[..., 1::2, :]
+    total = pairs[..., 0::2] + pairs[..., 1::2]
+    total[..., 0::2] += 1
+    total[..., 1::2] += 2
+    return total >> 2
+
+
+def _doubled(x: Tensor) -> Tensor:
+    """Enlarge both ways: three parts of the nearest, one of the next but nearest."""
+    if x.shape[-1] <= 2:  # as libjpeg does: just repeated
+        return x.repeat_interleave(2, -2).repeat_interleave(2, -1)
+    total = _neighboured(x, -2)
+    total = _neighboured(total, -1)
+    total[..., 0::2] += 8
+    total[..., 1::2] += 7
+    return total >> 4
+
+
+def _neighboured(x: Tensor, axis: int) -> Tensor:
+    last = x.shape[axis] - 1
+    before = torch.cat([x.narrow(axis, 0, 1), x.narrow(axis, 0, last)], axis)
+    after = torch.cat([x.narrow(axis, 1, last), x.narrow(axis, last, 1)], axis)
+    axis += x.dim()
+    return torch.stack([x * 3 + before, x * 3 + after], axis + 1).flatten(axis, axis + 1)
+
+
+def _quantised(x: Tensor, table: Tensor) -> Tensor:
+    """Transform blocks, round them to multiples of the table, and transform them back."""
+    waves = _waves(x.device)
+    x = _extended(x, _BLOCK, _BLOCK) - 128
+    rows, columns = x.shape[-2] // _BLOCK, x.shape[-1] // _BLOCK
+    blocks = x.view(*x.shape[:-2], rows, _BLOCK, columns, _BLOCK).transpose(-3, -2)
+    # Doubles hold these sums exactly; the shifts are where the integer transform rounds.
+    found = _shifted(waves @ _shifted(blocks.to(torch.float64) @ waves.T, 11), 15)
+    levels = (found.abs() + table * 4).div_(table * 8, rounding_mode="floor")
+    found = levels.copysign_(found).mul_(table)
+    pixels = _shifted(_shifted(waves.T @ found, 11) @ waves, 18)
+    pixels = pixels.add_(128).clamp_(0, 255).to(torch.int32)
+    return pixels.transpose(-3, -2).flatten(-2, -1).flatten(-3, -2)
+
+
+def _shifted(x: Tensor, bits: int) -> Tensor:
+    """Divide by a power of two and round, halves up."""
+    return x.mul_(0.5**bits).add_(0.5).floor_()
+
+
+@functools.cache
+def _waves(device: torch.device) -> Tensor:
+    half = np.array(_WAVES.split(), np.float64).reshape(_BLOCK, _BLOCK // 2)
+    sign = np.array([1.0, -1.0] * (_BLOCK // 2))[:, None]
+    return torch.from_numpy(np.concatenate([half, half[:, ::-1] * sign], 1)).to(device)
+
+
+@functools.lru_cache(maxsize=256)
+def _tables(quality: int, device: torch.device) -> Tensor:
+    """Return the tables of luma and chroma, ``(2, 8, 8)``."""
+    percent = 5000 // quality if quality < 50 else 200 - 2 * quality
+    base = np.array([[int(v) for v in text.split()] for text in (_LUMA, _CHROMA)])
+    made = ((base * percent + 50) // 100).clip(1, 255).reshape(2, _BLOCK, _BLOCK)
+    return torch.from_numpy(made.astype(np.float64)).to(device)

@@ -1,0 +1,131 @@
+"""Colours from the mosaic of a camera's sensor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels import debayer as kernels
+from torchdali.operator import operator
+from torchdali.schema import Layout, Out, PerFrame, Takes
+
+__all__ = ["debayer", "experimental_debayer"]
+
+_ALGORITHMS = {f"{name}_ocv": name for name in kernels.ALGORITHMS}
+_OF_ACCELERATORS = "default_npp"
+
+Mosaic = Annotated[Tensor, Takes(("HW", "HWC", "FHW", "FHWC"), (torch.uint8, torch.uint16))]
+
+
+def _with_channels(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> str:
+    return layouts[0] and layouts[0].removesuffix("C") + "C"
+
+
+@operator(layout=_with_channels)
+def debayer(
+    image: Mosaic,
+    /,
+    *,
+    algorithm: str | None = None,
+    blue_position: PerFrame[list[int]],
+    layout: Layout,
+    out: Out = None,
+) -> Mosaic:
+    """Fill in the colours of a Bayer mosaic: from one channel to three.
+
+    As in DALI, the CPU's algorithms (those of OpenCV) put the colour found at ``blue_position`` into the *first*
+    channel and that of the opposite corner of the 2x2 cell into the third; ``default_npp`` puts it into the third.
+
+    Args:
+        image: ``(H, W)``, ``(H, W, 1)`` or sequences of these, uint8 or uint16; height and width are even.
+        algorithm: ``bilinear_ocv`` (means of neighbours; the default on the CPU), ``edgeaware_ocv`` (green along the
+            smaller gradient), ``vng_ocv`` (variable number of gradients, Chang, Cheung and Pang 1999; uint8 only),
+            ``gray_ocv`` (one channel, luma of bilinear), or, on accelerators only, ``default_npp`` (the default
+            there; means of neighbours).
+        blue_position: Row and column, 0 or 1, of the blue pixel in each 2x2 cell: ``(0, 0)`` is BGGR, ``(0, 1)``
+            GBRG, ``(1, 0)`` GRBG, ``(1, 1)`` RGGB. One number stands for both.
+
+    Returns:
+        ``(..., H, W, 3)``, or ``(..., H, W, 1)`` for ``gray_ocv``, of the input's type.
+
+    Raises:
+        RuntimeError: another type, an odd extent, several channels, no pixels, a position outside of the cell, or an
+            algorithm that is unknown or not available.
+    """
+    return _debayer(image, algorithm, blue_position, layout, out)
+
+
+@operator(name="experimental.debayer", instead="debayer", layout=_with_channels)
+def experimental_debayer(
+    image: Mosaic,
+    /,
+    *,
+    algorithm: str | None = None,
+    blue_position: PerFrame[list[int]],
+    layout: Layout,
+    out: Out = None,
+) -> Mosaic:
+    """Fill in the colours of a Bayer mosaic; see `debayer`."""
+    return _debayer(image, algorithm, blue_position, layout, out)
+
+
+def _debayer(
+    image: Tensor, algorithm: str | None, position: Any, layout: str, out: Tensor | None
+) -> Tensor:
+    mosaic = _one_channel(image, layout)
+    first = _position(position)
+    chosen = (algorithm or "").lower() or _default(image)
+    if chosen == _OF_ACCELERATORS:
+        first = 1 - first[0], 1 - first[1]  # blue comes third
+    name = _kernel(chosen, image)
+    shape = (*mosaic.shape, 1 if name == "gray" else 3)
+    if out is None or out.shape != shape or out.dtype != image.dtype:
+        out = torch.empty(shape, dtype=image.dtype, device=image.device)
+    kernels.debayer(mosaic, first, name, out)
+    return out
+
+
+def _one_channel(image: Tensor, layout: str) -> Tensor:
+    if layout.endswith("C"):
+        if image.shape[-1] != 1:
+            raise RuntimeError(
+                f"debayer: images of one channel, not {image.shape[-1]}; sequences have the layout FHW"
+            )
+        image = image.squeeze(-1)
+    height, width = image.shape[-2:]
+    if height % 2 or width % 2 or not height * width:
+        raise RuntimeError(f"debayer: height and width must be even and not 0: {height} x {width}")
+    return image
+
+
+def _position(value: Any) -> tuple[int, int]:
+    found = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    if len(found) == 1:
+        found *= 2
+    if len(found) != 2 or any(place not in (0, 1) for place in found):
+        raise RuntimeError(
+            f"debayer: blue_position is a row and a column in a 2x2 cell, not {value}"
+        )
+    return found[0], found[1]
+
+
+def _default(image: Tensor) -> str:
+    return "bilinear_ocv" if image.device.type == "cpu" else _OF_ACCELERATORS
+
+
+def _kernel(algorithm: str, image: Tensor) -> str:
+    """Return the kernel's name of an algorithm, if it can be had for an image."""
+    if algorithm == _OF_ACCELERATORS:
+        if image.device.type == "cpu":
+            raise RuntimeError(f"debayer: {algorithm} runs on accelerators only")
+        return "bilinear"
+    name = _ALGORITHMS.get(algorithm)
+    if name is None:
+        known = ", ".join((*_ALGORITHMS, _OF_ACCELERATORS))
+        raise RuntimeError(f"debayer: unknown algorithm {algorithm!r}; one of {known}")
+    if name == "vng" and image.dtype != torch.uint8:
+        raise RuntimeError(f"debayer: {algorithm} takes uint8, not {image.dtype}")
+    return name

@@ -1,0 +1,58 @@
+"""Images written to files on the way, for a look at what a pipeline does."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import torch
+
+from torchdali.operator import operator
+from torchdali.schema import Takes
+from torchdali.tensors import TensorList
+
+__all__ = ["dump_image"]
+
+Batch = Annotated[TensorList, Takes()]
+
+
+@operator(over="batch")
+def dump_image(data: Batch, /, *, input_layout: str = "HWC", suffix: str = "") -> Batch:
+    """Write each image of the batch to a file in the working directory, and pass the batch on unchanged.
+
+    The file of sample ``i`` is ``{i}-{suffix}-0.ppm``, a portable pixmap in text form (P3; P2 for one channel); the
+    next batch overwrites it.
+
+    Args:
+        data: ``(H, W, 3)`` or ``(H, W, 1)`` uint8.
+        input_layout: Only ``"HWC"``.
+        suffix: Middle part of the file names.
+
+    Raises:
+        RuntimeError: another type, shape or layout, an image without pixels, or a file that cannot be written.
+    """
+    if input_layout != "HWC":
+        raise RuntimeError(f"dump_image: input_layout is 'HWC', not {input_layout!r}")
+    for i, image in enumerate(data.samples()):
+        _check(image)
+        _write(f"{i}-{suffix}-0.ppm", image.cpu())
+    return data
+
+
+def _check(image: torch.Tensor) -> None:
+    if image.dtype != torch.uint8 or image.dim() != 3 or image.shape[-1] not in (1, 3):
+        raise RuntimeError(
+            f"dump_image: uint8 images (H, W, 1) or (H, W, 3), not {image.dtype} {tuple(image.shape)}"
+        )
+    if not image.numel():
+        raise RuntimeError(f"dump_image: an image without pixels, of shape {tuple(image.shape)}")
+
+
+def _write(name: str, image: torch.Tensor) -> None:
+    height, width, channels = image.shape
+    lines = [f"P{3 if channels == 3 else 2}", f"{width} {height}", "255"]
+    lines += [" ".join(map(str, row)) + " " for row in image.flatten(1).tolist()]
+    try:
+        with open(name, "w", encoding="ascii") as file:
+            file.write("\n".join(lines) + "\n")
+    except OSError as error:
+        raise RuntimeError(f"dump_image: cannot write {name}: {error.strerror}") from error

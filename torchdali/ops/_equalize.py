@@ -1,0 +1,118 @@
+"""Histogram equalisation."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels import histogram
+from torchdali.kernels.lab import lab_to_rgb, rgb_to_lab
+from torchdali.operator import operator
+from torchdali.schema import Layout, Out, Takes
+
+__all__ = ["clahe", "equalize", "experimental_equalize"]
+
+_CHANNELS = 128
+
+Equalized = Annotated[Tensor, Takes(("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW"), (torch.uint8,))]
+Interleaved = Annotated[Tensor, Takes(("HWC",))]
+
+
+@operator
+def equalize(image: Equalized, /, *, layout: Layout, out: Out = None) -> Equalized:
+    """Spread the values of images over the full range: histogram equalisation, each channel by itself.
+
+    ``out = round(255 * (below_or_at(v) - n0) / (n - n0))``, where ``below_or_at`` counts the pixels of a channel
+    with values up to ``v``, ``n0`` the pixels of its smallest value, ``n`` all. A channel of one value stays as it
+    is. The frames of a sequence are equalised one by one.
+
+    Args:
+        image: uint8, at most 128 channels; layout HW, HWC, CHW or the same after F.
+
+    Raises:
+        RuntimeError: another type, an image without pixels, no channels or too many.
+    """
+    return _equalize(image, layout, out)
+
+
+@operator(name="experimental.equalize", instead="equalize")
+def experimental_equalize(image: Equalized, /, *, layout: Layout, out: Out = None) -> Equalized:
+    """Spread the values of images over the full range; see `equalize`."""
+    return _equalize(image, layout, out)
+
+
+def _equalize(image: Tensor, layout: str, out: Tensor | None) -> Tensor:
+    made = _place(image, out)
+    source, target = _channel_last(image, layout), _channel_last(made, layout)
+    height, width, channels = source.shape[-3:]
+    if not 1 <= channels <= _CHANNELS:
+        raise RuntimeError(f"equalize: from 1 to {_CHANNELS} channels, not {channels}")
+    if not height * width:
+        raise RuntimeError(f"equalize: the image has no pixels: its shape is {tuple(image.shape)}")
+    histogram.equalize(source, target)
+    return made
+
+
+def _place(image: Tensor, out: Tensor | None) -> Tensor:
+    """Return where the result goes: the given place, if it fits."""
+    if out is not None and out.shape == image.shape and out.dtype == image.dtype:
+        return out
+    return torch.empty_like(image, memory_format=torch.contiguous_format)
+
+
+def _channel_last(image: Tensor, layout: str) -> Tensor:
+    return image.movedim(layout.index("C"), -1) if "C" in layout else image.unsqueeze(-1)
+
+
+@operator(layout=lambda layouts, arguments: "HWC")
+def clahe(
+    image: Interleaved,
+    /,
+    *,
+    bins: int = 256,
+    clip_limit: float,
+    luma_only: bool = True,
+    tiles_x: int,
+    tiles_y: int,
+    out: Out = None,
+) -> Interleaved:
+    """Spread the values of an image tile by tile, with limited contrast (CLAHE).
+
+    Each tile is equalised by its own histogram, whose bins are cut at ``clip_limit`` times their mean; what was cut
+    is dealt out evenly. A pixel is mapped by the four tiles around it, weighted bilinearly. Source: K. Zuiderveld,
+    "Contrast limited adaptive histogram equalization", Graphics Gems IV, 1994.
+
+    Args:
+        image: ``(H, W, 1)`` or ``(H, W, 3)`` uint8; colours are RGB.
+        bins: Accepted; histograms have 256 bins, as those of DALI's CPU operator.
+        clip_limit: Largest bin, in units of the mean bin; no limit from 0 down.
+        luma_only: Equalise only the lightness of colours (L of CIE Lab), instead of each channel.
+        tiles_x: Tiles across the image.
+        tiles_y: Tiles down the image.
+
+    Raises:
+        ValueError: another type or number of channels. RuntimeError: an image without pixels, or tiles below 1.
+    """
+    _check_clahe(image, tiles_x, tiles_y)
+    made = _place(image, out)
+    if image.shape[-1] == 1 or not luma_only:
+        histogram.equalize_tiles(image, made, tiles_y, tiles_x, clip_limit)
+        return made
+    lab = rgb_to_lab(image)
+    lightness = lab[..., :1]
+    histogram.equalize_tiles(lightness, lightness, tiles_y, tiles_x, clip_limit)
+    lab_to_rgb(lab, made)
+    return made
+
+
+def _check_clahe(image: Tensor, tiles_x: int, tiles_y: int) -> None:
+    if image.dtype != torch.uint8:
+        raise ValueError(f"clahe: uint8 images, not {image.dtype}")
+    if image.shape[-1] not in (1, 3):
+        raise ValueError(f"clahe: images of 1 or 3 channels, not {image.shape[-1]}")
+    if not image.numel():
+        raise RuntimeError(f"clahe: the image has no pixels: its shape is {tuple(image.shape)}")
+    if tiles_x < 1 or tiles_y < 1:
+        raise RuntimeError(f"clahe: tiles_x ({tiles_x}) and tiles_y ({tiles_y}) must be positive")

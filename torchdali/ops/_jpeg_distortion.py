@@ -1,0 +1,44 @@
+"""The artefacts of JPEG compression."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import torch
+from torch import Tensor
+
+from torchdali.codecs.jpeg import recode
+from torchdali.kernels.jpeg import distort
+from torchdali.operator import operator
+from torchdali.schema import PerSample, Takes
+
+__all__ = ["jpeg_compression_distortion"]
+
+Colored = Annotated[Tensor, Takes(("HWC", "FHWC"), (torch.uint8,))]
+
+
+@operator
+def jpeg_compression_distortion(image: Colored, /, *, quality: PerSample[int] = 50) -> Colored:
+    """Give images the artefacts of JPEG: what comes back after encoding (4:2:0 chroma) and decoding.
+
+    On the CPU the images are encoded and decoded by libjpeg-turbo; on an accelerator the same arithmetic runs
+    without the bytes in between: YCbCr, chroma halved both ways, cosine transform of 8x8 blocks, rounding to
+    multiples of the quantisation tables of ITU-T T.81 annex K scaled by the quality, and back.
+
+    Args:
+        image: ``(H, W, 3)`` or ``(F, H, W, 3)`` uint8, RGB; the frames are distorted one by one.
+        quality: From 1, the strongest distortion, to 100; what lies beyond is taken for the nearest of these.
+
+    Raises:
+        RuntimeError: another type or number of channels, or an image without pixels.
+    """
+    if image.shape[-1] != 3:
+        raise RuntimeError(
+            f"jpeg_compression_distortion: RGB images of 3 channels, not {image.shape[-1]}"
+        )
+    quality = min(max(quality, 1), 100)
+    if image.device.type != "cpu":
+        return distort(image, quality)
+    if image.dim() == 3:
+        return recode(image, quality)
+    return torch.stack([recode(frame, quality) for frame in image]) if len(image) else image
