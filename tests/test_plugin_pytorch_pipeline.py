@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from torchdali import Pipeline, fn
+from torchdali import Pipeline, fn, pipeline_def, types
 from torchdali.plugin.pytorch import (
     DALIClassificationIterator,
     DALIGenericIterator,
@@ -103,6 +104,40 @@ def test_a_loop_may_keep_every_batch(files) -> None:
     assert len({tensor.data_ptr() for tensor in kept}) == 30
     flat = torch.cat(kept).ravel().tolist()
     assert flat == [index % 10 for index in range(120)]
+
+
+HOLDS = {
+    "the tensor": lambda batch: batch,
+    "a sample": lambda batch: batch[1],
+    "a view": lambda batch: batch.flatten()[::7],
+    "an array": lambda batch: batch[2].numpy(),
+    "a parameter": lambda batch: torch.nn.Parameter(batch[:, 0]),
+}
+
+
+def test_a_loop_may_keep_any_part_of_large_batches() -> None:
+    """Memory goes back to the pool, and is used again, only when nothing of a batch is held."""
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None, prefetch_queue_depth=3)
+    def noise() -> Any:
+        images = fn.random.uniform(range=[0, 255], shape=[40, 40, 3], dtype=types.UINT8)
+        images = fn.resize(images, size=(160, 170))
+        return fn.crop_mirror_normalize(images, dtype=types.FLOAT, output_layout="CHW")
+
+    it = DALIGenericIterator(noise(), ["data"])
+    kept, places = [], []
+    for number, hold in zip(range(50), itertools.cycle([*HOLDS.values(), None]), strict=False):
+        batch = next(it)[0]["data"]
+        assert batch.nbytes > 1 << 20  # smaller ones are not pooled
+        places.append(batch.data_ptr())
+        if hold is not None:
+            held = hold(batch)
+            kept.append((number, held, torch.as_tensor(held).detach().clone()))
+            del held
+        del batch
+    assert len(set(places)) < len(places), "no memory was used again: this test shows nothing"
+    for number, held, before in kept:
+        assert torch.equal(torch.as_tensor(held), before), f"batch {number} was overwritten"
 
 
 def test_a_source_that_ends_is_started_again() -> None:
