@@ -240,7 +240,7 @@ class OpSchema:
 
     def Name(self) -> str:
         """Return the schema's name, such as ``readers__File``."""
-        return _schema_name(self._operator)
+        return self._operator.schema_name
 
     def OperatorName(self) -> str:
         """Return the class name in `ops`."""
@@ -296,13 +296,9 @@ class OpSchema:
         return name in self._schema.deprecated
 
 
-def _schema_name(operator: Operator) -> str:
-    return "__".join([*operator.name.split(".")[:-1], operator.class_name])
-
-
 def _declared() -> dict[str, Operator]:
     lookup("constant")  # declares the operators of the library
-    return {_schema_name(operator): operator for operator in registry.values()}
+    return {operator.schema_name: operator for operator in registry.values()}
 
 
 def TryGetSchema(name: str, follow_aliases: bool = False) -> OpSchema | None:

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Call", "Prepared", "as_node", "bind", "call", "collect", "is_large", "prepare", "record", "run_batch", "run_now",
 ]  # fmt: skip
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 @dataclass
@@ -64,8 +68,7 @@ def bind(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
     device, name = rest.pop("device", None), rest.pop("name", None)
     read = declared.schema
     if declared.instead:
-        text = f"operator {declared.name!r} is deprecated: use {declared.instead}"
-        warnings.warn(text, DeprecationWarning, stacklevel=4)
+        _warn(f"operator {declared.name!r} is deprecated: use {declared.instead}")
     rest = _renamed(read, rest)
     read.check_inputs(len(inputs))
     read.check_names(rest)
@@ -87,14 +90,22 @@ def _renamed(read: Schema, arguments: dict[str, Any]) -> dict[str, Any]:
     for key in old:
         new, value = read.deprecated.get(key), arguments.pop(key)
         advice = f"use {new!r}" if new else "it has no effect"
-        warnings.warn(
-            f"argument {key!r} of operator {read.name!r} is deprecated: {advice}",
-            DeprecationWarning,
-            stacklevel=5,
-        )
+        _warn(f"argument {key!r} of operator {read.name!r} is deprecated: {advice}")
+        if new in arguments:
+            raise TypeError(
+                f"operator {read.name!r} was given {new!r} and its old name {key!r}: give only {new!r}"
+            )
         if new:
-            arguments.setdefault(new, value)
+            arguments[new] = value
     return arguments
+
+
+def _warn(text: str) -> None:
+    """Warn of what is deprecated, on the user's line."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, DeprecationWarning, stacklevel=level)
 
 
 def _bind_argument(checked: Call, declared: Operator, key: str, value: Any) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar, overload
 
 from torchdali import schema
@@ -32,9 +32,9 @@ from torchdali.schema import Schema
 from torchdali.tensors import TensorList
 
 __all__ = [
-    "Call", "Made", "Operator", "Prepared", "Source", "SourceSettings", "SourceWorkers", "as_node", "bind", "call",
-    "collect", "define_expression", "expression", "is_large", "lookup", "operator", "prepare", "reader", "record",
-    "registry", "run_batch", "run_now", "source",
+    "Call", "Made", "Operator", "Prepared", "Source", "SourceSettings", "SourceWorkers", "alias", "as_node", "bind",
+    "call", "collect", "define_expression", "expression", "is_large", "lookup", "operator", "prepare", "reader",
+    "record", "registry", "run_batch", "run_now", "source",
 ]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -143,6 +143,11 @@ class Operator:
 
     def __post_init__(self) -> None:
         self.function = _publish(self)
+
+    @property
+    def schema_name(self) -> str:
+        """DALI's name of the schema, such as ``readers__File``."""
+        return "__".join([*self.name.split(".")[:-1], self.class_name])
 
     def arguments(self, constants: Mapping[str, Any]) -> dict[str, Any]:
         """Return the constants with the defaults of the rest."""
@@ -312,6 +317,17 @@ def _declare(body: Any, kind: str, options: dict[str, Any]) -> Any:
     declared = Operator(name, body, read, kind, class_name=class_name, **options)
     registry.add(declared)
     return declared.function
+
+
+def alias(name: str, function: Any) -> None:
+    """Declare a deprecated name of an operator; calls by it warn, and are calls of the operator."""
+    target: Operator = function.operator
+    made = replace(
+        target, name=name, class_name=_camel(name.rpartition(".")[2]), instead=target.name,
+        schema=replace(target.schema, name=name),
+        variant=lambda arguments: target.chosen(arguments).name,
+    )  # fmt: skip
+    registry.add(made)
 
 
 def _camel(name: str) -> str:

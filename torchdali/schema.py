@@ -271,7 +271,8 @@ def _read_shared(found: _Found, source: Callable[..., Any]) -> None:
     )
     for parameter in inspect.signature(source).parameters.values():
         if parameter.kind is parameter.KEYWORD_ONLY or inspect.isclass(source):
-            found.arguments[parameter.name] = _argument(parameter, hints.get(parameter.name, Any))
+            shared = _argument(parameter, hints.get(parameter.name, Any))
+            found.arguments.setdefault(parameter.name, shared)  # the operator's own comes first
 
 
 def _argument(parameter: inspect.Parameter, hint: Any) -> Argument:

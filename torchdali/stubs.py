@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from torchdali.operator import Operator, registry
+from torchdali.ops import _compose as compose
 from torchdali.schema import COMMON, Argument, split
 
 __all__ = ["stubs", "write"]
@@ -49,6 +50,8 @@ def stubs() -> dict[str, str]:
         for package, write_one in (("fn", _function), ("ops", _class)):
             path = _path(package, space, bool(below))
             lines = [f"from . import {name} as {name}" for name in below]
+            if (package, space) == ("ops", ""):
+                lines += [f"from ._compose import {name} as {name}" for name in compose.__all__]
             parts = [_HEAD, "\n".join(lines), *map(write_one, operators)]
             files[path] = "\n\n".join(part for part in parts if part) + "\n"
     return files

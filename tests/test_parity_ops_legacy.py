@@ -1,0 +1,148 @@
+"""Deprecated operators against the real DALI: results, and where it warns too."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.check import PerSample, check, dali, pipeline
+from tests.encoded_images import encoded, picture
+
+pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+pytest.importorskip(
+    "nvidia.dali",
+    reason="the parity tests compare with the real DALI: pip install 'torchdali[parity]'",
+)
+
+EXCEPTIONS = {
+    "fast_resize_crop_mirror": "channel-first layouts: DALI's mirror=1 turns the image upside down and 2 does "
+    "nothing; here 1 mirrors rows and 2 columns in every layout",
+}
+
+LIBRARIES = ("torchdali", "nvidia.dali")
+IMAGES = [picture(20, 30), picture(25, 22)]
+JPEGS = [np.frombuffer(encoded(picture(), "jpeg"), np.uint8)] * 2
+
+FAST: list[dict[str, Any]] = [
+    {"size": [10, 12], "crop": [6, 7]},
+    {"size": [10, 12], "crop": [6, 7], "mirror": 1},
+    {"size": [10, 12], "crop": [6, 7], "antialias": True},
+    {"resize_shorter": 7.0, "crop": [5, 5], "crop_pos_x": 0.0, "mirror": PerSample([1, 2])},
+    {"resize_x": 9.0, "crop": [5, 5], "interp_type": "types.INTERP_CUBIC"},
+    {"resize_longer": 47.0, "crop_h": 20.0, "crop_w": 12.0, "interp_type": "types.INTERP_NN"},
+]
+
+
+@pytest.mark.parametrize("arguments", FAST, ids=lambda arguments: " ".join(arguments))
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32"])
+@pytest.mark.parametrize("layout", ["HWC", "CHW"])
+def test_fast_resize_crop_mirror(layout: str, dtype: str, arguments: dict[str, Any]) -> None:
+    if layout == "CHW":
+        arguments = {key: value for key, value in arguments.items() if key != "mirror"}
+    images = [
+        i.astype(dtype) if layout == "HWC" else i.astype(dtype).transpose(2, 0, 1).copy()
+        for i in IMAGES
+    ]
+    level, relative = (0.01, 1e-4) if dtype == "float32" else (1.0, 0.0)
+    check("fast_resize_crop_mirror", [images], arguments, layout, level=level, relative=relative)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("image_decoder", {}),
+        ("image_decoder_crop", {"crop": [9, 8]}),
+        ("image_decoder_slice", {"start": [1, 2], "shape": [6, 7]}),
+        ("experimental.decoders.image", {"output_type": "types.GRAY"}),
+        ("experimental.decoders.image_crop", {"crop": [9, 8]}),
+        ("experimental.decoders.image_slice", {"start": [1, 2], "shape": [6, 7]}),
+        ("experimental.peek_image_shape", {}),
+    ],
+)
+def test_decoders(name: str, arguments: dict[str, Any]) -> None:
+    check(name, [JPEGS], arguments)
+
+
+def test_filter_and_tensor_resize() -> None:
+    kernel = np.arange(9, dtype=np.float32).reshape(3, 3) / 36
+    check("experimental.filter", [IMAGES, [kernel] * 2], {}, ["HWC", None], level=1.0)
+    check("experimental.tensor_resize", [IMAGES], {"sizes": [7, 9, 3]}, level=1.0)
+
+
+def test_transform_translation() -> None:
+    moves = PerSample([np.array([1, 2], np.float32), np.array([3, 4], np.float32)])
+    check("transform_translation", [], {"offset": moves})
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("coin_flip", {"probability": 1.0}), ("uniform", {"values": [2.5]}), ("normal_distribution", {"stddev": 0.0, "mean": 2.0})],
+)  # fmt: skip
+def test_distributions(name: str, arguments: dict[str, Any]) -> None:
+    shape = PerSample([np.array([3], np.int32), np.array([5], np.int32)])
+    check(name, [], {**arguments, "shape": shape})
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize(
+    ("name", "inputs", "arguments"),
+    [
+        ("image_decoder", [JPEGS], {}),
+        ("crop", [IMAGES], {"crop": [3, 3], "output_dtype": "types.UINT8"}),
+        ("crop", [IMAGES], {"crop": [3, 3], "image_type": "types.RGB"}),
+        ("slice", [IMAGES], {"start": [1, 1], "shape": [2, 2], "output_dtype": "types.UINT8"}),
+        ("rotate", [IMAGES], {"angle": 30.0, "output_dtype": "types.UINT8"}),
+        ("resize", [IMAGES], {"size": [3, 3], "image_type": "types.RGB"}),
+        ("decoders.image", [JPEGS], {"split_stages": True}),
+        ("decoders.image", [JPEGS], {"use_chunk_allocator": True}),
+        ("decoders.image", [JPEGS], {"memory_stats": True}),
+        ("lookup_table", [IMAGES], {"keys": [1], "values": [2.0], "output_dtype": "types.UINT8"}),
+        ("crop", [IMAGES], {"crop": [3, 3], "seed": 5}),
+        ("shapes", [IMAGES], {}),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, dict) else "",
+)
+def test_both_warn(library: str, name: str, inputs: Any, arguments: dict[str, Any]) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        pipeline(library, name, inputs, arguments, "HWC" if inputs is IMAGES else None)
+    assert [w for w in caught if issubclass(w.category, DeprecationWarning)]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_both_refuse_an_old_argument_beside_the_new_one(library: str) -> None:
+    arguments = {"crop": [3, 3], "dtype": "types.UINT8", "output_dtype": "types.UINT8"}
+    with pytest.raises(TypeError):
+        pipeline(library, "crop", [IMAGES], arguments, "HWC")
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_compose(library: str) -> None:
+    package, fn, ops, types = (
+        importlib.import_module(library + part) for part in ("", ".fn", ".ops", ".types")
+    )
+    pipe = package.Pipeline(batch_size=2, num_threads=1, device_id=None)
+    with pipe:
+        images = fn.external_source(source=lambda: IMAGES, layout="HWC")
+        both = ops.Compose([ops.Crop(crop=[4, 5]), ops.Cast(dtype=types.INT32), ops.Copy()])
+        pipe.set_outputs(both(images))
+    pipe.build()
+    (found,) = pipe.run()
+    assert found.layout() == "HWC" and np.array(found.at(1)).dtype == np.int32
+    wanted = dali("crop", [IMAGES], {"crop": [4, 5]}, "HWC")[0].samples
+    assert np.array_equal(np.array(found.at(1)), wanted[1])
+
+
+@pytest.mark.parametrize("name", ["cpu_ops", "gpu_ops", "mixed_ops"])
+def test_operators_by_device(name: str) -> None:
+    from nvidia.dali import ops as theirs
+
+    from torchdali import ops as ours
+    from torchdali.operator import registry
+
+    here = {operator.schema_name for operator in registry.values()}
+    assert getattr(theirs, name)() & here <= getattr(ours, name)(), "what runs there runs here"

@@ -1,0 +1,56 @@
+"""Deprecated operators: old names, and operators that others have replaced."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from torchdali.operator import alias, operator
+from torchdali.ops import _decoders, _filters, _random, _tensor_resize, _transforms
+from torchdali.ops._crop import crop_window
+from torchdali.ops._readers import file
+from torchdali.ops._resize import resampling, resize_crop_mirror, sizing
+from torchdali.schema import Image, Layout, PerSample, shares
+
+__all__ = ["fast_resize_crop_mirror"]
+
+alias("coin_flip", _random.coin_flip)
+alias("normal_distribution", _random.normal)
+alias("uniform", _random.uniform)
+
+alias("image_decoder", _decoders.image)
+alias("image_decoder_crop", _decoders.image_crop)
+alias("image_decoder_random_crop", _decoders.image_random_crop)
+alias("image_decoder_slice", _decoders.image_slice)
+alias("experimental.decoders.image", _decoders.image)
+alias("experimental.decoders.image_crop", _decoders.image_crop)
+alias("experimental.decoders.image_random_crop", _decoders.image_random_crop)
+alias("experimental.decoders.image_slice", _decoders.image_slice)
+alias("experimental.peek_image_shape", _decoders.peek_image_shape)
+
+alias("file_reader", file.file)
+
+alias("experimental.filter", _filters.filter)
+alias("experimental.tensor_resize", _tensor_resize.tensor_resize)
+alias("transform_translation", _transforms.translation)
+
+
+@operator(instead="resize_crop_mirror")
+def fast_resize_crop_mirror(
+    data: Image,
+    /,
+    *,
+    antialias: bool = False,
+    mirror: PerSample[int] = 0,
+    layout: Layout,
+    **arguments: Annotated[Any, shares(sizing), shares(resampling), shares(crop_window)],
+) -> Image:
+    """Resize, crop and mirror in one pass, without a filter for shrinking unless asked for.
+
+    Args:
+        data: Images, frames or volumes.
+        antialias: Stretch the filter where the image shrinks.
+        mirror: Bits: 1 mirrors rows (horizontally), 2 vertically, 4 in depth.
+    """
+    made: Any = resize_crop_mirror
+    result: Image = made.body(data, antialias=antialias, mirror=mirror, layout=layout, **arguments)
+    return result
