@@ -26,6 +26,7 @@ from torchdali.ops import (  # noqa: F401  each declares its operators
     _inputs,
     _io,
     _jpeg_distortion,
+    _legacy,
     _noise,
     _normalize,
     _paste,
@@ -45,6 +46,7 @@ from torchdali.ops import (  # noqa: F401  each declares its operators
     _transforms,
     _warp,
 )
+from torchdali.ops._compose import Compose, cpu_ops, gpu_ops, mixed_ops  # noqa: F401
 from torchdali.ops._readers import file  # noqa: F401
 
 
