@@ -38,10 +38,14 @@ class Case:
     step: float = _LINEAR
     inputs: int = 1
     others: tuple[torch.Tensor, ...] = ()
-    distinct: bool = False  # values far apart: order statistics have no gradient where two are equal
+    distinct: bool = (
+        False  # values far apart: order statistics have no gradient where two are equal
+    )
 
     def __str__(self) -> str:
-        given = ",".join(f"{k}={v}" for k, v in self.arguments.items() if not isinstance(v, torch.Tensor))
+        given = ",".join(
+            f"{k}={v}" for k, v in self.arguments.items() if not isinstance(v, torch.Tensor)
+        )
         return f"{self.name}-{self.layout}-{given}"[:90]
 
 
@@ -88,7 +92,10 @@ _RESIZED: list[Row] = [
     ("resize", {"size": [4, 5]}),
     ("resize", {"size": [9, 10], "interp_type": types.INTERP_CUBIC}),
     ("resize", {"resize_shorter": 4, "interp_type": types.INTERP_LANCZOS3}),
-    ("resize", {"size": [3, 9], "antialias": False, "roi_start": [0.5, 1.0], "roi_end": [5.5, 6.0]}),
+    (
+        "resize",
+        {"size": [3, 9], "antialias": False, "roi_start": [0.5, 1.0], "roi_end": [5.5, 6.0]},
+    ),
     ("resize", {"size": [9, 4], "interp_type": types.INTERP_NN}),
     ("resize_crop_mirror", {"size": [5, 8], "crop": [4, 4], "mirror": 1}),
     ("tensor_resize", {"sizes": [4, 9, 3]}),
@@ -117,7 +124,14 @@ _FILTERED: list[Row] = [
     ("laplacian", {"window_size": [3]}),
     ("laplacian", {"window_size": [5], "smoothing_size": [1], "scale": [0.5]}),
 ]
-_REDUCED = {"sum": _LINEAR, "mean": _LINEAR, "mean_square": _LINEAR, "rms": _CURVED, "max": 1e-3, "min": 1e-3}
+_REDUCED = {
+    "sum": _LINEAR,
+    "mean": _LINEAR,
+    "mean_square": _LINEAR,
+    "rms": _CURVED,
+    "max": 1e-3,
+    "min": 1e-3,
+}
 _MOVED: list[Row] = [
     ("copy", {}),
     ("cast", {"dtype": types.FLOAT64}),
@@ -207,7 +221,11 @@ def _one_thread() -> Iterator[None]:
 
 
 def _function(name: str) -> Callable[..., Any]:
-    return functools.reduce(getattr, name.split("."), fn)  # type: ignore[arg-type]
+    found: Any = fn
+    for part in name.split("."):
+        found = getattr(found, part)
+    made: Callable[..., Any] = found
+    return made
 
 
 def _values(case: Case) -> list[torch.Tensor]:
@@ -260,7 +278,9 @@ def test_results_do_not_depend_on_gradients(case: Case) -> None:
 
 def test_plain_tensors_have_gradients_too() -> None:
     image = torch.rand(6, 7, 3, requires_grad=True)
-    made = fn.normalize(fn.gaussian_blur(fn.rotate(image, angle=20.0), window_size=3), mean=0.5, stddev=0.2)
+    made = fn.normalize(
+        fn.gaussian_blur(fn.rotate(image, angle=20.0), window_size=3), mean=0.5, stddev=0.2
+    )
     made.square().sum().backward()  # type: ignore[no-untyped-call]
     assert image.grad is not None and image.grad.abs().sum() > 0
 
@@ -293,5 +313,7 @@ def test_every_operator_of_these_families_is_considered() -> None:
         if operator.body.__module__ in modules and not operator.hidden and not operator.instead
     }  # fmt: skip
     checked = {case.name for case in CASES}
-    assert not names - checked - WITHOUT.keys(), "operators without a row in CASES or a reason in WITHOUT"
+    assert not names - checked - WITHOUT.keys(), (
+        "operators without a row in CASES or a reason in WITHOUT"
+    )
     assert not WITHOUT.keys() & checked

@@ -66,7 +66,7 @@ class ByteLines(NamedTuple):
 
 def suits_bytes(x: Tensor, axis: Axis) -> bool:
     """Whether `resample_bytes` can: uint8 images on the CPU, a whole-pixel region, linear."""
-    if x.dtype != torch.uint8 or not x.is_cpu or x.shape[-1] > 4:
+    if x.dtype != torch.uint8 or not x.is_cpu or x.shape[-1] > 4 or torch.compiler.is_compiling():
         return False
     low, high = sorted((axis.low, axis.high))
     inside = 0 <= low < high <= axis.length and low % 1 == high % 1 == 0
