@@ -12,7 +12,7 @@ from torchdali.loader import Keys
 from torchdali.tensors import TensorList
 
 if TYPE_CHECKING:
-    from torchdali.execute.executor import Batch
+    from torchdali.execute.batch import Batch
 
 __all__ = ["BadSample", "BadSamples"]
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from torchdali.errors import located
+from torchdali.execute.batch import Batch, Reader, Settings, random_key
 from torchdali.execute.buffers import Buffers
 from torchdali.execute.device import Lane
-from torchdali.execute.executor import Batch, Reader, Settings, random_key
 from torchdali.execute.profile import Profile
 from torchdali.execute.scope import run_in_scope
 from torchdali.graph import DataNode, Node, Tracer

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 
-__all__ = ["Exclusive", "Turn"]
+__all__ = ["Errands", "Exclusive", "Turn"]
 
 
 class Exclusive:
@@ -27,11 +29,15 @@ class Exclusive:
 
 
 class Turn:
-    """Lets batches through one at a time, in their order, without blocking a thread."""
+    """Lets batches through one at a time, in their order, without blocking a thread.
 
-    def __init__(self) -> None:
+    Args:
+        first: Index of the first batch.
+    """
+
+    def __init__(self, first: int = 0) -> None:
         self._lock = threading.Lock()
-        self._next = 0
+        self._next = first
         self._parked: dict[int, Callable[[], None]] = {}
 
     def enter(self, index: int, run: Callable[[], None]) -> None:
@@ -49,3 +55,38 @@ class Turn:
             run = self._parked.pop(self._next, None)
         if run is not None:
             run()
+
+
+class Errands:
+    """What a waiting thread does itself, some of it left there by others.
+
+    Attributes:
+        torn: An interrupt fell into an errand: nobody knows how far it came.
+    """
+
+    def __init__(self) -> None:
+        self.torn = False
+        self._left: deque[Callable[[], None]] = deque()
+        self._arrived = threading.Event()
+
+    def put(self, errand: Callable[[], None]) -> None:
+        """Leave an errand for the thread that waits."""
+        self._left.append(errand)
+        self._arrived.set()
+
+    @contextlib.contextmanager
+    def own(self) -> Iterator[None]:
+        """Enclose what the waiting thread does."""
+        self.torn = True
+        yield
+        self.torn = False
+
+    def run_next(self, timeout: float) -> None:
+        """Run the errand that was left first, or wait for one."""
+        if not self._left:
+            self._arrived.clear()
+            if not self._left:  # put() may have come in between
+                self._arrived.wait(timeout)
+            return
+        with self.own():
+            self._left.popleft()()

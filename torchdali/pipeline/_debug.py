@@ -5,9 +5,9 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from torchdali.execute.batch import Settings
 from torchdali.execute.debug import DebugRun
 from torchdali.execute.device import resolve_device
-from torchdali.execute.executor import Settings
 from torchdali.execute.workers import open_sources
 from torchdali.graph import DataNode, Node
 from torchdali.operator import Source

@@ -9,8 +9,9 @@ from typing import Any
 
 from torchdali.errors import located
 from torchdali.execute.affinity import affinity
+from torchdali.execute.batch import Batch, Reader, Settings
 from torchdali.execute.device import resolve_device
-from torchdali.execute.executor import Batch, Executor, Reader, Settings
+from torchdali.execute.executor import Executor
 from torchdali.execute.workers import open_sources
 from torchdali.graph import DataNode, Graph, Node
 from torchdali.loader import Cursor, EpochOrder, LoaderOptions

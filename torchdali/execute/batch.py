@@ -1,0 +1,79 @@
+"""One batch in flight, and what a pipeline decides for all of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from torchdali.graph import DataNode, Node
+from torchdali.loader import Cursor, Dataset, Keys
+from torchdali.rng import mix
+from torchdali.tensors import TensorList
+
+__all__ = ["Batch", "Reader", "Settings", "random_key"]
+
+_NO_SEED = -1
+
+
+@dataclass(frozen=True)
+class Reader:
+    """The runtime side of a reader: its records and the place in its epochs."""
+
+    dataset: Dataset
+    cursor: Cursor
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a pipeline decides for its executor."""
+
+    batch_size: int
+    num_threads: int
+    seed: int
+    device: torch.device | None = None
+    start_thread: Callable[[int], None] | None = None
+    synchronous: bool = False
+    memory_stats: bool = False
+
+
+@dataclass(eq=False)
+class Batch:
+    """One batch in flight.
+
+    Attributes:
+        index: In the order in which batches are started; -1 before.
+        kept: Which samples are left, where bad ones were left out or replaced; None for all.
+        asked: Whether it was handed to what starts batches.
+    """
+
+    index: int
+    size: int
+    position: int
+    values: dict[DataNode, TensorList] = field(default_factory=dict)
+    keys: dict[Node, Keys] = field(default_factory=dict)
+    info: list[str] | None = None
+    kept: Sequence[int] | None = None
+    state: dict[str, Any] = field(default_factory=dict)
+    error: BaseException | None = None
+    stage: int = 0
+    ended: bool = False
+    asked: bool = False
+    outputs: tuple[TensorList, ...] = ()
+    finished: threading.Event = field(default_factory=threading.Event)
+
+    def sample_keys(self) -> tuple[Sequence[int], Sequence[int]]:
+        """Return epoch and record of each sample: those of the first reader, or the running number."""
+        for keys in self.keys.values():
+            return keys.epochs.tolist(), keys.records.tolist()
+        places = range(self.size) if self.kept is None else self.kept
+        return [0] * self.size, [self.position + place for place in places]
+
+
+def random_key(seed: int, node: Node) -> int:
+    """Return the key of a random operator's numbers: of its own seed, or the pipeline's and its place."""
+    own = node.constants.get("seed", _NO_SEED)
+    return mix(seed, node.stream) if own == _NO_SEED else mix(own)

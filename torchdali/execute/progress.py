@@ -1,0 +1,289 @@
+"""Take batches through the stages of a plan.
+
+A stage's steps run one batch at a time, in order, on whatever thread comes by; its chain's samples are shared by
+the worker threads, and whoever finishes the last sample carries the batch on. So no thread ever waits for a batch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from torchdali.errors import located
+from torchdali.execute.bad_samples import BadSamples
+from torchdali.execute.batch import Batch, Reader, Settings, random_key
+from torchdali.execute.buffers import Buffers
+from torchdali.execute.device import Lane
+from torchdali.execute.link import LinkedChain, Slots
+from torchdali.execute.memory_stats import MemoryStats
+from torchdali.execute.order import Errands, Turn
+from torchdali.execute.origins import origins
+from torchdali.execute.profile import Marks, Profile
+from torchdali.execute.scope import run_in_scope
+from torchdali.execute.threads import Job, Threads
+from torchdali.graph import DataNode, Node
+from torchdali.plan import Plan, column
+from torchdali.rng import BatchRng
+from torchdali.tensors import TensorList
+
+__all__ = ["Means", "Progress", "place"]
+
+Done = Callable[[dict[int, BaseException]], None]
+
+
+@dataclass
+class Means:
+    """What the plans of one executor run with.
+
+    Attributes:
+        errands: Where chains leave their batches in synchronous pipelines: with the thread that waits.
+    """
+
+    settings: Settings
+    readers: Mapping[Node, Reader]
+    bad_samples: BadSamples
+    lane: Lane
+    buffers: Buffers
+    profile: Profile
+    memory: MemoryStats
+    threads: Threads
+    errands: Errands | None
+
+
+class Progress:
+    """Takes batches through the stages of one plan.
+
+    Args:
+        means: Threads, memory, device ...
+        first: Index of the first batch that will come.
+    """
+
+    def __init__(self, plan: Plan, means: Means, first: int = 0) -> None:
+        self.plan, self._means = plan, means
+        reads = {node: reader.dataset.read for node, reader in means.readers.items()}
+        self._chains = [
+            LinkedChain(s.chain, plan.index, reads, f"chain {i}") if s.chain else None
+            for i, s in enumerate(plan.stages)
+        ]
+        self._origins = [origins(s.chain.nodes if s.chain else ()) for s in plan.stages]
+        self._slots = {
+            edge: Slots(means.buffers) for s in plan.stages if s.chain for edge in s.chain.delivers
+        }
+        self.line_up(first)
+
+    def line_up(self, first: int) -> None:
+        """Forget who stands in line: the next batch to come is the first."""
+        self._turns = [Turn(first) for _ in self.plan.stages]
+
+    def begin(self, batch: Batch) -> None:
+        """Start the first stage of a batch."""
+        if self._turns:
+            self._turns[0].enter(batch.index, partial(self._run_steps, batch))
+
+    def _run_steps(self, batch: Batch) -> None:
+        """Run the steps of the batch's stage, then submit its chain."""
+        stage = self.plan.stages[batch.stage]
+        try:
+            with self._means.lane.context():
+                for node in stage.steps:
+                    if node.operator.kind != "source":
+                        self._run_step(batch, node)
+        except BaseException as error:
+            self._turns[batch.stage].leave()
+            self.fail(batch, error, first=batch.stage + 1)
+            return
+        self._turns[batch.stage].leave()
+        try:
+            self._submit_chain(batch)
+        except BaseException as error:
+            self.fail(batch, error, first=batch.stage + 1)
+
+    def _run_step(self, batch: Batch, node: Node) -> None:
+        started = time.perf_counter()
+        try:
+            results = self._call_step(batch, node)
+        except StopIteration:
+            raise
+        except Exception as error:
+            raise located(error, place(batch, node)) from error
+        for result in results:
+            result.come_from(_first(batch, node))
+        batch.values.update(zip(node.outputs, results, strict=True))
+        self._means.profile.step(node, started, batch.size, batch.index)
+
+    def _call_step(self, batch: Batch, node: Node) -> tuple[TensorList, ...]:
+        inputs = [None if e is None else batch.values[e] for e in node.inputs]
+        if node.device != "cpu":
+            inputs = [None if v is None else self._means.lane.to_device(v) for v in inputs]
+        elif node.operator.name == "_to_device":
+            inputs = [None if v is None else self._means.lane.to_cpu(v) for v in inputs]
+        edges = {name: batch.values[e] for name, e in node.edges.items()}
+        rng = self._rng(batch, node) if node.operator.schema.random else None
+        results = run_in_scope(node, inputs, edges, rng, batch.size, batch.values)
+        if node.device == "cpu":
+            return results
+        # Numbers, shapes ... are made on the CPU.
+        return tuple(map(self._means.lane.to_device, results))
+
+    def _rng(self, batch: Batch, node: Node) -> BatchRng:
+        return BatchRng(random_key(self._means.settings.seed, node), *batch.sample_keys())
+
+    def _submit_chain(self, batch: Batch) -> None:
+        linked = self._chains[batch.stage]
+        if linked is None or batch.size == 0:
+            self._deliver_nothing(batch, linked)
+            self._next_stage(batch)
+            return
+        layouts = {
+            e: batch.values[e].layout() for e in (*linked.chain.inputs, *linked.chain.values)
+        }
+        ready = linked.link(layouts)
+        marks = Marks() if self._means.profile.wants(batch.index) else None
+        opened = {e: self._slots[e].open(batch.size) for e in linked.chain.delivers}
+        done: dict[DataNode, list[Any]] = {e: [None] * batch.size for e in opened}
+        columns = linked.columns(
+            batch.values,
+            self._per_node(batch, linked),
+            {self._name("slot", e): parts for e, (_, parts) in opened.items()},
+            {self._name("done", e): column for e, column in done.items()},
+        )
+        finish: Done = partial(self._chain_done, batch, linked, opened, done, ready.layouts, marks)
+        if self._means.errands is not None:
+            finish = partial(_hand_over, self._means.errands, finish)
+        run = ready.bind(**columns) if marks is None else ready.bind_timed(marks, **columns)
+        keep_going = self._means.bad_samples.keeps_going
+        job = Job(run, batch.size, finish, order=batch.index, keep_going=keep_going)
+        self._means.threads.submit(job)
+
+    def _name(self, kind: str, edge: DataNode) -> str:
+        assert edge.source is not None
+        return column(kind, self.plan.index[edge.source], edge.index)
+
+    def _per_node(self, batch: Batch, linked: LinkedChain) -> dict[str, Sequence[Any]]:
+        found: dict[str, Sequence[Any]] = {}
+        for node in linked.chain.nodes:
+            k = self.plan.index[node]
+            if node in batch.keys:
+                found[column("key", k)] = batch.keys[node].records.tolist()
+            if node.operator.schema.random:
+                found[column("rng", k)] = self._rng(batch, node).samples(node.operator.draws)
+        return found
+
+    def _deliver_nothing(self, batch: Batch, linked: LinkedChain | None) -> None:
+        if linked is not None:
+            batch.values.update({e: TensorList.from_samples([]) for e in linked.chain.delivers})
+
+    def _chain_done(
+        self,
+        batch: Batch,
+        linked: LinkedChain,
+        opened: Mapping[DataNode, Any],
+        done: dict[DataNode, list[Any]],
+        layouts: Mapping[DataNode, str],
+        marks: Marks | None,
+        failures: dict[int, BaseException],
+    ) -> None:
+        """Collect what the samples delivered (on the worker that finished the last one)."""
+        if batch.finished.is_set():
+            return  # closed, or interrupted and given up
+        try:
+            if marks is not None:
+                self._means.profile.chain(marks, linked.chain.nodes, batch.index)
+            if failures:
+                nodes = {i: linked.node_at(error) for i, error in failures.items()}
+                first = min(failures)
+                error = located(failures[first], place(batch, nodes[first], first))
+                self._means.bad_samples.repair(batch, done, failures, nodes, error)
+                self._redraw(batch)
+            for edge, column_ in done.items():
+                dense, parts = opened[edge]
+                batch.values[edge] = self._on_device(
+                    edge,
+                    self._slots[edge].close(
+                        dense, parts, column_, layouts[edge], self._source_infos(batch, edge)
+                    ),
+                )
+        except BaseException as error:
+            self.fail(batch, error, first=batch.stage + 1)
+            return
+        self._next_stage(batch)
+
+    def _redraw(self, batch: Batch) -> None:
+        """Draw again what was drawn for more samples than are left: a permutation would name missing ones."""
+        for stage in self.plan.stages[: batch.stage + 1]:
+            for node in stage.steps:
+                alone = not (node.inputs or node.edges or node.scope)
+                if alone and node.operator.schema.random and node.outputs[0] in batch.values:
+                    self._run_step(batch, node)
+
+    def _on_device(self, edge: DataNode, batch: TensorList) -> TensorList:
+        """Bring what a "mixed" operator made on the CPU to where it belongs."""
+        if edge.device == "cpu":
+            return batch
+        with self._means.lane.context():
+            return self._means.lane.to_device(batch)
+
+    def _source_infos(self, batch: Batch, edge: DataNode) -> Sequence[str] | None:
+        """Return where the samples of an edge come from, as the reader or the source of them says."""
+        origin = self._origins[batch.stage][edge]
+        if origin is None:
+            return None
+        keys = batch.keys.get(origin.source) if origin.source is not None else None
+        if keys is None or origin not in self._origins[batch.stage]:
+            return batch.values[origin].source_infos
+        assert origin.source is not None
+        dataset = self._means.readers[origin.source].dataset
+        return [getattr(dataset, "source_info", dataset.info)(r) for r in keys.records.tolist()]
+
+    def _next_stage(self, batch: Batch) -> None:
+        if self._means.settings.memory_stats:
+            self._means.memory.record(batch.values)
+        for edge in self.plan.dies[batch.stage]:
+            batch.values.pop(edge, None)
+        batch.stage += 1
+        if batch.stage == len(self.plan.stages):
+            self.finish(batch)
+        else:
+            self._turns[batch.stage].enter(batch.index, partial(self._run_steps, batch))
+
+    def fail(self, batch: Batch, error: BaseException, first: int = 0) -> None:
+        """End a batch, and let those behind it pass the turns that it will not take, from the first on."""
+        for turn in self._turns[first:]:
+            turn.enter(batch.index, turn.leave)
+        self.finish(batch, error)
+
+    def finish(self, batch: Batch, error: BaseException | None = None) -> None:
+        """End a batch, unless it has ended."""
+        if batch.finished.is_set():
+            return  # close() was faster
+        batch.error = error
+        if error is None:
+            batch.outputs = tuple(batch.values[e] for e in self.plan.graph.outputs)
+        batch.values.clear()
+        batch.finished.set()
+
+
+def place(batch: Batch, node: Node | None, sample: int | None = None) -> str:
+    """Say what failed, on which sample of which batch, and on which of the user's lines."""
+    parts = [f"operator {node.operator.name!r}" if node else "the pipeline", "failed"]
+    if sample is not None:
+        parts.append(f"on sample {sample} of batch {batch.index}")
+        if batch.info is not None:
+            parts.append(f"({batch.info[sample]})")
+    else:
+        parts.append(f"on batch {batch.index}")
+    where = f"\n  {node.where}" if node else ""
+    return " ".join(parts) + where
+
+
+def _first(batch: Batch, node: Node) -> TensorList | None:
+    """Return the first input of a node that was given."""
+    return next((batch.values[edge] for edge in node.inputs if edge is not None), None)
+
+
+def _hand_over(errands: Errands, finish: Done, failures: dict[int, BaseException]) -> None:
+    """Let the thread that waits for the batch carry it on."""
+    errands.put(partial(finish, failures))
