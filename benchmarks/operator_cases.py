@@ -225,7 +225,7 @@ CASES: tuple[Case, ...] = (
     _twisted("float32"),
     *(_space(*spaces) for spaces in _SPACES if spaces[0] != "GRAY"),
     _plain("equalize"),
-    _plain("clahe"),
+    _plain("clahe", tiles_x=8, tiles_y=8, clip_limit=2.0),
     Case("lookup_table", _looked_up),
     _drawn("jpeg_compression_distortion", quality=60),
     *(Case("resize", _resized(i, f), f"{_short(i)} x{f}") for i, f in _RESIZES),

@@ -87,7 +87,12 @@ def affine_rgb(
 
 
 def _affine_by_opencv(
-    cv2: Any, x: Tensor, matrix: Matrix, offset: Sequence[float], dtype: torch.dtype, out: Tensor | None
+    cv2: Any,
+    x: Tensor,
+    matrix: Matrix,
+    offset: Sequence[float],
+    dtype: torch.dtype,
+    out: Tensor | None,
 ) -> Tensor:
     channels = len(matrix)
     weights = np.array([(*row, o) for row, o in zip(matrix, offset, strict=True)], np.float32)
@@ -105,7 +110,9 @@ def _affine_by_opencv(
 
 
 @functools.lru_cache(maxsize=256)
-def _tensors(matrix: Matrix, offset: tuple[float, ...], device: torch.device) -> tuple[Tensor, Tensor]:
+def _tensors(
+    matrix: Matrix, offset: tuple[float, ...], device: torch.device
+) -> tuple[Tensor, Tensor]:
     weights = torch.tensor(matrix, dtype=torch.float32, device=device)
     return weights, torch.tensor(offset, dtype=torch.float32, device=device)[:, None]
 

@@ -5,17 +5,14 @@ Positions are those of OpenCV and of maps: whole numbers are pixel centres, x be
 
 from __future__ import annotations
 
-import functools
-import importlib
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from torchdali.kernels.convert import convert, convert_number
 from torchdali.kernels.warp import Matrix, interpolate, nearest_index, sample_nearest
+from torchdali.kernels.warp_opencv import warp_by_opencv
 
 __all__ = ["BORDERS", "perspective_positions", "sample_at", "warp_perspective"]
 
@@ -25,14 +22,16 @@ _STEPS = 32  # positions within a pixel, where they are rounded
 
 def warp_perspective(
     x: Tensor, matrix: Matrix, size: Sequence[int], *, mode: str, border: str = "constant",
-    fill: Sequence[float] = (0.0,),
+    fill: Sequence[float] = (0.0,), out: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """Sample an image where a perspective takes the pixels of the output: ``out(x, y) = in(u / w, v / w)``.
 
     ``(u, v, w) = matrix (x, y, 1)``. See `sample_at` for the rest; points at infinity have any value.
     """
-    if _suits_opencv(x, size) and (cv2 := _opencv()) is not None:
-        return _by_opencv(cv2, x, matrix, size, mode, border, fill)
+    if x.dtype == torch.uint8:
+        found = warp_by_opencv(x, matrix, size, mode=mode, border=border, fill=fill, out=out)
+        if found is not None:
+            return found
     rounded = mode == "bilinear" and x.dtype == torch.int16
     if mode == "nearest" or border in ("wrap", "reflect_101") or rounded or len(set(fill)) > 1:
         u, v = perspective_positions(matrix, size[0], size[1], x.device)
@@ -41,51 +40,30 @@ def warp_perspective(
         return sample_at(x, (u, v), mode=mode, border=border, fill=fill)
     base = convert_number(float(fill[0]), x.dtype) if border == "constant" else 0.0
     grid = _perspective_grid(matrix, size, x.shape[-3:-1], x.device)
-    return interpolate(x, grid, mode=mode, padding=_PADDING.get(border, "reflection"), base=base, dtype=x.dtype)
+    return interpolate(
+        x, grid, mode=mode, padding=_PADDING.get(border, "reflection"), base=base, dtype=x.dtype
+    )
 
 
-@functools.cache
-def _opencv() -> Any:
-    """Return OpenCV where it is installed and computes exact positions: it is twice as fast on bytes."""
-    try:
-        cv2 = importlib.import_module("cv2")
-    except ImportError:
-        return None
-    return cv2 if int(cv2.__version__.partition(".")[0]) >= 5 else None
-
-
-def _suits_opencv(x: Tensor, size: Sequence[int]) -> bool:
-    if x.dtype != torch.uint8 or x.dim() != 3 or x.device.type != "cpu":
-        return False
-    return x.shape[-1] <= 4 and x.numel() > 0 and max(*x.shape, *size) < 2**15
-
-
-def _by_opencv(
-    cv2: Any, x: Tensor, matrix: Matrix, size: Sequence[int], mode: str, border: str, fill: Sequence[float]
+def _perspective_grid(
+    matrix: Matrix, size: Sequence[int], lengths: Sequence[int], device: torch.device
 ) -> Tensor:
-    interpolation = {"nearest": cv2.INTER_NEAREST, "bilinear": cv2.INTER_LINEAR, "bicubic": cv2.INTER_CUBIC}[mode]
-    colors = tuple(float(f) for f in (fill if len(fill) > 1 else [fill[0]] * 4))
-    found = cv2.warpPerspective(
-        x.contiguous().numpy(), np.array(matrix), (size[1], size[0]), flags=interpolation | cv2.WARP_INVERSE_MAP,
-        borderMode=getattr(cv2, "BORDER_" + border.upper()), borderValue=colors,
-    )  # fmt: skip
-    return torch.from_numpy(found).view(*size, x.shape[-1])
-
-
-def _perspective_grid(matrix: Matrix, size: Sequence[int], lengths: Sequence[int], device: torch.device) -> Tensor:
     """Return the positions as `interpolate` takes them; complex numbers make both coordinates at once."""
     x = torch.arange(size[1], dtype=torch.float32, device=device)
     y = torch.arange(size[0], dtype=torch.float32, device=device)[:, None]
     columns = list(zip(*matrix, strict=True))
     height, width = lengths
     a, b, c = (
-        complex(u * (2 / width) + w * (1 / width - 1), v * (2 / height) + w * (1 / height - 1)) for u, v, w in columns
+        complex(u * (2 / width) + w * (1 / width - 1), v * (2 / height) + w * (1 / height - 1))
+        for u, v, w in columns
     )
     g, h, i = matrix[2]
     return torch.view_as_real((x * a + (y * b + c)) * (x * g + (y * h + i)).reciprocal_())
 
 
-def perspective_positions(matrix: Matrix, height: int, width: int, device: torch.device) -> tuple[Tensor, Tensor]:
+def perspective_positions(
+    matrix: Matrix, height: int, width: int, device: torch.device
+) -> tuple[Tensor, Tensor]:
     """Return where a 3x3 matrix takes the pixels ``(x, y, 1)`` of the output; infinity comes to (0, 0)."""
     x = torch.arange(width, dtype=torch.float32, device=device)
     y = torch.arange(height, dtype=torch.float32, device=device)[:, None]
@@ -100,7 +78,12 @@ def _quantised(position: Tensor) -> Tensor:
 
 
 def sample_at(
-    x: Tensor, positions: tuple[Tensor, Tensor], *, mode: str, border: str = "constant", fill: Sequence[float] = (0.0,)
+    x: Tensor,
+    positions: tuple[Tensor, Tensor],
+    *,
+    mode: str,
+    border: str = "constant",
+    fill: Sequence[float] = (0.0,),
 ) -> Tensor:
     """Sample images at positions.
 
@@ -121,14 +104,21 @@ def sample_at(
     if border != "constant" or len(set(colors)) == 1:
         return _interpolated(x, positions, mode, border, base, x.dtype)
     each = torch.tensor(colors, dtype=torch.float32, device=x.device)
-    return convert(_interpolated(x - each, positions, mode, border, 0.0, torch.float32) + each, x.dtype)
+    return convert(
+        _interpolated(x - each, positions, mode, border, 0.0, torch.float32) + each, x.dtype
+    )
 
 
 _PADDING = {"constant": "zeros", "replicate": "border", "wrap": "border"}
 
 
 def _interpolated(
-    x: Tensor, positions: tuple[Tensor, Tensor], mode: str, border: str, base: float, dtype: torch.dtype
+    x: Tensor,
+    positions: tuple[Tensor, Tensor],
+    mode: str,
+    border: str,
+    base: float,
+    dtype: torch.dtype,
 ) -> Tensor:
     u, v = positions
     if border == "wrap":  # what interpolation reads is at most two pixels away
@@ -142,7 +132,13 @@ def _interpolated(
         grid = torch.complex(u * (2 / width) + (1 / width - 1), v * (2 / height) + (1 / height - 1))
     padding = _PADDING.get(border, "reflection")
     return interpolate(
-        x, torch.view_as_real(grid), mode=mode, padding=padding, corners=corners, base=base, dtype=dtype
+        x,
+        torch.view_as_real(grid),
+        mode=mode,
+        padding=padding,
+        corners=corners,
+        base=base,
+        dtype=dtype,
     )
 
 
@@ -170,7 +166,9 @@ def _nearest(
     if not constant:
         return out
     outside = (row < 0) | (row >= height) | (column < 0) | (column >= width)
-    return torch.where(outside[..., None], torch.tensor(colors, dtype=x.dtype, device=x.device), out)
+    return torch.where(
+        outside[..., None], torch.tensor(colors, dtype=x.dtype, device=x.device), out
+    )
 
 
 def _mapped(i: Tensor, length: int, border: str) -> Tensor:

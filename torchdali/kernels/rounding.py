@@ -14,7 +14,9 @@ __all__ = ["HALF_UP", "place", "to_bytes"]
 HALF_UP = 8e-6  # carries k + 0.5 upwards in float32, where rounding is to even: half the step of 128 to 256
 
 
-def place(out: Tensor | None, shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> Tensor:
+def place(
+    out: Tensor | None, shape: Sequence[int], dtype: torch.dtype, device: torch.device
+) -> Tensor:
     """Return `out` if a result of this kind fits there, otherwise an uninitialised tensor."""
     if out is not None and out.shape == shape and out.dtype == dtype and out.is_contiguous():
         return out

@@ -16,12 +16,15 @@ from torch.nn.functional import grid_sample
 
 from torchdali.kernels.convert import convert, integer_limits
 from torchdali.kernels.folding import folded
+from torchdali.kernels.warp_opencv import warp_by_opencv
 from torchdali.kernels.window import round_half_away_number
 
 __all__ = [
     "Matrix", "affine_positions", "grid_of", "interpolate", "invert", "nearest_index", "rotated_size", "rotation",
     "sample", "sample_linear", "sample_nearest", "sphere_positions", "turn", "warp_affine", "water_positions",
 ]  # fmt: skip
+
+_TIE = 1e-4  # carries a position between two pixels into the second one, where OpenCV would take the even one
 
 Matrix = Sequence[Sequence[float]]
 """Rows ``[a b t]`` (or ``[a b c t]``): the affine map of a position, x first."""
@@ -31,7 +34,12 @@ Matrix = Sequence[Sequence[float]]
 
 
 def sample(
-    x: Tensor, positions: Sequence[Tensor], *, linear: bool, fill: float | None, dtype: torch.dtype | None = None
+    x: Tensor,
+    positions: Sequence[Tensor],
+    *,
+    linear: bool,
+    fill: float | None,
+    dtype: torch.dtype | None = None,
 ) -> Tensor:
     """Sample an image at given positions.
 
@@ -48,7 +56,9 @@ def sample(
     lengths = x.shape[-1 - len(positions) : -1]
     if linear:
         return sample_linear(x, grid_of(positions, lengths), fill, dtype or x.dtype)
-    return sample_nearest(x, nearest_index(positions, lengths, fill is not None), fill, dtype or x.dtype)
+    return sample_nearest(
+        x, nearest_index(positions, lengths, fill is not None), fill, dtype or x.dtype
+    )
 
 
 def grid_of(positions: Sequence[Tensor], lengths: Sequence[int]) -> Tensor:
@@ -88,7 +98,9 @@ def interpolate(
     planes = planes.reshape(1, -1, *planes.shape[-axes:])
     if base:  # what is outside is zero for `grid_sample`
         planes = planes - base
-    out = grid_sample(planes, grid[None].to(kind), mode=mode, padding_mode=padding, align_corners=corners)
+    out = grid_sample(
+        planes, grid[None].to(kind), mode=mode, padding_mode=padding, align_corners=corners
+    )
     if dtype == x.dtype == torch.uint8 and mode == "bilinear":
         # Nothing leaves the range: adding a half and truncating rounds; the way over int16 is the fastest.
         out = out.add_(base + 0.5).to(torch.int16).to(dtype)
@@ -169,7 +181,7 @@ def _bordered(x: Tensor, axes: int, fill: float) -> Tensor:
 
 def warp_affine(
     x: Tensor, matrix: Matrix, size: Sequence[int], *, linear: bool, fill: float | None,
-    dtype: torch.dtype | None = None,
+    dtype: torch.dtype | None = None, out: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """Sample an image where an affine map takes the pixels of the output: ``out(p) = in(M p)``.
 
@@ -180,12 +192,30 @@ def warp_affine(
         linear: Interpolate linearly; otherwise take the pixel that the position is in.
         fill: Value of everything outside; None repeats the edge.
         dtype: Of the output; the input's own when None.
+        out: Where the result goes, if it fits and the kernel can write there.
     """
     lengths = x.shape[-1 - len(size) : -1]
     dtype = dtype or x.dtype
+    if dtype == x.dtype and len(size) == 2:
+        found = _by_opencv(x, matrix, size, linear, fill, out)
+        if found is not None:
+            return found
     if linear and len(size) == 2:
         return sample_linear(x, _affine_grid(matrix, size, lengths, x), fill, dtype)
-    return sample(x, affine_positions(matrix, size, x.device), linear=linear, fill=fill, dtype=dtype)
+    return sample(
+        x, affine_positions(matrix, size, x.device), linear=linear, fill=fill, dtype=dtype
+    )
+
+
+def _by_opencv(
+    x: Tensor, matrix: Matrix, size: Sequence[int], linear: bool, fill: float | None, out: Tensor | None
+) -> Tensor | None:
+    tie = 0.0 if linear else _TIE
+    return warp_by_opencv(
+        x, [(a, b, (a + b - 1) / 2 + t + tie) for a, b, t in matrix], size, out=out,
+        mode="bilinear" if linear else "nearest", border="replicate" if fill is None else "constant",
+        fill=(0.0 if fill is None else _number(fill, x.dtype),),
+    )  # fmt: skip
 
 
 def _affine_grid(matrix: Matrix, size: Sequence[int], lengths: Sequence[int], x: Tensor) -> Tensor:
@@ -195,7 +225,9 @@ def _affine_grid(matrix: Matrix, size: Sequence[int], lengths: Sequence[int], x:
     kind = torch.float64 if x.dtype == torch.float64 else torch.float32
     start = complex((a / 2 + b / 2 + s) * width - 1, (c / 2 + d / 2 + t) * height - 1)
     row = torch.arange(size[1], dtype=kind, device=x.device) * complex(a * width, c * height)
-    column = torch.arange(size[0], dtype=kind, device=x.device) * complex(b * width, d * height) + start
+    column = (
+        torch.arange(size[0], dtype=kind, device=x.device) * complex(b * width, d * height) + start
+    )
     return torch.view_as_real(row + column[:, None])
 
 

@@ -113,8 +113,12 @@ def _twist(
     out: Tensor | None,
 ) -> Tensor:  # fmt: skip
     if image.shape[-1] != 3:
-        raise ValueError(f"the colour operators take RGB images of 3 channels, not {image.shape[-1]}")
-    return affine_rgb(image, twist_matrix(hue, saturation, value), (offset,) * 3, dtype or image.dtype, out)
+        raise ValueError(
+            f"the colour operators take RGB images of 3 channels, not {image.shape[-1]}"
+        )
+    return affine_rgb(
+        image, twist_matrix(hue, saturation, value), (offset,) * 3, dtype or image.dtype, out
+    )
 
 
 @operator
@@ -224,5 +228,3 @@ def color_space_conversion(
         return kernel.gray(image, source == "BGR", out)
     matrix, offset = kernel.space_matrix(source, target)
     return affine_rgb(image, matrix, offset, torch.uint8, out)
-
-

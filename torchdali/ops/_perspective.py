@@ -12,7 +12,7 @@ from torchdali.kernels.folding import folded
 from torchdali.kernels.perspective import BORDERS, sample_at
 from torchdali.operator import operator
 from torchdali.ops._warp import canvas, each_frame, matrices
-from torchdali.schema import Data, Layout, PerSample, Takes
+from torchdali.schema import Data, Layout, Out, PerSample, Takes
 from torchdali.types import DALIInterpType
 
 __all__ = ["remap", "warp_perspective"]
@@ -29,7 +29,9 @@ Picture = Annotated[Tensor, Takes(("HW", "HWC", "FHWC", "CHW", "FCHW"), _REAL, c
 
 def _mode(interp: DALIInterpType) -> str:
     if interp not in _MODES:
-        raise RuntimeError(f"interpolation is INTERP_NN, INTERP_LINEAR or INTERP_CUBIC, not {interp.name}")
+        raise RuntimeError(
+            f"interpolation is INTERP_NN, INTERP_LINEAR or INTERP_CUBIC, not {interp.name}"
+        )
     return _MODES[interp]
 
 
@@ -52,6 +54,7 @@ def warp_perspective(
     pixel_origin: str = "corner",
     size: PerSample[list[float]] = [],  # noqa: B006
     layout: Layout,
+    out: Out = None,
 ) -> Picture:
     """Warp images by a perspective: ``out(x, y) = in(u / w, v / w)`` with ``(u, v, w) = M (x, y, 1)``.
 
@@ -85,7 +88,7 @@ def warp_perspective(
     target, mode = canvas(size, image.shape[-3:-1]), _mode(interp_type)
     result = each_frame(
         image, layout.startswith("F"), maps,
-        lambda x, m: kernel.warp_perspective(x, m, target, mode=mode, border=border_mode, fill=fill),
+        lambda x, m: kernel.warp_perspective(x, m, target, mode=mode, border=border_mode, fill=fill, out=out),
     )  # fmt: skip
     return result[..., 0] if layout == "HW" else result
 
@@ -93,14 +96,13 @@ def warp_perspective(
 @folded
 def _between_centers(matrix: Matrix, inverse_map: bool, origin: str) -> Matrix:
     """Return the map of whole numbers that are pixel centres, from the output to the input."""
-    found = torch.tensor(matrix, dtype=torch.float64)
+    found = matrix
     if not inverse_map:
-        found = torch.linalg.inv(found)
-    if origin == "corner":
-        shift = torch.eye(3, dtype=torch.float64)
-        shift[:2, 2] = 0.5
-        found = torch.linalg.inv(shift) @ found @ shift
-    return found.tolist()
+        found = torch.linalg.inv(torch.tensor(matrix, dtype=torch.float64)).tolist()
+    if origin == "center":
+        return found
+    u, v, w = ([a, b, (a + b) / 2 + c] for a, b, c in found)
+    return [[a - g / 2 for a, g in zip(row, w, strict=True)] for row in (u, v)] + [w]
 
 
 Mapped = Annotated[Tensor, Takes(("HWC", "FHWC"))]
@@ -132,12 +134,16 @@ def remap(
     """
     _check_origin(pixel_origin)
     if mapx.shape != mapy.shape:
-        raise RuntimeError(f"mapx and mapy must have the same shape, not {(*mapx.shape,)} and {(*mapy.shape,)}")
+        raise RuntimeError(
+            f"mapx and mapy must have the same shape, not {(*mapx.shape,)} and {(*mapy.shape,)}"
+        )
     x, y = (_plane(m, image) - (0.5 if pixel_origin == "corner" else 0.0) for m in (mapx, mapy))
     mode = _mode(interp)
     if x.dim() == 2:
         return sample_at(image, (x, y), mode=mode)
-    return torch.stack([sample_at(f, (u, v), mode=mode) for f, u, v in zip(image, x, y, strict=True)])
+    return torch.stack(
+        [sample_at(f, (u, v), mode=mode) for f, u, v in zip(image, x, y, strict=True)]
+    )
 
 
 def _plane(given: Tensor, image: Tensor) -> Tensor:
@@ -146,5 +152,7 @@ def _plane(given: Tensor, image: Tensor) -> Tensor:
     if given.dim() == 3 + each and given.shape[-1] == 1:
         given = given.squeeze(-1)
     if given.dim() != 2 + each:
-        raise RuntimeError(f"maps of shape {(*given.shape,)} do not fit an image of shape {(*image.shape,)}")
+        raise RuntimeError(
+            f"maps of shape {(*given.shape,)} do not fit an image of shape {(*image.shape,)}"
+        )
     return given.to(torch.float32).nan_to_num(nan=-(2.0**30))

@@ -14,7 +14,7 @@ from torchdali.kernels import warp
 from torchdali.kernels.window import round_half_away_number
 from torchdali.operator import operator
 from torchdali.rng import Rng
-from torchdali.schema import Data, DType, Layout, PerSample, Takes
+from torchdali.schema import Data, DType, Layout, Out, PerSample, Takes
 from torchdali.types import DALIInterpType
 
 __all__ = ["jitter", "rotate", "sphere", "warp_affine", "water"]
@@ -33,7 +33,9 @@ def is_linear(interp_type: DALIInterpType) -> bool:
         RuntimeError: it is neither.
     """
     if interp_type not in (DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR):
-        raise RuntimeError(f"only nearest and linear interpolation is supported, not {interp_type.name}")
+        raise RuntimeError(
+            f"only nearest and linear interpolation is supported, not {interp_type.name}"
+        )
     return interp_type == DALIInterpType.INTERP_LINEAR
 
 
@@ -52,7 +54,9 @@ def canvas(size: Sequence[float], lengths: Sequence[int]) -> list[int]:
     if not size:
         return list(lengths)
     if len(size) != len(lengths):
-        raise RuntimeError(f"size has one value for each of {len(lengths)} spatial axes, not {len(size)}")
+        raise RuntimeError(
+            f"size has one value for each of {len(lengths)} spatial axes, not {len(size)}"
+        )
     rounded = [round_half_away_number(s) for s in size]
     if min(rounded) <= 0:
         raise RuntimeError(f"size must be positive, not {size}")
@@ -77,7 +81,9 @@ def matrices(value: Any, rows: int, columns: int) -> list[list[list[float]]]:
     flat = list(numbers(value))
     size = rows * columns
     if not flat or len(flat) % size:
-        raise RuntimeError(f"matrix must have {size} elements ({rows} x {columns}), not {len(flat)}")
+        raise RuntimeError(
+            f"matrix must have {size} elements ({rows} x {columns}), not {len(flat)}"
+        )
     return [
         [flat[start + r * columns : start + (r + 1) * columns] for r in range(rows)]
         for start in range(0, len(flat), size)
@@ -116,6 +122,7 @@ def warp_affine(
     matrix: PerSample[list[float]] = [],  # noqa: B006  never changed
     size: PerSample[list[float]] = [],  # noqa: B006
     layout: Layout,
+    out: Out = None,
 ) -> Picture:
     """Warp images, frames or volumes by an affine map: ``out(p) = in(M p)``.
 
@@ -144,7 +151,7 @@ def warp_affine(
     target, linear = canvas(size, lengths), is_linear(interp_type)
     return each_frame(
         data, layout.startswith("F"), maps,
-        lambda x, m: warp.warp_affine(x, m, target, linear=linear, fill=fill_value, dtype=dtype),
+        lambda x, m: warp.warp_affine(x, m, target, linear=linear, fill=fill_value, dtype=dtype, out=out),
     )  # fmt: skip
 
 
@@ -161,6 +168,7 @@ def rotate(
     keep_size: bool = False,
     size: PerSample[list[float]] = [],  # noqa: B006  never changed
     layout: Layout,
+    out: Out = None,
 ) -> Picture:
     """Rotate images or frames counter-clockwise around their centre, volumes around an axis.
 
@@ -188,7 +196,7 @@ def rotate(
     maps = [warp.turn(t, lengths, target) for t in turns]
     return each_frame(
         data, layout.startswith("F"), maps,
-        lambda x, m: warp.warp_affine(x, m, target, linear=linear, fill=fill_value, dtype=dtype),
+        lambda x, m: warp.warp_affine(x, m, target, linear=linear, fill=fill_value, dtype=dtype, out=out),
     )  # fmt: skip
 
 
