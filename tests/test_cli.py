@@ -12,9 +12,10 @@ import pytest
 import torch
 
 from torchdali import cli, fn
-from torchdali._commands import benching, doctoring, running
+from torchdali._commands import benching, doctoring
 from torchdali._commands import training as training_command
 from torchdali._commands.doctoring import CODECS, State
+from torchdali._commands.startup import torchdali_alias
 from torchdali._demo import comparing, pictures, sheet, training
 from torchdali.errors import MissingExtraError
 
@@ -222,6 +223,50 @@ def test_run_replaces_dali(images: Path, tmp_path: Path) -> None:
     assert done.stdout == f"(60, 80, 3) [0] ['{images}', '--flag'] __main__ beside\n"
 
 
+CHILDREN = """
+import multiprocessing, subprocess, sys
+import torch.utils.data
+import nvidia.dali.types as types
+
+def which(queue):
+    queue.put(types.__name__)
+
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 1
+    def __getitem__(self, index):
+        from nvidia.dali import fn
+        return fn.__name__
+
+if __name__ == "__main__":
+    for method in ("spawn", "forkserver"):
+        context = multiprocessing.get_context(method)
+        queue = context.Queue()
+        child = context.Process(target=which, args=(queue,))
+        child.start()
+        print(queue.get(timeout=120))
+        child.join()
+    loader = torch.utils.data.DataLoader(Data(), num_workers=1, multiprocessing_context="spawn")
+    print(*next(iter(loader)))
+    code = "import nvidia.dali as d, other; print(d.__name__)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+"""
+
+
+def test_run_reaches_child_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spawned processes, workers of a DataLoader, and what a script starts by itself."""
+    script = tmp_path / "script.py"
+    script.write_text(CHILDREN)
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "sitecustomize.py").write_text("import sys; sys.modules['other'] = sys")
+    monkeypatch.setenv("PYTHONPATH", str(own))
+    done = _command("run", str(script))
+    assert done.returncode == 0, done.stderr
+    names = ["torchdali.types", "torchdali.types", "torchdali.fn", "torchdali"]
+    assert done.stdout.splitlines() == names, done.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "code", "message"),
     [
@@ -243,7 +288,7 @@ def test_alias_refuses_to_mix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nvidia.dali", torch)
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     with pytest.raises(RuntimeError, match="imported already"):
-        running.alias_nvidia_dali()
+        torchdali_alias.alias_nvidia_dali()
 
 
 # ---------------------------------------------------------------- demo

@@ -1,0 +1,21 @@
+"""Python runs this when it starts: ``import nvidia.dali`` means torchdali from now on.
+
+Only the standard library is imported, since every Python process that a script starts comes by here.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from importlib.machinery import PathFinder
+
+from torchdali_alias import alias_nvidia_dali  # type: ignore[import-not-found]  # it lies beside
+
+alias_nvidia_dali()
+
+_here = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [entry for entry in sys.path if entry != _here]
+_hidden = PathFinder.find_spec("sitecustomize", sys.path)  # the one that stands behind this one
+if _hidden is not None and _hidden.loader is not None:
+    _hidden.loader.exec_module(importlib.util.module_from_spec(_hidden))

@@ -1,0 +1,58 @@
+"""``import nvidia.dali`` becomes torchdali, which is not imported before.
+
+It has a name of its own, at the top level, for processes that have nothing of torchdali yet.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+
+__all__ = ["alias_nvidia_dali"]
+
+_REAL = "nvidia.dali"
+
+
+class _Alias(Loader):
+    """Puts a module of torchdali where one of ``nvidia.dali`` is imported."""
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Leave it to the import system: what it makes is replaced below."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        own = "torchdali" + module.__name__.removeprefix(_REAL)
+        try:
+            sys.modules[module.__name__] = importlib.import_module(own)
+        except ModuleNotFoundError as error:
+            if error.name != own:
+                raise
+            message = f"torchdali has no module {own!r} to stand for {module.__name__!r}"
+            raise ModuleNotFoundError(message, name=module.__name__) from None
+
+
+class _Finder(MetaPathFinder):
+    """Finds ``nvidia.dali`` and what is below it in torchdali, even where the real one is there."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if name == "nvidia" and PathFinder.find_spec(name) is None:
+            return ModuleSpec(name, None, is_package=True)
+        if name == _REAL or name.startswith(f"{_REAL}."):
+            return ModuleSpec(name, _Alias())
+        return None
+
+
+def alias_nvidia_dali() -> None:
+    """Make ``import nvidia.dali`` mean torchdali in this process, from now on.
+
+    Raises:
+        RuntimeError: The real one has been imported already.
+    """
+    loaded = sys.modules.get(_REAL)
+    if loaded is not None and loaded is not sys.modules.get("torchdali"):
+        raise RuntimeError("the real nvidia.dali is imported already: alias it before that")
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
