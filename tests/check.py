@@ -161,7 +161,7 @@ def check(
     wanted = expected(name, inputs, arguments, layouts) if callable(expected) else expected
     close = compare(found, wanted, level=level, share=share, relative=relative)
     if expected is dali:
-        _note(name, inputs, layouts, found, parity_table.Tolerance(level, relative), close)
+        _note(name, inputs, arguments, layouts, found, parity_table.Tolerance(level, relative), close)
     same(found, pipeline("torchdali", name, inputs, arguments, layouts, classes=True), "class API")
     same(found, _eagerly(name, inputs, arguments, layouts), "eager TensorList")
     if inputs and not over_batch and not any(isinstance(v, PerSample) for v in arguments.values()):
@@ -179,6 +179,7 @@ def check(
 def _note(
     name: str,
     inputs: Sequence[Sequence[Array]],
+    arguments: Mapping[str, Any],
     layouts: Any,
     found: Sequence[Result],
     tolerance: parity_table.Tolerance,
@@ -190,6 +191,7 @@ def _note(
     parity_table.note(
         parity_table.Case(
             name,
+            repr(sorted(arguments.items())),
             frozenset(str(s.dtype) for group in samples for s in group[:1]),
             frozenset(filter(None, named)),
             tolerance,

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Case", "Tolerance", "note", "note_pixels", "page", "percent"]
+__all__ = ["Case", "Tolerance", "cases", "note", "note_pixels", "page", "percent"]
 
 COMMAND = "python -m pytest -m parity --write-parity docs/parity.md"
 
@@ -37,6 +37,7 @@ class Case:
     """One case of an operator: what went in, what was allowed, and the share of values that kept to it."""
 
     operator: str
+    arguments: str
     dtypes: frozenset[str]
     layouts: frozenset[str]
     tolerance: Tolerance
@@ -53,6 +54,11 @@ class _Pixels:
 
 _cases: list[Case] = []
 _pixels: list[_Pixels] = []
+
+
+def cases() -> tuple[Case, ...]:
+    """Return the cases of this session so far."""
+    return tuple(_cases)
 
 
 def note(case: Case) -> None:

@@ -76,7 +76,10 @@ def _fresh() -> Iterator[None]:
 
 def _images(dtype: torch.dtype = torch.float32) -> list[torch.Tensor]:
     """Return images of two shapes: the second one compiles anew."""
-    made = [torch.rand(h, w, 3, generator=torch.Generator().manual_seed(h)) for h, w in ((24, 32), (28, 40))]
+    made = [
+        torch.rand(h, w, 3, generator=torch.Generator().manual_seed(h))
+        for h, w in ((24, 32), (28, 40))
+    ]
     return made if dtype == torch.float32 else [(image * 255).to(dtype) for image in made]
 
 
@@ -159,5 +162,7 @@ def test_own_operators_compile_too() -> None:
             return image + torch.sigmoid(sharpness * (image - 0.5)) * (1 - 2 * image)
 
         image = _images()[0]
-        compiled = torch.compile(lambda x: solarize_smoothly(x, sharpness=20.0), backend=BACKEND, fullgraph=True)
+        compiled = torch.compile(
+            lambda x: solarize_smoothly(x, sharpness=20.0), backend=BACKEND, fullgraph=True
+        )
         torch.testing.assert_close(compiled(image), solarize_smoothly(image, sharpness=20.0))
