@@ -416,16 +416,16 @@ def run_batch(
     )
 
 
-_LARGE = 1 << 14  # bytes of a sample; beyond, a call costs less than leaving the cache
+LARGE = 1 << 14  # bytes of a sample; beyond, a call costs less than leaving the cache
 
 
 def is_large(batch: TensorList) -> bool:
     """Whether operators had better take the samples of a batch one by one than all at once."""
     dense = batch.dense()
     if dense is not None:
-        return dense.nbytes > _LARGE * len(dense)
+        return dense.nbytes > LARGE * len(dense)
     samples = batch.samples()
-    return bool(samples) and samples[0].nbytes > _LARGE
+    return bool(samples) and samples[0].nbytes > LARGE
 
 
 def _whole(batch: TensorList) -> torch.Tensor | None:

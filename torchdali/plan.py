@@ -26,7 +26,8 @@ class Chain:
         values: Edges from there that are needed as Python numbers: per-sample arguments and conditions.
         delivers: Edges that a later step or the user needs.
         text: Source of ``bind(columns...) -> run(i)``.
-        timed_text: The same, calling ``mark(i, number)`` after each operator; ``bind`` takes ``mark`` first.
+        timed_text: The same, calling ``mark(i, number, results...)`` after each operator; ``bind`` takes ``mark``
+            first.
         parameters: Names of the columns that ``bind`` takes.
         lines: Node of each line of the text, from line 1 (the timed text has one line more in front).
     """
@@ -73,14 +74,15 @@ class Plan:
         return "\n".join(parts)
 
 
-def plan(graph: Graph, large: Collection[Node] = ()) -> Plan:
+def plan(graph: Graph, large: Collection[Node] = (), light: Collection[DataNode] = ()) -> Plan:
     """Divide a graph into stages, as few as its operators over whole batches allow.
 
     Args:
         large: Sources whose samples are large; what is computed from them is fused.
+        light: Edges whose samples are small and of one shape; what ends a chain there is not fused.
     """
     index = {node: i for i, node in enumerate(graph.nodes)}
-    fused = fused_nodes(graph, large)
+    fused = fused_nodes(graph, large, light)
     levels = _levels(graph, fused)
     count = max(levels.values(), default=-1) + 1
     groups = [[n for n in graph.nodes if levels[n] == level] for level in range(count)]
@@ -99,13 +101,14 @@ def plan(graph: Graph, large: Collection[Node] = ()) -> Plan:
     return Plan(graph, tuple(stages), dies, index)
 
 
-def fused_nodes(graph: Graph, large: Collection[Node] = ()) -> frozenset[Node]:
+def fused_nodes(
+    graph: Graph, large: Collection[Node] = (), light: Collection[DataNode] = ()
+) -> frozenset[Node]:
     """Return the nodes that run sample by sample inside chains.
 
     These are the per-sample operators on the CPU. An operator that can take a batch as one tensor (see
-    `Operator.dense`) stays out as long as nothing before it ran in a chain or comes from a source of large
-    samples: for random numbers and what is computed from them, one call for the batch costs less than a call
-    a sample.
+    `Operator.dense`) stays out where a call for the batch costs less than a call a sample: before all chains,
+    unless it comes from a source of large samples, and after them, where all that it sees is light.
     """
     fused: set[Node] = set()
     after_chain: set[Node] = set()
@@ -116,7 +119,25 @@ def fused_nodes(graph: Graph, large: Collection[Node] = ()) -> frozenset[Node]:
             fused.add(node)
         if is_late or node in fused:
             after_chain.add(node)
-    return frozenset(fused)
+    return frozenset(fused - _light_ends(graph, fused, large, light))
+
+
+def _light_ends(
+    graph: Graph, fused: Collection[Node], large: Collection[Node], light: Collection[DataNode]
+) -> set[Node]:
+    """Find the fused nodes that may run over the batch after the chain: none that stays needs them."""
+    found: set[Node] = set()
+    needed: set[Node] = set()
+    heavy = {*fused, *large}
+    for node in reversed([n for n in graph.nodes if n in fused]):
+        inputs = [e for e in node.inputs if e is not None and _source(e) in heavy]
+        is_plain = node.operator.dense is not None and not (node.scope or node.edges)
+        is_light = all(e in light for e in (*inputs, *node.outputs))
+        if is_plain and is_light and node not in needed:
+            found.add(node)
+        else:
+            needed.update(node.parents())
+    return found
 
 
 def _levels(graph: Graph, fused: Collection[Node]) -> dict[Node, int]:
@@ -196,7 +217,7 @@ class _Writer:
 
     def node(self, node: Node, indent: str) -> None:
         k = self.index[node]
-        results = ", ".join(f"v{k}_{o.index}" for o in node.outputs)
+        results = ", ".join(self.results(node))
         if len(node.outputs) == 1 and node.operator.kind == "reader":
             results += ","
         self.write(f"{indent}{results} = f{k}({', '.join(self.arguments(node))})", node)
@@ -204,6 +225,9 @@ class _Writer:
             if output in self.delivers:
                 self.deliver(node, output, indent)
         self.ends[node] = len(self.lines) - 1
+
+    def results(self, node: Node) -> list[str]:
+        return [f"v{self.index[node]}_{output.index}" for output in node.outputs]
 
     def arguments(self, node: Node) -> list[str]:
         if node.operator.kind == "reader":
@@ -262,7 +286,10 @@ def _chain(
         *writer.lines,
         ("    return run", None),
     ]
-    marks = {writer.ends[node]: f"; mark(i, {k})" for k, node in enumerate(nodes)}
+    marks = {
+        writer.ends[node]: f"; mark({', '.join(['i', str(k), *writer.results(node)])})"
+        for k, node in enumerate(nodes)
+    }
     timed = [
         f"def bind(mark, {parameters}):",
         "    def run(i):",

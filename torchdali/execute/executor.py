@@ -83,6 +83,8 @@ class Executor:
         self._flight: deque[Batch] = deque()
         self._count = self._position = 0
         self._stopped = self._closed = False
+        self._large: list[Node] = []
+        self._first: Batch | None = None
         self.place = self.state()
         self._lock, self._taking, self._process = threading.RLock(), Exclusive(), os.getpid()
         self._requests: queue.SimpleQueue[tuple[Executor, Batch] | None] = queue.SimpleQueue()
@@ -259,8 +261,7 @@ class Executor:
                 raise StopIteration
             batch.position = self._position
             self._draw(batch)
-            if batch.index == 0:
-                self._fuse_large(batch)
+            self._adapt(batch)
         except StopIteration as stop:
             self._stopped = True
             batch.state = self.state()
@@ -310,11 +311,29 @@ class Executor:
         with self.lane.context():
             return tuple(map(move, outputs))
 
-    def _fuse_large(self, batch: Batch) -> None:
-        """Plan anew if the first batch shows that sources give large samples."""
-        large = [n for n in self.sources if any(is_large(batch.values[o]) for o in n.outputs)]
-        if large:
-            self._progress = Progress(make_plan(self.plan.graph, large), self._means)
+    def _adapt(self, batch: Batch) -> None:
+        """Plan anew when the first batch has shown which sources give large samples, and what is light."""
+        if batch.index == 0:
+            sources = [n for n in self.sources if any(is_large(batch.values[o]) for o in n.outputs)]
+            self._large, self._first = sources, batch
+        elif self._first is None or not self._first.finished.is_set():
+            return
+        planned = make_plan(self.plan.graph, self._large, self._progress.light)
+        is_new = [s.steps for s in planned.stages] != [s.steps for s in self.plan.stages]
+        if is_new and not self._runs_alone(batch):
+            return
+        if batch.index > 0:
+            self._first = None
+        if is_new:
+            self._progress = Progress(planned, self._means, batch.index)
+
+    def _runs_alone(self, batch: Batch) -> bool:
+        """Wait for the batches before, which another plan runs; a synchronous executor cannot."""
+        before = [b for b in list(self._flight) if 0 <= b.index < batch.index]
+        for other in before:
+            while self._errands is None and not (other.finished.wait(0.1) or self._closed):
+                pass
+        return all(b.finished.is_set() for b in before)
 
     def _names(self, batch: Batch) -> list[str] | None:
         for node, keys in batch.keys.items():

@@ -7,11 +7,13 @@ import os
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from torchdali.graph import Node
+from torchdali.calling import LARGE
+from torchdali.graph import DataNode, Node
 
 __all__ = ["OperatorTime", "Profile", "Stats"]
 
@@ -164,14 +166,27 @@ class Profile:
 
 
 class Marks:
-    """The moments at which one batch's samples passed the operators of a chain."""
+    """The moments at which one batch's samples passed the operators of a chain, and what they became."""
 
     def __init__(self) -> None:
         self.times: list[tuple[int, int, float, str]] = []
+        self._seen: dict[tuple[int, int], Any] = {}
 
-    def __call__(self, sample: int, number: int) -> None:
+    def __call__(self, sample: int, number: int, *results: Any) -> None:
         """Note that an operator (by its number in the chain; -1 for the start) is done with a sample."""
         self.times.append((sample, number, time.perf_counter(), threading.current_thread().name))
+        for index, result in enumerate(results):
+            kind = result.shape, result.dtype
+            if self._seen.setdefault((number, index), kind) != kind:
+                self._seen[number, index] = None
+
+    def light(self, nodes: Sequence[Node]) -> set[DataNode]:
+        """Return the edges whose samples were all of one shape, and small."""
+        return {
+            nodes[number].outputs[index]
+            for (number, index), kind in self._seen.items()
+            if kind is not None and kind[0].numel() * kind[1].itemsize <= LARGE
+        }
 
 
 def _trace_event(event: _Event) -> Mapping[str, object]:

@@ -59,10 +59,14 @@ class Progress:
     Args:
         means: Threads, memory, device ...
         first: Index of the first batch that will come.
+
+    Attributes:
+        light: Edges inside chains whose samples were seen to be small and of one shape.
     """
 
     def __init__(self, plan: Plan, means: Means, first: int = 0) -> None:
         self.plan, self._means = plan, means
+        self.light: set[DataNode] = set()
         reads = {node: reader.dataset.read for node, reader in means.readers.items()}
         self._chains = [
             LinkedChain(s.chain, plan.index, reads, f"chain {i}") if s.chain else None
@@ -192,6 +196,7 @@ class Progress:
         try:
             if marks is not None:
                 self._means.profile.chain(marks, linked.chain.nodes, batch.index)
+                self.light |= marks.light(linked.chain.nodes)
             if failures:
                 nodes = {i: linked.node_at(error) for i, error in failures.items()}
                 first = min(failures)
