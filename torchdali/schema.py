@@ -133,6 +133,15 @@ class Argument:
     def required(self) -> bool:
         return self.default is REQUIRED
 
+    @property
+    def shown(self) -> Any:
+        """The default as DALI shows it: its data types, numbers of six places."""
+        if isinstance(self.default, torch.dtype):
+            return types.from_torch_dtype(self.default)
+        if isinstance(self.default, list):
+            return [round(v, 6) if isinstance(v, float) else v for v in self.default]
+        return self.default
+
 
 @dataclass(frozen=True)
 class Schema:
@@ -200,7 +209,7 @@ class Schema:
             for i in self.inputs
         ]  # fmt: skip
         keyword = {
-            a.name: (a.default, a.annotation) for a in self.arguments.values() if not a.hidden
+            a.name: (a.shown, a.annotation) for a in self.arguments.values() if not a.hidden
         }
         keyword |= {name: (default, Any) for name, default in COMMON.items()}
         keyword |= {"device": (None, "str | None"), "name": (None, "str | None")}
