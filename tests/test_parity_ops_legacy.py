@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.check import PerSample, check, dali, pipeline
+from tests.check import PerSample, check, compare, dali, pipeline
 from tests.encoded_images import encoded, picture
+from torchdali import ops as ours
+from torchdali.operator import registry
 
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 pytest.importorskip(
@@ -141,8 +144,95 @@ def test_compose(library: str) -> None:
 def test_operators_by_device(name: str) -> None:
     from nvidia.dali import ops as theirs
 
-    from torchdali import ops as ours
-    from torchdali.operator import registry
-
     here = {operator.schema_name for operator in registry.values()}
     assert getattr(theirs, name)() & here <= getattr(ours, name)(), "what runs there runs here"
+
+
+# ---------------------------------------------------------------- defaults
+
+NOT_GIVEN = {
+    "contrast_center": "the middle of the input's type where it is not given",
+    "mag_filter": "interp_type where it is not given",
+    "min_filter": "interp_type where it is not given",
+    "mode": "an error beside resize_shorter and resize_longer, even as 'default'",
+    "resize_longer": "one of the ways of giving the size, even as 0",
+    "resize_shorter": "one of the ways of giving the size, even as 0",
+    "resize_x": "one of the ways of giving the size, even as 0",
+    "resize_y": "one of the ways of giving the size, even as 0",
+    "resize_z": "one of the ways of giving the size, even as 0",
+}
+"""Arguments whose default DALI shows as a value, though it does something else when that value is given."""
+
+SHOWN_OTHERWISE = {
+    (
+        "dl_tensor_python_function",
+        "batch_processing",
+    ): "DALI shows False and calls the function with lists",
+}
+
+
+def test_signatures_show_the_defaults_that_dali_shows() -> None:
+    from nvidia.dali import fn as theirs
+
+    different = set()
+    for name, operator in registry.items():
+        function = theirs
+        for part in name.split("."):
+            function = getattr(function, part, None)
+        if function is None or operator.hidden:
+            continue
+        shown = inspect.signature(operator.function).parameters
+        theirs_shown = inspect.signature(function).parameters
+        different |= {
+            (name, key)
+            for key in shown.keys() & theirs_shown.keys()
+            if shown[key].kind is inspect.Parameter.KEYWORD_ONLY
+            and str(shown[key].default) != str(theirs_shown[key].default)
+        }
+    assert {argument for _, argument in different - SHOWN_OTHERWISE.keys()} == NOT_GIVEN.keys()
+    assert different >= SHOWN_OTHERWISE.keys()
+
+
+WAYS: list[dict[str, Any]] = [
+    {},
+    {"size": [20.0, 20.0]},
+    {"resize_x": 20.0},
+    {"resize_x": 20.0, "resize_y": 10.0},
+    {"resize_shorter": 20.0},
+    {"resize_longer": 20.0},
+]
+EXPLICIT: list[tuple[str, dict[str, Any]]] = [
+    ("resize", {**way, name: value})
+    for way in WAYS
+    for name, value in {
+        "resize_x": 0.0, "resize_y": 0.0, "resize_z": 0.0, "resize_shorter": 0.0, "resize_longer": 0.0,
+        "mode": "default",
+    }.items()
+    if name not in way
+]  # fmt: skip
+EXPLICIT += [
+    ("resize", {"size": [9.0, 9.0], "interp_type": "types.INTERP_CUBIC", "min_filter": "types.INTERP_LINEAR"}),
+    ("resize", {"size": [60.0, 60.0], "interp_type": "types.INTERP_CUBIC", "mag_filter": "types.INTERP_LINEAR"}),
+    ("resize", {"size": [60.0, 60.0], "interp_type": "types.INTERP_LINEAR", "mag_filter": "types.INTERP_CUBIC"}),
+    ("contrast", {"contrast": 2.0, "contrast_center": 0.5}),
+    ("brightness_contrast", {"contrast": 2.0, "contrast_center": 0.5}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    EXPLICIT,
+    ids=lambda value: " ".join(value) if isinstance(value, dict) else value,
+)
+def test_giving_the_default_that_dali_shows(name: str, arguments: dict[str, Any]) -> None:
+    found: dict[str, Any] = {}
+    for library in LIBRARIES:
+        try:
+            found[library] = pipeline(library, name, [IMAGES], arguments, "HWC")
+        except RuntimeError:
+            found[library] = "refused"
+    ours, theirs = (found[library] for library in LIBRARIES)
+    if "refused" in (ours, theirs):
+        assert ours == theirs
+    else:
+        compare(ours, theirs, level=1.0)
