@@ -179,8 +179,9 @@ class TensorList:
         """Device of the samples."""
         if self._dense is not None:
             return self._dense.device
-        if self._samples:
-            return self._samples[0].device
+        first = next((s for s in self._samples or () if s is not None), None)
+        if first is not None:
+            return first.device
         return torch.device("cpu" if self._kind is TensorCPU else "cuda")
 
     @property
