@@ -124,10 +124,18 @@ def twist_matrix(hue: float, saturation: float, value: float) -> Matrix:
     Hue is a rotation of the chroma plane of YIQ; saturation scales that plane, value all of it.
     """
     angle = math.radians(hue)
-    c, s = math.cos(angle) * saturation, math.sin(angle) * saturation
-    turn = torch.tensor([[1.0, 0.0, 0.0], [0.0, c, s], [0.0, -s, c]], dtype=torch.float64)
-    made = _FROM_YIQ @ turn @ _TO_YIQ * value
-    return tuple(map(tuple, made.tolist()))
+    c, s = value * saturation * math.cos(angle), value * saturation * math.sin(angle)
+    return tuple([tuple([value * y + c * i + s * q for y, i, q in row]) for row in _TURNED])
+
+
+def _turned() -> tuple[tuple[tuple[float, ...], ...], ...]:
+    """Return what the luma, and the cosine and the sine of the chroma, contribute to each entry of the matrix."""
+    y, i, q = (torch.outer(_FROM_YIQ[:, k], _TO_YIQ[k]) for k in range(3))
+    crossed = torch.outer(_FROM_YIQ[:, 1], _TO_YIQ[2]) - torch.outer(_FROM_YIQ[:, 2], _TO_YIQ[1])
+    return tuple(tuple(map(tuple, row)) for row in torch.stack((y, i + q, crossed), -1).tolist())
+
+
+_TURNED = _turned()
 
 
 # ---------------------------------------------------------------- colour spaces
