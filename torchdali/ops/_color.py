@@ -156,7 +156,14 @@ def hue(
     image_type: DALIImageType = DALIImageType.RGB,
     out: Out = None,
 ) -> Colors:
-    """Turn the hue of RGB images by degrees; see `hsv`."""
+    """Turn the hue of RGB images, as `hsv` does.
+
+    Args:
+        image: ``(..., H, W, 3)``.
+        dtype: Of the output; the input's own when None.
+        hue: Degrees; 0 keeps the image.
+        image_type: Accepted; images are RGB.
+    """
     return _twist(image, hue, 1.0, 1.0, 0.0, dtype, out)
 
 
@@ -170,7 +177,14 @@ def saturation(
     saturation: PerFrame[float] = 1.0,
     out: Out = None,
 ) -> Colors:
-    """Scale the saturation of RGB images; see `hsv`."""
+    """Scale the saturation of RGB images, as `hsv` does.
+
+    Args:
+        image: ``(..., H, W, 3)``.
+        dtype: Of the output; the input's own when None.
+        image_type: Accepted; images are RGB.
+        saturation: Multiplier; 0 makes the image grey, 1 keeps it.
+    """
     return _twist(image, 0.0, saturation, 1.0, 0.0, dtype, out)
 
 

@@ -72,7 +72,22 @@ def decoder_hints(
     preallocate_width_hint: int = 0,
     use_fast_idct: bool = False,
 ) -> None:
-    """Hints for DALI's memory and hardware decoders: accepted, and without effect on the result here."""
+    """Hints for DALI's memory and hardware decoders: accepted, and without effect on the result here.
+
+    Args:
+        affine: Accepted: whether DALI pins the threads of the GPU decoder to cores.
+        device_memory_padding: Accepted: bytes that DALI reserves on the GPU for each thread.
+        device_memory_padding_jpeg2k: Accepted: the same, for JPEG 2000.
+        host_memory_padding: Accepted: bytes that DALI reserves of pinned memory for each thread.
+        host_memory_padding_jpeg2k: Accepted: the same, for JPEG 2000.
+        hw_decoder_load: Accepted: share of the images that DALI gives to a hardware decoder.
+        hybrid_huffman_threshold: Accepted: pixels from which on DALI decodes Huffman codes on the GPU.
+        jpeg_fancy_upsampling: Accepted: colours are always upsampled smoothly, as DALI's CPU decoder does.
+        preallocate_height_hint: Accepted: height of images for which DALI reserves hardware decoders.
+        preallocate_width_hint: Accepted: their width.
+        use_fast_idct: Accepted: the exact inverse cosine transform is always used; DALI's fast one differs by some
+            levels.
+    """
 
 
 def cache_hints(
@@ -83,7 +98,15 @@ def cache_hints(
     cache_threshold: int = 0,
     cache_type: str = "",
 ) -> None:
-    """Settings of DALI's cache of decoded images on the GPU: accepted; nothing is cached here."""
+    """Settings of DALI's cache of decoded images on the GPU: accepted; nothing is cached here.
+
+    Args:
+        cache_batch_copy: Accepted: whether DALI copies cached images of a batch at once.
+        cache_debug: Accepted: whether DALI prints what its cache does.
+        cache_size: Accepted: megabytes of DALI's cache.
+        cache_threshold: Accepted: bytes from which on DALI caches an image.
+        cache_type: Accepted: how DALI's cache fills, ``"threshold"`` or ``"largest"``.
+    """
 
 
 @operator(name="decoders.image", layout=_image_layout, devices=_DEVICES, deprecated=_OLD)

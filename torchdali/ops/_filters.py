@@ -271,5 +271,14 @@ def erode(
     mask_size: PerFrame[list[int]] = [3, 3],  # noqa: B006
     layout: Layout,
 ) -> Data:
-    """Replace each pixel by the smallest value of a rectangle around it; see `dilate`."""
+    """Replace each pixel by the smallest value of a rectangle around it.
+
+    Args:
+        data: Images or frames.
+        anchor: Element of the rectangle that lies on the pixel; -1 for the middle.
+        border_mode: What lies outside: ``constant`` (left out of account), ``replicate``, ``reflect``,
+            ``reflect_101`` or ``wrap``.
+        iterations: How often.
+        mask_size: Height and width of the rectangle.
+    """
     return _morph(data, anchor, border_mode, iterations, mask_size, layout, False)

@@ -69,7 +69,11 @@ def cast_like(data: Data, other: Data, /) -> Data:
 
 @operator
 def copy(data: Data, /) -> Data:
-    """Copy."""
+    """Copy.
+
+    Args:
+        data: Any shape and type.
+    """
     return data.clone()
 
 

@@ -75,7 +75,15 @@ def mean(
     keep_dims: bool = False,
     layout: Layout,
 ) -> Data:
-    """Average over axes; float32. See `sum` for the arguments."""
+    """Average over axes; float32.
+
+    Args:
+        data: Any shape.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        dtype: Of the output; float32 when None.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     return _as(moments(data, resolve_axes(axes, axis_names, layout, data.ndim), keep_dims), dtype)
 
 
@@ -90,7 +98,15 @@ def mean_square(
     keep_dims: bool = False,
     layout: Layout,
 ) -> Data:
-    """Average the squares over axes; float32. See `sum` for the arguments."""
+    """Average the squares over axes; float32.
+
+    Args:
+        data: Any shape.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        dtype: Of the output; float32 when None.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     where = resolve_axes(axes, axis_names, layout, data.ndim)
     return _as(moments(data, where, keep_dims, squared=True), dtype)
 
@@ -106,7 +122,15 @@ def rms(
     keep_dims: bool = False,
     layout: Layout,
 ) -> Data:
-    """Return the root of the average square over axes; float32. See `sum` for the arguments."""
+    """Return the root of the average square over axes; float32.
+
+    Args:
+        data: Any shape.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        dtype: Of the output; float32 when None.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     where = resolve_axes(axes, axis_names, layout, data.ndim)
     return _as(moments(data, where, keep_dims, squared=True).sqrt(), dtype)
 
@@ -121,7 +145,14 @@ def max(
     keep_dims: bool = False,
     layout: Layout,
 ) -> Data:
-    """Return the largest value over axes, of the input's type. See `sum` for the arguments."""
+    """Return the largest value over axes, of the input's type.
+
+    Args:
+        data: Any shape.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     return extreme(data, resolve_axes(axes, axis_names, layout, data.ndim), keep_dims, largest=True)
 
 
@@ -135,7 +166,14 @@ def min(
     keep_dims: bool = False,
     layout: Layout,
 ) -> Data:
-    """Return the smallest value over axes, of the input's type. See `sum` for the arguments."""
+    """Return the smallest value over axes, of the input's type.
+
+    Args:
+        data: Any shape.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     return extreme(
         data, resolve_axes(axes, axis_names, layout, data.ndim), keep_dims, largest=False
     )
@@ -192,6 +230,15 @@ def std_dev(
     keep_dims: bool = False,
     layout: Layout,
 ) -> Data:
-    """Return the standard deviation over axes around a given mean; float32. See `variance`."""
+    """Return the standard deviation over axes around a given mean; float32.
+
+    Args:
+        data: Any shape.
+        mean: A scalar, or the mean over the same axes.
+        axes: To reduce; all by default.
+        axis_names: The same, as letters of the layout.
+        ddof: Subtracted from the number of values in the divisor.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     where = resolve_axes(axes, axis_names, layout, data.ndim)
     return _spread(data, mean, where, ddof, keep_dims).sqrt()
