@@ -6,8 +6,8 @@ stands on the other two. OpenCV does the same arithmetic and is used where it is
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -39,25 +39,32 @@ def debayer(mosaic: Tensor, first: tuple[int, int], algorithm: str, out: Tensor)
         out: ``(..., H, W, 3)``, or ``(..., H, W, 1)`` for ``gray``: the result is written here. The outermost
             pixels are those beside them (but for ``vng``); images of a height or width of 2 become 0.
     """
-    use = opencv() if mosaic.device.type == "cpu" else None
-    height, width = mosaic.shape[-2:]
-    frames = mosaic.reshape(-1, height, width)
-    targets = out.view(-1, height, width, out.shape[-1])
+    run = _by_torch
+    if mosaic.device.type == "cpu" and opencv() is not None:
+        run = _by_opencv
+    if mosaic.dim() == 2:
+        run(mosaic, first, algorithm, out)
+        return
+    frames, targets = mosaic.flatten(0, -3), out.flatten(0, -4)
     for frame, target in zip(frames, targets, strict=True):
-        if use is not None:
-            _by_opencv(use, frame, first, algorithm, target)
-        else:
-            target.copy_(_by_torch(frame, first, algorithm))
+        run(frame, first, algorithm, target)
 
 
-def _by_opencv(
-    cv2: Any, frame: Tensor, first: tuple[int, int], algorithm: str, out: Tensor
-) -> None:
-    code = getattr(cv2, f"COLOR_Bayer{_NAMES[first]}2{_TARGETS[algorithm]}")
-    cv2.cvtColor(frame.contiguous().numpy(), code, out.numpy())
+def _by_opencv(frame: Tensor, first: tuple[int, int], algorithm: str, out: Tensor) -> None:
+    opencv().cvtColor(frame.numpy(), _code(first, algorithm), out.numpy())
 
 
-def _by_torch(frame: Tensor, first: tuple[int, int], algorithm: str) -> Tensor:
+@functools.cache
+def _code(first: tuple[int, int], algorithm: str) -> int:
+    code: int = getattr(opencv(), f"COLOR_Bayer{_NAMES[first]}2{_TARGETS[algorithm]}")
+    return code
+
+
+def _by_torch(frame: Tensor, first: tuple[int, int], algorithm: str, out: Tensor) -> None:
+    out.copy_(_colored(frame, first, algorithm))
+
+
+def _colored(frame: Tensor, first: tuple[int, int], algorithm: str) -> Tensor:
     shortest = min(frame.shape)
     if shortest <= 2:
         return frame.new_zeros(())

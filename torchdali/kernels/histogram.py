@@ -8,6 +8,8 @@ OpenCV does the same arithmetic and is used where it is installed.
 from __future__ import annotations
 
 import functools
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,7 +40,7 @@ def equalize(image: Tensor, out: Tensor) -> None:
     use = opencv() if image.device.type == "cpu" else None
     for x, target in zip(_frames(image), _frames(out), strict=True):
         if use is not None:
-            _equalize_by_opencv(use, x.numpy(), target.numpy())
+            _by_planes(use, x.numpy(), target.numpy(), use.equalizeHist)
         else:
             planes = torch.stack(x.unbind(-1))
             places = _places(planes.flatten(1))
@@ -56,12 +58,33 @@ def _interleave(planes: Tensor, out: Tensor) -> None:
         out[..., i] = plane
 
 
-def _equalize_by_opencv(cv2: Any, x: _Bytes, out: _Bytes) -> None:
-    if x.shape[-1] > 1 and x.flags.c_contiguous and out.flags.c_contiguous:
-        cv2.merge([cv2.equalizeHist(plane) for plane in cv2.split(x)], out)
+def _by_planes(cv2: Any, x: _Bytes, out: _Bytes, method: Callable[[_Bytes, _Bytes], Any]) -> None:
+    """Let OpenCV map each channel: ``method(plane, result)``."""
+    channels = x.shape[-1]
+    if channels > 1 and x.flags.c_contiguous and out.flags.c_contiguous:
+        planes = _scratch(channels, *x.shape[:2])
+        cv2.split(x, planes)
+        for plane in planes:
+            method(plane, plane)
+        cv2.merge(planes, out)
         return
-    for i in range(x.shape[-1]):
-        out[..., i] = cv2.equalizeHist(np.ascontiguousarray(x[..., i]))
+    for i in range(channels):
+        plane = out[..., i]
+        if plane.flags.c_contiguous:
+            method(np.ascontiguousarray(x[..., i]), plane)
+        else:
+            plane[:] = method(np.ascontiguousarray(x[..., i]), np.empty_like(x[..., i]))
+
+
+_kept = threading.local()
+
+
+def _scratch(count: int, height: int, width: int) -> list[_Bytes]:
+    """Return planes that the thread's next call uses again: new memory costs as much as the work on it."""
+    planes: list[_Bytes] = getattr(_kept, "planes", [])
+    if len(planes) != count or planes[0].shape != (height, width):
+        planes = _kept.planes = [np.empty((height, width), np.uint8) for _ in range(count)]
+    return planes
 
 
 def _places(rows: Tensor) -> Tensor:
@@ -124,9 +147,7 @@ def equalize_tiles(
 def _tiles_by_opencv(
     cv2: Any, x: _Bytes, out: _Bytes, tiles_y: int, tiles_x: int, limit: float
 ) -> None:
-    method = cv2.createCLAHE(limit, (tiles_x, tiles_y))
-    for i in range(x.shape[-1]):
-        out[..., i] = method.apply(np.ascontiguousarray(x[..., i]))
+    _by_planes(cv2, x, out, cv2.createCLAHE(limit, (tiles_x, tiles_y)).apply)
 
 
 def _whole_tiles(planes: Tensor, tiles_y: int, tiles_x: int) -> Tensor:

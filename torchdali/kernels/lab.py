@@ -59,16 +59,23 @@ def _forward_tables(device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     )
 
 
-def lab_to_rgb(x: Tensor, out: Tensor) -> None:
-    """Convert ``(H, W, 3)`` uint8 from Lab to RGB, into ``out``; colours outside of RGB are clipped."""
-    if x.device.type == "cpu" and (cv2 := opencv()) is not None:
-        cv2.cvtColor(x.numpy(), cv2.COLOR_LAB2RGB, out.numpy())
+def lab_to_rgb(lightness: Tensor, lab: Tensor, out: Tensor) -> None:
+    """Convert from Lab to RGB with another lightness; colours outside of RGB are clipped.
+
+    Args:
+        lightness: ``(H, W)`` uint8.
+        lab: ``(H, W, 3)`` uint8; its own lightness may be overwritten.
+        out: ``(H, W, 3)`` uint8; the result is written here.
+    """
+    if lab.device.type == "cpu" and (cv2 := opencv()) is not None:
+        changed = cv2.insertChannel(lightness.numpy(), lab.numpy(), 0)
+        cv2.cvtColor(changed, cv2.COLOR_LAB2RGB, out.numpy())
         return
-    lightness, a, b = x.to(torch.float32).unbind(-1)
-    fy = (lightness * (100 / 255) + 16) / 116
+    a, b = lab[..., 1:].to(torch.float32).unbind(-1)
+    fy = (lightness.to(torch.float32) * (100 / 255) + 16) / 116
     f = torch.stack([fy + (a - 128) / 500, fy, fy - (b - 128) / 200], -1)
     xyz = torch.where(f > 6 / 29, f**3, (f - 16 / 116) / 7.787)
-    light = (xyz @ _backward_matrix(x.device)).clamp_(0, 1)
+    light = (xyz @ _backward_matrix(lab.device)).clamp_(0, 1)
     rgb = torch.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
     out.copy_((rgb * 255).round_())
 

@@ -101,9 +101,9 @@ def clahe(
         histogram.equalize_tiles(image, made, tiles_y, tiles_x, clip_limit)
         return made
     lab = rgb_to_lab(image)
-    lightness = lab[..., :1]
+    lightness = lab[..., :1].contiguous()
     histogram.equalize_tiles(lightness, lightness, tiles_y, tiles_x, clip_limit)
-    lab_to_rgb(lab, made)
+    lab_to_rgb(lightness[..., 0], lab, made)
     return made
 
 
