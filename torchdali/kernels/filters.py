@@ -15,8 +15,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torchdali.kernels.convert import convert
+from torchdali.kernels.filters_opencv import correlate_by_opencv, separable_by_opencv
+
 __all__ = [
-    "BORDERS", "binomial", "correlate", "extend", "gaussian", "laplacian_kernels", "median", "rank", "slide",
+    "BORDERS", "binomial", "correlate", "extend", "gaussian", "laplacian_kernels", "median", "rank",
+    "separable", "slide",
 ]  # fmt: skip
 
 BORDERS = ("reflect_101", "reflect_1001", "clamp", "wrap", "constant")
@@ -98,6 +102,17 @@ def slide(x: Tensor, axis: int, weights: Sequence[float], border: str = "reflect
     return out
 
 
+def separable(x: Tensor, axes: Sequence[int], windows: Sequence[Sequence[float]]) -> Tensor:
+    """Correlate some axes with a window each, as `slide` does; float out, which may be overwritten."""
+    found = separable_by_opencv(x, axes, windows)
+    if found is not None:
+        return found
+    made = x if x.dtype in (torch.float32, torch.float64) else convert(x, torch.float32)
+    for axis, window in zip(axes, windows, strict=True):
+        made = slide(made, axis, window)
+    return made.clone() if made is x else made
+
+
 def _add(total: Tensor, part: Tensor, weight: Any) -> Tensor:
     """Add in place, except where autograd needs the old value's graph to stay valid."""
     if isinstance(weight, Tensor):
@@ -132,6 +147,11 @@ def correlate(
         same: Keep the shape; otherwise only pixels whose window lies inside are computed.
     """
     sizes = list(window.shape)
+    found = correlate_by_opencv(
+        x, axes, window, anchor, border if same else "clamp", fill if same else 0.0
+    )
+    if found is not None:
+        return found if same else _inside(found, axes, sizes, anchor)
     if same:
         for axis, size, place in zip(axes, sizes, anchor, strict=True):
             x = extend(x, axis, place, size - 1 - place, border, fill)
@@ -151,6 +171,13 @@ def _weights(window: Tensor) -> Sequence[Any]:
     """Return the weights as numbers, or as tensors where a gradient or a compiled graph depends on them."""
     flat = window.flatten()
     return flat.unbind() if window.requires_grad or torch.compiler.is_compiling() else flat.tolist()
+
+
+def _inside(x: Tensor, axes: Sequence[int], sizes: Sequence[int], anchor: Sequence[int]) -> Tensor:
+    """Return the pixels whose window lies inside."""
+    for axis, size, place in zip(axes, sizes, anchor, strict=True):
+        x = x.narrow(axis, place, max(x.shape[axis] - size + 1, 0))
+    return x.contiguous()
 
 
 def rank(

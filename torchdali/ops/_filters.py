@@ -11,8 +11,9 @@ from torch import Tensor
 
 from torchdali.kernels import filters
 from torchdali.kernels.convert import convert
+from torchdali.kernels.rounding import to_bytes
 from torchdali.operator import operator
-from torchdali.schema import Data, DType, Layout, PerFrame, PerSample, Takes
+from torchdali.schema import Data, DType, Layout, Out, PerFrame, PerSample, Takes
 
 __all__ = ["dilate", "erode", "filter", "gaussian_blur", "laplacian", "median_blur"]
 
@@ -55,6 +56,7 @@ def gaussian_blur(
     sigma: PerFrame[list[float]] = [0.0],  # noqa: B006  never changed
     window_size: PerFrame[list[int]] = [0],  # noqa: B006
     layout: Layout,
+    out: Out = None,
 ) -> Data:
     """Blur with a Gaussian window along every axis but frames and channels.
 
@@ -73,13 +75,18 @@ def gaussian_blur(
     """
     kind = _result_type(data, dtype)
     axes = _spatial(layout, data.ndim)
-    x = _floating(data)
     pairs = zip(
         _each(sigma, len(axes), "sigma"), _each(window_size, len(axes), "window_size"), strict=True
     )
-    for axis, (deviation, window) in zip(axes, pairs, strict=True):
-        x = filters.slide(x, axis, _gaussian(float(deviation), int(window)))
-    return convert(x, kind)
+    windows = [_gaussian(float(deviation), int(window)) for deviation, window in pairs]
+    return _finish(filters.separable(data, axes, windows), data.dtype, kind, out)
+
+
+def _finish(x: Tensor, source: torch.dtype, dtype: torch.dtype, out: Tensor | None) -> Tensor:
+    """Convert what was computed; `x` may be overwritten."""
+    if source == dtype == torch.uint8:
+        return to_bytes(x.contiguous(), 0.0, out)
+    return convert(x, dtype)
 
 
 def _gaussian(sigma: float, window: int) -> tuple[float, ...]:
@@ -106,6 +113,7 @@ def laplacian(
     smoothing_size: PerFrame[list[int]] | None = None,
     window_size: PerFrame[list[int]] = [3],  # noqa: B006
     layout: Layout,
+    out: Out = None,
 ) -> Data:
     """Sum the second derivatives along every axis but frames and channels.
 
@@ -131,18 +139,19 @@ def laplacian(
     scales = _each(scale, len(axes), "scale")
     if normalized_kernel and any(s != 1.0 for s in scales):
         raise RuntimeError("laplacian: scale cannot be combined with normalized_kernel")
-    x = _floating(data)
-    parts = []
+    total: Tensor | None = None
     for axis, window, size, factor in zip(axes, windows, smooth, scales, strict=True):
         _check_windows(int(window), int(size))
         if normalized_kernel:
             factor = 2.0 ** (len(axes) + 2 - int(window) - int(size) * (len(axes) - 1))
-        part = filters.slide(x, axis, filters.laplacian_kernels(int(window)))
-        for other in axes:
-            if other != axis:
-                part = filters.slide(part, other, filters.binomial(int(size)))
-        parts.append(part if factor == 1.0 else part * factor)
-    return convert(sum(parts[1:], parts[0]), kind)
+        derivative = filters.laplacian_kernels(int(window))
+        smoothing = filters.binomial(int(size))
+        each = [derivative if other == axis else smoothing for other in axes]
+        part = filters.separable(data, axes, each)
+        part = part if factor == 1.0 else part * factor
+        total = part if total is None else total + part
+    assert total is not None
+    return _finish(total, data.dtype, kind, out)
 
 
 def _check_windows(window: int, smoothing: int) -> None:
@@ -164,6 +173,7 @@ def filter(
     dtype: DType | None = None,
     mode: str = "same",
     layout: Layout,
+    out: Out = None,
 ) -> Data:
     """Correlate images with a window (which is not flipped).
 
@@ -192,8 +202,8 @@ def filter(
             f"filter: the anchor {places} lies outside of the window {list(window.shape)}"
         )
     fill = 0.0 if fill_value is None else float(fill_value)
-    out = filters.correlate(_floating(data), axes, window, places, border, fill, mode == "same")
-    return convert(out, kind)
+    found = filters.correlate(_floating(data), axes, window, places, border, fill, mode == "same")
+    return _finish(found, data.dtype, kind, out)
 
 
 @operator(name="experimental.median_blur")
