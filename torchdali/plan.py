@@ -119,25 +119,53 @@ def fused_nodes(
             fused.add(node)
         if is_late or node in fused:
             after_chain.add(node)
-    return frozenset(fused - _light_ends(graph, fused, large, light))
+    return frozenset(fused - _light_nodes(graph, fused, large, light))
 
 
-def _light_ends(
+_WORTH_A_STAGE = 2  # nodes that must leave a chain before it is cut in two for them
+
+
+def _light_nodes(
     graph: Graph, fused: Collection[Node], large: Collection[Node], light: Collection[DataNode]
 ) -> set[Node]:
-    """Find the fused nodes that may run over the batch after the chain: none that stays needs them."""
+    """Find the fused nodes that had better run over the batch: at the end of a chain, or between two.
+
+    A chain is cut in two only if all that its second half needs of the first is light, too.
+    """
+    heavy = {*fused, *large}
+    plain: set[Node] = set()
+    for node in graph.nodes:
+        needs = [e for e in node.inputs if e is not None and _source(e) in heavy]
+        is_plain = node.operator.dense is not None and not (node.scope or node.edges)
+        if node in fused and is_plain and all(e in light for e in (*needs, *node.outputs)):
+            plain.add(node)
+    ends = _ends(graph, fused, plain)
+    is_worth_it = len(plain) - len(ends) >= _WORTH_A_STAGE
+    return plain if is_worth_it and _cuts_lightly(graph, fused, plain, light) else ends
+
+
+def _ends(graph: Graph, fused: Collection[Node], plain: Collection[Node]) -> set[Node]:
     found: set[Node] = set()
     needed: set[Node] = set()
-    heavy = {*fused, *large}
-    for node in reversed([n for n in graph.nodes if n in fused]):
-        inputs = [e for e in node.inputs if e is not None and _source(e) in heavy]
-        is_plain = node.operator.dense is not None and not (node.scope or node.edges)
-        is_light = all(e in light for e in (*inputs, *node.outputs))
-        if is_plain and is_light and node not in needed:
+    for node in reversed(graph.nodes):
+        if node in plain and node not in needed:
             found.add(node)
-        else:
+        elif node in fused:
             needed.update(node.parents())
     return found
+
+
+def _cuts_lightly(
+    graph: Graph, fused: Collection[Node], plain: Collection[Node], light: Collection[DataNode]
+) -> bool:
+    after: set[Node] = set()
+    for node in graph.nodes:
+        if node in plain or not after.isdisjoint(node.parents()):
+            after.add(node)
+    crossing = [
+        e for n in after for e in edges(n) if _source(e) in fused and _source(e) not in after
+    ]
+    return all(edge in light for edge in crossing)
 
 
 def _levels(graph: Graph, fused: Collection[Node]) -> dict[Node, int]:

@@ -78,6 +78,9 @@ def _declare(name: str) -> None:
     def body(*operands: Data, constants: str = "") -> Data:
         return _compiled(name, constants, tuple([x.dtype for x in operands]))(*operands)
 
+    def make() -> Callable[..., Tensor]:
+        return _remembering(name)
+
     def dense(*operands: Tensor, constants: str = "") -> Tensor:
         return body(*arithmetic.broadcast_batches(*operands), constants=constants)
 
@@ -85,8 +88,31 @@ def _declare(name: str) -> None:
         return _record(name, operands)
 
     body.__doc__ = f"Compute ``{name}`` with DALI's type promotion, element by element."
-    operator(name=f"math.{name}", hidden=True, layout=common_layout, dense=dense)(body)
+    operator(name=f"math.{name}", hidden=True, layout=common_layout, dense=dense, make=make)(body)
     define_expression(name)(expression)
+
+
+def _remembering(name: str) -> Callable[..., Tensor]:
+    """Return the function for one place in a graph: its constants stay, and its types hardly change."""
+    of_one: dict[torch.dtype, Callable[..., Tensor]] = {}
+    of_two: dict[tuple[torch.dtype, torch.dtype], Callable[..., Tensor]] = {}
+
+    def body(x: Tensor, *rest: Tensor, constants: str = "") -> Tensor:
+        found: Callable[..., Tensor] | None
+        if not rest:
+            found = of_one.get(x.dtype)
+            if found is None:
+                found = of_one[x.dtype] = _compiled(name, constants, (x.dtype,))
+            return found(x)
+        if len(rest) > 1:
+            return _compiled(name, constants, (x.dtype, *[y.dtype for y in rest]))(x, *rest)
+        (y,) = rest
+        found = of_two.get((x.dtype, y.dtype))
+        if found is None:
+            found = of_two[x.dtype, y.dtype] = _compiled(name, constants, (x.dtype, y.dtype))
+        return found(x, y)
+
+    return body
 
 
 for _name in arithmetic.ARITY:

@@ -1,0 +1,166 @@
+"""What of a graph runs over the batch and what sample by sample, and that it makes no difference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from torchdali import Pipeline, fn, pipeline_def, types
+from torchdali.execute.profile import Marks
+from torchdali.plan import fused_nodes
+
+SETTINGS = [
+    {},
+    {"prefetch_queue_depth": 4},
+    {"num_threads": 1, "prefetch_queue_depth": 1},
+    {"exec_async": False, "exec_pipelined": False},
+]
+
+
+def images(batch: int, sizes: Callable[[int, int], int], count: int = 6) -> list[np.ndarray]:
+    """Return a batch of images, the size of each chosen by batch and sample."""
+    shapes = [(sizes(batch, i), 12, 3) for i in range(count)]
+    return [np.full(s, batch * 16 + i, np.uint8) for i, s in enumerate(shapes)]
+
+
+def pipeline(
+    define: Callable[[Any], Any], sizes: Callable[[int, int], int] = lambda b, i: 8, **settings: Any
+) -> Pipeline:
+    numbers = iter(range(1000))
+
+    @pipeline_def(**{"batch_size": 6, "num_threads": 2, "device_id": None, "seed": 1, **settings})
+    def defined() -> Any:
+        return define(fn.external_source(lambda: images(next(numbers), sizes)))
+
+    return defined()
+
+
+def ends_in_arithmetic(data: Any) -> Any:
+    mean = fn.reductions.mean(fn.crop(data, crop=(4, 4)))
+    return (mean + 1) * mean - 2 * mean, mean
+
+
+def feeds_back(data: Any) -> Any:
+    crop = fn.crop(data, crop=(4, 4))
+    mean = fn.reductions.mean(crop) / 255 - 0.1
+    return fn.flip(crop, horizontal=fn.cast(mean * 2 > 1, dtype=types.INT32)), mean
+
+
+def fused(pipe: Pipeline, light: Callable[[str], bool]) -> list[str]:
+    """Return the operators of the chains if the outputs of some operators are known to be light."""
+    graph = pipe._traced()
+    edges = {o for n in graph.nodes if light(n.operator.name) for o in n.outputs}
+    found = fused_nodes(graph, (), edges)
+    return [node.operator.name for node in graph.nodes if node in found]
+
+
+def test_what_is_light_leaves_the_end_of_a_chain() -> None:
+    pipe = pipeline(ends_in_arithmetic)
+    names = ["crop", "reductions.mean", "math.add", "math.mul", "math.mul", "math.sub"]
+    assert fused(pipe, lambda name: False) == names
+    assert fused(pipe, lambda name: name.startswith("math")) == names[:-1]  # it sees two products
+    assert fused(pipe, lambda name: name != "crop") == ["crop", "reductions.mean"]
+
+
+def test_a_chain_is_cut_only_where_all_is_light() -> None:
+    pipe = pipeline(feeds_back)
+    whole = fused(pipe, lambda name: False)
+    assert fused(pipe, lambda name: name != "crop") == whole  # the images would wait for the batch
+    assert fused(pipe, lambda name: True) == ["crop", "reductions.mean", "flip"]
+
+
+def test_a_branch_stays_in_its_chain() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None, enable_conditionals=True)
+    def define() -> Any:
+        mean = fn.reductions.mean(fn.crop(fn.external_source(name="x"), crop=(2, 2)))
+        if mean > 3:
+            mean = mean * 2 + 1
+        return mean
+
+    assert "math.mul" in fused(define(), lambda name: True)
+
+
+def test_marks_tell_what_is_light() -> None:
+    pipe = pipeline(ends_in_arithmetic)
+    nodes = pipe._traced().nodes[:4]
+    small, other, large = torch.zeros(3), torch.zeros(4), torch.zeros(1 << 13)
+    marks = Marks()
+    for sample, results in enumerate([(small, small, large), (small, other, large)]):
+        for number, result in enumerate(results, start=1):
+            marks(sample, number, result)
+    assert marks.light(nodes) == {nodes[1].outputs[0]}
+
+
+def run(pipe: Pipeline, batches: int) -> list[list[Any]]:
+    found = [[output.tolist() for output in pipe.run()] for _ in range(batches)]
+    pipe.close()
+    return found
+
+
+def over_the_batch(pipe: Pipeline) -> list[str]:
+    assert pipe._executor is not None
+    return [n.operator.name for s in pipe._executor.plan.stages for n in s.steps]
+
+
+@pytest.mark.parametrize("define", [ends_in_arithmetic, feeds_back])
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_the_plan_changes_and_the_results_do_not(define: Any, settings: dict[str, Any]) -> None:
+    expected = run(pipeline(define, debug=True), 12)
+    pipe = pipeline(define, **settings)
+    pipe.build()
+    assert "math.mul" not in over_the_batch(pipe)
+    assert run(pipe, 12) == expected
+    assert "math.mul" in over_the_batch(pipe)
+
+
+RAGGED: dict[str, Callable[[int, int], int]] = {
+    "from the first batch on": lambda batch, i: 4 + i,
+    "later": lambda batch, i: 8 if batch < 5 else 4 + i,
+    "first": lambda batch, i: 4 + i if batch < 1 else 8,
+}
+
+
+@pytest.mark.parametrize("sizes", RAGGED.values(), ids=RAGGED)
+def test_shapes_that_change(sizes: Callable[[int, int], int]) -> None:
+    def define(data: Any) -> Any:
+        rows = fn.reductions.sum(fn.cast(data, dtype=types.INT32), axes=(1, 2))
+        return rows * 2 + 1, rows - 1
+
+    expected = run(pipeline(define, sizes, debug=True), 12)
+    assert run(pipeline(define, sizes, prefetch_queue_depth=3), 12) == expected
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_steps_see_batches_in_order_while_the_plan_changes(settings: dict[str, Any]) -> None:
+    seen: list[int] = []
+
+    def look(number: np.ndarray) -> np.ndarray:
+        seen.append(int(number))
+        return number
+
+    def define(data: Any) -> Any:
+        number = fn.reductions.max(fn.crop(data, crop=(1, 1)))
+        return fn.python_function(number + 0, function=look) * 2
+
+    pipe = pipeline(define, **settings)
+    run(pipe, 12)
+    assert seen[::6] == sorted(seen[::6]) and seen[:6] == [0, 1, 2, 3, 4, 5]
+    assert "math.mul" in over_the_batch(pipe)
+
+
+def test_an_error_after_the_plan_changed_names_operator_and_line() -> None:
+    def define(data: Any) -> Any:
+        number = fn.cast(fn.reductions.max(fn.crop(data, crop=(1, 1))), dtype=types.INT32)
+        return 10 // (number - 80)  # the first sample of batch 5
+
+    pipe = pipeline(define, prefetch_queue_depth=2)
+    for _ in range(5):
+        pipe.run()
+    with pytest.raises(ValueError, match=r"math.floordiv.*batch 5(.|\n)*10 // \(number"):
+        pipe.run()
+    assert pipe.run()[0].tolist()[0] == 10 // 16
+    pipe.close()
