@@ -102,15 +102,31 @@ def slide(x: Tensor, axis: int, weights: Sequence[float], border: str = "reflect
     return out
 
 
-def separable(x: Tensor, axes: Sequence[int], windows: Sequence[Sequence[float]]) -> Tensor:
-    """Correlate some axes with a window each, as `slide` does; float out, which may be overwritten."""
-    found = separable_by_opencv(x, axes, windows)
+def separable(
+    x: Tensor, axes: Sequence[int], windows: Sequence[Sequence[float]], out: Tensor | None = None
+) -> Tensor:
+    """Correlate some axes with a window each, as `slide` does.
+
+    Args:
+        x: Any real type.
+        axes: To filter.
+        windows: One an axis.
+        out: Where the result may be written, if it fits.
+
+    Returns:
+        Floating, and not `x` itself.
+    """
+    found = separable_by_opencv(x, axes, windows, out)
     if found is not None:
         return found
-    made = x if x.dtype in (torch.float32, torch.float64) else convert(x, torch.float32)
+    made = _floating(x)
     for axis, window in zip(axes, windows, strict=True):
         made = slide(made, axis, window)
     return made.clone() if made is x else made
+
+
+def _floating(x: Tensor) -> Tensor:
+    return x if x.dtype in (torch.float32, torch.float64) else convert(x, torch.float32)
 
 
 def _add(total: Tensor, part: Tensor, weight: Any) -> Tensor:
@@ -132,39 +148,41 @@ def correlate(
     border: str,
     fill: float,
     same: bool,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Correlate some axes with a window of any shape.
 
     ``out[p] = sum_q window[q] * x[p + q - anchor]``
 
     Args:
-        x: Floating.
+        x: Any real type; the result is floating.
         axes: One for each dimension of the window.
         window: Weights.
         anchor: Element of the window that lies on the pixel, one an axis.
         border: One of `BORDERS`.
         fill: For the constant border.
         same: Keep the shape; otherwise only pixels whose window lies inside are computed.
+        out: Where the result may be written, if it fits.
     """
     sizes = list(window.shape)
-    found = correlate_by_opencv(
-        x, axes, window, anchor, border if same else "clamp", fill if same else 0.0
-    )
+    outside = (border, fill) if same else ("clamp", 0.0)
+    found = correlate_by_opencv(x, axes, window, anchor, *outside, out)
     if found is not None:
         return found if same else _inside(found, axes, sizes, anchor)
+    x = _floating(x)
     if same:
         for axis, size, place in zip(axes, sizes, anchor, strict=True):
             x = extend(x, axis, place, size - 1 - place, border, fill)
     lengths = [x.shape[axis] - size + 1 for axis, size in zip(axes, sizes, strict=True)]
-    out: Tensor | None = None
+    total: Tensor | None = None
     offsets = itertools.product(*map(range, sizes))
     for offset, weight in zip(offsets, _weights(window), strict=True):
         part = x
         for axis, start, length in zip(axes, offset, lengths, strict=True):
             part = part.narrow(axis, start, length)
-        out = part * weight if out is None else _add(out, part, weight)
-    assert out is not None
-    return out
+        total = part * weight if total is None else _add(total, part, weight)
+    assert total is not None
+    return total
 
 
 def _weights(window: Tensor) -> Sequence[Any]:

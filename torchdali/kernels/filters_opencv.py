@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.opencv import opencv_for
+from torchdali.kernels.rounding import place
+from torchdali.kernels.scratch import scratch
 
 __all__ = ["correlate_by_opencv", "separable_by_opencv"]
 
@@ -23,35 +25,37 @@ _BORDERS = {
 
 
 def separable_by_opencv(
-    x: Tensor, axes: Sequence[int], windows: Sequence[Sequence[float]]
+    x: Tensor, axes: Sequence[int], windows: Sequence[Sequence[float]], out: Tensor | None = None
 ) -> Tensor | None:
     """Correlate rows and columns with a window each, reflecting the borders; float32, or None if it cannot."""
     cv2 = _suitable(x, axes)
     if cv2 is None:
         return None
     down, across = (np.array(window, np.float32) for window in windows)
-    out = torch.empty(x.shape, dtype=torch.float32)
-    for source, target in _images(x, out, axes[0]):
+    made = place(out, x.shape, torch.float32, x.device)
+    for source, target in _images(x, made, axes[0]):
         cv2.sepFilter2D(source, cv2.CV_32F, across, down, target, borderType=cv2.BORDER_REFLECT_101)
-    return out
+    return made
 
 
 def correlate_by_opencv(
-    x: Tensor, axes: Sequence[int], window: Tensor, anchor: Sequence[int], border: str, fill: float
-) -> Tensor | None:
+    x: Tensor, axes: Sequence[int], window: Tensor, anchor: Sequence[int], border: str, fill: float,
+    out: Tensor | None = None,
+) -> Tensor | None:  # fmt: skip
     """Correlate rows and columns with a window, keeping the shape; float32, or None if it cannot.
 
-    Args:
-        x: float32; the rest is that of `filters.correlate`.
+    See `filters.correlate` for the arguments.
     """
     cv2 = _suitable(x, axes)
-    if cv2 is None or border not in _BORDERS or fill:
+    if cv2 is None or border not in _BORDERS or fill or window.requires_grad:
         return None
-    out = torch.empty_like(x, memory_format=torch.contiguous_format)
+    if x.dtype != torch.float32:  # faster than to let OpenCV convert
+        x = scratch(x.shape, "filtered").copy_(x)
+    made = place(out, x.shape, torch.float32, x.device)
     code = getattr(cv2, _BORDERS[border])
-    for source, target in _images(x, out, axes[0]):
+    for source, target in _images(x, made, axes[0]):
         cv2.filter2D(source, -1, window.numpy(), target, tuple(anchor)[::-1], 0.0, code)
-    return out
+    return made
 
 
 def _suitable(x: Tensor, axes: Sequence[int]) -> Any:

@@ -12,6 +12,7 @@ from torch import Tensor
 from torchdali.kernels import filters
 from torchdali.kernels.convert import convert
 from torchdali.kernels.rounding import to_bytes
+from torchdali.kernels.scratch import scratch
 from torchdali.operator import operator
 from torchdali.schema import Data, DType, Layout, Out, PerFrame, PerSample, Takes
 
@@ -41,10 +42,6 @@ def _result_type(x: Tensor, dtype: torch.dtype | None) -> torch.dtype:
     if dtype not in (None, x.dtype, torch.float32):
         raise RuntimeError(f"dtype: the input's own ({x.dtype}) or float32, not {dtype}")
     return dtype or x.dtype
-
-
-def _floating(x: Tensor) -> Tensor:
-    return x if x.dtype in (torch.float32, torch.float64) else convert(x, torch.float32)
 
 
 @operator
@@ -79,7 +76,15 @@ def gaussian_blur(
         _each(sigma, len(axes), "sigma"), _each(window_size, len(axes), "window_size"), strict=True
     )
     windows = [_gaussian(float(deviation), int(window)) for deviation, window in pairs]
-    return _finish(filters.separable(data, axes, windows), data.dtype, kind, out)
+    total = filters.separable(data, axes, windows, _room(data, kind, out))
+    return _finish(total, data.dtype, kind, out)
+
+
+def _room(
+    x: Tensor, dtype: torch.dtype, out: Tensor | None, purpose: str = "result"
+) -> Tensor | None:
+    """Return where a result in float32 may be written: at its place in the batch, or where it becomes bytes."""
+    return scratch(x.shape, purpose) if x.is_cpu and x.dtype == dtype == torch.uint8 else out
 
 
 def _finish(x: Tensor, source: torch.dtype, dtype: torch.dtype, out: Tensor | None) -> Tensor:
@@ -147,7 +152,9 @@ def laplacian(
         derivative = filters.laplacian_kernels(int(window))
         smoothing = filters.binomial(int(size))
         each = [derivative if other == axis else smoothing for other in axes]
-        part = filters.separable(data, axes, each)
+        first = total is None
+        room = _room(data, kind, out if first else None, "result" if first else "part")
+        part = filters.separable(data, axes, each, room)
         part = part if factor == 1.0 else part * factor
         total = part if total is None else total + part
     assert total is not None
@@ -202,7 +209,8 @@ def filter(
             f"filter: the anchor {places} lies outside of the window {list(window.shape)}"
         )
     fill = 0.0 if fill_value is None else float(fill_value)
-    found = filters.correlate(_floating(data), axes, window, places, border, fill, mode == "same")
+    room = _room(data, kind, out)
+    found = filters.correlate(data, axes, window, places, border, fill, mode == "same", room)
     return _finish(found, data.dtype, kind, out)
 
 
