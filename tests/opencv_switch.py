@@ -20,7 +20,7 @@ def computing_with(library: str, *modules: str) -> Iterator[None]:
         yield
         return
     kernels = [importlib.import_module(f"torchdali.kernels.{name}") for name in modules]
-    patches = [mock.patch.object(kernel, "opencv", lambda: None) for kernel in kernels]
+    patches = [mock.patch.object(kernel, "opencv_for", lambda x: None) for kernel in kernels]
     for patch in patches:
         patch.start()
     try:

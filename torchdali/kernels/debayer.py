@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from torchdali.kernels.opencv import opencv
+from torchdali.kernels.opencv import opencv, opencv_for
 
 __all__ = ["ALGORITHMS", "debayer"]
 
@@ -39,9 +39,7 @@ def debayer(mosaic: Tensor, first: tuple[int, int], algorithm: str, out: Tensor)
         out: ``(..., H, W, 3)``, or ``(..., H, W, 1)`` for ``gray``: the result is written here. The outermost
             pixels are those beside them (but for ``vng``); images of a height or width of 2 become 0.
     """
-    run = _by_torch
-    if mosaic.device.type == "cpu" and opencv() is not None:
-        run = _by_opencv
+    run = _by_torch if opencv_for(mosaic) is None else _by_opencv
     if mosaic.dim() == 2:
         run(mosaic, first, algorithm, out)
         return

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.filters import source_index
-from torchdali.kernels.opencv import opencv
+from torchdali.kernels.opencv import opencv_for
 
 __all__ = ["equalize", "equalize_tiles"]
 
@@ -37,10 +37,10 @@ def equalize(image: Tensor, out: Tensor) -> None:
         image: ``(..., H, W, C)`` uint8, no extent 0 but the leading ones.
         out: The result is written here; of the same shape and type.
     """
-    use = opencv() if image.device.type == "cpu" else None
+    cv2 = opencv_for(image)
     for x, target in zip(_frames(image), _frames(out), strict=True):
-        if use is not None:
-            _by_planes(use, x.numpy(), target.numpy(), use.equalizeHist)
+        if cv2 is not None:
+            _by_planes(cv2, x.numpy(), target.numpy(), cv2.equalizeHist)
         else:
             planes = torch.stack(x.unbind(-1))
             places = _places(planes.flatten(1))
@@ -132,7 +132,7 @@ def equalize_tiles(
         tiles_x: Tiles across.
         clip_limit: Largest bin in units of the mean bin; no limit from 0 down.
     """
-    if image.device.type == "cpu" and (cv2 := opencv()) is not None:
+    if (cv2 := opencv_for(image)) is not None:
         _tiles_by_opencv(cv2, image.numpy(), out.numpy(), tiles_y, tiles_x, clip_limit)
         return
     planes = torch.stack(image.unbind(-1))

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.kernels.opencv import opencv
+from torchdali.kernels.opencv import opencv_for
 
 __all__ = ["lab_to_rgb", "rgb_to_lab"]
 
@@ -32,7 +32,7 @@ _LEVELS = 255 * 8  # linear intensities: eight steps a level
 
 def rgb_to_lab(x: Tensor) -> Tensor:
     """Convert ``(H, W, 3)`` uint8 from RGB to Lab."""
-    if x.device.type == "cpu" and (cv2 := opencv()) is not None:
+    if (cv2 := opencv_for(x)) is not None:
         return torch.from_numpy(cv2.cvtColor(x.contiguous().numpy(), cv2.COLOR_RGB2LAB))
     linear, roots, matrix = _forward_tables(x.device)
     light = linear.take(x.to(torch.int64)).to(torch.float64)
@@ -67,7 +67,7 @@ def lab_to_rgb(lightness: Tensor, lab: Tensor, out: Tensor) -> None:
         lab: ``(H, W, 3)`` uint8; its own lightness may be overwritten.
         out: ``(H, W, 3)`` uint8; the result is written here.
     """
-    if lab.device.type == "cpu" and (cv2 := opencv()) is not None:
+    if (cv2 := opencv_for(lab)) is not None:
         changed = cv2.insertChannel(lightness.numpy(), lab.numpy(), 0)
         cv2.cvtColor(changed, cv2.COLOR_LAB2RGB, out.numpy())
         return
