@@ -55,6 +55,10 @@ def plain(proxy: Any, i: int) -> Any:
     return proxy(vector(i))
 
 
+def row(proxy: Any, i: int) -> Any:
+    return proxy(np.full(1000, i, np.int32))
+
+
 def as_tensor(proxy: Any, i: int) -> Any:
     return proxy(torch.full((3,), float(i))), i
 

@@ -20,6 +20,7 @@ from torchvision.transforms import v2
 from tests import proxy_data as data
 from torchdali import fn, pipeline_def
 from torchdali.plugin.pytorch.experimental import proxy
+from torchdali.plugin.pytorch.experimental.proxy import blocks
 
 BATCH = 4
 
@@ -207,6 +208,46 @@ def test_batches_are_the_callers_own() -> None:
     kept = served(data.plain, num_workers=1)
     kept[0].fill_(-1)
     assert firsts(kept)[1:] == EXPECTED[1:]
+
+
+@pipeline_def(batch_size=BATCH, num_threads=2, device_id=None)
+def unchanged() -> Any:
+    return fn.external_source(name="x", no_copy=True)
+
+
+def test_outputs_that_share_memory_with_inputs_may_be_kept() -> None:
+    """A block goes back to its worker only when nothing in the main process is on it any more."""
+    length = 40 * BATCH
+    with proxy.DALIServer(unchanged()) as server:
+        samples = data.Made(server.proxy, data.row, length=length)
+        batches = proxy.DataLoader(server, samples, batch_size=BATCH, num_workers=2)
+        kept = [hold(batch) for batch, hold in zip(batches, itertools.cycle(HOLDS), strict=False)]
+    firsts = [number for held in kept for number in held]
+    assert firsts == [i for b in range(40) for i in range(BATCH * b, BATCH * b + 1 + b % 2)]
+
+
+HOLDS = (
+    lambda batch: batch[:1, 5],
+    lambda batch: batch.numpy()[:2, 7],
+)
+
+
+def test_blocks_are_used_again() -> None:
+    def send(values: Any) -> tuple[int, torch.Tensor]:
+        out = blocks.Outgoing(len(values))
+        out.bytes[:] = values
+        made, (block, size) = out.__reduce__()
+        return block.data_ptr(), made(block, size)
+
+    first, arrived = send([1, 2, 3])
+    second, other = send([4, 5, 6])
+    assert first != second, "the first is held"
+    part = arrived[1:]
+    del arrived, other
+    send([])  # an arrival gives back what is free
+    third, _ = send([7, 8])
+    assert third == second
+    assert part.tolist() == [2, 3]
 
 
 def test_start_and_stop() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from PIL import Image
 
+from torchdali.plugin.pytorch.experimental.proxy.blocks import Outgoing
 from torchdali.tensors import TensorList
 
 __all__ = ["Column", "as_input"]
@@ -39,35 +40,37 @@ class Column:
                 )
         self._samples: Sequence[Any] | None = samples
         self._shapes = [tuple(sample.shape) for sample in samples]
-        self._flat: torch.Tensor | None = None
+        tensors = isinstance(first, torch.Tensor)
+        self._dtype = first.dtype if tensors else torch_dtype(first.dtype)
+        self._packed: Any = None  # where it is made, an `Outgoing`; where it arrives, a tensor
 
     def share(self) -> None:
         """Copy all samples into one block, which goes to another process without being copied again."""
         assert self._samples is not None
-        tensors = isinstance(self._samples[0], torch.Tensor)
-        dtype = self._samples[0].dtype if tensors else torch_dtype(self._samples[0].dtype)
-        self._flat = _shared(sum(map(math.prod, self._shapes)), dtype)
-        if self._flat.numel() and tensors:
-            torch.cat([sample.reshape(-1) for sample in self._samples], out=self._flat)
-        elif self._flat.numel():
-            np.concatenate([s.reshape(-1) for s in self._samples], out=self._flat.numpy())
+        count = sum(map(math.prod, self._shapes))
+        self._packed = Outgoing(count * self._dtype.itemsize)
+        flat = torch.from_numpy(self._packed.bytes).view(self._dtype)
+        if count and isinstance(self._samples[0], torch.Tensor):
+            torch.cat([sample.reshape(-1) for sample in self._samples], out=flat)
+        elif count:
+            np.concatenate([s.reshape(-1) for s in self._samples], out=flat.numpy())
         self._samples = None
 
     def batch(self, origins: Sequence[str | None]) -> TensorList:
         """Return the samples as a batch; where they were packed, it shares their block."""
         infos = [origin or "" for origin in origins] if any(origins) else None
         uniform = len(set(self._shapes)) == 1
-        if self._flat is None:
-            assert self._samples is not None
+        if self._samples is not None:
             tensors = [_tensor(sample) for sample in self._samples]
             if uniform:
                 return TensorList.from_dense(torch.stack(tensors), source_info=infos)
             return TensorList.from_samples(tensors, source_info=infos)
+        flat = self._packed.view(self._dtype)
         if uniform:
-            whole = self._flat.view(len(self._shapes), *self._shapes[0])
+            whole = flat.view(len(self._shapes), *self._shapes[0])
             return TensorList.from_dense(whole, source_info=infos)
         sizes = [math.prod(shape) for shape in self._shapes]
-        parts = torch.split(self._flat, sizes)
+        parts = torch.split(flat, sizes)
         samples = [part.view(shape) for part, shape in zip(parts, self._shapes, strict=True)]
         return TensorList.from_samples(samples, source_info=infos)
 
@@ -77,12 +80,6 @@ def _tensor(sample: Any) -> torch.Tensor:
         return sample
     array = np.asarray(sample)
     return torch.from_numpy(array if array.flags.writeable else array.copy())
-
-
-def _shared(size: int, dtype: torch.dtype) -> torch.Tensor:
-    bytes_ = max(1, size) * dtype.itemsize
-    storage: Any = torch.UntypedStorage._new_shared(bytes_, device="cpu")  # type: ignore[no-untyped-call]
-    return torch.empty(0, dtype=dtype).set_(storage, 0, (size,), (1,))
 
 
 @functools.lru_cache(maxsize=64)
