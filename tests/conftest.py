@@ -44,7 +44,21 @@ class _Writer:
                 exceptions[name].append(reason)
             count = self._passed[f"tests/{Path(file).name}"]
             subjects[Path(file).name] = ((module.__doc__ or "").splitlines()[0], count)
-        self._path.write_text(parity_table.page(exceptions, subjects), encoding="utf-8")
+        short = _audit()
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED if short else session.exitstatus
+        page = parity_table.page(exceptions, subjects, short)
+        self._path.write_text(page, encoding="utf-8")
+
+
+def _audit() -> list[str]:
+    """Return what the cases of this session leave out, and print it."""
+    from tests import parity_audit  # declares the operators, which other tests do when they want to
+
+    found = parity_audit.short(parity_table.cases())
+    lines = [f"`{name}`: {got}; demanded: {must}" for name, (got, must) in found.items()]
+    for line in lines:
+        print(f"\ntoo few cases: {line}")
+    return lines
 
 
 def _module(item: pytest.Item) -> Any:

@@ -71,14 +71,21 @@ def note_pixels(subject: str, images: int, found: str, demanded: str) -> None:
     _pixels.append(_Pixels(subject, images, found, demanded))
 
 
-def page(exceptions: Mapping[str, Sequence[str]], modules: Mapping[str, tuple[str, int]]) -> str:
+def page(
+    exceptions: Mapping[str, Sequence[str]],
+    modules: Mapping[str, tuple[str, int]],
+    short: Sequence[str] = (),
+) -> str:
     """Return the page.
 
     Args:
         exceptions: Reasons by operator.
         modules: Subject and number of passed tests by test file.
+        short: What is known to be missing.
     """
     parts = [_HEAD, _pixel_table(), _operator_table(), _module_table(modules)]
+    if short:
+        parts.append("\n".join(["## Too few cases", "", *[f"- {line}" for line in short], ""]))
     return "\n".join([*parts, _exception_list(exceptions)])
 
 
@@ -95,10 +102,12 @@ def _operator_table() -> str:
         by_name[case.operator].append(case)
     text = (
         "## Operators\n\n*Within* is the smallest share of values of any case that is within the tolerance; the "
-        "tolerance is the\nwidest of any case: levels, plus a part of the value.\n\n"
+        "tolerance is the\nwidest of any case: levels, plus a part of the value. *Arguments* counts different combinations.\n\n"
     )
     rows = [_row(name, by_name[name]) for name in sorted(by_name)]
-    return text + _table(("operator", "cases", "dtypes", "layouts", "within", "tolerance"), rows)
+    return text + _table(
+        ("operator", "cases", "arguments", "dtypes", "layouts", "within", "tolerance"), rows
+    )
 
 
 def _row(name: str, cases: Sequence[Case]) -> tuple[str, ...]:
@@ -112,7 +121,7 @@ def _row(name: str, cases: Sequence[Case]) -> tuple[str, ...]:
     tolerance += [f"{relative:g} relative"] if relative else []
     within = percent(min(c.share for c in cases))
     return (
-        f"`{name}`", str(len(cases)), " ".join(dtypes), " ".join(layouts), within,
+        f"`{name}`", str(len(cases)), str(len({c.arguments for c in cases})), " ".join(dtypes), " ".join(layouts), within,
         " + ".join(tolerance) or "none: equal",
     )  # fmt: skip
 

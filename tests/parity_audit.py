@@ -1,0 +1,142 @@
+"""Whether the parity tests cover each operator widely enough: argument combinations, element types, layouts.
+
+Each operator needs six combinations of arguments on three types and two layouts, as far as its declaration takes as
+many; `NARROW` and `ELSEWHERE` say where the real DALI does not. ``pytest -m parity --write-parity FILE`` ends with the
+audit, and fails where it finds something.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import torchdali.ops  # noqa: F401  declares the operators
+from tests.parity_table import Case
+from torchdali.operator import Operator, registry
+
+__all__ = ["ELSEWHERE", "NARROW", "Coverage", "covered", "demanded", "short"]
+
+_GPU = "the real one runs on the GPU only; compared with a reference in "
+_DRAWN = "its numbers cannot be reproduced; distributions are compared in "
+
+ELSEWHERE: dict[str, str] = {
+    "batch_permutation": _DRAWN + "test_parity_ops_random.py",
+    "clahe": _GPU + "test_ops_equalize.py",
+    "constant": "built when the pipeline is; test_parity_ops_generic.py",
+    "debayer": _GPU + "test_ops_debayer.py",
+    "decoders.image_random_crop": _DRAWN + "test_parity_ops_decoders.py",
+    "dl_tensor_python_function": "calls the user's function; test_ops_python.py",
+    "dump_image": "writes files; its own tests look at them",
+    "equalize": _GPU + "test_ops_equalize.py",
+    "experimental.dilate": _GPU + "test_ops_filters.py",
+    "experimental.erode": _GPU + "test_ops_filters.py",
+    "experimental.median_blur": _GPU + "test_ops_filters.py",
+    "experimental.remap": _GPU + "test_ops_geometry.py",
+    "experimental.resize": "the body of resize",
+    "external_source": "test_parity_external_source.py",
+    "full": "test_parity_ops_generic.py",
+    "full_like": "test_parity_ops_generic.py",
+    "get_property": "test_parity_ops_generic.py",
+    "io.file.read": "test_parity_readers_file.py",
+    "jitter": _GPU + "test_ops_geometry.py",
+    "noise.gaussian": _DRAWN + "test_ops_noise.py",
+    "noise.salt_and_pepper": _DRAWN + "test_ops_noise.py",
+    "noise.shot": _DRAWN + "test_ops_noise.py",
+    "ones": "test_parity_ops_generic.py",
+    "permute_batch": "test_parity_ops_generic.py",
+    "python_function": "calls the user's function; test_ops_python.py",
+    "random.beta": _DRAWN + "test_parity_ops_random.py",
+    "random.choice": _DRAWN + "test_parity_ops_random.py",
+    "random.coin_flip": _DRAWN + "test_parity_ops_random.py",
+    "random.normal": _DRAWN + "test_parity_ops_random.py",
+    "random.uniform": _DRAWN + "test_parity_ops_random.py",
+    "random_bbox_crop": _DRAWN + "its own parity tests",
+    "random_crop_generator": _DRAWN + "test_parity_ops_random_crop.py",
+    "random_resized_crop": _DRAWN + "test_parity_ops_random_crop.py",
+    "readers.file": "test_parity_readers_file.py",
+    "roi_random_crop": _DRAWN + "test_parity_ops_random_crop.py",
+    "segmentation.random_mask_pixel": _DRAWN + "its own parity tests",
+    "segmentation.random_object_bbox": _DRAWN + "its own parity tests",
+    "torch_python_function": "calls the user's function; test_ops_python.py",
+    "zeros": "test_parity_ops_generic.py",
+}
+"""Operators that are not compared case by case, and why, or where."""
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How many different argument combinations, element types and layouts."""
+
+    arguments: int = 0
+    types: int = 0
+    layouts: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.arguments} argument combinations, {self.types} types, {self.layouts} layouts"
+
+
+NARROW: dict[str, tuple[Coverage, str]] = {
+    "bb_flip": (Coverage(6, 1, 0), "boxes have no layout"),
+    "bbox_paste": (Coverage(6, 1, 0), "boxes have no layout"),
+    "bbox_rotate": (Coverage(6, 1, 0), "boxes have no layout"),
+    "box_encoder": (Coverage(6, 1, 0), "boxes have no layout"),
+    "cast_like": (Coverage(1, 3, 2), "no arguments"),
+    "coord_flip": (Coverage(6, 1, 0), "points have no layout"),
+    "coord_transform": (Coverage(6, 3, 1), "points have one layout of their own"),
+    "copy": (Coverage(1, 3, 2), "no arguments"),
+    "decoders.image": (Coverage(6, 1, 0), "takes bytes"),
+    "decoders.image_crop": (Coverage(6, 1, 0), "takes bytes"),
+    "decoders.image_slice": (Coverage(6, 1, 0), "takes bytes"),
+    "element_extract": (Coverage(3, 3, 2), "one argument, indices of frames"),
+    "grid_mask": (Coverage(6, 3, 1), "other layouts are masked wrongly, or crash"),
+    "multi_paste": (Coverage(6, 3, 1), "images are HWC"),
+    "peek_image_shape": (Coverage(6, 1, 0), "takes bytes"),
+    "per_frame": (Coverage(2, 3, 2), "one argument, a flag"),
+    "segmentation.select_masks": (Coverage(3, 1, 0), "polygons have no layout"),
+    "transforms.combine": (Coverage(2, 1, 0), "one argument, a flag"),
+}
+"""Where the real DALI, or the operator itself, does not leave room for more: what there must be, and why."""
+
+
+def covered(cases: Iterable[Case]) -> dict[str, Coverage]:
+    """Count, by operator, what cases differ in."""
+    by_name: dict[str, list[Case]] = defaultdict(list)
+    for case in cases:
+        by_name[case.operator].append(case)
+    return {
+        name: Coverage(
+            len({case.arguments for case in found}),
+            len(frozenset[str]().union(*(case.dtypes for case in found))),
+            len(frozenset[str]().union(*(case.layouts for case in found))),
+        )
+        for name, found in by_name.items()
+    }
+
+
+def demanded(operator: Operator) -> Coverage:
+    """Return what an operator's cases must reach: six, three and two, or what its declaration has room for."""
+    if operator.name in NARROW:
+        return NARROW[operator.name][0]
+    if not operator.schema.inputs or operator.schema.inputs[0].optional:
+        return Coverage(6)
+    takes = operator.schema.inputs[0].takes
+    return Coverage(6, min(3, len(takes.dtypes) or 3), min(2, len(takes.layouts) or 2))
+
+
+def short(
+    cases: Iterable[Case], operators: Mapping[str, Operator] = registry
+) -> dict[str, tuple[Coverage, Coverage]]:
+    """Return found and demanded of the operators whose cases do not reach what they must.
+
+    Deprecated names of other operators, and what is not in `fn`, do not count.
+    """
+    counts = covered(cases)
+    found: dict[str, tuple[Coverage, Coverage]] = {}
+    for name, operator in operators.items():
+        if operator.hidden or operator.instead or name in ELSEWHERE:
+            continue
+        got, must = counts.get(name, Coverage()), demanded(operator)
+        if got.arguments < must.arguments or got.types < must.types or got.layouts < must.layouts:
+            found[name] = got, must
+    return found
