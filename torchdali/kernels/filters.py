@@ -148,6 +148,7 @@ def correlate(
     border: str,
     fill: float,
     same: bool,
+    dtype: torch.dtype,
     out: Tensor | None = None,
 ) -> Tensor:
     """Correlate some axes with a window of any shape.
@@ -155,18 +156,19 @@ def correlate(
     ``out[p] = sum_q window[q] * x[p + q - anchor]``
 
     Args:
-        x: Any real type; the result is floating.
+        x: Any real type.
         axes: One for each dimension of the window.
         window: Weights.
         anchor: Element of the window that lies on the pixel, one an axis.
         border: One of `BORDERS`.
         fill: For the constant border.
         same: Keep the shape; otherwise only pixels whose window lies inside are computed.
+        dtype: Of the result; for integers, halves are rounded to the even number, as DALI does here.
         out: Where the result may be written, if it fits.
     """
     sizes = list(window.shape)
     outside = (border, fill) if same else ("clamp", 0.0)
-    found = correlate_by_opencv(x, axes, window, anchor, *outside, out)
+    found = correlate_by_opencv(x, axes, window, anchor, *outside, dtype, out)
     if found is not None:
         return found if same else _inside(found, axes, sizes, anchor)
     x = _floating(x)
@@ -182,7 +184,7 @@ def correlate(
             part = part.narrow(axis, start, length)
         total = part * weight if total is None else _add(total, part, weight)
     assert total is not None
-    return total
+    return total if dtype.is_floating_point else convert(total.round(), dtype)
 
 
 def _weights(window: Tensor) -> Sequence[Any]:

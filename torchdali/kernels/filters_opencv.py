@@ -11,11 +11,11 @@ from torch import Tensor
 
 from torchdali.kernels.opencv import opencv_for
 from torchdali.kernels.rounding import place
-from torchdali.kernels.scratch import scratch
 
 __all__ = ["correlate_by_opencv", "separable_by_opencv"]
 
 _CHANNELS = 128
+_TYPES = (torch.uint8, torch.uint16, torch.int16, torch.float32)
 _BORDERS = {
     "reflect_101": "BORDER_REFLECT_101",
     "reflect_1001": "BORDER_REFLECT",
@@ -40,33 +40,28 @@ def separable_by_opencv(
 
 def correlate_by_opencv(
     x: Tensor, axes: Sequence[int], window: Tensor, anchor: Sequence[int], border: str, fill: float,
-    out: Tensor | None = None,
+    dtype: torch.dtype, out: Tensor | None = None,
 ) -> Tensor | None:  # fmt: skip
-    """Correlate rows and columns with a window, keeping the shape; float32, or None if it cannot.
+    """Correlate rows and columns with a window, keeping the shape, or return None if it cannot.
 
-    See `filters.correlate` for the arguments.
+    This is what DALI does, so that even the rounding is the same: halves to the even number.
     """
     cv2 = _suitable(x, axes)
     if cv2 is None or border not in _BORDERS or fill or window.requires_grad:
         return None
-    if x.dtype != torch.float32:  # faster than to let OpenCV convert
-        x = scratch(x.shape, "filtered").copy_(x)
-    made = place(out, x.shape, torch.float32, x.device)
-    code = getattr(cv2, _BORDERS[border])
+    made = place(out, x.shape, dtype, x.device)
+    depth = cv2.CV_32F if dtype == torch.float32 else -1
     for source, target in _images(x, made, axes[0]):
-        cv2.filter2D(source, -1, window.numpy(), target, tuple(anchor)[::-1], 0.0, code)
+        cv2.filter2D(
+            source, depth, window.numpy(), target, tuple(anchor)[::-1], 0.0, getattr(cv2, _BORDERS[border])
+        )  # fmt: skip
     return made
 
 
 def _suitable(x: Tensor, axes: Sequence[int]) -> Any:
     """Return ``cv2`` for images whose rows, columns and channels, if any, are the last axes; otherwise None."""
     after = x.dim() - 1 - axes[-1]
-    if (
-        len(axes) != 2
-        or axes[1] != axes[0] + 1
-        or after > 1
-        or x.dtype not in (torch.uint8, torch.float32)
-    ):
+    if len(axes) != 2 or axes[1] != axes[0] + 1 or after > 1 or x.dtype not in _TYPES:
         return None
     return None if after and x.shape[-1] > _CHANNELS else opencv_for(x)
 

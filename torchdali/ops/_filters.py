@@ -209,9 +209,7 @@ def filter(
             f"filter: the anchor {places} lies outside of the window {list(window.shape)}"
         )
     fill = 0.0 if fill_value is None else float(fill_value)
-    room = _room(data, kind, out)
-    found = filters.correlate(data, axes, window, places, border, fill, mode == "same", room)
-    return _finish(found, data.dtype, kind, out)
+    return filters.correlate(data, axes, window, places, border, fill, mode == "same", kind, out)
 
 
 @operator(name="experimental.median_blur")
