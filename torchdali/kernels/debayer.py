@@ -7,7 +7,9 @@ stands on the other two. OpenCV does the same arithmetic and is used where it is
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -59,68 +61,84 @@ def _code(first: tuple[int, int], algorithm: str) -> int:
 
 
 def _by_torch(frame: Tensor, first: tuple[int, int], algorithm: str, out: Tensor) -> None:
-    out.copy_(_colored(frame, first, algorithm))
-
-
-def _colored(frame: Tensor, first: tuple[int, int], algorithm: str) -> Tensor:
     shortest = min(frame.shape)
     if shortest <= 2:
-        return frame.new_zeros(())
-    x = frame.to(torch.int64 if algorithm == "gray" else torch.int32)
+        out.zero_()
+        return
+    x = frame.to(torch.int16 if frame.dtype == torch.uint8 else torch.int32)
     if algorithm == "vng" and shortest >= 8:
-        return _from_gradients(x, first)
-    inner = _from_neighbours(x, first, algorithm)
-    for axis in (0, 1):
-        last = frame.shape[axis] - 3
-        places = torch.arange(-1, last + 2, device=x.device).clamp_(0, last)
-        inner = inner.index_select(axis, places)
-    return inner
+        _from_gradients(x, first, out)
+        return
+    inner = out[1:-1, 1:-1]
+    first = 1 - first[0], 1 - first[1]
+    if algorithm == "gray":
+        _gray(x, first, inner)
+    else:
+        _place(_means(x, algorithm == "edgeaware"), first, inner)
+    for sides in (out, out.transpose(0, 1)):
+        sides[0], sides[-1] = sides[1], sides[-2]
 
 
-def _at_first(
-    shape: tuple[int, ...], first: tuple[int, int], offset: int, device: torch.device
-) -> tuple[Tensor, Tensor]:
-    """Return which rows and which columns have the first colour, from an offset on."""
-    rows = torch.arange(offset, offset + shape[0], device=device) % 2 == first[0]
-    columns = torch.arange(offset, offset + shape[1], device=device) % 2 == first[1]
-    return rows[:, None], columns
+@dataclass(frozen=True)
+class _Found:
+    """What a colour is at each pixel, by where the pixel stands in relation to that colour.
+
+    Attributes:
+        centre: At pixels of the colour.
+        across: At pixels between two of it in a row.
+        down: At pixels between two of it in a column.
+        diagonal: Amid four of it.
+        cross: Green, at pixels of the other colours.
+    """
+
+    centre: Tensor
+    across: Tensor
+    down: Tensor
+    diagonal: Tensor
+    cross: Tensor
+
+    def color(self, row: bool, column: bool) -> Tensor:
+        """Return the first or third colour, by whether it is in the pixel's row and column."""
+        if row:
+            return self.centre if column else self.across
+        return self.down if column else self.diagonal
 
 
-def _from_neighbours(x: Tensor, first: tuple[int, int], algorithm: str) -> Tensor:
-    """Return the colours of all pixels but the outermost."""
-    height, width = x.shape[0] - 2, x.shape[1] - 2
-
-    def near(dy: int, dx: int) -> Tensor:
-        return x[1 + dy : 1 + dy + height, 1 + dx : 1 + dx + width]
-
-    centre = near(0, 0)
-    left, right, above, below = near(0, -1), near(0, 1), near(-1, 0), near(1, 0)
-    across, down = left + right, above + below
-    diagonal = near(-1, -1) + near(-1, 1) + near(1, -1) + near(1, 1)
-    rows, columns = _at_first((height, width), first, 1, x.device)
-    if algorithm == "gray":  # rounded once, at the end
-        found = _colors(rows, columns, centre * 4, across * 2, down * 2, diagonal, across + down)
-        total = sum(weight * color for weight, color in zip(_GRAY, found, strict=True))
-        assert isinstance(total, Tensor)
-        return ((total + (1 << 15)) >> 16).unsqueeze(-1)
-    cross = (across + down + 2) >> 2
-    across, down = (across + 1) >> 1, (down + 1) >> 1
-    if algorithm == "edgeaware":
-        cross = torch.where((left - right).abs() > (above - below).abs(), down, across)
-    return torch.stack(_colors(rows, columns, centre, across, down, (diagonal + 2) >> 2, cross), -1)
+def _place(found: _Found, first: tuple[int, int], out: Tensor) -> None:
+    """Write the colours, one of the four places in a cell after the other."""
+    for y, x in itertools.product((0, 1), (0, 1)):
+        row, column = y == first[0], x == first[1]
+        green = found.cross if row == column else found.centre
+        colors = found.color(row, column), green, found.color(not row, not column)
+        for channel, plane in enumerate(colors):
+            out[y::2, x::2, channel] = plane[y::2, x::2]
 
 
-def _colors(
-    rows: Tensor, columns: Tensor, centre: Tensor, across: Tensor, down: Tensor, diagonal: Tensor, cross: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """Choose first, green and third colour of each pixel by its place in the cell."""
+def _sums_around(x: Tensor) -> _Found:
+    """Return one, two or four times the colours of all pixels but the outermost."""
+    rows, columns = x[:, :-2] + x[:, 2:], x[:-2] + x[2:]
+    across, down = rows[1:-1], columns[:, 1:-1]
+    return _Found(x[1:-1, 1:-1], across, down, rows[:-2] + rows[2:], across + down)
 
-    def color(row: Tensor, column: Tensor) -> Tensor:
-        beside = torch.where(column, centre, across)
-        return torch.where(row, beside, torch.where(column, down, diagonal))
 
-    green = torch.where(rows == columns, cross, centre)
-    return color(rows, columns), green, color(~rows, ~columns)
+def _means(x: Tensor, edge_aware: bool) -> _Found:
+    sums = _sums_around(x)
+    across, down = (sums.across + 1) >> 1, (sums.down + 1) >> 1
+    cross = (sums.cross + 2) >> 2
+    if edge_aware:
+        beside, above = x[1:-1, :-2] - x[1:-1, 2:], x[:-2, 1:-1] - x[2:, 1:-1]
+        cross = torch.where(beside.abs_() > above.abs_(), down, across)
+    return _Found(sums.centre, across, down, (sums.diagonal + 2) >> 2, cross)
+
+
+def _gray(x: Tensor, first: tuple[int, int], out: Tensor) -> None:
+    """Weigh the sums of neighbours, and round once."""
+    sums = _sums_around(x.to(torch.int64))
+    quadruple = _Found(sums.centre * 4, sums.across * 2, sums.down * 2, sums.diagonal, sums.cross)
+    colors = x.new_empty((*out.shape[:2], 3), dtype=torch.int64)
+    _place(quadruple, first, colors)
+    a, b, c = (color * weight for color, weight in zip(colors.unbind(-1), _GRAY, strict=True))
+    out[..., 0] = (a + b + c + (1 << 15)) >> 16
 
 
 # ---------------------------------------------------------------- variable number of gradients
@@ -129,36 +147,36 @@ _DIRECTIONS = ((-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (-1, 1), (1, -1), (1,
 _REACH = 3  # rows and columns that a pixel looks at on each side
 
 
-def _from_gradients(x: Tensor, first: tuple[int, int]) -> Tensor:
+def _from_gradients(x: Tensor, first: tuple[int, int], out: Tensor) -> None:
     height, width = x.shape
-    wide = torch.nn.functional.pad(
-        x.to(torch.float32)[None], (_REACH,) * 4, mode="reflect"
-    )[0].to(torch.int32)  # fmt: skip
+    borders = (_REACH,) * 4
+    wide = torch.nn.functional.pad(x.to(torch.float32)[None], borders, mode="reflect")[0].to(
+        x.dtype
+    )
 
     def near(dy: int, dx: int) -> Tensor:
         return wide[_REACH + dy : _REACH + dy + height, _REACH + dx : _REACH + dx + width]
 
-    rows, columns = _at_first((height, width), first, 0, x.device)
-    corner = rows == columns
+    rows, columns = (torch.arange(size, device=x.device) % 2 for size in x.shape)
+    corner = (rows == first[0])[:, None] == (columns == first[1])
     slopes = torch.stack([_slope(near, dy, dx, corner) for dy, dx in _DIRECTIONS])
     least, most = slopes.amin(0), slopes.amax(0)
-    chosen = (slopes < least + (most >> 1).clamp_(min=1)).to(torch.int32)
+    chosen = (slopes < least + (most >> 1).clamp_(min=1)).to(x.dtype)
     own, one, other = (
         sum(chosen[i] * part for i, part in enumerate(parts))
         for parts in zip(*(_sums(near, dy, dx, corner) for dy, dx in _DIRECTIONS), strict=True)
     )
     count = chosen.sum(0)
     centre = near(0, 0)
-    one, other = centre + _share(one - own, count), centre + _share(other - own, count)
+    one, other = ((centre + _share(part - own, count)).clamp_(0, 255) for part in (one, other))
     # At a corner `one` is green and `other` the colour of the opposite corner; at green, `one` is the colour
     # beside it and `other` the colour above.
-    found = _colors(rows, columns, centre, one, other, other, one)
-    return torch.stack(found, -1).clamp_(0, 255)
+    _place(_Found(centre, one, other, other, one), first, out)
 
 
 def _share(difference: Tensor, count: Tensor) -> Tensor:
     half = torch.full_like(count, 1, dtype=torch.float32) * 0.5 / count
-    return (difference.to(torch.float32) * half).round_().to(torch.int32)
+    return (difference.to(torch.float32) * half).round_().to(difference.dtype)
 
 
 def _difference(near: Near, a: tuple[int, int], b: tuple[int, int]) -> Tensor:
@@ -181,7 +199,7 @@ def _slope(near: Near, dy: int, dx: int, corner: Tensor) -> Tensor:
             for y, x in ((0, 0), (dy, dx))
             for k in (-1, 0, 1)
         ),
-        start=torch.zeros((), dtype=torch.int32, device=corner.device),
+        start=torch.zeros((), dtype=torch.int16, device=corner.device),
     )
 
 
