@@ -54,7 +54,19 @@ def call(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
         return tracer.run(declared, checked)
     if any(isinstance(v, DataNode) for v in flat) or tracer is not None or not flat:
         return record(declared, checked)
+    if declared.schema.random and torch.compiler.is_compiling():
+        return _run_uncompiled(declared, checked)
     return run_now(declared, checked)
+
+
+def _run_uncompiled(declared: Operator, checked: Call) -> Any:
+    """Run at once, outside of compiled graphs: random numbers are drawn at every call."""
+    return torch.compiler.disable(run_now)(declared, checked)  # type: ignore[no-untyped-call]
+
+
+# What torch.compiler.disable sets, which would import the compiler: the graph ends here.
+_run_uncompiled._torchdynamo_disable = True  # type: ignore[attr-defined]
+_run_uncompiled._torchdynamo_disable_msg = "random numbers are drawn at every call"  # type: ignore[attr-defined]
 
 
 def bind(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Call:
