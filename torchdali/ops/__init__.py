@@ -12,6 +12,8 @@ from torchdali.operator import Operator
 from torchdali.ops import (  # noqa: F401  each declares its operators
     _arithmetic,
     _augmenting,
+    _box_crop,
+    _boxes,
     _color,
     _control,
     _coordinates,
@@ -37,6 +39,7 @@ from torchdali.ops import (  # noqa: F401  each declares its operators
     _reductions,
     _reshape,
     _resize,
+    _segmentation,
     _sequence,
     _shape,
     _slice,
@@ -60,7 +63,9 @@ class OperatorClass:
 
     operator: Operator
 
-    def __init__(self, *, device: str | None = None, name: str | None = None, **arguments: Any) -> None:
+    def __init__(
+        self, *, device: str | None = None, name: str | None = None, **arguments: Any
+    ) -> None:
         self._arguments = {"device": device, "name": name, **arguments}
         self.device, self.name = device or "cpu", name
 

@@ -1,0 +1,358 @@
+"""Random windows of images that respect the boxes in them."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from torchdali.kernels import box_crop as kernel
+from torchdali.kernels.window import round_half_away_number
+from torchdali.operator import operator
+from torchdali.ops._axis_arguments import listed
+from torchdali.ops._defaults import UnsetFlag
+from torchdali.rng import BatchRng
+from torchdali.schema import Data, PerSample, Takes, per_sample
+from torchdali.tensors import TensorList
+
+__all__ = ["random_bbox_crop", "ssd_random_crop"]
+
+Array = npt.NDArray[Any]
+BoxBatch = Annotated[TensorList, Takes((), (torch.float32,))]
+LabelBatch = Annotated[TensorList, Takes()]
+ImageBatch = Annotated[TensorList, Takes(("HWC",))]
+
+
+def _no_layout(layouts: tuple[str, ...], arguments: Any) -> str:
+    return ""
+
+
+# ---------------------------------------------------------------- random_bbox_crop
+
+
+def _crop_outputs(arguments: Any) -> int:
+    return 3 + int(arguments["inputs"] == 2) + bool(arguments["output_bbox_indices"])
+
+
+_ONE = [1.0, 1.0]  # the default, told from the same numbers given by identity
+
+
+@operator(
+    over="batch", devices=("cpu",), class_name="RandomBBoxCrop", layout=_no_layout, outputs=_crop_outputs
+)  # fmt: skip
+def random_bbox_crop(
+    boxes: BoxBatch,
+    labels: LabelBatch | None = None,
+    /,
+    *,
+    all_boxes_above_threshold: bool = True,
+    allow_no_crop: bool = True,
+    aspect_ratio: list[float] = _ONE,
+    bbox_layout: str | None = None,
+    bbox_prune_threshold: float | None = None,
+    crop_shape: PerSample[list[int]] | None = None,
+    input_shape: PerSample[list[int]] | None = None,
+    ltrb: bool = UnsetFlag(True),  # type: ignore[assignment]
+    num_attempts: int = 1,
+    output_bbox_indices: bool = False,
+    quiet: bool = False,
+    scaling: list[float] = _ONE,
+    shape_layout: str | None = None,
+    threshold_type: str = "iou",
+    thresholds: list[float] = [0.0],  # noqa: B006  never changed
+    total_num_attempts: int = -1,
+    rng: BatchRng,
+) -> Data:
+    """Choose a random window that keeps enough of the boxes in an image, and move the boxes into it.
+
+    A round draws one of ``thresholds``, or the whole image, then makes ``num_attempts`` attempts to find a
+    window. A window will do if its aspect ratio is allowed, the boxes reach the threshold and at least one of
+    them is kept. Rounds go on until there is one.
+
+    Args:
+        boxes: ``(N, 4)`` or ``(N, 6)`` float32 in [0, 1], relative to the image (or volume).
+        labels: ``(N, ...)``, any type: those of boxes that are left out go too.
+        all_boxes_above_threshold: All boxes must reach the threshold, not just one.
+        allow_no_crop: A round may also draw the whole image, with all its boxes. No effect with ``crop_shape``.
+        aspect_ratio: Least and greatest ratio of width to height; of volumes also three pairs, for x/y, x/z and
+            y/z. In pixels where ``input_shape`` is given, else relative to the image. Where both are the same, the
+            larger extent is drawn and the other follows.
+        bbox_layout: Order of the numbers of a box: x, y (and z) with X, Y, Z for ends or W, H, D for sizes;
+            ``"xyXY"`` or ``"xyzXYZ"`` when None.
+        bbox_prune_threshold: Keep boxes of which at least this share is seen (and anything at all); when None,
+            those whose centre is.
+        crop_shape: Extents of the window, in pixels; needs ``input_shape``.
+        input_shape: Extents of the image.
+        ltrb: False: x, y, width and height. Deprecated: use ``bbox_layout``.
+        num_attempts: Of a round.
+        output_bbox_indices: Add an output: the indices of the boxes that were kept, int32.
+        quiet: Do not warn when no window would do.
+        scaling: Least and greatest extent of the window on each axis, relative to the image.
+        shape_layout: Order of ``crop_shape`` and ``input_shape``; ``"WH"`` or ``"WHD"`` when None.
+        threshold_type: Thresholds are about ``"iou"``, intersection over union of box and window, or
+            ``"overlap"``, the share of a box that is in the window.
+        thresholds: In [0, 1].
+        total_num_attempts: Take the best window after so many attempts; -1 for no end.
+
+    Returns:
+        Start of the window ``(d,)`` and its extent ``(d,)``, x first, float32, relative to the image (in pixels
+        with ``crop_shape``); the boxes that are kept, clipped and relative to the window; their labels, if given;
+        their indices, if wanted. The window is empty if attempts are limited and none had an allowed ratio.
+
+    Raises:
+        RuntimeError: arguments out of range or that exclude each other, boxes out of [0, 1], or no window after
+            100,000 attempts.
+    """
+    samples = boxes.samples()
+    count = _crop_outputs(
+        {"inputs": 1 + (labels is not None), "output_bbox_indices": output_bbox_indices}
+    )
+    if not samples:
+        return tuple([] for _ in range(count))  # type: ignore[return-value]
+    axes = _axes(samples)
+    fixed = crop_shape is not None
+    if fixed and (scaling is not _ONE or aspect_ratio is not _ONE or input_shape is None):
+        raise RuntimeError("crop_shape needs input_shape, and excludes scaling and aspect_ratio")
+    rules = _rules(
+        axes, thresholds, allow_no_crop and not fixed, scaling, aspect_ratio, num_attempts, total_num_attempts,
+        threshold_type, all_boxes_above_threshold, bbox_prune_threshold,
+    )  # fmt: skip
+    order = _Order(axes, _box_layout(axes, bbox_layout, ltrb))
+    known = kernel.Boxes(
+        *order.corners(torch.cat(samples).numpy()), [len(sample) for sample in samples]
+    )
+    sizes = _extents("input_shape", input_shape, shape_layout, len(samples), axes)
+    crops = _extents("crop_shape", crop_shape, shape_layout, len(samples), axes)
+    windows = kernel.search(known, rules, _Draws(rng, 1 + 2 * axes), sizes, crops)
+    if not (quiet or windows.settled.all()):
+        warnings.warn(
+            "random_bbox_crop found no window that will do, and took the best one", stacklevel=2
+        )
+    moved, keep = _moved(known, windows, rules.prune, sizes if fixed else None)
+    columns = [torch.from_numpy(order.back(moved))]
+    if labels is not None:
+        columns.append(_labels(labels, known.counts))
+    if output_bbox_indices:
+        columns.append(
+            torch.cat([torch.arange(n, dtype=torch.int32) for n in known.counts.tolist()])
+        )
+    rows = [_split(column, keep, known.counts) for column in columns]
+    return torch.from_numpy(windows.start), torch.from_numpy(windows.extent), *rows  # type: ignore[return-value]
+
+
+class _Draws:
+    """The random numbers of attempts: the first ones for all samples at once, later ones sample by sample."""
+
+    def __init__(self, rng: BatchRng, width: int) -> None:
+        self._rng, self._width = rng, width
+        self._later: dict[int, np.random.Generator] = {}
+
+    def __call__(self, samples: Array, begin: int, end: int) -> Array:
+        if not begin:
+            first = self._rng.uniform(kernel.FIRST * self._width)
+            return first.reshape(-1, kernel.FIRST, self._width)[samples, :end]
+        if not self._later:
+            ones = self._rng.pick(samples.tolist()).samples(0)
+            self._later = dict(
+                zip(samples.tolist(), (one.generator() for one in ones), strict=True)
+            )
+        return np.stack(
+            [self._later[i].random((end - begin, self._width)) for i in samples.tolist()]
+        )
+
+
+def _axes(samples: Sequence[Tensor]) -> int:
+    """Return how many dimensions boxes have, where their ends are given too."""
+    for sample in samples:
+        if sample.dtype != torch.float32 or sample.ndim != 2 or sample.shape[1] not in (4, 6):
+            raise RuntimeError(
+                f"boxes are float32 (N, 4) or (N, 6), not {sample.dtype} {tuple(sample.shape)}"
+            )
+    return samples[0].shape[1] // 2
+
+
+def _rules(
+    axes: int, thresholds: Sequence[float], no_crop: bool, scaling: Sequence[float], ratio: Sequence[float],
+    attempts: int, total: int, kind: str, every: bool, prune: float | None,
+) -> kernel.Rules:  # fmt: skip
+    if not thresholds or not all(0 <= threshold <= 1 for threshold in thresholds):
+        raise RuntimeError(
+            f"thresholds must be in [0, 1], at least one of them, not {list(thresholds)}"
+        )
+    if prune is not None and not 0 <= prune <= 1:
+        raise RuntimeError(f"bbox_prune_threshold must be in [0, 1], not {prune}")
+    if kind not in ("iou", "overlap"):
+        raise RuntimeError(f"unknown threshold_type {kind!r}: it is 'iou' or 'overlap'")
+    if attempts < 1 or (total < 1 and total != -1):
+        raise RuntimeError(
+            f"num_attempts {attempts} and total_num_attempts {total} must be positive"
+        )
+    if len(scaling) != 2 or not 0 <= scaling[0] <= scaling[1]:
+        raise RuntimeError(
+            f"scaling must be a range [least, greatest], not negative: {list(scaling)}"
+        )
+    return kernel.Rules(
+        thresholds, no_crop, (scaling[0], scaling[1]), _ratios(axes, ratio), attempts,
+        None if total == -1 else total, kind == "overlap", every, prune=prune,
+    )  # fmt: skip
+
+
+def _ratios(axes: int, values: Sequence[float]) -> list[tuple[int, int, float, float]]:
+    if len(values) not in (2, 6) or not all(
+        0 <= a <= b for a, b in zip(values[::2], values[1::2], strict=True)
+    ):
+        raise RuntimeError(
+            f"aspect_ratio must be a range [least, greatest], or three, not negative: {list(values)}"
+        )
+    pairs = list(itertools.combinations(range(axes), 2))
+    ranges = list(zip(values[::2], values[1::2], strict=True))[: len(pairs)] * (
+        1 if len(values) == 6 else len(pairs)
+    )
+    return [(one, other, *limits) for (one, other), limits in zip(pairs, ranges, strict=True)]
+
+
+def _box_layout(axes: int, layout: str | None, ltrb: bool) -> str:
+    if layout is None:
+        return "xyz"[:axes] + ("XYZ" if ltrb else "WHD")[:axes]
+    if not isinstance(ltrb, UnsetFlag):
+        raise RuntimeError("ltrb and bbox_layout cannot be used together; ltrb is deprecated")
+    if sorted(layout) not in (sorted("xyz"[:axes] + ends[:axes]) for ends in ("XYZ", "WHD")):
+        raise RuntimeError(f"unknown bbox_layout {layout!r} for boxes of {axes} dimensions")
+    return layout
+
+
+class _Order:
+    """How the numbers of a box are laid out."""
+
+    def __init__(self, axes: int, layout: str) -> None:
+        self._sized = "W" in layout
+        names = "xyz"[:axes] + ("WHD" if self._sized else "XYZ")[:axes]
+        self._places = [layout.index(name) for name in names]
+        self._back = [names.index(name) for name in layout]
+
+    def corners(self, boxes: Array) -> tuple[Array, Array]:
+        """Return starts and ends; raises RuntimeError for boxes out of the image."""
+        low, high = np.split(boxes[:, self._places], 2, axis=1)
+        high = low + high if self._sized else high
+        inside = ((low >= 0) & (low <= 1) & (high >= 0) & (high <= 1)).all(axis=1)
+        if not inside.all():
+            raise RuntimeError(f"box {boxes[~inside][0].tolist()} is out of [0, 1]")
+        return low, high
+
+    def back(self, corners: tuple[Array, Array]) -> Array:
+        """Return boxes given by starts and ends in the layout."""
+        low, high = corners
+        return np.concatenate((low, high - low if self._sized else high), axis=1)[:, self._back]
+
+
+def _extents(name: str, value: Any, layout: str | None, count: int, axes: int) -> Array | None:
+    """Return an extent a sample and axis, x first."""
+    names = "WHD"[:axes]
+    layout = names if layout is None else layout
+    if sorted(layout) != sorted(names):
+        raise RuntimeError(f"shape_layout must be a permutation of {names}, not {layout!r}")
+    if value is None:
+        return None
+    rows = [listed(row) for row in per_sample(value, count)]
+    if any(len(row) != axes for row in rows) or any(
+        n < (name == "input_shape") for row in rows for n in row
+    ):
+        raise RuntimeError(f"{name} must be {axes} extents, in the order {layout}, not {rows[0]}")
+    return np.array(rows)[:, [layout.index(n) for n in names]]
+
+
+def _moved(
+    boxes: kernel.Boxes, windows: kernel.Windows, prune: float | None, sizes: Array | None
+) -> tuple[tuple[Array, Array], Tensor]:
+    """Return starts and ends of boxes relative to their windows, and which to keep."""
+    scale = 1 if sizes is None else sizes.astype(np.float32)
+    low, high = windows.start / scale, (windows.start + windows.extent) / scale
+    keep = kernel.kept(boxes, low, high, prune) | windows.whole.repeat(boxes.counts)
+    moved = kernel.moved(boxes, low, high, windows.whole)
+    return moved, torch.from_numpy(keep)
+
+
+def _labels(labels: TensorList, counts: Array) -> Tensor:
+    samples = labels.samples()
+    if any(
+        not sample.ndim or len(sample) < count
+        for sample, count in zip(samples, counts.tolist(), strict=True)
+    ):
+        raise RuntimeError("there are fewer labels than boxes")
+    return torch.cat(
+        [sample[:count] for sample, count in zip(samples, counts.tolist(), strict=True)]
+    )
+
+
+def _split(values: Tensor, keep: Tensor, counts: Array) -> list[Tensor]:
+    """Return the values to keep, sample by sample."""
+    ends = np.cumsum(counts)[:-1]
+    left = [int(part.sum()) for part in np.split(keep.numpy(), ends)]
+    return list(values[keep].split(left))  # type: ignore[no-untyped-call]
+
+
+# ---------------------------------------------------------------- ssd_random_crop
+
+_SSD = (0.1, 0.3, 0.5, 0.7, 0.9, 0.0)
+
+
+@operator(
+    over="batch", devices=("cpu",), class_name="SSDRandomCrop", instead="random_bbox_crop",
+    layout=lambda layouts, arguments: layouts[:1],
+)  # fmt: skip
+def ssd_random_crop(
+    images: ImageBatch,
+    boxes: BoxBatch,
+    labels: LabelBatch,
+    /,
+    *,
+    num_attempts: int = 1,
+    rng: BatchRng,
+) -> tuple[Data, Data, Data]:
+    """Crop images at random so that boxes stay in them, as single-shot detectors are trained.
+
+    Deprecated: use `random_bbox_crop`, of which this is the case of ``scaling`` 0.3 to 1, ``aspect_ratio`` 0.5 to
+    2 relative to the image, and the thresholds 0, 0.1, 0.3, 0.5, 0.7 and 0.9.
+
+    Args:
+        images: ``(H, W, C)``, any type.
+        boxes: ``(N, 4)`` float32: left, top, right and bottom, relative to the image.
+        labels: ``(N, ...)``, any type.
+        num_attempts: Before another threshold is drawn.
+
+    Returns:
+        The cropped images, the boxes whose centres are in them, relative to them, and their labels.
+    """
+    samples = boxes.samples()
+    if not samples:
+        return [], [], []  # type: ignore[return-value]
+    if _axes(samples) != 2:
+        raise RuntimeError(f"boxes are (N, 4), not {tuple(samples[0].shape)}")
+    flat = torch.cat(samples).numpy()
+    known = kernel.Boxes(flat[:, :2], flat[:, 2:], [len(sample) for sample in samples])
+    rules = kernel.Rules(
+        _SSD, True, (0.3, 1.0), _ratios(2, [0.5, 2.0]), max(num_attempts, 1), None, insist=True
+    )
+    windows = kernel.search(known, rules, _Draws(rng, 5))
+    (low, high), keep = _moved(known, windows, None, None)
+    moved = torch.from_numpy(np.concatenate((low, high), axis=1))
+    places = zip(images.samples(), windows.start.tolist(), windows.extent.tolist(), strict=True)
+    cut = [_cut(image, *start, *extent) for image, start, extent in places]
+    chosen = (
+        _split(values, keep, known.counts) for values in (moved, _labels(labels, known.counts))
+    )
+    return (cut, *chosen)  # type: ignore[return-value]
+
+
+def _cut(image: Tensor, x: float, y: float, width: float, height: float) -> Tensor:
+    """Cut a window out, given relative to the image."""
+    rows, columns = image.shape[:2]
+    top, bottom = (round_half_away_number(place * rows) for place in (y, y + height))
+    left, right = (round_half_away_number(place * columns) for place in (x, x + width))
+    return image[top:bottom, left:right].contiguous()

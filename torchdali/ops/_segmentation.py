@@ -1,0 +1,352 @@
+"""Masks: random pixels and objects of label maps, and polygons by mask."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from torchdali.kernels import foreground as kernel
+from torchdali.kernels.blobs import blobs
+from torchdali.operator import operator
+from torchdali.ops._axis_arguments import listed, matched
+from torchdali.ops._defaults import UnsetFloat, UnsetInt
+from torchdali.rng import Rng
+from torchdali.schema import Data, PerSample, Takes
+
+__all__ = ["random_mask_pixel", "random_object_bbox", "select_masks"]
+
+Array = npt.NDArray[Any]
+Blobs = tuple[Array, Array, Array]
+"""Label, start and exclusive end of each object."""
+Box = tuple[list[int], list[int], int]
+"""Start, exclusive end and label."""
+
+_LABELS = (
+    torch.bool,
+    torch.uint8,
+    torch.int8,
+    torch.uint16,
+    torch.int16,
+    torch.uint32,
+    torch.int32,
+)
+_MASKS = (*_LABELS, torch.uint64, torch.int64, torch.float32)
+
+
+def _no_layout(layouts: tuple[str, ...], arguments: Any) -> str:
+    return ""
+
+
+# ---------------------------------------------------------------- random_mask_pixel
+
+
+@operator(name="segmentation.random_mask_pixel", draws=4, devices=("cpu",), layout=_no_layout)
+def random_mask_pixel(
+    mask: Annotated[Tensor, Takes(dtypes=_MASKS)],
+    /,
+    *,
+    foreground: PerSample[int] = 0,
+    threshold: PerSample[float] = UnsetFloat(0.0),  # noqa: B008  never changed
+    value: PerSample[int] | None = None,
+    rng: Rng,
+) -> Data:
+    """Choose a pixel of a mask, all equally likely.
+
+    Args:
+        mask: Any shape with at least one dimension: integers, bool or float32.
+        foreground: Not 0: choose among the pixels of the foreground, if there are any.
+        threshold: Foreground is what lies above it.
+        value: Foreground is what equals it, instead.
+
+    Returns:
+        Coordinates of the pixel: one value an axis, int64.
+
+    Raises:
+        RuntimeError: another dtype, a mask without pixels, or both ``threshold`` and ``value``.
+    """
+    if value is not None and not isinstance(threshold, UnsetFloat):
+        raise RuntimeError("value and threshold cannot be used together")
+    if not mask.ndim or not mask.numel():
+        raise RuntimeError(f"there is no pixel to choose in a mask of shape {tuple(mask.shape)}")
+    place = rng.integer(0, mask.numel() - 1)
+    if foreground:
+        pixels = mask.contiguous().numpy().reshape(-1)
+        flags = kernel.above(pixels, threshold) if value is None else kernel.equal(pixels, value)
+        count = int(np.count_nonzero(flags))
+        place = kernel.nth(flags, rng.integer(0, count - 1)) if count else place
+    return torch.tensor([int(i) for i in np.unravel_index(place, mask.shape)], dtype=torch.int64)
+
+
+# ---------------------------------------------------------------- random_object_bbox
+
+
+def _box_outputs(arguments: Any) -> int | None:
+    count = (1 if arguments["format"] == "box" else 2) + bool(arguments["output_class"])
+    return count if count > 1 else None
+
+
+class _Seen:
+    """Finds the objects of label maps, and remembers those of maps that were seen before."""
+
+    def __init__(self) -> None:
+        self._found: dict[Any, Blobs] = {}
+
+    def __call__(self, mask: Tensor, /, *, rng: Rng, **arguments: Any) -> Any:
+        return _object_box(
+            mask, rng, self._found if arguments.pop("cache_objects", False) else None, **arguments
+        )
+
+
+@operator(
+    name="segmentation.random_object_bbox", draws=4, devices=("cpu",), layout=_no_layout,
+    class_name="RandomObjectBBox", outputs=_box_outputs, make=_Seen,
+)  # fmt: skip
+def random_object_bbox(
+    mask: Annotated[Tensor, Takes(dtypes=_LABELS)],
+    /,
+    *,
+    background: PerSample[int] = UnsetInt(0),  # noqa: B008  never changed
+    cache_objects: bool = False,
+    class_weights: PerSample[list[float]] | None = None,
+    classes: PerSample[list[int]] | None = None,
+    foreground_prob: PerSample[float] = 1.0,
+    format: str = "anchor_shape",
+    ignore_class: bool = False,
+    k_largest: int | None = None,
+    output_class: bool = False,
+    threshold: PerSample[list[int]] | None = None,
+    rng: Rng,
+) -> Data:
+    """Choose an object of a label map, and return the box around it.
+
+    An object is a group of pixels of one label that hang together by their faces. A label is chosen first, among
+    those that have an object to choose, then one of its objects.
+
+    Args:
+        mask: Labels, 1 to 6 dimensions: bool, or integers of up to 32 bits.
+        background: Label of what is no object. When not given, it is 0 or, where ``classes`` has 0, less than all
+            classes.
+        cache_objects: Keep the objects of each map, to find them faster when the same map comes again.
+        class_weights: How likely each of ``classes`` is, relative to the others; without ``classes``, of the
+            labels from 0 on, the background left out. All are equally likely by default.
+        classes: Labels to choose from; all but the background by default.
+        foreground_prob: Probability to choose an object, instead of the whole map.
+        format: ``"anchor_shape"`` and ``"start_end"``: two outputs; ``"box"``: one, start and then end.
+        ignore_class: Choose among all objects at once, whatever their label.
+        k_largest: Choose only among that many objects with the largest boxes, of the label or of all.
+        output_class: Add an output: the label, a 0D int32; that of the background where no object was chosen.
+        threshold: Least extent of a box, one for all axes or one value an axis; labels without such a box are
+            not chosen.
+
+    Returns:
+        The box in pixels, int32, one value an axis; that of the whole map where there is no object to choose.
+
+    Raises:
+        RuntimeError: another dtype or number of dimensions, an unknown format, ``k_largest`` below 1,
+            ``ignore_class`` beside what is about classes, the background among the classes, weights that are
+            negative or whose number is not that of the classes.
+    """
+    return _object_box(  # type: ignore[no-any-return]
+        mask, rng, {} if cache_objects else None, background=background, class_weights=class_weights, classes=classes,
+        foreground_prob=foreground_prob, format=format, ignore_class=ignore_class, k_largest=k_largest,
+        output_class=output_class, threshold=threshold,
+    )  # fmt: skip
+
+
+def _object_box(
+    mask: Tensor,
+    rng: Rng,
+    cache: dict[Any, Blobs] | None,
+    *,
+    background: int = UnsetInt(0),
+    class_weights: Any = None,
+    classes: Any = None,
+    foreground_prob: float = 1.0,
+    format: str = "anchor_shape",
+    ignore_class: bool = False,
+    k_largest: int | None = None,
+    output_class: bool = False,
+    threshold: Any = None,
+) -> Any:
+    _check_choice(mask.ndim, format, k_largest)
+    if ignore_class and (classes is not None or class_weights is not None or output_class):
+        raise RuntimeError(
+            "classes, class_weights and output_class cannot be used with ignore_class"
+        )
+    background, weights = _weights(background, classes, class_weights)
+    least = None if threshold is None else matched("threshold", threshold, mask.ndim)
+    box: Box | None = None
+    if rng.random() < foreground_prob:
+        wanted = None if weights is None else list(weights)
+        found = _objects(mask.contiguous().numpy(), background, wanted, cache)
+        box = _choose(found, rng, None if ignore_class else weights or {}, least, k_largest)
+    start, end, label = box or ([0] * mask.ndim, list(mask.shape), background)
+    shape = [e - s for s, e in zip(start, end, strict=True)]
+    parts = {"box": [start + end], "start_end": [start, end], "anchor_shape": [start, shape]}[
+        format
+    ]
+    outputs = [torch.tensor(part, dtype=torch.int32) for part in parts]
+    if output_class:
+        outputs.append(torch.tensor(_wrapped(label), dtype=torch.int32))
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def _check_choice(ndim: int, form: str, k_largest: int | None) -> None:
+    if not 1 <= ndim <= 6:
+        raise RuntimeError(f"a label map has 1 to 6 dimensions, not {ndim}")
+    if form not in ("anchor_shape", "start_end", "box"):
+        raise RuntimeError(f"unknown format {form!r}: it is 'anchor_shape', 'start_end' or 'box'")
+    if k_largest is not None and k_largest < 1:
+        raise RuntimeError(f"k_largest must be at least 1, not {k_largest}")
+
+
+def _wrapped(label: int) -> int:
+    """Return a label of 32 bits as a signed number."""
+    return (label + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+def _weights(background: int, classes: Any, given: Any) -> tuple[int, dict[int, float] | None]:
+    """Return the background, and how likely each label is; None if all but the background are, equally."""
+    if classes is None and given is None:
+        return background, None
+    if classes is None:
+        weights = listed(given)
+        labels = [label for label in range(len(weights) + 1) if label != background][: len(weights)]
+    else:
+        labels = listed(classes)
+        weights = [1.0] * len(labels) if given is None else listed(given)
+        if isinstance(background, UnsetInt) and 0 in labels:
+            background = min(labels) - 1
+    if len(labels) != len(weights) or min(weights, default=0.0) < 0:
+        raise RuntimeError(
+            f"class_weights {weights} must be as many as the classes {labels}, none of them negative"
+        )
+    if background in labels:
+        raise RuntimeError(
+            f"the label {background} is that of the background, and one of the classes"
+        )
+    total = dict.fromkeys(labels, 0.0)
+    for label, weight in zip(labels, weights, strict=True):
+        total[label] += weight
+    return background, total
+
+
+def _objects(
+    mask: Array, background: int, classes: Sequence[int] | None, cache: dict[Any, Blobs] | None
+) -> Blobs:
+    if cache is None:
+        return blobs(mask, background, classes)
+    digest = hashlib.blake2b(mask.data, digest_size=32).digest() if mask.size else b""
+    key = digest, mask.shape, mask.dtype, background, classes and tuple(classes)
+    if key not in cache:
+        cache[key] = blobs(mask, background, classes)
+    return cache[key]
+
+
+def _choose(
+    found: Blobs,
+    rng: Rng,
+    weights: dict[int, float] | None,
+    least: Sequence[int] | None,
+    k_largest: int | None,
+) -> Box | None:
+    """Choose an object, or return None if there is none; weights: of the labels, all alike if empty, or None."""
+    labels, low, high = found
+    if least is not None:
+        labels, low, high = (part[(high - low >= least).all(axis=1)] for part in found)
+    if not len(labels):
+        return None
+    places: Array = np.arange(len(labels))
+    if weights is not None:
+        present = np.unique(labels).tolist()
+        chances = [weights.get(label, 0.0) if weights else 1.0 for label in present]
+        if not math.fsum(chances):
+            return None
+        places = np.flatnonzero(labels == _drawn(rng, present, chances))
+    if k_largest is not None:
+        volumes = (high[places] - low[places]).prod(axis=1)
+        places = places[np.argsort(-volumes, kind="stable")[:k_largest]]
+    place = places[rng.integer(0, len(places) - 1)]
+    return low[place].tolist(), high[place].tolist(), int(labels[place])
+
+
+def _drawn(rng: Rng, values: list[int], chances: list[float]) -> int:
+    """Draw a value; chances need not sum to 1."""
+    left = rng.random() * math.fsum(chances)
+    for value, chance in zip(values, chances, strict=True):
+        left -= chance
+        if left < 0:
+            return value
+    return next(v for v, chance in zip(reversed(values), reversed(chances), strict=True) if chance)
+
+
+# ---------------------------------------------------------------- select_masks
+
+
+@operator(name="segmentation.select_masks", devices=("cpu",), layout=_no_layout)
+def select_masks(
+    mask_ids: Annotated[Tensor, Takes(dtypes=(torch.int32,))],
+    polygons: Data,
+    vertices: Data,
+    /,
+    *,
+    reindex_masks: bool = False,
+) -> tuple[Data, Data]:
+    """Select polygons by the masks they belong to.
+
+    Args:
+        mask_ids: ``(M,)`` int32: the masks to take, in this order, each once.
+        polygons: ``(N, 3)`` int32: id of the mask, first vertex and exclusive last one. Of several polygons with
+            one id, the last one counts (as in DALI).
+        vertices: ``(V, D)``, any type.
+        reindex_masks: Number the masks from 0 on, in the order of ``mask_ids``.
+
+    Returns:
+        ``(M, 3)`` polygons, and their vertices, one polygon after the other.
+
+    Raises:
+        RuntimeError: another type or shape, an id that occurs twice or is in no polygon, or vertices that do
+            not exist.
+    """
+    if mask_ids.ndim != 1 or vertices.ndim != 2:
+        raise RuntimeError(
+            f"mask_ids are 1D and vertices 2D, not {mask_ids.ndim}D and {vertices.ndim}D"
+        )
+    if polygons.dtype != torch.int32 or polygons.ndim != 2 or polygons.shape[1] != 3:
+        raise RuntimeError(
+            f"polygons are int32 (N, 3), not {polygons.dtype} {tuple(polygons.shape)}"
+        )
+    ids = mask_ids.tolist()
+    if len(set(ids)) < len(ids):
+        raise RuntimeError(f"mask_ids must not repeat: {ids}")
+    ranges = _ranges(ids, polygons.tolist(), len(vertices))
+    rows, parts, place = [], [], 0
+    for index, (mask, (start, end)) in enumerate(zip(ids, ranges, strict=True)):
+        parts.append(vertices[start:end])
+        rows.append([index if reindex_masks else mask, place, place := place + end - start])
+    chosen = torch.cat(parts) if parts else vertices[:0]
+    return torch.tensor(rows, dtype=torch.int32).reshape(-1, 3), chosen
+
+
+def _ranges(ids: list[int], polygons: list[list[int]], count: int) -> list[tuple[int, int]]:
+    """Return the vertices of each mask."""
+    found = {}
+    wanted = set(ids)
+    for mask, start, end in polygons:
+        if mask in wanted:
+            if not 0 <= start <= end <= count:
+                raise RuntimeError(
+                    f"mask {mask} has the vertices [{start}, {end}), but there are [0, {count})"
+                )
+            found[mask] = start, end
+    missing = wanted - found.keys()
+    if missing:
+        raise RuntimeError(f"there is no polygon of mask {min(missing)}")
+    return [found[mask] for mask in ids]
