@@ -38,11 +38,16 @@ def affine_intensity(
     """Return ``factor * x + offset``, rounded and saturated to an element type; in `out`, if it fits."""
     if dtype == torch.uint8 and x.dtype == torch.uint8:
         return _affine_bytes(x, factor, offset, out)
+    if dtype == torch.float32 and x.dtype != torch.float64 and not x.requires_grad:
+        made = place(out, x.shape, dtype, x.device)
+        source = x if x.dtype == dtype else made.copy_(x)
+        return torch.add(_number(offset, made), source, alpha=factor, out=made)
     wide = _wide(x)
-    start = torch.full((), offset, dtype=wide.dtype, device=x.device)
-    if dtype == wide.dtype and not x.requires_grad:
-        return torch.add(start, wide, alpha=factor, out=place(out, x.shape, dtype, x.device))
-    return convert(torch.add(start, wide, alpha=factor), dtype)
+    return convert(torch.add(_number(offset, wide), wide, alpha=factor), dtype)
+
+
+def _number(value: float, like: Tensor) -> Tensor:
+    return torch.full((), value, dtype=like.dtype, device=like.device)
 
 
 def _affine_bytes(x: Tensor, factor: float, offset: float, out: Tensor | None) -> Tensor:

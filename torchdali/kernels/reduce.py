@@ -10,6 +10,7 @@ from torch import Tensor
 __all__ = ["extreme", "moments", "resolve_axes", "total"]
 
 _UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+_FEW = 1 << 23  # bytes whose sum int32 holds
 _CARRIER = {torch.uint16: torch.int32, torch.uint32: torch.int64, torch.uint64: torch.int64}
 
 
@@ -45,7 +46,9 @@ def total(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
     if x.dtype.is_floating_point:
         return x.sum(axes, keepdim=keep)
     wide = x.to(_CARRIER.get(x.dtype, x.dtype))
-    summed = wide.sum(axes, keepdim=keep, dtype=torch.int64)
+    narrow = x.dtype.itemsize == 1 and x.numel() < _FEW  # int32 holds the sum, and is much faster
+    summed = wide.sum(axes, keepdim=keep, dtype=torch.int32 if narrow else torch.int64)
+    summed = summed.to(torch.int64)
     return summed.view(torch.uint64) if x.dtype in _UNSIGNED else summed
 
 
@@ -70,4 +73,8 @@ def extreme(x: Tensor, axes: tuple[int, ...], keep: bool, *, largest: bool) -> T
         flipped = x.view(torch.int64) ^ (-(2**63))
         return (extreme(flipped, axes, keep, largest=largest) ^ (-(2**63))).view(torch.uint64)
     wide = x.to(_CARRIER.get(x.dtype, x.dtype))
-    return (wide.amax if largest else wide.amin)(axes, keepdim=keep).to(x.dtype)
+    if len(axes) == x.dim():
+        return (wide.amax if largest else wide.amin)(axes, keepdim=keep).to(x.dtype)
+    for axis in sorted(axes):  # whole rows at a time are several times as fast as all axes at once
+        wide = (wide.amax if largest else wide.amin)(axis, keepdim=True)
+    return (wide if keep else wide.squeeze(axes)).to(x.dtype)

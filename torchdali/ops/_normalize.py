@@ -10,10 +10,12 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
+from torchdali.kernels.color import affine_intensity
 from torchdali.kernels.convert import convert
 from torchdali.kernels.reduce import resolve_axes
+from torchdali.kernels.standard import moments_of, pooled, standardise
 from torchdali.operator import operator
-from torchdali.schema import Data, DType, Layout, PerSample, Takes, per_sample
+from torchdali.schema import Data, DType, Layout, Out, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = ["normalize"]
@@ -45,6 +47,7 @@ def normalize(
     shift: float = 0.0,
     stddev: PerSample[Any] | None = None,
     layout: Layout,
+    out: Out = None,
 ) -> Data:
     """Subtract the mean, divide by the standard deviation.
 
@@ -63,12 +66,17 @@ def normalize(
         shift: Is added to it.
         stddev: Given instead of computed.
     """
-    x = data.to(torch.float32)
     if isinstance(mean, (int, float)) and isinstance(stddev, (int, float)):
         variance = stddev * stddev + epsilon
         factor = scale / math.sqrt(variance) if variance else 0.0
-        return convert((x * factor).add_(shift - mean * factor), dtype)
+        return affine_intensity(data, factor, shift - mean * factor, dtype, out)
     where = resolve_axes(axes, axis_names, layout, data.ndim)
+    found = moments_of(data, where) if mean is stddev is None else None
+    if found is not None:
+        made = standardise(data, found, found.count - ddof, epsilon, scale, shift, dtype, out)
+        if made is not None:
+            return made
+    x = data.to(torch.float32)
     count = math.prod([data.shape[a] for a in where])
     center = _given(mean, x, where, "mean")
     if center is None:
@@ -137,8 +145,12 @@ def _normalize_batch(
     layout: Layout,
 ) -> Data:
     """Normalise by the mean and deviation of all samples of the batch together; see `normalize`."""
+    where = resolve_axes(axes, axis_names, layout, data.ndim())
+    if mean is stddev is None:
+        fast = _pooled(data, where, ddof, epsilon, scale, shift, dtype)
+        if fast is not None:
+            return fast  # type: ignore[return-value]
     samples = [s.to(torch.float32) for s in data.samples()]
-    where = resolve_axes(axes, axis_names, layout, samples[0].ndim)
     count = sum(math.prod(s.shape[a] for a in where) for s in samples)
     centers = _centers(samples, where, count, mean)
     centred = [s - c for s, c in zip(samples, centers, strict=True)]
@@ -157,6 +169,27 @@ def _normalize_batch(
         _finish(c, where, 1, d, epsilon, scale, shift, dtype)
         for c, d in zip(centred, deviations, strict=True)
     ]
+
+
+def _pooled(
+    data: TensorList, where: tuple[int, ...], ddof: int, epsilon: float, scale: float, shift: float,
+    dtype: torch.dtype,
+) -> list[Tensor] | Tensor | None:  # fmt: skip
+    samples = data.samples()
+    each = [m for m in (moments_of(s, where) for s in samples) if m is not None]
+    if not each or len(each) < len(samples):
+        return None
+    moments = pooled(each)
+    dense = data.dense()
+    out = None if dense is None else torch.empty(dense.shape, dtype=dtype)
+    slots = [None] * len(samples) if out is None else out.unbind(0)
+    made = [
+        standardise(s, moments, moments.count - ddof, epsilon, scale, shift, dtype, slot)
+        for s, slot in zip(samples, slots, strict=True)
+    ]
+    if any(m is None for m in made):
+        return None
+    return made if out is None else out  # type: ignore[return-value]
 
 
 def _centers(

@@ -1,0 +1,101 @@
+"""Mean and variance of images, where OpenCV can take both in one pass, and the scaling that follows from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels.color import affine_intensity, affine_rgb
+from torchdali.kernels.opencv import opencv_for
+
+__all__ = ["Moments", "moments_of", "pooled", "standardise"]
+
+_STEEP = 300.0  # deviations between zero and the mean; beyond, float32 had better subtract the mean first
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Number of values, means and variances: one value for an image, or one a channel."""
+
+    count: int
+    means: tuple[float, ...]
+    variances: tuple[float, ...]
+
+    def about(self, means: Sequence[float]) -> Moments:
+        """Return given means, and the average squared distances from them."""
+        pairs = zip(self.variances, self.means, means, strict=True)
+        return Moments(self.count, tuple(means), tuple(v + (m - to) ** 2 for v, m, to in pairs))
+
+
+def moments_of(x: Tensor, axes: Sequence[int]) -> Moments | None:
+    """Return mean and variance over all axes, or all but the last; None if OpenCV cannot take them.
+
+    Args:
+        x: uint8 or float32.
+        axes: In any order.
+    """
+    whole = len(axes) == x.dim()
+    channels = 1 if whole else x.shape[-1] if x.dim() else 0
+    if not whole and (len(axes) != x.dim() - 1 or x.dim() - 1 in axes or channels > 4):
+        return None
+    if x.dtype not in (torch.uint8, torch.float32) or (cv2 := opencv_for(x)) is None:
+        return None
+    row = x.contiguous().view(1, -1, channels).numpy()
+    count = row.shape[1]
+    if whole and x.dtype == torch.float32:  # many times as fast as meanStdDev
+        mean = cv2.sumElems(row)[0] / count
+        return Moments(
+            count, (mean,), (max(cv2.norm(row, cv2.NORM_L2SQR) / count - mean * mean, 0.0),)
+        )
+    means, deviations = cv2.meanStdDev(row)
+    return Moments(count, tuple(means[:, 0].tolist()), tuple((deviations[:, 0] ** 2).tolist()))
+
+
+def pooled(each: Sequence[Moments]) -> Moments:
+    """Return the moments of all values together."""
+    count = sum(m.count for m in each)
+    channels = range(len(each[0].means))
+    means = [sum(m.means[c] * m.count for m in each) / count for c in channels]
+    variances = [
+        sum(v.variances[c] * v.count for v in (m.about(means) for m in each)) / count
+        for c in channels
+    ]
+    return Moments(count, tuple(means), tuple(variances))
+
+
+def standardise(
+    x: Tensor, moments: Moments, divisor: int, epsilon: float, scale: float, shift: float,
+    dtype: torch.dtype, out: Tensor | None = None,
+) -> Tensor | None:  # fmt: skip
+    """Return ``(x - mean) / sqrt(variance + epsilon) * scale + shift``; a zero divisor gives ``shift``.
+
+    Args:
+        x: ``(..., C)``.
+        moments: One value, or one a channel.
+        divisor: By which the variance is divided instead of the count; 0 or less makes it 0.
+        epsilon: Added to the variance.
+        scale: Multiplies.
+        shift: Is added at last.
+        dtype: Of the result.
+        out: Where it goes, if it fits.
+
+    Returns:
+        None where the means are too large for float32 to scale before it subtracts them.
+    """
+    share = moments.count / divisor if divisor > 0 else 0.0
+    roots = [v * share + epsilon for v in moments.variances]
+    factors = [1 / math.sqrt(root) if root > 0 else 0.0 for root in roots]
+    if not all(abs(m * f) < _STEEP for m, f in zip(moments.means, factors, strict=True)):
+        return None
+    factors = [f * scale for f in factors]
+    offsets = [shift - m * f for m, f in zip(moments.means, factors, strict=True)]
+    if len(factors) == 1:
+        return affine_intensity(x, factors[0], offsets[0], dtype, out)
+    matrix = tuple(
+        tuple(f if i == j else 0.0 for j in range(len(factors))) for i, f in enumerate(factors)
+    )
+    return affine_rgb(x, matrix, offsets, dtype, out)
