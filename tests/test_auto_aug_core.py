@@ -106,6 +106,21 @@ def test_one_operation_needs_no_choice() -> None:
     np.testing.assert_array_equal(found, [data + 1 for data in DATA])
 
 
+def test_more_operations_than_an_operator_has_inputs() -> None:
+    index = [0, 63, 64, 130, 129, 500]
+    found = run(
+        lambda data, number: select([add(float(k)) for k in range(131)], number, data), index
+    )
+    assert [float(f[0, 0] - d[0, 0]) for f, d in zip(found, DATA, strict=True)] == [
+        0,
+        63,
+        64,
+        130,
+        129,
+        130,
+    ]
+
+
 def test_results_are_merged_element_by_element() -> None:
     def pair(amount: float) -> Any:
         return lambda data: {"same": data, "both": [data + amount, amount]}
@@ -373,9 +388,12 @@ def test_parameters_are_made_once() -> None:
 
 @pytest.mark.parametrize("number", [-1, 4])
 def test_a_bin_out_of_range_is_found_while_running(number: int) -> None:
+    negated = magnitude.augmentation(randomly_negate=True)
     for settings in ({}, {"debug": True}):
-        with pytest.raises(RuntimeError, match=f"no magnitude bin {number}"):
+        with pytest.raises(RuntimeError, match=f"no magnitude bin {number}: they are from 0 to 3"):
             parameters(magnitude, lambda index: index * 0 + number, 4, **settings)
+        with pytest.raises(RuntimeError, match=f"no magnitude bin {number}: they are from 0 to 3"):
+            parameters(negated, lambda index: signed_bin(index * 0 + number), 4, **settings)
 
 
 def test_arguments_of_the_function() -> None:

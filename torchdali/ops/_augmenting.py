@@ -23,14 +23,14 @@ class _Rows:
     def __init__(self) -> None:
         self._rows: tuple[Tensor, ...] | None = None
 
-    def __call__(self, index: Tensor, /, *, table: Any) -> Tensor:
+    def __call__(self, index: Tensor, /, *, table: Any, signed: bool = False) -> Tensor:
         if self._rows is None:
             self._rows = torch.as_tensor(table).unbind(0)
         if index.ndim or index.is_floating_point():
             raise RuntimeError(_not_an_index(index, index.ndim))
         place = int(index)
         if not 0 <= place < len(self._rows):
-            raise RuntimeError(_no_bin(place, len(self._rows)))
+            raise RuntimeError(_no_bin(place, len(self._rows), signed))
         return self._rows[place]
 
 
@@ -39,24 +39,30 @@ def _not_an_index(index: Tensor, ndim: int) -> str:
     return f"a magnitude bin is an integer scalar (0D), not {kind} of {ndim} dimensions"
 
 
-def _no_bin(place: int, count: int) -> str:
+def _no_bin(place: int, count: int, signed: bool) -> str:
+    if signed:
+        place, count = place // 2, count // 2
     return f"there is no magnitude bin {place}: they are from 0 to {count - 1}"
 
 
-def _rows(index: Tensor, *, table: Any) -> Tensor:
+def _rows(index: Tensor, *, table: Any, signed: bool = False) -> Tensor:
     """Take a row for each sample."""
     if index.ndim != 1 or index.is_floating_point():
         raise RuntimeError(_not_an_index(index, index.ndim - 1))
     least, greatest = map(int, index.aminmax())
     if least < 0 or greatest >= len(table):
-        raise RuntimeError(_no_bin(least if least < 0 else greatest, len(table)))
+        raise RuntimeError(_no_bin(least if least < 0 else greatest, len(table), signed))
     return torch.as_tensor(table).index_select(0, index.to(torch.int32))
 
 
 @operator(hidden=True, make=_Rows, layout=lambda layouts, arguments: "", dense=_rows)
-def _row(index: Data, /, *, table: Any) -> Data:
-    """Return a row of a table; see `_Rows`, which does it."""
-    return _Rows()(index, table=table)
+def _row(index: Data, /, *, table: Any, signed: bool = False) -> Data:
+    """Return a row of a table; see `_Rows`, which does it.
+
+    Args:
+        signed: Two rows are one magnitude bin.
+    """
+    return _Rows()(index, table=table, signed=signed)
 
 
 def _each_image(function: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:

@@ -181,7 +181,10 @@ class Augmentation:
         else:
             row = magnitude_bin.bin if isinstance(magnitude_bin, SignedBin) else magnitude_bin
         if isinstance(row, DataNode):
-            return _placed(lookup("_row")(row, table=self._table(magnitudes)), device)
+            signed = self.randomly_negate
+            return _placed(
+                lookup("_row")(row, table=self._table(magnitudes), signed=signed), device
+            )
         return types.Constant(self._table([magnitudes[row]])[0], device=device)
 
     def _magnitudes(self, bins: int | None) -> npt.NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from torchdali.operator import as_node, lookup
 
 __all__ = ["select"]
 
+_MOST = 64  # inputs that an operator may have
 _MERGED = (DataNode, bool, int, float, np.generic, np.ndarray)
 
 
@@ -48,6 +50,10 @@ def select(
     if index.device != "cpu":
         raise RuntimeError(f"the index {index} must be on the CPU; use .cpu()")
     case = lookup("_case")(index, count=len(ops))
+    if len(ops) > _MOST:
+        starts = range(0, len(ops), _MOST)
+        groups = [functools.partial(select, ops[s : s + _MOST], case - s) for s in starts]
+        return select(groups, case // _MOST, *op_args, **op_kwargs)
     outer, results = tracer.scope, []
     try:
         for number, op in enumerate(ops):
