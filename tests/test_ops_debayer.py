@@ -8,7 +8,7 @@ import torch
 
 from tests.check import PerSample, Result, check
 from tests.opencv_switch import LIBRARIES, computing_with
-from torchdali import fn
+from torchdali import Pipeline, fn
 from torchdali.kernels import debayer as kernels
 
 RANDOM = np.random.default_rng(4)
@@ -135,6 +135,24 @@ def test_a_position_per_sample():
     wanted = [reference(s, b) for s, b in zip(samples, ((0, 1), (1, 1)), strict=True)]
     arguments = {"blue_position": PerSample([np.int32([0, 1]), np.int32([1, 1])])}
     check("debayer", [samples], arguments, "HW", expected=[Result(wanted, "HWC")])
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_later_batches_are_written_in_place(algorithm):
+    """The memory of a batch is known from the second one on."""
+    batches = [[noise(8, 10) for _ in range(3)] for _ in range(4)]
+    source = iter(batches)
+    pipe = Pipeline(batch_size=3, num_threads=1, device_id=None, prefetch_queue_depth=1)
+    with pipe:
+        mosaics = fn.external_source(lambda: next(source), layout="HW")
+        pipe.set_outputs(fn.debayer(mosaics, blue_position=[0, 1], algorithm=algorithm))
+    pipe.build()
+    for batch in batches:
+        (found,) = pipe.run()
+        for i, sample in enumerate(batch):
+            alone = fn.debayer(torch.from_numpy(sample), blue_position=[0, 1], algorithm=algorithm)
+            assert np.array_equal(np.array(found.at(i)), alone.numpy())
+    pipe.close()
 
 
 def test_small_images_have_no_colours():

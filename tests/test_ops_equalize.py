@@ -8,7 +8,7 @@ import torch
 
 from tests.check import Result, check
 from tests.opencv_switch import LIBRARIES, computing_with
-from torchdali import fn
+from torchdali import Pipeline, fn
 
 RANDOM = np.random.default_rng(3)
 
@@ -92,6 +92,27 @@ def test_the_old_name_warns():
 def test_equalize_refuses(image, message):
     with pytest.raises(RuntimeError, match=message):
         fn.equalize(image)
+
+
+@pytest.mark.parametrize("luma_only", [None, True, False])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_later_batches_are_written_in_place(luma_only, channels):
+    """The memory of a batch is known from the second one on."""
+    batches = [[skewed(6, 8, channels) for _ in range(3)] for _ in range(4)]
+    arguments = {"tiles_x": 2, "tiles_y": 2, "clip_limit": 2.0, "luma_only": luma_only}
+    name, arguments = ("equalize", {}) if luma_only is None else ("clahe", arguments)
+    source = iter(batches)
+    pipe = Pipeline(batch_size=3, num_threads=1, device_id=None, prefetch_queue_depth=1)
+    with pipe:
+        images = fn.external_source(lambda: next(source), layout="HWC")
+        pipe.set_outputs(getattr(fn, name)(images, **arguments))
+    pipe.build()
+    for batch in batches:
+        (found,) = pipe.run()
+        for i, sample in enumerate(batch):
+            alone = getattr(fn, name)(torch.from_numpy(sample), **arguments)
+            assert np.array_equal(np.array(found.at(i)), alone.numpy())
+    pipe.close()
 
 
 # ---------------------------------------------------------------- clahe
