@@ -23,6 +23,7 @@ __all__ = [
 Matrix = tuple[tuple[float, ...], ...]
 
 _PIECE = 1 << 16  # pixels of an image that are worked on at a time: they stay in cache
+_CACHED = 1 << 19  # the same in elements, for fewer passes
 _LARGEST = 2.0**30  # that OpenCV rounds to bytes correctly
 
 # Luma, and the two chroma axes that a hue rotation turns (YIQ).
@@ -39,11 +40,20 @@ def affine_intensity(
     if dtype == torch.uint8 and x.dtype == torch.uint8:
         return _affine_bytes(x, factor, offset, out)
     if dtype == torch.float32 and x.dtype != torch.float64 and not x.requires_grad:
-        made = place(out, x.shape, dtype, x.device)
-        source = x if x.dtype == dtype else made.copy_(x)
-        return torch.add(_number(offset, made), source, alpha=factor, out=made)
+        return _affine_float(x, factor, offset, place(out, x.shape, dtype, x.device))
     wide = _wide(x)
     return convert(torch.add(_number(offset, wide), wide, alpha=factor), dtype)
+
+
+def _affine_float(x: Tensor, factor: float, offset: float, out: Tensor) -> Tensor:
+    start = _number(offset, out)
+    if x.dtype == out.dtype:
+        return torch.add(start, x, alpha=factor, out=out)
+    values, results = x.reshape(-1), out.view(-1)
+    for first in range(0, len(values), _CACHED):
+        part = results[first : first + _CACHED]
+        torch.add(start, part.copy_(values[first : first + _CACHED]), alpha=factor, out=part)
+    return out
 
 
 def _number(value: float, like: Tensor) -> Tensor:
