@@ -21,8 +21,8 @@ LAYERS = (
     ("schema", "loader", "graph", "data_node", "calling", "operator", "namespaces"),
     ("ops", "plan", "rewrite", "serialize", "execute"),
     (
-        *("fn", "external_source", "math", "reference", "stubs", "conditionals", "backend", "plugin_manager"),
-        *("pipeline", "auto_aug"),
+        *("fn", "external_source", "math", "stubs", "conditionals", "backend", "plugin_manager"),
+        *("pipeline", "auto_aug", "reference"),
     ),
     ("plugin", "_demo", "_commands", "cli"),
 )

@@ -31,6 +31,8 @@ ALIASES: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
     "experimental.decoders.image_slice": (
         "decoders.image_slice", [JPEG], {"start": [1, 2], "shape": [6, 7]},
     ),
+    "experimental.debayer": ("debayer", [IMAGE[:44, :60, 0].contiguous()], {"blue_position": [0, 1]}),
+    "experimental.equalize": ("equalize", [IMAGE], {}),
     "experimental.filter": ("filter", [IMAGE, torch.full((3, 3), 1 / 9)], {}),
     "experimental.peek_image_shape": ("peek_image_shape", [JPEG], {}),
     "experimental.tensor_resize": ("tensor_resize", [IMAGE], {"sizes": [7, 9, 3]}),

@@ -12,7 +12,7 @@ from torchdali.kernels import debayer as kernels
 from torchdali.operator import operator
 from torchdali.schema import Layout, Out, PerFrame, Takes
 
-__all__ = ["debayer", "experimental_debayer"]
+__all__ = ["debayer"]
 
 _ALGORITHMS = {f"{name}_ocv": name for name in kernels.ALGORITHMS}
 _OF_ACCELERATORS = "default_npp"
@@ -55,28 +55,8 @@ def debayer(
         RuntimeError: another type, an odd extent, several channels, no pixels, a position outside of the cell, or an
             algorithm that is unknown or not available.
     """
-    return _debayer(image, algorithm, blue_position, layout, out)
-
-
-@operator(name="experimental.debayer", instead="debayer", layout=_with_channels)
-def experimental_debayer(
-    image: Mosaic,
-    /,
-    *,
-    algorithm: str | None = None,
-    blue_position: PerFrame[list[int]],
-    layout: Layout,
-    out: Out = None,
-) -> Mosaic:
-    """Fill in the colours of a Bayer mosaic; see `debayer`."""
-    return _debayer(image, algorithm, blue_position, layout, out)
-
-
-def _debayer(
-    image: Tensor, algorithm: str | None, position: Any, layout: str, out: Tensor | None
-) -> Tensor:
     mosaic = _one_channel(image, layout)
-    first = _position(position)
+    first = _position(blue_position)
     chosen = (algorithm or "").lower() or _default(image)
     if chosen == _OF_ACCELERATORS:
         first = 1 - first[0], 1 - first[1]  # blue comes third

@@ -12,7 +12,7 @@ from torchdali.kernels.lab import lab_to_rgb, rgb_to_lab
 from torchdali.operator import operator
 from torchdali.schema import Layout, Out, Takes
 
-__all__ = ["clahe", "equalize", "experimental_equalize"]
+__all__ = ["clahe", "equalize"]
 
 _CHANNELS = 128
 
@@ -34,16 +34,6 @@ def equalize(image: Equalized, /, *, layout: Layout, out: Out = None) -> Equaliz
     Raises:
         RuntimeError: another type, an image without pixels, no channels or too many.
     """
-    return _equalize(image, layout, out)
-
-
-@operator(name="experimental.equalize", instead="equalize")
-def experimental_equalize(image: Equalized, /, *, layout: Layout, out: Out = None) -> Equalized:
-    """Spread the values of images over the full range; see `equalize`."""
-    return _equalize(image, layout, out)
-
-
-def _equalize(image: Tensor, layout: str, out: Tensor | None) -> Tensor:
     made = _place(image, out)
     source, target = _channel_last(image, layout), _channel_last(made, layout)
     height, width, channels = source.shape[-3:]

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from torchdali.operator import alias, operator
-from torchdali.ops import _decoders, _filters, _random, _tensor_resize, _transforms
+from torchdali.ops import (
+    _debayer,
+    _decoders,
+    _equalize,
+    _filters,
+    _random,
+    _tensor_resize,
+    _transforms,
+)
 from torchdali.ops._crop import crop_window
 from torchdali.ops._readers import file
 from torchdali.ops._resize import resampling, resize_crop_mirror, sizing
@@ -29,6 +37,8 @@ alias("experimental.peek_image_shape", _decoders.peek_image_shape)
 
 alias("file_reader", file.file)
 
+alias("experimental.debayer", _debayer.debayer)
+alias("experimental.equalize", _equalize.equalize)
 alias("experimental.filter", _filters.filter)
 alias("experimental.tensor_resize", _tensor_resize.tensor_resize)
 alias("transform_translation", _transforms.translation)

@@ -1,6 +1,7 @@
 """The reference of all operators, derived from their declarations: ``python -m torchdali.reference`` prints it.
 
-``docs/operators.md`` is its output.
+``docs/operators.md`` is its output. Its examples stand in `_examples`; ``--pictures docs/pictures`` draws what those of
+image operators do.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from typing import Any
 import torch
 
 from torchdali.operator import Operator, registry
+from torchdali.reference._examples import EXAMPLES, INPUTS, PICTURES
 from torchdali.schema import IMAGE_LAYOUTS, Argument, Input, split
 
-__all__ = ["reference"]
+__all__ = ["descriptions", "is_alias", "is_public", "reference"]
 
 _HEAD = """# Operators
 
@@ -26,6 +28,17 @@ Generated from the declarations by `python -m torchdali.reference > docs/operato
 Every operator is a function of `torchdali.fn` and a class of `torchdali.ops`. Besides its own arguments it takes
 `device`, `name`, `preserve` and `bytes_per_sample_hint`. *Per sample* means that a node, or a batch, gives each sample
 its own value; *per frame* that `fn.per_frame` may give one a frame as well.
+
+![image](pictures/image.jpg)
+
+The examples work on a batch of two: this picture and its mirror image. What they give for the first is shown beside
+them; numbers other than uint8 are stretched to the range of a picture. They begin with these names:
+
+"""
+
+_ALIASES = """## Deprecated names
+
+They warn, and mean the same as the operators they stand for:
 """
 
 
@@ -33,12 +46,18 @@ def reference() -> str:
     """Return the reference of all public operators as Markdown."""
     spaces: dict[str, list[Operator]] = defaultdict(list)
     for operator in sorted(registry.values(), key=lambda each: each.name):
-        if not operator.hidden and operator.body.__module__.startswith("torchdali."):
+        if is_public(operator) and not is_alias(operator):
             spaces[operator.name.rpartition(".")[0]].append(operator)
-    parts = [_HEAD, _contents(spaces)]
+    names = "".join(f"- `{name}`: {text}\n" for name, text in INPUTS.items())
+    parts = [_HEAD + names, _contents(spaces)]
     for space, operators in sorted(spaces.items()):
         parts += [f"## {_title(space)}\n", *map(_entry, operators)]
-    return "\n".join(parts)
+    return "\n".join([*parts, _ALIASES, *map(_alias, filter(is_alias, registry.values()))]) + "\n"
+
+
+def is_public(operator: Operator) -> bool:
+    """Whether it is one of torchdali's, and stands in `fn`."""
+    return not operator.hidden and operator.body.__module__.startswith("torchdali.")
 
 
 def _contents(spaces: dict[str, list[Operator]]) -> str:
@@ -54,19 +73,49 @@ def _title(space: str) -> str:
     return f"fn.{space}" if space else "fn"
 
 
+def descriptions(operator: Operator) -> dict[str, str]:
+    """Return what the docstrings say of each input and argument of an operator, by its name."""
+    own = _described(_sections(inspect.getdoc(operator.body) or "").get("Args", ""))
+    seed = {"seed": "Of the random numbers; derived from the pipeline's seed by default."}
+    return seed | _shared(operator) | own
+
+
+def is_alias(operator: Operator) -> bool:
+    """Whether it is only another name of an operator."""
+    return operator.instead in registry and registry[operator.instead].body is operator.body
+
+
 def _entry(operator: Operator) -> str:
     sections = _sections(inspect.getdoc(operator.body) or "")
-    described = _shared(operator) | _described(sections.pop("Args", ""))
+    sections.pop("Args", None)
+    described = descriptions(operator)
     text = [f"### {operator.name}\n", f"`fn.{operator.name}({_signature(operator)})`\n"]
     if operator.instead:
-        text.append(f"Deprecated: use {operator.instead}.\n")
-    text += [sections.pop("") + "\n", _devices(operator) + "\n"]
+        text.append(f"Deprecated: use {_link(operator.instead)}.\n")
+    text += [sections.pop("") + "\n", *_example(operator.name), _devices(operator) + "\n"]
     text += [_input(each, described) for each in operator.schema.inputs]
     arguments = [a for a in operator.schema.arguments.values() if not a.hidden]
     text += [_argument(each, described) for each in sorted(arguments, key=lambda a: a.name)]
     text += [_deprecated(old, new) for old, new in operator.schema.deprecated.items()]
     text += [f"\n{name}: {' '.join(words.split())}" for name, words in sections.items()]
     return "\n".join(text) + "\n"
+
+
+def _example(name: str) -> list[str]:
+    lines = [f"Example: `{EXAMPLES[name]}`\n"] if name in EXAMPLES else []
+    return lines + (
+        [f"![before](pictures/image.jpg) ![after](pictures/{name}.jpg)\n"]
+        if name in PICTURES
+        else []
+    )
+
+
+def _alias(operator: Operator) -> str:
+    return f"- `fn.{operator.name}`, `ops.{_class(operator)}`: {_link(operator.instead)}"
+
+
+def _link(name: str) -> str:
+    return f"[{name}](#{name.replace('.', '')})" if name in registry else f"`{name}`"
 
 
 def _sections(doc: str) -> dict[str, str]:
@@ -142,11 +191,8 @@ def _argument(argument: Argument, described: dict[str, str]) -> str:
     base, marks, _ = split(argument.annotation)
     facts = [_type(base, marks)]
     facts += [f"per {argument.edge}"] if argument.edge else []
-    facts.append("required" if argument.required else f"default `{_value(argument.default)}`")
-    text = described.get(argument.name, "")
-    if argument.name == "seed":
-        text = text or "Of the random numbers; derived from the pipeline's seed by default."
-    return _line(argument.name, facts, text)
+    facts.append("required" if argument.required else f"default `{_value(argument.shown)}`")
+    return _line(argument.name, facts, described.get(argument.name, ""))
 
 
 def _deprecated(old: str, new: str | None) -> str:
@@ -169,12 +215,4 @@ def _type(base: Any, marks: tuple[Any, ...]) -> str:
 
 
 def _value(value: Any) -> str:
-    if isinstance(value, enum.Enum):
-        return f"types.{value.name}"
-    return str(value).removeprefix("torch.") if isinstance(value, torch.dtype) else repr(value)
-
-
-if __name__ == "__main__":
-    import torchdali.ops  # noqa: F401  declares the operators
-
-    print(reference(), end="")
+    return f"types.{value.name}" if isinstance(value, enum.Enum) else repr(value)

@@ -1,0 +1,116 @@
+"""Run the examples of the reference, and draw what those of image operators do."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from torchdali import fn, types
+from torchdali.pipeline import Pipeline
+from torchdali.reference._examples import EXAMPLES, PICTURES
+from torchdali.reference._scene import BOXES, mask, scene
+
+__all__ = ["Result", "files", "run"]
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Result:
+    """One output of an example: its first sample."""
+
+    value: Array
+    layout: str
+
+    def picture(self) -> Array:
+        """Return ``(H, W, 3)`` uint8; other numbers are stretched from the least to the greatest."""
+        pixels = self.value.transpose(1, 2, 0) if self.layout == "CHW" else self.value
+        if pixels.dtype != np.uint8:
+            low, high = float(pixels.min()), float(pixels.max())
+            pixels = ((pixels - low) / (high - low or 1.0) * 255).round().astype(np.uint8)
+        return np.broadcast_to(pixels, (*pixels.shape[:2], 3))
+
+
+def run(name: str, folder: Path) -> list[Result]:
+    """Run the example of an operator in a pipeline with two samples, and return its outputs.
+
+    Args:
+        folder: Where the example finds files, and may write some.
+    """
+    pipe = Pipeline(batch_size=2, num_threads=1, device_id="cpu", seed=5)
+    with pipe:
+        names = {"fn": fn, "types": types, "np": np, "torch": torch, **_inputs(folder)}
+        results = eval(EXAMPLES[name], names)
+        pipe.set_outputs(*results if isinstance(results, (list, tuple)) else [results])
+    try:
+        outputs: Any = pipe.run()
+        return [Result(np.array(each.as_cpu().at(0)), each.layout()) for each in outputs]
+    finally:
+        pipe.close()
+
+
+def _inputs(folder: Path) -> Mapping[str, Any]:
+    """Return the values of the examples' names; those that differ per sample are nodes."""
+    first = scene()
+    both = (first, first[:, ::-1].copy())
+    y, x = np.mgrid[: first.shape[0], : first.shape[1]]
+    jpegs = [_encoded(image) for image in both]
+    for number, data in enumerate(jpegs):
+        path = folder / f"class{number}"
+        path.mkdir(exist_ok=True)
+        (path / "image.jpg").write_bytes(data.tobytes())
+
+    def node(values: Any, layout: str = "") -> Any:
+        return fn.external_source(source=lambda: list(values), layout=layout or None)
+
+    def twice(value: Any, dtype: Any, layout: str = "") -> Any:
+        return node([np.array(value, dtype)] * 2, layout)
+
+    return {
+        "image": node(both, "HWC"),
+        "jpeg": node(jpegs),
+        "boxes": twice(BOXES, np.float32),
+        "labels": twice([1, 2], np.int32),
+        "mosaic": node([_mosaic(image) for image in both], "HW"),
+        "mask": twice(mask(), np.int32),
+        "points": twice([[10, 20], [166, 52], [30, 90]], np.float32),
+        "mapx": twice(x + 8 * np.sin(y / 8), np.float32),
+        "mapy": twice(y + 8 * np.sin(x / 8), np.float32),
+        "numbers": twice([3, 1, 4, 1, 5], np.float32),
+        "folder": str(folder),
+    }
+
+
+def _mosaic(image: Array) -> Array:
+    """Keep one colour of each pixel: red and green in even rows, green and blue in odd ones."""
+    seen = image[..., 1].copy()
+    seen[::2, ::2], seen[1::2, 1::2] = image[::2, ::2, 0], image[1::2, 1::2, 2]
+    return seen
+
+
+def _encoded(image: Array, quality: int = 95) -> Array:
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.fromarray(image).save(buffer, "JPEG", quality=quality)
+    return np.frombuffer(buffer.getvalue(), np.uint8)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Return the pictures by the names of their files: what goes in, and what each example gives.
+
+    Args:
+        folder: See `run`.
+    """
+    drawn = {"image": scene()} | {name: run(name, folder)[0].picture() for name in PICTURES}
+    return {
+        f"{name}.jpg": _encoded(np.ascontiguousarray(picture), 82).tobytes()
+        for name, picture in drawn.items()
+    }
