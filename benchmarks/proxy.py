@@ -51,7 +51,8 @@ def _proxied(package: str, job: argparse.Namespace) -> Iterator[Any]:
     define = importlib.import_module(package).pipeline_def(_train)
     pipe = define(fn, types, batch_size=job.batch, num_threads=job.threads, device_id=None, seed=1)
     with proxy.DALIServer(pipe) as server:
-        data = ImageFolder(job.root, transform=server.proxy, loader=_read)
+        loader = str if package == "torchdali" else _read  # the real one takes no paths
+        data = ImageFolder(job.root, transform=server.proxy, loader=loader)
         sampler = RandomSampler(data, num_samples=job.batch * job.batches)
         settings = {"batch_size": job.batch, "num_workers": job.workers, "sampler": sampler}
         yield from proxy.DataLoader(server, data, **settings)

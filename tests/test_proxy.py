@@ -6,6 +6,7 @@ import contextlib
 import gc
 import itertools
 import os
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from torchvision.transforms import v2
 from tests import proxy_data as data
 from torchdali import fn, pipeline_def
 from torchdali.plugin.pytorch.experimental import proxy
-from torchdali.plugin.pytorch.experimental.proxy import blocks
+from torchdali.plugin.pytorch.experimental.proxy import blocks, packing
 
 BATCH = 4
 
@@ -248,6 +249,27 @@ def test_blocks_are_used_again() -> None:
     third, _ = send([7, 8])
     assert third == second
     assert part.tolist() == [2, 3]
+
+
+def test_buffers_of_files_are_used_again_once_packed(tmp_path: Path) -> None:
+    def given(content: bytes) -> Any:
+        (tmp_path / "file").write_bytes(content)
+        return packing.as_input(str(tmp_path / "file"), "x")
+
+    def packed(samples: list[Any]) -> Any:
+        column = packing.Column(samples, "x", [None] * len(samples))
+        column.share()
+        return pickle.loads(pickle.dumps(column)).batch([None] * len(samples))
+
+    first, other = given(bytes(100)), given(b"other")
+    place = first.ctypes.data
+    assert other.ctypes.data != place, "the first is not packed yet"
+    batch = packed([first])
+    again = given(b"12345678")
+    assert again.ctypes.data == place
+    assert [s.tolist() for s in packed([again, other]).samples()] == [[*b"12345678"], [*b"other"]]
+    assert batch.samples()[0].tolist() == [0] * 100
+    assert given(b"").shape == (0,)
 
 
 def test_start_and_stop() -> None:

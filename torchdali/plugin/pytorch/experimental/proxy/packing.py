@@ -54,6 +54,7 @@ class Column:
             torch.cat([sample.reshape(-1) for sample in self._samples], out=flat)
         elif count:
             np.concatenate([s.reshape(-1) for s in self._samples], out=flat.numpy())
+        _buffers.extend(s.base for s in self._samples if isinstance(s, _FileBytes))
         self._samples = None
 
     def batch(self, origins: Sequence[str | None]) -> TensorList:
@@ -105,7 +106,7 @@ def as_input(value: Any, name: str) -> Any:
     elif isinstance(value, (bytes, bytearray, memoryview)):
         array = np.frombuffer(value, np.uint8)
     elif isinstance(value, (str, os.PathLike)):
-        array = np.fromfile(value, np.uint8)
+        return _read(value)
     elif isinstance(value, Image.Image) or hasattr(value, "__array__"):
         array = np.ascontiguousarray(value)
     else:
@@ -118,6 +119,30 @@ def as_input(value: Any, name: str) -> Any:
     except TypeError:
         raise TypeError(f"input {name!r} of the proxy has the type {array.dtype}") from None
     return array
+
+
+class _FileBytes(np.ndarray[Any, np.dtype[np.uint8]]):
+    """Bytes of a file in a buffer that only this module knows, and uses again when they are packed."""
+
+
+_buffers: list[Any] = []  # fresh memory costs as much as reading the file into it
+
+
+def _read(path: str | os.PathLike[str]) -> Any:
+    with open(path, "rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        try:
+            buffer = _buffers.pop()
+        except IndexError:
+            buffer = _NOTHING
+        if len(buffer) < size:
+            buffer = np.empty(size + size // 4, np.uint8).view(_FileBytes)
+        if file.readinto(buffer[:size]) == size:
+            return buffer[:size]
+    return np.fromfile(path, np.uint8)  # not a plain file
+
+
+_NOTHING = np.empty(0, np.uint8).view(_FileBytes)
 
 
 def _on_cpu(value: torch.Tensor, name: str) -> torch.Tensor:
