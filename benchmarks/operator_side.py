@@ -23,7 +23,7 @@ from .operator_cases import CASES, SIZES, Api
 BATCH = 32
 SOURCE = "source"  # the case that delivers the images and does nothing else
 _POLL = 0.0005
-_WARM_UP, _PATIENCE = 4, 1.0  # batches, seconds
+_WARM_UP, _PATIENCE = 8, 1.0  # batches, seconds
 
 
 @functools.lru_cache(maxsize=4)
@@ -64,13 +64,10 @@ class Bench:
         return {"cpu": 1e3 * cpu / count, "wall": 1e3 * wall / count, "batches": count}
 
     def _warm_up(self) -> float:
-        """Run until all buffers exist, if that is soon; return the seconds of a batch."""
-        start = time.perf_counter()
-        pace = self._timed(2)[1] / 2
-        for _ in range(_WARM_UP):
-            if time.perf_counter() - start < _PATIENCE:
-                pace = self._timed(1)[1]
-        return pace
+        """Run as many batches at a stretch as let all buffers come to exist; return the seconds of a batch."""
+        pace = self._timed(1)[1]
+        count = min(max(round(_PATIENCE / pace), 1), _WARM_UP)
+        return self._timed(count)[1] / count
 
     def _build(self, name: str, size: str) -> Any:
         module = importlib.import_module(self._package)
