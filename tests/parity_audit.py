@@ -22,13 +22,10 @@ _DRAWN = "its numbers cannot be reproduced; distributions are compared in "
 
 ELSEWHERE: dict[str, str] = {
     "batch_permutation": _DRAWN + "test_parity_ops_random.py",
-    "clahe": _GPU + "test_ops_equalize.py",
     "constant": "built when the pipeline is; test_parity_ops_generic.py",
-    "debayer": _GPU + "test_ops_debayer.py",
     "decoders.image_random_crop": _DRAWN + "test_parity_ops_decoders.py",
     "dl_tensor_python_function": "calls the user's function; test_ops_python.py",
     "dump_image": "writes files; its own tests look at them",
-    "equalize": _GPU + "test_ops_equalize.py",
     "experimental.dilate": _GPU + "test_ops_filters.py",
     "experimental.erode": _GPU + "test_ops_filters.py",
     "experimental.median_blur": _GPU + "test_ops_filters.py",
@@ -82,6 +79,7 @@ NARROW: dict[str, tuple[Coverage, str]] = {
     "bbox_rotate": (Coverage(6, 1, 0), "boxes have no layout"),
     "box_encoder": (Coverage(6, 1, 0), "boxes have no layout"),
     "cast_like": (Coverage(1, 3, 2), "no arguments"),
+    "clahe": (Coverage(6, 1, 1), "bytes only"),
     "coord_flip": (Coverage(6, 1, 0), "points have no layout"),
     "coord_transform": (Coverage(6, 3, 1), "points have one layout of their own"),
     "copy": (Coverage(1, 3, 2), "no arguments"),
@@ -89,11 +87,15 @@ NARROW: dict[str, tuple[Coverage, str]] = {
     "decoders.image_crop": (Coverage(6, 1, 0), "takes bytes"),
     "decoders.image_slice": (Coverage(6, 1, 0), "takes bytes"),
     "element_extract": (Coverage(3, 3, 2), "one argument, indices of frames"),
+    "equalize": (Coverage(1, 1, 2), "no arguments, and bytes only"),
     "grid_mask": (Coverage(6, 3, 1), "other layouts are masked wrongly, or crash"),
     "multi_paste": (Coverage(6, 3, 1), "images are HWC"),
     "peek_image_shape": (Coverage(6, 1, 0), "takes bytes"),
     "per_frame": (Coverage(2, 3, 2), "one argument, a flag"),
-    "segmentation.select_masks": (Coverage(3, 1, 0), "polygons have no layout"),
+    "segmentation.select_masks": (
+        Coverage(2, 1, 0),
+        "one argument, a flag; polygons have no layout",
+    ),
     "transforms.combine": (Coverage(2, 1, 0), "one argument, a flag"),
 }
 """Where the real DALI, or the operator itself, does not leave room for more: what there must be, and why."""
