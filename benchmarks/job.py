@@ -12,6 +12,7 @@ PIPELINES = (
     "val",
     "roi",
     "photo",
+    "heavy",
     "rand_augment",
     "auto_augment",
     "trivial_augment",

@@ -45,6 +45,12 @@ def transform(pipeline: str) -> v2.Compose:
         steps = [v2.Resize(256, antialias=True), v2.CenterCrop(224), *steps]
     else:
         augment = [AUGMENT[pipeline]()] if pipeline in AUGMENT else []
+        if pipeline == "heavy":
+            augment = [
+                v2.ColorJitter(brightness=0.4, contrast=0.4, saturation=0.4, hue=0.1),
+                v2.GaussianBlur(9, sigma=1.7),
+                v2.RandomRotation(30, v2.InterpolationMode.BILINEAR),
+            ]
         crop = v2.RandomResizedCrop(224, antialias=True)
         steps = [crop, *augment, v2.RandomHorizontalFlip(), *steps]
     return v2.Compose([*steps, v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)])

@@ -68,6 +68,24 @@ def photo(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
     return _normalize(fn, types, images, mirror=fn.random.coin_flip()), labels
 
 
+def heavy(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
+    """``train`` with drawn colours, a blur and a drawn rotation."""
+    uniform = fn.random.uniform
+    files, labels = _read(fn, root)
+    images = fn.decoders.image(files, output_type=types.RGB)
+    images = fn.random_resized_crop(images, size=224)
+    colors = {
+        "brightness": [0.6, 1.4],
+        "contrast": [0.6, 1.4],
+        "saturation": [0.6, 1.4],
+        "hue": [-36, 36],
+    }
+    images = fn.color_twist(images, **{name: uniform(range=ends) for name, ends in colors.items()})
+    images = fn.gaussian_blur(images, window_size=9)
+    images = fn.rotate(images, angle=uniform(range=[-30, 30]), keep_size=True, fill_value=0)
+    return _normalize(fn, types, images, mirror=fn.random.coin_flip()), labels
+
+
 def _augmented(fn: Any, types: Any, root: str, name: str, **options: Any) -> tuple[Any, Any]:
     package = fn.__name__.removesuffix(".fn")
     augment = getattr(importlib.import_module(f"{package}.auto_aug.{name}"), AUGMENT[name])
