@@ -12,7 +12,9 @@ import torch
 
 from tests import encoded_images
 from torchdali import Pipeline, fn, ops, types
+from torchdali.backend import GetSchema
 from torchdali.operator import Operator, registry
+from torchdali.tensors import TensorList
 
 IMAGE = torch.from_numpy(encoded_images.RGB)
 JPEG = encoded_images.tensor(encoded_images.encoded(encoded_images.RGB, "jpeg"))
@@ -114,6 +116,46 @@ def test_old_arguments_warn_where_they_are_given() -> None:
 def test_an_old_argument_beside_the_new_one_is_an_error() -> None:
     with pytest.warns(DeprecationWarning), pytest.raises(TypeError, match="'output_dtype'"):
         fn.crop(IMAGE, crop=[3, 3], dtype=types.FLOAT, output_dtype=types.FLOAT)
+
+
+# ---------------------------------------------------------------- hidden arguments
+
+
+def test_a_random_state_stands_for_the_seed() -> None:
+    shape = TensorList.from_samples([torch.zeros(4)] * 3)
+
+    def draw(state: Any, **arguments: Any) -> Any:
+        return fn.random.uniform(shape, _random_state=state, **arguments).as_array()
+
+    state = np.arange(7, dtype=np.uint32)
+    np.testing.assert_array_equal(draw(state), draw(state, seed=5))
+    states = TensorList.from_samples([torch.arange(7)] + [torch.ones(7)] * 2)
+    np.testing.assert_array_equal(draw(state), draw(states), "the first sample's counts")
+    assert not np.array_equal(draw(state), draw(state + 1))
+    assert len(np.unique(draw(state))) == 12, "samples differ"
+
+
+def test_a_random_state_is_refused_where_it_cannot_work() -> None:
+    with pytest.raises(RuntimeError, match="at least 7 numbers"):
+        fn.random.uniform(torch.zeros(4), _random_state=np.arange(6))
+    with Pipeline(batch_size=1, num_threads=1, device_id=None):
+        state = fn.constant(idata=[1] * 7)
+        with pytest.raises(TypeError, match="give a seed"):
+            fn.random.uniform(_random_state=state)
+    with pytest.raises(KeyError, match="_random_state"):
+        fn.flip(IMAGE, _random_state=np.arange(7))
+
+
+def test_a_permutation_is_as_long_as_its_scope() -> None:
+    scope = TensorList.from_samples([torch.tensor(i) for i in range(5)])
+    assert sorted(fn.batch_permutation(_scope=scope).as_array().tolist()) == list(range(5))
+
+
+def test_schemas_know_hidden_arguments() -> None:
+    assert GetSchema("random__Uniform").HasArgument("_random_state")
+    assert not GetSchema("Flip").HasArgument("_random_state")
+    permutation = GetSchema("BatchPermutation")
+    assert permutation.HasArgument("_scope") and "_scope" not in permutation.GetArgumentNames()
 
 
 # ---------------------------------------------------------------- ops.Compose and the lists of operators

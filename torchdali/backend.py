@@ -18,7 +18,7 @@ import torch
 from torchdali import types
 from torchdali.execute.buffers import release_unused
 from torchdali.operator import Operator, lookup, registry
-from torchdali.schema import COMMON
+from torchdali.schema import COMMON, STATE
 from torchdali.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 
 __all__ = [
@@ -281,7 +281,8 @@ class OpSchema:
 
     def HasArgument(self, name: str, /) -> bool:
         """Return whether there is such an argument, deprecated ones included."""
-        return name in {*self._schema.arguments, *self._schema.deprecated, *COMMON}
+        random = (STATE,) if self._schema.random else ()
+        return name in {*self._schema.arguments, *self._schema.deprecated, *COMMON, *random}
 
     def IsArgumentOptional(self, arg_name: str) -> bool:
         """Return whether an argument has a default."""

@@ -19,7 +19,7 @@ import torch
 from torchdali import graph, types
 from torchdali.graph import DataNode
 from torchdali.rng import BatchRng, mix
-from torchdali.schema import Column, Schema, Takes
+from torchdali.schema import STATE, Column, Schema, Takes
 from torchdali.tensors import TensorList
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ def bind(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
     if declared.instead:
         _warn(f"operator {declared.name!r} is deprecated: use {declared.instead}")
     rest = _renamed(read, rest)
+    if read.random and STATE in rest:
+        rest["seed"] = _seed_of(rest.pop(STATE))
     read.check_inputs(len(inputs))
     read.check_names(rest)
     if device is not None and device not in ("cpu", "gpu", "mixed"):
@@ -110,6 +112,17 @@ def _renamed(read: Schema, arguments: dict[str, Any]) -> dict[str, Any]:
         if new:
             arguments[new] = value
     return arguments
+
+
+def _seed_of(state: Any) -> int:
+    """Return a seed made of a random state: that of the first sample, at least seven numbers."""
+    if isinstance(state, DataNode):
+        raise TypeError(f"{STATE!r} is for operators that run at once; in a pipeline give a seed")
+    first = state.samples()[0] if isinstance(state, TensorList) else state
+    words = np.asarray(first).ravel().tolist()
+    if len(words) < 7:
+        raise RuntimeError(f"{STATE!r} has at least 7 numbers, not {len(words)}")
+    return mix(*words) >> 1
 
 
 def _warn(text: str) -> None:

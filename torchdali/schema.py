@@ -35,7 +35,7 @@ from torchdali import types
 
 __all__ = [
     "Argument", "BatchSize", "Column", "Data", "DType", "Image", "Input", "Layout", "Out", "PerFrame",
-    "PerSample", "Schema", "Takes", "per_sample", "shares", "split",
+    "PerSample", "STATE", "Schema", "Takes", "per_sample", "shares", "split",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -106,6 +106,9 @@ REQUIRED = inspect.Parameter.empty
 
 COMMON = {"bytes_per_sample_hint": [0], "preserve": False}
 """Arguments that every operator takes; they change no result (``preserve`` keeps a node from pruning)."""
+
+STATE = "_random_state"
+"""Hidden argument of random operators that run at once: what their numbers depend on, in place of a seed."""
 
 
 @dataclass(frozen=True)
@@ -208,9 +211,7 @@ class Schema:
             else kinds(i.name, kinds.POSITIONAL_ONLY, default=None if i.optional else kinds.empty)
             for i in self.inputs
         ]  # fmt: skip
-        keyword = {
-            a.name: (a.shown, a.annotation) for a in self.arguments.values() if not a.hidden
-        }
+        keyword = {a.name: (a.shown, a.annotation) for a in self.arguments.values() if not a.hidden}
         keyword |= {name: (default, Any) for name, default in COMMON.items()}
         keyword |= {"device": (None, "str | None"), "name": (None, "str | None")}
         params += [

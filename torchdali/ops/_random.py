@@ -213,7 +213,11 @@ def choice(
 
 @operator(over="batch", devices=("cpu",))
 def batch_permutation(
-    *, allow_repetitions: bool = False, no_fixed_points: bool = False, rng: BatchRng
+    *,
+    allow_repetitions: bool = False,
+    no_fixed_points: bool = False,
+    _scope: PerSample[int] = 0,
+    rng: BatchRng,
 ) -> Data:
     """Draw a permutation of the samples of the batch: one index a sample, int32, for `permute_batch`.
 
@@ -221,6 +225,7 @@ def batch_permutation(
         allow_repetitions: Draw each index for itself, so that some may repeat and others be missing.
         no_fixed_points: No sample gets its own index (where the batch has more than one); without repetitions
             the permutation is then a single cycle.
+        _scope: Any batch, of as many samples.
     """
     size, draws = rng.size, rng.uniform(1)[:, 0]
     own = np.arange(size)
