@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -32,7 +34,9 @@ def test_nodes_hold_their_batch():
 
 
 def random_pipeline(**arguments):
-    @pipeline_def(batch_size=5, num_threads=2, device_id=None, seed=7, enable_conditionals=True, **arguments)
+    @pipeline_def(
+        batch_size=5, num_threads=2, device_id=None, seed=7, enable_conditionals=True, **arguments
+    )
     def pipe():
         flip = fn.random.coin_flip()
         x = fn.random.uniform(range=[0, 1], shape=[3])
@@ -94,7 +98,9 @@ def test_errors_come_from_the_line():
         x = fn.random.uniform(shape=[2, 2, 3])
         return fn.crop(x, crop=[5, 5])
 
-    with pytest.raises(RuntimeError, match=r"operator 'crop' failed on batch 0(.|\n)*test_debug"):
+    with pytest.raises(
+        RuntimeError, match=r"'crop' failed on sample 0 of batch 0(.|\n)*test_debug"
+    ):
         pipe().run()
 
 
@@ -108,3 +114,129 @@ def test_debug_can_be_chosen_at_the_call():
     pipe(debug=True).run()
     with pytest.raises(AssertionError):
         pipe()
+
+
+@pipeline_def(batch_size=2, num_threads=1, device_id=None, debug=True)
+def fed():
+    return fn.external_source(name="x") + 1
+
+
+def two(number):
+    return [np.float32(number), np.float32(number + 1)]
+
+
+def test_a_source_can_be_fed_before_and_after_the_first_run():
+    pipe = fed()
+    pipe.feed_input("x", two(1))
+    assert pipe.run()[0].tolist() == [2, 3]
+    pipe.feed_input("x", two(5))
+    assert pipe.run()[0].tolist() == [6, 7]
+    assert pipe.run(x=two(8))[0].tolist() == [9, 10]
+    with pytest.raises(KeyError, match="no input of the pipeline is called y"):
+        pipe.feed_input("y", two(1))
+    assert pipe.input_feed_count("x") == 1
+
+
+def test_an_input_that_the_first_run_does_not_find():
+    pipe = fed()
+    pipe.feed_input("x", two(1))
+    pipe.feed_input("y", two(1))
+    with pytest.raises(KeyError, match="no input of the pipeline is called y"):
+        pipe.run()
+
+
+def test_stats_are_those_of_the_operators():
+    @pipeline_def(batch_size=3, num_threads=1, device_id=None, debug=True)
+    def pipe():
+        return fn.external_source(source=numbers()) * 2 + fn.random.uniform()
+
+    running = pipe()
+    for _ in range(3):
+        running.run()
+    stats = running.stats()
+    names = sorted(each.operator for each in stats.operators)
+    assert names == ["external_source", "math.add", "math.mul", "random.uniform"]
+    assert (stats.batches, stats.samples) == (3, 9) and stats.waited > 0
+    assert all(each.line.startswith("test_debug.py:") for each in stats.operators)
+
+
+class Pickler:
+    used = 0
+
+    @staticmethod
+    def dumps(value):
+        Pickler.used += 1
+        return pickle.dumps(value)
+
+    loads = pickle.loads
+
+
+def one_sample(info):
+    return np.float32(info.idx_in_epoch)
+
+
+def test_the_pickler_of_callbacks_is_used():
+    @pipeline_def(
+        batch_size=2,
+        num_threads=1,
+        device_id=None,
+        debug=True,
+        py_start_method="spawn",
+        py_callback_pickler=Pickler,
+    )
+    def pipe():
+        return fn.external_source(source=one_sample, batch=False, parallel=True)
+
+    running = pipe()
+    assert running.run()[0].tolist() == [0, 1] and Pickler.used == 1
+    running.close()
+
+
+BROKEN = {
+    "a reader": (lambda data: data, "operator 'readers.file' failed on sample 1 of batch 0"),
+    "a decoder": (fn.decoders.image, "operator 'decoders.image' failed on sample 0 of batch 0"),
+}
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize(("what", "says"), BROKEN.values(), ids=BROKEN)
+def test_errors_name_operator_sample_file_and_line(tmp_path, debug, what, says):
+    (tmp_path / "broken.jpg").write_bytes(b"no image")
+    missing = ["missing.jpg"] if "readers" in says else []
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None, debug=debug)
+    def pipe():
+        data, _ = fn.readers.file(files=["broken.jpg", *missing], file_root=str(tmp_path))
+        return what(data)
+
+    with pytest.raises(RuntimeError) as caught:
+        pipe().run()
+    text = str(caught.value)
+    assert text.startswith(says) and "test_debug.py" in text
+    assert ("missing.jpg" if missing else "broken.jpg") in text.splitlines()[0]
+    assert ("fn.readers.file(" if missing else "what(data)") in text.splitlines()[2]
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_errors_over_the_batch_name_the_sample(debug):
+    @pipeline_def(batch_size=3, num_threads=1, device_id=None, debug=debug)
+    def pipe():
+        return 12 // fn.external_source(source=[[np.int32(k) for k in (3, 0, 2)]])
+
+    with pytest.raises(
+        ValueError, match=r"^operator 'math.floordiv' failed on sample 1 of batch 0"
+    ):
+        pipe().run()
+
+
+def test_the_error_of_a_source_is_its_own():
+    def source():
+        raise LookupError("mine")
+
+    @pipeline_def(batch_size=3, num_threads=1, device_id=None, debug=True)
+    def pipe():
+        return fn.external_source(source=source)
+
+    with pytest.raises(LookupError) as caught:
+        pipe().run()
+    assert type(caught.value) is LookupError and caught.value.args == ("mine",)

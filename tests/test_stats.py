@@ -21,7 +21,9 @@ def test_stats_name_operators_and_lines():
     for _ in range(3):
         running.run()
     stats = running.stats()
-    assert {"crop", "flip", "random.uniform", "random.coin_flip"} <= {o.operator for o in stats.operators}
+    assert {"crop", "flip", "random.uniform", "random.coin_flip"} <= {
+        o.operator for o in stats.operators
+    }
     assert all(o.line.startswith("test_stats.py:") and o.per_sample > 0 for o in stats.operators)
     assert abs(sum(o.share for o in stats.operators) - 1) < 1e-6
     assert stats.batches == 3 and stats.samples == 12
@@ -32,9 +34,15 @@ def test_stats_name_operators_and_lines():
 def test_the_verdict_follows_from_waiting(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
-    for waited, consumed, word in ((9.0, 1.0, "loader is"), (0.1, 9.9, "consumer is"), (3.0, 7.0, "even")):
+    for waited, consumed, word in (
+        (9.0, 1.0, "loader is"),
+        (0.1, 9.9, "consumer is"),
+        (3.0, 7.0, "even"),
+    ):
         profile = Profile()
-        profile.delivered(1, waited)
+        profile.asked(0)
+        now[0] += waited
+        profile.delivered(1)
         now[0] += consumed
         profile.asked(0)
         assert word in profile.stats(0).verdict

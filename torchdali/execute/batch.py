@@ -72,6 +72,18 @@ class Batch:
         places = range(self.size) if self.kept is None else self.kept
         return [0] * self.size, [self.position + place for place in places]
 
+    def place(self, node: Node | None, sample: int | None = None) -> str:
+        """Say what failed, on which sample, and on which of the user's lines."""
+        parts = [f"operator {node.operator.name!r}" if node else "the pipeline", "failed"]
+        if sample is not None:
+            parts.append(f"on sample {sample} of batch {self.index}")
+            if self.info is not None:
+                parts.append(f"({self.info[sample]})")
+        else:
+            parts.append(f"on batch {self.index}")
+        where = f"\n  {node.where}" if node else ""
+        return " ".join(parts) + where
+
 
 def random_key(seed: int, node: Node) -> int:
     """Return the key of a random operator's numbers: of its own seed, or the pipeline's and its place."""

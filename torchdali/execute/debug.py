@@ -6,16 +6,17 @@ function stop where the data is. The results are those of the executor, which `D
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from torchdali.errors import located
+from torchdali.errors import located, note
 from torchdali.execute.batch import Batch, Reader, Settings, random_key
 from torchdali.execute.buffers import Buffers
 from torchdali.execute.device import Lane
 from torchdali.execute.profile import Profile
-from torchdali.execute.scope import run_in_scope
+from torchdali.execute.scope import run_step
 from torchdali.graph import DataNode, Node, Tracer
 from torchdali.loader import Keys
 from torchdali.operator import Call, Operator, Source, record
@@ -74,7 +75,9 @@ class DebugRun(Tracer):
         self._drawn: list[Any] = []
         self._flight: deque[Batch] = deque()
         self._count = self._position = 0
-        self.stopped = False
+        self._nodes: dict[tuple[str, Operator], Node] = {}
+        self._fed: dict[str, list[tuple[Any, ...]]] = {}
+        self.stopped = self.knows_sources = False
         self.profile = Profile()
         self.buffers = Buffers()
 
@@ -107,6 +110,8 @@ class DebugRun(Tracer):
         try:
             if ended:
                 raise StopIteration
+            self.profile.asked(0)
+            self._batch = batch
             self._drawn = [self._draw(node, source) for node, source in self._opened]
             batch.outputs = self._run(batch)
         except StopIteration as stop:
@@ -125,7 +130,12 @@ class DebugRun(Tracer):
         batch = self._flight.popleft()
         if batch.error is not None:
             raise batch.error
+        self.profile.delivered(batch.size)
         return batch
+
+    def hold(self, name: str, *data: Any) -> None:
+        """Keep a batch for a source that the first run of the function will open."""
+        self._fed.setdefault(name, []).append(data)
 
     def reset(self) -> None:
         """Start the next epoch of all sources that ended."""
@@ -135,8 +145,10 @@ class DebugRun(Tracer):
         self.stopped = False
 
     def close(self) -> None:
-        """Drop what was not popped."""
+        """Drop what was not popped, and close the sources."""
         self._flight.clear()
+        for source in self.sources.values():
+            source.close()
 
     # ------------------------------------------------------------ running the function
 
@@ -144,15 +156,18 @@ class DebugRun(Tracer):
         while True:
             self.restart()
             self._used = 0
-            self._batch, self._guessed_keys = batch, False
-            self._values: dict[DataNode, TensorList] = {}
+            self._guessed_keys = False
+            batch.values.clear()
             try:
                 with self:
                     outputs = self._function()
             except _Restart:
                 continue
             self._position += batch.size
-            return tuple(self._values[output] for output in outputs)
+            self.knows_sources = True
+            if self._fed:
+                raise KeyError(f"no input of the pipeline is called {self._fed.popitem()[0]}")
+            return tuple(batch.values[output] for output in outputs)
 
     def run(self, declared: Operator, checked: Call) -> Any:
         """Record a call and compute it at once."""
@@ -163,28 +178,30 @@ class DebugRun(Tracer):
 
     def _show(self, edge: DataNode) -> DebugNode:
         assert edge.source is not None
-        if edge not in self._values:
+        if edge not in self._batch.values:
             self._compute(edge.source)
         shown = DebugNode(edge.name, edge.device, edge.source, edge.index)
-        shown.value = self._values[shown] = self._values[edge]
+        shown.value = self._batch.values[shown] = self._batch.values[edge]
         return shown
 
     def _compute(self, node: Node) -> None:
-        is_source = node.operator.kind in ("reader", "source")
-        try:
-            results = self._next(node) if is_source else self._call(node)
-        except StopIteration:
-            raise
-        except Exception as error:
-            where = f"operator {node.operator.name!r} failed on batch {self._batch.index}"
-            raise located(error, f"{where}\n  {node.where}") from error
-        self._values.update(zip(node.outputs, results, strict=True))
+        started = time.perf_counter()
+        if node.operator.kind in ("reader", "source"):
+            results = self._next(node)
+        else:
+            rng = self._rng(node) if node.operator.schema.random else None
+            results = run_step(self._batch, node, self._lane, rng)
+        self._batch.values.update(zip(node.outputs, results, strict=True))
+        same = self._nodes.setdefault((node.name, node.operator), node)
+        self.profile.step(same, started, self._batch.size, self._batch.index)
 
     def _next(self, node: Node) -> Sequence[TensorList]:
         """Return the batch of a reader or source; both are opened in the first run."""
         if self._used == len(self._opened):
             opened = self._open_reader if node.operator.kind == "reader" else self._open_source
             self._opened.append((node, opened(node)))
+            for data in self._fed.pop(node.name, ()):
+                self._opened[-1][1].feed(*data)  # type: ignore[union-attr]
             self._drawn.append(self._draw(*self._opened[-1]))
             if self._guessed_keys and isinstance(self._opened[-1][1], Reader):
                 raise _Restart
@@ -196,31 +213,41 @@ class DebugRun(Tracer):
                 f"the pipeline function called {node.operator.name!r} where it called {known.operator.name!r} in its "
                 "first run; readers and sources must be called in the same order every time"
             )
-        if not isinstance(source, Reader):
-            outputs: Sequence[TensorList] = drawn
-            self._batch.size = len(outputs[0])
-            return outputs
-        return _read(node, source, drawn)
+        if isinstance(source, Reader):
+            self._batch.info = [source.dataset.info(record) for record in drawn.records.tolist()]
+            return self._read(node, source, drawn)
+        outputs: Sequence[TensorList] = drawn
+        self._batch.size = len(outputs[0])
+        if self._batch.info is None and outputs[0].source_infos is not None:
+            self._batch.info = list(outputs[0].source_infos)
+        return outputs
 
     def _draw(self, node: Node, source: Reader | Source) -> Any:
         if isinstance(source, Reader):
             return source.cursor.next_batch(self._settings.batch_size)
-        return source.next(self._settings.batch_size)
+        try:
+            source.schedule()
+            return source.next(self._settings.batch_size)
+        except StopIteration:
+            raise
+        except BaseException as error:
+            note(error, self._batch.place(node))
+            raise
 
-    def _call(self, node: Node) -> Sequence[TensorList]:
-        inputs = [None if e is None else self._values[e] for e in node.inputs]
-        if node.device == "gpu":
-            inputs = [None if v is None else self._lane.to_device(v) for v in inputs]
-        elif node.operator.name == "_to_device":
-            inputs = [None if v is None else self._lane.to_cpu(v) for v in inputs]
-        edges = {name: self._values[e] for name, e in node.edges.items()}
-        rng = self._rng(node) if node.operator.schema.random else None
-        results = run_in_scope(node, inputs, edges, rng, self._batch.size, self._values)
-        if node.device != "cpu":
-            results = tuple(map(self._lane.to_device, results))
-        for result in results:
-            result.come_from(next((v for v in inputs if v is not None), None))
-        return results
+    def _read(self, node: Node, reader: Reader, keys: Keys) -> list[TensorList]:
+        rows = [self._read_one(node, reader, i, r) for i, r in enumerate(keys.records.tolist())]
+        name = getattr(reader.dataset, "source_info", reader.dataset.info)
+        layouts = node.operator.output_layouts((), node.constants)
+        columns = zip(zip(*rows, strict=True), layouts, strict=True)
+        batches = [TensorList.from_samples(list(c), layout) for c, layout in columns]
+        batches[0].set_source_infos([name(record) for record in keys.records.tolist()])
+        return batches
+
+    def _read_one(self, node: Node, reader: Reader, sample: int, record: int) -> Any:
+        try:
+            return reader.dataset.read(record)
+        except Exception as error:
+            raise located(error, self._batch.place(node, sample)) from error
 
     def _rng(self, node: Node) -> BatchRng:
         for drawn in self._drawn:
@@ -230,13 +257,3 @@ class DebugRun(Tracer):
         else:
             self._guessed_keys = True
         return BatchRng(random_key(self._settings.seed, node), *self._batch.sample_keys())
-
-
-def _read(node: Node, reader: Reader, keys: Keys) -> list[TensorList]:
-    rows = [reader.dataset.read(record) for record in keys.records.tolist()]
-    name = getattr(reader.dataset, "source_info", reader.dataset.info)
-    layouts = node.operator.output_layouts((), node.constants)
-    columns = zip(zip(*rows, strict=True), layouts, strict=True)
-    batches = [TensorList.from_samples(list(c), layout) for c, layout in columns]
-    batches[0].set_source_infos([name(record) for record in keys.records.tolist()])
-    return batches

@@ -38,7 +38,7 @@ from torchdali.execute.device import Lane
 from torchdali.execute.memory_stats import MemoryStats
 from torchdali.execute.order import Errands, Exclusive
 from torchdali.execute.profile import Profile
-from torchdali.execute.progress import Means, Progress, place
+from torchdali.execute.progress import Means, Progress
 from torchdali.execute.threads import Threads, isolated_torch_threads, run_torch_alone
 from torchdali.graph import Node
 from torchdali.operator import Source, is_large
@@ -145,6 +145,7 @@ class Executor:
             if self._errands is None:
                 self._ask()
         if self._errands is not None:
+            self.profile.asked(0)
             self._wait(batch)
 
     def _ask(self) -> None:
@@ -189,7 +190,7 @@ class Executor:
             was closed. Otherwise what failed in the batch.
         """
         self._check_open()
-        started = time.perf_counter()
+        self.profile.asked(sum(batch.finished.is_set() for batch in list(self._flight)))
         with self._taking:
             if not self._flight:
                 raise RuntimeError(
@@ -201,7 +202,7 @@ class Executor:
             self.place = batch.state
         if batch.error is not None:
             raise batch.error
-        self.profile.delivered(batch.size, time.perf_counter() - started)
+        self.profile.delivered(batch.size)
         self.lane.hand_over(batch.outputs)
         return batch
 
@@ -296,7 +297,7 @@ class Executor:
                 ended = True
                 continue
             except BaseException as error:
-                note(error, place(batch, node))
+                note(error, batch.place(node))
                 raise
             self.profile.step(node, started, max(1, len(outputs[0])), batch.index)
             batch.values.update(zip(node.outputs, self._placed(node, outputs), strict=True))

@@ -84,6 +84,7 @@ class Profile:
         self._samples: dict[Node, int] = defaultdict(int)
         self._lock = threading.Lock()
         self._events: list[_Event] | None = None
+        self._asked_at: float | None = None
         self._delivered_at: float | None = None
         self.batches = self.samples = self._ready = 0
         self.waited = self.consumed = 0.0
@@ -98,17 +99,22 @@ class Profile:
         return self._events is not None or index % _EVERY == 0
 
     def asked(self, ready: int) -> None:
-        """Note that the user asks for a batch."""
+        """Note that the user asks for a batch; until it is delivered, further calls are part of the same wish."""
+        if self._asked_at is not None:
+            return
         self._ready += ready
+        self._asked_at = time.perf_counter()
         if self._delivered_at is not None:
-            self.consumed += time.perf_counter() - self._delivered_at
+            self.consumed += self._asked_at - self._delivered_at
 
-    def delivered(self, size: int, waited: float) -> None:
-        """Note that the user got a batch."""
+    def delivered(self, size: int) -> None:
+        """Note that the user got a batch, that was asked for before."""
+        assert self._asked_at is not None
         self.batches += 1
         self.samples += size
-        self.waited += waited
         self._delivered_at = time.perf_counter()
+        self.waited += self._delivered_at - self._asked_at
+        self._asked_at = None
 
     def step(self, node: Node, started: float, size: int, index: int) -> None:
         """Note the time of a step over a batch."""

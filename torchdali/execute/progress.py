@@ -22,14 +22,14 @@ from torchdali.execute.memory_stats import MemoryStats
 from torchdali.execute.order import Errands, Turn
 from torchdali.execute.origins import origins
 from torchdali.execute.profile import Marks, Profile
-from torchdali.execute.scope import run_in_scope
+from torchdali.execute.scope import run_step
 from torchdali.execute.threads import Job, Threads
 from torchdali.graph import DataNode, Node
 from torchdali.plan import Plan, column
 from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
 
-__all__ = ["Means", "Progress", "place"]
+__all__ = ["Means", "Progress"]
 
 Done = Callable[[dict[int, BaseException]], None]
 
@@ -107,30 +107,10 @@ class Progress:
 
     def _run_step(self, batch: Batch, node: Node) -> None:
         started = time.perf_counter()
-        try:
-            results = self._call_step(batch, node)
-        except StopIteration:
-            raise
-        except Exception as error:
-            raise located(error, place(batch, node)) from error
-        for result in results:
-            result.come_from(_first(batch, node))
+        rng = self._rng(batch, node) if node.operator.schema.random else None
+        results = run_step(batch, node, self._means.lane, rng)
         batch.values.update(zip(node.outputs, results, strict=True))
         self._means.profile.step(node, started, batch.size, batch.index)
-
-    def _call_step(self, batch: Batch, node: Node) -> tuple[TensorList, ...]:
-        inputs = [None if e is None else batch.values[e] for e in node.inputs]
-        if node.device != "cpu":
-            inputs = [None if v is None else self._means.lane.to_device(v) for v in inputs]
-        elif node.operator.name == "_to_device":
-            inputs = [None if v is None else self._means.lane.to_cpu(v) for v in inputs]
-        edges = {name: batch.values[e] for name, e in node.edges.items()}
-        rng = self._rng(batch, node) if node.operator.schema.random else None
-        results = run_in_scope(node, inputs, edges, rng, batch.size, batch.values)
-        if node.device == "cpu":
-            return results
-        # Numbers, shapes ... are made on the CPU.
-        return tuple(map(self._means.lane.to_device, results))
 
     def _rng(self, batch: Batch, node: Node) -> BatchRng:
         return BatchRng(random_key(self._means.settings.seed, node), *batch.sample_keys())
@@ -200,7 +180,7 @@ class Progress:
             if failures:
                 nodes = {i: linked.node_at(error) for i, error in failures.items()}
                 first = min(failures)
-                error = located(failures[first], place(batch, nodes[first], first))
+                error = located(failures[first], batch.place(nodes[first], first))
                 self._means.bad_samples.repair(batch, done, failures, nodes, error)
                 self._redraw(batch)
             for edge, column_ in done.items():
@@ -269,24 +249,6 @@ class Progress:
             batch.outputs = tuple(batch.values[e] for e in self.plan.graph.outputs)
         batch.values.clear()
         batch.finished.set()
-
-
-def place(batch: Batch, node: Node | None, sample: int | None = None) -> str:
-    """Say what failed, on which sample of which batch, and on which of the user's lines."""
-    parts = [f"operator {node.operator.name!r}" if node else "the pipeline", "failed"]
-    if sample is not None:
-        parts.append(f"on sample {sample} of batch {batch.index}")
-        if batch.info is not None:
-            parts.append(f"({batch.info[sample]})")
-    else:
-        parts.append(f"on batch {batch.index}")
-    where = f"\n  {node.where}" if node else ""
-    return " ".join(parts) + where
-
-
-def _first(batch: Batch, node: Node) -> TensorList | None:
-    """Return the first input of a node that was given."""
-    return next((batch.values[edge] for edge in node.inputs if edge is not None), None)
 
 
 def _hand_over(errands: Errands, finish: Done, failures: dict[int, BaseException]) -> None:

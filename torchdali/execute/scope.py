@@ -1,22 +1,67 @@
-"""Parts of a batch: what an operator inside a branch of a conditional gets, and where its results go."""
+"""Run an operator over a batch, or over the part of it that its branch of a conditional gets."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from torchdali.errors import located
+from torchdali.execute.batch import Batch
+from torchdali.execute.device import Lane
 from torchdali.graph import Condition, DataNode, Node
 from torchdali.operator import run_batch
+from torchdali.plan import edges
 from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
 
-__all__ = ["run_in_scope", "truth", "values"]
+__all__ = ["run_in_scope", "run_step", "truth", "values"]
+
+
+def run_step(batch: Batch, node: Node, lane: Lane, rng: BatchRng | None) -> tuple[TensorList, ...]:
+    """Run an operator over a batch, on its device.
+
+    Raises:
+        Whatever `located` makes of an error: it names the operator, the user's line and, where the operator
+        works sample by sample, the sample and its file.
+    """
+    move = lane.to_device if node.device != "cpu" else lane.to_cpu
+    moves = node.device != "cpu" or node.operator.name == "_to_device"
+    try:
+        inputs = [None if e is None else batch.values[e] for e in node.inputs]
+        first = next((v for v in inputs if v is not None), None)
+        inputs = [move(v) if moves and v is not None else v for v in inputs]
+        arguments = {name: batch.values[e] for name, e in node.edges.items()}
+        results = run_in_scope(node, inputs, arguments, rng, batch.size, batch.values)
+        if node.device != "cpu":  # numbers, shapes ... are made on the CPU
+            results = tuple(map(lane.to_device, results))
+    except StopIteration:
+        raise
+    except Exception as error:
+        raise located(error, batch.place(node, _failing_sample(batch, node, rng))) from error
+    for result in results:
+        result.come_from(first)
+    return results
+
+
+def _failing_sample(batch: Batch, node: Node, rng: BatchRng | None) -> int | None:
+    """Find the first sample on which an operator fails alone, if it works sample by sample on the CPU."""
+    if node.operator.kind != "sample" or node.device != "cpu" or node.preserve:
+        return None
+    for i in range(batch.size):
+        part = {e: _pick(batch.values[e], [i]) for e in edges(node)}
+        inputs = [None if e is None else part[e] for e in node.inputs]
+        arguments = {name: part[e] for name, e in node.edges.items()}
+        try:
+            run_in_scope(node, inputs, arguments, rng and rng.pick([i]), 1, part)
+        except Exception:
+            return i
+    return None
 
 
 def run_in_scope(
     node: Node,
     inputs: Sequence[TensorList | None],
-    edges: Mapping[str, TensorList],
+    arguments: Mapping[str, TensorList],
     rng: BatchRng | None,
     size: int,
     conditions: Mapping[DataNode, TensorList],
@@ -25,7 +70,7 @@ def run_in_scope(
 
     Args:
         inputs: On the operator's device.
-        edges: Arguments given per sample.
+        arguments: Those given per sample.
         size: Samples of the batch.
         conditions: Values of the edges in ``node.scope``.
 
@@ -33,13 +78,13 @@ def run_in_scope(
         Batches of ``size`` samples; those of the other branch are None until `_merge`.
     """
     if not node.scope:
-        return run_batch(node.operator, inputs, node.constants, edges, rng, size)
+        return run_batch(node.operator, inputs, node.constants, arguments, rng, size)
     chosen = _chosen(node.scope, conditions, size)
     inputs = [None if v is None else _pick(v, chosen) for v in inputs]
     if chosen:
-        edges = {name: _pick(v, chosen) for name, v in edges.items()}
+        arguments = {name: _pick(v, chosen) for name, v in arguments.items()}
         rng = None if rng is None else rng.pick(chosen)
-        results = run_batch(node.operator, inputs, node.constants, edges, rng, len(chosen))
+        results = run_batch(node.operator, inputs, node.constants, arguments, rng, len(chosen))
     else:
         layouts = tuple("" if v is None else v.layout() for v in inputs)
         found = node.operator.output_layouts(layouts, node.constants)

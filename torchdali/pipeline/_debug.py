@@ -46,13 +46,39 @@ class DebugPipeline(Pipeline):
     def _open_source(self, node: Node) -> Source:
         source: Source = node.operator.body(**node.constants)
         assert self._batch_size is not None
-        open_sources([source], self._batch_size, self._py_num_workers, self._py_start_method)
+        open_sources(
+            [source],
+            self._batch_size,
+            self._py_num_workers,
+            self._py_start_method,
+            self._py_callback_pickler,
+        )
         return source
 
     @property
     def prefetch_depth(self) -> int:
         """Batches made ahead: none in debug mode."""
         return 1
+
+    def feed_input(
+        self,
+        data_node: Any,
+        data: Any,
+        layout: str | None = None,
+        cuda_stream: Any = None,
+        use_copy_kernel: bool = False,
+    ) -> None:
+        """Give a source its next batch; before the first run, a source of this name that the run will find."""
+        name = getattr(data_node, "name", data_node)
+        run: Any = self._running
+        if run.knows_sources or not isinstance(name, str):
+            super().feed_input(data_node, data, layout, cuda_stream)
+        else:
+            run.hold(name, data, layout, cuda_stream)
+
+    def input_feed_count(self, input_name: str) -> int:
+        """Return how many batches to feed before the first run: one."""
+        return self.prefetch_depth
 
     def explain(self) -> str:
         """Raise RuntimeError: there is no graph."""
