@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -274,6 +274,47 @@ def test_results_do_not_depend_on_gradients(case: Case) -> None:
     inputs = _values(case)
     plain = _run(case, *[x.detach() for x in inputs])
     torch.testing.assert_close(_run(case, *inputs).detach(), plain, rtol=1e-5, atol=1e-5)
+
+
+LARGE = [
+    case
+    for case in CASES
+    if case.layout == "HWC" and not case.distinct and case.inputs == 1 and case.step == _LINEAR
+    and not {"crop", "size", "roi_start", "output_size", "shape", "sizes"} & case.arguments.keys()
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LARGE, ids=str)
+def test_large_images_take_other_ways_with_the_same_gradients(case: Case) -> None:
+    """Operators that are linear (with an offset): a step along a direction shows its derivative."""
+    large = replace(case, shape=(500, 400, 3))
+    (image,) = _values(large)
+    step = torch.rand(large.shape, generator=torch.Generator().manual_seed(1)) * 0.1
+    result = _run(large, image)
+    plain, moved = _run(large, image.detach()), _run(large, image.detach() + step)
+    far = (result.detach() - plain).abs() > 1e-4 + 1e-4 * plain.abs()
+    assert far.float().mean() < 5e-4  # rounding decides which of two pixels is the nearest
+    weights = torch.rand(result.shape, generator=torch.Generator().manual_seed(2))
+    (gradient,) = torch.autograd.grad((result * weights).sum(), image)
+    wanted = ((moved.double() - plain) * weights).sum()
+    torch.testing.assert_close((gradient.double() * step).sum(), wanted, rtol=1e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if registry[c.name].dense is not None and not c.others], ids=str
+)
+def test_batches_that_are_one_tensor_have_the_same_gradients(case: Case) -> None:
+    stacks = [torch.stack([x.detach(), x.detach() + 1]).requires_grad_() for x in _values(case)]
+    made = _function(case.name)(
+        *[TensorList.from_dense(x, case.layout) for x in stacks], **case.arguments
+    )
+    made.stacked().square().sum().backward()
+    for i in range(2):
+        singles = [x[i].detach().requires_grad_() for x in stacks]
+        _run(case, *singles).square().sum().backward()  # type: ignore[no-untyped-call]
+        for whole, single in zip(stacks, singles, strict=True):
+            assert whole.grad is not None and single.grad is not None
+            torch.testing.assert_close(whole.grad[i], single.grad)
 
 
 def test_plain_tensors_have_gradients_too() -> None:
