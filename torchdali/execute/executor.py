@@ -84,7 +84,7 @@ class Executor:
         self._count = self._position = 0
         self._stopped = self._closed = False
         self._large: list[Node] = []
-        self._first: Batch | None = None
+        self._first_done: threading.Event | None = None
         self.place = self.state()
         self._lock, self._taking, self._process = threading.RLock(), Exclusive(), os.getpid()
         self._requests: queue.SimpleQueue[tuple[Executor, Batch] | None] = queue.SimpleQueue()
@@ -316,15 +316,15 @@ class Executor:
         """Plan anew when the first batch has shown which sources give large samples, and what is light."""
         if batch.index == 0:
             sources = [n for n in self.sources if any(is_large(batch.values[o]) for o in n.outputs)]
-            self._large, self._first = sources, batch
-        elif self._first is None or not self._first.finished.is_set():
+            self._large, self._first_done = sources, batch.finished
+        elif self._first_done is None or not self._first_done.is_set():
             return
         planned = make_plan(self.plan.graph, self._large, self._progress.light)
         is_new = [s.steps for s in planned.stages] != [s.steps for s in self.plan.stages]
         if is_new and not self._runs_alone(batch):
             return
         if batch.index > 0:
-            self._first = None
+            self._first_done = None
         if is_new:
             self._progress = Progress(planned, self._means, batch.index)
 
