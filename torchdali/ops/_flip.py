@@ -6,8 +6,9 @@ from typing import Annotated
 
 from torch import Tensor
 
+from torchdali.kernels.mirror import mirror
 from torchdali.operator import operator
-from torchdali.schema import Layout, PerSample, Takes
+from torchdali.schema import Layout, Out, PerSample, Takes
 
 __all__ = ["flip"]
 
@@ -32,6 +33,7 @@ def flip(
     horizontal: PerSample[int] = 1,
     vertical: PerSample[int] = 0,
     layout: Layout,
+    out: Out = None,
 ) -> Flippable:
     """Reverse axes of images, frames or volumes.
 
@@ -42,7 +44,7 @@ def flip(
         vertical: Reverse H.
     """
     axes = _axes(layout, depthwise, horizontal, vertical)
-    return data.flip(axes) if axes else data
+    return mirror(data, axes, out) if axes else data
 
 
 def _axes(layout: str, depthwise: int, horizontal: int, vertical: int) -> list[int]:

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.convert import convert, convert_number
+from torchdali.kernels.rounding import place
 from torchdali.operator import operator
-from torchdali.schema import BatchSize, Column, Data, DType, PerSample, Takes, per_sample
+from torchdali.schema import BatchSize, Column, Data, DType, Out, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = [
@@ -68,13 +69,15 @@ def cast_like(data: Data, other: Data, /) -> Data:
 
 
 @operator
-def copy(data: Data, /) -> Data:
+def copy(data: Data, /, *, out: Out = None) -> Data:
     """Copy.
 
     Args:
         data: Any shape and type.
     """
-    return data.clone()
+    if data.requires_grad:
+        return data.clone()
+    return place(out, data.shape, data.dtype, data.device).copy_(data)
 
 
 @operator(hidden=True, over="batch")
@@ -298,10 +301,10 @@ def _single(index: Any) -> int:
 def _check_indices(order: Sequence[int], size: int) -> None:
     if len(order) != size:
         raise RuntimeError(f"there are {len(order)} indices for a batch of {size} samples")
-    for place, index in enumerate(order):
+    for at, index in enumerate(order):
         if not 0 <= index < size:
             raise RuntimeError(
-                f"indices[{place}] = {index} is not a sample of a batch of {size} samples"
+                f"indices[{at}] = {index} is not a sample of a batch of {size} samples"
             )
 
 

@@ -9,8 +9,10 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.convert import convert, integer_limits
+from torchdali.kernels.opencv import opencv_for
+from torchdali.kernels.rounding import place
 from torchdali.operator import operator
-from torchdali.schema import Data, DType, Takes
+from torchdali.schema import Data, DType, Out, Takes
 from torchdali.tensors import TensorList
 
 __all__ = ["lookup_table", "one_hot"]
@@ -136,6 +138,7 @@ def lookup_table(
     dtype: DType = torch.float32,
     keys: list[int] = [],  # noqa: B006  never changed
     values: list[float] = [],  # noqa: B006
+    out: Out = None,
 ) -> Data:
     """Replace numbers by those that a table has for them.
 
@@ -150,7 +153,20 @@ def lookup_table(
         RuntimeError: keys out of range, another number of values.
     """
     table = _table(tuple(keys), tuple(values), default_value, dtype, data.device)
+    if data.dtype == torch.uint8 and dtype in (torch.uint8, torch.float32):
+        found = _look_up_bytes(data, table, out)
+        if found is not None:
+            return found
     return table.index_select(0, _places(data).reshape(-1)).view(data.shape).view(dtype)
+
+
+def _look_up_bytes(data: Tensor, table: Tensor, out: Tensor | None) -> Tensor | None:
+    if (cv2 := opencv_for(data)) is None:
+        return None
+    made = place(out, data.shape, table.dtype, data.device)
+    row = data.contiguous().view(1, -1).numpy()
+    cv2.LUT(row, table[:256].numpy(), made.view(1, -1).numpy())
+    return made
 
 
 def _places(data: Tensor) -> Tensor:

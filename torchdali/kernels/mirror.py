@@ -1,0 +1,34 @@
+"""Reverse axes of a tensor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels.opencv import opencv_for
+from torchdali.kernels.rounding import place
+
+__all__ = ["mirror"]
+
+_TYPES = (torch.uint8, torch.uint16, torch.int16, torch.int32, torch.float32, torch.float64)
+_CHANNELS = 4  # of pixels that OpenCV reverses rows of
+_PLANES = 4  # for which it is called one by one
+
+
+def mirror(x: Tensor, axes: Sequence[int], out: Tensor | None = None) -> Tensor:
+    """Return a tensor with some axes reversed; in `out`, if it fits and that saves a copy."""
+    if len(axes) == 1 and x.dtype in _TYPES and (cv2 := opencv_for(x)) is not None:
+        axis = axes[0]
+        before, after = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
+        rows = after <= _CHANNELS
+        if rows or before <= _PLANES:
+            made = place(out, x.shape, x.dtype, x.device)
+            shape = (1, before, x.shape[axis], after) if rows else (before, x.shape[axis], after)
+            planes = (t.view(shape).numpy() for t in (x.contiguous(), made))
+            for source, target in zip(*planes, strict=True):
+                cv2.flip(source, int(rows), target)
+            return made
+    return x.flip(list(axes))
