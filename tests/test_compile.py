@@ -119,6 +119,39 @@ def test_a_chain_of_bytes_is_one_graph(chain: Chain) -> None:
     assert (found.float() - wanted.float()).abs().max() <= level
 
 
+BYTES: dict[str, Chain] = {
+    "clahe": lambda x: fn.clahe(x, tiles_x=2, tiles_y=2, clip_limit=2.0),
+    "color_space_conversion": lambda x: fn.color_space_conversion(
+        x, image_type=types.RGB, output_type=types.YCbCr
+    ),
+    "debayer": lambda x: fn.debayer(x[..., 0], blue_position=[0, 0]),
+    "equalize": lambda x: fn.equalize(x),
+    "grid_mask": lambda x: fn.grid_mask(x, tile=6),
+    "hsv": lambda x: fn.hsv(x, hue=30.0, saturation=0.5),
+    "paste": lambda x: fn.paste(x, ratio=1.5, fill_value=[1, 2, 3]),
+    "resize": lambda x: fn.resize(x, size=[48, 64]),
+    "warp_perspective": lambda x: fn.experimental.warp_perspective(
+        x, matrix=[1, 0.1, 2, -0.1, 1, 1, 0, 0, 1]
+    ),
+}
+
+
+@pytest.mark.parametrize("chain", BYTES.values(), ids=BYTES)
+def test_an_operator_on_bytes_is_one_graph(chain: Chain) -> None:
+    """Large enough for what eager calls leave to OpenCV, NumPy and vectorised bytes."""
+    image = torch.arange(96 * 120 * 3).mul(37).remainder(251).view(96, 120, 3).to(torch.uint8)
+    found = torch.compile(chain, backend=BACKEND, fullgraph=True, dynamic=False)(image)
+    wanted = chain(image)
+    assert found.dtype == wanted.dtype == torch.uint8
+    assert (found.int() - wanted.int()).abs().max() <= 1
+
+
+def test_codecs_break_the_graph_and_work() -> None:
+    image = torch.zeros(20, 30, 3, dtype=torch.uint8)
+    compiled = torch.compile(lambda x: fn.jpeg_compression_distortion(x), backend=BACKEND)
+    assert torch.equal(compiled(image), fn.jpeg_compression_distortion(image))
+
+
 @pytest.mark.parametrize("chain", ALONE.values(), ids=ALONE)
 def test_an_operator_is_one_graph(chain: Chain) -> None:
     image = _images()[0]

@@ -21,9 +21,9 @@ Colored = Annotated[Tensor, Takes(("HWC", "FHWC"), (torch.uint8,))]
 def jpeg_compression_distortion(image: Colored, /, *, quality: PerSample[int] = 50) -> Colored:
     """Give images the artefacts of JPEG: what comes back after encoding (4:2:0 chroma) and decoding.
 
-    On the CPU the images are encoded and decoded by libjpeg-turbo; on an accelerator the same arithmetic runs
-    without the bytes in between: YCbCr, chroma halved both ways, cosine transform of 8x8 blocks, rounding to
-    multiples of the quantisation tables of ITU-T T.81 annex K scaled by the quality, and back.
+    On the CPU the images are encoded and decoded by libjpeg-turbo; on an accelerator, and under `torch.compile`,
+    the same arithmetic runs without the bytes in between: YCbCr, chroma halved both ways, cosine transform of 8x8
+    blocks, rounding to multiples of the quantisation tables of ITU-T T.81 annex K scaled by the quality, and back.
 
     Args:
         image: ``(H, W, 3)`` or ``(F, H, W, 3)`` uint8, RGB; the frames are distorted one by one.
@@ -37,7 +37,7 @@ def jpeg_compression_distortion(image: Colored, /, *, quality: PerSample[int] = 
             f"jpeg_compression_distortion: RGB images of 3 channels, not {image.shape[-1]}"
         )
     quality = min(max(quality, 1), 100)
-    if image.device.type != "cpu":
+    if image.device.type != "cpu" or torch.compiler.is_compiling():
         return distort(image, quality)
     if image.dim() == 3:
         return recode(image, quality)
