@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ def test_an_old_name_warns_and_gives_what_the_new_one_gives(old: str) -> None:
 
 def test_every_alias_is_tested_and_has_the_arguments_of_its_operator() -> None:
     aliases = {o.name: o for o in registry.values() if o.instead in registry and _same_body(o)}
-    assert aliases.keys() - {"file_reader"} == ALIASES.keys()
+    assert aliases.keys() - {"file_reader", "sequence_reader"} == ALIASES.keys()
     for name, operator in aliases.items():
         assert operator.schema.arguments == registry[operator.instead].schema.arguments, name
 
@@ -92,6 +93,46 @@ def test_file_reader() -> None:
     assert label.as_array().tolist() == [[3]]
     with open(__file__, "rb") as file:
         assert bytes(np.asarray(content.at(0))) == file.read()
+    pipe.close()
+
+
+def test_sequence_reader(tmp_path: Path) -> None:
+    frames(tmp_path, {"a": [1, 2], "b": [3]})
+    pipe = Pipeline(batch_size=1, num_threads=1, device_id=None)
+    with pipe, pytest.warns(DeprecationWarning, match="use readers.sequence"):
+        pipe.set_outputs(fn.sequence_reader(file_root=str(tmp_path), sequence_length=1))
+    assert [int(np.asarray(pipe.run()[0].at(0))[0, 0, 0, 0]) for _ in range(3)] == [1, 2, 3]
+    pipe.close()
+
+
+def frames(root: Path, folders: dict[str, list[int]], shape: tuple[int, ...] = (8, 10, 3)) -> None:
+    """Write one image for each grey, in the folder of its video."""
+    for folder, values in folders.items():
+        (root / folder).mkdir()
+        for number, value in enumerate(values):
+            pixels = np.full(shape, value, np.uint8)
+            (root / folder / f"{number:03}.png").write_bytes(encoded_images.encoded(pixels, "png"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"sequence_length": 3}, "no folder has frames enough"),
+        ({"sequence_length": 0}, "sequence_length is 0"),
+        ({"sequence_length": 1, "step": 0}, "step is 0"),
+        ({"sequence_length": 1, "stride": -1}, "stride is -1"),
+        ({"sequence_length": 1, "image_type": types.YCbCr}, "not YCbCr"),
+        ({"sequence_length": 2}, "the frames of a sequence have one shape"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_sequences_that_cannot_be_read(tmp_path: Path, arguments: Any, error: str) -> None:
+    frames(tmp_path, {"a": [1, 2]})
+    (tmp_path / "a" / "001.png").write_bytes(encoded_images.encoded(encoded_images.RGB, "png"))
+    with Pipeline(batch_size=1, num_threads=1, device_id=None) as pipe:
+        pipe.set_outputs(fn.readers.sequence(file_root=str(tmp_path), **arguments))
+    with pytest.raises(RuntimeError, match=error):
+        pipe.run()
     pipe.close()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,56 @@ def test_operators_by_device(name: str) -> None:
 
     here = {operator.schema_name for operator in registry.values()}
     assert getattr(theirs, name)() & here <= getattr(ours, name)(), "what runs there runs here"
+
+
+# ---------------------------------------------------------------- frames in folders
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"sequence_length": 1},
+        {"sequence_length": 3},
+        {"sequence_length": 3, "step": 3},
+        {"sequence_length": 2, "stride": 2},
+        {"sequence_length": 2, "stride": 3, "step": 2},
+        {"sequence_length": 2, "image_type": "GRAY"},
+        {"sequence_length": 2, "image_type": "BGR"},
+        {"sequence_length": 3, "num_shards": 2, "shard_id": 1, "stick_to_shard": True},
+        {"sequence_length": 7, "dont_use_mmap": True},
+    ],
+    ids=str,
+)
+def test_sequences(tmp_path: Path, arguments: dict[str, Any]) -> None:
+    random = np.random.default_rng(3)
+    for folder, names in {"b": range(5), "a": ("x2", "x10", "X1", "z", "y"), "c": range(9)}.items():
+        (tmp_path / folder).mkdir()
+        for name in names:
+            pixels = random.integers(0, 256, (8, 10, 3)).astype(np.uint8)
+            (tmp_path / folder / f"{name}.png").write_bytes(encoded(pixels, "png"))
+    (tmp_path / "a" / "notes.txt").write_text("no image")
+    (tmp_path / "a" / ".hidden.png").write_bytes(b"")
+    (tmp_path / "top.png").write_bytes(b"")
+    found = []
+    for library in LIBRARIES:
+        package, fn, types = (
+            importlib.import_module(library + part) for part in ("", ".fn", ".types")
+        )
+        given = dict(arguments)
+        if "image_type" in given:
+            given["image_type"] = getattr(types, given["image_type"])
+        pipe = package.Pipeline(batch_size=2, num_threads=1, device_id=None)
+        with pipe:
+            pipe.set_outputs(fn.readers.sequence(file_root=str(tmp_path), name="R", **given))
+        pipe.build()
+        size = pipe.reader_meta("R")["epoch_size"]
+        batches = [pipe.run()[0] for _ in range(-(-size // 2))]
+        found.append((size, [(b.layout(), np.array(b.at(i))) for b in batches for i in range(2)]))
+    (ours, batches), (theirs, wanted) = found
+    assert ours == theirs
+    for (layout, sample), (other, expected) in zip(batches, wanted, strict=True):
+        assert layout == other == "FHWC"
+        np.testing.assert_array_equal(sample, expected)
 
 
 # ---------------------------------------------------------------- defaults

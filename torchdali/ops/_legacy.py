@@ -15,7 +15,7 @@ from torchdali.ops import (
     _transforms,
 )
 from torchdali.ops._crop import crop_window
-from torchdali.ops._readers import file
+from torchdali.ops._readers import file, sequence
 from torchdali.ops._resize import resampling, resize_crop_mirror, sizing
 from torchdali.schema import Image, Layout, PerSample, shares
 
@@ -36,6 +36,7 @@ alias("experimental.decoders.image_slice", _decoders.image_slice)
 alias("experimental.peek_image_shape", _decoders.peek_image_shape)
 
 alias("file_reader", file.file)
+alias("sequence_reader", sequence.sequence)
 
 alias("experimental.debayer", _debayer.debayer)
 alias("experimental.equalize", _equalize.equalize)

@@ -132,6 +132,7 @@ EXAMPLES: dict[str, str] = PICTURES | {
     ),
     "random_crop_generator": "fn.random_crop_generator(image.shape(), random_area=[0.3, 0.6])",
     "readers.file": "fn.readers.file(file_root=folder, random_shuffle=True)",
+    "readers.sequence": "fn.readers.sequence(file_root=folder, sequence_length=1)",
     "reductions.max": "fn.reductions.max(numbers)",
     "reductions.mean": 'fn.reductions.mean(image, axis_names="HW")',
     "reductions.mean_square": "fn.reductions.mean_square(numbers)",

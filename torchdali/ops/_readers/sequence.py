@@ -1,0 +1,123 @@
+"""Frames in folders: a sequence is a row of images of one folder."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor
+
+from torchdali.codecs.files import read_file
+from torchdali.codecs.images import decode
+from torchdali.loader import LoaderOptions
+from torchdali.operator import reader
+from torchdali.schema import Data, shares
+from torchdali.types import DALIImageType
+
+__all__ = ["SequenceDataset", "sequence"]
+
+_IMAGES = (
+    ".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".pnm", ".ppm", ".pgm", ".pbm", ".jp2", ".webp",
+)  # fmt: skip
+
+
+class SequenceDataset:
+    """Sequences of frames.
+
+    Args:
+        sequences: Paths of the frames, for each record.
+        image_type: Colour space, by its name in `DALIImageType`.
+        mapped: Map the files into memory; otherwise they are read.
+
+    Raises:
+        RuntimeError: there are no sequences.
+    """
+
+    def __init__(
+        self, sequences: Sequence[Sequence[str]], image_type: str = "RGB", mapped: bool = True
+    ) -> None:
+        if not sequences:
+            raise RuntimeError("no folder has frames enough for a sequence")
+        self._sequences, self._image_type, self._mapped = sequences, image_type, mapped
+
+    def __len__(self) -> int:
+        return len(self._sequences)
+
+    def read(self, index: int) -> tuple[Tensor]:
+        """Return the decoded frames, ``(F, H, W, C)``.
+
+        Raises:
+            RuntimeError: they differ in shape.
+        """
+        paths = self._sequences[index]
+        frames = [
+            decode(read_file(path, mapped=self._mapped), output_type=self._image_type)
+            for path in paths
+        ]
+        for path, frame in zip(paths, frames, strict=True):
+            if frame.shape != frames[0].shape:
+                raise RuntimeError(
+                    f"the frames of a sequence have one shape: {path} has {tuple(frame.shape)}, and the first one "
+                    f"{tuple(frames[0].shape)}"
+                )
+        return (torch.stack(frames),)
+
+    def info(self, index: int) -> str:
+        """Return the path of the first frame."""
+        return self._sequences[index][0]
+
+
+@reader(
+    name="readers.sequence",
+    instead="external_source, or a reader of videos",
+    layout=lambda layouts, arguments: "FHWC",
+)
+def sequence(
+    *,
+    file_root: str,
+    image_type: DALIImageType = DALIImageType.RGB,
+    sequence_length: int,
+    step: int = 1,
+    stride: int = 1,
+    **options: Annotated[Any, shares(LoaderOptions)],
+) -> Data:
+    """Read sequences of frames that lie in folders as images, ordered by their names.
+
+    Args:
+        file_root: Folder of folders; each holds the frames of one video. What is no image is left out.
+        image_type: Colour space: RGB, BGR, GRAY, or ANY_DATA, which keeps the channels of the files.
+        sequence_length: Frames of a sequence.
+        step: Frames from the beginning of one sequence to that of the next.
+        stride: Frames from one frame of a sequence to the next.
+
+    Returns:
+        ``(F, H, W, C)`` uint8.
+
+    Raises:
+        RuntimeError: no folder has frames enough, ``image_type`` is YCbCr, or a number is not positive. While
+            running: a file cannot be decoded, or the frames of a sequence differ in shape.
+    """
+    for name, value in (("sequence_length", sequence_length), ("step", step), ("stride", stride)):
+        if value < 1:
+            raise RuntimeError(f"{name} is {value}; it must be positive")
+    if image_type == DALIImageType.YCbCr:
+        raise RuntimeError("image_type: RGB, BGR, GRAY or ANY_DATA, not YCbCr")
+    extent = (sequence_length - 1) * stride + 1
+    found = [
+        frames[start : start + extent : stride]
+        for frames in _folders(file_root)
+        for start in range(0, len(frames) - extent + 1, step)
+    ]
+    return SequenceDataset(found, image_type.name, not options.get("dont_use_mmap", False))  # type: ignore[return-value]
+
+
+def _folders(root: str) -> list[list[str]]:
+    """Return the paths of the images in each folder."""
+    folders: dict[str, list[str]] = {}
+    for path in sorted(glob.glob(os.path.join(glob.escape(root), "*", "*"))):
+        if path.lower().endswith(_IMAGES):
+            folders.setdefault(os.path.dirname(path), []).append(path)
+    return list(folders.values())
