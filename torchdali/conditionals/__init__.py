@@ -1,0 +1,136 @@
+"""``if``, ``and``, ``or`` and ``not`` on `DataNode`s, by rewriting the pipeline function's syntax tree.
+
+An ``if`` on a node runs both branches while tracing; what they record carries the condition, so that each
+operator runs only for the samples of its branch. Variables that the branches set are merged afterwards. An
+``if`` on anything else is Python's own. Functions that the pipeline function calls are rewritten too, when they
+are called, except those of installed packages and those marked with `do_not_convert`.
+
+What cannot be rewritten stays as it is, and says what to write instead when it meets a node; see `python_only`.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import sys
+import sysconfig
+import textwrap
+import types
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from torchdali.conditionals._branches import (
+    and_,
+    if_else,
+    if_return,
+    not_,
+    or_,
+    python_only,
+    undefined,
+)
+from torchdali.conditionals._rewriting import RUNTIME, rewrite
+
+__all__ = [
+    "and_", "convert", "converted", "do_not_convert", "if_else", "if_return", "not_", "or_", "python_only",
+    "undefined",
+]  # fmt: skip
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_INSTALLED = tuple(
+    sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")
+)
+
+
+def do_not_convert(func: F) -> F:
+    """Keep a function as it is when a pipeline with conditionals calls it."""
+    func._do_not_convert = True  # type: ignore[attr-defined]
+    return func
+
+
+def convert(function: Callable[..., Any], *, always: bool = False) -> Callable[..., Any]:
+    """Return a function in which ``if``, ``and``, ``or`` and ``not`` also work on nodes.
+
+    Args:
+        always: Also rewrite a function of an installed package.
+
+    Returns the function itself where it cannot or need not be rewritten.
+    """
+    if isinstance(function, types.MethodType):
+        return types.MethodType(convert(function.__func__), function.__self__)
+    if isinstance(function, functools.partial):
+        return functools.partial(convert(function.func), *function.args, **function.keywords)
+    if not isinstance(function, types.FunctionType) or not (always or _convertible(function)):
+        return function
+    return _rewritten(function)
+
+
+def _convertible(function: types.FunctionType) -> bool:
+    file = function.__code__.co_filename
+    return not (
+        hasattr(function, "_do_not_convert")
+        or hasattr(function, "operator")
+        or function.__name__ == "<lambda>"
+        or function.__module__.partition(".")[0] == "torchdali"
+        or file.startswith(_INSTALLED)
+        or inspect.isgeneratorfunction(function)
+        or inspect.iscoroutinefunction(function)
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def _code(code: types.CodeType) -> types.CodeType | None:
+    """Rewrite the code of a function; None where its source cannot be had."""
+    try:
+        lines, first = inspect.getsourcelines(code)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, TypeError, SyntaxError):
+        return None
+    definition = tree.body[0]
+    if not isinstance(definition, ast.FunctionDef):
+        return None
+    ast.increment_lineno(tree, first - 1)
+    definition.decorator_list = []
+    rewrite(definition)
+    # A factory with the same free variables makes the compiler resolve them as cells again.
+    free = (*code.co_freevars, RUNTIME)
+    arguments = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
+    factory = ast.FunctionDef("__factory__", arguments, [definition], [])
+    if "type_params" in ast.FunctionDef._fields:
+        factory.type_params = []  # type: ignore[attr-defined]
+    module = ast.fix_missing_locations(ast.Module([factory], []))
+    compiled = compile(
+        module, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURE
+    )
+    return _inner(_inner(compiled, "__factory__"), definition.name)
+
+
+_FUTURE = __import__("__future__").annotations.compiler_flag
+
+
+def _inner(code: types.CodeType, name: str) -> types.CodeType:
+    return next(c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == name)
+
+
+def _rewritten(function: types.FunctionType) -> Callable[..., Any]:
+    code = _code(function.__code__)
+    if code is None:
+        return function
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells[RUNTIME] = types.CellType(sys.modules[__name__])
+    closure = tuple(cells[name] for name in code.co_freevars)
+    made = types.FunctionType(
+        code, function.__globals__, function.__name__, function.__defaults__, closure
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    return functools.update_wrapper(made, function)
+
+
+def converted(function: Any) -> Any:
+    """Return what to call instead of a function."""
+    return (
+        convert(function)
+        if isinstance(function, (types.FunctionType, types.MethodType))
+        else function
+    )

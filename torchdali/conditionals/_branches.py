@@ -1,0 +1,200 @@
+"""What rewritten code calls: an ``if``, ``and``, ``or`` or ``not`` on a value that may be a node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from torchdali import graph
+from torchdali.graph import Condition, DataNode
+from torchdali.operator import as_node, lookup
+
+__all__ = ["and_", "if_else", "if_return", "not_", "or_", "python_only", "undefined"]
+
+
+class Undefined:
+    """The value of a variable that has not been set, or only in one branch."""
+
+    def __init__(self, name: str, reason: str = "is used before it is set") -> None:
+        self.__dict__["message"] = f"the variable {name!r} {reason}"
+
+    def _raise(self, *_: Any, **__: Any) -> Any:
+        raise RuntimeError(self.__dict__["message"])
+
+    __getattr__ = __call__ = __bool__ = __iter__ = __getitem__ = __len__ = _raise
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = (
+        _raise
+    )
+    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = _raise
+
+
+def undefined(name: str) -> Undefined:
+    """Make the value of a variable before it is set."""
+    return Undefined(name)
+
+
+_LOOP = "put the rest of the loop's body into an `if` of its own instead"
+_PLAIN = {
+    "expression": "a conditional expression; write an `if` statement that sets a variable in both branches",
+    "while": "a `while`: the samples would need different numbers of rounds; write a `for` over a Python range with "
+    "an `if` in it",
+    "assert": "an `assert`: the value is not known while the graph is made; check the outputs, or use "
+    "python_function",
+    "comprehension": "a comprehension; write a `for` with an `if` in it",
+    "break": f"an `if` with `break` in it: the samples leave a loop together; {_LOOP}",
+    "continue": f"an `if` with `continue` in it: the samples go through a loop together; {_LOOP}",
+    "yield": "an `if` with `yield` in it; a pipeline function is no generator",
+    "await": "an `if` with `await` in it; a pipeline function is no coroutine",
+    "del": "an `if` with `del` in it; leave the `del` out",
+    "global": "an `if` that sets a global variable; set a local one, and the global one after the `if`",
+    "nonlocal": "an `if` with `nonlocal` in it; move the declaration to the top of the function",
+    "return": "an `if` that returns out of a `{}`; set a variable there, and return it at the end of the function",
+}
+"""What stays Python's own, and what to write instead."""
+
+
+def python_only(test: Any, construct: str, inside: str = "") -> Any:
+    """Return the condition of something that is not rewritten.
+
+    Raises:
+        TypeError: it is a node. RuntimeError: the same, where the branch returns (as in DALI).
+    """
+    if not isinstance(test, DataNode):
+        return test
+    kind = RuntimeError if construct == "return" else TypeError
+    raise kind(
+        f"{test} stands for a batch, each sample with a truth value of its own, and cannot be the condition of "
+        + _PLAIN[construct].format(inside)
+    )
+
+
+def if_else(
+    test: Any,
+    body: Callable[[], None],
+    orelse: Callable[[], None],
+    get: Callable[[], tuple[Any, ...]],
+    put: Callable[[tuple[Any, ...]], None],
+    names: tuple[str, ...],
+) -> None:
+    """Run an ``if``: one branch for a Python value, both for a node, merging what they set."""
+    if not isinstance(test, DataNode):
+        (body if test else orelse)()
+        return
+    before = get()
+    _traced(test, True, body)
+    on_true = get()
+    put(before)
+    _traced(test, False, orelse)
+    on_false = get()
+    put(
+        tuple(_merge_variable(test, *v) for v in zip(names, before, on_true, on_false, strict=True))
+    )
+
+
+def if_return(test: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+    """Run an ``if`` whose branches return."""
+    if not isinstance(test, DataNode):
+        return (body if test else orelse)()
+    on_true, on_false = _traced(test, True, body), _traced(test, False, orelse)
+    if (on_true is None) != (on_false is None):
+        raise RuntimeError(
+            "a branch of an `if` on a node returns a value and the other does not; both must"
+        )
+    return _merge(test, on_true, on_false, "the returned value")
+
+
+def and_(left: Any, right: Callable[[], Any]) -> Any:
+    """Compute ``left and right()``."""
+    if not isinstance(left, DataNode):
+        return left and right()
+    return _shortcut(left, right, "and")
+
+
+def or_(left: Any, right: Callable[[], Any]) -> Any:
+    """Compute ``left or right()``."""
+    if not isinstance(left, DataNode):
+        return left or right()
+    return _shortcut(left, right, "or")
+
+
+def not_(value: Any) -> Any:
+    """Compute ``not value``."""
+    return lookup("_not")(value) if isinstance(value, DataNode) else not value
+
+
+def _shortcut(left: DataNode, right: Callable[[], Any], word: str) -> Any:
+    left = lookup("_logical")(left, expression=word, side="left")
+    other = _traced(
+        left,
+        word == "and",
+        lambda: lookup("_logical")(as_node(right()), expression=word, side="right"),
+    )
+    on_true, on_false = (other, left) if word == "and" else (left, other)
+    return _merge(left, on_true, on_false, f"the result of `{word}`")
+
+
+def _traced(test: DataNode, value: bool, branch: Callable[[], Any]) -> Any:
+    """Run a branch, marking what it records with the condition."""
+    if test.device != "cpu":
+        raise RuntimeError(f"the condition {test} must be on the CPU; use .cpu()")
+    tracer = graph.current()
+    if tracer is None:
+        raise RuntimeError("`if` on a node works while a pipeline is being defined")
+    outer = tracer.scope
+    while test.source is not None and test.source.operator.name == "_not":
+        negated = test.source.inputs[0]
+        assert negated is not None
+        test, value = negated, not value
+    tracer.scope = (*outer, Condition(test, value))
+    try:
+        return branch()
+    finally:
+        tracer.scope = outer
+
+
+def _merge_variable(test: DataNode, name: str, before: Any, on_true: Any, on_false: Any) -> Any:
+    for value, branch in ((on_true, "if"), (on_false, "else")):
+        if isinstance(value, Undefined):
+            if on_true is on_false:
+                return before
+            return Undefined(
+                name, f"is not set in the {branch!r} branch of an `if` on {test}; both must set it"
+            )
+    return _merge(test, on_true, on_false, f"the variable {name!r}")
+
+
+def _merge(test: DataNode, on_true: Any, on_false: Any, what: str) -> Any:
+    """Merge the values of two branches; lists, tuples and dicts element by element."""
+    if on_true is on_false:
+        return on_true
+    for kind in (list, tuple):
+        if (
+            isinstance(on_true, kind)
+            and isinstance(on_false, kind)
+            and len(on_true) == len(on_false)
+        ):
+            pairs = zip(on_true, on_false, strict=True)
+            return kind(_merge(test, a, b, f"{what}[{i}]") for i, (a, b) in enumerate(pairs))
+    if (
+        isinstance(on_true, dict)
+        and isinstance(on_false, dict)
+        and on_true.keys() == on_false.keys()
+    ):
+        return {k: _merge(test, on_true[k], on_false[k], f"{what}[{k!r}]") for k in on_true}
+    if isinstance(on_true, (list, tuple, dict)) and isinstance(on_false, (list, tuple, dict)):
+        raise ValueError(
+            f"{what} has another structure in each branch of an `if` on {test}: {on_true} and {on_false}"
+        )
+    number = (DataNode, bool, int, float, np.generic, np.ndarray)
+    if not isinstance(on_true, number) or not isinstance(on_false, number):
+        raise TypeError(
+            f"{what} is {_kind(on_true)} in one branch of an `if` on {test} and {_kind(on_false)} in the other: "
+            "only nodes, numbers, arrays, and lists or dicts of them of equal structure can be merged"
+        )
+    return lookup("_merge")(as_node(on_true), as_node(on_false), condition=test, what=what)
+
+
+def _kind(value: Any) -> str:
+    return "a node" if isinstance(value, DataNode) else f"a {type(value).__name__}"

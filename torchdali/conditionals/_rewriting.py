@@ -1,0 +1,301 @@
+"""Rewrite the syntax tree of a function: branches become functions that the runtime may both call."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["RUNTIME", "rewrite"]
+
+RUNTIME = "__torchdali_conditionals__"
+"""The name under which rewritten code finds the functions that it calls."""
+
+
+def rewrite(definition: ast.FunctionDef) -> None:
+    """Rewrite a function in place."""
+    _Rewriter().function(definition)
+
+
+class _Rewriter(ast.NodeTransformer):
+    """Rewrites the body of one function."""
+
+    def __init__(self) -> None:
+        self._serial = 0
+        self._name = ""
+        self._globals: set[str] = set()
+        self._inside = ""  # the loop, `with` or `try` around the statement
+
+    def function(self, definition: ast.FunctionDef) -> None:
+        """Rewrite in place; variables that a branch sets exist, undefined, from the start."""
+        self._name = definition.name
+        parameters = {a.arg for a in ast.walk(definition.args) if isinstance(a, ast.arg)}
+        declared = set(_declared(definition.body, ast.Global, ast.Nonlocal))
+        self._globals = set(_declared(definition.body, ast.Global))
+        branched = {
+            name
+            for node in _own(definition.body)
+            if isinstance(node, ast.If) and not _obstacle(node)
+            for name in _targets([node])
+        }
+        if any(
+            isinstance(n, ast.If) and not _obstacle(n) and _returns([n])
+            for n in _own(definition.body)
+        ):
+            branched |= set(_targets(definition.body))  # what follows it moves into its branches
+        definition.body = self.block(definition.body)
+        starts = [
+            _assign(name, _call("undefined", ast.Constant(name)))
+            for name in sorted(branched - parameters - declared)
+        ]
+        after_docstring = 1 if ast.get_docstring(definition) is not None else 0
+        definition.body[after_docstring:after_docstring] = starts
+
+    def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Rewrite statements; what follows an ``if`` that returns moves into its branches."""
+        done: list[ast.stmt] = []
+        for i, statement in enumerate(statements):
+            if (
+                isinstance(statement, ast.If)
+                and not self.obstacle(statement)
+                and _returns([statement])
+            ):
+                return [*done, *self.returning(statement, statements[i + 1 :])]
+            made = self.visit(statement)
+            done += made if isinstance(made, list) else [made]
+        return done
+
+    def returning(self, node: ast.If, rest: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Rewrite an ``if`` with a return in it as ``return if_return(test, body, orelse)``."""
+        branches = []
+        for branch in (node.body, node.orelse):
+            whole = list(branch) if _always_returns(branch) else [*branch, *rest]
+            branches.append(self.branch(self.block(_copied(whole)), _targets(whole)))
+        call = _call(
+            "if_return", self.visit(node.test), *[ast.Name(f.name, ast.Load()) for f in branches]
+        )
+        return [*branches, ast.copy_location(ast.Return(call), node)]
+
+    def obstacle(self, node: ast.If) -> str:
+        """Return why the branches cannot become functions, in a word for `python_only`, or nothing."""
+        if self._inside and _returns([node]):
+            return "return"
+        if self._globals.intersection(_targets([node])):
+            return "global"
+        return _obstacle(node)
+
+    def plain(self, node: Any, construct: str) -> Any:
+        """Keep a construct; a node as its condition is an error."""
+        self.generic_visit(node)
+        words = ast.Constant(construct), ast.Constant(self._inside)
+        node.test = ast.copy_location(_call("python_only", node.test, *words), node.test)
+        return node
+
+    def within(self, node: Any, word: str) -> Any:
+        """Rewrite a statement that has others inside, from which a branch cannot return."""
+        outer, self._inside = self._inside, self._inside or word
+        self.generic_visit(node)
+        self._inside = outer
+        return node
+
+    def visit_If(self, node: ast.If) -> Any:
+        obstacle = self.obstacle(node)
+        if obstacle:
+            return self.plain(node, obstacle)
+        names = _targets([node])
+        body = self.branch(self.block(node.body), names)
+        orelse = self.branch(self.block(node.orelse), names)
+        get, put = self.accessors(names)
+        functions = [body, orelse, get, put]
+        call = _call(
+            "if_else", self.visit(node.test), *[ast.Name(f.name, ast.Load()) for f in functions],
+            ast.Tuple([ast.Constant(name) for name in names], ast.Load()),
+        )  # fmt: skip
+        made = [*functions, ast.Expr(call)]
+        return [ast.copy_location(statement, node) for statement in made]
+
+    def branch(self, body: list[ast.stmt], names: Sequence[str]) -> ast.FunctionDef:
+        return self.define([], [*_nonlocal(names), *(body or [ast.Pass()])])
+
+    def accessors(self, names: Sequence[str]) -> tuple[ast.FunctionDef, ast.FunctionDef]:
+        load = ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load())
+        store = ast.Tuple([ast.Name(name, ast.Store()) for name in names], ast.Store())
+        get = self.define([], [ast.Return(load)])
+        assign: list[ast.stmt] = (
+            [ast.Assign([store], ast.Name("values", ast.Load()))] if names else [ast.Pass()]
+        )
+        return get, self.define(["values"], [*_nonlocal(names), *assign])
+
+    def define(self, parameters: list[str], body: list[ast.stmt]) -> ast.FunctionDef:
+        self._serial += 1
+        arguments = ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, [])
+        made = ast.FunctionDef(f"{self._name}__branch_{self._serial}", arguments, body, [])
+        if "type_params" in ast.FunctionDef._fields:
+            made.type_params = []  # type: ignore[attr-defined]
+        return made
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        name = "and_" if isinstance(node.op, ast.And) else "or_"
+        *firsts, last = [self.visit(value) for value in node.values]
+        for value in reversed(firsts):
+            last = ast.copy_location(_call(name, value, _lambda(last)), node)
+        return last
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        self.generic_visit(node)
+        return (
+            ast.copy_location(_call("not_", node.operand), node)
+            if isinstance(node.op, ast.Not)
+            else node
+        )
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        self.generic_visit(node)
+        if len(node.ops) == 1:
+            return node
+        parts: list[ast.expr] = []
+        left = node.left
+        for k, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
+            if k < len(node.ops) - 1 and not isinstance(right, (ast.Name, ast.Constant)):
+                return (
+                    node  # naming the middle operand would need a new variable in the user's scope
+                )
+            parts.append(ast.copy_location(ast.Compare(left, [op], [right]), node))
+            left = right
+        *firsts, last = parts
+        for value in reversed(firsts):
+            last = ast.copy_location(_call("and_", value, _lambda(last)), node)
+        return last
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        node.func = ast.copy_location(_call("converted", node.func), node.func)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        rewrite(node)
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
+        return self.generic_visit(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        return node
+
+    def visit_For(self, node: ast.For) -> Any:
+        return self.within(node, "for")
+
+    def visit_With(self, node: ast.With) -> Any:
+        return self.within(node, "with")
+
+    def visit_Try(self, node: ast.Try) -> Any:
+        return self.within(node, "try")
+
+    def visit_TryStar(self, node: Any) -> Any:
+        return self.within(node, "try")
+
+    def visit_Match(self, node: Any) -> Any:
+        return self.within(node, "match")
+
+    def visit_While(self, node: ast.While) -> Any:
+        outer, self._inside = self._inside, self._inside or "while"
+        made = self.plain(node, "while")
+        self._inside = outer
+        return made
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        return self.plain(node, "expression")
+
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        return self.plain(node, "assert")
+
+    def visit_comprehension(self, node: ast.comprehension) -> Any:
+        self.generic_visit(node)
+        word = ast.Constant("comprehension")
+        node.ifs = [ast.copy_location(_call("python_only", test, word), test) for test in node.ifs]
+        return node
+
+
+def _own(statements: Sequence[ast.stmt]) -> list[ast.AST]:
+    """Return all nodes of statements, without those inside functions and classes they define."""
+    found: list[ast.AST] = []
+    stack: list[ast.AST] = list(statements)
+    while stack:
+        node = stack.pop()
+        found.append(node)
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            stack += ast.iter_child_nodes(node)
+    return found
+
+
+_OBSTACLES: dict[type[ast.AST], str] = {
+    ast.Break: "break", ast.Continue: "continue", ast.Yield: "yield", ast.YieldFrom: "yield",
+    ast.Await: "await", ast.Delete: "del", ast.Global: "global", ast.Nonlocal: "nonlocal",
+}  # fmt: skip
+
+
+def _obstacle(node: ast.If) -> str:
+    """Return what keeps the branches from becoming functions, or nothing."""
+    return next((_OBSTACLES[type(n)] for n in _own([node]) if type(n) in _OBSTACLES), "")
+
+
+def _declared(statements: Sequence[ast.stmt], *kinds: type[ast.Global | ast.Nonlocal]) -> list[str]:
+    """Return the names that statements declare to be of an outer scope."""
+    return [name for n in _own(statements) if isinstance(n, kinds) for name in n.names]
+
+
+def _returns(statements: Sequence[ast.stmt]) -> bool:
+    return any(isinstance(node, ast.Return) for node in _own(statements))
+
+
+def _always_returns(statements: Sequence[ast.stmt]) -> bool:
+    if not statements:
+        return False
+    last = statements[-1]
+    if isinstance(last, ast.If):
+        return _always_returns(last.body) and _always_returns(last.orelse)
+    return isinstance(last, (ast.Return, ast.Raise))
+
+
+def _targets(statements: Sequence[ast.stmt]) -> list[str]:
+    """Return the names that statements bind, sorted."""
+    found = set()
+    comprehension = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+    local = {
+        id(name)
+        for node in _own(statements)
+        if isinstance(node, comprehension)
+        for generator in node.generators
+        for name in ast.walk(generator.target)
+    }
+    for node in _own(statements):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in local:
+            found.add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.alias):
+            found.add((node.asname or node.name).partition(".")[0])
+    return sorted(found)
+
+
+def _copied(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+    return [copy.deepcopy(statement) for statement in statements]
+
+
+def _nonlocal(names: Sequence[str]) -> list[ast.stmt]:
+    return [ast.Nonlocal(list(names))] if names else []
+
+
+def _assign(name: str, value: ast.expr) -> ast.stmt:
+    return ast.Assign([ast.Name(name, ast.Store())], value)
+
+
+def _call(name: str, *arguments: ast.expr) -> ast.Call:
+    return ast.Call(
+        ast.Attribute(ast.Name(RUNTIME, ast.Load()), name, ast.Load()), list(arguments), []
+    )
+
+
+def _lambda(body: ast.expr) -> ast.Lambda:
+    return ast.Lambda(ast.arguments([], [], None, [], [], None, []), body)
