@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
+from tests.opencv_switch import computing_with
 from torchdali import fn, types
 from torchdali.kernels import perspective
 from torchdali.kernels.perspective import BORDERS, sample_at
@@ -132,15 +133,14 @@ def test_empty_batch():
 @pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
 @pytest.mark.parametrize("border", BORDERS)
 @pytest.mark.parametrize("channels", [1, 3, 4])
-def test_opencv_gives_what_torch_gives(channels, border, mode, monkeypatch):
-    if perspective._opencv() is None:
-        pytest.skip("perspectives by OpenCV need version 5: pip install 'torchdali[image]'")
+def test_opencv_gives_what_torch_gives(channels, border, mode):
     x = image(20, 30, channels)
     matrix = [[0.9, 0.1, -3.0], [-0.1, 1.1, 0.5], [0.003, -0.002, 1.0]]
     arguments = {"mode": mode, "border": border, "fill": [float(40 * c) for c in range(channels)]}
-    fast = perspective.warp_perspective(x, matrix, (25, 33), **arguments)
-    monkeypatch.setattr(perspective, "_opencv", lambda: None)
-    slow = perspective.warp_perspective(x, matrix, (25, 33), **arguments)
+    with computing_with("opencv"):
+        fast = perspective.warp_perspective(x, matrix, (25, 33), **arguments)
+    with computing_with("torch", "warp_opencv"):
+        slow = perspective.warp_perspective(x, matrix, (25, 33), **arguments)
     assert ((fast.int() - slow.int()).abs() <= 1).float().mean() > 0.995
 
 

@@ -11,7 +11,7 @@ from torchdali.kernels.opencv import opencv_for
 
 __all__ = ["HALF_UP", "place", "to_bytes"]
 
-HALF_UP = 8e-6  # carries k + 0.5 upwards in float32, where rounding is to even: half the step of 128 to 256
+HALF_UP = 1e-5  # carries k + 0.5 upwards in float32, where rounding is to even
 
 
 def place(

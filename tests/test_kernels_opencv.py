@@ -1,0 +1,159 @@
+"""Kernels give the same with OpenCV and without it, and write where they are told to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from torchdali import fn, types
+from torchdali.kernels import color, filters, perspective, rounding, standard, warp
+from torchdali.kernels.mirror import mirror
+
+pytest.importorskip("cv2", reason="needs OpenCV: pip install 'torchdali[image]'")
+
+UINT8, FLOAT = torch.uint8, torch.float32
+# No round numbers: where a value lies between two levels, either of them is right.
+MATRIX = ((0.3127, -0.5213, 1.1071), (0.2039, 0.7121, 0.3037), (-0.1019, 0.4127, 0.9043))
+TURN = [[0.8131, -0.4173, 5.5307], [0.3119, 1.1071, -4.0301]]
+TILT = [[0.9, 0.1, -3.0], [-0.1, 1.1, 0.5], [0.003, -0.002, 1.0]]
+WINDOW = torch.tensor([[0.1, -0.2, 0.3], [0.4, 0.25, -0.6]])
+
+
+def image(channels: int = 3, dtype: torch.dtype = UINT8, lead: tuple[int, ...] = ()) -> Tensor:
+    """Smooth, so that a position that is rounded differently makes little difference."""
+    y, x = torch.arange(40.0)[:, None], torch.arange(52.0)
+    planes = [128 + 60 * torch.sin(x / 7 + k) + 50 * torch.cos(y / 5 - k) for k in range(channels)]
+    return torch.stack(planes, -1).expand(*lead, 40, 52, channels).contiguous().to(dtype)
+
+
+def _blurred(x: Tensor) -> Tensor:
+    return filters.separable(x, [0, 1], [filters.gaussian(9, 1.7), filters.gaussian(5, 0.9)])
+
+
+def _correlated(border: str, dtype: torch.dtype) -> Callable[[Tensor], Tensor]:
+    return lambda x: filters.correlate(x, [0, 1], WINDOW, [1, 0], border, 0.0, True, dtype)
+
+
+def _warped(linear: bool, fill: float | None) -> Callable[[Tensor], Tensor]:
+    return lambda x: warp.warp_affine(x, TURN, (45, 33), linear=linear, fill=fill)
+
+
+def _tilted(mode: str, border: str) -> Callable[[Tensor], Tensor]:
+    return lambda x: perspective.warp_perspective(
+        x, TILT, (45, 33), mode=mode, border=border, fill=[7.0]
+    )
+
+
+def _normalised(**arguments: Any) -> Callable[[Tensor], Tensor]:
+    return lambda x: fn.normalize(x, **arguments)
+
+
+def _looked_up(x: Tensor) -> Tensor:
+    return fn.lookup_table(x, keys=[3, 128], values=[7, 9], default_value=1, dtype=types.UINT8)
+
+
+# What is computed, of which image, and how far values may differ for how large a part of the pixels.
+CASES: dict[str, tuple[Callable[[Tensor], Tensor], Tensor, float, float]] = {
+    "intensity": (lambda x: color.affine_intensity(x, 1.7, -31.3, UINT8), image(), 1, 1e-3),
+    "negative": (lambda x: color.affine_intensity(x, -0.5, 100, UINT8), image(), 0, 0),
+    "huge factor": (lambda x: color.affine_intensity(x, 1e12, 0, UINT8), image(), 0, 0),
+    "halves": (lambda x: color.affine_intensity(x, 0.5, 0, UINT8), image(), 0, 0),
+    "rgb": (lambda x: color.affine_rgb(x, MATRIX, (1, 2, 3), UINT8), image(), 1, 1e-3),
+    "rgb frames": (lambda x: color.affine_rgb(x, MATRIX, (1, 2, 3), UINT8), image(lead=(2,)), 1, 1e-3),
+    "rgb floats": (lambda x: color.affine_rgb(x, MATRIX, (1, 2, 3), FLOAT), image(dtype=FLOAT), 1e-3, 0),
+    "rgb to one": (lambda x: color.affine_rgb(x, MATRIX[:1], (1,), UINT8), image(), 1, 1e-3),
+    "rgb to int16": (lambda x: color.affine_rgb(x, MATRIX, (1, 2, 3), torch.int16), image(), 1, 1e-3),
+    "bgr": (color.swap_red_and_blue, image(), 0, 0),
+    "gray": (lambda x: color.gray(x, False), image(), 0, 0),
+    "gray of bgr": (lambda x: color.gray(x, True), image(lead=(2,)), 0, 0),
+    "blur": (_blurred, image(), 1e-3, 0),
+    "blur floats": (_blurred, image(dtype=FLOAT), 1e-3, 0),
+    "blur planes": (lambda x: filters.separable(x, [1, 2], [[0.5, 1, 2]] * 2), image(52), 1e-3, 0),
+    "correlate": (_correlated("reflect_101", UINT8), image(), 1, 1e-3),
+    "correlate 16 bits": (_correlated("clamp", torch.int16), image(dtype=torch.int16), 1, 1e-3),
+    "correlate to floats": (_correlated("reflect_1001", FLOAT), image(1), 1e-3, 0),
+    "warp": (_warped(True, None), image(), 1, 1e-3),
+    "warp two channels": (_warped(True, None), image(2), 0, 0),
+    "warp floats": (_warped(True, 3.5), image(dtype=FLOAT), 0.02, 0),
+    "warp nearest": (_warped(False, 9.0), image(4), 0, 2e-3),
+    "tilt": (_tilted("bilinear", "constant"), image(), 1, 1e-3),
+    "tilt nearest": (_tilted("nearest", "reflect"), image(1), 0, 5e-3),
+    "tilt cubic": (_tilted("bicubic", "replicate"), image(), 1, 1e-3),
+    "normalise": (_normalised(), image(), 1e-4, 0),
+    "normalise floats": (_normalised(epsilon=0.1, ddof=1, scale=3.0, shift=1.0), image(dtype=FLOAT), 1e-4, 0),
+    "normalise channels": (_normalised(axes=[0, 1]), image(), 1e-4, 0),
+    "normalise one value": (_normalised(shift=2.0), image(1)[:1, :1], 0, 0),
+    "look up": (_looked_up, image(), 0, 0),
+    "mirror rows": (lambda x: mirror(x, [0]), image(), 0, 0),
+    "mirror columns": (lambda x: mirror(x, [1]), image(dtype=FLOAT), 0, 0),
+    "mirror planes": (lambda x: mirror(x, [2]), image(7), 0, 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_opencv_gives_what_torch_gives(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    compute, x, level, share = CASES[name]
+    before = x.clone()
+    fast = compute(x)
+    monkeypatch.setattr("torchdali.kernels.opencv.opencv", lambda: None)
+    slow = compute(x)
+    assert (fast.shape, fast.dtype) == (slow.shape, slow.dtype)
+    difference = (fast.double() - slow.double()).abs()
+    beyond = (difference > (level if share == 0 else 0)).double().mean()
+    assert beyond <= share, f"{beyond:.4%} differ, by up to {difference.max()}"
+    assert share == 0 or level == 0 or difference.max() <= level
+    assert torch.equal(x, before)
+
+
+@pytest.mark.parametrize("library", ["opencv", "torch"])
+def test_bytes_are_rounded_and_saturate(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if library == "torch":
+        monkeypatch.setattr("torchdali.kernels.opencv.opencv", lambda: None)
+    values = torch.tensor([-1e9, -0.6, 0.49, 0.5, 1.5, 2.5, 254.5, 255.6, 1e9, float("nan")])
+    found = rounding.to_bytes(values - 10, 10.0)
+    assert found.tolist() == [0, 0, 0, 1, 2, 3, 255, 255, 255, 0]
+
+
+WRITERS: dict[str, Callable[[Tensor, Tensor], Tensor | None]] = {
+    "intensity": lambda x, out: color.affine_intensity(x, 1.2, 3.0, UINT8, out),
+    "rgb": lambda x, out: color.affine_rgb(x, MATRIX, (0, 0, 0), UINT8, out),
+    "bgr": color.swap_red_and_blue,
+    "correlate": lambda x, out: filters.correlate(x, [0, 1], WINDOW, [1, 1], "clamp", 0.0, True, UINT8, out),
+    "warp": lambda x, out: warp.warp_affine(x, TURN, (40, 52), linear=True, fill=0.0, out=out),
+    "mirror": lambda x, out: mirror(x, [1], out),
+    "standardise": lambda x, out: standard.standardise(
+        x, standard.Moments(9, (100.0,), (400.0,)), 9, 0.0, 20.0, 100.0, UINT8, out
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_results_are_written_where_the_batch_lies(name: str) -> None:
+    write, x = WRITERS[name], image()
+    slot, unfit = torch.zeros_like(x), torch.zeros(3, dtype=UINT8)
+    assert write(x, slot) is slot
+    elsewhere = write(x, unfit)
+    assert elsewhere is not None
+    assert torch.equal(elsewhere, slot)
+    assert not unfit.any()
+
+
+def test_large_images_are_worked_on_in_pieces() -> None:
+    x = image().repeat(20, 9, 1)
+    computations: tuple[Callable[[Tensor], Tensor], ...] = (
+        lambda part: color.affine_rgb(part, MATRIX, (1, 2, 3), FLOAT),
+        lambda part: color.affine_intensity(part, 1.5, 2.0, FLOAT),
+    )
+    for compute in computations:
+        torch.testing.assert_close(compute(x), torch.stack([compute(row) for row in x]))
+
+
+def test_a_mean_far_from_zero_is_subtracted_first() -> None:
+    x = 1e4 + torch.randn(30, 30, 3, generator=torch.Generator().manual_seed(0))
+    found = fn.normalize(x)
+    wanted = (x.double() - x.double().mean()) / x.double().std(correction=0)
+    torch.testing.assert_close(found.double(), wanted, atol=5e-3, rtol=0)
