@@ -278,6 +278,25 @@ def test_sources_at_every_batch_and_at_the_end(name, depth) -> None:
         assert found == left, f"after {done}"
 
 
+def test_the_data_of_a_source_are_not_part_of_the_graph() -> None:
+    class Data(list[Any]):
+        def __iter__(self) -> Iterator[Any]:
+            raise AssertionError("the data were looked at")
+
+    def make(source: Any) -> Pipeline:
+        pipe = Pipeline(2, 1, None, seed=4)
+        with pipe:
+            pipe.set_outputs(fn.external_source(source=source))
+        return pipe
+
+    one, other = ([np.full((2, 3), k)] * 5 for k in (1, 2))
+    graph = make(Data(one))._fingerprint
+    assert graph == make(Data(other))._fingerprint
+    assert "source=Data of 5" in graph[0]
+    assert graph != make(Data(one * 2))._fingerprint
+    assert make(np.ones((4, 2)))._fingerprint == make(np.zeros((4, 2)))._fingerprint
+
+
 def test_fed_batches_go_on_with_what_is_fed() -> None:
     def make() -> Pipeline:
         pipe = Pipeline(2, 2, None, seed=4, prefetch_queue_depth=1)

@@ -60,13 +60,21 @@ def fingerprint(graph: Graph) -> list[str]:
         given = [edge(e) for e in node.inputs]
         given += [f"{k}={edge(e)}" for k, e in sorted(node.edges.items())]
         constants = sorted(node.constants.items())
-        given += [f"{k}={_text(v)}" for k, v in constants if k not in left_out]
+        write = {"source": _source}
+        given += [f"{k}={write.get(k, _text)(v)}" for k, v in constants if k not in left_out]
         if node.operator.schema.random and "seed" not in node.constants:
             given.append(f"stream={node.stream}")
         scope = "".join(f" if {edge(c.edge)} is {c.value}" for c in node.scope)
         return f"{named[node]} = {node.operator.name}({', '.join(given)}) on {node.device}{scope}"
 
     return [*map(line, graph.nodes), f"return {', '.join(map(edge, graph.outputs))}"]
+
+
+def _source(value: Any) -> str:
+    """Write where an external source has its data from: not the data, which may be large, and change."""
+    if isinstance(value, (list, tuple, Mapping, np.ndarray, torch.Tensor)):
+        return f"{type(value).__name__} of {len(value)}"
+    return _text(value)
 
 
 def _text(value: Any) -> str:
@@ -159,7 +167,9 @@ def reshard(states: Sequence[State], num_shards: int) -> list[State]:
     if any(state["sources"] for state in old):
         raise ValueError(
             f"a pipeline with an external source ({', '.join(old[0]['sources'])}) cannot be continued by another "
-            "number of ranks: only the source knows which samples belong to which rank"
+            "number of ranks: only the source knows which samples belong to which rank. Read the records with a "
+            "reader, which has shard_id and num_shards; or note the samples that are done in external_context, and "
+            "start a new pipeline whose source begins there"
         )
     rank_of = {label: _ranks(old, label) for label in old[0]["readers"]}
     old = sorted(
