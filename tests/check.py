@@ -161,7 +161,8 @@ def check(
     wanted = expected(name, inputs, arguments, layouts) if callable(expected) else expected
     close = compare(found, wanted, level=level, share=share, relative=relative)
     if expected is dali:
-        _note(name, inputs, arguments, layouts, found, parity_table.Tolerance(level, relative), close)
+        tolerance = parity_table.Tolerance(level, relative)
+        _note(name, inputs, arguments, layouts, found, tolerance, close, distance(found, wanted))
     same(found, pipeline("torchdali", name, inputs, arguments, layouts, classes=True), "class API")
     same(found, _eagerly(name, inputs, arguments, layouts), "eager TensorList")
     if inputs and not over_batch and not any(isinstance(v, PerSample) for v in arguments.values()):
@@ -184,6 +185,7 @@ def _note(
     found: Sequence[Result],
     tolerance: parity_table.Tolerance,
     share: float,
+    far: parity_table.Distance,
 ) -> None:
     """Keep the case for the table of parity."""
     samples = [*inputs, *(result.samples for result in found if not inputs)]
@@ -196,6 +198,7 @@ def _note(
             frozenset(filter(None, named)),
             tolerance,
             share,
+            far,
         )
     )
 
@@ -242,6 +245,28 @@ def same(one: list[Result], other: list[Result], way: str) -> None:
                 f"{way}: sample {i} is {y.dtype}{y.shape} instead of {x.dtype}{x.shape}"
             )
             assert np.array_equal(x, y, equal_nan=x.dtype.kind == "f"), f"{way}: sample {i} differs"
+
+
+def distance(found: list[Result], wanted: list[Result]) -> parity_table.Distance:
+    """Measure how far results are from the wanted ones."""
+    off: list[float] = []
+    error: list[float] = []
+    for f, w in zip(found, wanted, strict=True):
+        for x, y in zip(f.samples, w.samples, strict=True):
+            if not x.size:
+                continue
+            a, b = x.astype(np.float64), y.astype(np.float64)
+            equal = (a == b) | (np.isnan(a) & np.isnan(b))
+            with np.errstate(invalid="ignore"):
+                far = np.where(equal, 0.0, np.abs(a - b))
+            if x.dtype.kind != "f":
+                off.append(float((far > 1).mean()))
+                continue
+            size = np.abs(b[np.isfinite(b)])
+            if x.dtype == np.float16:
+                far = np.maximum(far - 2.0**-10 * np.abs(np.nan_to_num(b)), 0.0)
+            error.append(float(far.max() / max(size.max(initial=0.0), 1e-30)))
+    return parity_table.Distance(max(off, default=None), max(error, default=None))
 
 
 def compare(

@@ -54,10 +54,12 @@ def _audit() -> list[str]:
     """Return what the cases of this session leave out, and print it."""
     from tests import parity_audit  # declares the operators, which other tests do when they want to
 
-    found = parity_audit.short(parity_table.cases())
+    cases = parity_table.cases()
+    found = parity_audit.short(cases)
     lines = [f"`{name}`: {got}; demanded: {must}" for name, (got, must) in found.items()]
+    lines += [f"`{case}`: {distance}" for case, distance in parity_audit.far(cases).items()]
     for line in lines:
-        print(f"\ntoo few cases: {line}")
+        print(f"\ntoo few cases, or too far: {line}")
     return lines
 
 

@@ -1,4 +1,4 @@
-"""Whether the parity tests cover each operator widely enough: argument combinations, element types, layouts.
+"""Whether the parity tests cover each operator widely enough, and results are close enough.
 
 Each operator needs six combinations of arguments on three types and two layouts, as far as its declaration takes as
 many; `NARROW` and `ELSEWHERE` say where the real DALI does not. ``pytest -m parity --write-parity FILE`` ends with the
@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import torchdali.ops  # noqa: F401  declares the operators
-from tests.parity_table import Case
+from tests.parity_table import Case, Distance
 from torchdali.operator import Operator, registry
 
-__all__ = ["ELSEWHERE", "NARROW", "Coverage", "covered", "demanded", "short"]
+__all__ = ["ELSEWHERE", "NARROW", "Coverage", "covered", "demanded", "far", "short"]
 
 _GPU = "the real one runs on the GPU only; compared with a reference in "
 _DRAWN = "its numbers cannot be reproduced; distributions are compared in "
@@ -124,6 +124,15 @@ def demanded(operator: Operator) -> Coverage:
         return Coverage(6)
     takes = operator.schema.inputs[0].takes
     return Coverage(6, min(3, len(takes.dtypes) or 3), min(2, len(takes.layouts) or 2))
+
+
+def far(cases: Iterable[Case]) -> dict[str, Distance]:
+    """Return the cases whose results are too far: 1 % of the integers off by more than 1, floats by 0.0001."""
+    return {
+        f"{case.operator} {case.arguments}": case.distance
+        for case in cases
+        if (case.distance.off or 0) > 0.01 or (case.distance.error or 0) > 1e-4
+    }
 
 
 def short(

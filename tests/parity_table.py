@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Case", "Tolerance", "cases", "note", "note_pixels", "page", "percent"]
+__all__ = ["Case", "Distance", "Tolerance", "cases", "note", "note_pixels", "page", "percent"]
 
 COMMAND = "python -m pytest -m parity --write-parity docs/parity.md"
 
@@ -33,8 +33,21 @@ class Tolerance:
 
 
 @dataclass(frozen=True)
+class Distance:
+    """How far results are from the real DALI's.
+
+    Attributes:
+        off: Share of the values that are more than one level off, of integer outputs.
+        error: Largest difference relative to the largest value, of floating outputs.
+    """
+
+    off: float | None = None
+    error: float | None = None
+
+
+@dataclass(frozen=True)
 class Case:
-    """One case of an operator: what went in, what was allowed, and the share of values that kept to it."""
+    """One case of an operator: what went in, what was allowed, the share of values that kept to it, and how far."""
 
     operator: str
     arguments: str
@@ -42,6 +55,7 @@ class Case:
     layouts: frozenset[str]
     tolerance: Tolerance
     share: float
+    distance: Distance = Distance()
 
 
 @dataclass(frozen=True)
@@ -85,7 +99,9 @@ def page(
     """
     parts = [_HEAD, _pixel_table(), _operator_table(), _module_table(modules)]
     if short:
-        parts.append("\n".join(["## Too few cases", "", *[f"- {line}" for line in short], ""]))
+        parts.append(
+            "\n".join(["## Too few cases, or too far", "", *[f"- {line}" for line in short], ""])
+        )
     return "\n".join([*parts, _exception_list(exceptions)])
 
 
@@ -102,11 +118,24 @@ def _operator_table() -> str:
         by_name[case.operator].append(case)
     text = (
         "## Operators\n\n*Within* is the smallest share of values of any case that is within the tolerance; the "
-        "tolerance is the\nwidest of any case: levels, plus a part of the value. *Arguments* counts different combinations.\n\n"
+        "tolerance is the\nwidest of any case: levels, plus a part of the value. *Arguments* counts different combinations.\n"
+        "*Off by more than 1* is the largest share of an integer output's values; *error* is the largest difference of "
+        "a\nfloating output relative to its largest value (of float16 beyond its last place).\n\n"
     )
     rows = [_row(name, by_name[name]) for name in sorted(by_name)]
     return text + _table(
-        ("operator", "cases", "arguments", "dtypes", "layouts", "within", "tolerance"), rows
+        (
+            "operator",
+            "cases",
+            "arguments",
+            "dtypes",
+            "layouts",
+            "within",
+            "tolerance",
+            "off by more than 1",
+            "error",
+        ),
+        rows,
     )
 
 
@@ -122,8 +151,15 @@ def _row(name: str, cases: Sequence[Case]) -> tuple[str, ...]:
     within = percent(min(c.share for c in cases))
     return (
         f"`{name}`", str(len(cases)), str(len({c.arguments for c in cases})), " ".join(dtypes), " ".join(layouts), within,
-        " + ".join(tolerance) or "none: equal",
+        " + ".join(tolerance) or "none: equal", *_worst(cases),
     )  # fmt: skip
+
+
+def _worst(cases: Sequence[Case]) -> tuple[str, str]:
+    off = [c.distance.off for c in cases if c.distance.off is not None]
+    error = [c.distance.error for c in cases if c.distance.error is not None]
+    share = f"{math.ceil(max(off) * 1e5) / 1e3:g} %" if off else ""
+    return share, f"{max(error):.1g}" if error else ""
 
 
 def percent(share: float) -> str:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from tests import parity_table
-from tests.parity_audit import ELSEWHERE, NARROW, Coverage, covered, demanded, short
-from tests.parity_table import Case, Tolerance
+from tests.check import Result, distance
+from tests.parity_audit import ELSEWHERE, NARROW, Coverage, covered, demanded, far, short
+from tests.parity_table import Case, Distance, Tolerance
 from torchdali.operator import registry
 
 
@@ -67,10 +72,46 @@ def test_what_is_left_out_has_no_need_to_be_narrow() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("distance", "close"),
+    [
+        (Distance(off=0.01), True),
+        (Distance(off=0.011), False),
+        (Distance(error=1e-4), True),
+        (Distance(error=1.1e-4), False),
+        (Distance(), True),
+    ],
+)
+def test_results_must_be_close(distance: Distance, close: bool) -> None:
+    (case,) = cases("rotate", 1, 1, 1)
+    assert (not far([replace(case, distance=distance)])) is close
+
+
+def result(*values: float, dtype: str = "float32") -> list[Result]:
+    return [Result([np.array(values, dtype)], "")]
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "far"),
+    [
+        (result(1, 2, 3, 5, dtype="uint8"), result(1, 3, 3, 3, dtype="uint8"), Distance(off=0.25)),
+        (result(1, 2, 4), result(1, 3, 4), Distance(error=0.25)),
+        (result(math.nan, math.inf), result(math.nan, math.inf), Distance(error=0.0)),
+        (result(2048.0, dtype="float16"), result(2050.0, dtype="float16"), Distance(error=0.0)),
+        (result(), result(), Distance()),
+        ([*result(1.0), *result(7, dtype="int8")], [*result(1.0), *result(7, dtype="int8")], Distance(0.0, 0.0)),
+    ],
+)  # fmt: skip
+def test_distances(found: list[Result], wanted: list[Result], far: Distance) -> None:
+    assert distance(found, wanted) == far
+
+
 def test_aliases_do_not_count() -> None:
     assert not short([], {"coin_flip": registry["coin_flip"]})
 
 
 def test_the_page_tells_what_is_missing() -> None:
-    assert "## Too few cases\n\n- `rotate`: none\n" in parity_table.page({}, {}, ["`rotate`: none"])
+    assert "## Too few cases, or too far\n\n- `rotate`: none\n" in parity_table.page(
+        {}, {}, ["`rotate`: none"]
+    )
     assert "Too few" not in parity_table.page({}, {})
