@@ -349,7 +349,10 @@ def erase(
         for axis, span in zip(which, spans[first:], strict=False):
             region[axis] = span
         place = tuple(region)
-        out[place] = value if content is None else content[place]
+        if content is None:
+            out[place].fill_(value)
+        else:
+            out[place] = content[place]
     return out
 
 
