@@ -180,6 +180,10 @@ def _looked_up(api: Api, x: Any) -> Any:
     return api.fn.lookup_table(x, keys=list(range(256)), values=values, dtype=api.types.UINT8)
 
 
+def _debayered(api: Api, x: Any) -> Any:
+    return api.fn.experimental.debayer(x[:, :, 0], blue_position=[0, 0])
+
+
 def _filtered(api: Api, x: Any) -> Any:
     window = np.linspace(0, 1, 9, dtype=np.float32).reshape(3, 3) / 4.5
     return api.fn.filter(x, api.types.Constant(window, device="cpu"))
@@ -227,6 +231,7 @@ CASES: tuple[Case, ...] = (
     _plain("equalize"),
     _plain("clahe", tiles_x=8, tiles_y=8, clip_limit=2.0),
     Case("lookup_table", _looked_up),
+    Case("experimental.debayer", _debayered),
     _drawn("jpeg_compression_distortion", quality=60),
     *(Case("resize", _resized(i, f), f"{_short(i)} x{f}") for i, f in _RESIZES),
     Case("resize", _resized("INTERP_LINEAR", 0.5), "linear x0.5 float32", "float32"),

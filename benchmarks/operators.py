@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import importlib.metadata
 import json
 import math
 import subprocess
@@ -150,7 +151,7 @@ def report(results: Sequence[Result], source: Sequence[Result], options: argpars
     lines = [
         "# Speed of the operators, beside DALI's",
         f"Written by `python -m benchmarks.operators` on: {machine()}; {options.threads} threads a side, "
-        f"batches of {BATCH}, {options.rounds} rounds.",
+        f"batches of {BATCH}, {options.rounds} rounds; {_opencv()}.",
         "Each case is a pipeline of one source and one operator, on DALI 2.4 (CPU) and on torchdali; numbers like "
         "angles are drawn for each sample on both sides. Ratios are DALI's time over torchdali's: above 1, it is "
         "faster. Each is of the best round of a side, since disturbances only add. CPU time counts all threads and is "
@@ -171,6 +172,14 @@ def report(results: Sequence[Result], source: Sequence[Result], options: argpars
             "\n".join(f"- `{r.name}`, {r.size}: {r.error}" for r in failed),
         ]
     return "\n\n".join(lines) + "\n"
+
+
+def _opencv() -> str:
+    """Say whether torchdali's kernels had OpenCV (the extra ``image``) to use."""
+    try:
+        return f"with OpenCV {importlib.metadata.version('opencv-python-headless')}"
+    except importlib.metadata.PackageNotFoundError:
+        return "without OpenCV, which the extra `image` installs and which makes several operators faster"
 
 
 def _bare(result: Result) -> str:
@@ -207,7 +216,7 @@ def _arguments(given: list[str] | None) -> argparse.Namespace:
         "--only", type=_chosen, metavar="A,B,...", help="operators, or cases of the table"
     )
     parser.add_argument("--sizes", type=_among, default=tuple(SIZES), metavar="A,B,...")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument(
         "--seconds", type=float, default=0.1, help="of a measurement, at least one batch"
     )

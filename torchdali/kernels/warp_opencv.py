@@ -14,7 +14,7 @@ from torchdali.kernels.rounding import place
 
 __all__ = ["warp_by_opencv"]
 
-_PIECE = 1 << 16  # pixels; OpenCV starts threads of its own for more
+_PIECE = 1 << 16  # pixels at a time, of which OpenCV leaves little to threads of its own
 _LONGEST = 2**15 - 1  # axis that it works on
 
 
