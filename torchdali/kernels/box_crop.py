@@ -13,11 +13,11 @@ __all__ = ["FIRST", "MOST", "Boxes", "Rules", "Windows", "kept", "moved", "searc
 
 Array = npt.NDArray[Any]
 Draw = Callable[[Array, int, int], Array]
-"""Returns random numbers in [0, 1) for some samples, from one attempt to another: ``(samples, attempts, 1 + 2 d)``."""
+"""Returns random numbers in [0, 1) for some samples, from one attempt to another: ``(1 + 2 d, samples, attempts)``."""
 
 MOST = 100_000
 """Attempts after which a search without an end is given up."""
-FIRST = 8
+FIRST = 16
 """Attempts that are made at once in the beginning."""
 _CHUNK = 1024
 _SLACK = 1e-4  # relative, for ratios that are fixed
@@ -51,6 +51,11 @@ class Rules:
     insist: bool = False
     prune: float | None = None
 
+    @property
+    def ratios_fixed(self) -> bool:
+        """Whether some axes follow others, so that their extents may leave the range."""
+        return any(low == high for *_, low, high in self.ratios)
+
 
 @dataclass(frozen=True)
 class Windows:
@@ -70,7 +75,7 @@ class Windows:
 
 
 class Boxes:
-    """The boxes of a batch, and the same padded to one number a sample.
+    """The boxes of a batch, and the same padded to one number a sample with copies of the first one.
 
     Args:
         low: ``(n, d)``: starts, of all samples together.
@@ -80,9 +85,15 @@ class Boxes:
 
     def __init__(self, low: Array, high: Array, counts: Sequence[int]) -> None:
         self.low, self.high, self.counts = low, high, np.asarray(counts, np.int64)
-        self.there = np.arange(max(counts, default=0)) < self.counts[:, None]
-        self.padded = np.zeros((2, *self.there.shape, low.shape[1]), np.float32)
-        self.padded[:, self.there] = low, high
+        self.owner = np.arange(len(counts)).repeat(self.counts)
+        numbers = np.arange(max(counts, default=0))[:, None]
+        firsts = self.counts.cumsum() - self.counts
+        places = firsts + np.where(numbers < self.counts, numbers, 0)
+        if not self.counts.all():
+            places = np.where(self.counts, places, 0)
+        self.padded = np.stack((low, high))[:, places].transpose(0, 3, 1, 2) if len(low) else None
+        """``(2, d, boxes, batch)``, or None if there is no box at all."""
+        self.empty = self.counts == 0
 
 
 def search(
@@ -92,8 +103,8 @@ def search(
 
     Each round draws a threshold, or the whole image; each of its attempts a window. A round ends with the first
     window that has allowed ratios and enough of the boxes; it is taken if there is at least one box to keep. At
-    the end of a limited search it is the one with the largest score, of those since the last one with enough of the
-    boxes, or an empty one where no ratio was allowed.
+    the end of a limited search it is the one with the largest score, of those since the last one with enough of
+    the boxes, or an empty one where no ratio was allowed.
 
     Args:
         boxes: Relative to the image.
@@ -105,54 +116,58 @@ def search(
         RuntimeError: nothing fits, and the search has no end.
     """
     count, axes = len(boxes.counts), boxes.low.shape[1]
-    state = _State(count, axes)
+    state = _State(count, axes, _Thresholds(boxes, rules, crops is not None))
     limit = None if rules.total is None else -(-rules.total // rules.attempts) * rules.attempts
     begin, end = 0, FIRST
     pending = np.arange(count)
     while len(pending):
         end = end if limit is None else min(end, limit)
         draws = draw(pending, begin, end)
-        candidates = _candidates(draws, rules, _rows(sizes, pending), _rows(crops, pending))
-        pending = state.settle(pending, candidates, _Options(draws, rules, begin), boxes, rules)
-        begin, end = end, end + min(2 * (end - begin), _CHUNK)
+        candidates = _candidates(draws, rules, _columns(sizes, pending), _columns(crops, pending))
+        pending = state.settle(pending, candidates, draws[0], begin, boxes, rules)
+        begin, end = end, end + min(4 * (end - begin), _CHUNK)
         if begin == limit:
             break
         if begin >= MOST and len(pending):
-            raise RuntimeError(
-                f"no window fits sample {pending[0]} after {begin} attempts; set total_num_attempts to take "
-                "the best one"
-            )
+            raise _hopeless(int(pending[0]), f"after {begin} attempts")
     return Windows(state.start, state.extent, state.whole, state.settled)
 
 
-def _rows(values: Array | None, rows: Array) -> Array | None:
-    return None if values is None else values[rows]
+def _hopeless(sample: int, when: str) -> RuntimeError:
+    return RuntimeError(
+        f"no window fits sample {sample} {when}; set total_num_attempts to take the best one"
+    )
+
+
+def _columns(values: Array | None, samples: Array) -> Array | None:
+    return None if values is None else values[samples].T[:, :, None]
+
+
+# ---------------------------------------------------------------- windows
 
 
 @dataclass(frozen=True)
 class _Candidates:
-    """Windows ``(samples, attempts, d)``: where they lie, in relative terms and as they are returned."""
+    """Windows ``(d, samples, attempts)``: where they lie, in relative terms and as they are returned."""
 
     low: Array
     high: Array
     start: Array
     extent: Array
-    allowed: Array
+    allowed: Array | None
 
 
 def _candidates(
     draws: Array, rules: Rules, sizes: Array | None, crops: Array | None
 ) -> _Candidates:
-    axes = draws.shape[-1] // 2
-    first, second = draws[..., 1 : 1 + axes], draws[..., 1 + axes :]
+    axes = len(draws) // 2
+    first, second = draws[1 : 1 + axes], draws[1 + axes :]
     if crops is not None and sizes is not None:
-        extent = np.broadcast_to(crops[:, None], first.shape)
-        room = sizes[:, None] - extent
+        room = sizes - crops
         start = np.floor(np.minimum(room, 0) + second * (np.abs(room) + 1)).astype(np.float32)
-        scale = sizes[:, None].astype(np.float32)
-        low, high = start / scale, (start + extent.astype(np.float32)) / scale
-        allowed = np.ones(first.shape[:-1], np.bool_)
-        return _Candidates(low, high, start, extent.astype(np.float32), allowed)
+        extent = np.zeros_like(start) + crops.astype(np.float32)
+        scale = sizes.astype(np.float32)
+        return _Candidates(start / scale, (start + extent) / scale, start, extent, None)
     extent, allowed = _shaped(first, rules, sizes)
     room = 1 - extent
     start = (np.minimum(room, 0) + second * np.abs(room)).astype(np.float32)
@@ -163,19 +178,20 @@ def _candidates(
 def _shaped(draws: Array, rules: Rules, sizes: Array | None) -> tuple[Array, Array]:
     """Return extents, and whether their ratios are allowed."""
     least, greatest = rules.scaling
-    scale = 1 if sizes is None else sizes[:, None]
-    pixels = (least + (greatest - least) * draws) * scale
-    for group in _groups(rules.ratios, draws.shape[-1]):
-        axes = list(group)
-        parts = np.array(list(group.values()))
-        pixels[..., axes] = pixels[..., axes].max(-1, keepdims=True) * (parts / parts.max())
-    allowed = np.ones(draws.shape[:-1], np.bool_)
+    pixels = least + (greatest - least) * draws
+    if sizes is not None:
+        pixels *= sizes
+    for group in _groups(rules.ratios, len(draws)):
+        largest = pixels[list(group)].max(0)
+        for axis, part in group.items():
+            pixels[axis] = largest * (part / max(group.values()))
+    allowed: Any = True
     with np.errstate(divide="ignore", invalid="ignore"):
         for one, other, low, high in rules.ratios:
-            ratio = pixels[..., one] / pixels[..., other]
+            ratio = pixels[one] / pixels[other]
             slack = _SLACK * low if low == high else 0.0
-            allowed &= (ratio >= low - slack) & (ratio <= high + slack)
-    return pixels / scale, allowed
+            allowed = allowed & (ratio >= low - slack) & (ratio <= high + slack)
+    return pixels if sizes is None else pixels / sizes, allowed
 
 
 def _groups(ratios: Sequence[tuple[int, int, float, float]], axes: int) -> list[dict[int, float]]:
@@ -190,116 +206,178 @@ def _groups(ratios: Sequence[tuple[int, int, float, float]], axes: int) -> list[
     return [group for group in groups if len(group) > 1]
 
 
+# ---------------------------------------------------------------- choosing
+
+
+class _Thresholds:
+    """The thresholds that a round may draw in each sample; NaN stands for the whole image.
+
+    In a search without an end, those that no window can reach are left out: a round with one of them would
+    change nothing.
+    """
+
+    def __init__(self, boxes: Boxes, rules: Rules, fixed: bool) -> None:
+        table = np.array([*rules.thresholds, *([np.nan] if rules.no_crop else [])], np.float32)
+        self._table = np.repeat(table[None], len(boxes.counts), axis=0)
+        self._counts = np.full(len(boxes.counts), len(table))
+        if rules.total is None and len(boxes.low) and not fixed:
+            self._drop(_reachable(boxes, rules, table))
+
+    def _drop(self, live: Array) -> None:
+        if not live.all():
+            order = np.argsort(~live, axis=1, kind="stable")
+            self._table = np.take_along_axis(self._table, order, axis=1)
+            self._counts = live.sum(1)
+        if not self._counts.all():
+            raise _hopeless(int(self._counts.argmin()), "whatever is drawn")
+
+    def draw(self, samples: Array, draws: Array) -> Array:
+        """Return the thresholds that rounds draw; ``(samples, rounds)``."""
+        places = (draws * self._counts[samples][:, None]).astype(np.int64)
+        return self._table[samples[:, None], places]  # type: ignore[no-any-return]
+
+
+def _reachable(boxes: Boxes, rules: Rules, thresholds: Array) -> Array:
+    """Return which thresholds windows might reach, as far as areas tell; ``(batch, thresholds)``.
+
+    Intersection over union is at most the smaller area over the larger one.
+    """
+    assert boxes.padded is not None
+    area = _area(*boxes.padded)
+    largest = rules.scaling[1] ** len(boxes.padded[0]) if not rules.ratios_fixed else np.inf
+    smallest = rules.scaling[0] ** len(boxes.padded[0]) if not rules.ratios_fixed else 0.0
+    least, greatest = area.min(0)[:, None], area.max(0)[:, None]
+    if not rules.every:
+        least, greatest = greatest, least
+    t = np.nan_to_num(thresholds, nan=0.0) * np.float32(1 - _SLACK)
+    live = t * greatest <= largest
+    if not rules.overlap:
+        live &= (t * smallest <= least) & (t * t * greatest <= least)
+    return live | boxes.empty[:, None] | np.isnan(thresholds)  # type: ignore[no-any-return]
+
+
 class _State:
     """What was found so far."""
 
-    def __init__(self, count: int, axes: int) -> None:
+    def __init__(self, count: int, axes: int, thresholds: _Thresholds) -> None:
         self.start = np.zeros((count, axes), np.float32)
         self.extent = np.zeros((count, axes), np.float32)
         self.whole = np.zeros(count, np.bool_)
         self.settled = np.zeros(count, np.bool_)
         self.best = np.full(count, -1.0, np.float32)
-        self.threshold = np.zeros(count, np.float32)
-        self.over = np.zeros(count, np.bool_)
+        self._thresholds = thresholds
+        self._last = np.zeros(count, np.float32)
+        self._over = np.zeros(count, np.bool_)
         """Threshold of the last attempt, and whether its round is over."""
 
     def settle(
-        self, samples: Array, candidates: _Candidates, options: _Options, boxes: Boxes, rules: Rules
+        self,
+        samples: Array,
+        candidates: _Candidates,
+        draws: Array,
+        begin: int,
+        boxes: Boxes,
+        rules: Rules,
     ) -> Array:
         """Take the first windows that will do, keep the best others; return the samples that need more."""
+        attempts = np.arange(begin, begin + draws.shape[1])
+        starts = attempts // rules.attempts * rules.attempts - begin
+        thresholds = self._follow(samples, draws, starts)
         score, keeps = _judge(candidates, boxes, samples, rules)
-        thresholds = options.follow(self.threshold, samples)
-        whole = np.isnan(thresholds)
-        enough = candidates.allowed & (score >= thresholds)
-        enough &= keeps if rules.insist else True
-        over = self._over(samples, enough, options.starts)
-        done = ~over & (whole | (enough & keeps))
-        first, found = done.argmax(1), done.any(1)
-        tried = np.arange(score.shape[1])
-        last = np.where(enough & ~over, tried, -1).max(
-            1
-        )  # it counts for more than what came before
-        score = np.where(candidates.allowed & ~over & (tried >= last[:, None]), score, -1)
-        best = score.argmax(1)
+        enough = score >= thresholds
+        if rules.insist:
+            enough &= keeps
+        over = self._ended(samples, enough, starts)
+        done: Array = (enough & keeps | np.isnan(thresholds)) & ~over
+        first: Array = done.argmax(1)
         rows = np.arange(len(samples))
-        better = ~found & ((last >= 0) | (score[rows, best] > self.best[samples]))
-        self.best[samples[better]] = score[rows, best][better]
-        for chosen, places in ((found, first), (better, best)):
-            self.start[samples[chosen]] = candidates.start[rows, places][chosen]
-            self.extent[samples[chosen]] = candidates.extent[rows, places][chosen]
-        full = found & whole[rows, first]
-        self.start[samples[full]], self.extent[samples[full]] = 0, 1
+        found: Array = done[rows, first]
+        self._take(samples, found, first, candidates)
+        full = found & np.isnan(thresholds[rows, first])
         self.whole[samples], self.settled[samples] = full, found
+        self.start[samples[full]], self.extent[samples[full]] = 0, 1
+        if rules.total is not None:
+            self._improve(samples, np.where(over, -1, score), enough & ~over, ~found, candidates)
         return samples[~found]
 
-    def _over(self, samples: Array, enough: Array, starts: Array) -> Array:
+    def _follow(self, samples: Array, draws: Array, starts: Array) -> Array:
+        """Return the threshold of each attempt."""
+        found = self._thresholds.draw(samples, draws[:, np.maximum(starts, 0)])
+        if starts[0] < 0:
+            found = np.where(starts < 0, self._last[samples][:, None], found)
+        self._last[samples] = found[:, -1]
+        return found
+
+    def _ended(self, samples: Array, enough: Array, starts: Array) -> Array:
         """Return which attempts are not made, since their round is over."""
         before = enough.cumsum(1) - enough
         over: Array = before > before[:, np.maximum(starts, 0)]
-        over |= (starts < 0) & self.over[samples][:, None]
-        self.over[samples] = over[:, -1] | enough[:, -1]
+        if starts[0] < 0:
+            over |= (starts < 0) & self._over[samples][:, None]
+        self._over[samples] = over[:, -1] | enough[:, -1]
         return over
 
+    def _take(self, samples: Array, chosen: Array, places: Array, candidates: _Candidates) -> None:
+        rows = np.flatnonzero(chosen)
+        samples, places = samples[rows], places[rows]
+        self.start[samples] = candidates.start[:, rows, places].T
+        self.extent[samples] = candidates.extent[:, rows, places].T
 
-class _Options:
-    """The thresholds that rounds draw.
+    def _improve(
+        self, samples: Array, score: Array, enough: Array, wanted: Array, candidates: _Candidates
+    ) -> None:
+        """Keep the best windows; those with enough of the boxes count for more than what came before."""
+        tried = np.arange(score.shape[1])
+        last = np.where(enough, tried, -1).max(1)
+        score = np.where(tried >= last[:, None], score, -1)
+        best, greatest = score.argmax(1), score.max(1)
+        better = wanted & ((last >= 0) | (greatest > self.best[samples]))
+        self.best[samples[better]] = greatest[better]
+        self._take(samples, better, best, candidates)
 
-    Attributes:
-        starts: Where the round of each attempt starts, counted from the first one of these attempts.
-    """
 
-    def __init__(self, draws: Array, rules: Rules, begin: int) -> None:
-        attempts = np.arange(begin, begin + draws.shape[1])
-        self.starts = attempts // rules.attempts * rules.attempts - begin
-        self._choices = np.array(
-            [*rules.thresholds, *([np.nan] if rules.no_crop else [])], np.float32
-        )
-        self._drawn = draws[:, np.maximum(self.starts, 0), 0]
-
-    def follow(self, last: Array, samples: Array) -> Array:
-        """Return the threshold of each attempt ``(samples, attempts)``, NaN for the whole image; keep the last."""
-        found: Array = self._choices[(self._drawn * len(self._choices)).astype(np.int64)]
-        found = np.where(self.starts < 0, last[samples][:, None], found)
-        last[samples] = found[:, -1]
-        return found
+# ---------------------------------------------------------------- windows and boxes
 
 
 def _judge(
     candidates: _Candidates, boxes: Boxes, samples: Array, rules: Rules
 ) -> tuple[Array, Array]:
-    """Return what windows score against the threshold, and whether any box is kept; ``(samples, attempts)``."""
-    there = boxes.there[samples][:, None]
-    low, high = (side[samples][:, None] for side in boxes.padded)
-    window = candidates.low[:, :, None], candidates.high[:, :, None]
-    seen, area = _seen((low, high), window)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if rules.overlap:
-            score = np.nan_to_num(seen / area, nan=-1)
-        else:
-            score = seen / (area + _area(*window) - seen)
-    keeps = (_kept((low, high), window, rules.prune) & there).any(2)
-    empty = boxes.counts[samples][:, None] == 0
-    score = (
-        score.min(2, where=there, initial=np.inf)
-        if rules.every
-        else score.max(2, where=there, initial=-1)
-    )
-    return np.where(empty, 1, score), keeps | empty
+    """Return what windows score, -1 if they are not allowed, and whether any box is kept; ``(samples, attempts)``."""
+    empty = boxes.empty[samples][:, None]
+    if boxes.padded is None:
+        score, keeps = (
+            np.ones(candidates.low.shape[1:], np.float32),
+            np.ones(candidates.low.shape[1:], np.bool_),
+        )
+    else:
+        low, high = boxes.padded[:, :, :, samples, None]
+        window = candidates.low[:, None], candidates.high[:, None]
+        seen, area = _seen((low, high), window)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if rules.overlap:
+                shares = np.nan_to_num(seen / area, nan=-1)
+            else:
+                shares = seen / (area + _area(*window) - seen)
+        score = shares.min(0) if rules.every else shares.max(0)
+        score = np.where(empty, 1, score) if empty.any() else score
+        keeps = _kept((low, high), window, rules.prune).any(0) | empty
+    return (score if candidates.allowed is None else np.where(candidates.allowed, score, -1)), keeps
 
 
 def _area(low: Array, high: Array) -> Array:
-    area = high[..., 0] - low[..., 0]
-    for axis in range(1, low.shape[-1]):
-        area = area * (high[..., axis] - low[..., axis])
-    return area
+    sides = high - low
+    area: Array = sides[0] * sides[1]
+    return area if len(sides) == 2 else area * sides[2]
 
 
 def _seen(box: tuple[Array, Array], window: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Return the area of boxes inside of windows, and of the boxes."""
-    inside: Any = 1
-    for axis in range(box[0].shape[-1]):
-        end = np.minimum(box[1][..., axis], window[1][..., axis])
-        inside = inside * np.maximum(end - np.maximum(box[0][..., axis], window[0][..., axis]), 0)
+    """Return the area of boxes inside of windows, and of the boxes; axes come first."""
+    inside: Any = None
+    for axis in range(len(box[0])):
+        side = np.minimum(box[1][axis], window[1][axis])
+        side -= np.maximum(box[0][axis], window[0][axis])
+        np.maximum(side, 0, out=side)
+        inside = side if inside is None else inside * side
     return inside, _area(*box)
 
 
@@ -307,25 +385,25 @@ def _kept(box: tuple[Array, Array], window: tuple[Array, Array], prune: float | 
     if prune is not None:
         seen, area = _seen(box, window)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return (seen > 0) & (seen / area >= np.float32(prune))
-    center = np.float32(0.5) * (box[0] + box[1])
-    found: Array = np.all((center >= window[0]) & (center < window[1]), axis=-1)
-    return found
+            kept: Array = (seen > 0) & (seen / area >= np.float32(prune))
+            return kept
+    inside: Array = np.True_  # type: ignore[assignment]
+    for axis in range(len(box[0])):
+        center = np.float32(0.5) * (box[0][axis] + box[1][axis])
+        inside = inside & (center >= window[0][axis]) & (center < window[1][axis])
+    return inside
 
 
 def kept(boxes: Boxes, low: Array, high: Array, prune: float | None) -> Array:
     """Return which of all boxes are kept in the windows ``(batch, d)``, relative to the images."""
-    window = low.repeat(boxes.counts, 0), high.repeat(boxes.counts, 0)
-    return _kept((boxes.low, boxes.high), window, prune)
+    return _kept((boxes.low.T, boxes.high.T), (low[boxes.owner].T, high[boxes.owner].T), prune)
 
 
 def moved(boxes: Boxes, low: Array, high: Array, whole: Array) -> tuple[Array, Array]:
     """Return all boxes clipped to the windows and relative to them, as they are where a window is whole."""
-    low, extent = low.repeat(boxes.counts, 0), (high - low).repeat(boxes.counts, 0)
-    same = whole.repeat(boxes.counts)[:, None]
+    start, extent = low[boxes.owner], (high - low)[boxes.owner]
+    same = whole[boxes.owner][:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
-        start, end = (
-            np.where(same, side, np.clip((side - low) / extent, 0, 1))
-            for side in (boxes.low, boxes.high)
-        )
-    return start, end
+        ends = (((side - start) / extent).clip(0, 1) for side in (boxes.low, boxes.high))
+        low, high = ends
+    return np.where(same, boxes.low, low), np.where(same, boxes.high, high)

@@ -125,7 +125,7 @@ def random_bbox_crop(
     )  # fmt: skip
     order = _Order(axes, _box_layout(axes, bbox_layout, ltrb))
     known = kernel.Boxes(
-        *order.corners(torch.cat(samples).numpy()), [len(sample) for sample in samples]
+        *order.corners(torch.cat(samples).numpy()), [sample.shape[0] for sample in samples]
     )
     sizes = _extents("input_shape", input_shape, shape_layout, len(samples), axes)
     crops = _extents("crop_shape", crop_shape, shape_layout, len(samples), axes)
@@ -137,12 +137,12 @@ def random_bbox_crop(
     moved, keep = _moved(known, windows, rules.prune, sizes if fixed else None)
     columns = [torch.from_numpy(order.back(moved))]
     if labels is not None:
-        columns.append(_labels(labels, known.counts))
+        columns.append(_labels(labels, known))
     if output_bbox_indices:
-        columns.append(
-            torch.cat([torch.arange(n, dtype=torch.int32) for n in known.counts.tolist()])
-        )
-    rows = [_split(column, keep, known.counts) for column in columns]
+        firsts = known.counts.cumsum() - known.counts
+        indices = np.arange(len(known.owner)) - firsts[known.owner]
+        columns.append(torch.from_numpy(indices.astype(np.int32)))
+    rows = _chosen(columns, keep, known)
     return torch.from_numpy(windows.start), torch.from_numpy(windows.extent), *rows  # type: ignore[return-value]
 
 
@@ -155,16 +155,16 @@ class _Draws:
 
     def __call__(self, samples: Array, begin: int, end: int) -> Array:
         if not begin:
-            first = self._rng.uniform(kernel.FIRST * self._width)
-            return first.reshape(-1, kernel.FIRST, self._width)[samples, :end]
+            first = self._rng.uniform(kernel.FIRST * self._width).T
+            return first.reshape(self._width, kernel.FIRST, -1)[:, :end].transpose(0, 2, 1)
         if not self._later:
             ones = self._rng.pick(samples.tolist()).samples(0)
             self._later = dict(
                 zip(samples.tolist(), (one.generator() for one in ones), strict=True)
             )
-        return np.stack(
-            [self._later[i].random((end - begin, self._width)) for i in samples.tolist()]
-        )
+        shape = end - begin, self._width
+        rows = np.stack([self._later[i].random(shape) for i in samples.tolist()])
+        return np.ascontiguousarray(rows.transpose(2, 0, 1))
 
 
 def _axes(samples: Sequence[Tensor]) -> int:
@@ -269,32 +269,28 @@ def _extents(name: str, value: Any, layout: str | None, count: int, axes: int) -
 
 def _moved(
     boxes: kernel.Boxes, windows: kernel.Windows, prune: float | None, sizes: Array | None
-) -> tuple[tuple[Array, Array], Tensor]:
+) -> tuple[tuple[Array, Array], Array]:
     """Return starts and ends of boxes relative to their windows, and which to keep."""
     scale = 1 if sizes is None else sizes.astype(np.float32)
     low, high = windows.start / scale, (windows.start + windows.extent) / scale
-    keep = kernel.kept(boxes, low, high, prune) | windows.whole.repeat(boxes.counts)
+    keep = kernel.kept(boxes, low, high, prune) | windows.whole[boxes.owner]
     moved = kernel.moved(boxes, low, high, windows.whole)
-    return moved, torch.from_numpy(keep)
+    return moved, keep
 
 
-def _labels(labels: TensorList, counts: Array) -> Tensor:
-    samples = labels.samples()
-    if any(
-        not sample.ndim or len(sample) < count
-        for sample, count in zip(samples, counts.tolist(), strict=True)
-    ):
+def _labels(labels: TensorList, boxes: kernel.Boxes) -> Tensor:
+    """Return the labels of all boxes; what goes beyond the boxes of a sample is left out."""
+    samples, counts = labels.samples(), boxes.counts.tolist()
+    if any(not s.ndim or s.shape[0] < count for s, count in zip(samples, counts, strict=True)):
         raise RuntimeError("there are fewer labels than boxes")
-    return torch.cat(
-        [sample[:count] for sample, count in zip(samples, counts.tolist(), strict=True)]
-    )
+    return torch.cat([sample[:count] for sample, count in zip(samples, counts, strict=True)])
 
 
-def _split(values: Tensor, keep: Tensor, counts: Array) -> list[Tensor]:
-    """Return the values to keep, sample by sample."""
-    ends = np.cumsum(counts)[:-1]
-    left = [int(part.sum()) for part in np.split(keep.numpy(), ends)]
-    return list(values[keep].split(left))  # type: ignore[no-untyped-call]
+def _chosen(columns: Sequence[Tensor], keep: Array, boxes: kernel.Boxes) -> list[list[Tensor]]:
+    """Return what belongs to the boxes that are kept, sample by sample."""
+    left = np.bincount(boxes.owner[keep], minlength=len(boxes.counts)).tolist()
+    places = torch.from_numpy(keep.nonzero()[0])
+    return [list(column.index_select(0, places).split(left)) for column in columns]  # type: ignore[no-untyped-call]
 
 
 # ---------------------------------------------------------------- ssd_random_crop
@@ -335,7 +331,7 @@ def ssd_random_crop(
     if _axes(samples) != 2:
         raise RuntimeError(f"boxes are (N, 4), not {tuple(samples[0].shape)}")
     flat = torch.cat(samples).numpy()
-    known = kernel.Boxes(flat[:, :2], flat[:, 2:], [len(sample) for sample in samples])
+    known = kernel.Boxes(flat[:, :2], flat[:, 2:], [sample.shape[0] for sample in samples])
     rules = kernel.Rules(
         _SSD, True, (0.3, 1.0), _ratios(2, [0.5, 2.0]), max(num_attempts, 1), None, insist=True
     )
@@ -344,9 +340,7 @@ def ssd_random_crop(
     moved = torch.from_numpy(np.concatenate((low, high), axis=1))
     places = zip(images.samples(), windows.start.tolist(), windows.extent.tolist(), strict=True)
     cut = [_cut(image, *start, *extent) for image, start, extent in places]
-    chosen = (
-        _split(values, keep, known.counts) for values in (moved, _labels(labels, known.counts))
-    )
+    chosen = _chosen([moved, _labels(labels, known)], keep, known)
     return (cut, *chosen)  # type: ignore[return-value]
 
 
