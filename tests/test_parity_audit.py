@@ -110,6 +110,10 @@ def test_aliases_do_not_count() -> None:
     assert not short([], {"coin_flip": registry["coin_flip"]})
 
 
+def test_readers_do_not_count() -> None:
+    assert not short([], {"readers.file": registry["readers.file"]})
+
+
 def test_the_page_tells_what_is_missing() -> None:
     assert "## Too few cases, or too far\n\n- `rotate`: none\n" in parity_table.page(
         {}, {}, ["`rotate`: none"]
