@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from torchdali import fn, pipeline_def
-from torchdali.plugin.pytorch import as_operator
+from torchdali import fn, pipeline_def, types
+from torchdali.plugin.pytorch import TorchPythonFunction, as_operator
 
 DATA = [
     np.arange(6, dtype=np.uint8).reshape(1, 2, 3),
@@ -124,3 +124,18 @@ def test_modules_and_transforms_run_in_the_chain():
     flip = as_operator(transforms.RandomHorizontalFlip(p=1.0))
     ((samples, _),) = run(lambda x: flip(x))
     assert np.array_equal(samples[0], DATA[0][..., ::-1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "function", "expected"),
+    [
+        ({}, lambda a: a * 2, [[[0, 2, 4], [6, 8, 10]]]),
+        ({"batch_processing": False}, lambda a: a.sum(1), [[3, 5, 7]]),
+        ({"batch_processing": True}, lambda b: [a + len(b) for a in b], [[[2, 3, 4], [5, 6, 7]]]),
+    ],
+    ids=["default", "sample", "batch"],
+)
+def test_torch_functions_as_a_class_of_the_plugin(arguments, function, expected):
+    operator = TorchPythonFunction(function, **arguments)
+    ((samples, _),) = run(lambda x: operator(fn.cast(x, dtype=types.FLOAT)))
+    assert samples[0].tolist() == expected

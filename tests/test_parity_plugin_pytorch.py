@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import math
 import warnings
@@ -426,3 +427,21 @@ def test_to_torch_tensor(copy) -> None:
     assert ours.tolist() == theirs.tolist()
     memory = array.__array_interface__["data"][0]
     assert (ours.data_ptr() == memory) is not copy
+
+
+# ---------------------------------------------------------------- TorchPythonFunction
+
+
+def test_torch_python_function_as_a_class() -> None:
+    """The real one cannot run without a GPU; what can be seen of it is the same."""
+    ours, theirs = (module.TorchPythonFunction(abs) for module in (own, real))
+    for name in ("device", "preserve", "schema_name"):
+        assert getattr(ours, name) == getattr(theirs, name)
+    ours, theirs = (
+        {
+            p.name: p.default
+            for p in inspect.signature(module.TorchPythonFunction).parameters.values()
+        }
+        for module in (own, real)
+    )
+    assert ours == theirs

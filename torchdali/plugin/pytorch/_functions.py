@@ -9,11 +9,44 @@ from typing import Any
 import torch
 
 import torchdali
-from torchdali.ops import TorchPythonFunction
+from torchdali import ops
 
 __all__ = ["TorchPythonFunction", "as_operator"]
 
 _serial = itertools.count()
+
+
+class TorchPythonFunction(ops.TorchPythonFunction):
+    """Call a function on torch tensors, sample by sample unless told otherwise.
+
+    Args:
+        function: Takes one tensor an input, or with `batch_processing` one list of tensors; returns as many as
+            `num_outputs` says.
+        num_outputs: 0 for a function that is called for its effect.
+        device: Where it runs.
+        batch_processing: Call it once a batch. `fn.torch_python_function` has True for this, the class False.
+        kwargs: Of any operator.
+    """
+
+    device = "cpu"
+    preserve = True
+    schema_name = "TorchPythonFunction"
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        num_outputs: int = 1,
+        device: str = "cpu",
+        batch_processing: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            function=function,
+            num_outputs=num_outputs,
+            device=device,
+            batch_processing=batch_processing,
+            **kwargs,
+        )
 
 
 def as_operator(
