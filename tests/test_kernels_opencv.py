@@ -12,6 +12,7 @@ from torch import Tensor
 from torchdali import fn, types
 from torchdali.kernels import color, filters, perspective, rounding, standard, warp
 from torchdali.kernels.mirror import mirror
+from torchdali.kernels.resample import resize
 
 pytest.importorskip("cv2", reason="needs OpenCV: pip install 'torchdali[image]'")
 
@@ -52,6 +53,11 @@ def _normalised(**arguments: Any) -> Callable[[Tensor], Tensor]:
     return lambda x: fn.normalize(x, **arguments)
 
 
+def _resized(x: Tensor) -> Tensor:
+    region = [(3.2, 31.7), (50.0, 1.5)]
+    return resize(x, [17, 90], roi=region, min_filter="nn", mag_filter="nn")
+
+
 def _looked_up(x: Tensor) -> Tensor:
     return fn.lookup_table(x, keys=[3, 128], values=[7, 9], default_value=1, dtype=types.UINT8)
 
@@ -87,6 +93,8 @@ CASES: dict[str, tuple[Callable[[Tensor], Tensor], Tensor, float, float]] = {
     "normalise floats": (_normalised(epsilon=0.1, ddof=1, scale=3.0, shift=1.0), image(dtype=FLOAT), 1e-4, 0),
     "normalise channels": (_normalised(axes=[0, 1]), image(), 1e-4, 0),
     "normalise one value": (_normalised(shift=2.0), image(1)[:1, :1], 0, 0),
+    "resize nearest": (_resized, image(), 0, 0),
+    "resize nearest floats": (_resized, image(2, FLOAT), 0, 0),
     "look up": (_looked_up, image(), 0, 0),
     "mirror rows": (lambda x: mirror(x, [0]), image(), 0, 0),
     "mirror columns": (lambda x: mirror(x, [1]), image(dtype=FLOAT), 0, 0),

@@ -15,6 +15,7 @@ from torchdali.kernels.resample_bytes import (
     resample_bytes,
     suits_bytes,
 )
+from torchdali.kernels.resample_nearest import nearest_by_opencv
 from torchdali.kernels.resample_weights import (
     FILTERS,
     Axis,
@@ -85,6 +86,10 @@ def resample(
         sizes = [axis.size if axis.length else 0 for axis in axes]
         return x.new_zeros((*x.shape[:first], *sizes, x.shape[-1]), dtype=dtype)
     ranked = sorted(range(len(axes)), key=lambda i: (axes[i].growth, -i))  # DALI's order
+    if dtype == x.dtype and windows is None:
+        found = nearest_by_opencv(x, axes, ranked[0])
+        if found is not None:
+            return found
     as_bytes = dtype == torch.uint8 and len(axes) == 2
     lines: dict[int, ByteLines] = {}
     sums: dict[int, Taps] = {}
