@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -82,4 +83,6 @@ if __name__ == "__main__":
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--classes", type=int, default=10)
     options = parser.parse_args()
+    if not Path(options.data).is_dir():
+        parser.error(f"there is no folder {options.data!r}")
     Trainer(options.epochs).fit(Classifier(options.classes), DataModule(options.data).train_dataloader())

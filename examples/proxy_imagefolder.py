@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -96,7 +97,10 @@ def main(arguments: Sequence[str] | None = None) -> list[float]:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", type=int, default=None, help="number of a GPU")
     parser.add_argument("--seed", type=int, default=0)
-    return train(parser.parse_args(arguments))
+    options = parser.parse_args(arguments)
+    if not Path(options.root).is_dir():
+        parser.error(f"there is no folder {options.root!r}")
+    return train(options)
 
 
 if __name__ == "__main__":

@@ -103,7 +103,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--batch-log", help="folder for a line a batch: samples, checksum of the pixels, loss")
     parser.add_argument("--crash-at", type=int, help="die without warning after so many steps, to try --resume")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if not Path(options.data).is_dir():
+        parser.error(f"there is no folder {options.data!r}")
+    if "RANK" not in os.environ:
+        parser.error("start it with torchrun, as shown above (--help)")
+    return options
 
 
 def main() -> None:

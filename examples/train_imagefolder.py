@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -53,6 +54,8 @@ def main() -> float:
     parser.add_argument("--size", type=int, default=128)
     parser.add_argument("--device", default="cuda:0" if torch.cuda.is_available() else "cpu")
     options = parser.parse_args()
+    if not Path(options.data).is_dir():
+        parser.error(f"there is no folder {options.data!r}")
 
     pipe = training_pipeline(
         options.data, options.size, batch_size=options.batch_size, num_threads=options.threads, seed=1

@@ -110,3 +110,17 @@ def test_no_thread_of_the_process_group_outlives_training(pictures, tmp_path):
         "examples/train_ddp.py", pictures, "--epochs", 1, "--size", 16,
     )  # fmt: skip
     assert "threads left: []" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "place", "message"),
+    [
+        *[(f"{name}.py", "no/such/folder", "there is no folder 'no/such/folder'")
+          for name in ("train_imagefolder", "lightning_style", "proxy_imagefolder", "train_ddp")],
+        ("train_ddp.py", ".", "torchrun"),
+    ],
+)  # fmt: skip
+def test_wrong_calls_are_told_in_one_line(script, place, message):
+    done = run(f"examples/{script}", place)
+    assert done.returncode == 2
+    assert message in done.stderr.splitlines()[-1]
