@@ -307,6 +307,32 @@ def _assume(name: str, takes: Takes, ndim: int) -> str:
     return ""
 
 
+def taken_layout(declared: Operator, layout: str, ndim: int | None) -> str:
+    """Return the layout that counts for the outputs, of a first input of so many axes.
+
+    An unset one is the first of that length that the operator takes.
+    """
+    inputs = declared.schema.inputs
+    if layout or ndim is None or not inputs or not inputs[0].takes.names:
+        return layout
+    return next((each for each in inputs[0].takes.layouts if len(each) == ndim), "")
+
+
+def taken_layouts(declared: Operator, inputs: Sequence[TensorList | None]) -> tuple[str, ...]:
+    """Return the layouts of a batch of each input; see `taken_layout`."""
+    layouts = ["" if v is None else v.layout() for v in inputs]
+    if layouts and inputs[0] is not None:
+        layouts[0] = taken_layout(declared, layouts[0], number_of_axes(inputs[0]))
+    return tuple(layouts)
+
+
+def number_of_axes(batch: TensorList) -> int | None:
+    """Return the number of axes of the samples, or None where there are none."""
+    if batch.dense() is not None:
+        return batch.ndim()
+    return next((sample.ndim for sample in batch.samples() if sample is not None), None)
+
+
 def _with_layout(body: Callable[..., Any], read: Schema, layout: str) -> Callable[..., Any]:
     return functools.partial(body, layout=layout) if read.wants_layout else body
 
@@ -409,9 +435,8 @@ def run_batch(
     The reference for what an operator means: eager calls, debug mode and steps over a batch use it; fused
     chains do the same, sample by sample.
     """
-    layouts = tuple("" if v is None else v.layout() for v in inputs)
     frames = frozenset(k for k, v in edges.items() if v.layout().startswith("F"))
-    ready = prepare(declared, constants, layouts, frames)
+    ready = prepare(declared, constants, taken_layouts(declared, inputs), frames)
     arguments: dict[str, Any] = {key: Column(value.tolist()) for key, value in edges.items()}
     if declared.kind == "batch":
         if rng is not None:
@@ -473,14 +498,14 @@ def _collect(column: Any, layout: str) -> TensorList:
     if isinstance(column, TensorList):
         return column
     if isinstance(column, torch.Tensor):
-        return TensorList.from_dense(column, _fitting(layout, column.ndim - 1))
-    layout = _fitting(layout, column[0].ndim) if column else layout
+        return TensorList.from_dense(column, fitting(layout, column.ndim - 1))
+    layout = fitting(layout, column[0].ndim) if column else layout
     if column and all(c.shape == column[0].shape for c in column):
         whole = torch.stack(column) if len(column) > 1 else column[0].unsqueeze(0)
         return TensorList.from_dense(whole, layout)
     return TensorList.from_samples(list(column), layout)
 
 
-def _fitting(layout: str, ndim: int) -> str:
+def fitting(layout: str, ndim: int) -> str:
     """Return the layout; none where the operator turned out to change the number of axes."""
     return layout if len(layout) == ndim else ""

@@ -58,11 +58,13 @@ class Takes:
         layouts: Allowed layouts; the first one of the right ndim is assumed for unset layouts. Empty: any.
         dtypes: Allowed element types; empty: any.
         channel_last: Move the channel axis to the end before the body sees the sample, and back after.
+        names: The outputs for an unset layout have the assumed one, too, as with DALI's image operators.
     """
 
     layouts: tuple[str, ...] = ()
     dtypes: tuple[torch.dtype, ...] = ()
     channel_last: bool = False
+    names: bool = True
 
 
 @dataclass(frozen=True)

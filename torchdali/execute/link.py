@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from torchdali.calling import fitting, number_of_axes, taken_layout
 from torchdali.execute.buffers import Buffers
 from torchdali.execute.scope import truth, values
 from torchdali.graph import DataNode, Node
@@ -25,6 +26,7 @@ from torchdali.tensors import TensorList
 __all__ = ["Linked", "LinkedChain", "Slots"]
 
 Bind = Callable[..., Callable[[int], None]]
+_Axes = tuple[str, "int | None"]  # layout, and the number of axes as far as known
 
 
 _TIMED = " timed"
@@ -72,32 +74,32 @@ class LinkedChain:
         self._file = f"<torchdali {name}>"
         self._code = _compile(chain.text, self._file)
         self._timed_code = _compile(chain.timed_text, self._file + _TIMED)
-        self._linked: dict[tuple[str, ...], Linked] = {}
+        self._linked: dict[tuple[_Axes, ...], Linked] = {}
 
-    def link(self, layouts: Mapping[DataNode, str]) -> Linked:
+    def link(self, inputs: Mapping[DataNode, TensorList]) -> Linked:
         """Return ``bind``, for the layouts of the chain's inputs."""
-        known = tuple(layouts[e] for e in (*self.chain.inputs, *self.chain.values))
+        entering = (*self.chain.inputs, *self.chain.values)
+        known = tuple(_axes(inputs[edge]) for edge in entering)
         if known not in self._linked:
-            self._linked[known] = self._link(layouts)
+            self._linked[known] = self._link(dict(zip(entering, known, strict=True)))
         return self._linked[known]
 
-    def _link(self, layouts: Mapping[DataNode, str]) -> Linked:
-        found = dict(layouts)
+    def _link(self, found: dict[DataNode, _Axes]) -> Linked:
         names: dict[str, Any] = {"put": put, "truth": truth}
         for node in self.chain.nodes:
-            inputs = tuple("" if e is None else found[e] for e in node.inputs)
-            frames = frozenset(k for k, e in node.edges.items() if found[e].startswith("F"))
             if node.operator.kind == "reader":
                 names[f"f{self._index[node]}"] = self._readers[node]
-                results = node.operator.output_layouts((), node.constants)
+                layouts = node.operator.output_layouts((), node.constants)
             else:
-                ready = prepare(node.operator, node.constants, inputs, frames)
-                names[f"f{self._index[node]}"], results = ready.function, ready.layouts
-            found.update(zip(node.outputs, results, strict=True))
+                names[f"f{self._index[node]}"], layouts = _ready(node, found)
+            first = node.inputs[0] if node.inputs and node.operator.layout is None else None
+            ndim = None if first is None else found[first][1]
+            axes = [(layout, len(layout) if layout else ndim) for layout in layouts]
+            found.update(zip(node.outputs, axes, strict=True))
         timed = dict(names)
         exec(self._code, names)
         exec(self._timed_code, timed)
-        return Linked(names["bind"], timed["bind"], found)
+        return Linked(names["bind"], timed["bind"], {e: layout for e, (layout, _) in found.items()})
 
     def node_at(self, error: BaseException) -> Node | None:
         """Return the operator in which an exception left the chain."""
@@ -128,6 +130,24 @@ class LinkedChain:
     def _column(self, kind: str, edge: DataNode) -> str:
         assert edge.source is not None
         return column(kind, self._index[edge.source], edge.index)
+
+
+def _axes(batch: TensorList) -> _Axes:
+    return batch.layout(), len(batch.layout()) or number_of_axes(batch)
+
+
+def _ready(
+    node: Node, axes: Mapping[DataNode, _Axes]
+) -> tuple[Callable[..., Any], tuple[str, ...]]:
+    """Prepare an operator, and return the layouts of its outputs too."""
+    given = [("", None) if e is None else axes[e] for e in node.inputs]
+    layouts = tuple(layout for layout, _ in given)
+    frames = frozenset(k for k, e in node.edges.items() if axes[e][0].startswith("F"))
+    ready = prepare(node.operator, node.constants, layouts, frames)
+    if not given or layouts[0]:
+        return ready.function, ready.layouts
+    taken = taken_layout(node.operator, *given[0])
+    return ready.function, node.operator.output_layouts((taken, *layouts[1:]), node.constants)
 
 
 def put(slot: torch.Tensor | None, value: torch.Tensor) -> torch.Tensor:
@@ -167,8 +187,9 @@ class Slots:
         """Make the batch of what the chain delivered."""
         whole = dense is not None and len(done) == len(slots) and all(map(op.is_, done, slots))
         if dense is not None and whole:
-            return TensorList.from_dense(dense, layout, source_info=info)
+            return TensorList.from_dense(dense, fitting(layout, dense.ndim - 1), source_info=info)
         first = next((d for d in done if d is not None), None)
+        layout = layout if first is None else fitting(layout, first.ndim)
         if first is None or any(
             d is None or d.shape != first.shape or d.dtype != first.dtype for d in done
         ):

@@ -121,10 +121,7 @@ class Progress:
             self._deliver_nothing(batch, linked)
             self._next_stage(batch)
             return
-        layouts = {
-            e: batch.values[e].layout() for e in (*linked.chain.inputs, *linked.chain.values)
-        }
-        ready = linked.link(layouts)
+        ready = linked.link(batch.values)
         marks = Marks() if self._means.profile.wants(batch.index) else None
         opened = {e: self._slots[e].open(batch.size) for e in linked.chain.delivers}
         done: dict[DataNode, list[Any]] = {e: [None] * batch.size for e in opened}

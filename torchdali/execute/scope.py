@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from torchdali.calling import taken_layouts
 from torchdali.errors import located
 from torchdali.execute.batch import Batch
 from torchdali.execute.device import Lane
@@ -80,13 +81,13 @@ def run_in_scope(
     if not node.scope:
         return run_batch(node.operator, inputs, node.constants, arguments, rng, size)
     chosen = _chosen(node.scope, conditions, size)
+    layouts = taken_layouts(node.operator, inputs)
     inputs = [None if v is None else _pick(v, chosen) for v in inputs]
     if chosen:
         arguments = {name: _pick(v, chosen) for name, v in arguments.items()}
         rng = None if rng is None else rng.pick(chosen)
         results = run_batch(node.operator, inputs, node.constants, arguments, rng, len(chosen))
     else:
-        layouts = tuple("" if v is None else v.layout() for v in inputs)
         found = node.operator.output_layouts(layouts, node.constants)
         results = tuple(TensorList.from_samples([], layout) for layout in found)
     return tuple(_spread(result, chosen, size) for result in results)

@@ -19,8 +19,10 @@ from torchdali.schema import Data, DType, Layout, Out, PerFrame, PerSample, Take
 __all__ = ["dilate", "erode", "filter", "gaussian_blur", "laplacian", "median_blur"]
 
 _PLANAR = ("HW", "HWC", "CHW", "FHWC", "FCHW")
-Planar = Annotated[Tensor, Takes(_PLANAR, (torch.uint8, torch.uint16, torch.int16, torch.float32))]
-Morphed = Annotated[Tensor, Takes(_PLANAR)]
+Planar = Annotated[
+    Tensor, Takes(_PLANAR, (torch.uint8, torch.uint16, torch.int16, torch.float32), names=False)
+]
+Morphed = Annotated[Tensor, Takes(_PLANAR, names=False)]
 
 
 def _spatial(layout: str, ndim: int) -> list[int]:

@@ -22,7 +22,9 @@ _REAL = (torch.uint8, torch.int16, torch.int32, torch.float32)
 Still = Annotated[Tensor, Takes(("HWC",), (torch.uint8,))]
 Boxes = Annotated[Tensor, Takes((), (torch.float32,))]
 Pictures = Annotated[TensorList, Takes(("HWC", "FHWC"), _REAL)]
-Masked = Annotated[Tensor, Takes(("HWC", "HW", "FHWC", "CHW", "FCHW"), _REAL, channel_last=True)]
+Masked = Annotated[
+    Tensor, Takes(("HWC", "HW", "FHWC", "CHW", "FCHW"), _REAL, channel_last=True, names=False)
+]
 
 
 @operator
@@ -54,7 +56,9 @@ def paste(
     if ratio < 1:
         raise RuntimeError(f"ratio of less than 1 is not supported, not {ratio}")
     if not (0 <= paste_x <= 1 and 0 <= paste_y <= 1):
-        raise RuntimeError(f"paste_x and paste_y must be in range [0, 1], not {paste_x} and {paste_y}")
+        raise RuntimeError(
+            f"paste_x and paste_y must be in range [0, 1], not {paste_x} and {paste_y}"
+        )
     height, width, channels = image.shape
     rows, columns = (max(int(ratio * n), int(min_canvas_size)) for n in (height, width))
     canvas = _colored((rows, columns, channels), fill_value, image)
@@ -68,7 +72,9 @@ def _colored(shape: tuple[int, int, int], values: Sequence[int], like: Tensor) -
     if len(set(colors)) == 1:
         return torch.full(shape, colors[0], dtype=like.dtype, device=like.device)
     if len(colors) != shape[2]:
-        raise RuntimeError(f"fill_value expects a single value or {shape[2]} values, not {len(colors)}")
+        raise RuntimeError(
+            f"fill_value expects a single value or {shape[2]} values, not {len(colors)}"
+        )
     color = torch.tensor(colors, dtype=like.dtype, device=like.device)
     return color.expand(shape).contiguous()
 
@@ -78,7 +84,9 @@ def _pasted_boxes(
 ) -> Tensor:
     left, top = (ratio - 1) * paste_x, (ratio - 1) * paste_y
     moved = boxes.new_tensor([left, top, left, top] if ltrb else [left, top, 0.0, 0.0])
-    return (boxes.reshape(*boxes.shape[:-1], boxes.shape[-1] // 4, 4) + moved).div_(ratio).flatten(-2)
+    return (
+        (boxes.reshape(*boxes.shape[:-1], boxes.shape[-1] // 4, 4) + moved).div_(ratio).flatten(-2)
+    )
 
 
 @operator(devices=("cpu",), class_name="BBoxPaste", dense=_pasted_boxes)
@@ -188,12 +196,15 @@ def multi_paste(
     inputs = [batch, *(other.samples() for other in others)]
     count = range(len(batch))
     sources = [
-        [column[i] for column in inputs] if in_ids is None else _pick(batch, _at(in_ids, i)) for i in count
+        [column[i] for column in inputs] if in_ids is None else _pick(batch, _at(in_ids, i))
+        for i in count
     ]
     shapes_out = [_canvas(sources[i], _at(output_size, i)) for i in count]
     canvases = _zeros(shapes_out, dtype or batch[0].dtype, batch[0].device) if batch else []
     for i in count:
-        places = _places({k: _at(v, i) for k, v in given.items()}, {k: _at(v, i) for k, v in relative.items()})
+        places = _places(
+            {k: _at(v, i) for k, v in given.items()}, {k: _at(v, i) for k, v in relative.items()}
+        )
         _compose(canvases[i], sources[i], places)
     return canvases  # type: ignore[return-value]
 
@@ -214,7 +225,9 @@ def _at(value: Any, i: int) -> Any:
 def _pick(batch: Sequence[Tensor], ids: Any) -> list[Tensor]:
     chosen = [ids] if isinstance(ids, int) else list(ids)
     if any(not 0 <= k < len(batch) for k in chosen):
-        raise RuntimeError(f"in_ids must be in range [0, batch size - 1], which is {len(batch) - 1}; not {chosen}")
+        raise RuntimeError(
+            f"in_ids must be in range [0, batch size - 1], which is {len(batch) - 1}; not {chosen}"
+        )
     return [batch[k] for k in chosen]
 
 
@@ -223,7 +236,9 @@ def _canvas(sources: Sequence[Tensor], size: Any) -> tuple[int, ...]:
     if size is None:
         found = {tuple(s.shape[-3:-1]) for s in sources}
         if len(found) != 1:
-            raise RuntimeError(f"without output_size, all input samples must have the same shape, not {sorted(found)}")
+            raise RuntimeError(
+                f"without output_size, all input samples must have the same shape, not {sorted(found)}"
+            )
         size = first[-3:-1]
     height, width = size
     return (*first[:-3], int(height), int(width), first[-1])
@@ -247,7 +262,10 @@ def _compose(canvas: Tensor, sources: Sequence[Tensor], places: Places) -> None:
         _paste_all(canvas, sources, places)
         return
     for f in range(len(canvas)):  # places differ from frame to frame
-        now = {k: (v[0][f], v[1]) if v is not None and _depth(v[0]) == 3 else v for k, v in places.items()}
+        now = {
+            k: (v[0][f], v[1]) if v is not None and _depth(v[0]) == 3 else v
+            for k, v in places.items()
+        }
         _paste_all(canvas[f], [s[f] for s in sources], now)
 
 
@@ -278,7 +296,9 @@ def _region(k: int, source: Tensor, canvas: Tensor, places: Places) -> Iterator[
     return iter((start, target, extent))
 
 
-def _pair(place: tuple[Any, bool] | None, k: int, lengths: Sequence[int], whole: Any) -> tuple[int, int] | None:
+def _pair(
+    place: tuple[Any, bool] | None, k: int, lengths: Sequence[int], whole: Any
+) -> tuple[int, int] | None:
     if place is None:
         return None
     values, relative = place
