@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "torchdali"
 LAYERS = (
     ("errors", "types", "pickling"),
     ("tensors", "rng", "kernels", "codecs"),
-    ("schema", "loader", "graph", "data_node", "calling", "operator", "namespaces"),
+    ("schema", "loader", "graph", "data_node", "running", "calling", "operator", "namespaces"),
     ("ops", "plan", "rewrite", "serialize", "execute"),
     (
         *("fn", "external_source", "math", "stubs", "conditionals", "backend", "plugin_manager"),
@@ -49,6 +49,7 @@ ALLOWED: dict[tuple[str, str], str] = {
         "graph",
         "operator",
     ): "a node holds its operator; DataNode.__add__ finds one when called",
+    ("running", "operator"): "what runs is told which operator's body it is",
     ("calling", "operator"): "a call is told which operator it is of",
     ("operator", "ops"): "the registry is filled when arithmetic on nodes first looks into it",
     ("types", "operator"): "types.Constant of an array records fn.constant when it is called",

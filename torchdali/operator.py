@@ -2,7 +2,7 @@
 
 `operator`, `reader` and `source` turn a Python function into an operator: its signature becomes the schema,
 and the function that replaces it runs at once on tensors and `TensorList`s and is recorded on `DataNode`s
-(`calling`, whose names are here too). The registry holds all of them; `torchdali.fn` and `torchdali.ops` are
+(`calling`, `running`, whose names are here too). The registry holds all of them; `torchdali.fn` and `torchdali.ops` are
 published from it.
 """
 
@@ -15,19 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar, overload
 
 from torchdali import schema
-from torchdali.calling import (
-    Call,
-    Prepared,
-    as_node,
-    bind,
-    call,
-    collect,
-    is_large,
-    prepare,
-    record,
-    run_batch,
-    run_now,
-)
+from torchdali.calling import Call, as_node, bind, call, record, run_now
+from torchdali.running import Prepared, collect, is_large, prepare, run_batch
 from torchdali.schema import Schema
 from torchdali.tensors import TensorList
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import torch
 
-from torchdali.calling import fitting, number_of_axes, taken_layout
 from torchdali.execute.buffers import Buffers
 from torchdali.execute.scope import truth, values
 from torchdali.graph import DataNode, Node
 from torchdali.operator import prepare
 from torchdali.plan import Chain, column
+from torchdali.running import fitting, number_of_axes, taken_layout
 from torchdali.tensors import TensorList
 
 __all__ = ["Linked", "LinkedChain", "Slots"]

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from torchdali.calling import LARGE
 from torchdali.graph import DataNode, Node
+from torchdali.running import LARGE
 
 __all__ = ["OperatorTime", "Profile", "Stats"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from torchdali.calling import taken_layouts
 from torchdali.errors import located
 from torchdali.execute.batch import Batch
 from torchdali.execute.device import Lane
@@ -13,6 +12,7 @@ from torchdali.graph import Condition, DataNode, Node
 from torchdali.operator import run_batch
 from torchdali.plan import edges
 from torchdali.rng import BatchRng
+from torchdali.running import taken_layouts
 from torchdali.tensors import TensorList
 
 __all__ = ["run_in_scope", "run_step", "truth", "values"]

@@ -1,0 +1,282 @@
+"""An operator's body made ready for its constants and layouts, and run over a batch.
+
+`run_batch` is the reference for what an operator means; fused chains do the same, sample by sample.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from torchdali.rng import BatchRng
+from torchdali.schema import Column, Schema, Takes
+from torchdali.tensors import TensorList
+
+if TYPE_CHECKING:
+    from torchdali.operator import Operator
+
+__all__ = [
+    "LARGE", "Prepared", "collect", "fitting", "is_large", "number_of_axes", "prepare", "run_batch", "taken_layout",
+    "taken_layouts",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A body made ready for its constants and layouts.
+
+    Attributes:
+        function: Takes one sample of each input, per-sample arguments, rng, out.
+        layouts: Of the outputs.
+        dense: Takes each input as one tensor ``(batch, ...)``, if the operator can.
+    """
+
+    function: Callable[..., Any]
+    layouts: tuple[str, ...]
+    dense: Callable[..., Any] | None = None
+
+
+def prepare(
+    declared: Operator,
+    constants: Mapping[str, Any],
+    layouts: tuple[str, ...],
+    per_frame: frozenset[str] = frozenset(),
+) -> Prepared:
+    """Decide once what is the same for all samples.
+
+    Args:
+        constants: Converted arguments.
+        layouts: Of the inputs, "" where unset.
+        per_frame: Arguments that have one value a frame; a body that takes these itself (`PerSample`) gets
+            all of them.
+
+    Raises:
+        ValueError: a layout the operator does not take.
+    """
+    read = declared.schema
+    per_frame = frozenset(name for name in per_frame if read.arguments[name].edge == "frame")
+    made = declared.make() if declared.make is not None else declared.body
+    body = functools.partial(made, **{k: v for k, v in constants.items() if k != "seed"})
+    for i, layout in enumerate(layouts):
+        _check_layout(declared.name, read.input(i).takes, layout)
+    outputs = declared.output_layouts(layouts, constants)
+    if not read.inputs or declared.kind != "sample":
+        return Prepared(_with_layout(body, read, layouts[0] if layouts else ""), outputs)
+    takes = read.inputs[0].takes
+    first = layouts[0] if layouts else ""
+    if first or not (takes.layouts or per_frame):
+        whole = _dense(declared, body.keywords, takes, first) if declared.dense else None
+        return Prepared(_adapt(body, read, takes, first, per_frame), outputs, whole)
+    by_ndim: dict[int, Callable[..., Any]] = {}
+
+    def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
+        function = by_ndim.get(x.ndim)
+        if function is None:
+            assumed = _assume(declared.name, takes, x.ndim)
+            function = by_ndim[x.ndim] = _adapt(body, read, takes, assumed, per_frame)
+        return function(x, *rest, **arguments)
+
+    return Prepared(run, outputs)
+
+
+def _dense(
+    declared: Operator, constants: Mapping[str, Any], takes: Takes, layout: str
+) -> Callable[..., Any]:
+    assert declared.dense is not None
+    function: Callable[..., Any] = functools.partial(declared.dense, **constants)
+    function = _with_layout(function, declared.schema, layout)
+    return _typed(function, declared.name, takes.dtypes) if takes.dtypes else function
+
+
+def _check_layout(name: str, takes: Takes, layout: str) -> None:
+    if layout and takes.layouts and layout not in takes.layouts:
+        raise ValueError(
+            f"operator {name!r} does not take the layout {layout!r}; it takes {', '.join(takes.layouts)}"
+        )
+
+
+def _assume(name: str, takes: Takes, ndim: int) -> str:
+    for layout in takes.layouts:
+        if len(layout) == ndim:
+            return layout
+    if takes.layouts:
+        raise ValueError(
+            f"operator {name!r} does not take {ndim}D data without a layout; it takes {', '.join(takes.layouts)}"
+        )
+    return ""
+
+
+def taken_layout(declared: Operator, layout: str, ndim: int | None) -> str:
+    """Return the layout that counts for the outputs, of a first input of so many axes.
+
+    An unset one is the first of that length that the operator takes.
+    """
+    inputs = declared.schema.inputs
+    if layout or ndim is None or not inputs or not inputs[0].takes.names:
+        return layout
+    return next((each for each in inputs[0].takes.layouts if len(each) == ndim), "")
+
+
+def taken_layouts(declared: Operator, inputs: Sequence[TensorList | None]) -> tuple[str, ...]:
+    """Return the layouts of a batch of each input; see `taken_layout`."""
+    layouts = ["" if v is None else v.layout() for v in inputs]
+    if layouts and inputs[0] is not None:
+        layouts[0] = taken_layout(declared, layouts[0], number_of_axes(inputs[0]))
+    return tuple(layouts)
+
+
+def number_of_axes(batch: TensorList) -> int | None:
+    """Return the number of axes of the samples, or None where there are none."""
+    if batch.dense() is not None:
+        return batch.ndim()
+    return next((sample.ndim for sample in batch.samples() if sample is not None), None)
+
+
+def _with_layout(body: Callable[..., Any], read: Schema, layout: str) -> Callable[..., Any]:
+    return functools.partial(body, layout=layout) if read.wants_layout else body
+
+
+def _adapt(
+    body: Callable[..., Any], read: Schema, takes: Takes, layout: str, per_frame: frozenset[str]
+) -> Callable[..., Any]:
+    if per_frame and layout.startswith("F"):
+        return _frame_by_frame(_adapt(body, read, takes, layout[1:], frozenset()), per_frame)
+    function = _with_layout(body, read, layout)
+    if takes.channel_last and "C" in layout and not layout.endswith("C"):
+        function = _channel_last(function, layout.index("C"))
+    if takes.dtypes:
+        function = _typed(function, read.name, takes.dtypes)
+    return function
+
+
+def _channel_last(function: Callable[..., Any], axis: int) -> Callable[..., Any]:
+    def back(result: Any) -> Any:
+        return result.movedim(-1, axis)
+
+    def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
+        result = function(x.movedim(axis, -1), *rest, **arguments)
+        return (back(result[0]), *result[1:]) if isinstance(result, tuple) else back(result)
+
+    return run
+
+
+def _typed(
+    function: Callable[..., Any], name: str, dtypes: tuple[torch.dtype, ...]
+) -> Callable[..., Any]:
+    def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
+        if x.dtype not in dtypes:
+            supported = ", ".join(str(d).removeprefix("torch.") for d in dtypes)
+            raise RuntimeError(
+                f"operator {name!r}: unsupported type: {str(x.dtype).removeprefix('torch.')}; it takes {supported}"
+            )
+        return function(x, *rest, **arguments)
+
+    return run
+
+
+def _frame_by_frame(function: Callable[..., Any], per_frame: frozenset[str]) -> Callable[..., Any]:
+    def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
+        same = {k: v for k, v in arguments.items() if k not in per_frame and k != "out"}
+        frames = [
+            function(frame, *rest, **same, **{k: arguments[k][i] for k in per_frame})
+            for i, frame in enumerate(x)
+        ]
+        return torch.stack(frames)
+
+    return run
+
+
+def run_batch(
+    declared: Operator,
+    inputs: Sequence[TensorList | None],
+    constants: Mapping[str, Any],
+    edges: Mapping[str, TensorList],
+    rng: BatchRng | None,
+    size: int = 1,
+) -> tuple[TensorList, ...]:
+    """Run an operator over one batch, sample by sample or as a whole.
+
+    Args:
+        size: Samples of the batch, where no input tells.
+
+    The reference for what an operator means: eager calls, debug mode and steps over a batch use it; fused
+    chains do the same, sample by sample.
+    """
+    frames = frozenset(k for k, v in edges.items() if v.layout().startswith("F"))
+    ready = prepare(declared, constants, taken_layouts(declared, inputs), frames)
+    arguments: dict[str, Any] = {key: Column(value.tolist()) for key, value in edges.items()}
+    if declared.kind == "batch":
+        if rng is not None:
+            arguments["rng"] = rng
+        if declared.schema.wants_size:
+            arguments["size"] = size
+        return collect(ready.function(*inputs, **arguments), ready.layouts)
+    if ready.dense is not None and not arguments and rng is None:
+        whole = [None if v is None else _whole(v) for v in inputs]
+        if all((w is None) == (v is None) for w, v in zip(whole, inputs, strict=True)):
+            return collect(ready.dense(*whole), ready.layouts)
+    if rng is not None:
+        arguments["rng"] = rng.samples(declared.draws)
+    columns = [None if v is None else v.samples() for v in inputs]
+    size = next((len(c) for c in [*columns, *arguments.values()] if c is not None), size)
+    rows = [
+        ready.function(
+            *[None if c is None else c[i] for c in columns],
+            **{k: v[i] for k, v in arguments.items()},
+        )
+        for i in range(size)
+    ]
+    if len(ready.layouts) == 1:
+        return collect(rows, ready.layouts)
+    return collect(
+        tuple(map(list, zip(*rows, strict=True))) or ([],) * len(ready.layouts), ready.layouts
+    )
+
+
+LARGE = 1 << 14  # bytes of a sample; beyond, a call costs less than leaving the cache
+
+
+def is_large(batch: TensorList) -> bool:
+    """Whether operators had better take the samples of a batch one by one than all at once."""
+    dense = batch.dense()
+    if dense is not None:
+        return dense.nbytes > LARGE * len(dense)
+    samples = batch.samples()
+    return bool(samples) and samples[0].nbytes > LARGE
+
+
+def _whole(batch: TensorList) -> torch.Tensor | None:
+    """Return a batch as one tensor, if it is stored as one or is cheaply brought into that form."""
+    if batch.dense() is None:
+        samples = batch.samples()
+        few = len(samples) < 2 or any(sample is None for sample in samples)
+        if few or is_large(batch) or not batch.is_dense_tensor():
+            return None
+    return batch.stacked()
+
+
+def collect(results: Any, layouts: tuple[str, ...]) -> tuple[TensorList, ...]:
+    """Make `TensorList`s of what a body over a batch returned: dense tensors, lists, or `TensorList`s."""
+    columns = results if isinstance(results, tuple) else (results,)
+    return tuple(_collect(column, layout) for column, layout in zip(columns, layouts, strict=True))
+
+
+def _collect(column: Any, layout: str) -> TensorList:
+    if isinstance(column, TensorList):
+        return column
+    if isinstance(column, torch.Tensor):
+        return TensorList.from_dense(column, fitting(layout, column.ndim - 1))
+    layout = fitting(layout, column[0].ndim) if column else layout
+    if column and all(c.shape == column[0].shape for c in column):
+        whole = torch.stack(column) if len(column) > 1 else column[0].unsqueeze(0)
+        return TensorList.from_dense(whole, layout)
+    return TensorList.from_samples(list(column), layout)
+
+
+def fitting(layout: str, ndim: int) -> str:
+    """Return the layout; none where the operator turned out to change the number of axes."""
+    return layout if len(layout) == ndim else ""
