@@ -52,6 +52,11 @@ class Rules:
     prune: float | None = None
 
     @property
+    def trivial(self) -> bool:
+        """Whether any window reaches the thresholds, and none is better than another."""
+        return not (self.overlap or self.total or any(self.thresholds))
+
+    @property
     def ratios_fixed(self) -> bool:
         """Whether some axes follow others, so that their extents may leave the range."""
         return any(low == high for *_, low, high in self.ratios)
@@ -344,24 +349,25 @@ def _judge(
 ) -> tuple[Array, Array]:
     """Return what windows score, -1 if they are not allowed, and whether any box is kept; ``(samples, attempts)``."""
     empty = boxes.empty[samples][:, None]
-    if boxes.padded is None:
-        score, keeps = (
-            np.ones(candidates.low.shape[1:], np.float32),
-            np.ones(candidates.low.shape[1:], np.bool_),
-        )
-    else:
+    score: Array = np.ones(candidates.low.shape[1:], np.float32)
+    keeps: Array = np.ones(score.shape, np.bool_)
+    if boxes.padded is not None:
         low, high = boxes.padded[:, :, :, samples, None]
         window = candidates.low[:, None], candidates.high[:, None]
-        seen, area = _seen((low, high), window)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if rules.overlap:
-                shares = np.nan_to_num(seen / area, nan=-1)
-            else:
-                shares = seen / (area + _area(*window) - seen)
-        score = shares.min(0) if rules.every else shares.max(0)
-        score = np.where(empty, 1, score) if empty.any() else score
+        if not rules.trivial:
+            score = np.where(empty, 1, _score((low, high), window, rules))
         keeps = _kept((low, high), window, rules.prune).any(0) | empty
     return (score if candidates.allowed is None else np.where(candidates.allowed, score, -1)), keeps
+
+
+def _score(box: tuple[Array, Array], window: tuple[Array, Array], rules: Rules) -> Array:
+    seen, area = _seen(box, window)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if rules.overlap:
+            shares = np.nan_to_num(seen / area, nan=-1)
+        else:
+            shares = seen / (area + _area(*window) - seen)
+    return shares.min(0) if rules.every else shares.max(0)  # type: ignore[no-any-return]
 
 
 def _area(low: Array, high: Array) -> Array:

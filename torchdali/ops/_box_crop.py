@@ -281,7 +281,10 @@ def _moved(
 def _labels(labels: TensorList, boxes: kernel.Boxes) -> Tensor:
     """Return the labels of all boxes; what goes beyond the boxes of a sample is left out."""
     samples, counts = labels.samples(), boxes.counts.tolist()
-    if any(not s.ndim or s.shape[0] < count for s, count in zip(samples, counts, strict=True)):
+    known = [sample.shape[0] if sample.ndim else 0 for sample in samples]
+    if known == counts:
+        return torch.cat(samples)
+    if any(there < count for there, count in zip(known, counts, strict=True)):
         raise RuntimeError("there are fewer labels than boxes")
     return torch.cat([sample[:count] for sample, count in zip(samples, counts, strict=True)])
 

@@ -81,7 +81,11 @@ def random_mask_pixel(
         flags = kernel.above(pixels, threshold) if value is None else kernel.equal(pixels, value)
         count = int(np.count_nonzero(flags))
         place = kernel.nth(flags, rng.integer(0, count - 1)) if count else place
-    return torch.tensor([int(i) for i in np.unravel_index(place, mask.shape)], dtype=torch.int64)
+    coordinates = []
+    for extent in reversed(mask.shape):
+        place, coordinate = divmod(place, extent)
+        coordinates.append(coordinate)
+    return torch.tensor(coordinates[::-1])
 
 
 # ---------------------------------------------------------------- random_object_bbox
@@ -327,12 +331,14 @@ def select_masks(
     if len(set(ids)) < len(ids):
         raise RuntimeError(f"mask_ids must not repeat: {ids}")
     ranges = _ranges(ids, polygons.tolist(), len(vertices))
+    points = vertices.numpy()
     rows, parts, place = [], [], 0
     for index, (mask, (start, end)) in enumerate(zip(ids, ranges, strict=True)):
-        parts.append(vertices[start:end])
-        rows.append([index if reindex_masks else mask, place, place := place + end - start])
-    chosen = torch.cat(parts) if parts else vertices[:0]
-    return torch.tensor(rows, dtype=torch.int32).reshape(-1, 3), chosen
+        parts.append(points[start:end])
+        rows.append((index if reindex_masks else mask, place, place := place + end - start))
+    if not rows:
+        return polygons[:0], vertices[:0]
+    return torch.tensor(rows, dtype=torch.int32), torch.from_numpy(np.concatenate(parts))
 
 
 def _ranges(ids: list[int], polygons: list[list[int]], count: int) -> list[tuple[int, int]]:
