@@ -66,8 +66,8 @@ class Bench:
     def _warm_up(self) -> float:
         """Run as many batches at a stretch as let all buffers come to exist; return the seconds of a batch."""
         pace = self._timed(1)[1]
-        count = min(max(round(_PATIENCE / pace), 1), _WARM_UP)
-        return self._timed(count)[1] / count
+        count = min(round(_PATIENCE / pace), _WARM_UP)
+        return self._timed(count)[1] / count if count else pace
 
     def _build(self, name: str, size: str) -> Any:
         module = importlib.import_module(self._package)
