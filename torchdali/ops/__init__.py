@@ -31,6 +31,7 @@ from torchdali.ops import (  # noqa: F401  each declares its operators
     _legacy,
     _noise,
     _normalize,
+    _optical_flow,
     _paste,
     _perspective,
     _python,

@@ -1,0 +1,99 @@
+"""Dense optical flow between images: Lucas and Kanade's method, from coarse to fine."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+__all__ = ["flow"]
+
+_SMALLEST = 12  # pixels of the shorter side, on the coarsest level
+_LEVELS = 10
+_HINTED = 2  # levels that are left when it is known roughly where to look
+_NOISE = 1e-3  # added to what is inverted: flat regions keep the flow of the level above
+_STEP = 1.0  # pixels, the farthest that one iteration moves
+
+
+def flow(
+    first: Tensor, second: Tensor, iterations: int, window: int, hint: Tensor | None = None
+) -> Tensor:
+    """Find where the pixels of an image have gone in another one.
+
+    Every pixel's neighbourhood is matched by least squares on the gradients (Lucas and Kanade, 1981), some times on
+    each level of a pyramid of halved images (Bouguet, 2001).
+
+    Args:
+        first: ``(N, 1, H, W)``, in [0, 1].
+        second: Likewise.
+        iterations: On each level.
+        window: Width of a neighbourhood, odd.
+        hint: ``(N, 2, H, W)``: where to start from, instead of coarse levels.
+
+    Returns:
+        ``(N, 2, H, W)``: x and y in pixels: ``first(p)`` has gone to ``second(p + flow(p))``.
+    """
+    levels = [(first, second)]
+    most = _LEVELS if hint is None else _HINTED
+    while len(levels) < most and min(levels[-1][0].shape[-2:]) >= 2 * _SMALLEST:
+        one, other = levels[-1]
+        levels.append((_halved(one), _halved(other)))
+    found = first.new_zeros(len(first), 2, *levels[-1][0].shape[-2:]) if hint is None else hint
+    for one, other in reversed(levels):
+        found = _resized(found, one)
+        for _ in range(iterations):
+            found = _refined(one, other, found, window)
+    return found
+
+
+def _halved(image: Tensor) -> Tensor:
+    return functional.interpolate(image, scale_factor=0.5, mode="bilinear", antialias=True)
+
+
+def _resized(found: Tensor, image: Tensor) -> Tensor:
+    """Bring a flow, in pixels of its own, to the size of an image."""
+    height, width = image.shape[-2:]
+    if found.shape[-2:] == image.shape[-2:]:
+        return found
+    scale = found.new_tensor([width / found.shape[-1], height / found.shape[-2]])
+    larger = functional.interpolate(
+        found, size=(height, width), mode="bilinear", align_corners=False
+    )
+    return larger * scale[:, None, None]
+
+
+def _refined(first: Tensor, second: Tensor, found: Tensor, window: int) -> Tensor:
+    moved = _warped(second, found)
+    x, y = _gradients((first + moved) / 2)
+    change = moved - first
+    products = torch.cat((x * x, x * y, y * y, x * change, y * change), 1)
+    xx, xy, yy, xt, yt = _mean(products, window).split(1, 1)  # type: ignore[no-untyped-call]
+    xx, yy = xx + _NOISE * _NOISE, yy + _NOISE * _NOISE
+    scale = (xx * yy - xy * xy).clamp(min=_NOISE**4)
+    step = torch.cat(((xy * yt - yy * xt) / scale, (xy * xt - xx * yt) / scale), 1)
+    length = step.norm(dim=1, keepdim=True).clamp(min=_STEP)
+    return _mean(found + step * (_STEP / length), 3)
+
+
+def _warped(image: Tensor, found: Tensor) -> Tensor:
+    """Return what lies where the flow leads."""
+    height, width = image.shape[-2:]
+    rows = torch.arange(height, dtype=found.dtype, device=found.device)[:, None] + found[:, 1]
+    columns = torch.arange(width, dtype=found.dtype, device=found.device) + found[:, 0]
+    places = torch.stack(
+        (columns * (2 / width) + (1 / width - 1), rows * (2 / height) + (1 / height - 1)), -1
+    )
+    return functional.grid_sample(image, places, padding_mode="border", align_corners=False)
+
+
+def _gradients(image: Tensor) -> tuple[Tensor, Tensor]:
+    wide = functional.pad(image, (1, 1, 1, 1), mode="replicate")
+    x = (wide[..., 1:-1, 2:] - wide[..., 1:-1, :-2]) / 2
+    y = (wide[..., 2:, 1:-1] - wide[..., :-2, 1:-1]) / 2
+    return x, y
+
+
+def _mean(values: Tensor, window: int) -> Tensor:
+    side = window // 2
+    wide = functional.pad(values, (side, side, side, side), mode="replicate")
+    return functional.avg_pool2d(wide, window, stride=1)

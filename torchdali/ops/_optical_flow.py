@@ -1,0 +1,117 @@
+"""Optical flow between the frames of a sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from torchdali import types
+from torchdali.kernels.optical_flow import flow
+from torchdali.operator import operator
+from torchdali.schema import Data, Takes
+
+__all__ = ["optical_flow"]
+
+Frames = Annotated[Tensor, Takes(("FHWC",), (torch.uint8,))]
+_LUMA = (0.299, 0.587, 0.114)
+
+
+def _as_frames(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> str:
+    return "FHWC"
+
+
+@operator(devices=("gpu",), deprecated={"output_format": "output_grid"}, layout=_as_frames)
+def optical_flow(
+    frames: Frames,
+    hints: Data | None = None,
+    /,
+    *,
+    enable_external_hints: bool = False,
+    enable_temporal_hints: bool = False,
+    hint_grid: int = 4,
+    image_type: types.DALIImageType = types.DALIImageType.RGB,
+    output_grid: int = 4,
+    preset: float = 0.0,
+) -> Data:
+    """Find how far the pixels of each frame move to the next one.
+
+    This is Lucas and Kanade's method from coarse to fine, in torch (see `kernels.optical_flow`), not NVIDIA's
+    hardware: the vectors mean the same, but their values differ.
+
+    Args:
+        frames: ``(F, H, W, C)`` uint8, at least two frames.
+        hints: ``(F - 1, h, w, 2)``: flows to start from, on the cells of ``hint_grid``.
+        enable_external_hints: Use ``hints``.
+        enable_temporal_hints: Start from the flow of the frames before.
+        hint_grid: Width of a cell of ``hints`` in pixels: 1, 2, 4 or 8.
+        image_type: RGB, BGR or GRAY.
+        output_grid: Width of a cell of the output in pixels: 1, 2 or 4. A cell has the mean of its pixels.
+        preset: 0, 0.5 or 1: from the best to the fastest.
+
+    Returns:
+        ``(F - 1, ceil(H / output_grid), ceil(W / output_grid), 2)`` float32: x and y, in pixels of the input.
+
+    Raises:
+        RuntimeError: one frame only, hints that are missing, not asked for or of another shape, or an argument
+            that is none of its values.
+    """
+    iterations = {0.0: 8, 0.5: 5, 1.0: 3}.get(preset)
+    if iterations is None or output_grid not in (1, 2, 4) or hint_grid not in (1, 2, 4, 8):
+        raise RuntimeError(
+            f"preset {preset}, output_grid {output_grid} or hint_grid {hint_grid} is not supported"
+        )
+    if len(frames) < 2:
+        raise RuntimeError("optical flow is between frames: a sequence has at least two")
+    if (hints is not None) != enable_external_hints:
+        raise RuntimeError(
+            "external hints are a second input with enable_external_hints=True, or neither"
+        )
+    images = _gray(frames, image_type)
+    start = None if hints is None else _spread(hints, hint_grid, images)
+    if not enable_temporal_hints:
+        return _cells(flow(images[:-1], images[1:], iterations, _WINDOW, start), output_grid)
+    found: list[Tensor] = []
+    for i in range(len(images) - 1):
+        before = found[-1] if found else None
+        hint = before if start is None else start[i : i + 1]
+        found.append(flow(images[i : i + 1], images[i + 1 : i + 2], iterations, _WINDOW, hint))
+    return _cells(torch.cat(found), output_grid)
+
+
+_WINDOW = 9
+
+
+def _gray(frames: Tensor, kind: types.DALIImageType) -> Tensor:
+    """Return luma ``(F, 1, H, W)`` in [0, 1]."""
+    channels = 1 if kind == types.DALIImageType.GRAY else 3
+    if kind not in (types.DALIImageType.RGB, types.DALIImageType.BGR, types.DALIImageType.GRAY):
+        raise RuntimeError(f"image_type is RGB, BGR or GRAY, not {kind}")
+    if frames.shape[-1] != channels:
+        raise RuntimeError(f"{kind.name} frames have {channels} channels, not {frames.shape[-1]}")
+    values = frames.movedim(-1, 1).to(torch.float32) / 255
+    if channels == 1:
+        return values
+    weights = values.new_tensor(_LUMA if kind == types.DALIImageType.RGB else _LUMA[::-1])
+    return (values * weights[:, None, None]).sum(1, keepdim=True)
+
+
+def _spread(hints: Tensor, grid: int, images: Tensor) -> Tensor:
+    """Return hints for each pixel."""
+    height, width = images.shape[-2:]
+    expected = (len(images) - 1, -(-height // grid), -(-width // grid), 2)
+    if hints.shape != expected:
+        raise RuntimeError(f"hints are {expected}, not {tuple(hints.shape)}")
+    wide = (
+        hints.to(torch.float32).movedim(-1, 1).repeat_interleave(grid, 2).repeat_interleave(grid, 3)
+    )
+    return wide[..., :height, :width]
+
+
+def _cells(found: Tensor, grid: int) -> Tensor:
+    """Return the mean of each cell, ``(..., h, w, 2)``."""
+    cells = functional.avg_pool2d(found, grid, ceil_mode=True) if grid > 1 else found
+    return cells.movedim(1, -1).contiguous()
