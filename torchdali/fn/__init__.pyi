@@ -19,6 +19,7 @@ from . import noise as noise
 from . import random as random
 from . import readers as readers
 from . import reductions as reductions
+from . import segmentation as segmentation
 from . import transforms as transforms
 
 def batch_permutation(
@@ -85,6 +86,25 @@ def bbox_rotate(
     size: Sequence[float] | float | DataNode | TensorList = ...,
 ) -> Any:
     """Rotate boxes along with the image that `rotate` turns."""
+    ...
+
+def box_encoder(
+    boxes: _T,
+    labels: _T,
+    /,
+    *,
+    anchors: Sequence[float] | float,
+    bytes_per_sample_hint: Any = ...,
+    criteria: float = ...,
+    device: str | None = None,
+    means: Sequence[float] | float = ...,
+    name: str | None = None,
+    offset: bool = ...,
+    preserve: Any = ...,
+    scale: float = ...,
+    stds: Sequence[float] | float = ...,
+) -> Sequence[_T]:
+    """Assign boxes to the anchors of a single-shot detector."""
     ...
 
 def brightness(
@@ -155,6 +175,39 @@ def cat(
     preserve: Any = ...,
 ) -> _T:
     """Join inputs along an axis."""
+    ...
+
+def clahe(
+    image: _T,
+    /,
+    *,
+    clip_limit: float,
+    tiles_x: int,
+    tiles_y: int,
+    bins: int = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    luma_only: bool = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Spread the values of an image tile by tile, with limited contrast (CLAHE)."""
+    ...
+
+def coin_flip(
+    shape_like: _T | None = None,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    probability: float | DataNode | TensorList = ...,
+    seed: int = ...,
+    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+) -> DataNode:
+    """Draw 1 with a probability, otherwise 0."""
     ...
 
 def color_space_conversion(
@@ -319,6 +372,20 @@ def crop_mirror_normalize(
     """Crop, mirror, normalise and transpose."""
     ...
 
+def debayer(
+    image: _T,
+    /,
+    *,
+    blue_position: Sequence[int] | int | DataNode | TensorList,
+    algorithm: str | None = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Fill in the colours of a Bayer mosaic: from one channel to three."""
+    ...
+
 def dl_tensor_python_function(
     *inputs: _T,
     function: Any,
@@ -334,6 +401,20 @@ def dl_tensor_python_function(
     """Call a function on DLPack capsules."""
     ...
 
+def dump_image(
+    data: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    input_layout: str = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    suffix: str = ...,
+) -> _T:
+    """Write each image of the batch to a file in the working directory, and pass the batch on unchanged."""
+    ...
+
 def element_extract(
     data: _T,
     /,
@@ -345,6 +426,18 @@ def element_extract(
     preserve: Any = ...,
 ) -> Any:
     """Take frames out of a sequence, each as an output of its own."""
+    ...
+
+def equalize(
+    image: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Spread the values of images over the full range: histogram equalisation, each channel by itself."""
     ...
 
 def erase(
@@ -405,6 +498,78 @@ def external_source(
     use_copy_kernel: bool | None = ...,
 ) -> Any:
     """Take batches or samples from Python code."""
+    ...
+
+def fast_resize_crop_mirror(
+    data: _T,
+    /,
+    *,
+    antialias: bool = ...,
+    bytes_per_sample_hint: Any = ...,
+    crop: Sequence[float] | float | DataNode | TensorList | None = ...,
+    crop_d: float | DataNode | TensorList = ...,
+    crop_h: float | DataNode | TensorList = ...,
+    crop_pos_x: float | DataNode | TensorList = ...,
+    crop_pos_y: float | DataNode | TensorList = ...,
+    crop_pos_z: float | DataNode | TensorList = ...,
+    crop_w: float | DataNode | TensorList = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    interp_type: DALIInterpType | DataNode | TensorList = ...,
+    mag_filter: DALIInterpType | DataNode | TensorList | None = ...,
+    max_size: Sequence[float] | float | None = ...,
+    min_filter: DALIInterpType | DataNode | TensorList | None = ...,
+    minibatch_size: int = ...,
+    mirror: int | DataNode | TensorList = ...,
+    mode: str | None = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    resize_longer: float | DataNode | TensorList | None = ...,
+    resize_shorter: float | DataNode | TensorList | None = ...,
+    resize_x: float | DataNode | TensorList | None = ...,
+    resize_y: float | DataNode | TensorList | None = ...,
+    resize_z: float | DataNode | TensorList | None = ...,
+    roi_end: Sequence[float] | float | DataNode | TensorList | None = ...,
+    roi_relative: bool = ...,
+    roi_start: Sequence[float] | float | DataNode | TensorList | None = ...,
+    rounding: str = ...,
+    size: Sequence[float] | float | DataNode | TensorList | None = ...,
+    subpixel_scale: bool = ...,
+    temp_buffer_hint: int = ...,
+) -> _T:
+    """Resize, crop and mirror in one pass, without a filter for shrinking unless asked for."""
+    ...
+
+def file_reader(
+    *,
+    bytes_per_sample_hint: Any = ...,
+    case_sensitive_filter: bool = ...,
+    device: str | None = None,
+    dir_filters: Sequence[str] | str | None = ...,
+    dont_use_mmap: bool = ...,
+    file_filters: Sequence[str] | str = ...,
+    file_list: str | None = ...,
+    file_root: str | None = ...,
+    files: Sequence[str] | str | None = ...,
+    initial_fill: int = ...,
+    labels: Sequence[int] | int | None = ...,
+    lazy_init: bool = ...,
+    name: str | None = None,
+    num_shards: int = ...,
+    pad_last_batch: bool = ...,
+    prefetch_queue_depth: int = ...,
+    preserve: Any = ...,
+    random_shuffle: bool = ...,
+    read_ahead: bool = ...,
+    seed: int | None = ...,
+    shard_id: int = ...,
+    shuffle_after_epoch: bool = ...,
+    shuffle_after_epoch_seed: int | None = ...,
+    skip_cached_images: bool = ...,
+    stick_to_shard: bool = ...,
+    tensor_init_bytes: int = ...,
+) -> Sequence[DataNode]:
+    """Read files and labels."""
     ...
 
 def filter(
@@ -540,7 +705,140 @@ def hue(
     name: str | None = None,
     preserve: Any = ...,
 ) -> _T:
-    """Turn the hue of RGB images by degrees; see `hsv`."""
+    """Turn the hue of RGB images, as `hsv` does."""
+    ...
+
+def image_decoder(
+    data: _T,
+    /,
+    *,
+    adjust_orientation: bool = ...,
+    affine: bool = ...,
+    bytes_per_sample_hint: Any = ...,
+    cache_batch_copy: bool = ...,
+    cache_debug: bool = ...,
+    cache_size: int = ...,
+    cache_threshold: int = ...,
+    cache_type: str = ...,
+    device: str | None = None,
+    device_memory_padding: int = ...,
+    device_memory_padding_jpeg2k: int = ...,
+    dtype: DALIDataType | torch.dtype = ...,
+    host_memory_padding: int = ...,
+    host_memory_padding_jpeg2k: int = ...,
+    hw_decoder_load: float = ...,
+    hybrid_huffman_threshold: int = ...,
+    jpeg_fancy_upsampling: bool = ...,
+    name: str | None = None,
+    output_type: DALIImageType = ...,
+    preallocate_height_hint: int = ...,
+    preallocate_width_hint: int = ...,
+    preserve: Any = ...,
+    use_fast_idct: bool = ...,
+) -> _T:
+    """Decode images: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM; the format is found by the first bytes."""
+    ...
+
+def image_decoder_crop(
+    data: _T,
+    /,
+    *,
+    adjust_orientation: bool = ...,
+    affine: bool = ...,
+    bytes_per_sample_hint: Any = ...,
+    crop: Sequence[float] | float | DataNode | TensorList | None = ...,
+    crop_d: float | DataNode | TensorList = ...,
+    crop_h: float | DataNode | TensorList = ...,
+    crop_pos_x: float | DataNode | TensorList = ...,
+    crop_pos_y: float | DataNode | TensorList = ...,
+    crop_pos_z: float | DataNode | TensorList = ...,
+    crop_w: float | DataNode | TensorList = ...,
+    device: str | None = None,
+    device_memory_padding: int = ...,
+    device_memory_padding_jpeg2k: int = ...,
+    dtype: DALIDataType | torch.dtype = ...,
+    host_memory_padding: int = ...,
+    host_memory_padding_jpeg2k: int = ...,
+    hw_decoder_load: float = ...,
+    hybrid_huffman_threshold: int = ...,
+    jpeg_fancy_upsampling: bool = ...,
+    name: str | None = None,
+    output_type: DALIImageType = ...,
+    preallocate_height_hint: int = ...,
+    preallocate_width_hint: int = ...,
+    preserve: Any = ...,
+    rounding: str = ...,
+    use_fast_idct: bool = ...,
+) -> _T:
+    """Decode images and cut a window out of each."""
+    ...
+
+def image_decoder_random_crop(
+    data: _T,
+    /,
+    *,
+    adjust_orientation: bool = ...,
+    affine: bool = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    device_memory_padding: int = ...,
+    device_memory_padding_jpeg2k: int = ...,
+    dtype: DALIDataType | torch.dtype = ...,
+    host_memory_padding: int = ...,
+    host_memory_padding_jpeg2k: int = ...,
+    hw_decoder_load: float = ...,
+    hybrid_huffman_threshold: int = ...,
+    jpeg_fancy_upsampling: bool = ...,
+    name: str | None = None,
+    num_attempts: int = ...,
+    output_type: DALIImageType = ...,
+    preallocate_height_hint: int = ...,
+    preallocate_width_hint: int = ...,
+    preserve: Any = ...,
+    random_area: Sequence[float] | float = ...,
+    random_aspect_ratio: Sequence[float] | float = ...,
+    seed: int = ...,
+    use_fast_idct: bool = ...,
+) -> _T:
+    """Decode images and cut a random window out of each."""
+    ...
+
+def image_decoder_slice(
+    data: _T,
+    anchor: _T | None = None,
+    extents: _T | None = None,
+    /,
+    *,
+    adjust_orientation: bool = ...,
+    affine: bool = ...,
+    axes: Sequence[int] | int | DataNode | TensorList = ...,
+    axis_names: str = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    device_memory_padding: int = ...,
+    device_memory_padding_jpeg2k: int = ...,
+    dtype: DALIDataType | torch.dtype = ...,
+    end: Sequence[int] | int | DataNode | TensorList | None = ...,
+    host_memory_padding: int = ...,
+    host_memory_padding_jpeg2k: int = ...,
+    hw_decoder_load: float = ...,
+    hybrid_huffman_threshold: int = ...,
+    jpeg_fancy_upsampling: bool = ...,
+    name: str | None = None,
+    normalized_anchor: bool = ...,
+    normalized_shape: bool = ...,
+    output_type: DALIImageType = ...,
+    preallocate_height_hint: int = ...,
+    preallocate_width_hint: int = ...,
+    preserve: Any = ...,
+    rel_end: Sequence[float] | float | DataNode | TensorList | None = ...,
+    rel_shape: Sequence[float] | float | DataNode | TensorList | None = ...,
+    rel_start: Sequence[float] | float | DataNode | TensorList | None = ...,
+    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    start: Sequence[int] | int | DataNode | TensorList | None = ...,
+    use_fast_idct: bool = ...,
+) -> _T:
+    """Decode images and cut a slice out of each."""
     ...
 
 def jitter(
@@ -558,6 +856,19 @@ def jitter(
     seed: int = ...,
 ) -> _T:
     """Move each pixel by random whole numbers of pixels, from ``-(nDegree // 2)`` to ``nDegree // 2``."""
+    ...
+
+def jpeg_compression_distortion(
+    image: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+    quality: int | DataNode | TensorList = ...,
+) -> _T:
+    """Give images the artefacts of JPEG: what comes back after encoding (4:2:0 chroma) and decoding."""
     ...
 
 def laplacian(
@@ -611,6 +922,23 @@ def multi_paste(
     shapes_rel: Any | DataNode | TensorList | None = ...,
 ) -> _T:
     """Paste regions of several images on a canvas of zeros; what comes later covers what came before."""
+    ...
+
+def normal_distribution(
+    shape_like: _T | None = None,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    mean: float | DataNode | TensorList = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    seed: int = ...,
+    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    stddev: float | DataNode | TensorList = ...,
+) -> DataNode:
+    """Draw numbers from the normal distribution."""
     ...
 
 def normalize(
@@ -677,6 +1005,25 @@ def ones_like(
     preserve: Any = ...,
 ) -> _T:
     """Return ones in the shape of an input."""
+    ...
+
+def optical_flow(
+    frames: _T,
+    hints: _T | None = None,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    enable_external_hints: bool = ...,
+    enable_temporal_hints: bool = ...,
+    hint_grid: int = ...,
+    image_type: DALIImageType = ...,
+    name: str | None = None,
+    output_grid: int = ...,
+    preserve: Any = ...,
+    preset: float = ...,
+) -> _T:
+    """Find how far the pixels of each frame move to the next one."""
     ...
 
 def pad(
@@ -767,6 +1114,36 @@ def python_function(
     preserve: Any = ...,
 ) -> Any:
     """Call a function on NumPy arrays."""
+    ...
+
+def random_bbox_crop(
+    boxes: _T,
+    labels: _T | None = None,
+    /,
+    *,
+    all_boxes_above_threshold: bool = ...,
+    allow_no_crop: bool = ...,
+    aspect_ratio: Sequence[float] | float = ...,
+    bbox_layout: str | None = ...,
+    bbox_prune_threshold: float | None = ...,
+    bytes_per_sample_hint: Any = ...,
+    crop_shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    device: str | None = None,
+    input_shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    ltrb: bool = ...,
+    name: str | None = None,
+    num_attempts: int = ...,
+    output_bbox_indices: bool = ...,
+    preserve: Any = ...,
+    quiet: bool = ...,
+    scaling: Sequence[float] | float = ...,
+    seed: int = ...,
+    shape_layout: str | None = ...,
+    threshold_type: str = ...,
+    thresholds: Sequence[float] | float = ...,
+    total_num_attempts: int = ...,
+) -> Any:
+    """Choose a random window that keeps enough of the boxes in an image, and move the boxes into it."""
     ...
 
 def random_crop_generator(
@@ -965,7 +1342,37 @@ def saturation(
     preserve: Any = ...,
     saturation: float | DataNode | TensorList = ...,
 ) -> _T:
-    """Scale the saturation of RGB images; see `hsv`."""
+    """Scale the saturation of RGB images, as `hsv` does."""
+    ...
+
+def sequence_reader(
+    *,
+    file_root: str,
+    sequence_length: int,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dont_use_mmap: bool = ...,
+    image_type: DALIImageType = ...,
+    initial_fill: int = ...,
+    lazy_init: bool = ...,
+    name: str | None = None,
+    num_shards: int = ...,
+    pad_last_batch: bool = ...,
+    prefetch_queue_depth: int = ...,
+    preserve: Any = ...,
+    random_shuffle: bool = ...,
+    read_ahead: bool = ...,
+    seed: int | None = ...,
+    shard_id: int = ...,
+    shuffle_after_epoch: bool = ...,
+    shuffle_after_epoch_seed: int | None = ...,
+    skip_cached_images: bool = ...,
+    step: int = ...,
+    stick_to_shard: bool = ...,
+    stride: int = ...,
+    tensor_init_bytes: int = ...,
+) -> DataNode:
+    """Read sequences of frames that lie in folders as images, ordered by their names."""
     ...
 
 def sequence_rearrange(
@@ -1050,6 +1457,22 @@ def squeeze(
     """Drop axes of extent 1."""
     ...
 
+def ssd_random_crop(
+    images: _T,
+    boxes: _T,
+    labels: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    num_attempts: int = ...,
+    preserve: Any = ...,
+    seed: int = ...,
+) -> Sequence[_T]:
+    """Crop images at random so that boxes stay in them, as single-shot detectors are trained."""
+    ...
+
 def stack(
     *input: _T,
     axis: int = ...,
@@ -1107,6 +1530,20 @@ def torch_python_function(
     """Call a function on torch tensors: a function, an ``nn.Module``, a torchvision transform."""
     ...
 
+def transform_translation(
+    mtx: _T | None = None,
+    /,
+    *,
+    offset: Sequence[float] | float | DataNode | TensorList,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+    reverse_order: bool = ...,
+) -> DataNode:
+    """Make a matrix that moves points."""
+    ...
+
 def transpose(
     data: _T,
     /,
@@ -1120,6 +1557,23 @@ def transpose(
     transpose_layout: bool = ...,
 ) -> _T:
     """Permute the axes."""
+    ...
+
+def uniform(
+    shape_like: _T | None = None,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    range: Sequence[float] | float | DataNode | TensorList = ...,
+    seed: int = ...,
+    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    values: Sequence[float] | float | DataNode | TensorList | None = ...,
+) -> DataNode:
+    """Draw numbers from a range, or from a list of values, all equally likely."""
     ...
 
 def warp_affine(

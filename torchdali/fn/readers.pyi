@@ -43,3 +43,33 @@ def file(
 ) -> Sequence[DataNode]:
     """Read files and labels."""
     ...
+
+def sequence(
+    *,
+    file_root: str,
+    sequence_length: int,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dont_use_mmap: bool = ...,
+    image_type: DALIImageType = ...,
+    initial_fill: int = ...,
+    lazy_init: bool = ...,
+    name: str | None = None,
+    num_shards: int = ...,
+    pad_last_batch: bool = ...,
+    prefetch_queue_depth: int = ...,
+    preserve: Any = ...,
+    random_shuffle: bool = ...,
+    read_ahead: bool = ...,
+    seed: int | None = ...,
+    shard_id: int = ...,
+    shuffle_after_epoch: bool = ...,
+    shuffle_after_epoch_seed: int | None = ...,
+    skip_cached_images: bool = ...,
+    step: int = ...,
+    stick_to_shard: bool = ...,
+    stride: int = ...,
+    tensor_init_bytes: int = ...,
+) -> DataNode:
+    """Read sequences of frames that lie in folders as images, ordered by their names."""
+    ...

@@ -24,7 +24,7 @@ def max(
     name: str | None = None,
     preserve: Any = ...,
 ) -> _T:
-    """Return the largest value over axes, of the input's type. See `sum` for the arguments."""
+    """Return the largest value over axes, of the input's type."""
     ...
 
 def mean(
@@ -40,7 +40,7 @@ def mean(
     name: str | None = None,
     preserve: Any = ...,
 ) -> _T:
-    """Average over axes; float32. See `sum` for the arguments."""
+    """Average over axes; float32."""
     ...
 
 def mean_square(
@@ -56,7 +56,7 @@ def mean_square(
     name: str | None = None,
     preserve: Any = ...,
 ) -> _T:
-    """Average the squares over axes; float32. See `sum` for the arguments."""
+    """Average the squares over axes; float32."""
     ...
 
 def min(
@@ -71,7 +71,7 @@ def min(
     name: str | None = None,
     preserve: Any = ...,
 ) -> _T:
-    """Return the smallest value over axes, of the input's type. See `sum` for the arguments."""
+    """Return the smallest value over axes, of the input's type."""
     ...
 
 def rms(
@@ -87,7 +87,7 @@ def rms(
     name: str | None = None,
     preserve: Any = ...,
 ) -> _T:
-    """Return the root of the average square over axes; float32. See `sum` for the arguments."""
+    """Return the root of the average square over axes; float32."""
     ...
 
 def std_dev(
@@ -104,7 +104,7 @@ def std_dev(
     name: str | None = None,
     preserve: Any = ...,
 ) -> _T:
-    """Return the standard deviation over axes around a given mean; float32. See `variance`."""
+    """Return the standard deviation over axes around a given mean; float32."""
     ...
 
 def sum(

@@ -19,7 +19,12 @@ from . import noise as noise
 from . import random as random
 from . import readers as readers
 from . import reductions as reductions
+from . import segmentation as segmentation
 from . import transforms as transforms
+from ._compose import Compose as Compose
+from ._compose import cpu_ops as cpu_ops
+from ._compose import gpu_ops as gpu_ops
+from ._compose import mixed_ops as mixed_ops
 
 class BatchPermutation:
     """Draw a permutation of the samples of the batch: one index a sample, int32, for `permute_batch`."""
@@ -85,6 +90,24 @@ class BBoxRotate:
         remove_threshold: float = ...,
         shape_layout: str = ...,
         size: Sequence[float] | float | DataNode | TensorList = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class BoxEncoder:
+    """Assign boxes to the anchors of a single-shot detector."""
+    def __init__(
+        self,
+        *,
+        anchors: Sequence[float] | float,
+        bytes_per_sample_hint: Any = ...,
+        criteria: float = ...,
+        device: str | None = None,
+        means: Sequence[float] | float = ...,
+        name: str | None = None,
+        offset: bool = ...,
+        preserve: Any = ...,
+        scale: float = ...,
+        stds: Sequence[float] | float = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -156,6 +179,39 @@ class Cat:
         device: str | None = None,
         name: str | None = None,
         preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Clahe:
+    """Spread the values of an image tile by tile, with limited contrast (CLAHE)."""
+    def __init__(
+        self,
+        *,
+        clip_limit: float,
+        tiles_x: int,
+        tiles_y: int,
+        bins: int = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        luma_only: bool = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class CoinFlip:
+    """Draw 1 with a probability, otherwise 0."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        probability: float | DataNode | TensorList = ...,
+        seed: int = ...,
+        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -323,6 +379,20 @@ class CropMirrorNormalize:
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
+class Debayer:
+    """Fill in the colours of a Bayer mosaic: from one channel to three."""
+    def __init__(
+        self,
+        *,
+        blue_position: Sequence[int] | int | DataNode | TensorList,
+        algorithm: str | None = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
 class DLTensorPythonFunction:
     """Call a function on DLPack capsules."""
     def __init__(
@@ -340,12 +410,38 @@ class DLTensorPythonFunction:
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
+class DumpImage:
+    """Write each image of the batch to a file in the working directory, and pass the batch on unchanged."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        input_layout: str = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        suffix: str = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
 class ElementExtract:
     """Take frames out of a sequence, each as an output of its own."""
     def __init__(
         self,
         *,
         element_map: Sequence[int] | int,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Equalize:
+    """Spread the values of images over the full range: histogram equalisation, each channel by itself."""
+    def __init__(
+        self,
+        *,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
         name: str | None = None,
@@ -412,6 +508,80 @@ class ExternalSource:
         preserve: Any = ...,
         repeat_last: bool = ...,
         use_copy_kernel: bool | None = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class FastResizeCropMirror:
+    """Resize, crop and mirror in one pass, without a filter for shrinking unless asked for."""
+    def __init__(
+        self,
+        *,
+        antialias: bool = ...,
+        bytes_per_sample_hint: Any = ...,
+        crop: Sequence[float] | float | DataNode | TensorList | None = ...,
+        crop_d: float | DataNode | TensorList = ...,
+        crop_h: float | DataNode | TensorList = ...,
+        crop_pos_x: float | DataNode | TensorList = ...,
+        crop_pos_y: float | DataNode | TensorList = ...,
+        crop_pos_z: float | DataNode | TensorList = ...,
+        crop_w: float | DataNode | TensorList = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        interp_type: DALIInterpType | DataNode | TensorList = ...,
+        mag_filter: DALIInterpType | DataNode | TensorList | None = ...,
+        max_size: Sequence[float] | float | None = ...,
+        min_filter: DALIInterpType | DataNode | TensorList | None = ...,
+        minibatch_size: int = ...,
+        mirror: int | DataNode | TensorList = ...,
+        mode: str | None = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        resize_longer: float | DataNode | TensorList | None = ...,
+        resize_shorter: float | DataNode | TensorList | None = ...,
+        resize_x: float | DataNode | TensorList | None = ...,
+        resize_y: float | DataNode | TensorList | None = ...,
+        resize_z: float | DataNode | TensorList | None = ...,
+        roi_end: Sequence[float] | float | DataNode | TensorList | None = ...,
+        roi_relative: bool = ...,
+        roi_start: Sequence[float] | float | DataNode | TensorList | None = ...,
+        rounding: str = ...,
+        size: Sequence[float] | float | DataNode | TensorList | None = ...,
+        subpixel_scale: bool = ...,
+        temp_buffer_hint: int = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class FileReader:
+    """Read files and labels."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        case_sensitive_filter: bool = ...,
+        device: str | None = None,
+        dir_filters: Sequence[str] | str | None = ...,
+        dont_use_mmap: bool = ...,
+        file_filters: Sequence[str] | str = ...,
+        file_list: str | None = ...,
+        file_root: str | None = ...,
+        files: Sequence[str] | str | None = ...,
+        initial_fill: int = ...,
+        labels: Sequence[int] | int | None = ...,
+        lazy_init: bool = ...,
+        name: str | None = None,
+        num_shards: int = ...,
+        pad_last_batch: bool = ...,
+        prefetch_queue_depth: int = ...,
+        preserve: Any = ...,
+        random_shuffle: bool = ...,
+        read_ahead: bool = ...,
+        seed: int | None = ...,
+        shard_id: int = ...,
+        shuffle_after_epoch: bool = ...,
+        shuffle_after_epoch_seed: int | None = ...,
+        skip_cached_images: bool = ...,
+        stick_to_shard: bool = ...,
+        tensor_init_bytes: int = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -534,7 +704,7 @@ class Hsv:
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
 class Hue:
-    """Turn the hue of RGB images by degrees; see `hsv`."""
+    """Turn the hue of RGB images, as `hsv` does."""
     def __init__(
         self,
         *,
@@ -545,6 +715,137 @@ class Hue:
         image_type: DALIImageType = ...,
         name: str | None = None,
         preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class ImageDecoder:
+    """Decode images: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM; the format is found by the first bytes."""
+    def __init__(
+        self,
+        *,
+        adjust_orientation: bool = ...,
+        affine: bool = ...,
+        bytes_per_sample_hint: Any = ...,
+        cache_batch_copy: bool = ...,
+        cache_debug: bool = ...,
+        cache_size: int = ...,
+        cache_threshold: int = ...,
+        cache_type: str = ...,
+        device: str | None = None,
+        device_memory_padding: int = ...,
+        device_memory_padding_jpeg2k: int = ...,
+        dtype: DALIDataType | torch.dtype = ...,
+        host_memory_padding: int = ...,
+        host_memory_padding_jpeg2k: int = ...,
+        hw_decoder_load: float = ...,
+        hybrid_huffman_threshold: int = ...,
+        jpeg_fancy_upsampling: bool = ...,
+        name: str | None = None,
+        output_type: DALIImageType = ...,
+        preallocate_height_hint: int = ...,
+        preallocate_width_hint: int = ...,
+        preserve: Any = ...,
+        use_fast_idct: bool = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class ImageDecoderCrop:
+    """Decode images and cut a window out of each."""
+    def __init__(
+        self,
+        *,
+        adjust_orientation: bool = ...,
+        affine: bool = ...,
+        bytes_per_sample_hint: Any = ...,
+        crop: Sequence[float] | float | DataNode | TensorList | None = ...,
+        crop_d: float | DataNode | TensorList = ...,
+        crop_h: float | DataNode | TensorList = ...,
+        crop_pos_x: float | DataNode | TensorList = ...,
+        crop_pos_y: float | DataNode | TensorList = ...,
+        crop_pos_z: float | DataNode | TensorList = ...,
+        crop_w: float | DataNode | TensorList = ...,
+        device: str | None = None,
+        device_memory_padding: int = ...,
+        device_memory_padding_jpeg2k: int = ...,
+        dtype: DALIDataType | torch.dtype = ...,
+        host_memory_padding: int = ...,
+        host_memory_padding_jpeg2k: int = ...,
+        hw_decoder_load: float = ...,
+        hybrid_huffman_threshold: int = ...,
+        jpeg_fancy_upsampling: bool = ...,
+        name: str | None = None,
+        output_type: DALIImageType = ...,
+        preallocate_height_hint: int = ...,
+        preallocate_width_hint: int = ...,
+        preserve: Any = ...,
+        rounding: str = ...,
+        use_fast_idct: bool = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class ImageDecoderRandomCrop:
+    """Decode images and cut a random window out of each."""
+    def __init__(
+        self,
+        *,
+        adjust_orientation: bool = ...,
+        affine: bool = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        device_memory_padding: int = ...,
+        device_memory_padding_jpeg2k: int = ...,
+        dtype: DALIDataType | torch.dtype = ...,
+        host_memory_padding: int = ...,
+        host_memory_padding_jpeg2k: int = ...,
+        hw_decoder_load: float = ...,
+        hybrid_huffman_threshold: int = ...,
+        jpeg_fancy_upsampling: bool = ...,
+        name: str | None = None,
+        num_attempts: int = ...,
+        output_type: DALIImageType = ...,
+        preallocate_height_hint: int = ...,
+        preallocate_width_hint: int = ...,
+        preserve: Any = ...,
+        random_area: Sequence[float] | float = ...,
+        random_aspect_ratio: Sequence[float] | float = ...,
+        seed: int = ...,
+        use_fast_idct: bool = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class ImageDecoderSlice:
+    """Decode images and cut a slice out of each."""
+    def __init__(
+        self,
+        *,
+        adjust_orientation: bool = ...,
+        affine: bool = ...,
+        axes: Sequence[int] | int | DataNode | TensorList = ...,
+        axis_names: str = ...,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        device_memory_padding: int = ...,
+        device_memory_padding_jpeg2k: int = ...,
+        dtype: DALIDataType | torch.dtype = ...,
+        end: Sequence[int] | int | DataNode | TensorList | None = ...,
+        host_memory_padding: int = ...,
+        host_memory_padding_jpeg2k: int = ...,
+        hw_decoder_load: float = ...,
+        hybrid_huffman_threshold: int = ...,
+        jpeg_fancy_upsampling: bool = ...,
+        name: str | None = None,
+        normalized_anchor: bool = ...,
+        normalized_shape: bool = ...,
+        output_type: DALIImageType = ...,
+        preallocate_height_hint: int = ...,
+        preallocate_width_hint: int = ...,
+        preserve: Any = ...,
+        rel_end: Sequence[float] | float | DataNode | TensorList | None = ...,
+        rel_shape: Sequence[float] | float | DataNode | TensorList | None = ...,
+        rel_start: Sequence[float] | float | DataNode | TensorList | None = ...,
+        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        start: Sequence[int] | int | DataNode | TensorList | None = ...,
+        use_fast_idct: bool = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -562,6 +863,19 @@ class Jitter:
         name: str | None = None,
         preserve: Any = ...,
         seed: int = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class JpegCompressionDistortion:
+    """Give images the artefacts of JPEG: what comes back after encoding (4:2:0 chroma) and decoding."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        preserve: Any = ...,
+        quality: int | DataNode | TensorList = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -616,6 +930,23 @@ class MultiPaste:
         preserve: Any = ...,
         shapes: Any | DataNode | TensorList | None = ...,
         shapes_rel: Any | DataNode | TensorList | None = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class NormalDistribution:
+    """Draw numbers from the normal distribution."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        mean: float | DataNode | TensorList = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        seed: int = ...,
+        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        stddev: float | DataNode | TensorList = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -684,6 +1015,24 @@ class OnesLike:
         dtype: DALIDataType | torch.dtype | None = ...,
         name: str | None = None,
         preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class OpticalFlow:
+    """Find how far the pixels of each frame move to the next one."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        enable_external_hints: bool = ...,
+        enable_temporal_hints: bool = ...,
+        hint_grid: int = ...,
+        image_type: DALIImageType = ...,
+        name: str | None = None,
+        output_grid: int = ...,
+        preserve: Any = ...,
+        preset: float = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -776,6 +1125,35 @@ class PythonFunction:
         num_outputs: int = ...,
         output_layouts: Any = ...,
         preserve: Any = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class RandomBBoxCrop:
+    """Choose a random window that keeps enough of the boxes in an image, and move the boxes into it."""
+    def __init__(
+        self,
+        *,
+        all_boxes_above_threshold: bool = ...,
+        allow_no_crop: bool = ...,
+        aspect_ratio: Sequence[float] | float = ...,
+        bbox_layout: str | None = ...,
+        bbox_prune_threshold: float | None = ...,
+        bytes_per_sample_hint: Any = ...,
+        crop_shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        device: str | None = None,
+        input_shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        ltrb: bool = ...,
+        name: str | None = None,
+        num_attempts: int = ...,
+        output_bbox_indices: bool = ...,
+        preserve: Any = ...,
+        quiet: bool = ...,
+        scaling: Sequence[float] | float = ...,
+        seed: int = ...,
+        shape_layout: str | None = ...,
+        threshold_type: str = ...,
+        thresholds: Sequence[float] | float = ...,
+        total_num_attempts: int = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -962,7 +1340,7 @@ class Rotate:
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
 class Saturation:
-    """Scale the saturation of RGB images; see `hsv`."""
+    """Scale the saturation of RGB images, as `hsv` does."""
     def __init__(
         self,
         *,
@@ -973,6 +1351,38 @@ class Saturation:
         name: str | None = None,
         preserve: Any = ...,
         saturation: float | DataNode | TensorList = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class SequenceReader:
+    """Read sequences of frames that lie in folders as images, ordered by their names."""
+    def __init__(
+        self,
+        *,
+        file_root: str,
+        sequence_length: int,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dont_use_mmap: bool = ...,
+        image_type: DALIImageType = ...,
+        initial_fill: int = ...,
+        lazy_init: bool = ...,
+        name: str | None = None,
+        num_shards: int = ...,
+        pad_last_batch: bool = ...,
+        prefetch_queue_depth: int = ...,
+        preserve: Any = ...,
+        random_shuffle: bool = ...,
+        read_ahead: bool = ...,
+        seed: int | None = ...,
+        shard_id: int = ...,
+        shuffle_after_epoch: bool = ...,
+        shuffle_after_epoch_seed: int | None = ...,
+        skip_cached_images: bool = ...,
+        step: int = ...,
+        stick_to_shard: bool = ...,
+        stride: int = ...,
+        tensor_init_bytes: int = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -1056,6 +1466,20 @@ class Squeeze:
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
+class SSDRandomCrop:
+    """Crop images at random so that boxes stay in them, as single-shot detectors are trained."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        num_attempts: int = ...,
+        preserve: Any = ...,
+        seed: int = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
 class Stack:
     """Join inputs of one shape along a new axis."""
     def __init__(
@@ -1117,6 +1541,20 @@ class TorchPythonFunction:
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
+class TransformTranslation:
+    """Make a matrix that moves points."""
+    def __init__(
+        self,
+        *,
+        offset: Sequence[float] | float | DataNode | TensorList,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        name: str | None = None,
+        preserve: Any = ...,
+        reverse_order: bool = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
 class Transpose:
     """Permute the axes."""
     def __init__(
@@ -1129,6 +1567,23 @@ class Transpose:
         perm: Sequence[int] | int | None = ...,
         preserve: Any = ...,
         transpose_layout: bool = ...,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+class Uniform:
+    """Draw numbers from a range, or from a list of values, all equally likely."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = ...,
+        name: str | None = None,
+        preserve: Any = ...,
+        range: Sequence[float] | float | DataNode | TensorList = ...,
+        seed: int = ...,
+        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        values: Sequence[float] | float | DataNode | TensorList | None = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 

@@ -13,7 +13,7 @@ _T = TypeVar("_T", DataNode, TensorList, torch.Tensor)
 
 
 class Max:
-    """Return the largest value over axes, of the input's type. See `sum` for the arguments."""
+    """Return the largest value over axes, of the input's type."""
     def __init__(
         self,
         *,
@@ -28,7 +28,7 @@ class Max:
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
 class Mean:
-    """Average over axes; float32. See `sum` for the arguments."""
+    """Average over axes; float32."""
     def __init__(
         self,
         *,
@@ -44,7 +44,7 @@ class Mean:
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
 class MeanSquare:
-    """Average the squares over axes; float32. See `sum` for the arguments."""
+    """Average the squares over axes; float32."""
     def __init__(
         self,
         *,
@@ -60,7 +60,7 @@ class MeanSquare:
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
 class Min:
-    """Return the smallest value over axes, of the input's type. See `sum` for the arguments."""
+    """Return the smallest value over axes, of the input's type."""
     def __init__(
         self,
         *,
@@ -75,7 +75,7 @@ class Min:
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
 class RMS:
-    """Return the root of the average square over axes; float32. See `sum` for the arguments."""
+    """Return the root of the average square over axes; float32."""
     def __init__(
         self,
         *,
@@ -91,7 +91,7 @@ class RMS:
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
 class StdDev:
-    """Return the standard deviation over axes around a given mean; float32. See `variance`."""
+    """Return the standard deviation over axes around a given mean; float32."""
     def __init__(
         self,
         *,

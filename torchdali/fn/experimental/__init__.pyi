@@ -1,0 +1,218 @@
+"""Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import torch
+
+from torchdali.graph import DataNode
+from torchdali.tensors import TensorList
+from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
+
+_T = TypeVar("_T", DataNode, TensorList, torch.Tensor)
+
+
+from . import decoders as decoders
+
+def debayer(
+    image: _T,
+    /,
+    *,
+    blue_position: Sequence[int] | int | DataNode | TensorList,
+    algorithm: str | None = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Fill in the colours of a Bayer mosaic: from one channel to three."""
+    ...
+
+def dilate(
+    data: _T,
+    /,
+    *,
+    anchor: Sequence[int] | int | DataNode | TensorList = ...,
+    border_mode: str = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    iterations: int = ...,
+    mask_size: Sequence[int] | int | DataNode | TensorList = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Replace each pixel by the largest value of a rectangle around it."""
+    ...
+
+def equalize(
+    image: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Spread the values of images over the full range: histogram equalisation, each channel by itself."""
+    ...
+
+def erode(
+    data: _T,
+    /,
+    *,
+    anchor: Sequence[int] | int | DataNode | TensorList = ...,
+    border_mode: str = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    iterations: int = ...,
+    mask_size: Sequence[int] | int | DataNode | TensorList = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Replace each pixel by the smallest value of a rectangle around it."""
+    ...
+
+def filter(
+    data: _T,
+    window: _T,
+    fill_value: _T | None = None,
+    /,
+    *,
+    anchor: Sequence[int] | int | DataNode | TensorList = ...,
+    border: str = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    mode: str = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Correlate images with a window (which is not flipped)."""
+    ...
+
+def median_blur(
+    data: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+    window_size: Sequence[int] | int | DataNode | TensorList = ...,
+) -> _T:
+    """Replace each pixel by the median of a window around it; the edge is repeated outside."""
+    ...
+
+def peek_image_shape(
+    data: _T,
+    /,
+    *,
+    adjust_orientation: bool = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype = ...,
+    image_type: DALIImageType = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+) -> _T:
+    """Read the shape of encoded images from their headers: ``(H, W, C)``."""
+    ...
+
+def remap(
+    image: _T,
+    mapx: _T,
+    mapy: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    interp: DALIInterpType = ...,
+    name: str | None = None,
+    pixel_origin: str = ...,
+    preserve: Any = ...,
+) -> _T:
+    """Take each pixel of the output from where maps say: ``out(x, y) = in(mapx(x, y), mapy(x, y))``."""
+    ...
+
+def resize(
+    data: _T,
+    /,
+    *,
+    antialias: bool = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    interp_type: DALIInterpType | DataNode | TensorList = ...,
+    mag_filter: DALIInterpType | DataNode | TensorList | None = ...,
+    max_size: Sequence[float] | float | None = ...,
+    min_filter: DALIInterpType | DataNode | TensorList | None = ...,
+    minibatch_size: int = ...,
+    mode: str | None = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    resize_longer: float | DataNode | TensorList | None = ...,
+    resize_shorter: float | DataNode | TensorList | None = ...,
+    resize_x: float | DataNode | TensorList | None = ...,
+    resize_y: float | DataNode | TensorList | None = ...,
+    resize_z: float | DataNode | TensorList | None = ...,
+    roi_end: Sequence[float] | float | DataNode | TensorList | None = ...,
+    roi_relative: bool = ...,
+    roi_start: Sequence[float] | float | DataNode | TensorList | None = ...,
+    save_attrs: bool = ...,
+    size: Sequence[float] | float | DataNode | TensorList | None = ...,
+    subpixel_scale: bool = ...,
+    temp_buffer_hint: int = ...,
+) -> Any:
+    """Resize images, frames or volumes."""
+    ...
+
+def tensor_resize(
+    data: _T,
+    /,
+    *,
+    alignment: Sequence[float] | float | DataNode | TensorList = ...,
+    antialias: bool = ...,
+    axes: Sequence[int] | int | None = ...,
+    axis_names: str | None = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype | None = ...,
+    interp_type: DALIInterpType | DataNode | TensorList = ...,
+    mag_filter: DALIInterpType | DataNode | TensorList | None = ...,
+    max_size: Sequence[float] | float | None = ...,
+    min_filter: DALIInterpType | DataNode | TensorList | None = ...,
+    minibatch_size: int = ...,
+    mode: str = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    roi_end: Sequence[float] | float | DataNode | TensorList | None = ...,
+    roi_relative: bool = ...,
+    roi_start: Sequence[float] | float | DataNode | TensorList | None = ...,
+    scales: Sequence[float] | float | DataNode | TensorList | None = ...,
+    size_rounding: str = ...,
+    sizes: Sequence[float] | float | DataNode | TensorList | None = ...,
+    subpixel_scale: bool = ...,
+    temp_buffer_hint: int = ...,
+) -> _T:
+    """Resize some or all axes of a tensor."""
+    ...
+
+def warp_perspective(
+    image: _T,
+    matrix_input: _T | None = None,
+    /,
+    *,
+    border_mode: str = ...,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    fill_value: Sequence[float] | float = ...,
+    interp_type: DALIInterpType = ...,
+    inverse_map: bool = ...,
+    matrix: Sequence[float] | float | DataNode | TensorList = ...,
+    name: str | None = None,
+    pixel_origin: str = ...,
+    preserve: Any = ...,
+    size: Sequence[float] | float | DataNode | TensorList = ...,
+) -> _T:
+    """Warp images by a perspective: ``out(x, y) = in(u / w, v / w)`` with ``(u, v, w) = M (x, y, 1)``."""
+    ...

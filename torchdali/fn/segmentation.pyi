@@ -1,0 +1,67 @@
+"""Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import torch
+
+from torchdali.graph import DataNode
+from torchdali.tensors import TensorList
+from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
+
+_T = TypeVar("_T", DataNode, TensorList, torch.Tensor)
+
+
+def random_mask_pixel(
+    mask: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    foreground: int | DataNode | TensorList = ...,
+    name: str | None = None,
+    preserve: Any = ...,
+    seed: int = ...,
+    threshold: float | DataNode | TensorList = ...,
+    value: int | DataNode | TensorList | None = ...,
+) -> _T:
+    """Choose a pixel of a mask, all equally likely."""
+    ...
+
+def random_object_bbox(
+    mask: _T,
+    /,
+    *,
+    background: int | DataNode | TensorList = ...,
+    bytes_per_sample_hint: Any = ...,
+    cache_objects: bool = ...,
+    class_weights: Sequence[float] | float | DataNode | TensorList | None = ...,
+    classes: Sequence[int] | int | DataNode | TensorList | None = ...,
+    device: str | None = None,
+    foreground_prob: float | DataNode | TensorList = ...,
+    format: str = ...,
+    ignore_class: bool = ...,
+    k_largest: int | None = ...,
+    name: str | None = None,
+    output_class: bool = ...,
+    preserve: Any = ...,
+    seed: int = ...,
+    threshold: Sequence[int] | int | DataNode | TensorList | None = ...,
+) -> Any:
+    """Choose an object of a label map, and return the box around it."""
+    ...
+
+def select_masks(
+    mask_ids: _T,
+    polygons: _T,
+    vertices: _T,
+    /,
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: Any = ...,
+    reindex_masks: bool = ...,
+) -> Sequence[_T]:
+    """Select polygons by the masks they belong to."""
+    ...
