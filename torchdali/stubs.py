@@ -20,7 +20,7 @@ __all__ = ["stubs", "write"]
 
 _HEAD = '''"""Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
 
-from collections.abc import Sequence
+from collections import abc
 from typing import Any, TypeVar
 
 import torch
@@ -79,7 +79,7 @@ def _function(operator: Operator) -> str:
     if operator.outputs is not None:
         result = "Any"
     elif schema.outputs > 1:
-        result = f"Sequence[{result}]"
+        result = f"abc.Sequence[{result}]"
     star = [] if schema.variadic else ["*"]
     lines = ",\n    ".join([*inputs, *_positional(operator), *star, *_arguments(operator)])
     return f"def {name}(\n    {lines},\n) -> {result}:\n{_doc(operator)}\n    ..."
@@ -131,7 +131,7 @@ def _type(base: Any) -> str:
     if origin is list:
         (element,) = typing.get_args(base)
         inner = _type(split(element)[0])
-        return f"Sequence[{inner}] | {inner}"
+        return f"abc.Sequence[{inner}] | {inner}"
     if base in (int, float, str, bool):
         return str(base.__name__)
     if inspect.isclass(base) and issubclass(base, enum.Enum):
@@ -140,7 +140,10 @@ def _type(base: Any) -> str:
 
 
 def write(folder: Path) -> list[Path]:
-    """Write the stub files below a folder; return their paths."""
+    """Write the stub files below a folder, and remove old ones; return their paths."""
+    for package in ("fn", "ops"):
+        for old in (folder / package).rglob("*.pyi"):
+            old.unlink()
     written = []
     for path, text in stubs().items():
         target = folder / path

@@ -1,6 +1,6 @@
 """Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
 
-from collections.abc import Sequence
+from collections import abc
 from typing import Any, TypeVar
 
 import torch
@@ -72,7 +72,7 @@ def bbox_rotate(
     /,
     *,
     angle: float | DataNode | TensorList,
-    input_shape: Sequence[int] | int | DataNode | TensorList,
+    input_shape: abc.Sequence[int] | int | DataNode | TensorList,
     bbox_layout: str = ...,
     bbox_normalized: bool = ...,
     bytes_per_sample_hint: Any = ...,
@@ -83,7 +83,7 @@ def bbox_rotate(
     preserve: Any = ...,
     remove_threshold: float = ...,
     shape_layout: str = ...,
-    size: Sequence[float] | float | DataNode | TensorList = ...,
+    size: abc.Sequence[float] | float | DataNode | TensorList = ...,
 ) -> Any:
     """Rotate boxes along with the image that `rotate` turns."""
     ...
@@ -93,17 +93,17 @@ def box_encoder(
     labels: _T,
     /,
     *,
-    anchors: Sequence[float] | float,
+    anchors: abc.Sequence[float] | float,
     bytes_per_sample_hint: Any = ...,
     criteria: float = ...,
     device: str | None = None,
-    means: Sequence[float] | float = ...,
+    means: abc.Sequence[float] | float = ...,
     name: str | None = None,
     offset: bool = ...,
     preserve: Any = ...,
     scale: float = ...,
-    stds: Sequence[float] | float = ...,
-) -> Sequence[_T]:
+    stds: abc.Sequence[float] | float = ...,
+) -> abc.Sequence[_T]:
     """Assign boxes to the anchors of a single-shot detector."""
     ...
 
@@ -205,7 +205,7 @@ def coin_flip(
     preserve: Any = ...,
     probability: float | DataNode | TensorList = ...,
     seed: int = ...,
-    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
 ) -> DataNode:
     """Draw 1 with a probability, otherwise 0."""
     ...
@@ -247,12 +247,12 @@ def constant(
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
     dtype: DALIDataType | torch.dtype | None = ...,
-    fdata: Sequence[float] | float | None = ...,
-    idata: Sequence[int] | int | None = ...,
+    fdata: abc.Sequence[float] | float | None = ...,
+    idata: abc.Sequence[int] | int | None = ...,
     layout: str = ...,
     name: str | None = None,
     preserve: Any = ...,
-    shape: Sequence[int] | int | None = ...,
+    shape: abc.Sequence[int] | int | None = ...,
 ) -> DataNode:
     """Return the same data for every sample."""
     ...
@@ -295,9 +295,9 @@ def coord_transform(
     points: _T,
     /,
     *,
-    M: Sequence[float] | float | DataNode | TensorList | None = ...,
-    MT: Sequence[float] | float | DataNode | TensorList | None = ...,
-    T: Sequence[float] | float | DataNode | TensorList | None = ...,
+    M: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+    MT: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+    T: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
     dtype: DALIDataType | torch.dtype = ...,
@@ -324,7 +324,7 @@ def crop(
     /,
     *,
     bytes_per_sample_hint: Any = ...,
-    crop: Sequence[float] | float | DataNode | TensorList | None = ...,
+    crop: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     crop_d: float | DataNode | TensorList = ...,
     crop_h: float | DataNode | TensorList = ...,
     crop_pos_x: float | DataNode | TensorList = ...,
@@ -333,7 +333,7 @@ def crop(
     crop_w: float | DataNode | TensorList = ...,
     device: str | None = None,
     dtype: DALIDataType | torch.dtype | None = ...,
-    fill_values: Sequence[float] | float = ...,
+    fill_values: abc.Sequence[float] | float = ...,
     name: str | None = None,
     out_of_bounds_policy: str = ...,
     preserve: Any = ...,
@@ -347,7 +347,7 @@ def crop_mirror_normalize(
     /,
     *,
     bytes_per_sample_hint: Any = ...,
-    crop: Sequence[float] | float | DataNode | TensorList | None = ...,
+    crop: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     crop_d: float | DataNode | TensorList = ...,
     crop_h: float | DataNode | TensorList = ...,
     crop_pos_x: float | DataNode | TensorList = ...,
@@ -356,8 +356,8 @@ def crop_mirror_normalize(
     crop_w: float | DataNode | TensorList = ...,
     device: str | None = None,
     dtype: DALIDataType | torch.dtype = ...,
-    fill_values: Sequence[float] | float = ...,
-    mean: Sequence[float] | float | DataNode | TensorList = ...,
+    fill_values: abc.Sequence[float] | float = ...,
+    mean: abc.Sequence[float] | float | DataNode | TensorList = ...,
     mirror: int | DataNode | TensorList = ...,
     name: str | None = None,
     out_of_bounds_policy: str = ...,
@@ -367,7 +367,7 @@ def crop_mirror_normalize(
     rounding: str = ...,
     scale: float = ...,
     shift: float = ...,
-    std: Sequence[float] | float | DataNode | TensorList = ...,
+    std: abc.Sequence[float] | float | DataNode | TensorList = ...,
 ) -> _T:
     """Crop, mirror, normalise and transpose."""
     ...
@@ -376,7 +376,7 @@ def debayer(
     image: _T,
     /,
     *,
-    blue_position: Sequence[int] | int | DataNode | TensorList,
+    blue_position: abc.Sequence[int] | int | DataNode | TensorList,
     algorithm: str | None = ...,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
@@ -419,7 +419,7 @@ def element_extract(
     data: _T,
     /,
     *,
-    element_map: Sequence[int] | int,
+    element_map: abc.Sequence[int] | int,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
     name: str | None = None,
@@ -444,19 +444,19 @@ def erase(
     data: _T,
     /,
     *,
-    anchor: Sequence[float] | float | DataNode | TensorList = ...,
-    axes: Sequence[int] | int = ...,
+    anchor: abc.Sequence[float] | float | DataNode | TensorList = ...,
+    axes: abc.Sequence[int] | int = ...,
     axis_names: str = ...,
     bytes_per_sample_hint: Any = ...,
     centered_anchor: bool = ...,
     device: str | None = None,
-    fill_value: Sequence[float] | float | DataNode | TensorList = ...,
+    fill_value: abc.Sequence[float] | float | DataNode | TensorList = ...,
     name: str | None = None,
     normalized: bool = ...,
     normalized_anchor: bool = ...,
     normalized_shape: bool = ...,
     preserve: Any = ...,
-    shape: Sequence[float] | float | DataNode | TensorList = ...,
+    shape: abc.Sequence[float] | float | DataNode | TensorList = ...,
 ) -> _T:
     """Fill rectangular regions."""
     ...
@@ -465,7 +465,7 @@ def expand_dims(
     data: _T,
     /,
     *,
-    axes: Sequence[int] | int,
+    axes: abc.Sequence[int] | int,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
     name: str | None = None,
@@ -506,7 +506,7 @@ def fast_resize_crop_mirror(
     *,
     antialias: bool = ...,
     bytes_per_sample_hint: Any = ...,
-    crop: Sequence[float] | float | DataNode | TensorList | None = ...,
+    crop: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     crop_d: float | DataNode | TensorList = ...,
     crop_h: float | DataNode | TensorList = ...,
     crop_pos_x: float | DataNode | TensorList = ...,
@@ -517,7 +517,7 @@ def fast_resize_crop_mirror(
     dtype: DALIDataType | torch.dtype | None = ...,
     interp_type: DALIInterpType | DataNode | TensorList = ...,
     mag_filter: DALIInterpType | DataNode | TensorList | None = ...,
-    max_size: Sequence[float] | float | None = ...,
+    max_size: abc.Sequence[float] | float | None = ...,
     min_filter: DALIInterpType | DataNode | TensorList | None = ...,
     minibatch_size: int = ...,
     mirror: int | DataNode | TensorList = ...,
@@ -529,11 +529,11 @@ def fast_resize_crop_mirror(
     resize_x: float | DataNode | TensorList | None = ...,
     resize_y: float | DataNode | TensorList | None = ...,
     resize_z: float | DataNode | TensorList | None = ...,
-    roi_end: Sequence[float] | float | DataNode | TensorList | None = ...,
+    roi_end: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     roi_relative: bool = ...,
-    roi_start: Sequence[float] | float | DataNode | TensorList | None = ...,
+    roi_start: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     rounding: str = ...,
-    size: Sequence[float] | float | DataNode | TensorList | None = ...,
+    size: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     subpixel_scale: bool = ...,
     temp_buffer_hint: int = ...,
 ) -> _T:
@@ -545,14 +545,14 @@ def file_reader(
     bytes_per_sample_hint: Any = ...,
     case_sensitive_filter: bool = ...,
     device: str | None = None,
-    dir_filters: Sequence[str] | str | None = ...,
+    dir_filters: abc.Sequence[str] | str | None = ...,
     dont_use_mmap: bool = ...,
-    file_filters: Sequence[str] | str = ...,
+    file_filters: abc.Sequence[str] | str = ...,
     file_list: str | None = ...,
     file_root: str | None = ...,
-    files: Sequence[str] | str | None = ...,
+    files: abc.Sequence[str] | str | None = ...,
     initial_fill: int = ...,
-    labels: Sequence[int] | int | None = ...,
+    labels: abc.Sequence[int] | int | None = ...,
     lazy_init: bool = ...,
     name: str | None = None,
     num_shards: int = ...,
@@ -568,7 +568,7 @@ def file_reader(
     skip_cached_images: bool = ...,
     stick_to_shard: bool = ...,
     tensor_init_bytes: int = ...,
-) -> Sequence[DataNode]:
+) -> abc.Sequence[DataNode]:
     """Read files and labels."""
     ...
 
@@ -578,7 +578,7 @@ def filter(
     fill_value: _T | None = None,
     /,
     *,
-    anchor: Sequence[int] | int | DataNode | TensorList = ...,
+    anchor: abc.Sequence[int] | int | DataNode | TensorList = ...,
     border: str = ...,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
@@ -614,7 +614,7 @@ def full(
     layout: str | None = ...,
     name: str | None = None,
     preserve: Any = ...,
-    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
 ) -> _T:
     """Return data of a shape, filled with an input."""
     ...
@@ -641,8 +641,8 @@ def gaussian_blur(
     dtype: DALIDataType | torch.dtype | None = ...,
     name: str | None = None,
     preserve: Any = ...,
-    sigma: Sequence[float] | float | DataNode | TensorList = ...,
-    window_size: Sequence[int] | int | DataNode | TensorList = ...,
+    sigma: abc.Sequence[float] | float | DataNode | TensorList = ...,
+    window_size: abc.Sequence[int] | int | DataNode | TensorList = ...,
 ) -> _T:
     """Blur with a Gaussian window along every axis but frames and channels."""
     ...
@@ -746,7 +746,7 @@ def image_decoder_crop(
     adjust_orientation: bool = ...,
     affine: bool = ...,
     bytes_per_sample_hint: Any = ...,
-    crop: Sequence[float] | float | DataNode | TensorList | None = ...,
+    crop: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     crop_d: float | DataNode | TensorList = ...,
     crop_h: float | DataNode | TensorList = ...,
     crop_pos_x: float | DataNode | TensorList = ...,
@@ -795,8 +795,8 @@ def image_decoder_random_crop(
     preallocate_height_hint: int = ...,
     preallocate_width_hint: int = ...,
     preserve: Any = ...,
-    random_area: Sequence[float] | float = ...,
-    random_aspect_ratio: Sequence[float] | float = ...,
+    random_area: abc.Sequence[float] | float = ...,
+    random_aspect_ratio: abc.Sequence[float] | float = ...,
     seed: int = ...,
     use_fast_idct: bool = ...,
 ) -> _T:
@@ -811,14 +811,14 @@ def image_decoder_slice(
     *,
     adjust_orientation: bool = ...,
     affine: bool = ...,
-    axes: Sequence[int] | int | DataNode | TensorList = ...,
+    axes: abc.Sequence[int] | int | DataNode | TensorList = ...,
     axis_names: str = ...,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
     device_memory_padding: int = ...,
     device_memory_padding_jpeg2k: int = ...,
     dtype: DALIDataType | torch.dtype = ...,
-    end: Sequence[int] | int | DataNode | TensorList | None = ...,
+    end: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     host_memory_padding: int = ...,
     host_memory_padding_jpeg2k: int = ...,
     hw_decoder_load: float = ...,
@@ -831,11 +831,11 @@ def image_decoder_slice(
     preallocate_height_hint: int = ...,
     preallocate_width_hint: int = ...,
     preserve: Any = ...,
-    rel_end: Sequence[float] | float | DataNode | TensorList | None = ...,
-    rel_shape: Sequence[float] | float | DataNode | TensorList | None = ...,
-    rel_start: Sequence[float] | float | DataNode | TensorList | None = ...,
-    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
-    start: Sequence[int] | int | DataNode | TensorList | None = ...,
+    rel_end: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+    rel_shape: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+    rel_start: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+    shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+    start: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     use_fast_idct: bool = ...,
 ) -> _T:
     """Decode images and cut a slice out of each."""
@@ -881,9 +881,9 @@ def laplacian(
     name: str | None = None,
     normalized_kernel: bool = ...,
     preserve: Any = ...,
-    scale: Sequence[float] | float | DataNode | TensorList = ...,
-    smoothing_size: Sequence[int] | int | DataNode | TensorList | None = ...,
-    window_size: Sequence[int] | int | DataNode | TensorList = ...,
+    scale: abc.Sequence[float] | float | DataNode | TensorList = ...,
+    smoothing_size: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+    window_size: abc.Sequence[int] | int | DataNode | TensorList = ...,
 ) -> _T:
     """Sum the second derivatives along every axis but frames and channels."""
     ...
@@ -896,10 +896,10 @@ def lookup_table(
     default_value: float = ...,
     device: str | None = None,
     dtype: DALIDataType | torch.dtype = ...,
-    keys: Sequence[int] | int = ...,
+    keys: abc.Sequence[int] | int = ...,
     name: str | None = None,
     preserve: Any = ...,
-    values: Sequence[float] | float = ...,
+    values: abc.Sequence[float] | float = ...,
 ) -> _T:
     """Replace numbers by those that a table has for them."""
     ...
@@ -912,11 +912,11 @@ def multi_paste(
     dtype: DALIDataType | torch.dtype | None = ...,
     in_anchors: Any | DataNode | TensorList | None = ...,
     in_anchors_rel: Any | DataNode | TensorList | None = ...,
-    in_ids: Sequence[int] | int | DataNode | TensorList | None = ...,
+    in_ids: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     name: str | None = None,
     out_anchors: Any | DataNode | TensorList | None = ...,
     out_anchors_rel: Any | DataNode | TensorList | None = ...,
-    output_size: Sequence[int] | int | DataNode | TensorList | None = ...,
+    output_size: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     preserve: Any = ...,
     shapes: Any | DataNode | TensorList | None = ...,
     shapes_rel: Any | DataNode | TensorList | None = ...,
@@ -935,7 +935,7 @@ def normal_distribution(
     name: str | None = None,
     preserve: Any = ...,
     seed: int = ...,
-    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     stddev: float | DataNode | TensorList = ...,
 ) -> DataNode:
     """Draw numbers from the normal distribution."""
@@ -945,7 +945,7 @@ def normalize(
     data: _T,
     /,
     *,
-    axes: Sequence[int] | int | None = ...,
+    axes: abc.Sequence[int] | int | None = ...,
     axis_names: str | None = ...,
     batch: bool = ...,
     bytes_per_sample_hint: Any = ...,
@@ -989,7 +989,7 @@ def ones(
     layout: str | None = ...,
     name: str | None = None,
     preserve: Any = ...,
-    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
 ) -> DataNode:
     """Return ones."""
     ...
@@ -1030,15 +1030,15 @@ def pad(
     data: _T,
     /,
     *,
-    align: Sequence[int] | int | DataNode | TensorList | None = ...,
-    axes: Sequence[int] | int | DataNode | TensorList | None = ...,
+    align: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+    axes: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     axis_names: str | None = ...,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
     fill_value: float | DataNode | TensorList = ...,
     name: str | None = None,
     preserve: Any = ...,
-    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
 ) -> _T:
     """Grow samples at their ends, to the largest extent in the batch or to a given shape."""
     ...
@@ -1047,7 +1047,7 @@ def paste(
     image: _T,
     /,
     *,
-    fill_value: Sequence[int] | int,
+    fill_value: abc.Sequence[int] | int,
     ratio: float | DataNode | TensorList,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
@@ -1093,7 +1093,7 @@ def permute_batch(
     data: _T,
     /,
     *,
-    indices: Sequence[int] | int | DataNode | TensorList,
+    indices: abc.Sequence[int] | int | DataNode | TensorList,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
     name: str | None = None,
@@ -1123,24 +1123,24 @@ def random_bbox_crop(
     *,
     all_boxes_above_threshold: bool = ...,
     allow_no_crop: bool = ...,
-    aspect_ratio: Sequence[float] | float = ...,
+    aspect_ratio: abc.Sequence[float] | float = ...,
     bbox_layout: str | None = ...,
     bbox_prune_threshold: float | None = ...,
     bytes_per_sample_hint: Any = ...,
-    crop_shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    crop_shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     device: str | None = None,
-    input_shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    input_shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     ltrb: bool = ...,
     name: str | None = None,
     num_attempts: int = ...,
     output_bbox_indices: bool = ...,
     preserve: Any = ...,
     quiet: bool = ...,
-    scaling: Sequence[float] | float = ...,
+    scaling: abc.Sequence[float] | float = ...,
     seed: int = ...,
     shape_layout: str | None = ...,
     threshold_type: str = ...,
-    thresholds: Sequence[float] | float = ...,
+    thresholds: abc.Sequence[float] | float = ...,
     total_num_attempts: int = ...,
 ) -> Any:
     """Choose a random window that keeps enough of the boxes in an image, and move the boxes into it."""
@@ -1155,10 +1155,10 @@ def random_crop_generator(
     name: str | None = None,
     num_attempts: int = ...,
     preserve: Any = ...,
-    random_area: Sequence[float] | float = ...,
-    random_aspect_ratio: Sequence[float] | float = ...,
+    random_area: abc.Sequence[float] | float = ...,
+    random_aspect_ratio: abc.Sequence[float] | float = ...,
     seed: int = ...,
-) -> Sequence[_T]:
+) -> abc.Sequence[_T]:
     """Choose a window of random area and aspect ratio."""
     ...
 
@@ -1166,7 +1166,7 @@ def random_resized_crop(
     data: _T,
     /,
     *,
-    size: Sequence[int] | int,
+    size: abc.Sequence[int] | int,
     antialias: bool = ...,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
@@ -1178,8 +1178,8 @@ def random_resized_crop(
     name: str | None = None,
     num_attempts: int = ...,
     preserve: Any = ...,
-    random_area: Sequence[float] | float = ...,
-    random_aspect_ratio: Sequence[float] | float = ...,
+    random_area: abc.Sequence[float] | float = ...,
+    random_aspect_ratio: abc.Sequence[float] | float = ...,
     seed: int = ...,
     temp_buffer_hint: int = ...,
 ) -> _T:
@@ -1197,9 +1197,9 @@ def reinterpret(
     layout: str | None = ...,
     name: str | None = None,
     preserve: Any = ...,
-    rel_shape: Sequence[float] | float | DataNode | TensorList | None = ...,
-    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
-    src_dims: Sequence[int] | int | DataNode | TensorList | None = ...,
+    rel_shape: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+    shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+    src_dims: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
 ) -> _T:
     """Take the bytes of data as another element type, and shape; see `reshape` for the shape."""
     ...
@@ -1214,9 +1214,9 @@ def reshape(
     layout: str | None = ...,
     name: str | None = None,
     preserve: Any = ...,
-    rel_shape: Sequence[float] | float | DataNode | TensorList | None = ...,
-    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
-    src_dims: Sequence[int] | int | DataNode | TensorList | None = ...,
+    rel_shape: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+    shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+    src_dims: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
 ) -> _T:
     """Give data another shape, or another layout."""
     ...
@@ -1231,7 +1231,7 @@ def resize(
     dtype: DALIDataType | torch.dtype | None = ...,
     interp_type: DALIInterpType | DataNode | TensorList = ...,
     mag_filter: DALIInterpType | DataNode | TensorList | None = ...,
-    max_size: Sequence[float] | float | None = ...,
+    max_size: abc.Sequence[float] | float | None = ...,
     min_filter: DALIInterpType | DataNode | TensorList | None = ...,
     minibatch_size: int = ...,
     mode: str | None = ...,
@@ -1242,11 +1242,11 @@ def resize(
     resize_x: float | DataNode | TensorList | None = ...,
     resize_y: float | DataNode | TensorList | None = ...,
     resize_z: float | DataNode | TensorList | None = ...,
-    roi_end: Sequence[float] | float | DataNode | TensorList | None = ...,
+    roi_end: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     roi_relative: bool = ...,
-    roi_start: Sequence[float] | float | DataNode | TensorList | None = ...,
+    roi_start: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     save_attrs: bool = ...,
-    size: Sequence[float] | float | DataNode | TensorList | None = ...,
+    size: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     subpixel_scale: bool = ...,
     temp_buffer_hint: int = ...,
 ) -> Any:
@@ -1259,7 +1259,7 @@ def resize_crop_mirror(
     *,
     antialias: bool = ...,
     bytes_per_sample_hint: Any = ...,
-    crop: Sequence[float] | float | DataNode | TensorList | None = ...,
+    crop: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     crop_d: float | DataNode | TensorList = ...,
     crop_h: float | DataNode | TensorList = ...,
     crop_pos_x: float | DataNode | TensorList = ...,
@@ -1270,7 +1270,7 @@ def resize_crop_mirror(
     dtype: DALIDataType | torch.dtype | None = ...,
     interp_type: DALIInterpType | DataNode | TensorList = ...,
     mag_filter: DALIInterpType | DataNode | TensorList | None = ...,
-    max_size: Sequence[float] | float | None = ...,
+    max_size: abc.Sequence[float] | float | None = ...,
     min_filter: DALIInterpType | DataNode | TensorList | None = ...,
     minibatch_size: int = ...,
     mirror: int | DataNode | TensorList = ...,
@@ -1282,11 +1282,11 @@ def resize_crop_mirror(
     resize_x: float | DataNode | TensorList | None = ...,
     resize_y: float | DataNode | TensorList | None = ...,
     resize_z: float | DataNode | TensorList | None = ...,
-    roi_end: Sequence[float] | float | DataNode | TensorList | None = ...,
+    roi_end: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     roi_relative: bool = ...,
-    roi_start: Sequence[float] | float | DataNode | TensorList | None = ...,
+    roi_start: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     rounding: str = ...,
-    size: Sequence[float] | float | DataNode | TensorList | None = ...,
+    size: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     subpixel_scale: bool = ...,
     temp_buffer_hint: int = ...,
 ) -> _T:
@@ -1297,15 +1297,15 @@ def roi_random_crop(
     data: _T | None = None,
     /,
     *,
-    crop_shape: Sequence[int] | int | DataNode | TensorList,
-    roi_start: Sequence[int] | int | DataNode | TensorList,
+    crop_shape: abc.Sequence[int] | int | DataNode | TensorList,
+    roi_start: abc.Sequence[int] | int | DataNode | TensorList,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
-    in_shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    in_shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     name: str | None = None,
     preserve: Any = ...,
-    roi_end: Sequence[int] | int | DataNode | TensorList | None = ...,
-    roi_shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    roi_end: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+    roi_shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     seed: int = ...,
 ) -> DataNode:
     """Choose where a window lies that shows as much of a region as it can."""
@@ -1316,7 +1316,7 @@ def rotate(
     /,
     *,
     angle: float | DataNode | TensorList,
-    axis: Sequence[float] | float | DataNode | TensorList | None = ...,
+    axis: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
     dtype: DALIDataType | torch.dtype | None = ...,
@@ -1325,7 +1325,7 @@ def rotate(
     keep_size: bool = ...,
     name: str | None = None,
     preserve: Any = ...,
-    size: Sequence[float] | float | DataNode | TensorList = ...,
+    size: abc.Sequence[float] | float | DataNode | TensorList = ...,
 ) -> _T:
     """Rotate images or frames counter-clockwise around their centre, volumes around an axis."""
     ...
@@ -1379,7 +1379,7 @@ def sequence_rearrange(
     data: _T,
     /,
     *,
-    new_order: Sequence[int] | int | DataNode | TensorList,
+    new_order: abc.Sequence[int] | int | DataNode | TensorList,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
     name: str | None = None,
@@ -1407,23 +1407,23 @@ def slice(
     extent: _T | None = None,
     /,
     *,
-    axes: Sequence[int] | int | DataNode | TensorList = ...,
+    axes: abc.Sequence[int] | int | DataNode | TensorList = ...,
     axis_names: str = ...,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
     dtype: DALIDataType | torch.dtype | None = ...,
-    end: Sequence[int] | int | DataNode | TensorList | None = ...,
-    fill_values: Sequence[float] | float = ...,
+    end: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+    fill_values: abc.Sequence[float] | float = ...,
     name: str | None = None,
     normalized_anchor: bool = ...,
     normalized_shape: bool = ...,
     out_of_bounds_policy: str = ...,
     preserve: Any = ...,
-    rel_end: Sequence[float] | float | DataNode | TensorList | None = ...,
-    rel_shape: Sequence[float] | float | DataNode | TensorList | None = ...,
-    rel_start: Sequence[float] | float | DataNode | TensorList | None = ...,
-    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
-    start: Sequence[int] | int | DataNode | TensorList | None = ...,
+    rel_end: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+    rel_shape: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+    rel_start: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+    shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+    start: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
 ) -> _T:
     """Cut out a part, given by inputs (anchor and shape) or by arguments (start and end or shape)."""
     ...
@@ -1447,7 +1447,7 @@ def squeeze(
     data: _T,
     /,
     *,
-    axes: Sequence[int] | int | DataNode | TensorList | None = ...,
+    axes: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     axis_names: str | None = ...,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
@@ -1469,7 +1469,7 @@ def ssd_random_crop(
     num_attempts: int = ...,
     preserve: Any = ...,
     seed: int = ...,
-) -> Sequence[_T]:
+) -> abc.Sequence[_T]:
     """Crop images at random so that boxes stay in them, as single-shot detectors are trained."""
     ...
 
@@ -1489,27 +1489,27 @@ def tensor_resize(
     data: _T,
     /,
     *,
-    alignment: Sequence[float] | float | DataNode | TensorList = ...,
+    alignment: abc.Sequence[float] | float | DataNode | TensorList = ...,
     antialias: bool = ...,
-    axes: Sequence[int] | int | None = ...,
+    axes: abc.Sequence[int] | int | None = ...,
     axis_names: str | None = ...,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
     dtype: DALIDataType | torch.dtype | None = ...,
     interp_type: DALIInterpType | DataNode | TensorList = ...,
     mag_filter: DALIInterpType | DataNode | TensorList | None = ...,
-    max_size: Sequence[float] | float | None = ...,
+    max_size: abc.Sequence[float] | float | None = ...,
     min_filter: DALIInterpType | DataNode | TensorList | None = ...,
     minibatch_size: int = ...,
     mode: str = ...,
     name: str | None = None,
     preserve: Any = ...,
-    roi_end: Sequence[float] | float | DataNode | TensorList | None = ...,
+    roi_end: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     roi_relative: bool = ...,
-    roi_start: Sequence[float] | float | DataNode | TensorList | None = ...,
-    scales: Sequence[float] | float | DataNode | TensorList | None = ...,
+    roi_start: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+    scales: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     size_rounding: str = ...,
-    sizes: Sequence[float] | float | DataNode | TensorList | None = ...,
+    sizes: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     subpixel_scale: bool = ...,
     temp_buffer_hint: int = ...,
 ) -> _T:
@@ -1534,7 +1534,7 @@ def transform_translation(
     mtx: _T | None = None,
     /,
     *,
-    offset: Sequence[float] | float | DataNode | TensorList,
+    offset: abc.Sequence[float] | float | DataNode | TensorList,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
     name: str | None = None,
@@ -1552,7 +1552,7 @@ def transpose(
     device: str | None = None,
     name: str | None = None,
     output_layout: str | None = ...,
-    perm: Sequence[int] | int | None = ...,
+    perm: abc.Sequence[int] | int | None = ...,
     preserve: Any = ...,
     transpose_layout: bool = ...,
 ) -> _T:
@@ -1568,10 +1568,10 @@ def uniform(
     dtype: DALIDataType | torch.dtype | None = ...,
     name: str | None = None,
     preserve: Any = ...,
-    range: Sequence[float] | float | DataNode | TensorList = ...,
+    range: abc.Sequence[float] | float | DataNode | TensorList = ...,
     seed: int = ...,
-    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
-    values: Sequence[float] | float | DataNode | TensorList | None = ...,
+    shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+    values: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
 ) -> DataNode:
     """Draw numbers from a range, or from a list of values, all equally likely."""
     ...
@@ -1587,10 +1587,10 @@ def warp_affine(
     fill_value: float | None = ...,
     interp_type: DALIInterpType = ...,
     inverse_map: bool = ...,
-    matrix: Sequence[float] | float | DataNode | TensorList = ...,
+    matrix: abc.Sequence[float] | float | DataNode | TensorList = ...,
     name: str | None = None,
     preserve: Any = ...,
-    size: Sequence[float] | float | DataNode | TensorList = ...,
+    size: abc.Sequence[float] | float | DataNode | TensorList = ...,
 ) -> _T:
     """Warp images, frames or volumes by an affine map: ``out(p) = in(M p)``."""
     ...
@@ -1624,7 +1624,7 @@ def zeros(
     layout: str | None = ...,
     name: str | None = None,
     preserve: Any = ...,
-    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
 ) -> DataNode:
     """Return zeros."""
     ...

@@ -1,6 +1,6 @@
 """Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
 
-from collections.abc import Sequence
+from collections import abc
 from typing import Any, TypeVar
 
 import torch
@@ -24,7 +24,7 @@ def beta(
     name: str | None = None,
     preserve: Any = ...,
     seed: int = ...,
-    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
 ) -> DataNode:
     """Draw numbers in [0, 1] from the beta distribution, of density ``~ x^(alpha - 1) (1 - x)^(beta - 1)``."""
     ...
@@ -37,10 +37,10 @@ def choice(
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
     name: str | None = None,
-    p: Sequence[float] | float | DataNode | TensorList | None = ...,
+    p: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     preserve: Any = ...,
     seed: int = ...,
-    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
 ) -> _T:
     """Draw elements of a sample, with replacement."""
     ...
@@ -56,7 +56,7 @@ def coin_flip(
     preserve: Any = ...,
     probability: float | DataNode | TensorList = ...,
     seed: int = ...,
-    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
 ) -> DataNode:
     """Draw 1 with a probability, otherwise 0."""
     ...
@@ -72,7 +72,7 @@ def normal(
     name: str | None = None,
     preserve: Any = ...,
     seed: int = ...,
-    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+    shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     stddev: float | DataNode | TensorList = ...,
 ) -> DataNode:
     """Draw numbers from the normal distribution."""
@@ -87,10 +87,10 @@ def uniform(
     dtype: DALIDataType | torch.dtype | None = ...,
     name: str | None = None,
     preserve: Any = ...,
-    range: Sequence[float] | float | DataNode | TensorList = ...,
+    range: abc.Sequence[float] | float | DataNode | TensorList = ...,
     seed: int = ...,
-    shape: Sequence[int] | int | DataNode | TensorList | None = ...,
-    values: Sequence[float] | float | DataNode | TensorList | None = ...,
+    shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+    values: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
 ) -> DataNode:
     """Draw numbers from a range, or from a list of values, all equally likely."""
     ...

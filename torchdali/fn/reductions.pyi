@@ -1,6 +1,6 @@
 """Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
 
-from collections.abc import Sequence
+from collections import abc
 from typing import Any, TypeVar
 
 import torch
@@ -16,7 +16,7 @@ def max(
     data: _T,
     /,
     *,
-    axes: Sequence[int] | int | None = ...,
+    axes: abc.Sequence[int] | int | None = ...,
     axis_names: str | None = ...,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
@@ -31,7 +31,7 @@ def mean(
     data: _T,
     /,
     *,
-    axes: Sequence[int] | int | None = ...,
+    axes: abc.Sequence[int] | int | None = ...,
     axis_names: str | None = ...,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
@@ -47,7 +47,7 @@ def mean_square(
     data: _T,
     /,
     *,
-    axes: Sequence[int] | int | None = ...,
+    axes: abc.Sequence[int] | int | None = ...,
     axis_names: str | None = ...,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
@@ -63,7 +63,7 @@ def min(
     data: _T,
     /,
     *,
-    axes: Sequence[int] | int | None = ...,
+    axes: abc.Sequence[int] | int | None = ...,
     axis_names: str | None = ...,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
@@ -78,7 +78,7 @@ def rms(
     data: _T,
     /,
     *,
-    axes: Sequence[int] | int | None = ...,
+    axes: abc.Sequence[int] | int | None = ...,
     axis_names: str | None = ...,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
@@ -95,7 +95,7 @@ def std_dev(
     mean: _T,
     /,
     *,
-    axes: Sequence[int] | int | None = ...,
+    axes: abc.Sequence[int] | int | None = ...,
     axis_names: str | None = ...,
     bytes_per_sample_hint: Any = ...,
     ddof: int = ...,
@@ -111,7 +111,7 @@ def sum(
     data: _T,
     /,
     *,
-    axes: Sequence[int] | int | None = ...,
+    axes: abc.Sequence[int] | int | None = ...,
     axis_names: str | None = ...,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
@@ -128,7 +128,7 @@ def variance(
     mean: _T,
     /,
     *,
-    axes: Sequence[int] | int | None = ...,
+    axes: abc.Sequence[int] | int | None = ...,
     axis_names: str | None = ...,
     bytes_per_sample_hint: Any = ...,
     ddof: int = ...,

@@ -1,6 +1,6 @@
 """Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
 
-from collections.abc import Sequence
+from collections import abc
 from typing import Any, TypeVar
 
 import torch
@@ -35,8 +35,8 @@ def random_object_bbox(
     background: int | DataNode | TensorList = ...,
     bytes_per_sample_hint: Any = ...,
     cache_objects: bool = ...,
-    class_weights: Sequence[float] | float | DataNode | TensorList | None = ...,
-    classes: Sequence[int] | int | DataNode | TensorList | None = ...,
+    class_weights: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+    classes: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     device: str | None = None,
     foreground_prob: float | DataNode | TensorList = ...,
     format: str = ...,
@@ -46,7 +46,7 @@ def random_object_bbox(
     output_class: bool = ...,
     preserve: Any = ...,
     seed: int = ...,
-    threshold: Sequence[int] | int | DataNode | TensorList | None = ...,
+    threshold: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
 ) -> Any:
     """Choose an object of a label map, and return the box around it."""
     ...
@@ -62,6 +62,6 @@ def select_masks(
     name: str | None = None,
     preserve: Any = ...,
     reindex_masks: bool = ...,
-) -> Sequence[_T]:
+) -> abc.Sequence[_T]:
     """Select polygons by the masks they belong to."""
     ...

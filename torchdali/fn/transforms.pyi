@@ -1,6 +1,6 @@
 """Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
 
-from collections.abc import Sequence
+from collections import abc
 from typing import Any, TypeVar
 
 import torch
@@ -32,13 +32,13 @@ def crop(
     absolute: bool = ...,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
-    from_end: Sequence[float] | float | DataNode | TensorList = ...,
-    from_start: Sequence[float] | float | DataNode | TensorList = ...,
+    from_end: abc.Sequence[float] | float | DataNode | TensorList = ...,
+    from_start: abc.Sequence[float] | float | DataNode | TensorList = ...,
     name: str | None = None,
     preserve: Any = ...,
     reverse_order: bool = ...,
-    to_end: Sequence[float] | float | DataNode | TensorList = ...,
-    to_start: Sequence[float] | float | DataNode | TensorList = ...,
+    to_end: abc.Sequence[float] | float | DataNode | TensorList = ...,
+    to_start: abc.Sequence[float] | float | DataNode | TensorList = ...,
 ) -> DataNode:
     """Make a matrix that maps one box to another: ``from_start`` to ``to_start``, ``from_end`` to ``to_end``."""
     ...
@@ -48,9 +48,9 @@ def rotation(
     /,
     *,
     angle: float | DataNode | TensorList,
-    axis: Sequence[float] | float | DataNode | TensorList | None = ...,
+    axis: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     bytes_per_sample_hint: Any = ...,
-    center: Sequence[float] | float | DataNode | TensorList | None = ...,
+    center: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     device: str | None = None,
     name: str | None = None,
     preserve: Any = ...,
@@ -63,9 +63,9 @@ def scale(
     mtx: _T | None = None,
     /,
     *,
-    scale: Sequence[float] | float | DataNode | TensorList,
+    scale: abc.Sequence[float] | float | DataNode | TensorList,
     bytes_per_sample_hint: Any = ...,
-    center: Sequence[float] | float | DataNode | TensorList | None = ...,
+    center: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     device: str | None = None,
     name: str | None = None,
     ndim: int | None = ...,
@@ -79,14 +79,14 @@ def shear(
     mtx: _T | None = None,
     /,
     *,
-    angles: Sequence[float] | float | DataNode | TensorList | None = ...,
+    angles: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     bytes_per_sample_hint: Any = ...,
-    center: Sequence[float] | float | DataNode | TensorList | None = ...,
+    center: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     device: str | None = None,
     name: str | None = None,
     preserve: Any = ...,
     reverse_order: bool = ...,
-    shear: Sequence[float] | float | DataNode | TensorList | None = ...,
+    shear: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
 ) -> DataNode:
     """Make a matrix that shears: ones on the diagonal, and the factors around it, row by row."""
     ...
@@ -95,7 +95,7 @@ def translation(
     mtx: _T | None = None,
     /,
     *,
-    offset: Sequence[float] | float | DataNode | TensorList,
+    offset: abc.Sequence[float] | float | DataNode | TensorList,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
     name: str | None = None,

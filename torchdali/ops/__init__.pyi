@@ -1,6 +1,6 @@
 """Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
 
-from collections.abc import Sequence
+from collections import abc
 from typing import Any, TypeVar
 
 import torch
@@ -78,7 +78,7 @@ class BBoxRotate:
         self,
         *,
         angle: float | DataNode | TensorList,
-        input_shape: Sequence[int] | int | DataNode | TensorList,
+        input_shape: abc.Sequence[int] | int | DataNode | TensorList,
         bbox_layout: str = ...,
         bbox_normalized: bool = ...,
         bytes_per_sample_hint: Any = ...,
@@ -89,7 +89,7 @@ class BBoxRotate:
         preserve: Any = ...,
         remove_threshold: float = ...,
         shape_layout: str = ...,
-        size: Sequence[float] | float | DataNode | TensorList = ...,
+        size: abc.Sequence[float] | float | DataNode | TensorList = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -98,16 +98,16 @@ class BoxEncoder:
     def __init__(
         self,
         *,
-        anchors: Sequence[float] | float,
+        anchors: abc.Sequence[float] | float,
         bytes_per_sample_hint: Any = ...,
         criteria: float = ...,
         device: str | None = None,
-        means: Sequence[float] | float = ...,
+        means: abc.Sequence[float] | float = ...,
         name: str | None = None,
         offset: bool = ...,
         preserve: Any = ...,
         scale: float = ...,
-        stds: Sequence[float] | float = ...,
+        stds: abc.Sequence[float] | float = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -211,7 +211,7 @@ class CoinFlip:
         preserve: Any = ...,
         probability: float | DataNode | TensorList = ...,
         seed: int = ...,
-        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -255,12 +255,12 @@ class Constant:
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
         dtype: DALIDataType | torch.dtype | None = ...,
-        fdata: Sequence[float] | float | None = ...,
-        idata: Sequence[int] | int | None = ...,
+        fdata: abc.Sequence[float] | float | None = ...,
+        idata: abc.Sequence[int] | int | None = ...,
         layout: str = ...,
         name: str | None = None,
         preserve: Any = ...,
-        shape: Sequence[int] | int | None = ...,
+        shape: abc.Sequence[int] | int | None = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -303,9 +303,9 @@ class CoordTransform:
     def __init__(
         self,
         *,
-        M: Sequence[float] | float | DataNode | TensorList | None = ...,
-        MT: Sequence[float] | float | DataNode | TensorList | None = ...,
-        T: Sequence[float] | float | DataNode | TensorList | None = ...,
+        M: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+        MT: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+        T: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
         dtype: DALIDataType | torch.dtype = ...,
@@ -332,7 +332,7 @@ class Crop:
         self,
         *,
         bytes_per_sample_hint: Any = ...,
-        crop: Sequence[float] | float | DataNode | TensorList | None = ...,
+        crop: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         crop_d: float | DataNode | TensorList = ...,
         crop_h: float | DataNode | TensorList = ...,
         crop_pos_x: float | DataNode | TensorList = ...,
@@ -341,7 +341,7 @@ class Crop:
         crop_w: float | DataNode | TensorList = ...,
         device: str | None = None,
         dtype: DALIDataType | torch.dtype | None = ...,
-        fill_values: Sequence[float] | float = ...,
+        fill_values: abc.Sequence[float] | float = ...,
         name: str | None = None,
         out_of_bounds_policy: str = ...,
         preserve: Any = ...,
@@ -355,7 +355,7 @@ class CropMirrorNormalize:
         self,
         *,
         bytes_per_sample_hint: Any = ...,
-        crop: Sequence[float] | float | DataNode | TensorList | None = ...,
+        crop: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         crop_d: float | DataNode | TensorList = ...,
         crop_h: float | DataNode | TensorList = ...,
         crop_pos_x: float | DataNode | TensorList = ...,
@@ -364,8 +364,8 @@ class CropMirrorNormalize:
         crop_w: float | DataNode | TensorList = ...,
         device: str | None = None,
         dtype: DALIDataType | torch.dtype = ...,
-        fill_values: Sequence[float] | float = ...,
-        mean: Sequence[float] | float | DataNode | TensorList = ...,
+        fill_values: abc.Sequence[float] | float = ...,
+        mean: abc.Sequence[float] | float | DataNode | TensorList = ...,
         mirror: int | DataNode | TensorList = ...,
         name: str | None = None,
         out_of_bounds_policy: str = ...,
@@ -375,7 +375,7 @@ class CropMirrorNormalize:
         rounding: str = ...,
         scale: float = ...,
         shift: float = ...,
-        std: Sequence[float] | float | DataNode | TensorList = ...,
+        std: abc.Sequence[float] | float | DataNode | TensorList = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -384,7 +384,7 @@ class Debayer:
     def __init__(
         self,
         *,
-        blue_position: Sequence[int] | int | DataNode | TensorList,
+        blue_position: abc.Sequence[int] | int | DataNode | TensorList,
         algorithm: str | None = ...,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
@@ -429,7 +429,7 @@ class ElementExtract:
     def __init__(
         self,
         *,
-        element_map: Sequence[int] | int,
+        element_map: abc.Sequence[int] | int,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
         name: str | None = None,
@@ -454,19 +454,19 @@ class Erase:
     def __init__(
         self,
         *,
-        anchor: Sequence[float] | float | DataNode | TensorList = ...,
-        axes: Sequence[int] | int = ...,
+        anchor: abc.Sequence[float] | float | DataNode | TensorList = ...,
+        axes: abc.Sequence[int] | int = ...,
         axis_names: str = ...,
         bytes_per_sample_hint: Any = ...,
         centered_anchor: bool = ...,
         device: str | None = None,
-        fill_value: Sequence[float] | float | DataNode | TensorList = ...,
+        fill_value: abc.Sequence[float] | float | DataNode | TensorList = ...,
         name: str | None = None,
         normalized: bool = ...,
         normalized_anchor: bool = ...,
         normalized_shape: bool = ...,
         preserve: Any = ...,
-        shape: Sequence[float] | float | DataNode | TensorList = ...,
+        shape: abc.Sequence[float] | float | DataNode | TensorList = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -475,7 +475,7 @@ class ExpandDims:
     def __init__(
         self,
         *,
-        axes: Sequence[int] | int,
+        axes: abc.Sequence[int] | int,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
         name: str | None = None,
@@ -518,7 +518,7 @@ class FastResizeCropMirror:
         *,
         antialias: bool = ...,
         bytes_per_sample_hint: Any = ...,
-        crop: Sequence[float] | float | DataNode | TensorList | None = ...,
+        crop: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         crop_d: float | DataNode | TensorList = ...,
         crop_h: float | DataNode | TensorList = ...,
         crop_pos_x: float | DataNode | TensorList = ...,
@@ -529,7 +529,7 @@ class FastResizeCropMirror:
         dtype: DALIDataType | torch.dtype | None = ...,
         interp_type: DALIInterpType | DataNode | TensorList = ...,
         mag_filter: DALIInterpType | DataNode | TensorList | None = ...,
-        max_size: Sequence[float] | float | None = ...,
+        max_size: abc.Sequence[float] | float | None = ...,
         min_filter: DALIInterpType | DataNode | TensorList | None = ...,
         minibatch_size: int = ...,
         mirror: int | DataNode | TensorList = ...,
@@ -541,11 +541,11 @@ class FastResizeCropMirror:
         resize_x: float | DataNode | TensorList | None = ...,
         resize_y: float | DataNode | TensorList | None = ...,
         resize_z: float | DataNode | TensorList | None = ...,
-        roi_end: Sequence[float] | float | DataNode | TensorList | None = ...,
+        roi_end: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         roi_relative: bool = ...,
-        roi_start: Sequence[float] | float | DataNode | TensorList | None = ...,
+        roi_start: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         rounding: str = ...,
-        size: Sequence[float] | float | DataNode | TensorList | None = ...,
+        size: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         subpixel_scale: bool = ...,
         temp_buffer_hint: int = ...,
     ) -> None: ...
@@ -559,14 +559,14 @@ class FileReader:
         bytes_per_sample_hint: Any = ...,
         case_sensitive_filter: bool = ...,
         device: str | None = None,
-        dir_filters: Sequence[str] | str | None = ...,
+        dir_filters: abc.Sequence[str] | str | None = ...,
         dont_use_mmap: bool = ...,
-        file_filters: Sequence[str] | str = ...,
+        file_filters: abc.Sequence[str] | str = ...,
         file_list: str | None = ...,
         file_root: str | None = ...,
-        files: Sequence[str] | str | None = ...,
+        files: abc.Sequence[str] | str | None = ...,
         initial_fill: int = ...,
-        labels: Sequence[int] | int | None = ...,
+        labels: abc.Sequence[int] | int | None = ...,
         lazy_init: bool = ...,
         name: str | None = None,
         num_shards: int = ...,
@@ -590,7 +590,7 @@ class Filter:
     def __init__(
         self,
         *,
-        anchor: Sequence[int] | int | DataNode | TensorList = ...,
+        anchor: abc.Sequence[int] | int | DataNode | TensorList = ...,
         border: str = ...,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
@@ -626,7 +626,7 @@ class Full:
         layout: str | None = ...,
         name: str | None = None,
         preserve: Any = ...,
-        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -652,8 +652,8 @@ class GaussianBlur:
         dtype: DALIDataType | torch.dtype | None = ...,
         name: str | None = None,
         preserve: Any = ...,
-        sigma: Sequence[float] | float | DataNode | TensorList = ...,
-        window_size: Sequence[int] | int | DataNode | TensorList = ...,
+        sigma: abc.Sequence[float] | float | DataNode | TensorList = ...,
+        window_size: abc.Sequence[int] | int | DataNode | TensorList = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -757,7 +757,7 @@ class ImageDecoderCrop:
         adjust_orientation: bool = ...,
         affine: bool = ...,
         bytes_per_sample_hint: Any = ...,
-        crop: Sequence[float] | float | DataNode | TensorList | None = ...,
+        crop: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         crop_d: float | DataNode | TensorList = ...,
         crop_h: float | DataNode | TensorList = ...,
         crop_pos_x: float | DataNode | TensorList = ...,
@@ -806,8 +806,8 @@ class ImageDecoderRandomCrop:
         preallocate_height_hint: int = ...,
         preallocate_width_hint: int = ...,
         preserve: Any = ...,
-        random_area: Sequence[float] | float = ...,
-        random_aspect_ratio: Sequence[float] | float = ...,
+        random_area: abc.Sequence[float] | float = ...,
+        random_aspect_ratio: abc.Sequence[float] | float = ...,
         seed: int = ...,
         use_fast_idct: bool = ...,
     ) -> None: ...
@@ -820,14 +820,14 @@ class ImageDecoderSlice:
         *,
         adjust_orientation: bool = ...,
         affine: bool = ...,
-        axes: Sequence[int] | int | DataNode | TensorList = ...,
+        axes: abc.Sequence[int] | int | DataNode | TensorList = ...,
         axis_names: str = ...,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
         device_memory_padding: int = ...,
         device_memory_padding_jpeg2k: int = ...,
         dtype: DALIDataType | torch.dtype = ...,
-        end: Sequence[int] | int | DataNode | TensorList | None = ...,
+        end: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
         host_memory_padding: int = ...,
         host_memory_padding_jpeg2k: int = ...,
         hw_decoder_load: float = ...,
@@ -840,11 +840,11 @@ class ImageDecoderSlice:
         preallocate_height_hint: int = ...,
         preallocate_width_hint: int = ...,
         preserve: Any = ...,
-        rel_end: Sequence[float] | float | DataNode | TensorList | None = ...,
-        rel_shape: Sequence[float] | float | DataNode | TensorList | None = ...,
-        rel_start: Sequence[float] | float | DataNode | TensorList | None = ...,
-        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
-        start: Sequence[int] | int | DataNode | TensorList | None = ...,
+        rel_end: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+        rel_shape: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+        rel_start: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+        shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+        start: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
         use_fast_idct: bool = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
@@ -890,9 +890,9 @@ class Laplacian:
         name: str | None = None,
         normalized_kernel: bool = ...,
         preserve: Any = ...,
-        scale: Sequence[float] | float | DataNode | TensorList = ...,
-        smoothing_size: Sequence[int] | int | DataNode | TensorList | None = ...,
-        window_size: Sequence[int] | int | DataNode | TensorList = ...,
+        scale: abc.Sequence[float] | float | DataNode | TensorList = ...,
+        smoothing_size: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+        window_size: abc.Sequence[int] | int | DataNode | TensorList = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -905,10 +905,10 @@ class LookupTable:
         default_value: float = ...,
         device: str | None = None,
         dtype: DALIDataType | torch.dtype = ...,
-        keys: Sequence[int] | int = ...,
+        keys: abc.Sequence[int] | int = ...,
         name: str | None = None,
         preserve: Any = ...,
-        values: Sequence[float] | float = ...,
+        values: abc.Sequence[float] | float = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -922,11 +922,11 @@ class MultiPaste:
         dtype: DALIDataType | torch.dtype | None = ...,
         in_anchors: Any | DataNode | TensorList | None = ...,
         in_anchors_rel: Any | DataNode | TensorList | None = ...,
-        in_ids: Sequence[int] | int | DataNode | TensorList | None = ...,
+        in_ids: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
         name: str | None = None,
         out_anchors: Any | DataNode | TensorList | None = ...,
         out_anchors_rel: Any | DataNode | TensorList | None = ...,
-        output_size: Sequence[int] | int | DataNode | TensorList | None = ...,
+        output_size: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
         preserve: Any = ...,
         shapes: Any | DataNode | TensorList | None = ...,
         shapes_rel: Any | DataNode | TensorList | None = ...,
@@ -945,7 +945,7 @@ class NormalDistribution:
         name: str | None = None,
         preserve: Any = ...,
         seed: int = ...,
-        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
         stddev: float | DataNode | TensorList = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
@@ -955,7 +955,7 @@ class Normalize:
     def __init__(
         self,
         *,
-        axes: Sequence[int] | int | None = ...,
+        axes: abc.Sequence[int] | int | None = ...,
         axis_names: str | None = ...,
         batch: bool = ...,
         bytes_per_sample_hint: Any = ...,
@@ -1001,7 +1001,7 @@ class Ones:
         layout: str | None = ...,
         name: str | None = None,
         preserve: Any = ...,
-        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -1041,15 +1041,15 @@ class Pad:
     def __init__(
         self,
         *,
-        align: Sequence[int] | int | DataNode | TensorList | None = ...,
-        axes: Sequence[int] | int | DataNode | TensorList | None = ...,
+        align: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+        axes: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
         axis_names: str | None = ...,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
         fill_value: float | DataNode | TensorList = ...,
         name: str | None = None,
         preserve: Any = ...,
-        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -1058,7 +1058,7 @@ class Paste:
     def __init__(
         self,
         *,
-        fill_value: Sequence[int] | int,
+        fill_value: abc.Sequence[int] | int,
         ratio: float | DataNode | TensorList,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
@@ -1104,7 +1104,7 @@ class PermuteBatch:
     def __init__(
         self,
         *,
-        indices: Sequence[int] | int | DataNode | TensorList,
+        indices: abc.Sequence[int] | int | DataNode | TensorList,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
         name: str | None = None,
@@ -1135,24 +1135,24 @@ class RandomBBoxCrop:
         *,
         all_boxes_above_threshold: bool = ...,
         allow_no_crop: bool = ...,
-        aspect_ratio: Sequence[float] | float = ...,
+        aspect_ratio: abc.Sequence[float] | float = ...,
         bbox_layout: str | None = ...,
         bbox_prune_threshold: float | None = ...,
         bytes_per_sample_hint: Any = ...,
-        crop_shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        crop_shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
         device: str | None = None,
-        input_shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        input_shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
         ltrb: bool = ...,
         name: str | None = None,
         num_attempts: int = ...,
         output_bbox_indices: bool = ...,
         preserve: Any = ...,
         quiet: bool = ...,
-        scaling: Sequence[float] | float = ...,
+        scaling: abc.Sequence[float] | float = ...,
         seed: int = ...,
         shape_layout: str | None = ...,
         threshold_type: str = ...,
-        thresholds: Sequence[float] | float = ...,
+        thresholds: abc.Sequence[float] | float = ...,
         total_num_attempts: int = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
@@ -1167,8 +1167,8 @@ class RandomCropGenerator:
         name: str | None = None,
         num_attempts: int = ...,
         preserve: Any = ...,
-        random_area: Sequence[float] | float = ...,
-        random_aspect_ratio: Sequence[float] | float = ...,
+        random_area: abc.Sequence[float] | float = ...,
+        random_aspect_ratio: abc.Sequence[float] | float = ...,
         seed: int = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
@@ -1178,7 +1178,7 @@ class RandomResizedCrop:
     def __init__(
         self,
         *,
-        size: Sequence[int] | int,
+        size: abc.Sequence[int] | int,
         antialias: bool = ...,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
@@ -1190,8 +1190,8 @@ class RandomResizedCrop:
         name: str | None = None,
         num_attempts: int = ...,
         preserve: Any = ...,
-        random_area: Sequence[float] | float = ...,
-        random_aspect_ratio: Sequence[float] | float = ...,
+        random_area: abc.Sequence[float] | float = ...,
+        random_aspect_ratio: abc.Sequence[float] | float = ...,
         seed: int = ...,
         temp_buffer_hint: int = ...,
     ) -> None: ...
@@ -1208,9 +1208,9 @@ class Reinterpret:
         layout: str | None = ...,
         name: str | None = None,
         preserve: Any = ...,
-        rel_shape: Sequence[float] | float | DataNode | TensorList | None = ...,
-        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
-        src_dims: Sequence[int] | int | DataNode | TensorList | None = ...,
+        rel_shape: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+        shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+        src_dims: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -1224,9 +1224,9 @@ class Reshape:
         layout: str | None = ...,
         name: str | None = None,
         preserve: Any = ...,
-        rel_shape: Sequence[float] | float | DataNode | TensorList | None = ...,
-        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
-        src_dims: Sequence[int] | int | DataNode | TensorList | None = ...,
+        rel_shape: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+        shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+        src_dims: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -1241,7 +1241,7 @@ class Resize:
         dtype: DALIDataType | torch.dtype | None = ...,
         interp_type: DALIInterpType | DataNode | TensorList = ...,
         mag_filter: DALIInterpType | DataNode | TensorList | None = ...,
-        max_size: Sequence[float] | float | None = ...,
+        max_size: abc.Sequence[float] | float | None = ...,
         min_filter: DALIInterpType | DataNode | TensorList | None = ...,
         minibatch_size: int = ...,
         mode: str | None = ...,
@@ -1252,11 +1252,11 @@ class Resize:
         resize_x: float | DataNode | TensorList | None = ...,
         resize_y: float | DataNode | TensorList | None = ...,
         resize_z: float | DataNode | TensorList | None = ...,
-        roi_end: Sequence[float] | float | DataNode | TensorList | None = ...,
+        roi_end: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         roi_relative: bool = ...,
-        roi_start: Sequence[float] | float | DataNode | TensorList | None = ...,
+        roi_start: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         save_attrs: bool = ...,
-        size: Sequence[float] | float | DataNode | TensorList | None = ...,
+        size: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         subpixel_scale: bool = ...,
         temp_buffer_hint: int = ...,
     ) -> None: ...
@@ -1269,7 +1269,7 @@ class ResizeCropMirror:
         *,
         antialias: bool = ...,
         bytes_per_sample_hint: Any = ...,
-        crop: Sequence[float] | float | DataNode | TensorList | None = ...,
+        crop: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         crop_d: float | DataNode | TensorList = ...,
         crop_h: float | DataNode | TensorList = ...,
         crop_pos_x: float | DataNode | TensorList = ...,
@@ -1280,7 +1280,7 @@ class ResizeCropMirror:
         dtype: DALIDataType | torch.dtype | None = ...,
         interp_type: DALIInterpType | DataNode | TensorList = ...,
         mag_filter: DALIInterpType | DataNode | TensorList | None = ...,
-        max_size: Sequence[float] | float | None = ...,
+        max_size: abc.Sequence[float] | float | None = ...,
         min_filter: DALIInterpType | DataNode | TensorList | None = ...,
         minibatch_size: int = ...,
         mirror: int | DataNode | TensorList = ...,
@@ -1292,11 +1292,11 @@ class ResizeCropMirror:
         resize_x: float | DataNode | TensorList | None = ...,
         resize_y: float | DataNode | TensorList | None = ...,
         resize_z: float | DataNode | TensorList | None = ...,
-        roi_end: Sequence[float] | float | DataNode | TensorList | None = ...,
+        roi_end: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         roi_relative: bool = ...,
-        roi_start: Sequence[float] | float | DataNode | TensorList | None = ...,
+        roi_start: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         rounding: str = ...,
-        size: Sequence[float] | float | DataNode | TensorList | None = ...,
+        size: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         subpixel_scale: bool = ...,
         temp_buffer_hint: int = ...,
     ) -> None: ...
@@ -1307,15 +1307,15 @@ class ROIRandomCrop:
     def __init__(
         self,
         *,
-        crop_shape: Sequence[int] | int | DataNode | TensorList,
-        roi_start: Sequence[int] | int | DataNode | TensorList,
+        crop_shape: abc.Sequence[int] | int | DataNode | TensorList,
+        roi_start: abc.Sequence[int] | int | DataNode | TensorList,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
-        in_shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        in_shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
         name: str | None = None,
         preserve: Any = ...,
-        roi_end: Sequence[int] | int | DataNode | TensorList | None = ...,
-        roi_shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        roi_end: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+        roi_shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
         seed: int = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
@@ -1326,7 +1326,7 @@ class Rotate:
         self,
         *,
         angle: float | DataNode | TensorList,
-        axis: Sequence[float] | float | DataNode | TensorList | None = ...,
+        axis: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
         dtype: DALIDataType | torch.dtype | None = ...,
@@ -1335,7 +1335,7 @@ class Rotate:
         keep_size: bool = ...,
         name: str | None = None,
         preserve: Any = ...,
-        size: Sequence[float] | float | DataNode | TensorList = ...,
+        size: abc.Sequence[float] | float | DataNode | TensorList = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -1391,7 +1391,7 @@ class SequenceRearrange:
     def __init__(
         self,
         *,
-        new_order: Sequence[int] | int | DataNode | TensorList,
+        new_order: abc.Sequence[int] | int | DataNode | TensorList,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
         name: str | None = None,
@@ -1417,23 +1417,23 @@ class Slice:
     def __init__(
         self,
         *,
-        axes: Sequence[int] | int | DataNode | TensorList = ...,
+        axes: abc.Sequence[int] | int | DataNode | TensorList = ...,
         axis_names: str = ...,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
         dtype: DALIDataType | torch.dtype | None = ...,
-        end: Sequence[int] | int | DataNode | TensorList | None = ...,
-        fill_values: Sequence[float] | float = ...,
+        end: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+        fill_values: abc.Sequence[float] | float = ...,
         name: str | None = None,
         normalized_anchor: bool = ...,
         normalized_shape: bool = ...,
         out_of_bounds_policy: str = ...,
         preserve: Any = ...,
-        rel_end: Sequence[float] | float | DataNode | TensorList | None = ...,
-        rel_shape: Sequence[float] | float | DataNode | TensorList | None = ...,
-        rel_start: Sequence[float] | float | DataNode | TensorList | None = ...,
-        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
-        start: Sequence[int] | int | DataNode | TensorList | None = ...,
+        rel_end: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+        rel_shape: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+        rel_start: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+        shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+        start: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -1457,7 +1457,7 @@ class Squeeze:
     def __init__(
         self,
         *,
-        axes: Sequence[int] | int | DataNode | TensorList | None = ...,
+        axes: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
         axis_names: str | None = ...,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
@@ -1499,27 +1499,27 @@ class TensorResize:
     def __init__(
         self,
         *,
-        alignment: Sequence[float] | float | DataNode | TensorList = ...,
+        alignment: abc.Sequence[float] | float | DataNode | TensorList = ...,
         antialias: bool = ...,
-        axes: Sequence[int] | int | None = ...,
+        axes: abc.Sequence[int] | int | None = ...,
         axis_names: str | None = ...,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
         dtype: DALIDataType | torch.dtype | None = ...,
         interp_type: DALIInterpType | DataNode | TensorList = ...,
         mag_filter: DALIInterpType | DataNode | TensorList | None = ...,
-        max_size: Sequence[float] | float | None = ...,
+        max_size: abc.Sequence[float] | float | None = ...,
         min_filter: DALIInterpType | DataNode | TensorList | None = ...,
         minibatch_size: int = ...,
         mode: str = ...,
         name: str | None = None,
         preserve: Any = ...,
-        roi_end: Sequence[float] | float | DataNode | TensorList | None = ...,
+        roi_end: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         roi_relative: bool = ...,
-        roi_start: Sequence[float] | float | DataNode | TensorList | None = ...,
-        scales: Sequence[float] | float | DataNode | TensorList | None = ...,
+        roi_start: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+        scales: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         size_rounding: str = ...,
-        sizes: Sequence[float] | float | DataNode | TensorList | None = ...,
+        sizes: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         subpixel_scale: bool = ...,
         temp_buffer_hint: int = ...,
     ) -> None: ...
@@ -1546,7 +1546,7 @@ class TransformTranslation:
     def __init__(
         self,
         *,
-        offset: Sequence[float] | float | DataNode | TensorList,
+        offset: abc.Sequence[float] | float | DataNode | TensorList,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
         name: str | None = None,
@@ -1564,7 +1564,7 @@ class Transpose:
         device: str | None = None,
         name: str | None = None,
         output_layout: str | None = ...,
-        perm: Sequence[int] | int | None = ...,
+        perm: abc.Sequence[int] | int | None = ...,
         preserve: Any = ...,
         transpose_layout: bool = ...,
     ) -> None: ...
@@ -1580,10 +1580,10 @@ class Uniform:
         dtype: DALIDataType | torch.dtype | None = ...,
         name: str | None = None,
         preserve: Any = ...,
-        range: Sequence[float] | float | DataNode | TensorList = ...,
+        range: abc.Sequence[float] | float | DataNode | TensorList = ...,
         seed: int = ...,
-        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
-        values: Sequence[float] | float | DataNode | TensorList | None = ...,
+        shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+        values: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -1598,10 +1598,10 @@ class WarpAffine:
         fill_value: float | None = ...,
         interp_type: DALIInterpType = ...,
         inverse_map: bool = ...,
-        matrix: Sequence[float] | float | DataNode | TensorList = ...,
+        matrix: abc.Sequence[float] | float | DataNode | TensorList = ...,
         name: str | None = None,
         preserve: Any = ...,
-        size: Sequence[float] | float | DataNode | TensorList = ...,
+        size: abc.Sequence[float] | float | DataNode | TensorList = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -1637,7 +1637,7 @@ class Zeros:
         layout: str | None = ...,
         name: str | None = None,
         preserve: Any = ...,
-        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 

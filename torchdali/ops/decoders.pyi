@@ -1,6 +1,6 @@
 """Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
 
-from collections.abc import Sequence
+from collections import abc
 from typing import Any, TypeVar
 
 import torch
@@ -51,7 +51,7 @@ class ImageCrop:
         adjust_orientation: bool = ...,
         affine: bool = ...,
         bytes_per_sample_hint: Any = ...,
-        crop: Sequence[float] | float | DataNode | TensorList | None = ...,
+        crop: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         crop_d: float | DataNode | TensorList = ...,
         crop_h: float | DataNode | TensorList = ...,
         crop_pos_x: float | DataNode | TensorList = ...,
@@ -100,8 +100,8 @@ class ImageRandomCrop:
         preallocate_height_hint: int = ...,
         preallocate_width_hint: int = ...,
         preserve: Any = ...,
-        random_area: Sequence[float] | float = ...,
-        random_aspect_ratio: Sequence[float] | float = ...,
+        random_area: abc.Sequence[float] | float = ...,
+        random_aspect_ratio: abc.Sequence[float] | float = ...,
         seed: int = ...,
         use_fast_idct: bool = ...,
     ) -> None: ...
@@ -114,14 +114,14 @@ class ImageSlice:
         *,
         adjust_orientation: bool = ...,
         affine: bool = ...,
-        axes: Sequence[int] | int | DataNode | TensorList = ...,
+        axes: abc.Sequence[int] | int | DataNode | TensorList = ...,
         axis_names: str = ...,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
         device_memory_padding: int = ...,
         device_memory_padding_jpeg2k: int = ...,
         dtype: DALIDataType | torch.dtype = ...,
-        end: Sequence[int] | int | DataNode | TensorList | None = ...,
+        end: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
         host_memory_padding: int = ...,
         host_memory_padding_jpeg2k: int = ...,
         hw_decoder_load: float = ...,
@@ -134,11 +134,11 @@ class ImageSlice:
         preallocate_height_hint: int = ...,
         preallocate_width_hint: int = ...,
         preserve: Any = ...,
-        rel_end: Sequence[float] | float | DataNode | TensorList | None = ...,
-        rel_shape: Sequence[float] | float | DataNode | TensorList | None = ...,
-        rel_start: Sequence[float] | float | DataNode | TensorList | None = ...,
-        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
-        start: Sequence[int] | int | DataNode | TensorList | None = ...,
+        rel_end: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+        rel_shape: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+        rel_start: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+        shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+        start: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
         use_fast_idct: bool = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...

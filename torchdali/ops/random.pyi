@@ -1,6 +1,6 @@
 """Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
 
-from collections.abc import Sequence
+from collections import abc
 from typing import Any, TypeVar
 
 import torch
@@ -25,7 +25,7 @@ class Beta:
         name: str | None = None,
         preserve: Any = ...,
         seed: int = ...,
-        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -37,10 +37,10 @@ class Choice:
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
         name: str | None = None,
-        p: Sequence[float] | float | DataNode | TensorList | None = ...,
+        p: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         preserve: Any = ...,
         seed: int = ...,
-        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -56,7 +56,7 @@ class CoinFlip:
         preserve: Any = ...,
         probability: float | DataNode | TensorList = ...,
         seed: int = ...,
-        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -72,7 +72,7 @@ class Normal:
         name: str | None = None,
         preserve: Any = ...,
         seed: int = ...,
-        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
+        shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
         stddev: float | DataNode | TensorList = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
@@ -87,9 +87,9 @@ class Uniform:
         dtype: DALIDataType | torch.dtype | None = ...,
         name: str | None = None,
         preserve: Any = ...,
-        range: Sequence[float] | float | DataNode | TensorList = ...,
+        range: abc.Sequence[float] | float | DataNode | TensorList = ...,
         seed: int = ...,
-        shape: Sequence[int] | int | DataNode | TensorList | None = ...,
-        values: Sequence[float] | float | DataNode | TensorList | None = ...,
+        shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+        values: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...

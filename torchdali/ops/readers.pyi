@@ -1,6 +1,6 @@
 """Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
 
-from collections.abc import Sequence
+from collections import abc
 from typing import Any, TypeVar
 
 import torch
@@ -20,14 +20,14 @@ class File:
         bytes_per_sample_hint: Any = ...,
         case_sensitive_filter: bool = ...,
         device: str | None = None,
-        dir_filters: Sequence[str] | str | None = ...,
+        dir_filters: abc.Sequence[str] | str | None = ...,
         dont_use_mmap: bool = ...,
-        file_filters: Sequence[str] | str = ...,
+        file_filters: abc.Sequence[str] | str = ...,
         file_list: str | None = ...,
         file_root: str | None = ...,
-        files: Sequence[str] | str | None = ...,
+        files: abc.Sequence[str] | str | None = ...,
         initial_fill: int = ...,
-        labels: Sequence[int] | int | None = ...,
+        labels: abc.Sequence[int] | int | None = ...,
         lazy_init: bool = ...,
         name: str | None = None,
         num_shards: int = ...,

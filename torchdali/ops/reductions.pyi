@@ -1,6 +1,6 @@
 """Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
 
-from collections.abc import Sequence
+from collections import abc
 from typing import Any, TypeVar
 
 import torch
@@ -17,7 +17,7 @@ class Max:
     def __init__(
         self,
         *,
-        axes: Sequence[int] | int | None = ...,
+        axes: abc.Sequence[int] | int | None = ...,
         axis_names: str | None = ...,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
@@ -32,7 +32,7 @@ class Mean:
     def __init__(
         self,
         *,
-        axes: Sequence[int] | int | None = ...,
+        axes: abc.Sequence[int] | int | None = ...,
         axis_names: str | None = ...,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
@@ -48,7 +48,7 @@ class MeanSquare:
     def __init__(
         self,
         *,
-        axes: Sequence[int] | int | None = ...,
+        axes: abc.Sequence[int] | int | None = ...,
         axis_names: str | None = ...,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
@@ -64,7 +64,7 @@ class Min:
     def __init__(
         self,
         *,
-        axes: Sequence[int] | int | None = ...,
+        axes: abc.Sequence[int] | int | None = ...,
         axis_names: str | None = ...,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
@@ -79,7 +79,7 @@ class RMS:
     def __init__(
         self,
         *,
-        axes: Sequence[int] | int | None = ...,
+        axes: abc.Sequence[int] | int | None = ...,
         axis_names: str | None = ...,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
@@ -95,7 +95,7 @@ class StdDev:
     def __init__(
         self,
         *,
-        axes: Sequence[int] | int | None = ...,
+        axes: abc.Sequence[int] | int | None = ...,
         axis_names: str | None = ...,
         bytes_per_sample_hint: Any = ...,
         ddof: int = ...,
@@ -111,7 +111,7 @@ class Sum:
     def __init__(
         self,
         *,
-        axes: Sequence[int] | int | None = ...,
+        axes: abc.Sequence[int] | int | None = ...,
         axis_names: str | None = ...,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
@@ -127,7 +127,7 @@ class Variance:
     def __init__(
         self,
         *,
-        axes: Sequence[int] | int | None = ...,
+        axes: abc.Sequence[int] | int | None = ...,
         axis_names: str | None = ...,
         bytes_per_sample_hint: Any = ...,
         ddof: int = ...,

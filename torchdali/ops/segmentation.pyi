@@ -1,6 +1,6 @@
 """Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
 
-from collections.abc import Sequence
+from collections import abc
 from typing import Any, TypeVar
 
 import torch
@@ -36,8 +36,8 @@ class RandomObjectBBox:
         background: int | DataNode | TensorList = ...,
         bytes_per_sample_hint: Any = ...,
         cache_objects: bool = ...,
-        class_weights: Sequence[float] | float | DataNode | TensorList | None = ...,
-        classes: Sequence[int] | int | DataNode | TensorList | None = ...,
+        class_weights: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+        classes: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
         device: str | None = None,
         foreground_prob: float | DataNode | TensorList = ...,
         format: str = ...,
@@ -47,7 +47,7 @@ class RandomObjectBBox:
         output_class: bool = ...,
         preserve: Any = ...,
         seed: int = ...,
-        threshold: Sequence[int] | int | DataNode | TensorList | None = ...,
+        threshold: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 

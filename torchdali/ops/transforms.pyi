@@ -1,6 +1,6 @@
 """Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
 
-from collections.abc import Sequence
+from collections import abc
 from typing import Any, TypeVar
 
 import torch
@@ -33,13 +33,13 @@ class Crop:
         absolute: bool = ...,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
-        from_end: Sequence[float] | float | DataNode | TensorList = ...,
-        from_start: Sequence[float] | float | DataNode | TensorList = ...,
+        from_end: abc.Sequence[float] | float | DataNode | TensorList = ...,
+        from_start: abc.Sequence[float] | float | DataNode | TensorList = ...,
         name: str | None = None,
         preserve: Any = ...,
         reverse_order: bool = ...,
-        to_end: Sequence[float] | float | DataNode | TensorList = ...,
-        to_start: Sequence[float] | float | DataNode | TensorList = ...,
+        to_end: abc.Sequence[float] | float | DataNode | TensorList = ...,
+        to_start: abc.Sequence[float] | float | DataNode | TensorList = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -49,9 +49,9 @@ class Rotation:
         self,
         *,
         angle: float | DataNode | TensorList,
-        axis: Sequence[float] | float | DataNode | TensorList | None = ...,
+        axis: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         bytes_per_sample_hint: Any = ...,
-        center: Sequence[float] | float | DataNode | TensorList | None = ...,
+        center: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         device: str | None = None,
         name: str | None = None,
         preserve: Any = ...,
@@ -64,9 +64,9 @@ class Scale:
     def __init__(
         self,
         *,
-        scale: Sequence[float] | float | DataNode | TensorList,
+        scale: abc.Sequence[float] | float | DataNode | TensorList,
         bytes_per_sample_hint: Any = ...,
-        center: Sequence[float] | float | DataNode | TensorList | None = ...,
+        center: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         device: str | None = None,
         name: str | None = None,
         ndim: int | None = ...,
@@ -80,14 +80,14 @@ class Shear:
     def __init__(
         self,
         *,
-        angles: Sequence[float] | float | DataNode | TensorList | None = ...,
+        angles: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         bytes_per_sample_hint: Any = ...,
-        center: Sequence[float] | float | DataNode | TensorList | None = ...,
+        center: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
         device: str | None = None,
         name: str | None = None,
         preserve: Any = ...,
         reverse_order: bool = ...,
-        shear: Sequence[float] | float | DataNode | TensorList | None = ...,
+        shear: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -96,7 +96,7 @@ class Translation:
     def __init__(
         self,
         *,
-        offset: Sequence[float] | float | DataNode | TensorList,
+        offset: abc.Sequence[float] | float | DataNode | TensorList,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
         name: str | None = None,
