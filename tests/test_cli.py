@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def _command(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "torchdali.cli", *arguments]
+    command = [sys.executable, "-m", "torchdali", *arguments]
     return subprocess.run(
         command, capture_output=True, text=True, cwd=cwd, timeout=300, check=False
     )
@@ -41,12 +41,26 @@ def images(tmp_path: Path) -> Path:
     return tmp_path / "images"
 
 
+def test_ctrl_c_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted() -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(doctoring, "run", interrupted)
+    assert cli.main(["doctor"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["bench", "no/such/folder"], "no/such/folder"),
         (["run", "no_such_script.py"], "no_such_script.py"),
         (["dance"], "dance"),
+        (["bench", ".", "--batch-size", "0"], "--batch-size: '0' is no number from 1"),
+        (["bench", ".", "--threads", "two"], "--threads: 'two' is no number from 1"),
+        (["demo", "--epochs", "-1"], "--epochs: '-1' is no number from 1"),
         ([], "COMMAND"),
     ],
 )

@@ -24,7 +24,7 @@ LAYERS = (
         *("fn", "external_source", "math", "stubs", "conditionals", "backend", "plugin_manager"),
         *("pipeline", "auto_aug", "reference"),
     ),
-    ("plugin", "_demo", "_commands", "cli"),
+    ("plugin", "_demo", "_commands", "cli", "__main__"),
 )
 ORDER = tuple(unit for layer in LAYERS for unit in layer)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -52,6 +53,12 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1")
+    return int(text)
+
+
 def _folder(text: str) -> Path:
     if not Path(text).is_dir():
         raise argparse.ArgumentTypeError(f"there is no folder {text!r}")
@@ -93,14 +100,14 @@ def _parser() -> argparse.ArgumentParser:
 
     demo = commands.add_parser("demo", help="train a small network on generated pictures")
     demo.add_argument("--output", type=Path, default=Path("torchdali_demo.png"), metavar="PNG")
-    demo.add_argument("--epochs", type=int, default=16)
+    demo.add_argument("--epochs", type=_positive, default=16)
     demo.set_defaults(command=_demo)
 
     bench = commands.add_parser("bench", help="measure a folder of your images")
     bench.add_argument("folder", type=_folder, metavar="DIR", help="searched at any depth")
-    bench.add_argument("--batch-size", type=int, default=64)
-    bench.add_argument("--batches", type=int, default=50, help="batches to time")
-    bench.add_argument("--size", type=int, default=224, help="height and width of a crop")
+    bench.add_argument("--batch-size", type=_positive, default=64)
+    bench.add_argument("--batches", type=_positive, default=50, help="batches to time")
+    bench.add_argument("--size", type=_positive, default=224, help="height and width of a crop")
     bench.add_argument(
         "--step",
         type=float,
@@ -128,14 +135,20 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(command=_run)
 
     for command in (demo, bench):
-        command.add_argument("--threads", type=int, default=min(4, _cores()))
+        command.add_argument("--threads", type=_positive, default=min(4, _cores()))
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return the exit status."""
     options = _parser().parse_args(arguments)
-    status: int = options.command(options)
+    try:
+        status: int = options.command(options)
+    except KeyboardInterrupt:
+        if options.command is _run:  # the script's own business
+            raise
+        print("interrupted", file=sys.stderr)
+        return 130
     return status
 
 

@@ -7,9 +7,10 @@ and NumPy by plain dictionary lookups, cheap enough to use once a batch.
 from __future__ import annotations
 
 import builtins
+import difflib
 from collections.abc import Sequence
 from enum import Enum, IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -561,3 +562,11 @@ def _record(**arguments: Any) -> Any:
 
     given = {name: value for name, value in arguments.items() if value is not None}
     return lookup("constant")(**given)
+
+
+if not TYPE_CHECKING:  # type checkers would take any name
+
+    def __getattr__(name: str) -> Any:
+        near = difflib.get_close_matches(name, __all__, 3)
+        hint = f"; did you mean {', '.join(near)}?" if near and not name.startswith("__") else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from torchdali.errors import located
 from torchdali.execute.buffers import Buffers
 from torchdali.execute.scope import truth, values
 from torchdali.graph import DataNode, Node
@@ -91,7 +92,7 @@ class LinkedChain:
                 names[f"f{self._index[node]}"] = self._readers[node]
                 layouts = node.operator.output_layouts((), node.constants)
             else:
-                names[f"f{self._index[node]}"], layouts = _ready(node, found)
+                names[f"f{self._index[node]}"], layouts = _located(node, found)
             first = node.inputs[0] if node.inputs and node.operator.layout is None else None
             ndim = None if first is None else found[first][1]
             axes = [(layout, len(layout) if layout else ndim) for layout in layouts]
@@ -134,6 +135,18 @@ class LinkedChain:
 
 def _axes(batch: TensorList) -> _Axes:
     return batch.layout(), len(batch.layout()) or number_of_axes(batch)
+
+
+def _located(
+    node: Node, axes: Mapping[DataNode, _Axes]
+) -> tuple[Callable[..., Any], tuple[str, ...]]:
+    """Prepare an operator; an error says which one, and on which of the user's lines."""
+    try:
+        return _ready(node, axes)
+    except Exception as error:
+        culprit = node.culprit(error)
+        place = f"operator {culprit.operator.name!r} failed on its inputs\n  {culprit.where}"
+        raise located(error, place) from error
 
 
 def _ready(

@@ -67,7 +67,8 @@ class Definition(Options):
         """
         if self._function is None:
             raise NotImplementedError(
-                "the pipeline has no graph: use pipeline_def, set_outputs() or override define_graph()"
+                "the pipeline has no outputs: return them from the function under pipeline_def, call "
+                "set_outputs(), or override define_graph()"
             )
         return self._function()
 

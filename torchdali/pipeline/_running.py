@@ -107,8 +107,10 @@ class Running(Definition):
             return
         for node in graph.nodes:
             if node.device != "cpu":
+                name = node.operator.name
+                what = ".gpu()" if name == "_to_device" else f"operator {name!r}"
                 raise RuntimeError(
-                    f"operator {node.operator.name!r} runs on {node.device!r}, which requires a CUDA-capable "
+                    f"{what} runs on {node.device!r}, which requires a CUDA-capable "
                     f"GPU, but the pipeline has device_id=None (CPU only)\n  {node.where}"
                 )
 
