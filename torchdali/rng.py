@@ -8,6 +8,7 @@ takes Python floats from its own row.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -16,9 +17,12 @@ import numpy.typing as npt
 
 __all__ = ["BatchRng", "Rng", "mix", "philox"]
 
-_M0, _M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _W0, _W1 = 0x9E3779B9, 0xBB67AE85
 _LOW, _SHIFT = np.uint64(0xFFFFFFFF), np.uint64(32)
+_COLUMNS = tuple(
+    np.array([[first], [second]], np.uint64)
+    for first, second in ((0xD2511F53, 0xCD9E8D57), (_SHIFT, _SHIFT), (_LOW, _LOW))
+)
 _MASK64 = (1 << 64) - 1
 _TO_UNIT = 2.0**-32
 
@@ -36,28 +40,45 @@ def mix(*parts: int) -> int:
     return state
 
 
-def philox(key: int, counters: tuple[Words, Words, Words, Words]) -> Words:
+def philox(
+    key: int, counters: tuple[Words, Words, Words, Words], shape: tuple[int, ...]
+) -> Words:
     """Run ten Philox4x32 rounds.
 
     Args:
         key: 64 bits.
-        counters: Four arrays of one shape, each holding 32-bit words.
+        counters: Four arrays of 32-bit words that can be expanded to the shape.
+        shape: How many to draw.
 
     Returns:
-        ``(..., 4)`` random 32-bit words, as uint64.
+        ``(*shape, 4)`` random 32-bit words, as uint64.
     """
-    c0, c1, c2, c3 = counters
+    # Words 0 and 2 are multiplied, 1 and 3 take what is left: as two pairs, a round is five calls, all of
+    # whole arrays in place, which NumPy does twice as fast as the usual form.
+    first, second = (np.empty((2, *shape), np.uint64) for _ in range(2))
+    first[0], second[0], first[1], second[1] = counters
+    multiplied, others = first.reshape(2, -1), second.reshape(2, -1)
+    factors, shifts, low = (column.repeat(multiplied.shape[1], 1) for column in _COLUMNS)
+    product, high = np.empty_like(multiplied), np.empty_like(multiplied)
+    for words in _schedule(key):
+        np.multiply(multiplied, factors, product)
+        np.right_shift(product, shifts, high)
+        np.bitwise_xor(high[::-1], others, multiplied)
+        np.bitwise_xor(multiplied, words, multiplied)
+        np.bitwise_and(product, low, others[::-1])
+    drawn = np.empty((*shape, 4), np.uint64)
+    drawn[..., 0], drawn[..., 1], drawn[..., 2], drawn[..., 3] = first[0], second[0], first[1], second[1]
+    return drawn
+
+
+@functools.lru_cache(maxsize=1024)
+def _schedule(key: int) -> list[Words]:
+    """Return the two words of the key for each round, as a column."""
     k0, k1 = key & 0xFFFFFFFF, (key >> 32) & 0xFFFFFFFF
-    for _ in range(10):
-        p0, p1 = c0 * _M0, c2 * _M1
-        c0, c1, c2, c3 = (
-            (p1 >> _SHIFT) ^ c1 ^ np.uint64(k0),
-            p1 & _LOW,
-            (p0 >> _SHIFT) ^ c3 ^ np.uint64(k1),
-            p0 & _LOW,
-        )
-        k0, k1 = (k0 + _W0) & 0xFFFFFFFF, (k1 + _W1) & 0xFFFFFFFF
-    return np.stack((c0, c1, c2, c3), axis=-1)
+    return [
+        np.array([[(k0 + i * _W0) & 0xFFFFFFFF], [(k1 + i * _W1) & 0xFFFFFFFF]], np.uint64)
+        for i in range(10)
+    ]
 
 
 class Rng:
@@ -161,13 +182,11 @@ def _uniform(
     key: int, epochs: Words, records: Words, first: int, blocks: int
 ) -> npt.NDArray[np.float64]:
     """Draw ``(batch, 4 * blocks)`` numbers from [0, 1), from the given block on."""
-    shape = (len(records), blocks)
-    block = np.broadcast_to(np.arange(first, first + blocks, dtype=np.uint64), shape)
     counters = (
-        block,
-        np.broadcast_to((records & _LOW)[:, None], shape),
-        np.broadcast_to((records >> _SHIFT)[:, None], shape),
-        np.broadcast_to((epochs & _LOW)[:, None], shape),
+        np.arange(first, first + blocks, dtype=np.uint64),
+        (records & _LOW)[:, None],
+        (records >> _SHIFT)[:, None],
+        (epochs & _LOW)[:, None],
     )
-    words = philox(key, counters).reshape(shape[0], 4 * blocks)
+    words = philox(key, counters, (len(records), blocks)).reshape(len(records), 4 * blocks)
     return words.astype(np.float64) * _TO_UNIT
