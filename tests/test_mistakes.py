@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from torchdali import fn, pipeline_def, types
+from tests import docs
+from torchdali import Pipeline, fn, operator, ops, pipeline_def, types
+from torchdali.plugin.pytorch import DALIGenericIterator
 
 
 def _image() -> Any:
@@ -51,6 +53,37 @@ def test_errors_of_a_run_name_operator_and_line(name: str) -> None:
 def test_a_pipeline_without_outputs_says_so() -> None:
     with pytest.raises(NotImplementedError, match="return them from the function"):
         _run(lambda: None)
+
+
+def test_own_operators_return_tensors() -> None:
+    with docs.own_operators():
+
+        @operator
+        def forgetful(image: Any, /) -> Any:
+            """Forget to return."""
+
+        with pytest.raises(TypeError, match="'forgetful' failed on sample 0") as error:
+            _run(lambda: fn.forgetful(_image()))
+    assert "returned a NoneType, not a tensor" in str(error.value)
+
+
+def test_classes_refuse_unknown_arguments_when_they_are_made() -> None:
+    with pytest.raises(KeyError, match="did you mean 'size'"):
+        ops.Resize(sizee=3)
+    assert ops.Resize(size=3, seed=1, preserve=True, bytes_per_sample_hint=8).device == "cpu"
+
+
+def test_a_factory_is_no_pipeline() -> None:
+    def training() -> Any:
+        return _image()
+
+    with pytest.raises(AttributeError, match=r"training.* is no pipeline; call"):
+        DALIGenericIterator(training, ["images"])
+
+
+def test_unknown_arguments_of_a_pipeline_are_those_of_pipeline() -> None:
+    with pytest.raises(TypeError, match=r"^Pipeline\.__init__\(\) got .* 'batch_sise'"):
+        Pipeline(batch_sise=3)
 
 
 def test_misspelt_words_are_corrected() -> None:

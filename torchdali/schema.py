@@ -24,7 +24,7 @@ import difflib
 import inspect
 import types as pytypes
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeAlias, TypeVar
 
@@ -187,9 +187,7 @@ class Schema:
 
     def check_names(self, given: Mapping[str, Any]) -> None:
         """Raise KeyError for an unknown argument and RuntimeError for a missing one."""
-        for name in given:
-            if name not in self.arguments and name not in self.deprecated and name not in COMMON:
-                raise KeyError(self._unknown(name))
+        self.check_known(given)
         missing = [
             name for name, argument in self.arguments.items()
             if argument.required and given.get(name) is None
@@ -199,6 +197,12 @@ class Schema:
                 f"not all required arguments were specified for operator {self.name!r}: "
                 f"missing {', '.join(map(repr, missing))}"
             )
+
+    def check_known(self, given: Iterable[str]) -> None:
+        """Raise KeyError for an unknown argument."""
+        for name in given:
+            if name not in self.arguments and name not in self.deprecated and name not in COMMON:
+                raise KeyError(self._unknown(name))
 
     def _unknown(self, name: str) -> str:
         near = difflib.get_close_matches(name, [*self.arguments, *COMMON], 1)

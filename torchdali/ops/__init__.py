@@ -67,6 +67,8 @@ class OperatorClass:
     def __init__(
         self, *, device: str | None = None, name: str | None = None, **arguments: Any
     ) -> None:
+        known = arguments.keys() - {"seed"}  # which every operator took once
+        self.operator.schema.check_known(known)
         self._arguments = {"device": device, "name": name, **arguments}
         self.device, self.name = device or "cpu", name
 

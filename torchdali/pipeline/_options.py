@@ -77,6 +77,8 @@ class Options:
         self._bad_samples = BadSamples(bad_samples, max_bad_samples)
         self._scaled_decode = scaled_decode
 
+    __init__.__qualname__ = "Pipeline.__init__"  # what Python calls it where arguments are wrong
+
     def _arguments(self) -> dict[str, Any]:
         """Return the arguments that describe the pipeline, without Python objects of the user."""
         return {
