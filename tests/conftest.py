@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell starts jobs in the background with interrupts ignored; the tests send some, to children too.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     path = config.getoption("--write-parity")
     if path:
         config.pluginmanager.register(_Writer(Path(path)))
