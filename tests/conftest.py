@@ -1,4 +1,4 @@
-"""``pytest -m parity --write-parity docs/parity.md`` writes the page on parity from the tests' own comparisons."""
+"""``pytest -m parity --write-parity=docs/parity.md`` writes the page on parity from the tests' own comparisons."""
 
 from __future__ import annotations
 

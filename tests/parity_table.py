@@ -1,6 +1,6 @@
 """The table of ``docs/parity.md``, filled while the parity tests run.
 
-``pytest -m parity --write-parity docs/parity.md`` writes it (see ``conftest.py``). `tests.check.check` notes every case
+``pytest -m parity --write-parity=docs/parity.md`` writes it (see ``conftest.py``). `tests.check.check` notes every case
 that it compares with the real DALI; `note_pixels` takes what ``test_parity_pixels.py`` measures on photos.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 __all__ = ["Case", "Distance", "Tolerance", "cases", "note", "note_pixels", "page", "percent"]
 
-COMMAND = "python -m pytest -m parity --write-parity docs/parity.md"
+COMMAND = "python -m pytest -m parity --write-parity=docs/parity.md"
 
 _HEAD = f"""# Parity with DALI
 
