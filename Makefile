@@ -2,7 +2,7 @@
 PYTHON ?= python
 DIR ?= ../shared/data/imagenet
 
-.PHONY: help install demo test lint types layers format bench memory overhead ci clean
+.PHONY: help install demo test lint types layers format bench operators parity memory overhead ci clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -30,6 +30,12 @@ layers: ## check who imports whom
 
 bench: ## compare with the real DALI and DataLoader on DIR
 	$(PYTHON) -m benchmarks.imagenet $(DIR)
+
+operators: ## measure the operators beside the real DALI; writes docs/speed.md
+	$(PYTHON) -m benchmarks.operators
+
+parity: ## compare with the real DALI; writes docs/parity.md
+	$(PYTHON) -m pytest -q -m parity --write-parity=docs/parity.md
 
 memory: ## look for growth of memory on DIR
 	$(PYTHON) -m benchmarks.memory $(DIR)

@@ -39,14 +39,21 @@ def training_pipeline(files: list[str], rank: int, world: int, size: int):
     images = fn.decoders.image(jpegs)
     images = fn.random_resized_crop(images, size=[size, size], random_area=[0.3, 1.0])
     images = fn.crop_mirror_normalize(
-        images, dtype=types.FLOAT, output_layout="CHW", mean=[128.0], std=[64.0], mirror=fn.random.coin_flip()
+        images,
+        dtype=types.FLOAT,
+        output_layout="CHW",
+        mean=[128.0],
+        std=[64.0],
+        mirror=fn.random.coin_flip(),
     )
     return images, index
 
 
 def find_files(root: str) -> tuple[list[str], list[int]]:
     classes = sorted(entry.name for entry in Path(root).iterdir() if entry.is_dir())
-    pairs = [(str(f), k) for k, name in enumerate(classes) for f in sorted((Path(root) / name).iterdir())]
+    pairs = [
+        (str(f), k) for k, name in enumerate(classes) for f in sorted((Path(root) / name).iterdir())
+    ]
     return [f for f, _ in pairs], [k for _, k in pairs]
 
 
@@ -63,7 +70,13 @@ class Checkpoint:
     def __init__(self, folder: str | None, rank: int) -> None:
         self.folder, self.rank = None if folder is None else Path(folder), rank
 
-    def save(self, step: int, model: nn.Module, optimiser: torch.optim.Optimizer, loader: DALIGenericIterator) -> None:
+    def save(
+        self,
+        step: int,
+        model: nn.Module,
+        optimiser: torch.optim.Optimizer,
+        loader: DALIGenericIterator,
+    ) -> None:
         if self.folder is None:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -81,7 +94,9 @@ class Checkpoint:
         write(new)
         new.rename(self.folder / name)
 
-    def load(self, model: nn.Module, optimiser: torch.optim.Optimizer, loader: DALIGenericIterator) -> int:
+    def load(
+        self, model: nn.Module, optimiser: torch.optim.Optimizer, loader: DALIGenericIterator
+    ) -> int:
         assert self.folder is not None, "--resume needs --checkpoint"
         place = json.loads((self.folder / f"loader-{self.rank}.json").read_text())
         state = torch.load(self.folder / "model.pt", weights_only=True)
@@ -92,7 +107,9 @@ class Checkpoint:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch-size", type=int, default=32)
@@ -101,8 +118,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--checkpoint", help="folder to save in")
     parser.add_argument("--save-every", type=int, default=5, help="steps")
     parser.add_argument("--resume", action="store_true")
-    parser.add_argument("--batch-log", help="folder for a line a batch: samples, checksum of the pixels, loss")
-    parser.add_argument("--crash-at", type=int, help="die without warning after so many steps, to try --resume")
+    parser.add_argument(
+        "--batch-log", help="folder for a line a batch: samples, checksum of the pixels, loss"
+    )
+    parser.add_argument(
+        "--crash-at", type=int, help="die without warning after so many steps, to try --resume"
+    )
     options = parser.parse_args()
     if not Path(options.data).is_dir():
         parser.error(f"there is no folder {options.data!r}")
@@ -130,10 +151,20 @@ def train(options: argparse.Namespace) -> None:
     class_of = torch.tensor(classes)
 
     pipe = training_pipeline(
-        files, rank, world, options.size, batch_size=options.batch_size, num_threads=options.threads, seed=7
+        files,
+        rank,
+        world,
+        options.size,
+        batch_size=options.batch_size,
+        num_threads=options.threads,
+        seed=7,
     )
     loader = DALIGenericIterator(
-        pipe, ["data", "index"], reader_name="reader", last_batch_policy=LastBatchPolicy.PARTIAL, auto_reset=True
+        pipe,
+        ["data", "index"],
+        reader_name="reader",
+        last_batch_policy=LastBatchPolicy.PARTIAL,
+        auto_reset=True,
     )
     torch.manual_seed(0)
     model = DistributedDataParallel(network(max(classes) + 1).to(device))

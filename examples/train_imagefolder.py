@@ -20,7 +20,9 @@ from torchdali.plugin.pytorch import DALIClassificationIterator, LastBatchPolicy
 
 @pipeline_def
 def training_pipeline(root: str, size: int):
-    jpegs, labels = fn.readers.file(file_root=root, random_shuffle=True, pad_last_batch=True, name="reader")
+    jpegs, labels = fn.readers.file(
+        file_root=root, random_shuffle=True, pad_last_batch=True, name="reader"
+    )
     images = fn.decoders.image(jpegs)
     images = fn.random_resized_crop(images, size=[size, size], random_area=[0.3, 1.0])
     images = fn.crop_mirror_normalize(
@@ -41,12 +43,19 @@ def small_network(classes: int) -> nn.Module:
         )
 
     return nn.Sequential(
-        block(3, 16), block(16, 32), block(32, 64), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, classes)
+        block(3, 16),
+        block(16, 32),
+        block(32, 64),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(64, classes),
     )
 
 
 def main() -> float:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data")
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--batch-size", type=int, default=64)
@@ -58,7 +67,11 @@ def main() -> float:
         parser.error(f"there is no folder {options.data!r}")
 
     pipe = training_pipeline(
-        options.data, options.size, batch_size=options.batch_size, num_threads=options.threads, seed=1
+        options.data,
+        options.size,
+        batch_size=options.batch_size,
+        num_threads=options.threads,
+        seed=1,
     )
     loader = DALIClassificationIterator(
         pipe, reader_name="reader", last_batch_policy=LastBatchPolicy.PARTIAL, auto_reset=True

@@ -21,7 +21,9 @@ def fuse_decoding(graph: Graph, scaled: bool) -> Graph:
     still has the pixels the crop needs.
     """
     given = {"scaled": True} if scaled else {}
-    return _fuse(graph, "decoders.image", "random_resized_crop", "_decode_random_resized_crop", given)
+    return _fuse(
+        graph, "decoders.image", "random_resized_crop", "_decode_random_resized_crop", given
+    )
 
 
 def fuse_resizing(graph: Graph) -> Graph:
@@ -50,7 +52,10 @@ def _fuse(
     return _rebuild(graph, pairs, both, given or {}) if pairs else graph
 
 
-_OWN = {"dtype", "save_attrs"}  # would mean something else, or nothing, in the operator that does both
+_OWN = {
+    "dtype",
+    "save_attrs",
+}  # would mean something else, or nothing, in the operator that does both
 
 
 def _arguments(node: Node) -> set[str]:

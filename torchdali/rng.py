@@ -40,9 +40,7 @@ def mix(*parts: int) -> int:
     return state
 
 
-def philox(
-    key: int, counters: tuple[Words, Words, Words, Words], shape: tuple[int, ...]
-) -> Words:
+def philox(key: int, counters: tuple[Words, Words, Words, Words], shape: tuple[int, ...]) -> Words:
     """Run ten Philox4x32 rounds.
 
     Args:
@@ -67,7 +65,12 @@ def philox(
         np.bitwise_xor(multiplied, words, multiplied)
         np.bitwise_and(product, low, others[::-1])
     drawn = np.empty((*shape, 4), np.uint64)
-    drawn[..., 0], drawn[..., 1], drawn[..., 2], drawn[..., 3] = first[0], second[0], first[1], second[1]
+    drawn[..., 0], drawn[..., 1], drawn[..., 2], drawn[..., 3] = (
+        first[0],
+        second[0],
+        first[1],
+        second[1],
+    )
     return drawn
 
 

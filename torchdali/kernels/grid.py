@@ -10,7 +10,9 @@ from torch import Tensor
 __all__ = ["grid_mask"]
 
 
-def grid_mask(x: Tensor, tile: float, ratio: float, angle: float, shift_x: float, shift_y: float) -> Tensor:
+def grid_mask(
+    x: Tensor, tile: float, ratio: float, angle: float, shift_x: float, shift_y: float
+) -> Tensor:
     """Set the squares of a grid to zero.
 
     Args:
@@ -28,7 +30,9 @@ def grid_mask(x: Tensor, tile: float, ratio: float, angle: float, shift_x: float
     across = _covered(columns * c - shift_x / tile, rows * -s, ratio)
     down = _covered(columns * s - shift_y / tile, rows * c, ratio)
     keep = across.logical_and_(down).logical_not_()
-    if channels > 1:  # one value an element: a mask of the image's own shape is applied many times faster
+    if (
+        channels > 1
+    ):  # one value an element: a mask of the image's own shape is applied many times faster
         keep = torch.stack([keep] * channels, -1)
         return x * keep
     return x * keep[..., None]

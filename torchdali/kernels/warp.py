@@ -208,7 +208,12 @@ def warp_affine(
 
 
 def _by_opencv(
-    x: Tensor, matrix: Matrix, size: Sequence[int], linear: bool, fill: float | None, out: Tensor | None
+    x: Tensor,
+    matrix: Matrix,
+    size: Sequence[int],
+    linear: bool,
+    fill: float | None,
+    out: Tensor | None,
 ) -> Tensor | None:
     tie = 0.0 if linear else _TIE
     return warp_by_opencv(

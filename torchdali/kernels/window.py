@@ -214,7 +214,11 @@ def check_fill(fill: Sequence[float], shape: Sequence[int], channel: int) -> Non
 
 
 def filled(
-    shape: Sequence[int], fill: Sequence[float], dtype: torch.dtype, channel: int, device: torch.device
+    shape: Sequence[int],
+    fill: Sequence[float],
+    dtype: torch.dtype,
+    channel: int,
+    device: torch.device,
 ) -> Tensor:
     """Return a tensor of one value, or of one value a channel; see `fill_into`."""
     return fill_into(torch.empty(tuple(shape), dtype=dtype, device=device), fill, channel)

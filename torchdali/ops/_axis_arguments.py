@@ -54,5 +54,7 @@ def named(names: str, layout: str, ndim: int) -> list[int]:
     """Return the axes of a layout that have these names; all where no name is given."""
     missing = [name for name in names if name not in layout]
     if missing:
-        raise RuntimeError(f"axis {missing[0]!r} is not in the layout {layout!r} of the {ndim}D input")
+        raise RuntimeError(
+            f"axis {missing[0]!r} is not in the layout {layout!r} of the {ndim}D input"
+        )
     return [layout.index(name) for name in names] if names else list(range(ndim))

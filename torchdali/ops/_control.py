@@ -60,7 +60,12 @@ def _described(dtype: torch.dtype, ndim: int) -> str:
 
 @operator(hidden=True, layout=_merged_layout, make=_Merger)
 def _merge(
-    on_true: Data | None = None, on_false: Data | None = None, /, *, condition: PerSample[Any], what: str = ""
+    on_true: Data | None = None,
+    on_false: Data | None = None,
+    /,
+    *,
+    condition: PerSample[Any],
+    what: str = "",
 ) -> Data:
     """Return the value of the branch that was taken; see `_Merger`, which does it."""
     return _Merger()(on_true, on_false, condition=condition, what=what)
@@ -74,7 +79,9 @@ def _choose(*branches: Data, case: PerSample[int], what: str = "") -> Data:
 
 def _cases(index: Tensor, *, count: int) -> Tensor:
     if index.ndim != 1:
-        raise RuntimeError(f"the number of a branch is a scalar (0D), not of {index.ndim - 1} dimensions")
+        raise RuntimeError(
+            f"the number of a branch is a scalar (0D), not of {index.ndim - 1} dimensions"
+        )
     whole = index.ceil() if index.is_floating_point() else index
     return whole.to(torch.int32).clamp_(0, count - 1)
 

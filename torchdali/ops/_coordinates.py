@@ -18,7 +18,9 @@ from torchdali.tensors import TensorList
 
 __all__ = ["bb_flip", "bbox_rotate", "coord_flip", "coord_transform"]
 
-Points = Annotated[Tensor, Takes((), (torch.uint8, torch.int16, torch.uint16, torch.int32, torch.float32))]
+Points = Annotated[
+    Tensor, Takes((), (torch.uint8, torch.int16, torch.uint16, torch.int32, torch.float32))
+]
 Floats = Annotated[Tensor, Takes((), (torch.float32,))]
 
 
@@ -41,28 +43,43 @@ def _affine(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Return the transposed matrix, and the translation, for points of `size` coordinates."""
     if mt is not None and (m is not None or t is not None):
-        raise RuntimeError("the combined MT argument cannot be used together with separate M, T arguments")
+        raise RuntimeError(
+            "the combined MT argument cannot be used together with separate M, T arguments"
+        )
     columns = size + (mt is not None)
     numbers = mt if mt is not None else m if m is not None else (1.0,)
     if len(numbers) == 1:
         matrix = torch.eye(size, columns) * numbers[0]
     elif len(numbers) % columns:
-        raise RuntimeError(f"cannot form a matrix with {len(numbers)} elements and {columns} columns")
+        raise RuntimeError(
+            f"cannot form a matrix with {len(numbers)} elements and {columns} columns"
+        )
     else:
         matrix = torch.tensor(numbers, dtype=torch.float32).view(-1, columns)
     moved = matrix[:, -1] if mt is not None else torch.tensor(t or (0.0,), dtype=torch.float32)
     if moved.numel() not in (1, len(matrix)):
-        raise RuntimeError(f"T expects either a single value or a list of {len(matrix)} elements, not {len(t or ())}")
-    return matrix[:, :size].t().contiguous().to(device), moved.expand(len(matrix)).contiguous().to(device)
+        raise RuntimeError(
+            f"T expects either a single value or a list of {len(matrix)} elements, not {len(t or ())}"
+        )
+    return matrix[:, :size].t().contiguous().to(device), moved.expand(len(matrix)).contiguous().to(
+        device
+    )
 
 
 def _transformed(
-    points: Tensor, *, M: Any = None, MT: Any = None, T: Any = None, dtype: torch.dtype = torch.float32
+    points: Tensor,
+    *,
+    M: Any = None,
+    MT: Any = None,
+    T: Any = None,
+    dtype: torch.dtype = torch.float32,
 ) -> Tensor:
     if points.dim() < 2:
         raise RuntimeError("coord_transform expects an input with at least 2 dimensions")
     if dtype not in (points.dtype, torch.float32):
-        raise RuntimeError(f"dtype must be the input's, which is {points.dtype}, or float32; not {dtype}")
+        raise RuntimeError(
+            f"dtype must be the input's, which is {points.dtype}, or float32; not {dtype}"
+        )
     matrix, moved = _affine(_flat(M), _flat(MT), _flat(T), points.shape[-1], points.device)
     return convert((points.to(torch.float32) @ matrix).add_(moved), dtype)
 
@@ -104,7 +121,9 @@ def _mirrored(points: Tensor, columns: Sequence[tuple[int, float]]) -> Tensor:
 
 
 @functools.lru_cache(maxsize=256)
-def _mirror(size: int, columns: tuple[tuple[int, float], ...], device: torch.device) -> tuple[Tensor, Tensor]:
+def _mirror(
+    size: int, columns: tuple[tuple[int, float], ...], device: torch.device
+) -> tuple[Tensor, Tensor]:
     sign, offset = torch.ones(size), torch.zeros(size)
     for column, center in columns:
         sign[column], offset[column] = -1.0, 2 * center
@@ -124,7 +143,9 @@ def _flipped(
         if name not in names:
             raise RuntimeError(f"dimension {name!r} not found in the layout {names!r}")
     wanted = {"x": (flip_x, center_x), "y": (flip_y, center_y), "z": (flip_z, center_z)}
-    mirrored = [(names.index(n), center) for n, (flip, center) in wanted.items() if flip and n in names]
+    mirrored = [
+        (names.index(n), center) for n, (flip, center) in wanted.items() if flip and n in names
+    ]
     return _mirrored(points, [(column, center) for column, center in mirrored if column < size])
 
 
@@ -175,7 +196,9 @@ def _box_flip(
     return matrix.t().contiguous().to(device), offset.to(device)
 
 
-def _flipped_boxes(boxes: Tensor, *, horizontal: int = 1, ltrb: bool = False, vertical: int = 0) -> Tensor:
+def _flipped_boxes(
+    boxes: Tensor, *, horizontal: int = 1, ltrb: bool = False, vertical: int = 0
+) -> Tensor:
     if boxes.shape[-1] % 4:
         raise RuntimeError(f"boxes have 4 numbers each, not {boxes.shape[-1]}")
     if not (horizontal or vertical):
@@ -259,10 +282,14 @@ def bbox_rotate(
     if not samples:
         return [] if labels is None else ([], [])  # type: ignore[return-value]
     columns = (per_sample(v, len(samples)) for v in (angle, input_shape, size))
-    turns = [_turn(a, shape, s, shape_layout, keep_size) for a, shape, s in zip(*columns, strict=True)]
+    turns = [
+        _turn(a, shape, s, shape_layout, keep_size) for a, shape, s in zip(*columns, strict=True)
+    ]
     counts = [len(b) for b in samples]
     table = torch.tensor(turns).repeat_interleave(torch.tensor(counts), 0)
-    result, keep = _rotated(torch.cat(samples), table, mode, bbox_layout == "xyWH", bbox_normalized, remove_threshold)
+    result, keep = _rotated(
+        torch.cat(samples), table, mode, bbox_layout == "xyWH", bbox_normalized, remove_threshold
+    )
     if labels is None:
         return _parts(result, keep, counts)  # type: ignore[return-value]
     return _parts(result, keep, counts), _parts(torch.cat(labels.samples()), keep, counts)  # type: ignore[return-value]

@@ -75,7 +75,9 @@ def crop_window(
     if crop is None and crop_w is crop_h is crop_d is _WHOLE:
         return axes, starts, extents
     sizes = _window_sizes(crop, crop_d, crop_h, crop_w)
-    for name, size, position in zip("WHD", sizes, (crop_pos_x, crop_pos_y, crop_pos_z), strict=False):
+    for name, size, position in zip(
+        "WHD", sizes, (crop_pos_x, crop_pos_y, crop_pos_z), strict=False
+    ):
         axis = layout.find(name)
         if axis < 0 and name == "D":
             axis = layout.find("F")
@@ -142,7 +144,9 @@ def _orders(layout: str, output_layout: str) -> tuple[tuple[int, ...], tuple[int
     """Return the axes of the input in the order of the output, and the way back."""
     wanted = output_layout or layout
     if sorted(layout) != sorted(wanted):
-        raise RuntimeError(f"output_layout {wanted!r} is not a permutation of the layout {layout!r}")
+        raise RuntimeError(
+            f"output_layout {wanted!r} is not a permutation of the layout {layout!r}"
+        )
     return tuple(map(layout.index, wanted)), tuple(map(wanted.index, layout))
 
 
@@ -187,7 +191,9 @@ def crop_mirror_normalize(
             or a number of values that is neither one nor the number of channels.
     """
     if dtype not in _NORMALISED:
-        raise RuntimeError(f"unsupported output type: {dtype}; it is float32, float16, uint8 or int8")
+        raise RuntimeError(
+            f"unsupported output type: {dtype}; it is float32, float16, uint8 or int8"
+        )
     forth, back = _orders(layout, output_layout)
     policy = out_of_bounds(out_of_bounds_policy, borders=False)
     inside, extents, place = meet(data, *crop_window(data.shape, layout, **window), policy)
@@ -205,7 +211,9 @@ def crop_mirror_normalize(
     if padded:
         check_fill(fill_values, region.shape, channel)
     if place is not None or full != channels:
-        region = fill_into(region, fill_values if padded else (), channel).narrow(channel, 0, channels)
+        region = fill_into(region, fill_values if padded else (), channel).narrow(
+            channel, 0, channels
+        )
     if place is not None:
         region = region[place]
     scaling = affine(_several(mean), _several(std), scale, shift, channels, full)

@@ -15,7 +15,15 @@ from torchdali.schema import Data, PerSample, Takes
 
 __all__ = ["random_crop_generator", "roi_random_crop"]
 
-_SHAPE_TYPES = (torch.uint8, torch.int8, torch.int16, torch.uint16, torch.int32, torch.uint32, torch.int64)
+_SHAPE_TYPES = (
+    torch.uint8,
+    torch.int8,
+    torch.int16,
+    torch.uint16,
+    torch.int32,
+    torch.uint32,
+    torch.int64,
+)
 
 
 def _no_layout(layouts: tuple[str, ...], arguments: Any) -> str:
@@ -51,7 +59,9 @@ def random_crop_generator(
         RuntimeError: another shape or type of input, or an empty range.
     """
     if shape.ndim != 1 or len(shape) not in (2, 3):
-        raise RuntimeError(f"the shape of an image has 2 or 3 values (HW or HWC), not {list(shape.shape)}")
+        raise RuntimeError(
+            f"the shape of an image has 2 or 3 values (HW or HWC), not {list(shape.shape)}"
+        )
     height, width = shape.tolist()[:2]
     if height <= 0 or width <= 0:
         return torch.zeros(2, dtype=torch.int32), torch.zeros(2, dtype=torch.int32)

@@ -118,7 +118,10 @@ def _spatial(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
 def _names(*functions: Any) -> frozenset[str]:
     """Return the keyword-only arguments of functions."""
     return frozenset(
-        p.name for f in functions for p in inspect.signature(f).parameters.values() if p.kind is p.KEYWORD_ONLY
+        p.name
+        for f in functions
+        for p in inspect.signature(f).parameters.values()
+        if p.kind is p.KEYWORD_ONLY
     )
 
 
@@ -130,7 +133,8 @@ def _divide(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 @operator(
-    outputs=lambda arguments: 2 if arguments["save_attrs"] else None, deprecated={"image_type": None}
+    outputs=lambda arguments: 2 if arguments["save_attrs"] else None,
+    deprecated={"image_type": None},
 )
 def resize(
     data: Image,
@@ -254,9 +258,13 @@ def _decode_random_resized_crop(
     window = choose_window(rng, height, width, num_attempts, random_area, random_aspect_ratio)
     y, x, h, w = window
     filters = {k: v for k, v in others.items() if k in _FILTERS}
-    inside = dtype in (None, torch.uint8) and min(target) >= SMALLEST and filters.keys() <= {"antialias"}
+    inside = (
+        dtype in (None, torch.uint8) and min(target) >= SMALLEST and filters.keys() <= {"antialias"}
+    )
     filters["dtype"] = dtype
-    if output_type != DALIImageType.RGB or not (scaled or inside):  # or the filter reads outside of the window
+    if output_type != DALIImageType.RGB or not (
+        scaled or inside
+    ):  # or the filter reads outside of the window
         with FIRST_PART:
             whole = image.body(data, adjust_orientation=adjust_orientation, output_type=output_type)  # type: ignore[attr-defined]
         return resampling(whole, target, [(y, y + h), (x, x + w)], False, **filters)
@@ -321,4 +329,6 @@ def _resize_crop_mirror_normalize(
     return crop_mirror_normalize.body(whole, **rest, **window)  # type: ignore[attr-defined,no-any-return]
 
 
-_BORDER = 2  # lines at the edge of the output that see pixels outside of the image, with linear filters
+_BORDER = (
+    2  # lines at the edge of the output that see pixels outside of the image, with linear filters
+)

@@ -374,7 +374,9 @@ def _erased_spans(
     """Return the part of each axis that is erased, region after region; in float32, as DALI calculates."""
     anchor = anchor or (0.0,) * len(shape)
     if len(anchor) != len(shape) or len(shape) % len(lengths):
-        raise RuntimeError(f"{len(anchor)} anchors and {len(shape)} extents for {len(lengths)} axes")
+        raise RuntimeError(
+            f"{len(anchor)} anchors and {len(shape)} extents for {len(lengths)} axes"
+        )
     spans = []
     for i, (start, extent) in enumerate(zip(anchor, shape, strict=True)):
         start, extent = single(start), single(extent)

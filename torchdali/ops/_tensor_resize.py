@@ -91,7 +91,9 @@ def tensor_resize(
 def _each(values: Sequence[float], name: str, axes: Sequence[int]) -> Sequence[float]:
     """Return one value an axis."""
     if len(values) not in (1, len(axes)):
-        raise RuntimeError(f"{name} expects a single value or a list of {len(axes)} elements, not {len(values)}")
+        raise RuntimeError(
+            f"{name} expects a single value or a list of {len(axes)} elements, not {len(values)}"
+        )
     return values if len(values) == len(axes) else [values[0]] * len(axes)
 
 
@@ -129,7 +131,10 @@ def _axes(dims: int, axes: list[int] | None, names: str | None, layout: str) -> 
 
 
 def _resized(
-    x: Tensor, size: Sequence[int], region: Sequence[tuple[float, float]], filters: Mapping[str, Any]
+    x: Tensor,
+    size: Sequence[int],
+    region: Sequence[tuple[float, float]],
+    filters: Mapping[str, Any],
 ) -> Tensor:
     """Resize: all from the first to the last axis that change are spatial, what follows are channels."""
     changed = [

@@ -36,12 +36,17 @@ class _Rows:
     """
 
     def __init__(
-        self, size: int, inputs: Sequence[TensorList | None], arguments: Mapping[str, tuple[Any, int]]
+        self,
+        size: int,
+        inputs: Sequence[TensorList | None],
+        arguments: Mapping[str, tuple[Any, int]],
     ) -> None:
         self.size = size
         self.frames: list[int] | None = None
         read: dict[str, tuple[Array, list[int] | None]] = {
-            name: self._read(value, axes) for name, (value, axes) in arguments.items() if value is not None
+            name: self._read(value, axes)
+            for name, (value, axes) in arguments.items()
+            if value is not None
         }
         given = [self._matrices(m) for m in inputs if m is not None]
         found = [frames for _, frames in [*read.values(), *given] if frames is not None]
@@ -185,7 +190,9 @@ def scale(
         reverse_order: Apply the input after.
         scale: Factors, one an axis or one for all.
     """
-    rows = _Rows(_size(size, mtx, scale, center), [mtx], {"scale": (scale, 1), "center": (center, 1)})
+    rows = _Rows(
+        _size(size, mtx, scale, center), [mtx], {"scale": (scale, 1), "center": (center, 1)}
+    )
     n = rows["scale"].shape[1]
     if n == 1:
         n = rows.inputs[0].shape[1] if rows.inputs else ndim or 1
@@ -295,8 +302,17 @@ def crop(
         to_end: Upper corner of the box in the output.
         to_start: Lower corner.
     """
-    corners = {"from_start": from_start, "from_end": from_end, "to_start": to_start, "to_end": to_end}
-    rows = _Rows(_size(size, mtx, *corners.values()), [mtx], {name: (value, 1) for name, value in corners.items()})
+    corners = {
+        "from_start": from_start,
+        "from_end": from_end,
+        "to_start": to_start,
+        "to_end": to_end,
+    }
+    rows = _Rows(
+        _size(size, mtx, *corners.values()),
+        [mtx],
+        {name: (value, 1) for name, value in corners.items()},
+    )
     n = max(rows[name].shape[1] for name in corners)
     low, high, new_low, new_high = (rows.vector(name, n) for name in corners)
     if absolute:

@@ -75,7 +75,9 @@ class BaseIterator:
         self._policy = _policy(last_batch_policy, fill_last_batch)
         for pipe in self._pipes:
             if not hasattr(pipe, "build"):
-                raise AttributeError(f"{pipe!r} is no pipeline; call what pipeline_def made, to make one.")
+                raise AttributeError(
+                    f"{pipe!r} is no pipeline; call what pipeline_def made, to make one."
+                )
             pipe.build()
         self.batch_size = self._common_batch_size()
         self._declared_size = size
