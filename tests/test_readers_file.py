@@ -185,7 +185,10 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("size", [1, 4095, 4096, 4097, 100_000])
-def test_all_ways_of_reading_agree(tmp_path: Path, way: str, size: int) -> None:
+def test_all_ways_of_reading_agree(
+    tmp_path: Path, way: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_MAPPED_BYTES", 4096)
     content = np.random.default_rng(size).bytes(size)
     (tmp_path / "file").write_bytes(content)
     data = read_file(str(tmp_path / "file"), **WAYS[way])
@@ -213,6 +216,7 @@ def test_without_torchvision_files_are_mapped_all_the_same(
     (tmp_path / "file").write_bytes(b"abc")
     monkeypatch.setattr(files, "image_operator", lambda name: None)
     monkeypatch.setattr(files, "_read_mapped", None)
+    monkeypatch.setattr(files, "_MAPPED_BYTES", 0)
     data = read_file(str(tmp_path / "file"))
     data[0] = ord("x")  # of this process only
     assert bytes(data.tolist()) == b"xbc" and (tmp_path / "file").read_bytes() == b"abc"

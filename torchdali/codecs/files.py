@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Callable
+from typing import overload
 
 import numpy as np
 import torch
@@ -14,6 +15,8 @@ from torchdali.codecs._torchvision_ops import image_operator
 
 __all__ = ["read_file"]
 
+_MAPPED_BYTES = 8 << 20  # to unmap stops the process's other threads: small files are sooner copied
+
 _read_mapped: Callable[[str], Tensor] | None = None
 
 
@@ -22,20 +25,22 @@ def read_file(path: str, *, mapped: bool = True, direct: bool = False) -> Tensor
 
     Args:
         path: Of the file.
-        mapped: Map the file into memory where that works; otherwise it is read.
+        mapped: Map a file of 8 MiB or more into memory where that works; others are read.
         direct: Without ``mapped``, read past the system's cache where the file system can.
 
     Raises:
         OSError: As `open` raises it: FileNotFoundError, PermissionError ...
-        RuntimeError: The file is empty, and so cannot be mapped.
+        RuntimeError: The file is empty, and ``mapped`` was not switched off.
     """
     if not mapped:
         return _read_direct(path) if direct else _read(path)
-    reader = _read_mapped or _load_reader()
-    try:
-        return reader(path)
-    except (RuntimeError, UnicodeError):  # reading raises what Python would, and knows more names
-        data = _read(path)
+    data = _read(path, _MAPPED_BYTES)
+    if data is None:
+        reader = _read_mapped or _load_reader()
+        try:
+            return reader(path)
+        except (RuntimeError, UnicodeError):  # it does not know all names
+            data = _read(path)
     if not data.numel():
         raise RuntimeError(f"the file {path} is empty")
     return data
@@ -55,9 +60,17 @@ def _map(path: str) -> Tensor:
     return torch.frombuffer(memory, dtype=torch.uint8)
 
 
-def _read(path: str) -> Tensor:
+@overload
+def _read(path: str) -> Tensor: ...
+@overload
+def _read(path: str, below: int) -> Tensor | None: ...
+def _read(path: str, below: int | None = None) -> Tensor | None:
+    """Read a file; None if it has `below` bytes or more."""
     with open(path, "rb", buffering=0) as file:
-        data = torch.empty(os.fstat(file.fileno()).st_size, dtype=torch.uint8)
+        size = os.fstat(file.fileno()).st_size
+        if below is not None and size >= below:
+            return None
+        data = torch.empty(size, dtype=torch.uint8)
         view, done = memoryview(data.numpy()), 0  # type: ignore[arg-type]
         while done < len(view) and (count := file.readinto(view[done:])):
             done += count

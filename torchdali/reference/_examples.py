@@ -119,6 +119,10 @@ EXAMPLES: dict[str, str] = PICTURES | {
     "io.file.read": 'fn.io.file.read(np.frombuffer(f"{folder}/class0/image.jpg".encode(), np.uint8))',
     "one_hot": "fn.one_hot(labels, num_classes=4)",
     "ones": "fn.ones(shape=[2, 3])",
+    "optical_flow": (
+        "fn.optical_flow(fn.stack(image, "
+        'fn.rotate(image, angle=2.0, keep_size=True), axis_name="F").gpu())'
+    ),
     "ones_like": "fn.ones_like(image, dtype=types.FLOAT)",
     "peek_image_shape": "fn.peek_image_shape(jpeg)",
     "per_frame": "fn.per_frame(numbers)",
