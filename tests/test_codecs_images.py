@@ -36,7 +36,8 @@ from tests.encoded_images import (
     tensor,
     tiff,
 )
-from torchdali.codecs import _image_formats, image_crops, images
+from torchdali.codecs import _image_formats, _turbo, image_crops, images
+from torchdali.codecs.files import read_file
 from torchdali.codecs._image_orientation import turn
 from torchdali.errors import DecodeError, MissingExtraError
 
@@ -372,7 +373,7 @@ def test_jpeg_2000_of_16_bits() -> None:
         images.decode(tensor(data.tobytes()[:200]))
 
 
-def test_it_works_without_torchvision(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_it_works_without_torchvision(monkeypatch: pytest.MonkeyPatch) -> None:
     """A torchvision that does not fit torch cannot be loaded: Pillow gives the same pixels."""
     inks = Image.fromarray(np.dstack([RGB, GRAY // 2]), "CMYK")
     work = [
@@ -384,15 +385,13 @@ def test_it_works_without_torchvision(monkeypatch: pytest.MonkeyPatch, tmp_path:
     kinds = ("RGB", "GRAY")
     expected = [images.decode(tensor(data), output_type=kind) for data in work for kind in kinds]
     monkeypatch.setattr(images, "_decode_jpeg", None)
-    monkeypatch.setattr(images, "_read_mapped", None)
+    monkeypatch.setattr(_turbo, "library", lambda: None)
     for module in (images, _image_formats):
         monkeypatch.setattr(module, "image_operator", lambda name: None)
     got = [images.decode(tensor(data), output_type=kind) for data in work for kind in kinds]
     assert all(torch.equal(a, b) for a, b in zip(expected, got, strict=True))
     with pytest.raises(DecodeError, match="format JPEG"):
         images.decode(tensor(JPEGS["420"][:-300]))
-    (tmp_path / "a.jpg").write_bytes(JPEGS["420"])
-    assert bytes(images.read_file(tmp_path / "a.jpg")) == JPEGS["420"]
 
 
 def test_libraries_are_loaded_when_they_are_needed() -> None:
@@ -408,33 +407,13 @@ assert not {"PIL", "torchvision", "cv2"} & set(sys.modules), "a JPEG needs none 
     subprocess.run(command, input=JPEGS["420"], check=True, cwd=Path(__file__).parents[1])
 
 
-@pytest.mark.parametrize("name", ["a.jpg", "ä ö.jpg", "日本.jpg"])
-def test_read_file(tmp_path: Path, name: str) -> None:
-    path = tmp_path / name
-    path.write_bytes(JPEGS["420"])
-    for given in (path, str(path)):
-        data = images.read_file(given)
-        assert data.dtype == torch.uint8 and data.dim() == 1
-        assert bytes(data) == JPEGS["420"]
-
-
-def test_unreadable_files(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"missing\.jpg"):
-        images.read_file(tmp_path / "missing.jpg")
-    with pytest.raises(IsADirectoryError):
-        images.read_file(tmp_path)
-    (tmp_path / "empty.jpg").touch()
-    with pytest.raises(DecodeError, match=r"empty\.jpg is empty"):
-        images.read_file(tmp_path / "empty.jpg")
-
-
 def test_real_files() -> None:
     """Every file of the collection decodes to the shape that its header promises."""
     pytest.importorskip("cv2", reason="needs OpenCV: pip install 'torchdali[image]'")
     files = sorted(path for path in folder("formats").rglob("*") if path.is_file())
     assert len(files) > 40
     for path in files:
-        data = images.read_file(path)
+        data = read_file(str(path))
         for kind in ("RGB", "GRAY", "ANY_DATA"):
             shape = tuple(images.decode(data, output_type=kind).shape)
             assert images.peek_shape(data, image_type=kind) == shape, path.name

@@ -203,6 +203,16 @@ def test_missing_files_raise_what_open_raises(tmp_path: Path, way: str) -> None:
         read_file(str(tmp_path), **WAYS[way])
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", ["ä ö.jpg", "日本.jpg"])
+def test_names_of_any_letters(
+    tmp_path: Path, name: str, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_MAPPED_BYTES", 0)
+    (tmp_path / name).write_bytes(b"abc")
+    assert read_file(str(tmp_path / name), **WAYS[way]).tolist() == list(b"abc")
+
+
 def test_an_empty_file_cannot_be_mapped(tmp_path: Path) -> None:
     (tmp_path / "empty").write_bytes(b"")
     with pytest.raises(RuntimeError, match="empty is empty"):

@@ -6,11 +6,9 @@ be called from many threads, and raises `DecodeError` with one line that says wh
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Callable
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -30,7 +28,7 @@ from torchdali.codecs._torchvision_ops import image_operator
 from torchdali.codecs._turbo import decode_whole
 from torchdali.errors import DecodeError, MissingExtraError
 
-__all__ = ["decode", "peek_shape", "read_file"]
+__all__ = ["decode", "peek_shape"]
 
 _JPEG_MAGIC = b"\xff\xd8\xff"
 _JPEG_MODES = {"RGB": 3, "GRAY": 1}  # what libjpeg delivers by itself, by torchvision's numbers
@@ -152,35 +150,3 @@ def peek_shape(
     if adjust_orientation and header.orientation > 4:
         return header.width, header.height, channels
     return header.height, header.width, channels
-
-
-def read_file(path: str | os.PathLike[str]) -> Tensor:
-    """Read a file to a 1-D uint8 tensor; where torchvision works it is mapped, not copied.
-
-    Raises:
-        OSError: As `open` raises it: FileNotFoundError, PermissionError ...
-        DecodeError: The file is empty.
-    """
-    name = os.fsdecode(path)
-    reader = _read_mapped or _load_reader()
-    try:
-        return reader(name)
-    except (RuntimeError, UnicodeError):  # the plain way raises what Python would
-        return _read_plain(name)
-
-
-_read_mapped: Callable[[str], Tensor] | None = None
-
-
-def _load_reader() -> Callable[[str], Tensor]:
-    global _read_mapped
-    _read_mapped = image_operator("read_file") or _read_plain
-    return _read_mapped
-
-
-def _read_plain(name: str) -> Tensor:
-    with open(name, "rb") as file:
-        data = np.fromfile(file, np.uint8)
-    if not data.size:
-        raise DecodeError(f"cannot decode image: the file {name} is empty")
-    return torch.from_numpy(data)
