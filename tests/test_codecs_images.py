@@ -37,8 +37,8 @@ from tests.encoded_images import (
     tiff,
 )
 from torchdali.codecs import _image_formats, _turbo, image_crops, images
-from torchdali.codecs.files import read_file
 from torchdali.codecs._image_orientation import turn
+from torchdali.codecs.files import read_file
 from torchdali.errors import DecodeError, MissingExtraError
 
 
