@@ -16,8 +16,10 @@ from torch import Tensor
 from torchdali._demo.training import AREA, BATCH, MEAN, SIZE, STD, augmented
 
 ROUNDS = 5
-BATCHES = 40
+BATCHES = 60
 WARMUP = 10
+AHEAD = 8  # batches that are taken before the clock starts: more than any queue holds
+REFILL = 0.3  # seconds in which the other loader fills its queues again
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,11 @@ class _Turns:
         self.cpu = 0.0
 
     def run(self, take: Callable[[], object], batches: int) -> None:
-        start, cpu = time.perf_counter(), time.process_time()
+        time.sleep(REFILL)
+        cpu = time.process_time()
+        for _ in range(AHEAD):
+            take()
+        start = time.perf_counter()
         for _ in range(batches):
             take()
         self.rates.append(batches * BATCH / (time.perf_counter() - start))
@@ -58,7 +64,7 @@ class _Turns:
 
     def side(self, workers: float = 0.0) -> Side:
         """Sum up; the first round was the warm-up, ``workers`` is CPU time of other processes."""
-        pictures = BATCH * (WARMUP + ROUNDS * BATCHES)
+        pictures = BATCH * (AHEAD + WARMUP + ROUNDS * (AHEAD + BATCHES))
         return Side(self.rates[1:], 1e3 * (self.cpu + workers) / pictures)
 
 
@@ -87,7 +93,7 @@ def _dataloader(root: Path, workers: int) -> Iterator[Any]:
         return image
 
     data = datasets.ImageFolder(root, steps, loader=decode)
-    total = BATCH * (WARMUP + ROUNDS * BATCHES)
+    total = BATCH * (AHEAD + WARMUP + ROUNDS * (AHEAD + BATCHES))
     sampler = torch.utils.data.RandomSampler(data, num_samples=total)
     context = "fork" if "fork" in torch.multiprocessing.get_all_start_methods() else None
     loader = torch.utils.data.DataLoader(
@@ -111,7 +117,8 @@ def _alternate(root: Path, threads: int) -> tuple[_Turns, _Turns]:
 def compare(root: Path, threads: int) -> Comparison:
     """Measure both loaders with as many workers as threads; the consumer only takes batches.
 
-    While one is measured the other's queues are full and it rests.
+    While one is measured the other's queues are full and it rests. What a loader has ready when its turn
+    begins is taken before the clock starts.
     """
     ended = _of_children()
     ours, theirs = _alternate(root, threads)
