@@ -24,6 +24,7 @@ from torchdali.execute.origins import origins
 from torchdali.execute.profile import Marks, Profile
 from torchdali.execute.scope import run_step
 from torchdali.execute.threads import Job, Threads
+from torchdali.execute.width import Width
 from torchdali.graph import DataNode, Node
 from torchdali.plan import Plan, column
 from torchdali.rng import BatchRng
@@ -72,6 +73,7 @@ class Progress:
             LinkedChain(s.chain, plan.index, reads, f"chain {i}") if s.chain else None
             for i, s in enumerate(plan.stages)
         ]
+        self._widths = [Width(means.threads.count) for _ in plan.stages]
         self._origins = [origins(s.chain.nodes if s.chain else ()) for s in plan.stages]
         self._slots = {
             edge: Slots(means.buffers) for s in plan.stages if s.chain for edge in s.chain.delivers
@@ -136,7 +138,8 @@ class Progress:
             finish = partial(_hand_over, self._means.errands, finish)
         run = ready.bind(**columns) if marks is None else ready.bind_timed(marks, **columns)
         keep_going = self._means.bad_samples.keeps_going
-        job = Job(run, batch.size, finish, order=batch.index, keep_going=keep_going)
+        width = self._widths[batch.stage]
+        job = Job(run, batch.size, finish, width, order=batch.index, keep_going=keep_going)
         self._means.threads.submit(job)
 
     def _name(self, kind: str, edge: DataNode) -> str:

@@ -1,8 +1,9 @@
 """Worker threads that share the samples of one job after another.
 
-A job is a function of a sample index and a count. Every idle worker joins the job that is first in line
-and claims indices until none is left, which balances uneven samples and costs a tenth of a microsecond
-a claim. Who finishes the last sample calls the job's ``done``; so nothing ever waits for a job.
+A job is a function of a sample index and a count. Every idle worker joins the job that is first in line, as long
+as no more are at work than the job is wide, and claims indices until none is left, which balances uneven samples
+and costs a tenth of a microsecond a claim. Who finishes the last sample calls the job's ``done``; so nothing ever
+waits for a job.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ import heapq
 import itertools
 import sys
 import threading
+import time
 from collections.abc import Callable
 
 import torch
+
+from torchdali.execute.width import Width
 
 __all__ = ["Job", "Threads", "isolated_torch_threads", "run_torch_alone"]
 
@@ -22,6 +26,7 @@ class Job:
     """Run a function once for each index below ``count``.
 
     Args:
+        width: Tells how many workers may be busy while this job is first in line, and is told how long they took.
         order: Jobs with a smaller one go first.
         done: Called by the worker that finishes last, with the failures ``{index: exception}``.
         keep_going: Go on after a failure; otherwise the indices not yet claimed are left out.
@@ -32,11 +37,14 @@ class Job:
         run: Callable[[int], None],
         count: int,
         done: Callable[[dict[int, BaseException]], None],
+        width: Width,
         *,
         order: int = 0,
         keep_going: bool = False,
     ) -> None:
         self.run, self.count, self.order = run, count, order
+        self.width = width.now
+        self._width, self._seconds = width, 0.0
         self._done, self._keep_going = done, keep_going
         self._claim = _counter()
         self._lock = threading.Lock()
@@ -46,6 +54,7 @@ class Job:
     def work(self) -> None:
         """Claim and run indices until none is left."""
         run, claim, count, finished = self.run, self._claim, self.count, 0
+        started = time.perf_counter()
         while (i := claim()) < count:
             if not self._failures or self._keep_going:
                 try:
@@ -54,10 +63,13 @@ class Job:
                     self._failures[i] = error
             finished += 1
         if finished:
+            seconds = time.perf_counter() - started
             with self._lock:
                 self._left -= finished
+                self._seconds += seconds
                 last = self._left == 0
             if last:
+                self._width.note(self.width, count, self._seconds)
                 self._done(self._failures)
 
 
@@ -104,7 +116,7 @@ class Threads:
 
     def submit(self, job: Job) -> None:
         """Put a job in line; jobs with a smaller order go first."""
-        self._line.put(job, min(self.count, job.count))
+        self._line.put(job)
 
     def close(self) -> None:
         """Stop all threads after the samples they are working on, and wait for them."""
@@ -121,29 +133,40 @@ class _Line:
         self._jobs: list[tuple[int, int, Job]] = []
         self._serial = itertools.count()
         self._condition = threading.Condition()
+        self._busy = 0  # workers that have a job
         self._closed = False
         self.ready: threading.Barrier | None = None
 
-    def put(self, job: Job, workers: int) -> None:
+    def put(self, job: Job) -> None:
         with self._condition:
             heapq.heappush(self._jobs, (job.order, next(self._serial), job))
-            self._condition.notify(workers)
+            self._wake(min(job.width, job.count) - self._busy)
 
     def get(self) -> Job | None:
         """Wait for a job and return it, leaving it in line for other workers; None when closed."""
         with self._condition:
-            while not self._jobs and not self._closed:
+            while not self._closed:
+                if self._jobs and self._busy < self._jobs[0][2].width:
+                    self._busy += 1
+                    return self._jobs[0][2]
                 self._condition.wait()
-            return None if self._closed else self._jobs[0][2]
+            return None
 
     def drop(self, job: Job) -> None:
-        """Take a job of which every index has been claimed off the line."""
+        """Take a job of which every index has been claimed off the line; its worker will come for another."""
         with self._condition:
+            self._busy -= 1
             for i, (_, _, other) in enumerate(self._jobs):
                 if other is job:
                     del self._jobs[i]
                     heapq.heapify(self._jobs)
-                    return
+                    break
+            if self._jobs:
+                self._wake(self._jobs[0][2].width - self._busy - 1)
+
+    def _wake(self, workers: int) -> None:
+        if workers > 0:
+            self._condition.notify(workers)
 
     def close(self) -> None:
         with self._condition:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from torch.nn.functional import embedding_bag
 
 from torchdali.kernels.convert import convert
 from torchdali.kernels.resample_bytes import (
@@ -19,7 +18,7 @@ from torchdali.kernels.resample_nearest import nearest_by_opencv
 from torchdali.kernels.resample_weights import (
     FILTERS,
     Axis,
-    Taps,
+    bags,
     nearest,
     resize_axes,
     taps,
@@ -64,7 +63,8 @@ def resize(
         ValueError: An unknown filter, or not one region for every axis.
     """
     lengths = x.shape[x.dim() - 1 - len(size) : -1]
-    axes = resize_axes(lengths, size, roi, min_filter, mag_filter, antialias)
+    region = None if roi is None else tuple(roi)
+    axes = resize_axes(tuple(lengths), tuple(size), region, min_filter, mag_filter, antialias)
     return resample(x, axes, dtype or x.dtype, patch_border=patch_border, windows=windows)
 
 
@@ -91,8 +91,9 @@ def resample(
         if found is not None:
             return found
     as_bytes = dtype == torch.uint8 and len(axes) == 2
+    parts: Sequence[tuple[int, int] | None] = windows or [None] * len(axes)
     lines: dict[int, ByteLines] = {}
-    sums: dict[int, Taps] = {}
+    sums: dict[int, bool] = {}
     for i, axis in enumerate(axes):
         if axis.is_identity:
             continue
@@ -103,16 +104,16 @@ def resample(
             t = lines[i] = byte_lines(axis, patch_border)
             x = _read(x, first + i, t.start, t.extent)
         else:
-            window = None if windows is None else windows[i]
-            s = sums[i] = taps(axis, i == ranked[0], x.device, window)
-            x = _read(x, first + i, s.start, s.extent)
+            sums[i] = i == ranked[0]
+            seen = taps(axis, sums[i], x.device, parts[i])
+            x = _read(x, first + i, seen.start, seen.extent)
     if lines:
         x = resample_bytes(x, lines)
     for i, (start, extent) in enumerate(windows or ()):
         if i not in sums:
             x = _read(x, first + i, start, extent)
     for i in sorted(sums, key=lambda i: _turn(i, axes[i])):
-        x = _weighted_sum(x, first + i, sums[i])
+        x = _weighted_sum(x, first + i, axes[i], sums[i], parts[i])
     out = convert(x, dtype)
     return out.contiguous() if windows is None else out
 
@@ -141,8 +142,10 @@ def _select(x: Tensor, dim: int, index: Tensor) -> Tensor:
     return taken.view(*x.shape[:dim], len(index), channels)
 
 
-def _weighted_sum(x: Tensor, dim: int, t: Taps) -> Tensor:
-    """Apply taps along `dim` in float32; the result may be a permuted view.
+def _weighted_sum(
+    x: Tensor, dim: int, axis: Axis, first_pass: bool, window: tuple[int, int] | None
+) -> Tensor:
+    """Apply the taps of an axis along `dim` in float32; the result may be a permuted view.
 
     The sums run over whole rows, so `dim` is brought to the front; columns are taken channel by
     channel, which is the cheapest way to turn an image.
@@ -150,10 +153,8 @@ def _weighted_sum(x: Tensor, dim: int, t: Taps) -> Tensor:
     by_channel = 0 < dim == x.dim() - 2
     front = x.movedim((-1, dim), (0, 1)) if by_channel else x.movedim(dim, 0)[None]
     planes, length = front.shape[:2]
-    first = torch.arange(0, planes * length, length, device=x.device)
-    pixels = (t.pixels + first[:, None, None]).flatten(0, 1)
+    pixels, starts, weights = bags(axis, first_pass, x.device, window, planes)
     rows = front.reshape(planes * length, -1).to(torch.float32)  # turned while it is small
-    weights = t.weights.repeat(planes, 1)
-    out = embedding_bag(pixels, rows, per_sample_weights=weights, mode="sum")
+    out = torch.embedding_bag(rows, pixels, starts, False, 0, False, weights)[0]  # 0: the sum
     out = out.view(planes, -1, *front.shape[2:])
     return out.movedim((0, 1), (-1, dim)) if by_channel else out[0].movedim(0, dim)

@@ -27,24 +27,26 @@ def nearest_by_opencv(x: Tensor, axes: Sequence[Axis], first: int) -> Tensor | N
         first: Which of them DALI resizes first.
     """
     if (
-        x.dim() != 3
+        axes[0].filter != "nn"
+        or axes[-1].filter != "nn"
+        or x.dim() != 3
         or len(axes) != 2
         or x.shape[-1] > 4
         or x.dtype not in (torch.uint8, torch.float32)
     ):
         return None
-    if any(a.filter != "nn" or max(a.length, a.size) > _LONGEST for a in axes):
+    cv2 = opencv_for(x)
+    if cv2 is None or (places := _places(axes[0], axes[1], first)) is None:
         return None
-    if (cv2 := opencv_for(x)) is None:
-        return None
-    places = _places(axes[0], axes[1], first)
     found = cv2.remap(x.contiguous().numpy(), places, None, cv2.INTER_NEAREST)
     return torch.from_numpy(found).view(axes[0].size, axes[1].size, x.shape[-1])
 
 
 @functools.lru_cache(maxsize=8)
 def _places(rows: Axis, columns: Axis, first: int) -> Any:
-    """Return column and row of each pixel of the output."""
+    """Return column and row of each pixel of the output, or None if an axis is too long."""
+    if max(rows.length, rows.size, columns.length, columns.size) > _LONGEST:
+        return None
     places = np.empty((rows.size, columns.size, 2), np.int16)
     for i, axis in enumerate((rows, columns)):
         index = nearest(axis, i == 1, i == first, torch.device("cpu")).numpy()

@@ -14,7 +14,6 @@ from the start of what a pass reads, which for all but the first pass is the reg
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
@@ -30,6 +29,7 @@ __all__ = [
     "RADIUS",
     "Axis",
     "Taps",
+    "bags",
     "filter_value",
     "nearest",
     "resize_axes",
@@ -90,10 +90,11 @@ class Taps(NamedTuple):
     weights: Tensor
 
 
+@lru_cache(maxsize=256)
 def resize_axes(
-    lengths: Sequence[int],
-    size: Sequence[int],
-    roi: Sequence[tuple[float, float]] | None,
+    lengths: tuple[int, ...],
+    size: tuple[int, ...],
+    roi: tuple[tuple[float, float], ...] | None,
     min_filter: str,
     mag_filter: str,
     antialias: bool,
@@ -171,6 +172,37 @@ def _taps(
     extent = int(pixel.max()) + 1 - first
     weights = torch.from_numpy(weight.astype(_f32))
     return first, extent, torch.from_numpy(pixel - first).to(device), weights.to(device)
+
+
+def bags(
+    axis: Axis,
+    first_pass: bool,
+    device: torch.device,
+    window: tuple[int, int] | None,
+    planes: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The taps of an axis as `torch.embedding_bag` takes them, for planes that lie one after the other.
+
+    Returns:
+        Pixels, where the pixels of each output pixel start, and weights; all one-dimensional.
+    """
+    return _bags(tuple(axis), first_pass, device, window, planes)
+
+
+@lru_cache(maxsize=256)
+@folded
+def _bags(
+    fields: Fields,
+    first_pass: bool,
+    device: torch.device,
+    window: tuple[int, int] | None,
+    planes: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    _, extent, pixels, weights = _taps(fields, first_pass, device, window)
+    origins = torch.arange(planes, device=device) * extent
+    every = (pixels + origins[:, None, None]).flatten()
+    starts = torch.arange(0, len(every), pixels.shape[1], device=device)
+    return every, starts, weights.repeat(planes, 1).flatten()
 
 
 def _stretch(name: str, scale: float) -> tuple[np.float32, np.float32]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import torch
@@ -37,7 +38,7 @@ FILTER = {
 def resampling(
     x: Tensor,
     size: tuple[int, ...],
-    roi: list[tuple[float, float]] | None,
+    roi: Sequence[tuple[float, float]] | None,
     patch_border: bool = True,
     windows: list[tuple[int, int]] | None = None,
     *,
@@ -84,7 +85,7 @@ def sizing(
     roi_start: PerSample[list[float]] | None = None,
     size: PerSample[list[float]] | None = None,
     subpixel_scale: bool = True,
-) -> tuple[tuple[int, ...], list[tuple[float, float]]]:
+) -> tuple[tuple[int, ...], tuple[tuple[float, float], ...]]:
     """Return the output size and the region of the input that it shows.
 
     Args:
@@ -102,11 +103,23 @@ def sizing(
         size: Height and width (and depth first), or one value for all; 0 leaves an axis to ``mode``.
         subpixel_scale: Keep the exact scale where a size had to be rounded.
     """
-    return resize_shape(
-        lengths, size=size, resize_x=resize_x, resize_y=resize_y, resize_z=resize_z,
-        resize_shorter=resize_shorter, resize_longer=resize_longer, mode=mode, max_size=max_size,
-        roi_start=roi_start, roi_end=roi_end, roi_relative=roi_relative, subpixel_scale=subpixel_scale,
+    return _shape(
+        tuple(lengths), size=_fixed(size), resize_x=resize_x, resize_y=resize_y, resize_z=resize_z,
+        resize_shorter=resize_shorter, resize_longer=resize_longer, mode=mode, max_size=_fixed(max_size),
+        roi_start=_fixed(roi_start), roi_end=_fixed(roi_end), roi_relative=roi_relative, subpixel_scale=subpixel_scale,
     )  # fmt: skip
+
+
+def _fixed(values: list[float] | None) -> Any:
+    return values if values is None else tuple(values)
+
+
+@functools.lru_cache(maxsize=256)
+def _shape(
+    lengths: tuple[int, ...], **arguments: Any
+) -> tuple[tuple[int, ...], tuple[tuple[float, float], ...]]:
+    size, region = resize_shape(lengths, **arguments)
+    return size, tuple(region)
 
 
 def _spatial(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
@@ -129,7 +142,7 @@ def _divide(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Divide arguments into those of `sizing` and those of `resampling`."""
     ours = _names(sizing)
     first = {k: v for k, v in arguments.items() if k in ours}
-    return first, {k: v for k, v in arguments.items() if k not in ours}
+    return first, {k: v for k, v in arguments.items() if k not in first}
 
 
 @operator(
@@ -182,12 +195,12 @@ def resize_crop_mirror(
     """
     size_arguments, others = _divide(arguments)
     lengths = _spatial(data.shape, layout)
-    size, region = sizing(lengths, **size_arguments)
+    size, whole = sizing(lengths, **size_arguments)
     names = _names(crop_window)
     window = {k: v for k, v in others.items() if k in names}
     filters = {k: v for k, v in others.items() if k not in names}
     axes, starts, extents = crop_window(size, "DHW"[-len(size) :], **window)
-    final = list(size)
+    final, region = list(size), list(whole)
     for axis, start, extent in zip(axes, starts, extents, strict=True):
         low, high = region[axis]
         step = (high - low) / size[axis]
