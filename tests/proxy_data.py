@@ -119,6 +119,12 @@ def never_returns_at_6(proxy: Any, i: int) -> Any:
     return proxy(vector(i))
 
 
+def never_returns_from_6(proxy: Any, i: int) -> Any:
+    if i >= 6:
+        threading.Event().wait()
+    return proxy(vector(i))
+
+
 @dataclass
 class Pair:
     left: Any

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 import torch
 from torch.utils import data as _torch
 
+from torchdali.plugin.pytorch.experimental.proxy.arrivals import has_arrived, watched
 from torchdali.plugin.pytorch.experimental.proxy.server import DALIServer, Pending
 from torchdali.plugin.pytorch.experimental.proxy.worker import Collate, NamedSamples
 
@@ -46,10 +47,10 @@ class DataLoader(_torch.DataLoader[_T_co]):
 
     def _get_iterator(self) -> Any:
         if isinstance(self.dataset, _torch.IterableDataset):
-            return super()._get_iterator()
+            return watched(super()._get_iterator())
         named = copy.copy(self)
         named.__dict__["dataset"] = NamedSamples(self.dataset)
-        return super(DataLoader, named)._get_iterator()
+        return watched(super(DataLoader, named)._get_iterator())
 
 
 class _Batches:
@@ -72,7 +73,7 @@ class _Batches:
 
     def __next__(self) -> Any:
         while len(self._ahead) <= self._depth and self._may_go_on():
-            if self._ahead and not _has_arrived(self._arrivals):
+            if self._ahead and not has_arrived(self._arrivals):
                 break  # rather deliver what is there than wait for what comes after it
             self._advance()
         if not self._ahead:
@@ -92,12 +93,3 @@ class _Batches:
             self._ended = True
         except Exception as error:
             self._ahead.append(error)
-
-
-def _has_arrived(arrivals: Any) -> bool:
-    """Whether workers have sent something that was not taken yet; True where that cannot be known."""
-    try:
-        early = len(arrivals._task_info.get(arrivals._rcvd_idx, ())) == 2
-        return early or not arrivals._data_queue.empty()
-    except (AttributeError, OSError):
-        return True
