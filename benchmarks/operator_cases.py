@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-SIZES = {"224": (224, 224), "720p": (720, 1280)}
+from .operator_inputs import SIZED, SIZES
 
-Call = Callable[["Api", Any], Any]
+Call = Callable[..., Any]
+"""Takes an `Api` and the outputs of the source, and returns one node or several."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Api:
 
     fn: Any
     types: Any
+    math: Any
     height: int
     width: int
 
@@ -47,13 +49,20 @@ class Case:
         operator: Dotted name.
         call: Adds it to a pipeline.
         variant: What tells the case from others of the operator.
-        dtype: Of the images.
+        dtype: Of the images or masks.
+        feed: What the source delivers (`operator_inputs.FEEDS`).
     """
 
     operator: str
     call: Call
     variant: str = ""
     dtype: str = "uint8"
+    feed: str = "image"
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """Sizes of its images or masks; what is small has one, called like the feed."""
+        return tuple(SIZES) if self.feed in SIZED else (self.feed,)
 
     @property
     def name(self) -> str:
@@ -61,11 +70,12 @@ class Case:
         return f"{self.operator} {self.variant}".strip()
 
 
-def _plain(operator: str, variant: str = "", dtype: str = "uint8", **arguments: Any) -> Case:
+def plain(operator: str, variant: str = "", dtype: str = "uint8", **arguments: Any) -> Case:
+    """All inputs, constant arguments."""
     return Case(operator, lambda api, x: api.named(operator)(x, **arguments), variant, dtype)
 
 
-def _drawn(operator: str, variant: str = "", dtype: str = "uint8", **ranges: Any) -> Case:
+def drawn(operator: str, variant: str = "", dtype: str = "uint8", **ranges: Any) -> Case:
     """Pairs of numbers are ranges to draw from, for each sample; the rest is constant."""
 
     def call(api: Api, x: Any) -> Any:
@@ -193,6 +203,15 @@ def _pasted(api: Api, x: Any) -> Any:
     return api.fn.paste(x, ratio=1.25, fill_value=[100, 110, 120], paste_x=0.5, paste_y=0.5)
 
 
+def _spread(operator: str, variant: str = "", **axes: Any) -> Case:
+    """Of what lies around the mean, which is computed too."""
+
+    def call(api: Api, x: Any) -> Any:
+        return api.named(operator)(x, api.fn.reductions.mean(x, **axes), **axes)
+
+    return Case(operator, call, variant)
+
+
 def _twisted(dtype: str) -> Case:
     ranges = {
         "brightness": (0.8, 1.2),
@@ -200,7 +219,7 @@ def _twisted(dtype: str) -> Case:
         "hue": (-20, 20),
         "saturation": (0.5, 1.5),
     }
-    return _drawn("color_twist", dtype, dtype, **ranges)
+    return drawn("color_twist", dtype, dtype, **ranges)
 
 
 _SPACES = (
@@ -210,7 +229,7 @@ _RESIZES = (
     ("INTERP_LINEAR", 0.5), ("INTERP_LINEAR", 1.25), ("INTERP_NN", 0.5), ("INTERP_CUBIC", 0.5),
     ("INTERP_TRIANGULAR", 0.5), ("INTERP_LANCZOS3", 0.5),
 )  # fmt: skip
-_REDUCTIONS = ("sum", "mean", "mean_square", "rms", "max", "min", "variance", "std_dev")
+_REDUCTIONS = ("sum", "mean", "mean_square", "rms", "max", "min")
 
 
 def _short(interpolation: str) -> str:
@@ -218,24 +237,24 @@ def _short(interpolation: str) -> str:
 
 
 CASES: tuple[Case, ...] = (
-    _drawn("brightness", "uint8", brightness=(0.5, 1.5)),
-    _drawn("brightness", "float32", "float32", brightness=(0.5, 1.5)),
-    _drawn("contrast", contrast=(0.5, 1.5)),
-    _drawn("brightness_contrast", brightness=(0.5, 1.5), contrast=(0.5, 1.5)),
-    _drawn("hue", hue=(-30, 30)),
-    _drawn("saturation", saturation=(0.5, 1.5)),
-    _drawn("hsv", hue=(-30, 30), saturation=(0.5, 1.5), value=(0.8, 1.2)),
+    drawn("brightness", "uint8", brightness=(0.5, 1.5)),
+    drawn("brightness", "float32", "float32", brightness=(0.5, 1.5)),
+    drawn("contrast", contrast=(0.5, 1.5)),
+    drawn("brightness_contrast", brightness=(0.5, 1.5), contrast=(0.5, 1.5)),
+    drawn("hue", hue=(-30, 30)),
+    drawn("saturation", saturation=(0.5, 1.5)),
+    drawn("hsv", hue=(-30, 30), saturation=(0.5, 1.5), value=(0.8, 1.2)),
     _twisted("uint8"),
     _twisted("float32"),
     *(_space(*spaces) for spaces in _SPACES if spaces[0] != "GRAY"),
-    _plain("equalize"),
-    _plain("clahe", tiles_x=8, tiles_y=8, clip_limit=2.0),
+    plain("equalize"),
+    plain("clahe", tiles_x=8, tiles_y=8, clip_limit=2.0),
     Case("lookup_table", _looked_up),
     Case("experimental.debayer", _debayered),
-    _drawn("jpeg_compression_distortion", quality=60),
+    drawn("jpeg_compression_distortion", quality=60),
     *(Case("resize", _resized(i, f), f"{_short(i)} x{f}") for i, f in _RESIZES),
     Case("resize", _resized("INTERP_LINEAR", 0.5), "linear x0.5 float32", "float32"),
-    _plain("random_resized_crop", size=[224, 224]),
+    plain("random_resized_crop", size=[224, 224]),
     Case("resize_crop_mirror", _crop_resized),
     Case("crop", _cropped),
     Case("crop_mirror_normalize", _normalised(True, "FLOAT", "CHW"), "crop, float CHW"),
@@ -257,28 +276,30 @@ CASES: tuple[Case, ...] = (
     _interpolated("sphere", "INTERP_LINEAR", "linear"),
     _interpolated("sphere", "INTERP_NN", "nn"),
     Case("erase", _erased),
-    _drawn("grid_mask", tile=40, ratio=0.5, angle=(0, 1), shift_x=(0, 40), shift_y=(0, 40)),
+    drawn("grid_mask", tile=40, ratio=0.5, angle=(0, 1), shift_x=(0, 40), shift_y=(0, 40)),
     Case("paste", _pasted),
     Case("pad", lambda api, x: api.fn.pad(x, axis_names="HW", align=[256, 256], fill_value=7)),
     Case("transpose", lambda api, x: api.fn.transpose(x, perm=[2, 0, 1]), "to CHW"),
     Case("cat", lambda api, x: api.fn.cat(x, x, axis=0), "rows"),
     Case("stack", lambda api, x: api.fn.stack(x, x)),
-    _plain("copy"),
+    plain("copy"),
     _cast("uint8", "FLOAT"),
     _cast("float32", "UINT8"),
-    _plain("gaussian_blur", "window 9", window_size=9),
-    _drawn("gaussian_blur", "sigma drawn", sigma=(0.5, 2.0)),
-    _plain("gaussian_blur", "float32", "float32", window_size=9),
-    _plain("laplacian", window_size=3),
+    plain("gaussian_blur", "window 9", window_size=9),
+    drawn("gaussian_blur", "sigma drawn", sigma=(0.5, 2.0)),
+    plain("gaussian_blur", "float32", "float32", window_size=9),
+    plain("laplacian", window_size=3),
     Case("filter", _filtered, "3 x 3"),
-    _plain("noise.gaussian", stddev=20.0),
-    _plain("noise.salt_and_pepper", prob=0.05),
-    _plain("noise.shot", factor=20.0),
-    _plain("normalize", "of the image"),
-    _plain("normalize", "of the image, float32", "float32"),
-    _plain("normalize", "of each channel", axis_names="HW"),
-    _plain("normalize", "given", mean=118.0, stddev=58.0),
-    _plain("normalize", "of the batch", batch=True),
-    *(_plain(f"reductions.{name}") for name in _REDUCTIONS),
-    *(_plain(f"reductions.{name}", "rows and columns", axes=[0, 1]) for name in ("mean", "max")),
+    plain("noise.gaussian", stddev=20.0),
+    plain("noise.salt_and_pepper", prob=0.05),
+    plain("noise.shot", factor=20.0),
+    plain("normalize", "of the image"),
+    plain("normalize", "of the image, float32", "float32"),
+    plain("normalize", "of each channel", axis_names="HW"),
+    plain("normalize", "given", mean=118.0, stddev=58.0),
+    plain("normalize", "of the batch", batch=True),
+    *(plain(f"reductions.{name}") for name in _REDUCTIONS),
+    *(_spread(f"reductions.{name}") for name in ("variance", "std_dev")),
+    *(_spread(f"reductions.{name}", "rows and columns", axes=[0, 1]) for name in ("variance", "std_dev")),
+    *(plain(f"reductions.{name}", "rows and columns", axes=[0, 1]) for name in ("mean", "max")),
 )  # fmt: skip

@@ -5,7 +5,6 @@ Questions come as lines of JSON, ``{"case": ..., "size": ..., "seconds": ...}``;
 
 from __future__ import annotations
 
-import functools
 import importlib
 import json
 import sys
@@ -15,27 +14,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+from . import operator_cases, operator_cases_small
+from .operator_cases import Api
+from .operator_inputs import BATCH, FEEDS, SIZES, Batches, batches
 
-from .operator_cases import CASES, SIZES, Api
-
-BATCH = 32
+CASES = (*operator_cases.CASES, *operator_cases_small.CASES)
 SOURCE = "source"  # the case that delivers the images and does nothing else
 _POLL = 0.0005
 _WARM_UP, _PATIENCE = 8, 1.0  # batches, seconds
-
-
-@functools.lru_cache(maxsize=4)
-def _images(height: int, width: int, dtype: str) -> npt.NDArray[Any]:
-    """A batch of smooth pictures with some grain."""
-    rng = np.random.default_rng(0)
-    y, x = np.mgrid[0:height, 0:width].astype(np.float32) / 40
-    phases = rng.uniform(0, 6, (3, 1, 1)).astype(np.float32)
-    picture = 110 + 60 * np.sin(x + phases) + 50 * np.cos(y * phases)
-    noisy = picture.transpose(1, 2, 0) + rng.normal(0, 8, (height, width, 3))
-    one = np.clip(noisy, 0, 255).astype(dtype)
-    return np.stack([np.roll(one, 5 * i, 1) for i in range(BATCH)])
 
 
 class Bench:
@@ -71,14 +57,20 @@ class Bench:
 
     def _build(self, name: str, size: str) -> Any:
         module = importlib.import_module(self._package)
-        fn, types = (importlib.import_module(f"{self._package}.{m}") for m in ("fn", "types"))
-        api = Api(fn, types, *SIZES[size])
+        fn, types, math = (
+            importlib.import_module(f"{self._package}.{m}") for m in ("fn", "types", "math")
+        )
+        api = Api(fn, types, math, *SIZES.get(size, SIZES["224"]))
         case = next((c for c in CASES if c.name == name), None)
-        batch = _images(api.height, api.width, case.dtype if case else "uint8")
+        feed, dtype = (case.feed, case.dtype) if case else ("image", "uint8")
+        given = batches(feed, api.height, api.width, dtype)
         pipe = module.Pipeline(BATCH, self._threads, None, seed=1)
         with pipe:
-            images = fn.external_source(lambda: batch, batch=True, no_copy=True, layout="HWC")
-            pipe.set_outputs(case.call(api, images) if case else images)
+            inputs = _source(fn, given, FEEDS[feed][1])
+            found = case.call(api, *inputs) if case else inputs[0]
+            pipe.set_outputs(*found) if isinstance(found, (list, tuple)) else pipe.set_outputs(
+                found
+            )
         pipe.build()
         return pipe
 
@@ -95,6 +87,15 @@ class Bench:
         end = _settle()
         polling = time.thread_time() - before
         return time.process_time() - start_cpu - polling, end - start
+
+
+def _source(fn: Any, given: Batches, layouts: tuple[str, ...]) -> list[Any]:
+    if not given:
+        return []
+    found = fn.external_source(
+        lambda: given, num_outputs=len(given), batch=True, no_copy=True, layout=list(layouts)
+    )
+    return list(found)
 
 
 def _settle() -> float:

@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from .imagenet import machine
-from .operator_cases import CASES, SIZES, Case
-from .operator_side import BATCH, SOURCE
+from .operator_cases import Case
+from .operator_inputs import BATCH, SIZES
+from .operator_side import CASES, SOURCE
 from .report import markdown
 
+SMALL = "small"  # what has no size
 SIDES = {"torchdali": "torchdali", "dali": "nvidia.dali"}
 NAMED = (
     "resize", "rotate", "warp_affine", "color_twist", "gaussian_blur", "crop_mirror_normalize", "normalize",
@@ -111,7 +113,7 @@ def by_operator(results: Sequence[Result], figure: str = "cpu") -> dict[str, flo
 # ---------------------------------------------------------------- the report
 
 _HEAD = (
-    "operator", "images", "torchdali CPU us/image", "DALI CPU us/image", "by CPU time", "by wall clock",
+    "operator", "input", "torchdali CPU us/sample", "DALI CPU us/sample", "by CPU time", "by wall clock",
 )  # fmt: skip
 
 
@@ -205,8 +207,8 @@ def _chosen(text: str) -> tuple[Case, ...]:
 
 def _among(text: str) -> tuple[str, ...]:
     sizes = tuple(text.split(","))
-    if unknown := sorted(set(sizes) - set(SIZES)):
-        raise argparse.ArgumentTypeError(f"{unknown}: not among {', '.join(SIZES)}")
+    if unknown := sorted(set(sizes) - {*SIZES, SMALL}):
+        raise argparse.ArgumentTypeError(f"{unknown}: not among {', '.join((*SIZES, SMALL))}")
     return sizes
 
 
@@ -215,7 +217,7 @@ def _arguments(given: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--only", type=_chosen, metavar="A,B,...", help="operators, or cases of the table"
     )
-    parser.add_argument("--sizes", type=_among, default=tuple(SIZES), metavar="A,B,...")
+    parser.add_argument("--sizes", type=_among, default=(*SIZES, SMALL), metavar="A,B,...")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument(
         "--seconds", type=float, default=0.1, help="of a measurement, at least one batch"
@@ -228,7 +230,9 @@ def _arguments(given: list[str] | None) -> argparse.Namespace:
 def _run(options: argparse.Namespace, take: Callable[..., Result]) -> list[Result]:
     results = []
     for case in options.only or CASES:
-        for size in options.sizes:
+        for size in case.sizes:
+            if (size if size in SIZES else SMALL) not in options.sizes:
+                continue
             result = take(case.operator, case.name, size)
             told = (
                 result.error or f"{result.ratio():.2f} by CPU, {result.ratio('wall'):.2f} by wall"
@@ -244,7 +248,7 @@ def main(given: list[str] | None = None) -> None:
     sides = [Side(package, options.threads) for package in SIDES.values()]
     take = functools.partial(measure, sides, rounds=options.rounds, seconds=options.seconds)
     try:
-        source = [take(SOURCE, SOURCE, size) for size in options.sizes]
+        source = [take(SOURCE, SOURCE, size) for size in options.sizes if size in SIZES]
         results = _run(options, take)
     finally:
         for side in sides:

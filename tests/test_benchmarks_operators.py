@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from benchmarks import operators, rounds
-from benchmarks.operator_cases import CASES, Api
+from benchmarks.operator_cases import Api
+from benchmarks.operator_cases_small import EXPRESSIONS
+from benchmarks.operator_inputs import FEEDS, SIZED, batches
+from benchmarks.operator_side import CASES
 from benchmarks.operators import Result, by_operator, geometric_mean
-from torchdali import fn, types
+from torchdali import fn, math, types
 
 
 def _result(name: str, size: str, *costs: tuple[float, float]) -> Result:
@@ -64,11 +67,18 @@ def test_cases_are_chosen_by_operator_or_by_name() -> None:
 
 
 def test_every_case_has_a_name_of_its_own_and_an_operator() -> None:
-    api = Api(fn, types, 10, 10)
+    api = Api(fn, types, math, 10, 10)
     names = [case.name for case in CASES]
     assert len(set(names)) == len(names)
     for case in CASES:
-        assert callable(api.named(case.operator))
+        assert case.operator in EXPRESSIONS or callable(api.named(case.operator))
+
+
+@pytest.mark.parametrize("feed", FEEDS)
+def test_every_feed_has_a_batch_and_a_layout_an_output(feed: str) -> None:
+    given = batches(feed, 20, 30, "uint8")
+    assert [len(batch) for batch in given] == [32] * len(FEEDS[feed][1])
+    assert {case.sizes for case in CASES if case.feed == feed} == {("224", "720p") if feed in SIZED else (feed,)}
 
 
 @pytest.mark.slow
