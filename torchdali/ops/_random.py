@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from torchdali.kernels import beta as kernel
 from torchdali.kernels.convert import convert
 from torchdali.operator import operator
 from torchdali.rng import BatchRng
@@ -33,12 +34,17 @@ Kind = tuple[
 """How few numbers for all samples are drawn, and how many for one, of an element type."""
 
 _MANY = 4096  # numbers of a sample, from which on a generator of its own is faster
+_FEW_BETAS = 64  # the same, of the beta distribution
 _UNIFORM: Kind = (BatchRng.uniform, np.random.Generator.random)
 _NORMAL: Kind = (BatchRng.normal, np.random.Generator.standard_normal)
 _INTEGERS = (
     torch.uint8, torch.int8, torch.uint16, torch.int16, torch.uint32, torch.int32, torch.uint64, torch.int64,
 )  # fmt: skip
 _NUMBERS = (*_INTEGERS, torch.float32, torch.float64)
+_EXACT = {
+    torch.float32: np.float32, torch.float64: np.float64, torch.bool: np.bool_, torch.uint8: np.uint8,
+    torch.int32: np.int32,
+}  # fmt: skip
 _COARSE = (torch.float32, torch.uint8, torch.int8, torch.bool)  # single precision will do for these
 
 
@@ -167,10 +173,19 @@ def beta(
     kind = _checked(dtype or torch.float32, (torch.float32, torch.float64))
     shapes = sample_shapes(shape_like, shape, rng.size)
     alphas, betas = _positive("alpha", alpha, rng.size), _positive("beta", beta, rng.size)
-    return [  # type: ignore[return-value]
-        torch.as_tensor(one.generator().beta(a, b, shape), dtype=kind)
-        for one, shape, a, b in zip(rng.samples(0), shapes, alphas, betas, strict=True)
-    ]
+    counts = [math.prod(extents) for extents in shapes]
+    few = max((count for count in counts if count <= _FEW_BETAS), default=0)
+    draws = rng.uniform(few * kernel.DRAWS).reshape(rng.size, few, kernel.DRAWS)
+    numbers = kernel.beta(draws, alphas, betas)
+    if _alike(shapes) and counts[0] == few and not np.isnan(numbers).any():
+        return _converted(numbers, (len(shapes), *shapes[0]), kind)
+    parts = []
+    for i, (count, one) in enumerate(zip(counts, rng.samples(0), strict=True)):
+        found = numbers[i, :count]
+        if count > few or np.isnan(found).any():
+            found = one.generator().beta(alphas[i], betas[i], count)
+        parts.append(_converted(found, shapes[i], kind))
+    return parts  # type: ignore[return-value]
 
 
 @operator(name="random.choice", over="batch", devices=("cpu",))
@@ -201,12 +216,18 @@ def choice(
     """
     shapes = sample_shapes(shape_like, shape, rng.size)
     rows = rng.uniform(max(map(math.prod, shapes), default=0))
+    layout = {0: a.layout()[1:], 1: a.layout()}.get(len(shapes[0]), "") if shapes else ""
+    dense = a.dense()
+    if dense is not None and _alike(shapes) and not isinstance(p, Column):
+        found = torch.from_numpy(_pick(dense.numpy(), rows, shapes[0], p))
+        return TensorList.from_dense(found, layout if len(layout) == found.ndim - 1 else "")  # type: ignore[return-value]
     chances = [None] * rng.size if p is None else per_sample(p, rng.size)
     picked = [
-        _pick(sample, row[: math.prod(shape)], shape, chance)
-        for sample, row, shape, chance in zip(a.samples(), rows, shapes, chances, strict=True)
+        torch.from_numpy(
+            _pick(sample.numpy()[None], row[None, : math.prod(extents)], extents, chance)
+        )[0]
+        for sample, row, extents, chance in zip(a.samples(), rows, shapes, chances, strict=True)
     ]
-    layout = {0: a.layout()[1:], 1: a.layout()}.get(len(shapes[0]), "") if shapes else ""
     layout = layout if picked and len(layout) == picked[0].ndim else ""
     return TensorList.from_samples(picked, layout, dtype=a.torch_dtype)  # type: ignore[return-value]
 
@@ -253,11 +274,11 @@ def _checked(dtype: torch.dtype, allowed: Sequence[torch.dtype]) -> torch.dtype:
     return dtype
 
 
-def _positive(name: str, value: Any, size: int) -> list[float]:
-    found: list[float] = _column(value, size)[:, 0].tolist()
-    for number in found:
-        if not 0 < number < math.inf:
-            raise RuntimeError(f"{name} must be positive, not {number:g}")
+def _positive(name: str, value: Any, size: int) -> Numbers:
+    found = _column(value, size)
+    if found.size and not (found.min() > 0 and found.max() < math.inf):
+        wrong = found[~((found > 0) & (found < math.inf))][0]
+        raise RuntimeError(f"{name} must be positive, not {wrong:g}")
     return found
 
 
@@ -350,7 +371,7 @@ def _drawn(
     """Draw for every sample and compute: one dense tensor when all shapes are equal and small."""
     few, many = kind
     counts = [math.prod(shape) for shape in shapes]
-    if shapes and counts[0] <= _MANY and all(shape == shapes[0] for shape in shapes):
+    if _alike(shapes) and counts[0] <= _MANY:
         return _converted(
             compute(few(rng, counts[0]), slice(None)), (len(shapes), *shapes[0]), dtype
         )
@@ -368,30 +389,42 @@ def _drawn(
     return parts  # type: ignore[return-value]
 
 
+def _alike(shapes: list[Shape]) -> bool:
+    """Whether there are samples, all of one shape."""
+    return bool(shapes) and shapes.count(shapes[0]) == len(shapes)
+
+
 def _converted(numbers: Numbers, shape: Shape, dtype: torch.dtype) -> torch.Tensor:
+    if (
+        dtype.is_floating_point or numbers.dtype == np.bool_
+    ):  # nothing to round: NumPy keeps the GIL
+        return torch.from_numpy(np.ascontiguousarray(numbers, _EXACT[dtype]).reshape(shape))
     return convert(torch.from_numpy(np.ascontiguousarray(numbers)), dtype).reshape(shape)
 
 
 def _pick(
-    sample: torch.Tensor, draws: Numbers, shape: Shape, chances: Sequence[float] | None
-) -> torch.Tensor:
-    """Draw elements of one sample by numbers in [0, 1)."""
-    elements = sample.numpy()
-    if not elements.ndim and elements.dtype.kind not in "iu":
+    elements: Numbers, draws: Numbers, shape: Shape, chances: Sequence[float] | None
+) -> Numbers:
+    """Draw elements of samples ``(batch, ...)`` by numbers ``(batch, count)`` in [0, 1)."""
+    is_list = elements.ndim > 1
+    if not is_list and elements.dtype.kind not in "iu":
         raise RuntimeError(f"a number to draw below must be an integer, not {elements.dtype}")
-    count = int(elements) if not elements.ndim else len(elements)
-    if count <= 0:
-        raise RuntimeError(f"there must be a positive number of elements to draw from, not {count}")
-    places = (
-        (draws * count).astype(np.int64) if chances is None else _weighted(draws, chances, count)
-    )
-    places = np.minimum(places, count - 1)
-    found = elements[places] if elements.ndim else places.astype(elements.dtype)
-    return torch.from_numpy(found.reshape((*shape, *elements.shape[1:])))
+    limits = np.full((len(elements), 1), elements.shape[1]) if is_list else elements[:, None]
+    if limits.size and (least := int(limits.min())) <= 0:
+        raise RuntimeError(f"there must be a positive number of elements to draw from, not {least}")
+    if chances is None:
+        places = (draws * limits).astype(np.int64)
+    else:
+        places = _weighted(draws, chances, limits)
+    places = np.minimum(places, limits.astype(np.int64) - 1)
+    rows = np.arange(len(elements))[:, None]
+    found = elements[rows, places] if is_list else places.astype(elements.dtype)
+    drawn: Numbers = found.reshape(len(elements), *shape, *elements.shape[2:])
+    return drawn
 
 
-def _weighted(draws: Numbers, chances: Sequence[float], count: int) -> Numbers:
-    if len(chances) != count:
+def _weighted(draws: Numbers, chances: Sequence[float], limits: Numbers) -> Numbers:
+    for count in limits[limits != len(chances)].tolist():
         raise RuntimeError(f"p has {len(chances)} probabilities for {count} elements")
     if min(chances) < 0 or max(chances) > 1:
         raise RuntimeError(f"the probabilities p must be in [0, 1], not {list(chances)}")
