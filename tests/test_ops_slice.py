@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.crop_cases import Array, arrays
 from torchdali import fn
-from torchdali.kernels.random_window import random_window
+from torchdali.kernels.random_window import random_window, random_windows
 from torchdali.operator import registry
 from torchdali.tensors import TensorList
 
@@ -224,6 +224,16 @@ def test_random_crop_generator_gives_what_slice_takes() -> None:
     found = fn.slice(image, anchor, shape, axes=[0, 1])
     (y, x), (h, w) = anchor.tolist(), shape.tolist()
     assert torch.equal(found, image[y : y + h, x : x + w])
+
+
+@pytest.mark.parametrize("attempts", [0, 1, 10])
+@pytest.mark.parametrize("area, ratio", [([0.08, 1.0], [3 / 4, 4 / 3]), ([0.9, 1.0], [1.0]), ([0.5], [2.0, 3.0])])
+def test_windows_of_a_batch_are_those_of_its_samples(attempts: int, area: list[float], ratio: list[float]) -> None:
+    rng = np.random.default_rng(3)
+    sizes, draws = rng.integers(1, 60, (200, 2)), rng.random((200, 2 + 2 * attempts))
+    found = random_windows(draws, *sizes.T, attempts, area, ratio)
+    for window, (height, width), row in zip(found.T.tolist(), sizes.tolist(), draws.tolist(), strict=True):
+        assert window == list(random_window(iter(row).__next__, height, width, attempts, area, ratio))
 
 
 def test_roi_random_crop_covers_or_stays_inside() -> None:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from torchdali.kernels.window import round_half_away_number
 
-__all__ = ["random_window"]
+__all__ = ["random_window", "random_windows"]
+
+Array = npt.NDArray[Any]
 
 
 def random_window(
@@ -38,17 +44,7 @@ def random_window(
     Raises:
         RuntimeError: a range is empty or has more than two values, or a ratio is not positive.
     """
-    if not (1 <= len(area) <= 2 and 1 <= len(ratio) <= 2):
-        raise RuntimeError(
-            f"random_area {list(area)} and random_aspect_ratio {list(ratio)} have one value, or two"
-        )
-    smallest, largest = area[0], area[-1]
-    narrowest, widest = ratio[0], ratio[-1]
-    if smallest > largest or not 0 < narrowest <= widest:
-        raise RuntimeError(
-            f"random_area {list(area)} and random_aspect_ratio {list(ratio)} must be ranges [least, greatest], the "
-            "ratios positive"
-        )
+    (smallest, largest), (narrowest, widest) = _ranges(area, ratio)
     low, high = math.log(narrowest), math.log(widest)
     for _ in range(attempts):
         pixels = max(0.0, smallest + (largest - smallest) * draw()) * height * width
@@ -60,6 +56,62 @@ def random_window(
     else:
         h, w = _largest(height, width, largest, min(max(width / height, narrowest), widest))
     return int(draw() * (height - h + 1)), int(draw() * (width - w + 1)), h, w
+
+
+def random_windows(
+    draws: Array,
+    height: Array,
+    width: Array,
+    attempts: int,
+    area: Sequence[float],
+    ratio: Sequence[float],
+) -> Array:
+    """Do the same as `random_window` for a batch.
+
+    Args:
+        draws: ``(batch, 2 + 2 * attempts)``, in [0, 1).
+        height: ``(batch,)``, of the images.
+        width: The same.
+
+    Returns:
+        ``(4, batch)``: y, x, height and width.
+    """
+    (smallest, largest), (narrowest, widest) = _ranges(area, ratio)
+    low, high = math.log(narrowest), math.log(widest)
+    share = np.maximum(smallest + (largest - smallest) * draws[:, :-2:2], 0)
+    pixels = share * (height * width)[:, None]
+    aspect = np.exp(low + (high - low) * draws[:, 1:-2:2])
+    w = np.maximum(np.floor(np.sqrt(pixels * aspect) + 0.5), 1)
+    h = np.maximum(np.floor(np.sqrt(pixels / aspect) + 0.5), 1)
+    shape = w / h
+    fits = (w <= width[:, None]) & (h <= height[:, None]) & (narrowest <= shape) & (shape <= widest)
+    rows, found = np.arange(len(draws)), fits.any(1)
+    first, windows = np.zeros(len(draws), np.int64), np.empty((2, len(draws)), np.int64)
+    if attempts:
+        first = fits.argmax(1)
+        windows[:] = h[rows, first], w[rows, first]
+    for i in np.flatnonzero(~found).tolist():
+        one, other = int(height[i]), int(width[i])
+        windows[:, i] = _largest(one, other, largest, min(max(other / one, narrowest), widest))
+    next_draw = 2 * np.where(found, first + 1, attempts)
+    places = (draws[rows, next_draw + k] for k in range(2))
+    room = (height, width) - windows + 1
+    return np.concatenate(((np.stack(tuple(places)) * room).astype(np.int64), windows))
+
+
+def _ranges(
+    area: Sequence[float], ratio: Sequence[float]
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    if not (1 <= len(area) <= 2 and 1 <= len(ratio) <= 2):
+        raise RuntimeError(
+            f"random_area {list(area)} and random_aspect_ratio {list(ratio)} have one value, or two"
+        )
+    if area[0] > area[-1] or not 0 < ratio[0] <= ratio[-1]:
+        raise RuntimeError(
+            f"random_area {list(area)} and random_aspect_ratio {list(ratio)} must be ranges [least, greatest], the "
+            "ratios positive"
+        )
+    return (area[0], area[-1]), (ratio[0], ratio[-1])
 
 
 def _largest(height: int, width: int, area: float, aspect: float) -> tuple[int, int]:

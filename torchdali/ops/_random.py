@@ -79,7 +79,8 @@ def uniform(
     """
     kind = _checked(dtype or torch.float32, _NUMBERS)
     shapes = sample_shapes(shape_like, shape, rng.size)
-    given = per_sample(range if values is None else values, rng.size)
+    chosen = range if values is None else values
+    given = chosen if isinstance(chosen, Column) else [chosen]
     compute = _between(given, kind) if values is None else _among(given)
     return _drawn(_UNIFORM, rng, shapes, compute, kind)
 
@@ -111,7 +112,7 @@ def normal(
     means, deviations = _column(mean, rng.size), _column(stddev, rng.size)
 
     def compute(draws: Numbers, rows: slice) -> Numbers:
-        found: Numbers = _like(means[rows], draws) + _like(deviations[rows], draws) * draws
+        found: Numbers = _like(means, rows, draws) + _like(deviations, rows, draws) * draws
         return found
 
     return _drawn(_NORMAL, rng, sample_shapes(shape_like, shape, rng.size), compute, kind)
@@ -142,7 +143,7 @@ def coin_flip(
     chances = _column(probability, rng.size)
 
     def compute(draws: Numbers, rows: slice) -> Numbers:
-        return draws < chances[rows]
+        return draws < _of(chances, rows)
 
     return _drawn(_UNIFORM, rng, sample_shapes(shape_like, shape, rng.size), compute, kind)
 
@@ -183,7 +184,8 @@ def beta(
     for i, (count, one) in enumerate(zip(counts, rng.samples(0), strict=True)):
         found = numbers[i, :count]
         if count > few or np.isnan(found).any():
-            found = one.generator().beta(alphas[i], betas[i], count)
+            row = slice(i, i + 1)
+            found = one.generator().beta(_of(alphas, row)[0, 0], _of(betas, row)[0, 0], count)
         parts.append(_converted(found, shapes[i], kind))
     return parts  # type: ignore[return-value]
 
@@ -283,11 +285,18 @@ def _positive(name: str, value: Any, size: int) -> Numbers:
 
 
 def _column(value: Any, size: int) -> Numbers:
-    """Return a parameter as ``(batch, 1)``."""
-    found = np.asarray(per_sample(value, size), np.float64)
+    """Return a parameter as ``(batch, 1)``, or ``(1, 1)`` where it is the same for all."""
+    if not isinstance(value, Column):
+        return np.array([[value]], np.float64)
+    found = np.asarray(value, np.float64)
     if found.size != size:
         raise RuntimeError(f"a parameter is one number a sample, not of shape {found.shape[1:]}")
     return found.reshape(size, 1)
+
+
+def _of(column: Numbers, rows: slice) -> Numbers:
+    """Return the rows of some samples, of a parameter that may be one row for all."""
+    return column if len(column) == 1 else column[rows]
 
 
 def sample_shapes(like: TensorList | None, shape: Any, size: int) -> list[Shape]:
@@ -302,15 +311,16 @@ def sample_shapes(like: TensorList | None, shape: Any, size: int) -> list[Shape]
         return list(like.shape())
     if shape is None:
         return [()] * size
-    found = [tuple(map(int, s if isinstance(s, list) else [s])) for s in per_sample(shape, size)]
-    for extents in found if isinstance(shape, Column) else found[:1]:
+    given = shape if isinstance(shape, Column) else [shape]
+    found = [tuple(map(int, s if isinstance(s, list) else [s])) for s in given]
+    for extents in found:
         if min(extents, default=0) < 0:
             raise RuntimeError(f"shape has a negative extent: {list(extents)}")
-    return found
+    return found if isinstance(shape, Column) else found * size
 
 
 def _between(ends: Sequence[list[float]], dtype: torch.dtype) -> Compute:
-    """Spread numbers in [0, 1) over ranges, one a sample."""
+    """Spread numbers in [0, 1) over ranges, one a sample or one for all."""
     for pair in ends:
         if len(pair) != 2 or not pair[0] < pair[1]:
             raise RuntimeError(f"range must be [low, high) with low < high, not {pair}")
@@ -326,16 +336,16 @@ def _between(ends: Sequence[list[float]], dtype: torch.dtype) -> Compute:
     least, extent = given[:, :1], given[:, 1:] - given[:, :1]
 
     def compute(draws: Numbers, rows: slice) -> Numbers:
-        low, width, end = (_like(column[rows], draws) for column in (least, extent, last))
+        low, width, end = (_like(column, rows, draws) for column in (least, extent, last))
         found: Numbers = np.minimum(low + width * draws, end)
         return found
 
     return compute
 
 
-def _like(column: Numbers, draws: Numbers) -> Numbers:
+def _like(column: Numbers, rows: slice, draws: Numbers) -> Numbers:
     """Convert parameters, so that many numbers are not computed in a wider type than they were drawn in."""
-    return column.astype(draws.dtype, copy=False)
+    return _of(column, rows).astype(draws.dtype, copy=False)
 
 
 def _wrapped(value: float, dtype: torch.dtype) -> int:
@@ -346,7 +356,7 @@ def _wrapped(value: float, dtype: torch.dtype) -> int:
 
 
 def _among(values: Sequence[list[float]]) -> Compute:
-    """Turn numbers in [0, 1) into values of lists, one list a sample."""
+    """Turn numbers in [0, 1) into values of lists, one list a sample or one for all."""
     lengths = np.asarray([[len(v)] for v in values], np.int64).reshape(-1, 1)
     if not lengths.all():
         raise RuntimeError("values is empty: there is nothing to draw from")
@@ -355,8 +365,9 @@ def _among(values: Sequence[list[float]]) -> Compute:
         row[: len(given)] = given
 
     def compute(draws: Numbers, rows: slice) -> Numbers:
-        places = (draws * lengths[rows]).astype(np.int64)
-        found: Numbers = np.take_along_axis(table[rows], np.minimum(places, lengths[rows] - 1), 1)
+        known, lists = _of(lengths, rows), _of(table, rows)
+        places = np.minimum((draws * known).astype(np.int64), known - 1)
+        found: Numbers = lists[np.arange(len(lists))[:, None], places]
         return found
 
     return compute
@@ -399,6 +410,9 @@ def _converted(numbers: Numbers, shape: Shape, dtype: torch.dtype) -> torch.Tens
         dtype.is_floating_point or numbers.dtype == np.bool_
     ):  # nothing to round: NumPy keeps the GIL
         return torch.from_numpy(np.ascontiguousarray(numbers, _EXACT[dtype]).reshape(shape))
+    if dtype == torch.int32 and numbers.dtype == np.float64:
+        whole = np.trunc(numbers + np.copysign(0.5, numbers)).clip(-(2.0**31), 2.0**31 - 1)
+        return torch.from_numpy(np.ascontiguousarray(whole, np.int32).reshape(shape))
     return convert(torch.from_numpy(np.ascontiguousarray(numbers)), dtype).reshape(shape)
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
-from torch import Tensor
 
-from torchdali.kernels.random_window import random_window
+from torchdali.kernels.random_window import random_windows
 from torchdali.operator import operator
-from torchdali.ops._axis_arguments import listed, matched
-from torchdali.rng import Rng
-from torchdali.schema import Data, PerSample, Takes
+from torchdali.rng import BatchRng
+from torchdali.schema import Column, Data, PerSample, Takes
+from torchdali.tensors import TensorList
 
 __all__ = ["random_crop_generator", "roi_random_crop"]
+
+Array = npt.NDArray[Any]
 
 _SHAPE_TYPES = (
     torch.uint8,
@@ -30,15 +33,15 @@ def _no_layout(layouts: tuple[str, ...], arguments: Any) -> str:
     return ""
 
 
-@operator(draws=12, layout=_no_layout)
+@operator(over="batch", layout=_no_layout)
 def random_crop_generator(
-    shape: Annotated[Tensor, Takes(dtypes=_SHAPE_TYPES)],
+    shape: Annotated[TensorList, Takes(dtypes=_SHAPE_TYPES)],
     /,
     *,
     num_attempts: int = 10,
     random_area: list[float] = [0.08, 1.0],  # noqa: B006  never changed
     random_aspect_ratio: list[float] = [3 / 4, 4 / 3],  # noqa: B006
-    rng: Rng,
+    rng: BatchRng,
 ) -> tuple[Data, Data]:
     """Choose a window of random area and aspect ratio.
 
@@ -58,22 +61,28 @@ def random_crop_generator(
     Raises:
         RuntimeError: another shape or type of input, or an empty range.
     """
-    if shape.ndim != 1 or len(shape) not in (2, 3):
+    if len(shape) and shape.torch_dtype not in _SHAPE_TYPES:
         raise RuntimeError(
-            f"the shape of an image has 2 or 3 values (HW or HWC), not {list(shape.shape)}"
+            f"unsupported type: the shape of an image is integers, not {shape.dtype}"
         )
-    height, width = shape.tolist()[:2]
-    if height <= 0 or width <= 0:
-        return torch.zeros(2, dtype=torch.int32), torch.zeros(2, dtype=torch.int32)
-    y, x, h, w = random_window(
-        rng.random, height, width, num_attempts, random_area, random_aspect_ratio
-    )
-    return torch.tensor((y, x), dtype=torch.int32), torch.tensor((h, w), dtype=torch.int32)
+    for extents in shape.shape():
+        if len(extents) != 1 or extents[0] not in (2, 3):
+            raise RuntimeError(
+                f"the shape of an image has 2 or 3 values (HW or HWC), not {extents}"
+            )
+    height, width = np.array([extents[:2] for extents in shape.tolist()], np.int64).reshape(-1, 2).T
+    draws = rng.uniform(2 + 2 * num_attempts)
+    empty = (height <= 0) | (width <= 0)
+    windows = random_windows(
+        draws, np.where(empty, 1, height), np.where(empty, 1, width), num_attempts, random_area, random_aspect_ratio
+    )  # fmt: skip
+    windows = np.where(empty, 0, windows).astype(np.int32)
+    return torch.from_numpy(windows[:2].T.copy()), torch.from_numpy(windows[2:].T.copy())
 
 
-@operator(draws=4, layout=_no_layout, class_name="ROIRandomCrop")
+@operator(over="batch", layout=_no_layout, class_name="ROIRandomCrop")
 def roi_random_crop(
-    data: Data | None = None,
+    data: Annotated[TensorList, Takes()] | None = None,
     /,
     *,
     crop_shape: PerSample[list[int]],
@@ -81,7 +90,7 @@ def roi_random_crop(
     roi_end: PerSample[list[int]] | None = None,
     roi_shape: PerSample[list[int]] | None = None,
     roi_start: PerSample[list[int]],
-    rng: Rng,
+    rng: BatchRng,
 ) -> Data:
     """Choose where a window lies that shows as much of a region as it can.
 
@@ -107,31 +116,39 @@ def roi_random_crop(
         raise RuntimeError("give either roi_end or roi_shape")
     if data is not None and in_shape is not None:
         raise RuntimeError("in_shape excludes an input")
-    window = listed(crop_shape)
-    count = len(window)
-    begins = matched("roi_start", roi_start, count)
+    window = _rows(crop_shape)
+    count = window.shape[1]
+    begin = _rows(roi_start, "roi_start", count)
     if roi_end is not None:
-        ends = matched("roi_end", roi_end, count)
+        end = _rows(roi_end, "roi_end", count)
     else:
-        ends = [b + s for b, s in zip(begins, matched("roi_shape", roi_shape, count), strict=True)]
-    limits: list[int | None] = [None] * count
+        end = begin + _rows(roi_shape, "roi_shape", count)
+    low, high = np.minimum(begin, end - window), np.maximum(begin, end - window)
+    limit = None if in_shape is None else _rows(in_shape, "in_shape", count)
     if data is not None:
-        limits = list(data.shape[:count])
-    elif in_shape is not None:
-        limits = list(matched("in_shape", in_shape, count))
-    places = zip(window, begins, ends, limits, strict=True)
-    return torch.tensor([rng.integer(*_range(*place)) for place in places], dtype=torch.int64)
+        limit = np.array([extents[:count] for extents in data.shape()], np.int64)
+    _check_region(window, begin, end, limit)
+    if limit is not None:
+        low, high = np.maximum(low, 0), np.minimum(high, limit - window)
+    place = low + (rng.uniform(count) * (high - low + 1)).astype(np.int64)
+    return torch.from_numpy(place)
 
 
-def _range(window: int, begin: int, end: int, limit: int | None) -> tuple[int, int]:
-    """Return the first and the last allowed start of a window on one axis."""
-    if window < 0:
-        raise RuntimeError(f"the extent of a window cannot be negative: {window}")
-    low, high = min(begin, end - window), max(begin, end - window)
+def _rows(value: Any, name: str = "", count: int = 0) -> Array:
+    """Return one value an axis as ``(batch, count)``, or ``(1, count)`` where all samples have the same."""
+    rows = np.asarray(value if isinstance(value, Column) else [value], np.int64)
+    rows = rows.reshape(len(rows), -1)
+    if count and rows.shape[1] not in (1, count):
+        raise RuntimeError(f"{name} has {rows.shape[1]} values for {count} axes")
+    return np.broadcast_to(rows, (len(rows), count or rows.shape[1]))
+
+
+def _check_region(window: Array, begin: Array, end: Array, limit: Array | None) -> None:
+    if (window < 0).any():
+        raise RuntimeError(f"the extent of a window cannot be negative: {window.min()}")
     if limit is None:
-        return low, high
-    if window > limit:
-        raise RuntimeError(f"a window of {window} elements is larger than the data, {limit}")
-    if begin < 0 or end > limit:
-        raise RuntimeError(f"the region {begin}:{end} is out of the bounds of the data, 0:{limit}")
-    return max(low, 0), min(high, limit - window)
+        return
+    if (window > limit).any():
+        raise RuntimeError("a window is larger than the data")
+    if (begin < 0).any() or (end > limit).any():
+        raise RuntimeError("the region is out of the bounds of the data")
