@@ -39,6 +39,16 @@ def test_a_sample_draws_the_same_numbers_in_any_batch():
     assert len({row.tobytes() for row in whole}) == 4
 
 
+@pytest.mark.parametrize("first", [0, 3, 4, 28, 30, (1 << 64) - 4])
+def test_numbers_drawn_for_several_batches_are_those_of_each(first):
+    records = [record - (1 << 64 if first > 1 << 63 else 0) for record in range(first, first + 4)]
+    found = BatchRng(7, [2] * 4, records).uniform(9)
+    alone = [BatchRng(7, [2], [record]).uniform(9)[0] for record in records]
+    backwards = BatchRng(7, [2] * 4, records[::-1]).uniform(9)
+    assert np.array_equal(found, np.stack(alone))
+    assert np.array_equal(found, backwards[::-1])
+
+
 @pytest.mark.parametrize("ahead", [0, 4, 12])
 def test_rows_drawn_ahead_do_not_change_the_numbers(ahead):
     expected = BatchRng(5, [2], [8]).uniform(40)[0].tolist()

@@ -24,6 +24,8 @@ _FACTORS = np.array([[0xD2511F53], [0xCD9E8D57]], np.uint64)
 _LOWER = 0 if sys.byteorder == "little" else 1
 _MASK64 = (1 << 64) - 1
 _TO_UNIT = 2.0**-32
+_AHEAD, _FEW_BLOCKS = 8, 8
+"""Batches for which numbers are drawn at once, if each sample takes so few blocks of four."""
 
 Words = npt.NDArray[np.uint64]
 Words32 = npt.NDArray[np.uint32]
@@ -154,7 +156,24 @@ class BatchRng:
 
     def uniform(self, count: int) -> npt.NDArray[np.float64]:
         """Draw ``(batch, count)`` numbers from [0, 1)."""
-        return _uniform(self._key, self._epochs, self._records, 0, -(-count // 4))[:, :count]
+        return self._rows(-(-count // 4))[:, :count]
+
+    def _rows(self, blocks: int) -> npt.NDArray[np.float64]:
+        """Draw ``(batch, 4 * blocks)`` numbers; of samples that come in order, for several batches at once."""
+        first, size = int(self._records[0]) if self.size else 0, self.size
+        begin = first - first % (_AHEAD * size or 1)
+        end = begin + _AHEAD * size
+        # The first batch is drawn alone: in a call that runs at once it is the only one.
+        fits = first + size <= end <= _MASK64 and blocks <= _FEW_BLOCKS
+        if first and fits and self._in_order():
+            ahead = _ahead(self._key, int(self._epochs[0]), begin, end, blocks)
+            return ahead[first - begin : first - begin + size]
+        return _uniform(self._key, self._epochs, self._records, 0, blocks)
+
+    def _in_order(self) -> bool:
+        """Whether the records follow each other, in one epoch."""
+        records, epochs = self._records, self._epochs
+        return bool((records[1:] - records[:-1] == 1).all() and (epochs == epochs[0]).all())
 
     def normal(self, count: int) -> npt.NDArray[np.float64]:
         """Draw ``(batch, count)`` standard normal numbers (Box-Muller)."""
@@ -171,7 +190,7 @@ class BatchRng:
         keys = zip(self._epochs.tolist(), self._records.tolist(), strict=True)
         if not draws:
             return [Rng(key, sample) for sample in keys]
-        rows = _uniform(key, self._epochs, self._records, 0, -(-draws // 4)).tolist()
+        rows = self._rows(-(-draws // 4)).tolist()
         return [Rng(key, sample, row) for sample, row in zip(keys, rows, strict=True)]
 
 
@@ -182,6 +201,15 @@ def _words(values: Sequence[int]) -> Words:
 def _columns(samples: list[tuple[int, int]]) -> tuple[Words, Words]:
     epochs, records = zip(*samples, strict=True)
     return _words(epochs), _words(records)
+
+
+@functools.lru_cache(maxsize=512)
+def _ahead(key: int, epoch: int, begin: int, end: int, blocks: int) -> npt.NDArray[np.float64]:
+    """Draw the numbers of many samples in order; not to be changed."""
+    records = np.arange(begin, end, dtype=np.uint64)
+    rows = _uniform(key, np.full_like(records, epoch), records, 0, blocks)
+    rows.flags.writeable = False
+    return rows
 
 
 def _uniform(
