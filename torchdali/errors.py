@@ -13,19 +13,34 @@
 
 The class follows the reason, as in DALI: an operator that raises ``ValueError`` on a sample makes the
 pipeline raise a ``ValueError``; see `located`.
+
+Tracebacks keep the user's frames and those of operators' bodies; what lies between them is taken out where an
+exception leaves torchdali (`shorten`), unless ``TORCHDALI_FULL_TRACEBACK=1``. That also frees what the frames hold:
+a batch that failed lives no longer than its error.
 """
 
 from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import TypeVar
 
 __all__ = [
     "FIRST_PART",
     "DecodeError",
     "MissingExtraError",
     "PipelineError",
+    "cut",
     "located",
     "note",
     "of_first_part",
+    "shorten",
+    "told",
 ]
+
+_E = TypeVar("_E", bound=BaseException)
 
 
 class PipelineError(RuntimeError):
@@ -82,8 +97,8 @@ def located(error: BaseException, place: str) -> Exception:
         place: Operator, sample, file and the user's line.
     """
     kind = next((k for k in _KEPT if isinstance(error, k)), PipelineError)
-    made = kind(f"{place}\n  {type(error).__name__}: {error}")
-    made.__cause__ = error
+    made = told(kind(f"{place}\n  {type(error).__name__}: {error}"))
+    made.__cause__ = cut(error)
     return made
 
 
@@ -94,3 +109,86 @@ def note(error: BaseException, place: str) -> None:
     """
     if hasattr(error, "add_note") and place not in getattr(error, "__notes__", ()):
         error.add_note(place)
+
+
+# ---------------------------------------------------------------- tracebacks
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_BODIES = tuple(_PACKAGE + part + os.sep for part in ("ops", "kernels", "codecs"))
+_CALLERS = tuple(
+    os.path.join(_PACKAGE, "ops", f"{name}.py")
+    for name in ("__init__", "_python", "_sources", "_source_calls", "_source_data")
+)
+_STANDARD = os.path.dirname(os.__file__) + os.sep
+_FUTURES = os.path.join(_STANDARD, "concurrent", "futures") + os.sep  # what waits for workers
+_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+
+
+def shorten(error: BaseException) -> None:
+    """Take the frames of torchdali's insides out of the traceback of an exception that is about to leave it.
+
+    Call it in an ``except`` block or ``__exit__`` of a function that users call, and let the exception go on: the
+    frame of that function stays, as do the user's frames and those of operators' bodies.
+    """
+    if isinstance(error, StopIteration) or _wants_all():
+        return
+    if error.__traceback__ is not None:
+        inner = list(_entries(error.__traceback__.tb_next))
+        error.__traceback__.tb_next = _linked(_shown(inner, error))
+    if error.__cause__ is not None:
+        cut(error.__cause__)
+
+
+def cut(error: _E) -> _E:
+    """Do the same to an exception that is kept, and to its causes; return it."""
+    found: BaseException | None = error
+    seen: set[int] = set()
+    while found is not None and id(found) not in seen and not _wants_all():
+        seen.add(id(found))
+        found.__traceback__ = _linked(_shown(list(_entries(found.__traceback__)), found))
+        found = found.__cause__
+    return error
+
+
+def told(error: _E) -> _E:
+    """Mark an exception that says by itself where it happened: none of torchdali's frames helps."""
+    error.__dict__["told"] = True
+    return error
+
+
+def _wants_all() -> bool:
+    return os.environ.get("TORCHDALI_FULL_TRACEBACK", "0") not in ("", "0")
+
+
+def _entries(trace: TracebackType | None) -> Iterator[TracebackType]:
+    while trace is not None:
+        yield trace
+        trace = trace.tb_next
+
+
+def _shown(entries: Sequence[TracebackType], error: BaseException) -> list[TracebackType]:
+    """Return the entries to keep: not the insides, but for the last of them where nothing else shows the place."""
+    kinds = [_kind(entry.tb_frame.f_code.co_filename) for entry in entries]
+    inside = [i for i, kind in enumerate(kinds) if kind == "inside"]
+    if inside and "told" not in error.__dict__ and "shown" not in kinds[inside[-1] :]:
+        kinds[inside[-1]] = "shown"
+    return [entry for entry, kind in zip(entries, kinds, strict=True) if kind != "inside"]
+
+
+@functools.lru_cache(maxsize=1024)
+def _kind(file: str) -> str:
+    """Return "inside" for what only runs operators, "library" for other packages, otherwise "shown"."""
+    if file.startswith(("<torchdali ", _FUTURES)):
+        return "inside"
+    if file.startswith(_PACKAGE):
+        return "shown" if file.startswith(_BODIES) and file not in _CALLERS else "inside"
+    if file.startswith((_STANDARD, "<frozen")) or any(part in file for part in _PACKAGES):
+        return "library"
+    return "shown"
+
+
+def _linked(entries: Sequence[TracebackType]) -> TracebackType | None:
+    following = None
+    for entry in reversed(entries):
+        entry.tb_next, following = following, entry
+    return following

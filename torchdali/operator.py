@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar, overload
 
 from torchdali import schema
 from torchdali.calling import Call, as_node, bind, call, record, run_now
+from torchdali.errors import shorten
 from torchdali.running import Prepared, collect, is_large, prepare, run_batch
 from torchdali.schema import Schema
 from torchdali.tensors import TensorList
@@ -325,7 +326,11 @@ def _camel(name: str) -> str:
 
 def _publish(declared: Operator) -> Callable[..., Any]:
     def function(*inputs: Any, **arguments: Any) -> Any:
-        return call(declared, inputs, arguments)
+        try:
+            return call(declared, inputs, arguments)
+        except Exception as error:
+            shorten(error)
+            raise
 
     functools.update_wrapper(function, declared.body)
     del function.__wrapped__  # type: ignore[attr-defined]

@@ -60,20 +60,22 @@ class BadSamples:
         self,
         batch: Batch,
         done: dict[DataNode, list[Any]],
-        failures: Mapping[int, BaseException],
+        failures: dict[int, BaseException],
         nodes: Mapping[int, Node | None],
         error: Exception,
     ) -> None:
-        """Make a batch with failed samples whole, or raise ``error``."""
+        """Make a batch with failed samples whole, or raise ``error``; either way, forget the failures."""
+        good = [i for i in range(batch.size) if i not in failures]
+        failed = dict(failures)
+        failures.clear()  # their frames hold the job, and the job would hold them
         if not self.keeps_going:
             raise error
-        self._note(batch, failures, nodes, error)
-        good = [i for i in range(batch.size) if i not in failures]
+        self._note(batch, failed, nodes, error)
         if self.policy == "replace":
             if not good:
                 raise error
             keep = [
-                i if i not in failures else min(good, key=lambda g: abs(g - i))
+                i if i not in failed else min(good, key=lambda g: abs(g - i))
                 for i in range(batch.size)
             ]
         else:

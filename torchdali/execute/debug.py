@@ -128,8 +128,9 @@ class DebugRun(Tracer):
                 "no batch was scheduled: call schedule_run() before asking for outputs"
             )
         batch = self._flight.popleft()
-        if batch.error is not None:
-            raise batch.error
+        error, batch.error = batch.error, None  # whose frames hold the batch
+        if error is not None:
+            raise error
         self.profile.delivered(batch.size)
         return batch
 

@@ -200,8 +200,9 @@ class Executor:
             self._wait(batch)
             self._flight.popleft()
             self.place = batch.state
-        if batch.error is not None:
-            raise batch.error
+        error, batch.error = batch.error, None  # whose frames hold the batch
+        if error is not None:
+            raise error
         self.profile.delivered(batch.size)
         self.lane.hand_over(batch.outputs)
         return batch

@@ -33,6 +33,7 @@ from typing import Any
 import torch
 
 from torchdali import pickling
+from torchdali.errors import cut, told
 from torchdali.execute.shared_memory import Packed, Reader, Writer
 from torchdali.operator import Made, Source, SourceSettings
 
@@ -298,7 +299,7 @@ def _described(error: Exception) -> tuple[bytes | None, str, str]:
     with contextlib.suppress(Exception):
         data = pickling.dumps(error)
         pickling.loads(data)
-    lines = traceback.format_exception(type(error), error, error.__traceback__)
+    lines = traceback.format_exception(type(error), cut(error), error.__traceback__)
     return data, f"{type(error).__name__}: {error}", "".join(lines)
 
 
@@ -308,7 +309,7 @@ def _restored(data: bytes | None, message: str, text: str) -> Exception:
         loaded = error if data is None else pickling.loads(data)
         error = loaded if isinstance(loaded, Exception) else error
     error.__cause__ = WorkerTraceback(text)
-    return error
+    return told(error)
 
 
 # ---------------------------------------------------------------- in a worker process

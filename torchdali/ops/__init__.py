@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchdali.errors import shorten
 from torchdali.namespaces import publish
 from torchdali.operator import Operator
 from torchdali.ops import (  # noqa: F401  each declares its operators
@@ -68,7 +69,11 @@ class OperatorClass:
         self, *, device: str | None = None, name: str | None = None, **arguments: Any
     ) -> None:
         known = arguments.keys() - {"seed"}  # which every operator took once
-        self.operator.schema.check_known(known)
+        try:
+            self.operator.schema.check_known(known)
+        except Exception as error:
+            shorten(error)
+            raise
         self._arguments = {"device": device, "name": name, **arguments}
         self.device, self.name = device or "cpu", name
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 
+from torchdali.errors import told
 from torchdali.operator import operator
 from torchdali.schema import BatchSize, Takes
 from torchdali.tensors import TensorList
@@ -148,7 +149,8 @@ def _results(function: Callable[..., Any], inputs: Sequence[Any], outputs: int) 
     try:
         result = function(*inputs)
     except Exception as error:
-        raise RuntimeError(f"{_name(function)} raised {type(error).__name__}: {error}") from error
+        message = f"{_name(function)} raised {type(error).__name__}: {error}"
+        raise told(RuntimeError(message)) from error
     if outputs == 0:
         return ()
     if outputs == 1 and not isinstance(result, tuple):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from torchdali.conditionals import convert
+from torchdali.errors import shorten
 from torchdali.pipeline._debug import DebugPipeline
 from torchdali.pipeline._options import Options
 from torchdali.pipeline._pipeline import Pipeline
@@ -72,8 +73,12 @@ def pipeline_def(
             if debugged:
                 pipe._function = functools.partial(defining, *args, **rest)
                 return pipe
-            with pipe:
-                result = defining(*args, **rest)
+            try:
+                with pipe:
+                    result = defining(*args, **rest)
+            except Exception as error:
+                shorten(error)
+                raise
             if result is not None:
                 pipe.set_outputs(*(result if isinstance(result, tuple) else (result,)))
             return pipe

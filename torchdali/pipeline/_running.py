@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-from torchdali.errors import located
+from torchdali.errors import located, shorten
 from torchdali.execute.affinity import affinity
 from torchdali.execute.batch import Batch, Reader, Settings
 from torchdali.execute.device import resolve_device
@@ -50,6 +50,13 @@ class Running(Definition):
         """
         if self._executor is not None:
             return
+        try:
+            self._build()
+        except Exception as error:
+            shorten(error)
+            raise
+
+    def _build(self) -> None:
         self.start_py_workers()
         assert self._plan is not None and self._batch_size and self._num_threads
         readers = {
@@ -331,6 +338,8 @@ class _Driving(AbstractContextManager[None]):
             )
         pipe._inside_driver = True
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._outermost:
             self._pipe._inside_driver = False
+        if isinstance(error, Exception):
+            shorten(error)

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, runtime_checkable
 
+from torchdali.errors import shorten
 from torchdali.plugin._epochs import EpochCounter, LastBatchPolicy, OpenEpochs, Shards
 from torchdali.types import PipelineAPIType
 
@@ -160,7 +161,11 @@ class BaseIterator:
         if self._first is not None:
             batch, self._first = self._first, None
             return batch
-        return self._next_batch()
+        try:
+            return self._next_batch()
+        except Exception as error:
+            shorten(error)
+            raise
 
     def next(self) -> Any:
         """Return the next batch, as ``next(iterator)`` does."""
@@ -206,6 +211,9 @@ class BaseIterator:
             raise RuntimeError(
                 "There is no data in the pipeline: its source ended before the first batch."
             ) from None
+        except Exception as error:
+            shorten(error)
+            raise
 
     def _next_batch(self) -> Any:
         if self._over or self._counter.finished:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 import torch
 from torch.utils import data as _torch
 
+from torchdali.errors import shorten
 from torchdali.plugin.pytorch.experimental.proxy.arrivals import has_arrived, watched
 from torchdali.plugin.pytorch.experimental.proxy.server import DALIServer, Pending
 from torchdali.plugin.pytorch.experimental.proxy.worker import Collate, NamedSamples
@@ -78,6 +79,13 @@ class _Batches:
             self._advance()
         if not self._ahead:
             raise StopIteration
+        try:
+            return self._take()
+        except Exception as error:
+            shorten(error)
+            raise
+
+    def _take(self) -> Any:
         oldest = self._ahead.popleft()
         if isinstance(oldest, Exception):
             raise oldest

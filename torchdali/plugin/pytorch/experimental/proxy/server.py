@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from torchdali.errors import shorten
 from torchdali.pipeline import Pipeline
 from torchdali.plugin.pytorch.experimental.proxy.messages import (
     DALIOutputBatchRef,
@@ -124,7 +125,11 @@ class DALIServer:
         Raises:
             RuntimeError: samples of a batch that differ in shape. Otherwise what failed in the pipeline.
         """
-        return Pending(obj, only=self).data()
+        try:
+            return Pending(obj, only=self).data()
+        except Exception as error:
+            shorten(error)
+            raise
 
     @property
     def depth(self) -> int:
