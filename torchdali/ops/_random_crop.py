@@ -135,12 +135,12 @@ def roi_random_crop(
 
 
 def _rows(value: Any, name: str = "", count: int = 0) -> Array:
-    """Return one value an axis as ``(batch, count)``, or ``(1, count)`` where all samples have the same."""
+    """Return a row a sample, or one for all, with one value an axis, or one for all."""
     rows = np.asarray(value if isinstance(value, Column) else [value], np.int64)
     rows = rows.reshape(len(rows), -1)
     if count and rows.shape[1] not in (1, count):
         raise RuntimeError(f"{name} has {rows.shape[1]} values for {count} axes")
-    return np.broadcast_to(rows, (len(rows), count or rows.shape[1]))
+    return rows
 
 
 def _check_region(window: Array, begin: Array, end: Array, limit: Array | None) -> None:

@@ -60,14 +60,15 @@ class _Rows:
     def _read(self, value: Any, axes: int) -> tuple[Array, list[int] | None]:
         if not isinstance(value, Column):
             return np.asarray(value, np.float64).reshape(1, *[-1] * axes), None
-        parts = [np.asarray(v, np.float64) for v in value]
-        if parts and parts[0].ndim > axes:
+        if value and _depth(value[0]) > axes:
+            parts = [np.asarray(v, np.float64) for v in value]
             return np.concatenate(parts), [len(p) for p in parts]
-        whole = np.stack(parts) if parts else np.zeros((0, *[1] * axes))
+        whole = np.asarray(value, np.float64)
         return whole.reshape(len(whole), *[-1 if len(whole) else 1] * axes), None
 
     def _matrices(self, batch: TensorList) -> tuple[Array, list[int] | None]:
-        samples = batch.samples()
+        dense = batch.dense()
+        samples = batch.samples() if dense is None else list(dense[:1])
         if not samples:
             return np.zeros((0, 2, 3)), None
         shape = samples[0].shape[-2:]
@@ -77,7 +78,8 @@ class _Rows:
             )
         if samples[0].dim() == 2:
             return batch.stacked().numpy().astype(np.float64), None
-        return torch.cat(list(samples)).numpy().astype(np.float64), [len(s) for s in samples]
+        samples = batch.samples()
+        return torch.cat(samples).numpy().astype(np.float64), [len(s) for s in samples]
 
     def _spread(self, rows: Array, frames: list[int] | None) -> Array:
         if self.frames is None or frames is not None or len(rows) != self.size:
@@ -99,15 +101,21 @@ class _Rows:
         rows = self._values[name]
         if rows.shape[1] not in (1, length):
             raise RuntimeError(f"{name} has {rows.shape[1]} elements instead of {length}")
-        return np.broadcast_to(rows, (len(rows), length))
+        return rows if rows.shape[1] == length else np.broadcast_to(rows, (len(rows), length))
 
     def output(self, rows: Array) -> TensorList:
         """Make the batch of matrices of all samples and frames."""
         count = self.size if self.frames is None else sum(self.frames)
-        whole = torch.from_numpy(np.broadcast_to(rows, (count, *rows.shape[1:])).astype(np.float32))
+        made = rows if len(rows) == count else np.broadcast_to(rows, (count, *rows.shape[1:]))
+        whole = torch.from_numpy(made.astype(np.float32))
         if self.frames is None:
             return TensorList.from_dense(whole, "**")
         return TensorList.from_samples(list(torch.split(whole, self.frames)), "F**")
+
+
+def _depth(value: Any) -> int:
+    """Return the number of axes of nested lists."""
+    return 1 + (_depth(value[0]) if value else 0) if isinstance(value, list) else 0
 
 
 def _compose(after: Array, before: Array) -> Array:
