@@ -38,7 +38,8 @@ class Width:
         self._begin()
 
     def _begin(self) -> None:
-        self._samples, self._seconds = -1, 0.0  # the first batch overlaps with those before the change
+        self._samples = -1  # the first batch overlaps with those before the change
+        self._seconds = 0.0
 
     def note(self, width: int, samples: int, seconds: float) -> None:
         """Take notice of a batch.

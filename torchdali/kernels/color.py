@@ -46,6 +46,10 @@ def affine_intensity(
 
 
 def _affine_float(x: Tensor, factor: float, offset: float, out: Tensor) -> Tensor:
+    if x.dtype == torch.uint8 and (cv2 := _weighing(x, factor, offset)) is not None:
+        row = x.contiguous().view(1, -1).numpy()
+        cv2.addWeighted(row, factor, row, 0.0, offset, out.view(1, -1).numpy(), cv2.CV_32F)
+        return out
     start = _number(offset, out)
     if x.dtype == out.dtype:
         return torch.add(start, x, alpha=factor, out=out)
@@ -61,13 +65,17 @@ def _number(value: float, like: Tensor) -> Tensor:
 
 
 def _affine_bytes(x: Tensor, factor: float, offset: float, out: Tensor | None) -> Tensor:
-    cv2 = opencv_for(x)
-    if cv2 is None or not 255 * abs(factor) + abs(offset) < _LARGEST:
+    if (cv2 := _weighing(x, factor, offset)) is None:
         return to_bytes(x.to(torch.float32).mul_(factor), offset, out)
     made = place(out, x.shape, torch.uint8, x.device)
     row = x.contiguous().view(1, -1).numpy()
     cv2.addWeighted(row, factor, row, 0.0, offset + HALF_UP, made.view(1, -1).numpy())
     return made
+
+
+def _weighing(x: Tensor, factor: float, offset: float) -> Any:
+    """Return OpenCV if it can scale bytes by these numbers."""
+    return opencv_for(x) if 255 * abs(factor) + abs(offset) < _LARGEST else None
 
 
 def _wide(x: Tensor) -> Tensor:

@@ -8,7 +8,6 @@ OpenCV does the same arithmetic and is used where it is installed.
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +18,7 @@ from torch import Tensor
 
 from torchdali.kernels.filters import source_index
 from torchdali.kernels.opencv import opencv_for
+from torchdali.kernels.scratch import byte_planes
 
 __all__ = ["equalize", "equalize_tiles"]
 
@@ -62,7 +62,7 @@ def _by_planes(cv2: Any, x: _Bytes, out: _Bytes, method: Callable[[_Bytes, _Byte
     """Let OpenCV map each channel: ``method(plane, result)``."""
     channels = x.shape[-1]
     if channels > 1 and x.flags.c_contiguous and out.flags.c_contiguous:
-        planes = _scratch(channels, *x.shape[:2])
+        planes = byte_planes(channels, x.shape[0], x.shape[1]).arrays
         cv2.split(x, planes)
         for plane in planes:
             method(plane, plane)
@@ -74,17 +74,6 @@ def _by_planes(cv2: Any, x: _Bytes, out: _Bytes, method: Callable[[_Bytes, _Byte
             method(np.ascontiguousarray(x[..., i]), plane)
         else:
             plane[:] = method(np.ascontiguousarray(x[..., i]), np.empty_like(x[..., i]))
-
-
-_kept = threading.local()
-
-
-def _scratch(count: int, height: int, width: int) -> list[_Bytes]:
-    """Return planes that the thread's next call uses again: new memory costs as much as the work on it."""
-    planes: list[_Bytes] = getattr(_kept, "planes", [])
-    if len(planes) != count or planes[0].shape != (height, width):
-        planes = _kept.planes = [np.empty((height, width), np.uint8) for _ in range(count)]
-    return planes
 
 
 def _places(rows: Tensor) -> Tensor:

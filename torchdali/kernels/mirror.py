@@ -22,6 +22,10 @@ def mirror(x: Tensor, axes: Sequence[int], out: Tensor | None = None) -> Tensor:
     """Return a tensor with some axes reversed; in `out`, if it fits and that saves a copy."""
     if len(axes) == 1 and x.dtype in _TYPES and (cv2 := opencv_for(x)) is not None:
         axis = axes[0]
+        if x.dim() == 3 and axis < 2 and x.shape[2] <= _CHANNELS:
+            made = place(out, x.shape, x.dtype, x.device)
+            cv2.flip(x.contiguous().numpy(), axis, made.numpy())
+            return made
         before, after = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
         rows = after <= _CHANNELS
         if rows or before <= _PLANES:

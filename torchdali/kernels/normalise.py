@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.convert import convert
+from torchdali.kernels.normalise_planes import planes_by_opencv
 
 __all__ = ["Affine", "affine", "normalise_into"]
 
@@ -91,6 +92,12 @@ def normalise_into(
         channel: Axis of the channels, for scalings that have one value each.
         mirror: Axis to reverse, or None.
     """
+    if image.dim() == 3 and channel == 2 and (mirror is None or mirror == 1):
+        factor, offset, simple = _parts(scaling)
+        if simple and planes_by_opencv(
+            out.permute(2, 0, 1), image, factor, offset, mirror is not None
+        ):
+            return
     recipe = _recipe(scaling, image.shape, image.stride(), channel, mirror, image.device)
     if recipe.order is not None:
         image, out = image.permute(recipe.order), out.permute(recipe.order)
@@ -100,6 +107,13 @@ def normalise_into(
     for start in range(0, len(image), recipe.rows):
         part = slice(start, start + recipe.rows)
         _write(out[part], image[part], recipe)
+
+
+def _parts(scaling: Affine | None) -> tuple[tuple[float, ...], tuple[float, ...], bool]:
+    """Return factor and offset, and whether there is nothing else."""
+    if scaling is None:
+        return (), (), True
+    return scaling.factor, scaling.offset, scaling.centre == (0.0,)
 
 
 class _Recipe(NamedTuple):

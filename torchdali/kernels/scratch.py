@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
+from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
-__all__ = ["scratch"]
+__all__ = ["Planes", "byte_planes", "scratch"]
 
 _KEPT = 1 << 22  # elements, up to which a thread keeps them
 
@@ -18,19 +21,44 @@ class _Memory(threading.local):
     """One thread's memory by purpose."""
 
     def __init__(self) -> None:
-        self.kept: dict[str, Tensor] = {}
+        self.kept: dict[tuple[str, torch.dtype], Tensor] = {}
+        self.shape: tuple[int, int, int] | None = None
+        self.planes: Planes
 
 
 _memory = _Memory()
 
 
-def scratch(shape: Sequence[int], purpose: str) -> Tensor:
-    """Return uninitialised float32 memory on the CPU, valid until this thread asks for the purpose again."""
+def scratch(shape: Sequence[int], purpose: str, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Return uninitialised memory on the CPU, valid until this thread asks for the purpose and type again."""
     count = math.prod(shape)
     if count > _KEPT:
-        return torch.empty(tuple(shape), device="cpu")
-    kept = _memory.kept.get(purpose)
+        return torch.empty(tuple(shape), dtype=dtype, device="cpu")
+    kept = _memory.kept.get((purpose, dtype))
     if kept is None or len(kept) < count:
         with torch.inference_mode(False):
-            kept = _memory.kept[purpose] = torch.empty(count, device="cpu")
+            kept = torch.empty(count, dtype=dtype, device="cpu")
+        _memory.kept[purpose, dtype] = kept
     return kept[:count].view(tuple(shape))
+
+
+class Planes(NamedTuple):
+    """The channels of an image: ``(C, H, W)`` uint8, and each for itself."""
+
+    whole: Tensor
+    arrays: list[npt.NDArray[np.uint8]]
+
+
+def byte_planes(channels: int, height: int, width: int) -> Planes:
+    """Return scratch into which OpenCV takes an image apart, valid until this thread asks again.
+
+    No two planes begin alike, modulo a vector: OpenCV writes aligned ones past the cache, from where the next step
+    would have to fetch them at three times the cost.
+    """
+    shape = channels, height, width
+    if shape != _memory.shape:
+        count = height * width
+        pitch = count // 64 * 64 + 72
+        whole = scratch((channels, pitch), "planes", torch.uint8)[:, :count].view(shape)
+        _memory.shape, _memory.planes = shape, Planes(whole, list(whole.numpy()))
+    return _memory.planes

@@ -6,14 +6,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from torchdali.kernels.color import affine_intensity, affine_rgb
 from torchdali.kernels.opencv import opencv_for
+from torchdali.kernels.rounding import place
+from torchdali.kernels.scratch import byte_planes, scratch
 
 __all__ = ["Moments", "moments_of", "pooled", "standardise"]
 
+_PIECE = 1 << 17  # values that are worked on at a time: they stay in cache
 _STEEP = 300.0  # deviations between zero and the mean; beyond, float32 had better subtract the mean first
 
 
@@ -51,7 +55,13 @@ def moments_of(x: Tensor, axes: Sequence[int]) -> Moments | None:
         return Moments(
             count, (mean,), (max(cv2.norm(row, cv2.NORM_L2SQR) / count - mean * mean, 0.0),)
         )
-    means, deviations = cv2.meanStdDev(row)
+    if channels in (2, 3, 4) and x.dtype == torch.uint8:  # a third of the time
+        planes = byte_planes(channels, 1, count).arrays
+        cv2.split(row, planes)
+        pairs = [cv2.meanStdDev(plane) for plane in planes]
+        means, deviations = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    else:
+        means, deviations = cv2.meanStdDev(row)
     return Moments(count, tuple(means[:, 0].tolist()), tuple((deviations[:, 0] ** 2).tolist()))
 
 
@@ -95,7 +105,27 @@ def standardise(
     offsets = [shift - m * f for m, f in zip(moments.means, factors, strict=True)]
     if len(factors) == 1:
         return affine_intensity(x, factors[0], offsets[0], dtype, out)
+    if dtype == torch.float32:
+        return _by_channel(x, factors, offsets, place(out, x.shape, dtype, x.device))
     matrix = tuple(
         tuple(f if i == j else 0.0 for j in range(len(factors))) for i, f in enumerate(factors)
     )
     return affine_rgb(x, matrix, offsets, dtype, out)
+
+
+def _by_channel(
+    x: Tensor, factors: Sequence[float], offsets: Sequence[float], out: Tensor
+) -> Tensor:
+    """Write ``x * factor + offset`` of each channel, row by row, which is what vectors want."""
+    width = x.shape[-2] * x.shape[-1] if x.dim() > 1 else x.shape[-1]
+    factor, offset = (
+        torch.from_numpy(np.tile(np.array(values, np.float32), width // len(factors)))
+        for values in (factors, offsets)
+    )
+    pixels, results = x.reshape(-1, width), out.view(-1, width)
+    step = max(_PIECE // width, 1)
+    for first in range(0, len(results), step):
+        part = pixels[first : first + step]
+        wide = scratch(part.shape, "wide").copy_(part)
+        torch.addcmul(offset, wide, factor, out=results[first : first + step])
+    return out
