@@ -109,6 +109,7 @@ class Operator:
         outputs: Number of outputs from the arguments, where it varies; None means one that is not returned
             in a list. Among the arguments, ``inputs`` is the number of inputs.
         dense: The same on a batch whose samples have one shape: takes and returns tensors ``(batch, ...)``.
+        columns: ``dense`` takes arguments given per sample, too.
         draws: Random numbers a sample usually takes, drawn ahead for the batch.
         preserve: Never pruned: it is there for its side effect.
         instead: What to use instead of this deprecated operator; calling it warns.
@@ -121,6 +122,7 @@ class Operator:
     layout: LayoutRule | None = None
     outputs: Callable[[Mapping[str, Any]], int | None] | None = None
     dense: Callable[..., Any] | None = None
+    columns: bool = False
     draws: int = 8
     devices: tuple[str, ...] = ("cpu", "gpu")
     preserve: bool = False
@@ -241,6 +243,7 @@ def operator(
     layout: LayoutRule | None = None,
     outputs: Callable[[Mapping[str, Any]], int | None] | None = None,
     dense: Callable[..., Any] | None = None,
+    columns: bool = False,
     draws: int = 8,
     deprecated: Mapping[str, str | None] | None = None,
     devices: tuple[str, ...] = ("cpu", "gpu"),
@@ -263,6 +266,7 @@ def operator(body: Any = None, /, *, over: str = "sample", **options: Any) -> An
             the arguments, ``inputs`` is the number of inputs.
         dense: What does the same, with the same arguments, on a batch whose samples have one shape: inputs
             and results are tensors ``(batch, ...)``. For operators whose work on a sample is less than a call.
+        columns: ``dense`` also takes arguments that are given per sample, as `schema.Column`s.
         draws: Random numbers that a sample usually takes.
         deprecated: Old argument names; each maps to the new one, or to None when it has no effect.
         devices: Where it may run: ``"cpu"``, ``"gpu"``, ``"mixed"``.

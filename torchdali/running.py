@@ -69,7 +69,8 @@ def prepare(
     takes = read.inputs[0].takes
     first = layouts[0] if layouts else ""
     if first or not (takes.layouts or per_frame):
-        whole = _dense(declared, body.keywords, takes, first) if declared.dense else None
+        can = declared.dense is not None and not per_frame
+        whole = _dense(declared, body.keywords, takes, first) if can else None
         return Prepared(_adapt(body, read, takes, first, per_frame), outputs, whole)
     by_ndim: dict[int, Callable[..., Any]] = {}
 
@@ -215,10 +216,10 @@ def run_batch(
         if declared.schema.wants_size:
             arguments["size"] = size
         return collect(ready.function(*inputs, **arguments), ready.layouts)
-    if ready.dense is not None and not arguments and rng is None:
+    if ready.dense is not None and rng is None and (declared.columns or not arguments):
         whole = [None if v is None else _whole(v) for v in inputs]
         if all((w is None) == (v is None) for w, v in zip(whole, inputs, strict=True)):
-            return collect(ready.dense(*whole), ready.layouts)
+            return collect(ready.dense(*whole, **arguments), ready.layouts)
     if rng is not None:
         arguments["rng"] = rng.samples(declared.draws)
     columns = [None if v is None else v.samples() for v in inputs]

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -13,7 +15,8 @@ from torchdali.kernels import warp
 from torchdali.kernels.convert import convert
 from torchdali.kernels.window import round_half_away_number
 from torchdali.operator import operator
-from torchdali.schema import Data, DType, PerFrame, PerSample, Takes, per_sample
+from torchdali.ops._rows import Rows, column, width_of
+from torchdali.schema import Column, Data, DType, PerFrame, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = ["bb_flip", "bbox_rotate", "coord_flip", "coord_transform"]
@@ -21,7 +24,8 @@ __all__ = ["bb_flip", "bbox_rotate", "coord_flip", "coord_transform"]
 Points = Annotated[
     Tensor, Takes((), (torch.uint8, torch.int16, torch.uint16, torch.int32, torch.float32))
 ]
-Floats = Annotated[Tensor, Takes((), (torch.float32,))]
+PointBatch = Annotated[TensorList, Takes((), (torch.float32,))]
+Array = npt.NDArray[Any]
 
 
 # ---------------------------------------------------------------- coord_transform
@@ -42,28 +46,35 @@ def _affine(
     device: torch.device,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Return the transposed matrix, and the translation, for points of `size` coordinates."""
+    given = (None if numbers is None else np.array([numbers], np.float32) for numbers in (m, mt, t))
+    matrix, moved = (torch.from_numpy(part[0].copy()) for part in _matrices(*given, size=size))
+    return matrix.to(device), moved.to(device)
+
+
+def _matrices(m: Array | None, mt: Array | None, t: Array | None, *, size: int) -> list[Array]:
+    """Return transposed matrices and translations of numbers that are given as ``(batch, n)``, or one for all."""
     if mt is not None and (m is not None or t is not None):
         raise RuntimeError(
             "the combined MT argument cannot be used together with separate M, T arguments"
         )
     columns = size + (mt is not None)
-    numbers = mt if mt is not None else m if m is not None else (1.0,)
-    if len(numbers) == 1:
-        matrix = torch.eye(size, columns) * numbers[0]
-    elif len(numbers) % columns:
+    numbers = next((n for n in (mt, m) if n is not None), np.ones((1, 1), np.float32))
+    if numbers.shape[1] == 1:
+        matrix = np.eye(size, columns, dtype=np.float32) * numbers[:, :, None]
+    elif numbers.shape[1] % columns:
         raise RuntimeError(
-            f"cannot form a matrix with {len(numbers)} elements and {columns} columns"
+            f"cannot form a matrix with {numbers.shape[1]} elements and {columns} columns"
         )
     else:
-        matrix = torch.tensor(numbers, dtype=torch.float32).view(-1, columns)
-    moved = matrix[:, -1] if mt is not None else torch.tensor(t or (0.0,), dtype=torch.float32)
-    if moved.numel() not in (1, len(matrix)):
+        matrix = numbers.reshape(len(numbers), -1, columns)
+    moved = np.zeros((1, 1), np.float32) if t is None else t
+    moved = moved if mt is None else matrix[:, :, -1]
+    if moved.shape[1] not in (1, matrix.shape[1]):
         raise RuntimeError(
-            f"T expects either a single value or a list of {len(matrix)} elements, not {len(t or ())}"
+            f"T expects either a single value or a list of {matrix.shape[1]} elements, not {moved.shape[1]}"
         )
-    return matrix[:, :size].t().contiguous().to(device), moved.expand(len(matrix)).contiguous().to(
-        device
-    )
+    moved = np.broadcast_to(moved, (len(moved), matrix.shape[1]))
+    return [matrix[:, :, :size].transpose(0, 2, 1), moved]
 
 
 def _transformed(
@@ -74,17 +85,42 @@ def _transformed(
     T: Any = None,
     dtype: torch.dtype = torch.float32,
 ) -> Tensor:
+    _check_points(points, dtype)
+    matrix, moved = _affine(_flat(M), _flat(MT), _flat(T), points.shape[-1], points.device)
+    return convert((points.to(torch.float32) @ matrix).add_(moved), dtype)
+
+
+def _transformed_batch(
+    points: Tensor, *, dtype: torch.dtype = torch.float32, **numbers: Any
+) -> Tensor:
+    if not any(isinstance(value, Column) for value in numbers.values()):
+        return _transformed(points, **numbers, dtype=dtype)
+    _check_points(points[0], dtype)
+    m, mt, t = (_each(numbers.get(name)) for name in ("M", "MT", "T"))
+    made = _matrices(m, mt, t, size=points.shape[-1])
+    matrix, moved = (torch.from_numpy(part.copy()).to(points.device) for part in made)
+    found = (points.to(torch.float32).flatten(1, -2) @ matrix).add_(moved.unsqueeze(1))
+    return convert(found.view(*points.shape[:-1], found.shape[-1]), dtype)
+
+
+def _each(value: Any) -> Array | None:
+    """Return the numbers of an argument, a row a sample or one for all."""
+    if value is None:
+        return None
+    rows = np.array(value if isinstance(value, Column) else [value], np.float32)
+    return rows.reshape(len(rows), -1)
+
+
+def _check_points(points: Tensor, dtype: torch.dtype) -> None:
     if points.dim() < 2:
         raise RuntimeError("coord_transform expects an input with at least 2 dimensions")
     if dtype not in (points.dtype, torch.float32):
         raise RuntimeError(
             f"dtype must be the input's, which is {points.dtype}, or float32; not {dtype}"
         )
-    matrix, moved = _affine(_flat(M), _flat(MT), _flat(T), points.shape[-1], points.device)
-    return convert((points.to(torch.float32) @ matrix).add_(moved), dtype)
 
 
-@operator(dense=_transformed)
+@operator(dense=_transformed_batch, columns=True)
 def coord_transform(
     points: Points,
     /,
@@ -112,46 +148,21 @@ def coord_transform(
 # ---------------------------------------------------------------- flips
 
 
-def _mirrored(points: Tensor, columns: Sequence[tuple[int, float]]) -> Tensor:
-    """Mirror some of the columns, each about its center."""
-    if not columns:
-        return points
-    sign, offset = _mirror(points.shape[-1], tuple(columns), points.device)
-    return points * sign + offset
+def _mirrors(axes: Mapping[str, tuple[Any, Any]], names: str, size: int) -> tuple[Array, Array]:
+    """Return sign and offset of each coordinate: a row a sample, or one for all."""
+    columns = [(column(axes[n][0]) != 0, column(axes[n][1])) for n in names[:size]]
+    flips, centers = (np.broadcast_arrays(*part) for part in zip(*columns, strict=True))
+    count = max(len(flips[0]), len(centers[0]))
+    sign, offset = np.ones((count, size)), np.zeros((count, size))
+    for i, (flip, center) in enumerate(zip(flips, centers, strict=True)):
+        sign[:, i : i + 1] = np.where(flip, -1, 1)
+        offset[:, i : i + 1] = np.where(flip, 2 * center, 0)
+    return sign, offset
 
 
-@functools.lru_cache(maxsize=256)
-def _mirror(
-    size: int, columns: tuple[tuple[int, float], ...], device: torch.device
-) -> tuple[Tensor, Tensor]:
-    sign, offset = torch.ones(size), torch.zeros(size)
-    for column, center in columns:
-        sign[column], offset[column] = -1.0, 2 * center
-    return sign.to(device), offset.to(device)
-
-
-def _flipped(
-    points: Tensor, *, center_x: float = 0.5, center_y: float = 0.5, center_z: float = 0.5,
-    flip_x: int = 1, flip_y: int = 0, flip_z: int = 0, layout: str = "",
-) -> Tensor:  # fmt: skip
-    size = points.shape[-1]
-    if not 1 <= size <= 3:
-        raise RuntimeError(f"points have 1 to 3 coordinates, not {size}")
-    names = layout or "xyz"[:size]
-    needed = "xyz"[: len(names) if layout else size]
-    for name in needed:
-        if name not in names:
-            raise RuntimeError(f"dimension {name!r} not found in the layout {names!r}")
-    wanted = {"x": (flip_x, center_x), "y": (flip_y, center_y), "z": (flip_z, center_z)}
-    mirrored = [
-        (names.index(n), center) for n, (flip, center) in wanted.items() if flip and n in names
-    ]
-    return _mirrored(points, [(column, center) for column, center in mirrored if column < size])
-
-
-@operator(dense=_flipped)
+@operator(over="batch")
 def coord_flip(
-    points: Floats,
+    points: PointBatch,
     /,
     *,
     center_x: PerSample[float] = 0.5,
@@ -161,7 +172,7 @@ def coord_flip(
     flip_y: PerSample[int] = 0,
     flip_z: PerSample[int] = 0,
     layout: str = "",
-) -> Floats:
+) -> Data:
     """Mirror points: ``out = 2 center - in`` on the axes that are flipped.
 
     Args:
@@ -174,48 +185,48 @@ def coord_flip(
         flip_z: Mirror z.
         layout: Order of the coordinates; ``"x"``, ``"xy"`` or ``"xyz"`` when not given.
     """
-    return _flipped(
-        points, center_x=center_x, center_y=center_y, center_z=center_z,
-        flip_x=flip_x, flip_y=flip_y, flip_z=flip_z, layout=layout,
-    )  # fmt: skip
+    if not len(points):
+        return points  # type: ignore[return-value]
+    size = width_of(points)
+    if not 1 <= size <= 3:
+        raise RuntimeError(f"points have 1 to 3 coordinates, not {size}")
+    names = layout or "xyz"[:size]
+    for name in "xyz"[: len(names)]:
+        if name not in names:
+            raise RuntimeError(f"dimension {name!r} not found in the layout {names!r}")
+    axes = {"x": (flip_x, center_x), "y": (flip_y, center_y), "z": (flip_z, center_z)}
+    table = Rows(points, size)
+    sign, offset = map(table.spread, _mirrors(axes, names, size))
+    return table.batch(table.rows * sign + offset)  # type: ignore[return-value]
 
 
-@functools.lru_cache(maxsize=16)
-def _box_flip(
-    horizontal: bool, vertical: bool, ltrb: bool, device: torch.device
-) -> tuple[Tensor, Tensor]:
-    """Return the matrix (transposed) and the offset that flip boxes."""
-    matrix, offset = torch.eye(4), torch.zeros(4)
-    for axis, flip in enumerate((horizontal, vertical)):
-        if flip and ltrb:  # the ends change places
-            matrix[axis] = matrix[axis + 2] = 0
-            matrix[axis, axis + 2] = matrix[axis + 2, axis] = -1
-            offset[axis] = offset[axis + 2] = 1
-        elif flip:  # 1 - x - width
-            matrix[axis, axis], matrix[axis, axis + 2], offset[axis] = -1, -1, 1
-    return matrix.t().contiguous().to(device), offset.to(device)
+def _box_flips(ltrb: bool) -> tuple[Tensor, Tensor]:
+    """Return the matrices (transposed) and offsets that flip boxes: not, along x, along y, and along both."""
+    matrices, offsets = torch.eye(4).repeat(4, 1, 1), torch.zeros(4, 4)
+    for kind, matrix, offset in zip(range(4), matrices, offsets, strict=True):
+        for axis in (axis for axis in range(2) if kind >> axis & 1):
+            other = axis + 2
+            if ltrb:  # the ends change places
+                matrix[axis, axis] = matrix[other, other] = 0
+                matrix[axis, other] = matrix[other, axis] = -1
+                offset[axis] = offset[other] = 1
+            else:  # 1 - x - width
+                matrix[axis, axis], matrix[axis, other], offset[axis] = -1, -1, 1
+    return matrices.transpose(1, 2).contiguous(), offsets
 
 
-def _flipped_boxes(
-    boxes: Tensor, *, horizontal: int = 1, ltrb: bool = False, vertical: int = 0
-) -> Tensor:
-    if boxes.shape[-1] % 4:
-        raise RuntimeError(f"boxes have 4 numbers each, not {boxes.shape[-1]}")
-    if not (horizontal or vertical):
-        return boxes
-    matrix, offset = _box_flip(bool(horizontal), bool(vertical), ltrb, boxes.device)
-    return (boxes.reshape(*boxes.shape[:-1], boxes.shape[-1] // 4, 4) @ matrix + offset).flatten(-2)
+_FLIPS = {ltrb: _box_flips(ltrb) for ltrb in (False, True)}
 
 
-@operator(dense=_flipped_boxes)
+@operator(over="batch")
 def bb_flip(
-    boxes: Floats,
+    boxes: PointBatch,
     /,
     *,
     horizontal: PerSample[int] = 1,
     ltrb: bool = False,
     vertical: PerSample[int] = 0,
-) -> Floats:
+) -> Data:
     """Flip boxes along with their image.
 
     Args:
@@ -224,7 +235,19 @@ def bb_flip(
         ltrb: The boxes are left, top, right and bottom instead.
         vertical: Mirror top and bottom.
     """
-    return _flipped_boxes(boxes, horizontal=horizontal, ltrb=ltrb, vertical=vertical)
+    if not len(boxes):
+        return boxes  # type: ignore[return-value]
+    if width_of(boxes) % 4:
+        raise RuntimeError(f"boxes have 4 numbers each, not {width_of(boxes)}")
+    table = Rows(boxes, 4)
+    kinds = (column(horizontal) != 0) + 2 * (column(vertical) != 0)
+    matrices, offsets = (values.to(table.rows.device) for values in _FLIPS[bool(ltrb)])
+    if len(kinds) == 1:
+        kind = int(kinds[0, 0])
+        return table.batch(table.rows @ matrices[kind] + offsets[kind])  # type: ignore[return-value]
+    each = table.spread(kinds)[:, 0]
+    flipped = torch.baddbmm(offsets[each].unsqueeze(1), table.rows.unsqueeze(1), matrices[each])
+    return table.batch(flipped.squeeze(1))  # type: ignore[return-value]
 
 
 # ---------------------------------------------------------------- bbox_rotate

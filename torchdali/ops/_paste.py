@@ -6,12 +6,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from torchdali.kernels.convert import convert
 from torchdali.kernels.grid import grid_mask as masked
 from torchdali.operator import operator
+from torchdali.ops._rows import Rows, column
 from torchdali.schema import Column, Data, DType, PerFrame, PerSample, Takes
 from torchdali.tensors import TensorList
 
@@ -20,7 +22,7 @@ __all__ = ["bbox_paste", "grid_mask", "multi_paste", "paste"]
 _REAL = (torch.uint8, torch.int16, torch.int32, torch.float32)
 
 Still = Annotated[Tensor, Takes(("HWC",), (torch.uint8,))]
-Boxes = Annotated[Tensor, Takes((), (torch.float32,))]
+Boxes = Annotated[TensorList, Takes((), (torch.float32,))]
 Pictures = Annotated[TensorList, Takes(("HWC", "FHWC"), _REAL)]
 Masked = Annotated[
     Tensor, Takes(("HWC", "HW", "FHWC", "CHW", "FCHW"), _REAL, channel_last=True, names=False)
@@ -79,17 +81,7 @@ def _colored(shape: tuple[int, int, int], values: Sequence[int], like: Tensor) -
     return color.expand(shape).contiguous()
 
 
-def _pasted_boxes(
-    boxes: Tensor, *, ltrb: bool = False, paste_x: float = 0.5, paste_y: float = 0.5, ratio: float
-) -> Tensor:
-    left, top = (ratio - 1) * paste_x, (ratio - 1) * paste_y
-    moved = boxes.new_tensor([left, top, left, top] if ltrb else [left, top, 0.0, 0.0])
-    return (
-        (boxes.reshape(*boxes.shape[:-1], boxes.shape[-1] // 4, 4) + moved).div_(ratio).flatten(-2)
-    )
-
-
-@operator(devices=("cpu",), class_name="BBoxPaste", dense=_pasted_boxes)
+@operator(over="batch", devices=("cpu",), class_name="BBoxPaste")
 def bbox_paste(
     boxes: Boxes,
     /,
@@ -98,7 +90,7 @@ def bbox_paste(
     paste_x: PerSample[float] = 0.5,
     paste_y: PerSample[float] = 0.5,
     ratio: PerSample[float],
-) -> Boxes:
+) -> Data:
     """Move boxes along with the image that `paste` puts on a canvas.
 
     Args:
@@ -108,7 +100,15 @@ def bbox_paste(
         paste_y: As of `paste`.
         ratio: As of `paste`.
     """
-    return _pasted_boxes(boxes, ltrb=ltrb, paste_x=paste_x, paste_y=paste_y, ratio=ratio)
+    if not len(boxes):
+        return boxes  # type: ignore[return-value]
+    table = Rows(boxes, 4)
+    size = column(ratio)
+    corner = np.concatenate(
+        np.broadcast_arrays((size - 1) * column(paste_x), (size - 1) * column(paste_y)), 1
+    )
+    moved = np.concatenate((corner, corner if ltrb else np.zeros_like(corner)), 1)
+    return table.batch((table.rows + table.spread(moved)) / table.spread(size))  # type: ignore[return-value]
 
 
 @operator

@@ -1,0 +1,78 @@
+"""The points or boxes of a batch as the rows of one tensor, so that a call serves all samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from torchdali.schema import Column
+from torchdali.tensors import TensorList
+
+__all__ = ["Rows", "column", "width_of"]
+
+Array = npt.NDArray[Any]
+
+
+def column(value: Any) -> Array:
+    """Return an argument as ``(batch, 1)``, or ``(1, 1)`` where it is the same for all samples."""
+    return np.array(value if isinstance(value, Column) else [value], np.float64).reshape(-1, 1)
+
+
+def width_of(batch: TensorList) -> int:
+    """Return the extent of the last axis of the first sample."""
+    dense = batch.dense()
+    return (batch.samples()[0] if dense is None else dense).shape[-1]
+
+
+class Rows:
+    """All rows of a batch.
+
+    Args:
+        batch: Float32, samples of any shapes; not empty.
+        width: Numbers of a row; the last axis holds one row, or several.
+
+    Attributes:
+        rows: ``(n, width)``.
+
+    Raises:
+        RuntimeError: another type.
+    """
+
+    def __init__(self, batch: TensorList, width: int) -> None:
+        if batch.torch_dtype != torch.float32:
+            raise RuntimeError(f"points and boxes are float32, not {batch.dtype}")
+        self._layout, self._whole = batch.layout(), batch.dense()
+        if self._whole is not None:
+            self.rows = self._whole.reshape(-1, width)
+            return
+        samples = batch.samples()
+        self._shapes = [sample.shape for sample in samples]
+        self._counts = [math.prod(shape) // width for shape in self._shapes]
+        self._plain = all(len(shape) == 2 and shape[1] == width for shape in self._shapes)
+        self.rows = torch.cat(
+            samples if self._plain else [sample.reshape(-1, width) for sample in samples]
+        )
+
+    def spread(self, values: Array) -> Tensor:
+        """Return the row of values of the sample that each row belongs to; one for all stays one."""
+        if len(values) > 1:
+            whole = self._whole
+            counts: Any = self._counts if whole is None else len(self.rows) // len(values)
+            values = np.repeat(values, counts, axis=0)
+        kind = np.float32 if values.dtype.kind == "f" else values.dtype
+        return torch.from_numpy(values.astype(kind, copy=False)).to(self.rows.device)
+
+    def batch(self, rows: Tensor) -> TensorList:
+        """Return a batch like the one given, of other rows."""
+        if self._whole is not None:
+            return TensorList.from_dense(rows.view(self._whole.shape), self._layout)
+        parts: Sequence[Tensor] = rows.split(self._counts)  # type: ignore[no-untyped-call]
+        if not self._plain:
+            parts = [part.view(shape) for part, shape in zip(parts, self._shapes, strict=True)]
+        return TensorList.from_samples(list(parts), self._layout)
