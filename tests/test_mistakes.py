@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from tests import docs
 from torchdali import Pipeline, fn, operator, ops, pipeline_def, types
 from torchdali.plugin.pytorch import DALIGenericIterator
+from torchdali.tensors import TensorList, TensorListCPU
 
 
 def _image() -> Any:
@@ -62,9 +65,95 @@ def test_own_operators_return_tensors() -> None:
         def forgetful(image: Any, /) -> Any:
             """Forget to return."""
 
-        with pytest.raises(TypeError, match="'forgetful' failed on sample 0") as error:
-            _run(lambda: fn.forgetful(_image()))
-    assert "returned a NoneType, not a tensor" in str(error.value)
+        for use in (lambda x: x, lambda x: fn.crop(x, crop=(2, 2)), lambda x: x + 1):
+            with pytest.raises(TypeError, match="'forgetful' failed on sample 0") as error:
+                _run(lambda: use(fn.forgetful(_image())))  # noqa: B023
+            assert "returned None, not a tensor" in str(error.value)
+        with pytest.raises(TypeError, match="returned None, not a tensor"):
+            fn.forgetful(torch.zeros(2))
+
+
+RETURNED: dict[str, tuple[str, Any, str]] = {
+    "a number": ("batch", 3, "returned an int; over a batch it returns a TensorList, a list of tensors"),
+    "nothing": ("batch", None, "returned None; over a batch"),
+    "an array": ("batch", np.zeros((2, 3)), "returned a ndarray; over a batch"),
+    "a list of other things": ("batch", [torch.zeros(1), 3], "returned an int for sample 1, not a tensor"),
+    "a list with a hole": ("batch", [None, torch.zeros(1)], "returned None for sample 0, not a tensor"),
+    "a scalar": ("batch", torch.zeros(()), "returned a tensor without dimensions"),
+    "too few samples": ("batch", [torch.zeros(1)], "returned 1 sample for a batch of 2"),
+    "too many samples": ("batch", torch.zeros(3, 1), "returned 3 samples for a batch of 2"),
+    "two outputs": ("batch", (torch.zeros(2),) * 2, "returned 2 outputs, and is declared to return 1 output"),
+    "an array, by sample": ("sample", np.zeros(3), "returned a ndarray, not a tensor"),
+    "a list, by sample": ("sample", [torch.zeros(1)], "returned a list, not a tensor"),
+    "two outputs, by sample": ("sample", (torch.zeros(2),) * 2, "returned 2 outputs, and is declared to return 1"),
+}
+
+
+@pytest.mark.parametrize("case", RETURNED)
+def test_what_own_operators_return(case: str) -> None:
+    over, result, message = RETURNED[case]
+    with docs.own_operators():
+
+        @operator(over=over)
+        def mistaken(image: Any, /) -> Any:
+            """Return something else."""
+            return result
+
+        with pytest.raises((TypeError, RuntimeError), match="'mistaken' failed on") as error:
+            _run(lambda: fn.mistaken(_image()))
+        with pytest.raises(type(error.value.__cause__), match=message):  # at once
+            fn.mistaken(TensorListCPU([torch.zeros(1)] * 2))
+    assert message in str(error.value)
+    assert __file__ in str(error.value)
+
+
+def test_own_operators_may_return_one_output_in_a_tuple() -> None:
+    with docs.own_operators():
+
+        @operator
+        def tidy(image: Any, /) -> Any:
+            """Return a tuple."""
+            return (image + 1,)
+
+        assert fn.tidy(torch.zeros(2)).tolist() == [1, 1]
+        _run(lambda: fn.crop(fn.tidy(_image()), crop=(2, 2)))
+
+
+def test_a_batch_is_on_a_device() -> None:
+    with pytest.raises(TypeError, match="make a TensorListCPU"):
+        TensorList([torch.zeros(1)])
+
+
+TYPES = {
+    "cast": lambda dtype: fn.cast(_image(), dtype=dtype),
+    "crop_mirror_normalize": lambda dtype: fn.crop_mirror_normalize(_image(), dtype=dtype),
+    "random.uniform": lambda dtype: fn.random.uniform(dtype=dtype),
+    "constant": lambda dtype: fn.constant(idata=1, dtype=dtype),
+    "external_source": lambda dtype: fn.external_source(lambda: [np.zeros(1, np.float32)] * 2, dtype=dtype),
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("dtype", ["float", "FLOAT", "uint8", float, bool, int, 99, True, 1.5])
+def test_names_are_no_types(name: str, dtype: Any) -> None:
+    message = f"argument 'dtype' of operator '{name}': cannot take {dtype!r}: pass a type of torchdali.types"
+    with pytest.raises(TypeError, match=re.escape(message)):
+        _run(lambda: TYPES[name](dtype))
+
+
+@pytest.mark.parametrize("dtype", [types.FLOAT, 9, torch.float32, np.float32, np.dtype("float32")])
+def test_types_that_are_meant(dtype: Any) -> None:
+    assert int(types.FLOAT) == 9
+    for make in TYPES.values():
+        pipe = pipeline_def(batch_size=2, num_threads=1, device_id=None)(make)(dtype)
+        assert pipe.run()[0].dtype == types.FLOAT
+
+
+def test_names_are_no_members() -> None:
+    with pytest.raises(ValueError, match=r"'output_type' of operator 'decoders.image'.*pass one of types.RGB, "):
+        _run(lambda: fn.decoders.image(_image(), output_type="RGB"))
+    with pytest.raises(ValueError, match=r"cannot take 'bilinear': pass one of types.INTERP_NN, types.INTERP_LINEAR"):
+        _run(lambda: fn.resize(_image(), size=4, interp_type="bilinear"))
 
 
 def test_classes_refuse_unknown_arguments_when_they_are_made() -> None:

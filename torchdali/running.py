@@ -57,6 +57,56 @@ def prepare(
     Raises:
         ValueError: a layout the operator does not take.
     """
+    ready = _prepared(declared, constants, layouts, per_frame)
+    if declared.kind != "sample" or declared.body.__module__.partition(".")[0] == "torchdali":
+        return ready
+    checked = _checked(ready.function, len(ready.layouts))
+    return Prepared(checked, ready.layouts, ready.dense)
+
+
+def _checked(function: Callable[..., Any], outputs: int) -> Callable[..., Any]:
+    """Check what an operator of somebody else's returns for a sample; others would fail on it later."""
+
+    def run(*inputs: Any, **arguments: Any) -> Any:
+        result = function(*inputs, **arguments)
+        if outputs == 1 and isinstance(result, torch.Tensor):
+            return result
+        found = result if isinstance(result, tuple) else (result,)
+        _check_count(len(found), outputs)
+        for each in found:
+            if not isinstance(each, torch.Tensor):
+                raise TypeError(f"the operator returned {_kind(each)}, not a tensor")
+        return result if outputs > 1 else found[0]
+
+    return run
+
+
+def _check_count(found: int, declared: int) -> None:
+    """Check the number of outputs that an operator returned."""
+    if found != declared:
+        raise TypeError(
+            f"the operator returned {_counted(found)}, and is declared to return {_counted(declared)}: several are a "
+            "tuple, and annotated as one (-> tuple[torch.Tensor, torch.Tensor])"
+        )
+
+
+def _counted(count: int, what: str = "output") -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _kind(value: Any) -> str:
+    """Return what a value is: None, "an int", "a list"."""
+    name = type(value).__name__
+    article = "an" if name[0] in "aeiou" else "a"
+    return "None" if value is None else f"{article} {name}"
+
+
+def _prepared(
+    declared: Operator,
+    constants: Mapping[str, Any],
+    layouts: tuple[str, ...],
+    per_frame: frozenset[str],
+) -> Prepared:
     read = declared.schema
     per_frame = frozenset(name for name in per_frame if read.arguments[name].edge == "frame")
     made = declared.make() if declared.make is not None else declared.body
@@ -215,7 +265,9 @@ def run_batch(
             arguments["rng"] = rng
         if declared.schema.wants_size:
             arguments["size"] = size
-        return collect(ready.function(*inputs, **arguments), ready.layouts)
+        given = [*inputs, *arguments.values()]
+        size = next((len(v) for v in given if isinstance(v, (TensorList, Column))), size)
+        return _of_size(collect(ready.function(*inputs, **arguments), ready.layouts), size)
     if ready.dense is not None and rng is None and (declared.columns or not arguments):
         whole = [None if v is None else _whole(v) for v in inputs]
         if all((w is None) == (v is None) for w, v in zip(whole, inputs, strict=True)):
@@ -236,6 +288,15 @@ def run_batch(
     return collect(
         tuple(map(list, zip(*rows, strict=True))) or ([],) * len(ready.layouts), ready.layouts
     )
+
+
+def _of_size(batches: tuple[TensorList, ...], size: int) -> tuple[TensorList, ...]:
+    for batch in batches:
+        if len(batch) != size:
+            raise RuntimeError(
+                f"the operator returned {_counted(len(batch), 'sample')} for a batch of {size}"
+            )
+    return batches
 
 
 LARGE = 1 << 14  # bytes of a sample; beyond, a call costs less than leaving the cache
@@ -263,6 +324,7 @@ def _whole(batch: TensorList) -> torch.Tensor | None:
 def collect(results: Any, layouts: tuple[str, ...]) -> tuple[TensorList, ...]:
     """Make `TensorList`s of what a body over a batch returned: dense tensors, lists, or `TensorList`s."""
     columns = results if isinstance(results, tuple) else (results,)
+    _check_count(len(columns), len(layouts))
     return tuple(_collect(column, layout) for column, layout in zip(columns, layouts, strict=True))
 
 
@@ -270,12 +332,29 @@ def _collect(column: Any, layout: str) -> TensorList:
     if isinstance(column, TensorList):
         return column
     if isinstance(column, torch.Tensor):
+        if column.ndim == 0:
+            raise TypeError(
+                "the operator returned a tensor without dimensions; the first one of a batch counts its samples"
+            )
         return TensorList.from_dense(column, fitting(layout, column.ndim - 1))
+    _check_samples(column)
     layout = fitting(layout, column[0].ndim) if column else layout
     if column and all(c.shape == column[0].shape for c in column):
         whole = torch.stack(column) if len(column) > 1 else column[0].unsqueeze(0)
         return TensorList.from_dense(whole, layout)
     return TensorList.from_samples(list(column), layout)
+
+
+def _check_samples(column: Any) -> None:
+    """Refuse what an operator over the batch returned, unless it is a list of tensors."""
+    if not isinstance(column, (list, tuple)):
+        raise TypeError(
+            f"the operator returned {_kind(column)}; over a batch it returns a TensorList, a list of "
+            "tensors (one a sample), or one tensor whose first dimension is the batch"
+        )
+    for i, sample in enumerate(column):
+        if not isinstance(sample, torch.Tensor):
+            raise TypeError(f"the operator returned {_kind(sample)} for sample {i}, not a tensor")
 
 
 def fitting(layout: str, ndim: int) -> str:

@@ -26,8 +26,10 @@ import types as pytypes
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Annotated, Any, TypeAlias, TypeVar
 
+import numpy as np
 import torch
 
 from torchdali import rng as _rng
@@ -35,7 +37,7 @@ from torchdali import types
 
 __all__ = [
     "Argument", "BatchSize", "Column", "Data", "DType", "Image", "Input", "Layout", "Out", "PerFrame",
-    "PerSample", "STATE", "Schema", "Takes", "per_sample", "shares", "split",
+    "PerSample", "STATE", "Schema", "Takes", "per_sample", "shares", "split", "to_dtype",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -319,16 +321,45 @@ def split(hint: Any) -> tuple[Any, tuple[Any, ...], bool]:
 
 def _converter(base: Any, marks: tuple[Any, ...]) -> Callable[[Any], Any]:
     if "dtype" in marks:
-        return types.to_torch_dtype
+        return to_dtype
     origin = typing.get_origin(base)
     if base in (float, int, bool):
         return _scalar(base)
     if origin in (list, Sequence):
         (element,) = typing.get_args(base) or (Any,)
         return _sequence(split(element)[0])
+    if inspect.isclass(base) and issubclass(base, IntEnum):
+        return _member(base)
     if base is str or (inspect.isclass(base) and issubclass(base, int)):
         return base
     return _same
+
+
+def to_dtype(value: Any) -> torch.dtype:
+    """Return the torch dtype meant by an argument: a data type or its number, a type of torch or NumPy.
+
+    Raises:
+        TypeError: something else; also Python's types and names, which mean other types in NumPy.
+    """
+    if type(value) is int and value in types.DALIDataType.__members__.values():
+        value = types.DALIDataType(value)
+    scalar = isinstance(value, type) and issubclass(value, np.generic)
+    if scalar or isinstance(value, (types.DALIDataType, torch.dtype, np.dtype)):
+        return types.to_torch_dtype(value)
+    raise TypeError(
+        "pass a type of torchdali.types (types.FLOAT, types.UINT8 ...) or of torch (torch.float32 ...)"
+    )
+
+
+def _member(kind: type[IntEnum]) -> Callable[[Any], Any]:
+    def convert(value: Any) -> Any:
+        try:
+            return kind(value)
+        except ValueError:
+            names = ", ".join(f"types.{name}" for name in kind.__members__)
+            raise ValueError(f"pass one of {names}") from None
+
+    return convert
 
 
 def _same(value: Any) -> Any:

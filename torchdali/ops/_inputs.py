@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from operator import index
 from typing import Any
 
+import torch
+
 from torchdali.graph import DataNode
 from torchdali.operator import registry
 from torchdali.operator import source as declare_source
 from torchdali.ops._source_calls import Calls, Items, Maker, Outputs, Results
 from torchdali.ops._source_data import Expected
 from torchdali.ops._sources import Fed, Pulled, Remote
-from torchdali.schema import Data, Schema
-from torchdali.types import to_torch_dtype
+from torchdali.schema import Data, Schema, to_dtype
 
 __all__ = ["ExternalSource", "external_source"]
 
@@ -343,5 +344,14 @@ def _expected(dtype: Any, ndim: Any, layout: Any, count: int | None) -> list[Exp
     for kind, axes, names in each:
         if axes is not None and (index(axes) < 0 or (names and len(names) != axes)):
             raise RuntimeError(f"ndim={axes} does not go with the layout {names!r}")
-        found.append(Expected(None if kind is None else to_torch_dtype(kind), axes, names))
+        found.append(Expected(None if kind is None else _dtype(kind), axes, names))
     return found
+
+
+def _dtype(kind: Any) -> torch.dtype:
+    try:
+        return to_dtype(kind)
+    except TypeError as error:
+        raise TypeError(
+            f"argument 'dtype' of operator 'external_source': cannot take {kind!r}: {error}"
+        ) from None

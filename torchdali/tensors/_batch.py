@@ -57,6 +57,10 @@ class TensorList:
 
     def __init__(self, object: Any, layout: str | None = None, contiguous: bool = True) -> None:
         self.reset()
+        if type(self) is TensorList:
+            raise TypeError(
+                "a TensorList is on one device: make a TensorListCPU or a TensorListGPU (both in torchdali.tensors)"
+            )
         if isinstance(object, type(self)):
             for name in TensorList.__slots__:
                 setattr(self, name, getattr(object, name))
