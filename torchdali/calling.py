@@ -42,7 +42,7 @@ class Call:
 def call(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
     """Record the call when a node is involved or a pipeline is being defined; otherwise run it."""
     checked = bind(declared, inputs, arguments)
-    declared = declared.chosen(checked.constants)
+    declared = declared.chosen(dict.fromkeys(checked.edges) | checked.constants)
     flat = [*checked.inputs, *checked.edges.values()]
     tracer: Any = graph.current()
     if tracer is not None and tracer.live:

@@ -275,7 +275,8 @@ def operator(body: Any = None, /, *, over: str = "sample", **options: Any) -> An
         class_name: Name in `ops`; the camel-cased function name by default.
         instead: Set for a deprecated operator: what to use instead.
         variant: ``rule(arguments) -> name`` of a hidden operator with the same signature that takes the call
-            over, or None; for operators that see the whole batch only with some arguments.
+            over, or None; for operators that see the whole batch only with some arguments. Those that are given
+            per sample are None.
         make: Makes a body with a memory of its own for each place where the operator is used.
 
     Raises:

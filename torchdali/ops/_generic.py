@@ -12,7 +12,7 @@ from torch import Tensor
 
 from torchdali.kernels.convert import convert, convert_number
 from torchdali.kernels.rounding import place
-from torchdali.operator import operator
+from torchdali.operator import is_large, operator
 from torchdali.schema import BatchSize, Column, Data, DType, Out, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 
@@ -146,28 +146,42 @@ def full_like(data_like: Data, fill_value: Data, /) -> Data:
 
 
 @operator
-def ones_like(data_like: Data, /, *, dtype: DType | None = None) -> Data:
+def ones_like(data_like: Data, /, *, dtype: DType | None = None, out: Out = None) -> Data:
     """Return ones in the shape of an input.
 
     Args:
         data_like: Gives shape and layout.
         dtype: Of the output; the input's own when None.
     """
-    return torch.ones(data_like.shape, dtype=dtype or data_like.dtype, device=data_like.device)
+    return place(out, data_like.shape, dtype or data_like.dtype, data_like.device).fill_(1)
 
 
 @operator
-def zeros_like(data_like: Data, /, *, dtype: DType | None = None) -> Data:
+def zeros_like(data_like: Data, /, *, dtype: DType | None = None, out: Out = None) -> Data:
     """Return zeros in the shape of an input.
 
     Args:
         data_like: Gives shape and layout.
         dtype: Of the output; the input's own when None.
     """
-    return torch.zeros(data_like.shape, dtype=dtype or data_like.dtype, device=data_like.device)
+    return place(out, data_like.shape, dtype or data_like.dtype, data_like.device).zero_()
 
 
-@operator(layout=_given)
+def _full_batch(
+    fill_value: Tensor, *, layout: str | None = None, shape: list[int] | None = None
+) -> Tensor:
+    extents = _extents(shape)
+    _check_layout(layout, len(extents))
+    if shape is None:
+        return fill_value.flatten(1)[:, 0].clone() if fill_value.ndim > 1 else fill_value.clone()
+    given = fill_value.shape[1:]
+    while len(given) > len(extents) and given[0] == 1:
+        given = given[1:]
+    aligned = (len(fill_value), *[1] * (len(extents) - len(given)), *given)
+    return fill_value.reshape(aligned).expand(len(fill_value), *extents).contiguous()
+
+
+@operator(layout=_given, dense=_full_batch)
 def full(
     fill_value: Data, /, *, layout: str | None = None, shape: PerSample[list[int]] | None = None
 ) -> Data:
@@ -283,10 +297,10 @@ def permute_batch(data: Batch, /, *, indices: PerSample[list[int]]) -> Data:
     _check_indices(order, len(data))
     dense, infos = data.dense(), data.source_infos
     moved = None if infos is None else [infos[i] for i in order]
-    if dense is not None:
+    if dense is not None and not is_large(data):
         picked = dense[torch.tensor(order, device=dense.device)]
         return TensorList.from_dense(picked, data.layout(), moved)  # type: ignore[return-value]
-    samples = data.samples()
+    samples = data.samples()  # one by one, large ones get memory that was used before
     return TensorList.from_samples(  # type: ignore[return-value]
         [samples[i].clone() for i in order], data.layout(), data.torch_dtype, data.ndim(), moved
     )

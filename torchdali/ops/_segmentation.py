@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -17,8 +17,9 @@ from torchdali.kernels.blobs import blobs
 from torchdali.operator import operator
 from torchdali.ops._axis_arguments import listed, matched
 from torchdali.ops._defaults import UnsetFloat, UnsetInt
-from torchdali.rng import Rng
+from torchdali.rng import BatchRng, Rng
 from torchdali.schema import Data, PerSample, Takes
+from torchdali.tensors import TensorList
 
 __all__ = ["random_mask_pixel", "random_object_bbox", "select_masks"]
 
@@ -47,7 +48,13 @@ def _no_layout(layouts: tuple[str, ...], arguments: Any) -> str:
 # ---------------------------------------------------------------- random_mask_pixel
 
 
-@operator(name="segmentation.random_mask_pixel", draws=4, devices=("cpu",), layout=_no_layout)
+def _over_batch(arguments: Mapping[str, Any]) -> str | None:
+    return "_any_pixel" if arguments.get("foreground", 0) == 0 else None
+
+
+@operator(
+    name="segmentation.random_mask_pixel", draws=4, devices=("cpu",), layout=_no_layout, variant=_over_batch
+)  # fmt: skip
 def random_mask_pixel(
     mask: Annotated[Tensor, Takes(dtypes=_MASKS)],
     /,
@@ -71,10 +78,7 @@ def random_mask_pixel(
     Raises:
         RuntimeError: another dtype, a mask without pixels, or both ``threshold`` and ``value``.
     """
-    if value is not None and not isinstance(threshold, UnsetFloat):
-        raise RuntimeError("value and threshold cannot be used together")
-    if not mask.ndim or not mask.numel():
-        raise RuntimeError(f"there is no pixel to choose in a mask of shape {tuple(mask.shape)}")
+    _check_pixels([mask.shape], threshold, value)
     place = rng.integer(0, mask.numel() - 1)
     if foreground:
         pixels = mask.contiguous().numpy().reshape(-1)
@@ -86,6 +90,37 @@ def random_mask_pixel(
         place, coordinate = divmod(place, extent)
         coordinates.append(coordinate)
     return torch.tensor(coordinates[::-1])
+
+
+@operator(hidden=True, over="batch", devices=("cpu",), layout=_no_layout)
+def _any_pixel(
+    mask: Annotated[TensorList, Takes(dtypes=_MASKS)],
+    /,
+    *,
+    foreground: int = 0,
+    threshold: PerSample[float] = UnsetFloat(0.0),  # noqa: B008  never changed
+    value: PerSample[int] | None = None,
+    rng: BatchRng,
+) -> Data:
+    """Choose pixels of masks, whatever their values."""
+    if len(mask) and mask.torch_dtype not in _MASKS:
+        raise RuntimeError(f"unsupported type of a mask: {mask.dtype}")
+    shapes = mask.shape()
+    _check_pixels(shapes, threshold, value)
+    extents = np.array(shapes, np.int64)
+    places = (rng.uniform(1)[:, 0] * extents.prod(1)).astype(np.int64)
+    found = np.empty_like(extents)
+    for axis in reversed(range(extents.shape[1])):
+        places, found[:, axis] = np.divmod(places, extents[:, axis])
+    return torch.from_numpy(found)
+
+
+def _check_pixels(shapes: Sequence[Sequence[int]], threshold: Any, value: Any) -> None:
+    if value is not None and not isinstance(threshold, UnsetFloat):
+        raise RuntimeError("value and threshold cannot be used together")
+    for shape in shapes:
+        if not math.prod(shape) or not len(shape):
+            raise RuntimeError(f"there is no pixel to choose in a mask of shape {tuple(shape)}")
 
 
 # ---------------------------------------------------------------- random_object_bbox
