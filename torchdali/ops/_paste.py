@@ -14,6 +14,7 @@ from torchdali.kernels.convert import convert
 from torchdali.kernels.grid import grid_mask as masked
 from torchdali.operator import operator
 from torchdali.ops._rows import Rows, column
+from torchdali.running import LARGE
 from torchdali.schema import Column, Data, DType, PerFrame, PerSample, Takes
 from torchdali.tensors import TensorList
 
@@ -206,14 +207,16 @@ def multi_paste(
             {k: _at(v, i) for k, v in given.items()}, {k: _at(v, i) for k, v in relative.items()}
         )
         _compose(canvases[i], sources[i], places)
-    return canvases  # type: ignore[return-value]
+    if isinstance(canvases, Tensor):
+        return canvases
+    return TensorList.from_samples(canvases, images.layout(), dtype or images.torch_dtype)  # type: ignore[return-value]
 
 
 def _zeros(
     shapes: Sequence[tuple[int, ...]], dtype: torch.dtype, device: torch.device
 ) -> Tensor | list[Tensor]:
-    """Return a canvas a sample: one tensor where all have one shape."""
-    if len(set(shapes)) == 1:
+    """Return a canvas a sample: one tensor where all have one shape, unless large ones can use freed memory."""
+    if len(set(shapes)) == 1 and math.prod(shapes[0]) * dtype.itemsize < LARGE:
         return torch.zeros((len(shapes), *shapes[0]), dtype=dtype, device=device)
     return [torch.zeros(shape, dtype=dtype, device=device) for shape in shapes]
 
@@ -276,8 +279,8 @@ def _depth(value: Any) -> int:
 def _paste_all(canvas: Tensor, sources: Sequence[Tensor], places: Places) -> None:
     for k, source in enumerate(sources):
         (y, x), (v, u), (h, w) = _region(k, source, canvas, places)
-        region = source[..., y : y + h, x : x + w, :]
-        canvas[..., v : v + h, u : u + w, :].copy_(convert(region, canvas.dtype))
+        region = source.narrow(-3, y, h).narrow(-2, x, w)
+        canvas.narrow(-3, v, h).narrow(-2, u, w).copy_(convert(region, canvas.dtype))
 
 
 def _region(k: int, source: Tensor, canvas: Tensor, places: Places) -> Iterator[tuple[int, int]]:
@@ -314,4 +317,4 @@ def _pair(
 
 def _single_precision(share: float, length: int) -> float:
     """Multiply as DALI does, so that 0.3 of 10 is 3 and not 3.0000001."""
-    return torch.tensor(share, dtype=torch.float32).mul(length).item()
+    return float(np.float32(share) * np.float32(length))
