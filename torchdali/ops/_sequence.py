@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated, Any
 
+import torch
 from torch import Tensor
 
 from torchdali.operator import operator
 from torchdali.ops._reshape import listed
-from torchdali.schema import Data, Layout, PerSample, Takes
+from torchdali.schema import Data, Layout, Out, PerSample, Takes
 from torchdali.tensors import TensorList
 
 __all__ = ["element_extract", "per_frame", "sequence_rearrange"]
@@ -40,12 +42,14 @@ def element_extract(data: Data, /, *, element_map: list[int], layout: Layout) ->
     if not element_map:
         raise RuntimeError("element_map is empty")
     _check_frames(element_map, len(data))
-    frames = tuple(data[i] for i in element_map)
+    frames = tuple(data.select(0, i) for i in element_map)
     return frames if len(frames) > 1 else frames[0]  # type: ignore[return-value]
 
 
 @operator
-def sequence_rearrange(data: Data, /, *, new_order: PerSample[list[int]], layout: Layout) -> Data:
+def sequence_rearrange(
+    data: Data, /, *, new_order: PerSample[list[int]], layout: Layout, out: Out = None
+) -> Data:
     """Put the frames of a sequence in another order.
 
     Args:
@@ -62,7 +66,14 @@ def sequence_rearrange(data: Data, /, *, new_order: PerSample[list[int]], layout
     if not all(isinstance(frame, int) for frame in order):
         raise RuntimeError("new_order must be integers")
     _check_frames(order, len(data))
-    return data[list(order)]
+    if out is not None and out.shape == (len(order), *data.shape[1:]) and out.dtype == data.dtype:
+        return torch.index_select(data, 0, _index(tuple(order), data.device), out=out)
+    return data[order]
+
+
+@functools.lru_cache(maxsize=64)
+def _index(order: tuple[int, ...], device: torch.device) -> Tensor:
+    return torch.tensor(order, device=device)
 
 
 def _check_sequence(data: Tensor, layout: str) -> None:
