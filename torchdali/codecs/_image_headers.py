@@ -48,7 +48,8 @@ class Header(NamedTuple):
     """The claims of an image file.
 
     `channels` counts what ANY_DATA delivers: a palette is three (in BMP one, where all its entries
-    are grey), an alpha plane is one. `orientation` is the EXIF number, 1 to 8.
+    are grey), an alpha plane is one. `orientation` is the EXIF number, 1 to 8. `frame` is where the frame
+    header of a JPEG begins.
     """
 
     format: str
@@ -57,6 +58,13 @@ class Header(NamedTuple):
     channels: int
     depth: int
     orientation: int = 1
+    frame: int = 0
+
+    def size(self, adjust_orientation: bool) -> tuple[int, int]:
+        """Return height and width, upright or as stored."""
+        if adjust_orientation and self.orientation > 4:
+            return self.width, self.height
+        return self.height, self.width
 
 
 def encoded_view(data: Tensor) -> memoryview:
@@ -155,8 +163,8 @@ def jpeg_frame(view: memoryview) -> tuple[int, int, int, int, bool, int]:
 
 
 def _jpeg(view: memoryview) -> Header:
-    height, width, channels, exif, *_ = jpeg_frame(view)
-    return Header("JPEG", height, width, channels, 8, jpeg_orientation(view, exif))
+    height, width, channels, exif, _, frame = jpeg_frame(view)
+    return Header("JPEG", height, width, channels, 8, jpeg_orientation(view, exif), frame)
 
 
 def jpeg_orientation(view: memoryview, exif: int) -> int:

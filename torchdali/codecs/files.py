@@ -70,11 +70,10 @@ def _read(path: str, below: int | None = None) -> Tensor | None:
         size = os.fstat(file.fileno()).st_size
         if below is not None and size >= below:
             return None
-        data = torch.empty(size, dtype=torch.uint8)
-        view, done = memoryview(data.numpy()), 0  # type: ignore[arg-type]
-        while done < len(view) and (count := file.readinto(view[done:])):
+        data, done = np.empty(size, np.uint8), 0
+        while done < size and (count := file.readinto(data[done:])):  # type: ignore[arg-type]
             done += count
-    return data[:done]
+    return torch.from_numpy(data if done == size else data[:done])
 
 
 def _read_direct(path: str) -> Tensor:

@@ -20,7 +20,6 @@ from torch import Tensor
 from torchdali.codecs._image_headers import (
     Header,
     encoded_view,
-    jpeg_frame,
     read_header,
     without_exif,
 )
@@ -51,7 +50,14 @@ class ScaledCrop(NamedTuple):
 
 
 def decode_crop(
-    data: Tensor, y: int, x: int, h: int, w: int, *, adjust_orientation: bool = True
+    data: Tensor,
+    y: int,
+    x: int,
+    h: int,
+    w: int,
+    *,
+    adjust_orientation: bool = True,
+    header: Header | None = None,
 ) -> Tensor:
     """Decode a window, exactly as `decode` and a slice would.
 
@@ -59,6 +65,7 @@ def decode_crop(
         data: Encoded bytes, as for `decode`.
         y, x, h, w: The window in the upright image.
         adjust_orientation: Turn the image as its EXIF block says.
+        header: Of the data, if it was read before.
 
     Returns:
         ``(h, w, 3)`` uint8 RGB, contiguous or a view of the whole image.
@@ -67,7 +74,7 @@ def decode_crop(
         DecodeError: As `decode`.
         ValueError: The window is empty or leaves the image.
     """
-    return _decode(data, (y, x, h, w), 1, adjust_orientation).pixels
+    return _decode(data, (y, x, h, w), 1, adjust_orientation, header).pixels
 
 
 def decode_scaled_crop(
@@ -80,6 +87,7 @@ def decode_scaled_crop(
     target_w: int,
     *,
     adjust_orientation: bool = True,
+    header: Header | None = None,
 ) -> ScaledCrop:
     """Decode a window that will be resized to a target, at the least size that is no smaller.
 
@@ -92,6 +100,7 @@ def decode_scaled_crop(
         y, x, h, w: The window in the upright image.
         target_h, target_w: The size to which the caller will bring the window.
         adjust_orientation: Turn the image as its EXIF block says.
+        header: Of the data, if it was read before.
 
     Raises:
         DecodeError: As `decode`.
@@ -99,20 +108,24 @@ def decode_scaled_crop(
     """
     ratio = min(h // max(target_h, 1), w // max(target_w, 1))
     scale = next((scale for scale in (8, 4, 2) if ratio >= scale), 1)
-    return _decode(data, (y, x, h, w), scale, adjust_orientation)
+    return _decode(data, (y, x, h, w), scale, adjust_orientation, header)
 
 
 def _decode(
-    data: Tensor, window: tuple[int, int, int, int], scale: int, adjust_orientation: bool
+    data: Tensor,
+    window: tuple[int, int, int, int],
+    scale: int,
+    adjust_orientation: bool,
+    header: Header | None,
 ) -> ScaledCrop:
-    header = read_header(encoded_view(data))
+    view = encoded_view(data)
+    header = header or read_header(view)
     orientation = header.orientation if adjust_orientation else 1
-    size = (header.height, header.width)
-    upright = size if orientation < 5 else (header.width, header.height)
+    upright = header.size(adjust_orientation)
     _check_window(window, upright)
     if header.format == "JPEG" and header.channels != 4:
         stored = stored_window(window, upright, orientation)
-        crop = _decode_jpeg(data, header, stored, scale)
+        crop = _decode_jpeg(view, header, stored, scale)
         if crop is not None:
             height, width, _ = crop.pixels.shape
             place = upright_window(crop[1:5], (height, width), orientation)
@@ -131,12 +144,11 @@ def _check_window(window: tuple[int, int, int, int], size: tuple[int, int]) -> N
 
 
 def _decode_jpeg(
-    data: Tensor, header: Header, window: tuple[int, int, int, int], scale: int
+    view: memoryview, header: Header, window: tuple[int, int, int, int], scale: int
 ) -> ScaledCrop | None:
     """Decode the stored window by simplejpeg or Pillow; None where they do not help."""
-    view = encoded_view(data)
     if scale == 1:
-        frame = decode_rows(view, jpeg_frame(view)[5], header.height, window[0] + window[2])
+        frame = decode_rows(view, header.frame, header.height, window[0] + window[2])
     else:
         frame = decode_scaled(view, -(-header.height // scale), -(-header.width // scale))
         if frame is None:

@@ -16,6 +16,7 @@ from torchdali.codecs._image_colors import DTYPES, OUTPUT_TYPES, to_output
 from torchdali.codecs._image_formats import decode_file, gray_weights
 from torchdali.codecs._image_headers import (
     FREE_VALUES,
+    Header,
     check_size,
     encoded_view,
     failure,
@@ -28,7 +29,7 @@ from torchdali.codecs._torchvision_ops import image_operator
 from torchdali.codecs._turbo import decode_whole
 from torchdali.errors import DecodeError, MissingExtraError
 
-__all__ = ["decode", "peek_shape"]
+__all__ = ["Header", "decode", "peek_header", "peek_shape"]
 
 _JPEG_MAGIC = b"\xff\xd8\xff"
 _JPEG_MODES = {"RGB": 3, "GRAY": 1}  # what libjpeg delivers by itself, by torchvision's numbers
@@ -145,8 +146,11 @@ def peek_shape(
     data: Tensor | bytes, *, image_type: str = "RGB", adjust_orientation: bool = True
 ) -> tuple[int, int, int]:
     """Return the ``(H, W, C)`` that `decode` would deliver, from the header alone."""
-    header = read_header(memoryview(data) if isinstance(data, bytes) else encoded_view(data))
+    header = peek_header(data)
     channels = {"GRAY": 1, "ANY_DATA": header.channels}.get(image_type, 3)
-    if adjust_orientation and header.orientation > 4:
-        return header.width, header.height, channels
-    return header.height, header.width, channels
+    return *header.size(adjust_orientation), channels
+
+
+def peek_header(data: Tensor | bytes) -> Header:
+    """Return what the header of an image claims; raises as `decode`."""
+    return read_header(memoryview(data) if isinstance(data, bytes) else encoded_view(data))

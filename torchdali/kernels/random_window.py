@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from torchdali.kernels.window import round_half_away_number
-
 __all__ = ["random_window", "random_windows"]
 
 Array = npt.NDArray[Any]
@@ -49,8 +47,8 @@ def random_window(
     for _ in range(attempts):
         pixels = max(0.0, smallest + (largest - smallest) * draw()) * height * width
         aspect = math.exp(low + (high - low) * draw())
-        w = max(1, round_half_away_number(math.sqrt(pixels * aspect)))
-        h = max(1, round_half_away_number(math.sqrt(pixels / aspect)))
+        w = int(math.sqrt(pixels * aspect) + 0.5) or 1
+        h = int(math.sqrt(pixels / aspect) + 0.5) or 1
         if w <= width and h <= height and narrowest <= w / h <= widest:
             break
     else:

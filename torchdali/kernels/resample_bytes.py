@@ -29,7 +29,7 @@ from torch.nn.functional import interpolate
 from torchdali.kernels.convert import convert
 from torchdali.kernels.resample_weights import Axis
 
-__all__ = ["SMALLEST", "ByteLines", "byte_lines", "resample_bytes", "suits_bytes"]
+__all__ = ["SMALLEST", "ByteLines", "byte_lines", "resample_bytes", "resize_bytes", "suits_bytes"]
 
 SMALLEST = 32  # output pixels; below, the borders of an axis may meet and speed matters little
 
@@ -108,6 +108,17 @@ def resample_bytes(x: Tensor, lines: dict[int, ByteLines]) -> Tensor:
     if flips:
         images = images.flip(flips)
     return images.permute(0, 2, 3, 1).reshape(*x.shape[:-3], *images.shape[2:], x.shape[-1])
+
+
+def resize_bytes(x: Tensor, size: tuple[int, int], antialias: bool) -> Tensor:
+    """Resize a whole image ``(H, W, C)`` linearly to a size of at least `SMALLEST`, borders as PyTorch's.
+
+    The same as `resample_bytes`, without what that has to find out.
+    """
+    if x.shape[:2] == size:
+        return x
+    images = x[None].permute(0, 3, 1, 2).contiguous(memory_format=torch.channels_last)
+    return interpolate(images, size, mode="bilinear", antialias=antialias)[0].permute(1, 2, 0)
 
 
 def _interpolate(images: Tensor, by_dim: dict[int, ByteLines]) -> Tensor:

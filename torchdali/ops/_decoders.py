@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from torchdali.codecs.image_crops import decode_crop
-from torchdali.codecs.images import decode, peek_shape
+from torchdali.codecs.images import decode, peek_header, peek_shape
 from torchdali.kernels.random_window import random_window
 from torchdali.operator import operator
 from torchdali.ops._crop import crop_window
@@ -307,9 +307,9 @@ def _decode_window(
 ) -> Tensor:
     """Decode a window that is chosen by height and width, and as little of the rest as possible."""
     if dtype is torch.uint8 and output_type == DALIImageType.RGB and data.ndim == 1:
-        height, width, _ = peek_shape(data, adjust_orientation=adjust_orientation)
-        window = choose(height, width)
-        return decode_crop(data, *window, adjust_orientation=adjust_orientation)
+        header = peek_header(data)
+        window = choose(*header.size(adjust_orientation))
+        return decode_crop(data, *window, adjust_orientation=adjust_orientation, header=header)
     whole = _decode(data, adjust_orientation, dtype, output_type)
     y, x, h, w = choose(whole.shape[0], whole.shape[1])
     return whole[y : y + h, x : x + w]

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from torchdali.codecs.image_crops import decode_crop, decode_scaled_crop
-from torchdali.codecs.images import peek_shape
+from torchdali.codecs.images import peek_header
 from torchdali.errors import FIRST_PART
 from torchdali.kernels.resample import resize as resample
-from torchdali.kernels.resample_bytes import SMALLEST
+from torchdali.kernels.resample_bytes import SMALLEST, resize_bytes
 from torchdali.kernels.resize_shape import resize_shape
 from torchdali.operator import operator
 from torchdali.ops._crop import crop_mirror_normalize, crop_window
@@ -212,12 +212,14 @@ def resize_crop_mirror(
     return resampling(data, tuple(final), region, **filters)
 
 
+_DRAWS = 22  # of ten attempts to find a window
+
 RandomlyCropped = Annotated[
     Tensor, Takes(("HWC", "CHW", "FHWC", "FCHW", "CFHW"), channel_last=True)
 ]
 
 
-@operator(draws=12)
+@operator(draws=_DRAWS)
 def random_resized_crop(
     data: RandomlyCropped,
     /,
@@ -248,7 +250,7 @@ def _both(size: list[int]) -> tuple[int, int]:
     return (size[0], size[0]) if len(size) == 1 else (size[0], size[1])
 
 
-@operator(hidden=True, draws=12, layout=lambda layouts, arguments: "HWC")
+@operator(hidden=True, draws=_DRAWS, layout=lambda layouts, arguments: "HWC")
 def _decode_random_resized_crop(
     data: Encoded,
     /,
@@ -267,7 +269,8 @@ def _decode_random_resized_crop(
     """Decode a random window and resize it; at a reduced scale, if `scaled` and one has the pixels."""
     target = _both(size)
     with FIRST_PART:
-        height, width, _ = peek_shape(data, adjust_orientation=adjust_orientation)
+        header = peek_header(data)
+    height, width = header.size(adjust_orientation)
     window = choose_window(rng, height, width, num_attempts, random_area, random_aspect_ratio)
     y, x, h, w = window
     filters = {k: v for k, v in others.items() if k in _FILTERS}
@@ -283,12 +286,16 @@ def _decode_random_resized_crop(
         return resampling(whole, target, [(y, y + h), (x, x + w)], False, **filters)
     if not scaled:
         with FIRST_PART:
-            part = decode_crop(data, *window, adjust_orientation=adjust_orientation)
+            part = decode_crop(data, *window, adjust_orientation=adjust_orientation, header=header)
+        if dtype is None:  # as nearly always: the shortest way
+            return resize_bytes(part, target, filters.get("antialias", True))
         return resampling(part, target, None, False, **filters)
     if h >= 2 * target[0] and w >= 2 * target[1]:  # scaled windows are met exactly at whole blocks
         y, x, h, w = (8 * (value // 8) for value in window)
     with FIRST_PART:
-        crop = decode_scaled_crop(data, y, x, h, w, *target, adjust_orientation=adjust_orientation)
+        crop = decode_scaled_crop(
+            data, y, x, h, w, *target, adjust_orientation=adjust_orientation, header=header
+        )
     roi = [(crop.y, crop.y + crop.h), (crop.x, crop.x + crop.w)]
     return resampling(crop.pixels, target, roi, False, **filters)
 
