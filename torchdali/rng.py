@@ -154,9 +154,13 @@ class BatchRng:
         epochs, records = self._epochs[list(samples)], self._records[list(samples)]
         return BatchRng(self._key, epochs.astype(np.int64), records.astype(np.int64))  # type: ignore[arg-type]
 
-    def uniform(self, count: int) -> npt.NDArray[np.float64]:
-        """Draw ``(batch, count)`` numbers from [0, 1)."""
-        return self._rows(-(-count // 4))[:, :count]
+    def uniform(self, count: int, begin: int = 0) -> npt.NDArray[np.float64]:
+        """Draw ``(batch, count)`` numbers from [0, 1), from one on whose place is a multiple of 4."""
+        blocks = -(-count // 4)
+        if begin:
+            rows = _uniform(self._key, self._epochs, self._records, begin // 4, blocks)
+            return rows[:, :count]
+        return self._rows(blocks)[:, :count]
 
     def _rows(self, blocks: int) -> npt.NDArray[np.float64]:
         """Draw ``(batch, 4 * blocks)`` numbers; of samples that come in order, for several batches at once."""

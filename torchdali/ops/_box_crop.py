@@ -147,24 +147,16 @@ def random_bbox_crop(
 
 
 class _Draws:
-    """The random numbers of attempts: the first ones for all samples at once, later ones sample by sample."""
+    """The random numbers of attempts."""
 
     def __init__(self, rng: BatchRng, width: int) -> None:
         self._rng, self._width = rng, width
-        self._later: dict[int, np.random.Generator] = {}
 
     def __call__(self, samples: Array, begin: int, end: int) -> Array:
-        if not begin:
-            first = self._rng.uniform(kernel.FIRST * self._width).T
-            return first.reshape(self._width, kernel.FIRST, -1)[:, :end].transpose(0, 2, 1)
-        if not self._later:
-            ones = self._rng.pick(samples.tolist()).samples(0)
-            self._later = dict(
-                zip(samples.tolist(), (one.generator() for one in ones), strict=True)
-            )
-        shape = end - begin, self._width
-        rows = np.stack([self._later[i].random(shape) for i in samples.tolist()])
-        return np.ascontiguousarray(rows.transpose(2, 0, 1))
+        rng = self._rng.pick(samples.tolist()) if begin else self._rng
+        rows = rng.uniform((end - begin) * self._width, begin * self._width)
+        shaped = rows.reshape(len(samples), end - begin, self._width)
+        return np.ascontiguousarray(shaped.transpose(2, 0, 1))
 
 
 def _axes(samples: Sequence[Tensor]) -> int:

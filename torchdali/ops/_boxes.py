@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from torchdali.kernels.box_encode import center_size, matches
+from torchdali.kernels.box_encode import Anchors, center_size, matches
 from torchdali.operator import operator
 from torchdali.schema import Data, Takes
 
@@ -24,7 +24,7 @@ class _Encoder:
 
     def __init__(self) -> None:
         self._of: tuple[list[float] | None, torch.device | None] = None, None
-        self._known: tuple[Tensor, Tensor] | None = None
+        self._known: tuple[Anchors, Tensor] | None = None
 
     def __call__(
         self,
@@ -86,7 +86,7 @@ def box_encoder(
 def _encoded(
     boxes: Tensor,
     labels: Tensor,
-    anchors: Tensor,
+    anchors: Anchors,
     without: Tensor,
     offset: bool,
     criteria: float = 0.5,
@@ -100,19 +100,21 @@ def _encoded(
         found, box = matches(boxes, anchors, criteria)
         matched = center_size(boxes)[box]
         if offset:
-            matched = _offsets(matched * scale, center_size(anchors[found]) * scale, means, stds)
+            matched = _offsets(
+                matched * scale, center_size(anchors.corners[found]) * scale, means, stds
+            )
         result[found], names[found] = matched, labels.reshape(-1)[box]
     return result, names
 
 
-def _anchors(numbers: list[float], offset: bool, device: torch.device) -> tuple[Tensor, Tensor]:
+def _anchors(numbers: list[float], offset: bool, device: torch.device) -> tuple[Anchors, Tensor]:
     """Return anchors, and what the result is where none of them has a box."""
     if not numbers or len(numbers) % 4:
         raise RuntimeError(
             f"anchors must be a multiple of 4 numbers, at least 4, not {len(numbers)}"
         )
     anchors = torch.tensor(numbers, dtype=torch.float32, device=device).reshape(-1, 4)
-    return anchors, torch.zeros_like(anchors) if offset else center_size(anchors)
+    return Anchors(anchors), torch.zeros_like(anchors) if offset else center_size(anchors)
 
 
 def _check_encoder(
