@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tests import docs
-from torchdali import Pipeline, fn, operator, ops, pipeline_def, types
+from torchdali import Pipeline, fn, math, operator, ops, pipeline_def, types
 from torchdali.plugin.pytorch import DALIGenericIterator
 from torchdali.tensors import TensorList, TensorListCPU
 
@@ -147,6 +147,81 @@ def test_types_that_are_meant(dtype: Any) -> None:
     for make in TYPES.values():
         pipe = pipeline_def(batch_size=2, num_threads=1, device_id=None)(make)(dtype)
         assert pipe.run()[0].dtype == types.FLOAT
+
+
+DEFINING: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
+    "a size by position": (
+        lambda x: fn.resize(x, 224),
+        ValueError,
+        "operator 'resize' expects 1 input, but received 2; arguments are given by name",
+    ),
+    "a range by position": (
+        lambda x: fn.random.uniform(0, 1),
+        ValueError,
+        "expects from 0 to 1 inputs, but received 2; arguments are given by name",
+    ),
+    "torchvision's name of an argument": (
+        lambda x: fn.resize(x, size=4, interpolation="bilinear"),
+        KeyError,
+        "'interpolation' is not defined for operator 'resize'; did you mean 'interp_type'?",
+    ),
+    "torch's names of arguments": (
+        lambda x: fn.random.uniform(low=0, high=1),
+        KeyError,
+        "'low' is not defined for operator 'random.uniform'; it takes range, values, shape, dtype, seed",
+    ),
+    "a range for a number": (
+        lambda x: fn.brightness(x, brightness=(0.5, 1.5)),
+        TypeError,
+        "for a random one, pass fn.random.uniform(range=[0.5, 1.5])",
+    ),
+    "a method of tensors": (lambda x: x.float(), AttributeError, "use fn.cast(node, dtype=types.FLOAT)"),
+    "another": (lambda x: x.permute(2, 0, 1), AttributeError, "use fn.transpose(node, perm=[...])"),
+    "a method that nothing has": (lambda x: x.frobnicate(), AttributeError, "use the operators of fn and math"),
+    "the values": (lambda x: x.numpy(), AttributeError, "run() returns the values"),
+    "an array of a node": (lambda x: np.asarray(x), TypeError, "has no values while the graph is made"),
+    "a function of NumPy": (lambda x: np.mean(x), TypeError, "has no values while the graph is made"),
+    "a dataset": (
+        lambda x: fn.external_source(torch.utils.data.TensorDataset(torch.zeros(3))),
+        TypeError,
+        "not a TensorDataset; of a dataset make a function of a SampleInfo",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEFINING)
+def test_habits_from_torch(name: str) -> None:
+    function, kind, message = DEFINING[name]
+    with pytest.raises(kind) as error:
+        _run(lambda: function(_image()))
+    assert message in str(error.value)
+
+
+def test_methods_that_the_hints_name_exist() -> None:
+    def every(x: Any) -> Any:
+        number = fn.cast(x, dtype=types.FLOAT)
+        reduced = [getattr(fn.reductions, r)(number) for r in ("sum", "mean", "min", "max")]
+        reduced += [fn.reductions.std_dev(number, reduced[1]), fn.reductions.variance(number, reduced[1])]
+        functions = [getattr(math, f)(number) for f in ("sqrt", "exp", "log")]
+        shaped = [fn.transpose(x, perm=[2, 0, 1]), fn.reshape(x, shape=[-1]), fn.expand_dims(x, axes=[0])]
+        return (*reduced, *functions, *shaped, math.clamp(x, 1, 2), fn.flip(x, horizontal=1), x.shape(), x.cpu())
+
+    _run(lambda: every(_image()))
+    for hidden in ("_nothing", "__nothing__"):
+        with pytest.raises(AttributeError, match=r"^((?!use).)*$"):
+            _run(lambda: getattr(_image(), hidden))  # noqa: B023
+
+
+@pytest.mark.parametrize("name", ["numpy", "cuda", "float", "to"])
+def test_batches_and_samples_say_the_way_to_tensors(name: str) -> None:
+    batch = TensorListCPU([torch.zeros(1)] * 2)
+    with pytest.raises(AttributeError, match=r"as_tensor\(\)\.torch\(\)"):
+        getattr(batch, name)
+    with pytest.raises(AttributeError, match=r"have it: \.torch\(\)"):
+        getattr(batch[0], name)
+    with pytest.raises(AttributeError, match=r"^'TensorListCPU' object has no attribute 'nothing'$"):
+        batch.nothing  # noqa: B018
+    assert batch.as_tensor().torch().shape == (2, 1)
 
 
 def test_names_are_no_members() -> None:

@@ -145,8 +145,11 @@ def _bind_argument(checked: Call, declared: Operator, key: str, value: Any) -> N
     try:
         checked.constants[key] = argument.convert(value)
     except (TypeError, ValueError) as error:
+        hint = ""
+        if argument.edge is not None and isinstance(value, (list, tuple)) and len(value) == 2:
+            hint = f"; for a random one, pass fn.random.uniform(range={list(value)})"
         raise type(error)(
-            f"argument {key!r} of operator {declared.name!r}: cannot take {value!r}: {error}"
+            f"argument {key!r} of operator {declared.name!r}: cannot take {value!r}: {error}{hint}"
         ) from None
 
 

@@ -197,6 +197,20 @@ class DataNode:
     def __getitem__(self, val: Any) -> DataNode:
         return apply("subscript", self, val)  # type: ignore[no-any-return]
 
+    if not TYPE_CHECKING:  # for a type checker, what is missing stays missing
+
+        def __getattr__(self, name: str) -> Any:
+            instead = _INSTEAD.get(name, _FUNCTIONS)
+            raise AttributeError(
+                f"a DataNode has no attribute {name!r}, as it stands for a batch while the graph is made"
+                + (f": use {instead}" if not name.startswith("_") else "")
+            )
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise TypeError(
+            f"{self} stands for a batch and has no values while the graph is made: use {_FUNCTIONS}"
+        )
+
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
         """Compute ``scalar + node`` where NumPy has the say because its scalar comes first."""
         name = _OF_UFUNC.get(ufunc.__name__)
@@ -209,6 +223,31 @@ class DataNode:
         return apply(name, *[o.item() if hasattr(o, "item") else o for o in operands])
 
     __hash__ = object.__hash__
+
+
+_FUNCTIONS = "the operators of fn and math, or fn.python_function for a function of your own"
+_LATER = f"{_FUNCTIONS}; run() returns the values"
+_INSTEAD = {
+    **dict.fromkeys(("to", "type", "astype"), "fn.cast(node, dtype=...), node.gpu() or node.cpu()"),
+    **dict.fromkeys(("permute", "transpose", "T"), "fn.transpose(node, perm=[...])"),
+    **dict.fromkeys(("view", "reshape", "flatten"), "fn.reshape(node, shape=[...])"),
+    **dict.fromkeys(("clamp", "clip"), "math.clamp(node, low, high)"),
+    **dict.fromkeys(("numpy", "item", "tolist", "detach", "data"), _LATER),
+    **{name: f"fn.reductions.{name}(node)" for name in ("sum", "mean", "min", "max")},
+    **{name: f"math.{name}(node)" for name in ("sqrt", "exp", "log")},
+    "float": "fn.cast(node, dtype=types.FLOAT)",
+    "half": "fn.cast(node, dtype=types.FLOAT16)",
+    "int": "fn.cast(node, dtype=types.INT32)",
+    "long": "fn.cast(node, dtype=types.INT64)",
+    "cuda": "node.gpu()",
+    "size": "node.shape(), which is a node too",
+    "squeeze": "fn.squeeze(node, axes=[...])",
+    "unsqueeze": "fn.expand_dims(node, axes=[...])",
+    "flip": "fn.flip(node, horizontal=1)",
+    "std": "fn.reductions.std_dev(node, fn.reductions.mean(node))",
+    "var": "fn.reductions.variance(node, fn.reductions.mean(node))",
+}
+"""What to write for methods of tensors and arrays."""
 
 
 def _apply(operator: str, *inputs: Any, **arguments: Any) -> DataNode:

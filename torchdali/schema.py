@@ -183,9 +183,13 @@ class Schema:
         """Raise ValueError for a wrong number of inputs."""
         least, most = self.input_range
         if not least <= count <= most:
-            raise ValueError(
-                f"operator {self.name!r} expects from {least} to {most} inputs, but received {count}"
+            what = (
+                f"{least} input{'s' * (least != 1)}"
+                if least == most
+                else f"from {least} to {most} inputs"
             )
+            hint = "; arguments are given by name" if count > most and self.arguments else ""
+            raise ValueError(f"operator {self.name!r} expects {what}, but received {count}{hint}")
 
     def check_names(self, given: Mapping[str, Any]) -> None:
         """Raise KeyError for an unknown argument and RuntimeError for a missing one."""
@@ -207,8 +211,10 @@ class Schema:
                 raise KeyError(self._unknown(name))
 
     def _unknown(self, name: str) -> str:
-        near = difflib.get_close_matches(name, [*self.arguments, *COMMON], 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        names = [*self.arguments, *COMMON]
+        near = difflib.get_close_matches(name, names, 1) or [n for n in names if n[:5] == name[:5]]
+        takes = ", ".join(a.name for a in self.arguments.values() if not a.hidden)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; it takes {takes}" if takes else ""
         return f"argument {name!r} is not defined for operator {self.name!r}{hint}"
 
     def signature(self) -> inspect.Signature:

@@ -304,9 +304,11 @@ def _is_factory(source: Any) -> bool:
 def _informed(source: Any) -> bool:
     """Whether a callable takes the place of the batch or sample; TypeError for another signature."""
     if not callable(source):
+        indexed = hasattr(source, "__getitem__") and hasattr(source, "__len__")
         raise TypeError(
             f"the source must be a callable, an iterable or a generator function without parameters, "
             f"not a {type(source).__name__}"
+            + ("; of a dataset make a function of a SampleInfo, with batch=False" * indexed)
         )
     try:
         parameters = list(inspect.signature(source).parameters.values())

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -28,6 +28,7 @@ from torchdali.tensors._single import (
     TensorCPU,
     TensorGPU,
     checked_layout,
+    no_attribute,
     reinterpreted,
     tensor_of,
 )
@@ -221,6 +222,13 @@ class TensorList:
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
+
+    if not TYPE_CHECKING:  # for a type checker, what is missing stays missing
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(
+                self, name, "as_tensor().torch(), where the samples have one shape, or samples()"
+            )
 
     def shape(self) -> list[tuple[int, ...]]:
         """Return the shape of each sample."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from torch import Tensor as TorchTensor  # because `Tensor.torch` hides the name of the module
 
@@ -16,6 +16,12 @@ from torchdali.tensors._foreign import (
 )
 from torchdali.tensors._printing import attributes, listing, values_of
 from torchdali.types import DALIDataType, from_torch_dtype, to_torch_dtype
+
+
+def no_attribute(holder: object, name: str, way: str) -> AttributeError:
+    """Return what to raise for a missing attribute; for one of torch's tensors, say the way to these."""
+    hint = f"; torch's tensors have it: .{way}" if hasattr(TorchTensor, name) else ""
+    return AttributeError(f"{type(holder).__name__!r} object has no attribute {name!r}{hint}")
 
 
 class Tensor:
@@ -33,6 +39,11 @@ class Tensor:
         self._tensor = object._tensor if shared else as_torch(object, self._device)
         self._layout = checked_layout(layout, self._tensor.dim())
         self._source_info = None
+
+    if not TYPE_CHECKING:  # for a type checker, what is missing stays missing
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(self, name, "torch()")
 
     def torch(self) -> TorchTensor:
         """Return the torch tensor itself."""
