@@ -329,11 +329,11 @@ def _drawn(rng: Rng, values: list[int], chances: list[float]) -> int:
 # ---------------------------------------------------------------- select_masks
 
 
-@operator(name="segmentation.select_masks", devices=("cpu",), layout=_no_layout)
+@operator(name="segmentation.select_masks", over="batch", devices=("cpu",), layout=_no_layout)
 def select_masks(
-    mask_ids: Annotated[Tensor, Takes(dtypes=(torch.int32,))],
-    polygons: Data,
-    vertices: Data,
+    mask_ids: Annotated[TensorList, Takes(dtypes=(torch.int32,))],
+    polygons: Annotated[TensorList, Takes()],
+    vertices: Annotated[TensorList, Takes()],
     /,
     *,
     reindex_masks: bool = False,
@@ -354,26 +354,37 @@ def select_masks(
         RuntimeError: another type or shape, an id that occurs twice or is in no polygon, or vertices that do
             not exist.
     """
-    if mask_ids.ndim != 1 or vertices.ndim != 2:
-        raise RuntimeError(
-            f"mask_ids are 1D and vertices 2D, not {mask_ids.ndim}D and {vertices.ndim}D"
-        )
-    if polygons.dtype != torch.int32 or polygons.ndim != 2 or polygons.shape[1] != 3:
-        raise RuntimeError(
-            f"polygons are int32 (N, 3), not {polygons.dtype} {tuple(polygons.shape)}"
-        )
-    ids = mask_ids.tolist()
-    if len(set(ids)) < len(ids):
-        raise RuntimeError(f"mask_ids must not repeat: {ids}")
-    ranges = _ranges(ids, polygons.tolist(), len(vertices))
-    points = vertices.numpy()
-    rows, parts, place = [], [], 0
-    for index, (mask, (start, end)) in enumerate(zip(ids, ranges, strict=True)):
-        parts.append(points[start:end])
-        rows.append((index if reindex_masks else mask, place, place := place + end - start))
-    if not rows:
-        return polygons[:0], vertices[:0]
-    return torch.tensor(rows, dtype=torch.int32), torch.from_numpy(np.concatenate(parts))
+    points = vertices.samples()
+    _check_polygons(mask_ids, polygons, points)
+    rows: list[tuple[int, int, int]] = []
+    counts, taken = [], []
+    for ids, known, sample in zip(mask_ids.tolist(), polygons.tolist(), points, strict=True):
+        if len(set(ids)) < len(ids):
+            raise RuntimeError(f"mask_ids must not repeat: {ids}")
+        ranges, place = _ranges(ids, known, len(sample)), 0
+        for name, (start, end) in zip(
+            range(len(ids)) if reindex_masks else ids, ranges, strict=True
+        ):
+            rows.append((name, place, place := place + end - start))
+        array = sample.numpy()
+        parts = [array[start:end] for start, end in ranges]
+        taken.append(torch.from_numpy(np.concatenate(parts)) if parts else sample[:0])
+        counts.append(len(ids))
+    chosen = torch.from_numpy(np.array(rows, np.int32).reshape(-1, 3))
+    return list(chosen.split(counts)), taken  # type: ignore[no-untyped-call, return-value]
+
+
+def _check_polygons(ids: TensorList, polygons: TensorList, vertices: Sequence[Tensor]) -> None:
+    for one, shape, points in zip(ids.samples(), polygons.shape(), vertices, strict=True):
+        if one.ndim != 1 or points.ndim != 2:
+            raise RuntimeError(
+                f"mask_ids are 1D and vertices 2D, not {one.ndim}D and {points.ndim}D"
+            )
+        if len(shape) != 2 or shape[1] != 3:
+            raise RuntimeError(f"polygons are int32 (N, 3), not {tuple(shape)}")
+    for what, batch in (("mask_ids", ids), ("polygons", polygons)):
+        if len(batch) and batch.torch_dtype != torch.int32:
+            raise RuntimeError(f"{what} are int32, not {batch.dtype}")
 
 
 def _ranges(ids: list[int], polygons: list[list[int]], count: int) -> list[tuple[int, int]]:
