@@ -24,7 +24,7 @@ _FACTORS = np.array([[0xD2511F53], [0xCD9E8D57]], np.uint64)
 _LOWER = 0 if sys.byteorder == "little" else 1
 _MASK64 = (1 << 64) - 1
 _TO_UNIT = 2.0**-32
-_AHEAD, _FEW_BLOCKS = 8, 8
+_AHEAD, _FEW_BLOCKS = 8, 20
 """Batches for which numbers are drawn at once, if each sample takes so few blocks of four."""
 
 Words = npt.NDArray[np.uint64]
@@ -207,7 +207,7 @@ def _columns(samples: list[tuple[int, int]]) -> tuple[Words, Words]:
     return _words(epochs), _words(records)
 
 
-@functools.lru_cache(maxsize=512)
+@functools.lru_cache(maxsize=256)
 def _ahead(key: int, epoch: int, begin: int, end: int, blocks: int) -> npt.NDArray[np.float64]:
     """Draw the numbers of many samples in order; not to be changed."""
     records = np.arange(begin, end, dtype=np.uint64)
