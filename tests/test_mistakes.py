@@ -181,6 +181,12 @@ DEFINING: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
     "the values": (lambda x: x.numpy(), AttributeError, "run() returns the values"),
     "an array of a node": (lambda x: np.asarray(x), TypeError, "has no values while the graph is made"),
     "a function of NumPy": (lambda x: np.mean(x), TypeError, "has no values while the graph is made"),
+    "outputs that were not announced": (
+        lambda x: tuple(fn.python_function(x, function=lambda image: (image, image))),
+        TypeError,
+        "if the function returns several outputs, say num_outputs=...",
+    ),
+    "iterating a node": (lambda x: [y for y in x], TypeError, "is not iterable; its length is not known yet"),
     "a dataset": (
         lambda x: fn.external_source(torch.utils.data.TensorDataset(torch.zeros(3))),
         TypeError,
@@ -235,6 +241,33 @@ def test_classes_refuse_unknown_arguments_when_they_are_made() -> None:
     with pytest.raises(KeyError, match="did you mean 'size'"):
         ops.Resize(sizee=3)
     assert ops.Resize(size=3, seed=1, preserve=True, bytes_per_sample_hint=8).device == "cpu"
+
+
+CALLED: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "a module, on the batch": (
+        lambda x: fn.torch_python_function(x, function=torch.nn.Flatten()),
+        "batch_processing=False calls it once a sample",
+    ),
+    "an error that has to do with the data": (
+        lambda x: fn.torch_python_function(x, function=lambda batch: batch[7]),
+        "IndexError: list index out of range$",
+    ),
+    "a tensor of a Python function": (
+        lambda x: fn.python_function(x, function=torch.tensor),
+        "must return NumPy arrays, not Tensor; fn.torch_python_function is for tensors",
+    ),
+    "a list of a Python function": (
+        lambda x: fn.python_function(x, function=lambda image: {1: 2}),
+        "must return NumPy arrays, not dict$",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_functions_of_the_user(name: str) -> None:
+    function, message = CALLED[name]
+    with pytest.raises(RuntimeError, match=message):
+        _run(lambda: function(_image()))
 
 
 def test_a_factory_is_no_pipeline() -> None:

@@ -185,8 +185,11 @@ class DataNode:
         )
 
     def __iter__(self) -> Iterator[Any]:
+        source = self.source
+        several = source is not None and "num_outputs" in source.operator.schema.arguments
         raise TypeError(
             f"{self} stands for a batch and is not iterable; its length is not known yet"
+            + ("; if the function returns several outputs, say num_outputs=..." * several)
         )
 
     def __len__(self) -> int:

@@ -135,7 +135,7 @@ def _call(
 ) -> Any:
     """Call once, or once a sample, and check what comes back; one column an output."""
     if batched:
-        found = _results(function, [list(c) for c in columns], outputs)
+        found = _results(function, [list(c) for c in columns], outputs, _ONCE)
         made: _Columns = [_column(f, convert) for f in found[:outputs]]
     else:
         count = len(columns[0]) if columns else size
@@ -144,12 +144,18 @@ def _call(
     return made[0] if outputs == 1 else tuple(made)
 
 
-def _results(function: Callable[..., Any], inputs: Sequence[Any], outputs: int) -> Sequence[Any]:
-    """Call the function; return its outputs as a sequence."""
+_ONCE = "it was called once, with a list an input; batch_processing=False calls it once a sample"
+
+
+def _results(
+    function: Callable[..., Any], inputs: Sequence[Any], outputs: int, how: str = ""
+) -> Sequence[Any]:
+    """Call the function; return its outputs as a sequence. How it was called is said where it may be the reason."""
     try:
         result = function(*inputs)
     except Exception as error:
-        message = f"{_name(function)} raised {type(error).__name__}: {error}"
+        hint = f"\n  {how}" if how and isinstance(error, (TypeError, AttributeError)) else ""
+        message = f"{_name(function)} raised {type(error).__name__}: {error}{hint}"
         raise told(RuntimeError(message)) from error
     if outputs == 0:
         return ()
@@ -189,6 +195,7 @@ def _from_array(value: Any) -> torch.Tensor:
     if not isinstance(value, np.ndarray):
         raise RuntimeError(
             f"a Python function must return NumPy arrays, not {type(value).__name__}"
+            + ("; fn.torch_python_function is for tensors" * isinstance(value, torch.Tensor))
         )
     value = np.ascontiguousarray(value).reshape(value.shape)
     return torch.from_numpy(value if value.flags.writeable else value.copy())
