@@ -9,8 +9,18 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.opencv_switch import computing_with
 from torchdali import fn, types
-from torchdali.kernels import color, filters, perspective, rounding, standard, warp
+from torchdali.kernels import (
+    color,
+    filters,
+    normalise,
+    normalise_planes,
+    perspective,
+    rounding,
+    standard,
+    warp,
+)
 from torchdali.kernels.mirror import mirror
 from torchdali.kernels.resample import resize
 
@@ -165,3 +175,42 @@ def test_a_mean_far_from_zero_is_subtracted_first() -> None:
     found = fn.normalize(x)
     wanted = (x.double() - x.double().mean()) / x.double().std(correction=0)
     torch.testing.assert_close(found.double(), wanted, atol=5e-3, rtol=0)
+
+
+_LIES = {
+    "rows of pixels": lambda x: x,
+    "a window of rows of pixels": lambda x: x[3:33, 5:40],
+    "planes": lambda x: x.permute(2, 0, 1).contiguous().permute(1, 2, 0)[2:, 4:],
+    "planes of columns": lambda x: x.permute(2, 1, 0).contiguous().permute(2, 1, 0)[2:, 4:],
+    "mirrored already": lambda x: x.flip(1),
+}
+
+
+@pytest.mark.parametrize("lies", _LIES)
+@pytest.mark.parametrize("mirrored", [False, True])
+@pytest.mark.parametrize("channels", [2, 3, 4])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_planes_are_normalised_however_the_image_lies(
+    lies: str, mirrored: bool, channels: int, scaled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = _LIES[lies](image(channels))
+    mean, std = tuple(30.0 + 20 * c for c in range(channels)), tuple(50.0 + c for c in range(channels))
+    scaling = normalise.affine(mean, std, 1.0, 0.5, channels) if scaled else None
+    monkeypatch.setattr(normalise_planes, "_PIECE", 7 * x.shape[1] * channels)
+    ways = []
+    for library in ("opencv", "torch"):
+        out = torch.full((channels, *x.shape[:2]), -1.0)
+        with computing_with(library, "normalise_planes"):
+            normalise.normalise_into(out.permute(1, 2, 0), x, scaling, 2, 1 if mirrored else None)
+        ways.append(out)
+    torch.testing.assert_close(ways[0], ways[1], rtol=1e-6, atol=1e-6)
+
+
+def test_planes_are_taken_apart_by_opencv() -> None:
+    out = torch.empty(3, 40, 52)
+    for lie in ("rows of pixels", "planes", "planes of columns"):
+        x = _LIES[lie](image())
+        target = out[:, : x.shape[0], : x.shape[1]]
+        assert normalise_planes.planes_by_opencv(target, x, (), (), False), lie
+        assert torch.equal(target, x.permute(2, 0, 1).float())
+    assert not normalise_planes.planes_by_opencv(out, image().float(), (), (), False)

@@ -6,7 +6,7 @@ one pass over the result, which is four times as large and seldom in cache, and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -27,7 +27,8 @@ def planes_by_opencv(
 
     Args:
         out: ``(C, H, W)`` float32, each row dense.
-        image: ``(H, W, C)`` uint8 of 2 to 4 channels, each row dense.
+        image: ``(H, W, C)`` uint8 of 2 to 4 channels; its rows of pixels are dense, or the rows or the columns of
+            each channel.
         factor: One value, or one a channel; nothing is scaled if there is none.
         offset: As many.
         mirrored: Reverse the rows.
@@ -37,8 +38,8 @@ def planes_by_opencv(
         not 2 <= channels <= 4
         or image.dtype != torch.uint8
         or out.dtype != torch.float32
-        or image.stride()[1:] != (channels, 1)
         or out.stride(2) != 1
+        or (take := _way(image)) is None
         or (cv2 := opencv_for(image)) is None
     ):
         return False
@@ -47,22 +48,41 @@ def planes_by_opencv(
     if len(factor) == 1:
         factor, offset = factor * channels, offset * channels
     step = max(_PIECE // (width * channels), 1)
-    if step >= height:
-        _write(cv2, out, image, factor, offset, mirrored)
-        return True
     for start in range(0, height, step):
-        rows = slice(start, start + step)
-        _write(cv2, out[:, rows], image[rows], factor, offset, mirrored)
+        whole = step >= height
+        part, target = (
+            (image, out) if whole else (image[start : start + step], out[:, start : start + step])
+        )
+        planes = take(cv2, part, mirrored)
+        for plane, result, f, o in zip(planes, target.numpy(), factor, offset, strict=True):
+            cv2.addWeighted(plane, f, plane, 0.0, o, result, cv2.CV_32F)
     return True
 
 
-def _write(
-    cv2: Any, out: Tensor, image: Tensor, factor: Sequence[float], offset: Sequence[float], mirrored: bool,
-) -> None:  # fmt: skip
+def _way(image: Tensor) -> Callable[[Any, Tensor, bool], list[Any]] | None:
+    """Return what takes an image apart, by how it lies in memory."""
+    rows, columns, channels = image.stride()
+    if channels == 1 and columns == image.shape[2]:
+        return _split
+    if columns == 1 and rows >= image.shape[1]:
+        return _rows
+    return _columns if rows == 1 and columns >= image.shape[0] else None
+
+
+def _split(cv2: Any, image: Tensor, mirrored: bool) -> list[Any]:
     pixels = image.numpy()
     if mirrored:
         pixels = cv2.flip(pixels, 1, scratch(image.shape, "mirrored", torch.uint8).numpy())
     planes = byte_planes(image.shape[2], image.shape[0], image.shape[1]).arrays
     cv2.split(pixels, planes)
-    for plane, target, f, o in zip(planes, out.numpy(), factor, offset, strict=True):
-        cv2.addWeighted(plane, f, plane, 0.0, o, target, cv2.CV_32F)
+    return planes
+
+
+def _rows(cv2: Any, image: Tensor, mirrored: bool) -> list[Any]:
+    planes = list(image.permute(2, 0, 1).numpy())
+    return [cv2.flip(plane, 1) for plane in planes] if mirrored else planes
+
+
+def _columns(cv2: Any, image: Tensor, mirrored: bool) -> list[Any]:
+    planes = list(image.permute(2, 1, 0).numpy())
+    return [cv2.transpose(cv2.flip(plane, 0) if mirrored else plane) for plane in planes]
