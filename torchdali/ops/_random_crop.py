@@ -65,12 +65,7 @@ def random_crop_generator(
         raise RuntimeError(
             f"unsupported type: the shape of an image is integers, not {shape.dtype}"
         )
-    for extents in shape.shape():
-        if len(extents) != 1 or extents[0] not in (2, 3):
-            raise RuntimeError(
-                f"the shape of an image has 2 or 3 values (HW or HWC), not {extents}"
-            )
-    height, width = np.array([extents[:2] for extents in shape.tolist()], np.int64).reshape(-1, 2).T
+    height, width = _sides(shape)
     draws = rng.uniform(2 + 2 * num_attempts)
     empty = (height <= 0) | (width <= 0)
     windows = random_windows(
@@ -78,6 +73,19 @@ def random_crop_generator(
     )  # fmt: skip
     windows = np.where(empty, 0, windows).astype(np.int32)
     return torch.from_numpy(windows[:2].T.copy()), torch.from_numpy(windows[2:].T.copy())
+
+
+def _sides(shape: TensorList) -> tuple[Array, Array]:
+    """Return height and width of each image."""
+    dense = shape.dense()
+    for one in shape.shape() if dense is None else [dense.shape[1:]]:
+        if len(one) != 1 or one[0] not in (2, 3):
+            raise RuntimeError(
+                f"the shape of an image has 2 or 3 values (HW or HWC), not {list(one)}"
+            )
+    rows = [extents[:2] for extents in shape.tolist()] if dense is None else dense[:, :2].tolist()
+    height, width = np.array(rows, np.int64).reshape(-1, 2).T
+    return height, width
 
 
 @operator(over="batch", layout=_no_layout, class_name="ROIRandomCrop")
