@@ -1,5 +1,7 @@
 """What `benchmarks.operators` measures: operators on images, written once in DALI's API for both sides.
 
+`operator_cases_small` has those on boxes, masks, points and others.
+
 Arguments that a training pipeline draws for each sample are drawn here too, so that nothing is gained by keeping what
 was computed for one constant. Left out is what the real DALI has for GPUs only (remap, jitter, median_blur, dilate,
 erode), and what only makes a view of an image.

@@ -1,7 +1,7 @@
-"""Compare every operator on images with the real DALI: ``python -m benchmarks.operators``.
+"""Compare the operators with the real DALI: ``python -m benchmarks.operators``.
 
 Each side is a process; case by case they run in turn. All cases are
-measured in about six minutes, and the table is then written to ``docs/speed.md``; `--only` takes some and prints.
+measured in about eight minutes, and the table is then written to ``docs/speed.md``; `--only` takes some and prints.
 """
 
 from __future__ import annotations
@@ -154,8 +154,8 @@ def report(results: Sequence[Result], source: Sequence[Result], options: argpars
         "# Speed of the operators, beside DALI's",
         f"Written by `python -m benchmarks.operators` on: {machine()}; {options.threads} threads a side, "
         f"batches of {BATCH}, {options.rounds} rounds; {_opencv()}.",
-        "Each case is a pipeline of one source and one operator, on DALI 2.4 (CPU) and on torchdali; numbers like "
-        "angles are drawn for each sample on both sides. Ratios are DALI's time over torchdali's: above 1, it is "
+        "Each case is a pipeline of one operator and its source, if it has one, on DALI 2.4 (CPU) and on torchdali; "
+        "numbers like angles are drawn for each sample on both sides. Ratios are DALI's time over torchdali's: above 1, it is "
         "faster. Each is of the best round of a side, since disturbances only add. CPU time counts all threads and is "
         "what to trust; the wall clock also counts what else the machine did. An operator's ratio is the "
         "geometric mean of its cases'.",
