@@ -176,3 +176,55 @@ def test_a_missing_file_names_itself_and_the_epoch_goes_on(files) -> None:
             assert ".gone" in str(error)
             found.append("gone")
     assert found == [[0, 1, 2, 3], "gone", [8, 9, 0, 1], "end"]
+
+
+def test_a_loop_without_an_end_is_announced(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"{number}.bin").write_bytes(b"abc")
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def files() -> Any:
+        return fn.readers.file(files=[str(tmp_path / f"{number}.bin") for number in range(3)], name="Files")[0]
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def numbers() -> Any:
+        return fn.external_source(lambda: np.zeros((2, 1)))
+
+    DALIGenericIterator(files(), ["x"], reader_name="Files")
+    DALIGenericIterator(files(), ["x"], size=3)
+    DALIGenericIterator(numbers(), ["x"])
+    assert not caplog.records
+    DALIGenericIterator(files(), ["x"])
+    assert [record.getMessage().endswith("Give reader_name='Files'.") for record in caplog.records] == [True]
+
+
+def test_pipelines_in_debug_mode_deliver_the_same(tmp_path: Path) -> None:
+    names = [str(tmp_path / f"{number}.bin") for number in range(5)]
+    for number, name in enumerate(names):
+        Path(name).write_bytes(bytes([number]))
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None, seed=3)
+    def files() -> Any:
+        data, label = fn.readers.file(files=names, name="Files", random_shuffle=True)
+        return data + fn.cast(fn.random.uniform(range=[0, 100]), dtype=types.UINT8), label
+
+    def epochs(debug: bool, **options: Any) -> Any:
+        loader = DALIGenericIterator(files(debug=debug), ["x", "y"], auto_reset=True, **options)
+        return [[batch[0]["x"].tolist() for batch in loader] for _ in range(2)]
+
+    for options in ({}, {"prepare_first_batch": False}):
+        expected = epochs(False, reader_name="Files", **options)
+        assert epochs(True, reader_name="Files", **options) == expected
+        assert [len(epoch) for epoch in expected] == [3, 2]
+    loader = DALIGenericIterator(files(debug=True), ["x", "y"], reader_name="Files")
+    with pytest.raises(RuntimeError, match="cannot tell their place"):
+        loader.state_dict()
+
+
+def test_what_fails_in_debug_mode_is_said_when_the_reader_is_looked_for() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None, debug=True)
+    def nothing() -> Any:
+        return fn.readers.file(files=["nowhere.bin"], name="Files")[0]
+
+    with pytest.raises(RuntimeError, match=r"'readers.file' failed on sample 0 of batch 0 \(nowhere.bin\)"):
+        DALIGenericIterator(nothing(), ["x"], reader_name="Files")

@@ -26,6 +26,8 @@ class DebugPipeline(Pipeline):
     refused.
     """
 
+    _ahead = False
+
     def build(self) -> None:
         """Check the arguments; the graph is made anew for every batch."""
         if self._executor is not None:
@@ -54,6 +56,27 @@ class DebugPipeline(Pipeline):
             self._py_callback_pickler,
         )
         return source
+
+    def reader_meta(self, name: str | None = None) -> dict[str, Any]:
+        """Describe a reader, or all; what readers there are, the first batch tells, which is delivered later."""
+        run: Any = self._running
+        if not run.knows_sources and not run.in_flight:
+            run.schedule()
+            if not run.knows_sources:
+                run.pop()  # raises what failed
+            self._ahead = True
+        return super().reader_meta(name)
+
+    def schedule_run(self) -> None:
+        """Run the function for the next batch, unless `reader_meta` did."""
+        if self._ahead:
+            self._ahead = False
+            return
+        super().schedule_run()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Raise RuntimeError: a place belongs to a graph."""
+        return dict(self._traced())
 
     @property
     def prefetch_depth(self) -> int:

@@ -122,6 +122,7 @@ class BaseIterator:
                 raise AssertionError(
                     "Without size and reader_name there can be only one pipeline: give one of them."
                 )
+            self._warn_of_no_end()
             return OpenEpochs()
         warnings.warn(
             "An epoch of a given size may miss or repeat samples: where there is a reader, give "
@@ -131,6 +132,17 @@ class BaseIterator:
         )
         ranks = [0] * len(self._pipes)
         return EpochCounter(Shards(size, padded=padded), self.batch_size, self._policy, ranks)
+
+    def _warn_of_no_end(self) -> None:
+        readers: Sequence[str] = ()
+        with contextlib.suppress(RuntimeError, AttributeError):  # debug mode has no graph to ask
+            readers = list(self._pipes[0].reader_meta())
+        if readers:
+            _log.warning(
+                "Readers have no end, and this iterator was given neither reader_name nor size: unless another source "
+                "ends, a loop over it goes on for ever. Give reader_name=%r.",
+                readers[0],
+            )
 
     def _reader_counter(self, reader_name: str) -> EpochCounter:
         metas = [pipe.reader_meta(reader_name) for pipe in self._pipes]
@@ -204,7 +216,8 @@ class BaseIterator:
     def _prepare(self) -> None:
         if self._over or self._counter.finished:
             return  # restored at the end of an epoch: the next one begins when asked for
-        self._before_first = self._places()
+        with contextlib.suppress(RuntimeError):  # a pipeline in debug mode cannot tell its place
+            self._before_first = self._places()
         try:
             self._first = self._next_batch()
         except StopIteration:
