@@ -157,8 +157,8 @@ def report(results: Sequence[Result], source: Sequence[Result], options: argpars
         "Each case is a pipeline of one operator and its source, if it has one, on DALI 2.4 (CPU) and on torchdali; "
         "numbers like angles are drawn for each sample on both sides. Ratios are DALI's time over torchdali's: above "
         "1, it is faster. Each is of the best round of a side, since disturbances only add. CPU time counts all "
-        "threads and is what to trust; the wall clock also counts what else the machine did. An operator's ratio is the "
-        "geometric mean of its cases'.",
+        "threads and is what to trust; the wall clock also counts what else the machine did. An operator's ratio is "
+        "the geometric mean of its cases'.",
         "The source hands over a batch in memory without a copy and nothing is subtracted for it. "
         + " ".join(_bare(result) for result in source),
         "## Summary",
