@@ -81,6 +81,13 @@ def _level(kind: str, arguments: dict[str, Any]) -> float:
     return 1e-6 if arguments.get("dtype") == "types.FLOAT" else 0.0
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_fast_transform(kind: str) -> None:
+    pytest.importorskip("simplejpeg", reason="needs simplejpeg: pip install 'torchdali[image]'")
+    check("decoders.image", [images(kind)], {"use_fast_idct": True})
+    check("decoders.image_crop", [images(kind)], {"use_fast_idct": True, "crop": [5.0, 7.0]})
+
+
 CROPS: list[dict[str, Any]] = [
     {"crop": [5.0, 7.0]},
     {},

@@ -39,24 +39,27 @@ def library() -> Any:
         return None
 
 
-def decode_whole(view: memoryview, frame: int) -> Pixels | None:
+def decode_whole(view: memoryview, frame: int, fast: bool = False) -> Pixels | None:
     """Decode ``(H, W, 3)`` RGB; None where torchvision must.
 
     Args:
         view: A JPEG of one or three channels.
         frame: Where its frame header begins, as `jpeg_frame` returns it.
+        fast: By libjpeg's faster and coarser transform.
     """
     simplejpeg = library()
     if simplejpeg is None or view[frame + 1] not in _USUAL or view[-2:] != _END:
         return None
     try:
-        pixels: Pixels = simplejpeg.decode_jpeg(view, "RGB", strict=False)
+        pixels: Pixels = simplejpeg.decode_jpeg(view, "RGB", fastdct=fast, strict=False)
     except ValueError:  # an unusual subsampling; or damaged, and torchvision says how
         return None
     return pixels
 
 
-def decode_rows(view: memoryview, frame: int, height: int, bottom: int) -> Pixels | None:
+def decode_rows(
+    view: memoryview, frame: int, height: int, bottom: int, fast: bool = False
+) -> Pixels | None:
     """Decode the rows of an image above `bottom`, and perhaps more, into this thread's buffer.
 
     The result is valid until the thread decodes the next image. None: as `decode_whole`.
@@ -72,7 +75,7 @@ def decode_rows(view: memoryview, frame: int, height: int, bottom: int) -> Pixel
     width = view[frame + 7] << 8 | view[frame + 8]
     try:
         pixels: Pixels = simplejpeg.decode_jpeg(
-            view, "RGB", buffer=_buffer("pixels", rows * width * 3), strict=False
+            view, "RGB", fastdct=fast, buffer=_buffer("pixels", rows * width * 3), strict=False
         )
     except ValueError:
         return None

@@ -57,6 +57,7 @@ def decode_crop(
     w: int,
     *,
     adjust_orientation: bool = True,
+    fast: bool = False,
     header: Header | None = None,
 ) -> Tensor:
     """Decode a window, exactly as `decode` and a slice would.
@@ -65,6 +66,7 @@ def decode_crop(
         data: Encoded bytes, as for `decode`.
         y, x, h, w: The window in the upright image.
         adjust_orientation: Turn the image as its EXIF block says.
+        fast: As for `decode`.
         header: Of the data, if it was read before.
 
     Returns:
@@ -74,7 +76,7 @@ def decode_crop(
         DecodeError: As `decode`.
         ValueError: The window is empty or leaves the image.
     """
-    return _decode(data, (y, x, h, w), 1, adjust_orientation, header).pixels
+    return _decode(data, (y, x, h, w), 1, adjust_orientation, header, fast).pixels
 
 
 def decode_scaled_crop(
@@ -117,6 +119,7 @@ def _decode(
     scale: int,
     adjust_orientation: bool,
     header: Header | None,
+    fast: bool = False,
 ) -> ScaledCrop:
     view = encoded_view(data)
     header = header or read_header(view)
@@ -125,13 +128,13 @@ def _decode(
     _check_window(window, upright)
     if header.format == "JPEG" and header.channels != 4:
         stored = stored_window(window, upright, orientation)
-        crop = _decode_jpeg(view, header, stored, scale)
+        crop = _decode_jpeg(view, header, stored, scale, fast and orientation == 1)
         if crop is not None:
             height, width, _ = crop.pixels.shape
             place = upright_window(crop[1:5], (height, width), orientation)
             return ScaledCrop(turn(crop.pixels, orientation), *place, scale=crop.scale)
     y, x, h, w = window
-    pixels = decode(data, adjust_orientation=adjust_orientation)[y : y + h, x : x + w]
+    pixels = decode(data, adjust_orientation=adjust_orientation, fast=fast)[y : y + h, x : x + w]
     return ScaledCrop(pixels, 0.0, 0.0, float(h), float(w), 1)
 
 
@@ -144,11 +147,11 @@ def _check_window(window: tuple[int, int, int, int], size: tuple[int, int]) -> N
 
 
 def _decode_jpeg(
-    view: memoryview, header: Header, window: tuple[int, int, int, int], scale: int
+    view: memoryview, header: Header, window: tuple[int, int, int, int], scale: int, fast: bool
 ) -> ScaledCrop | None:
     """Decode the stored window by simplejpeg or Pillow; None where they do not help."""
     if scale == 1:
-        frame = decode_rows(view, header.frame, header.height, window[0] + window[2])
+        frame = decode_rows(view, header.frame, header.height, window[0] + window[2], fast)
     else:
         frame = decode_scaled(view, -(-header.height // scale), -(-header.width // scale))
         if frame is None:

@@ -43,6 +43,7 @@ def decode(
     output_type: str = "RGB",
     dtype: torch.dtype = torch.uint8,
     adjust_orientation: bool = True,
+    fast: bool = False,
 ) -> Tensor:
     """Decode one image of any supported format, found by its first bytes.
 
@@ -54,6 +55,8 @@ def decode(
         dtype: uint8, int8, uint16, int16, uint32, int32 or float32; values are rescaled from the
             full scale of the file to that of the type (1.0 for float32).
         adjust_orientation: Turn the image as its EXIF block says.
+        fast: Decode JPEGs to RGB bytes by a faster and coarser transform, where simplejpeg is installed; as in DALI,
+            not those that are turned.
 
     Returns:
         ``(H, W, C)``, contiguous.
@@ -80,14 +83,15 @@ def decode(
         return _decode_any(data, output_type, dtype, adjust_orientation)
     if not 0 < height * width * channels <= FREE_VALUES:
         check_size(height, width, channels, "JPEG", view)
-    turbo = decode_whole(view, frame) if mode == 3 else None
+    orientation = jpeg_orientation(view, exif) if exif and adjust_orientation else 1
+    turbo = decode_whole(view, frame, fast and orientation == 1) if mode == 3 else None
     try:
         pixels = (
             torch.from_numpy(turbo) if turbo is not None else decoder(data, mode).permute(1, 2, 0)
         )
     except RuntimeError as error:
         raise failure(_reason(error), "JPEG", view) from error
-    return turn(pixels, jpeg_orientation(view, exif)) if exif and adjust_orientation else pixels
+    return turn(pixels, orientation)
 
 
 def _load_decoder() -> Callable[..., Tensor] | None:

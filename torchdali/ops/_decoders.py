@@ -47,6 +47,7 @@ def decoding(
     adjust_orientation: bool = True,
     dtype: DType = torch.uint8,
     output_type: DALIImageType = DALIImageType.RGB,
+    use_fast_idct: bool = False,
 ) -> None:
     """Describe the pixels that all image decoders deliver.
 
@@ -55,6 +56,8 @@ def decoding(
         dtype: Of the output: uint8, int8, uint16, int16, uint32, int32 or float32; values are rescaled from the
             full scale of the file to that of the type.
         output_type: Colour space; ``ANY_DATA`` keeps the channels of the file.
+        use_fast_idct: Decode JPEGs to RGB bytes by libjpeg's faster transform, some levels off; not those that are
+            turned. Needs simplejpeg (the extra ``image``), else the exact one is used.
     """
 
 
@@ -70,7 +73,6 @@ def decoder_hints(
     jpeg_fancy_upsampling: bool = False,
     preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0,
-    use_fast_idct: bool = False,
 ) -> None:
     """Hints for DALI's memory and hardware decoders: accepted, and without effect on the result here.
 
@@ -85,8 +87,6 @@ def decoder_hints(
         jpeg_fancy_upsampling: Accepted: colours are always upsampled smoothly, as DALI's CPU decoder does.
         preallocate_height_hint: Accepted: height of images for which DALI reserves hardware decoders.
         preallocate_width_hint: Accepted: their width.
-        use_fast_idct: Accepted: the exact inverse cosine transform is always used; DALI's fast one differs by some
-            levels.
     """
 
 
@@ -261,7 +261,7 @@ def peek_image_shape(
 # ---------------------------------------------------------------- shared by the decoders
 
 
-_DECODING = ("adjust_orientation", "dtype", "output_type")
+_DECODING = ("adjust_orientation", "dtype", "output_type", "use_fast_idct")
 _CROP = (
     "crop", "crop_d", "crop_h", "crop_w", "crop_pos_x", "crop_pos_y", "crop_pos_z", "rounding",
 )  # fmt: skip
@@ -283,10 +283,15 @@ def _decode(
     adjust_orientation: bool = True,
     dtype: torch.dtype = torch.uint8,
     output_type: DALIImageType = DALIImageType.RGB,
+    use_fast_idct: bool = False,
 ) -> Tensor:
     _check(data, dtype, _DTYPES)
     return decode(
-        data, output_type=output_type.name, dtype=dtype, adjust_orientation=adjust_orientation
+        data,
+        output_type=output_type.name,
+        dtype=dtype,
+        adjust_orientation=adjust_orientation,
+        fast=use_fast_idct,
     )
 
 
@@ -304,13 +309,16 @@ def _decode_window(
     adjust_orientation: bool = True,
     dtype: torch.dtype = torch.uint8,
     output_type: DALIImageType = DALIImageType.RGB,
+    use_fast_idct: bool = False,
 ) -> Tensor:
     """Decode a window that is chosen by height and width, and as little of the rest as possible."""
     if dtype is torch.uint8 and output_type == DALIImageType.RGB and data.ndim == 1:
         header = peek_header(data)
         window = choose(*header.size(adjust_orientation))
-        return decode_crop(data, *window, adjust_orientation=adjust_orientation, header=header)
-    whole = _decode(data, adjust_orientation, dtype, output_type)
+        return decode_crop(
+            data, *window, adjust_orientation=adjust_orientation, fast=use_fast_idct, header=header
+        )
+    whole = _decode(data, adjust_orientation, dtype, output_type, use_fast_idct)
     y, x, h, w = choose(whole.shape[0], whole.shape[1])
     return whole[y : y + h, x : x + w]
 

@@ -263,6 +263,7 @@ def _decode_random_resized_crop(
     num_attempts: int = 10,
     random_area: list[float] = [0.08, 1.0],  # noqa: B006  never changed
     random_aspect_ratio: list[float] = [3 / 4, 4 / 3],  # noqa: B006
+    use_fast_idct: bool = False,
     rng: Rng,
     **others: Annotated[Any, shares(resampling), shares(decoder_hints), shares(cache_hints)],
 ) -> Image:
@@ -282,11 +283,22 @@ def _decode_random_resized_crop(
         scaled or inside
     ):  # or the filter reads outside of the window
         with FIRST_PART:
-            whole = image.body(data, adjust_orientation=adjust_orientation, output_type=output_type)  # type: ignore[attr-defined]
+            whole = image.body(  # type: ignore[attr-defined]
+                data,
+                adjust_orientation=adjust_orientation,
+                output_type=output_type,
+                use_fast_idct=use_fast_idct,
+            )
         return resampling(whole, target, [(y, y + h), (x, x + w)], False, **filters)
     if not scaled:
         with FIRST_PART:
-            part = decode_crop(data, *window, adjust_orientation=adjust_orientation, header=header)
+            part = decode_crop(
+                data,
+                *window,
+                adjust_orientation=adjust_orientation,
+                fast=use_fast_idct,
+                header=header,
+            )
         if dtype is None:  # as nearly always: the shortest way
             return resize_bytes(part, target, filters.get("antialias", True))
         return resampling(part, target, None, False, **filters)
