@@ -9,6 +9,7 @@ trial: now and then a few batches run with half or twice the threads, and the fa
 from __future__ import annotations
 
 import sys
+import threading
 
 __all__ = ["Width"]
 
@@ -30,7 +31,7 @@ class Width:
 
     def __init__(self, threads: int) -> None:
         self.now = threads
-        self._threads = threads
+        self._threads, self._lock = threads, threading.Lock()
         self._fixed = threads == 1 or not getattr(sys, "_is_gil_enabled", lambda: True)()
         self._known: tuple[int, float] | None = None  # width and speed before the trial in progress
         self._narrower = True  # the direction of the next trial
@@ -49,8 +50,13 @@ class Width:
             samples: That it had.
             seconds: That its threads took together.
         """
-        if self._fixed or width != self.now:
+        if self._fixed:
             return
+        with self._lock:
+            if width == self.now:
+                self._count(samples, seconds)
+
+    def _count(self, samples: int, seconds: float) -> None:
         if self._samples < 0:
             self._samples = 0
             return
