@@ -84,6 +84,30 @@ def test_a_branch_stays_in_its_chain() -> None:
     assert "math.mul" in fused(define(), lambda name: True)
 
 
+def test_shapes_of_large_samples_are_read_over_the_batch() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def define() -> Any:
+        data = fn.external_source(name="x")
+        return data.shape(), data + 1, fn.crop(data, crop=(2, 2)).shape()
+
+    graph = define()._traced()
+    found = fused_nodes(graph, [node for node in graph.nodes if node.operator.kind == "source"])
+    chained = [node.operator.name for node in graph.nodes if node in found]
+    assert sorted(chained) == ["_shape", "crop", "math.add"]  # one of both shapes: that of what a chain makes
+
+
+@pytest.mark.parametrize("heights", [(300, 300), (300, 200)], ids=str)
+def test_shapes_of_large_samples(heights: tuple[int, int]) -> None:
+    data = [np.zeros((height, 100, 3), np.uint8) for height in heights]
+    pipe = Pipeline(2, 1, None)
+    pipe.set_outputs(fn.external_source(lambda: data).shape(dtype=types.INT32))
+    for output in (pipe.run()[0] for _ in range(5)):
+        assert output.dtype == types.INT32
+        assert output.tolist() == [[height, 100, 3] for height in heights]
+    assert over_the_batch(pipe) == ["external_source", "_shape"]
+    pipe.close()
+
+
 def test_marks_tell_what_is_light() -> None:
     pipe = pipeline(ends_in_arithmetic)
     nodes = pipe._traced().nodes[:4]

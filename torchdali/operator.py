@@ -109,6 +109,7 @@ class Operator:
         outputs: Number of outputs from the arguments, where it varies; None means one that is not returned
             in a list. Among the arguments, ``inputs`` is the number of inputs.
         dense: The same on a batch whose samples have one shape: takes and returns tensors ``(batch, ...)``.
+        by_shape: Only the shapes of the samples count; ``dense`` takes the list of them, which may differ.
         columns: ``dense`` takes arguments given per sample, too.
         draws: Random numbers a sample usually takes, drawn ahead for the batch.
         preserve: Never pruned: it is there for its side effect.
@@ -122,6 +123,7 @@ class Operator:
     layout: LayoutRule | None = None
     outputs: Callable[[Mapping[str, Any]], int | None] | None = None
     dense: Callable[..., Any] | None = None
+    by_shape: bool = False
     columns: bool = False
     draws: int = 8
     devices: tuple[str, ...] = ("cpu", "gpu")
@@ -243,6 +245,7 @@ def operator(
     layout: LayoutRule | None = None,
     outputs: Callable[[Mapping[str, Any]], int | None] | None = None,
     dense: Callable[..., Any] | None = None,
+    by_shape: bool = False,
     columns: bool = False,
     draws: int = 8,
     deprecated: Mapping[str, str | None] | None = None,
@@ -266,6 +269,7 @@ def operator(body: Any = None, /, *, over: str = "sample", **options: Any) -> An
             the arguments, ``inputs`` is the number of inputs.
         dense: What does the same, with the same arguments, on a batch whose samples have one shape: inputs
             and results are tensors ``(batch, ...)``. For operators whose work on a sample is less than a call.
+        by_shape: Only the shapes of the samples count: ``dense`` takes a list of them, and they may differ.
         columns: ``dense`` also takes arguments that are given per sample, as `schema.Column`s.
         draws: Random numbers that a sample usually takes.
         deprecated: Old argument names; each maps to the new one, or to None when it has no effect.

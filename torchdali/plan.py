@@ -108,12 +108,15 @@ def fused_nodes(
 
     These are the per-sample operators on the CPU. An operator that can take a batch as one tensor (see
     `Operator.dense`) stays out where a call for the batch costs less than a call a sample: before all chains,
-    unless it comes from a source of large samples, and after them, where all that it sees is light.
+    unless it comes from a source of large samples and looks at them, and after them, where all that it sees is light.
     """
     fused: set[Node] = set()
     after_chain: set[Node] = set()
     for node in graph.nodes:
-        is_late = node in large or not after_chain.isdisjoint(node.parents())
+        after = (
+            fused if node.operator.by_shape else after_chain
+        )  # shapes of large samples are small
+        is_late = node in large or not after.isdisjoint(node.parents())
         is_chained = is_late or bool(node.scope) or node.operator.dense is None
         if node.operator.kind in ("sample", "reader") and node.device != "gpu" and is_chained:
             fused.add(node)

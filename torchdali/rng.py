@@ -29,6 +29,7 @@ _AHEAD, _FEW_BLOCKS = 8, 20
 
 Words = npt.NDArray[np.uint64]
 Words32 = npt.NDArray[np.uint32]
+Numbers = Sequence[int] | npt.NDArray[np.int64]
 
 
 def mix(*parts: int) -> int:
@@ -140,7 +141,7 @@ class BatchRng:
         records: Record index of each sample in its source.
     """
 
-    def __init__(self, key: int, epochs: Sequence[int], records: Sequence[int]) -> None:
+    def __init__(self, key: int, epochs: Numbers, records: Numbers) -> None:
         self._key = key
         self._epochs, self._records = _words(epochs), _words(records)
 
@@ -152,7 +153,7 @@ class BatchRng:
     def pick(self, samples: Sequence[int]) -> BatchRng:
         """Return the random numbers of some of the samples."""
         epochs, records = self._epochs[list(samples)], self._records[list(samples)]
-        return BatchRng(self._key, epochs.astype(np.int64), records.astype(np.int64))  # type: ignore[arg-type]
+        return BatchRng(self._key, epochs.astype(np.int64), records.astype(np.int64))
 
     def uniform(self, count: int, begin: int = 0) -> npt.NDArray[np.float64]:
         """Draw ``(batch, count)`` numbers from [0, 1), from one on whose place is a multiple of 4."""
@@ -198,7 +199,7 @@ class BatchRng:
         return [Rng(key, sample, row) for sample, row in zip(keys, rows, strict=True)]
 
 
-def _words(values: Sequence[int]) -> Words:
+def _words(values: Numbers) -> Words:
     return np.asarray(values, dtype=np.int64).astype(np.uint64)
 
 

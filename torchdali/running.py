@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from torchdali.operator import Operator
 
 __all__ = [
-    "LARGE", "Prepared", "collect", "fitting", "is_large", "number_of_axes", "prepare", "run_batch", "taken_layout",
-    "taken_layouts",
+    "LARGE", "Bodies", "Prepared", "collect", "fitting", "is_large", "number_of_axes", "prepare", "run_batch",
+    "taken_layout", "taken_layouts",
 ]  # fmt: skip
 
 
@@ -241,6 +241,10 @@ def _frame_by_frame(function: Callable[..., Any], per_frame: frozenset[str]) -> 
     return run
 
 
+Bodies = dict[tuple[tuple[str, ...], frozenset[str]], Prepared]
+"""What was prepared, by the layouts of the inputs and the arguments per frame."""
+
+
 def run_batch(
     declared: Operator,
     inputs: Sequence[TensorList | None],
@@ -248,17 +252,24 @@ def run_batch(
     edges: Mapping[str, TensorList],
     rng: BatchRng | None,
     size: int = 1,
+    bodies: Bodies | None = None,
 ) -> tuple[TensorList, ...]:
     """Run an operator over one batch, sample by sample or as a whole.
 
     Args:
         size: Samples of the batch, where no input tells.
+        bodies: What was prepared for batches before, for a call with the same constants each time.
 
     The reference for what an operator means: eager calls, debug mode and steps over a batch use it; fused
     chains do the same, sample by sample.
     """
     frames = frozenset(k for k, v in edges.items() if v.layout().startswith("F"))
-    ready = prepare(declared, constants, taken_layouts(declared, inputs), frames)
+    layouts = taken_layouts(declared, inputs)
+    ready = bodies.get((layouts, frames)) if bodies is not None else None
+    if ready is None:
+        ready = prepare(declared, constants, layouts, frames)
+        if bodies is not None and declared.make is None:
+            bodies[layouts, frames] = ready
     arguments: dict[str, Any] = {key: Column(value.tolist()) for key, value in edges.items()}
     if declared.kind == "batch":
         if rng is not None:
@@ -269,7 +280,8 @@ def run_batch(
         size = next((len(v) for v in given if isinstance(v, (TensorList, Column))), size)
         return _of_size(collect(ready.function(*inputs, **arguments), ready.layouts), size)
     if ready.dense is not None and rng is None and (declared.columns or not arguments):
-        whole = [None if v is None else _whole(v) for v in inputs]
+        form = TensorList.shape if declared.by_shape else _whole
+        whole = [None if v is None else form(v) for v in inputs]
         if all((w is None) == (v is None) for w, v in zip(whole, inputs, strict=True)):
             return collect(ready.dense(*whole, **arguments), ready.layouts)
     if rng is not None:

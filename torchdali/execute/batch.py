@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 
 from torchdali.graph import DataNode, Node
-from torchdali.loader import Cursor, Dataset, Keys
+from torchdali.loader import Cursor, Dataset, Indices, Keys
 from torchdali.rng import mix
 from torchdali.tensors import TensorList
 
@@ -65,12 +66,12 @@ class Batch:
     outputs: tuple[TensorList, ...] = ()
     finished: threading.Event = field(default_factory=threading.Event)
 
-    def sample_keys(self) -> tuple[Sequence[int], Sequence[int]]:
+    def sample_keys(self) -> tuple[Indices, Indices]:
         """Return epoch and record of each sample: those of the first reader, or the running number."""
         for keys in self.keys.values():
-            return keys.epochs.tolist(), keys.records.tolist()
-        places = range(self.size) if self.kept is None else self.kept
-        return [0] * self.size, [self.position + place for place in places]
+            return keys.epochs, keys.records
+        places = np.arange(self.size) if self.kept is None else np.asarray(self.kept, np.int64)
+        return np.zeros(self.size, np.int64), self.position + places
 
     def place(self, node: Node | None, sample: int | None = None) -> str:
         """Say what failed, on which sample, and on which of the user's lines."""

@@ -28,6 +28,7 @@ from torchdali.execute.width import Width
 from torchdali.graph import DataNode, Node
 from torchdali.plan import Plan, column
 from torchdali.rng import BatchRng
+from torchdali.running import Bodies
 from torchdali.tensors import TensorList
 
 __all__ = ["Means", "Progress"]
@@ -73,6 +74,7 @@ class Progress:
             LinkedChain(s.chain, plan.index, reads, f"chain {i}") if s.chain else None
             for i, s in enumerate(plan.stages)
         ]
+        self._bodies: dict[Node, Bodies] = {n: {} for s in plan.stages for n in s.steps}
         self._widths = [Width(means.threads.count) for _ in plan.stages]
         self._origins = [origins(s.chain.nodes if s.chain else ()) for s in plan.stages]
         self._slots = {
@@ -110,7 +112,7 @@ class Progress:
     def _run_step(self, batch: Batch, node: Node) -> None:
         started = time.perf_counter()
         rng = self._rng(batch, node) if node.operator.schema.random else None
-        results = run_step(batch, node, self._means.lane, rng)
+        results = run_step(batch, node, self._means.lane, rng, self._bodies[node])
         batch.values.update(zip(node.outputs, results, strict=True))
         self._means.profile.step(node, started, batch.size, batch.index)
 

@@ -12,14 +12,19 @@ from torchdali.graph import Condition, DataNode, Node
 from torchdali.operator import run_batch
 from torchdali.plan import edges
 from torchdali.rng import BatchRng
-from torchdali.running import taken_layouts
+from torchdali.running import Bodies, taken_layouts
 from torchdali.tensors import TensorList
 
 __all__ = ["run_in_scope", "run_step", "truth", "values"]
 
 
-def run_step(batch: Batch, node: Node, lane: Lane, rng: BatchRng | None) -> tuple[TensorList, ...]:
+def run_step(
+    batch: Batch, node: Node, lane: Lane, rng: BatchRng | None, bodies: Bodies | None = None
+) -> tuple[TensorList, ...]:
     """Run an operator over a batch, on its device.
+
+    Args:
+        bodies: What the node prepared for batches before.
 
     Raises:
         Whatever `located` makes of an error: it names the operator, the user's line and, where the operator
@@ -32,7 +37,7 @@ def run_step(batch: Batch, node: Node, lane: Lane, rng: BatchRng | None) -> tupl
         first = next((v for v in inputs if v is not None), None)
         inputs = [move(v) if moves and v is not None else v for v in inputs]
         arguments = {name: batch.values[e] for name, e in node.edges.items()}
-        results = run_in_scope(node, inputs, arguments, rng, batch.size, batch.values)
+        results = run_in_scope(node, inputs, arguments, rng, batch.size, batch.values, bodies)
         if node.device != "cpu":  # numbers, shapes ... are made on the CPU
             results = tuple(map(lane.to_device, results))
     except StopIteration:
@@ -66,6 +71,7 @@ def run_in_scope(
     rng: BatchRng | None,
     size: int,
     conditions: Mapping[DataNode, TensorList],
+    bodies: Bodies | None = None,
 ) -> tuple[TensorList, ...]:
     """Run an operator over the samples of a batch for which its conditions hold.
 
@@ -74,19 +80,22 @@ def run_in_scope(
         arguments: Those given per sample.
         size: Samples of the batch.
         conditions: Values of the edges in ``node.scope``.
+        bodies: What the node prepared for batches before.
 
     Returns:
         Batches of ``size`` samples; those of the other branch are None until `_merge`.
     """
     if not node.scope:
-        return run_batch(node.operator, inputs, node.constants, arguments, rng, size)
+        return run_batch(node.operator, inputs, node.constants, arguments, rng, size, bodies)
     chosen = _chosen(node.scope, conditions, size)
     layouts = taken_layouts(node.operator, inputs)
     inputs = [None if v is None else _pick(v, chosen) for v in inputs]
     if chosen:
         arguments = {name: _pick(v, chosen) for name, v in arguments.items()}
         rng = None if rng is None else rng.pick(chosen)
-        results = run_batch(node.operator, inputs, node.constants, arguments, rng, len(chosen))
+        results = run_batch(
+            node.operator, inputs, node.constants, arguments, rng, len(chosen), bodies
+        )
     else:
         found = node.operator.output_layouts(layouts, node.constants)
         results = tuple(TensorList.from_samples([], layout) for layout in found)

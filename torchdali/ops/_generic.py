@@ -344,11 +344,13 @@ def _bytes(text: str) -> Tensor:
     return torch.tensor(list(text.encode("utf-8", "surrogateescape")), dtype=torch.uint8)
 
 
-def _shape_batch(data: Tensor, *, dtype: torch.dtype = torch.int64) -> Tensor:
-    return extents_of(data.shape[1:], dtype).repeat(len(data), 1)
+def _shape_batch(shapes: list[tuple[int, ...]], *, dtype: torch.dtype = torch.int64) -> Any:
+    if shapes and shapes.count(shapes[0]) == len(shapes):
+        return extents_of(shapes[0], dtype).repeat(len(shapes), 1)
+    return [extents_of(shape, dtype) for shape in shapes]
 
 
-@operator(hidden=True, layout=_no_layout, dense=_shape_batch)
+@operator(hidden=True, layout=_no_layout, dense=_shape_batch, by_shape=True)
 def _shape(data: Data, /, *, dtype: DType = torch.int64) -> Data:
     """Return the shape of each sample, 1D.
 
