@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["FIRST", "MOST", "Boxes", "Rules", "Windows", "kept", "moved", "search"]
+__all__ = ["FEW", "FIRST", "MOST", "Boxes", "Rules", "Windows", "kept", "moved", "search"]
 
 Array = npt.NDArray[Any]
 Draw = Callable[[Array, int, int], Array]
@@ -17,9 +17,10 @@ Draw = Callable[[Array, int, int], Array]
 
 MOST = 100_000
 """Attempts after which a search without an end is given up."""
-FIRST = 16
-"""Attempts that are made at once in the beginning."""
+FIRST, FEW = 16, 4
+"""Attempts that are made at once in the beginning, and where one box is enough: a window is soon found."""
 _CHUNK = 1024
+_ANY = np.ones((1, 1), np.bool_)
 _SLACK = 1e-4  # relative, for ratios that are fixed
 
 
@@ -96,9 +97,18 @@ class Boxes:
         places = firsts + np.where(numbers < self.counts, numbers, 0)
         if not self.counts.all():
             places = np.where(self.counts, places, 0)
-        self.padded = np.stack((low, high))[:, places].transpose(0, 3, 1, 2) if len(low) else None
+        self.padded: Array | None = None
         """``(2, d, boxes, batch)``, or None if there is no box at all."""
+        if len(low):
+            numbers = np.concatenate((low.T, high.T)).take(places, axis=1)
+            self.padded = numbers.reshape(2, low.shape[1], *places.shape)
         self.empty = self.counts == 0
+
+    def of(self, samples: Array) -> tuple[Array, Array]:
+        """Return starts and ends ``(d, boxes, n)`` of the boxes of some samples."""
+        assert self.padded is not None
+        low, high = self.padded.take(samples, axis=3)
+        return low, high
 
 
 def search(
@@ -123,7 +133,7 @@ def search(
     count, axes = len(boxes.counts), boxes.low.shape[1]
     state = _State(count, axes, _Thresholds(boxes, rules, crops is not None))
     limit = None if rules.total is None else -(-rules.total // rules.attempts) * rules.attempts
-    begin, end = 0, FIRST
+    begin, end = 0, FIRST if rules.every else FEW
     pending = np.arange(count)
     while len(pending):
         end = end if limit is None else min(end, limit)
@@ -159,7 +169,12 @@ class _Candidates:
     high: Array
     start: Array
     extent: Array
-    allowed: Array | None
+    allowed: Array
+
+    def ends(self, chosen: Array) -> tuple[Array, Array]:
+        """Return starts and ends ``(d, n)`` of windows given by their places among all of them."""
+        low, high = (each.reshape(len(each), -1)[:, chosen] for each in (self.low, self.high))
+        return low, high
 
 
 def _candidates(
@@ -172,7 +187,7 @@ def _candidates(
         start = np.floor(np.minimum(room, 0) + second * (np.abs(room) + 1)).astype(np.float32)
         extent = np.zeros_like(start) + crops.astype(np.float32)
         scale = sizes.astype(np.float32)
-        return _Candidates(start / scale, (start + extent) / scale, start, extent, None)
+        return _Candidates(start / scale, (start + extent) / scale, start, extent, _ANY)
     extent, allowed = _shaped(first, rules, sizes)
     room = 1 - extent
     start = (np.minimum(room, 0) + second * np.abs(room)).astype(np.float32)
@@ -190,7 +205,7 @@ def _shaped(draws: Array, rules: Rules, sizes: Array | None) -> tuple[Array, Arr
         largest = pixels[list(group)].max(0)
         for axis, part in group.items():
             pixels[axis] = largest * (part / max(group.values()))
-    allowed: Any = True
+    allowed: Any = _ANY
     with np.errstate(divide="ignore", invalid="ignore"):
         for one, other, low, high in rules.ratios:
             ratio = pixels[one] / pixels[other]
@@ -285,25 +300,44 @@ class _State:
         rules: Rules,
     ) -> Array:
         """Take the first windows that will do, keep the best others; return the samples that need more."""
-        attempts = np.arange(begin, begin + draws.shape[1])
+        count = draws.shape[1]
+        attempts = np.arange(begin, begin + count)
         starts = attempts // rules.attempts * rules.attempts - begin
         thresholds = self._follow(samples, draws, starts)
-        score, keeps = _judge(candidates, boxes, samples, rules)
-        enough = score >= thresholds
+        whole = _first(np.isnan(thresholds))
+        # What comes after the whole image is not looked at: there are a few windows a sample left.
+        tried = np.flatnonzero((attempts - begin < whole[:, None]) & candidates.allowed)
+        owners = samples[tried // count]
+        windows = candidates.ends(tried)
+        score = _scores(windows, boxes, owners, rules)
+        good = np.flatnonzero(score >= thresholds.ravel()[tried])
+        keeps = _keep_any(windows, boxes, owners, good, rules)
         if rules.insist:
-            enough &= keeps
-        over = self._ended(samples, enough, starts)
-        done: Array = (enough & keeps | np.isnan(thresholds)) & ~over
-        first: Array = done.argmax(1)
-        rows = np.arange(len(samples))
-        found: Array = done[rows, first]
+            good, keeps = good[keeps], keeps[keeps]
+        enough = np.zeros(thresholds.shape, np.bool_)
+        enough.flat[tried[good]] = True
+        done = enough
+        if not keeps.all():
+            done = np.zeros_like(enough)
+            done.flat[tried[good[keeps]]] = True
+        over: Array | None = None
+        if rules.attempts > 1:
+            over = self._ended(samples, enough, starts)
+            done = done & ~over
+        first = np.minimum(_first(done), whole)
+        found: Array = first < count
         self._take(samples, found, first, candidates)
-        full = found & np.isnan(thresholds[rows, first])
-        self.whole[samples], self.settled[samples] = full, found
-        self.start[samples[full]], self.extent[samples[full]] = 0, 1
-        if rules.total is not None:
-            self._improve(samples, np.where(over, -1, score), enough & ~over, ~found, candidates)
-        return samples[~found]
+        full = samples[found & (first == whole)]
+        self.settled[samples] = found
+        self.whole[full], self.start[full], self.extent[full] = True, 0, 1
+        rest = np.flatnonzero(~found)
+        if rules.total is not None and len(rest):
+            scores = np.full(thresholds.shape, -1, np.float32)
+            scores.flat[tried] = score
+            if over is not None:
+                scores[over], enough = -1, enough & ~over
+            self._improve(samples[rest], scores[rest], enough[rest], rest, candidates)
+        return samples[rest]
 
     def _follow(self, samples: Array, draws: Array, starts: Array) -> Array:
         """Return the threshold of each attempt."""
@@ -324,43 +358,68 @@ class _State:
 
     def _take(self, samples: Array, chosen: Array, places: Array, candidates: _Candidates) -> None:
         rows = np.flatnonzero(chosen)
-        samples, places = samples[rows], places[rows]
+        self._note(samples[rows], rows, places[rows], candidates)
+
+    def _note(self, samples: Array, rows: Array, places: Array, candidates: _Candidates) -> None:
         self.start[samples] = candidates.start[:, rows, places].T
         self.extent[samples] = candidates.extent[:, rows, places].T
 
     def _improve(
-        self, samples: Array, score: Array, enough: Array, wanted: Array, candidates: _Candidates
+        self, samples: Array, score: Array, enough: Array, rows: Array, candidates: _Candidates
     ) -> None:
         """Keep the best windows; those with enough of the boxes count for more than what came before."""
         tried = np.arange(score.shape[1])
         last = np.where(enough, tried, -1).max(1)
         score = np.where(tried >= last[:, None], score, -1)
         best, greatest = score.argmax(1), score.max(1)
-        better = wanted & ((last >= 0) | (greatest > self.best[samples]))
+        better = (last >= 0) | (greatest > self.best[samples])
         self.best[samples[better]] = greatest[better]
-        self._take(samples, better, best, candidates)
+        self._note(samples[better], rows[better], best[better], candidates)
+
+
+def _first(values: Array) -> Array:
+    """Return the place of the first true value of each row, the length of the row where there is none."""
+    found: Array = values.argmax(1)
+    found[~values.any(1)] = values.shape[1]
+    return found
 
 
 # ---------------------------------------------------------------- windows and boxes
 
 
-def _judge(
-    candidates: _Candidates, boxes: Boxes, samples: Array, rules: Rules
-) -> tuple[Array, Array]:
-    """Return what windows score, -1 if they are not allowed, and whether any box is kept; ``(samples, attempts)``."""
-    empty = boxes.empty[samples][:, None]
-    score: Array = np.ones(candidates.low.shape[1:], np.float32)
-    keeps: Array = np.ones(score.shape, np.bool_)
-    if boxes.padded is not None:
-        low, high = boxes.padded[:, :, :, samples, None]
-        window = candidates.low[:, None], candidates.high[:, None]
-        if not rules.trivial:
-            score = np.where(empty, 1, _score((low, high), window, rules))
-        keeps = _kept((low, high), window, rules.prune).any(0) | empty
-    return (score if candidates.allowed is None else np.where(candidates.allowed, score, -1)), keeps
+Ends = tuple[Array, Array]
 
 
-def _score(box: tuple[Array, Array], window: tuple[Array, Array], rules: Rules) -> Array:
+def _scores(windows: Ends, boxes: Boxes, owners: Array, rules: Rules) -> Array:
+    """Return what windows ``(d, n)`` score.
+
+    Args:
+        owners: The sample of each window.
+    """
+    score: Array = np.ones(len(owners), np.float32)
+    if boxes.padded is not None and not rules.trivial:
+        score = _score(boxes.of(owners), _beside(windows), rules)
+        if boxes.empty.any():
+            score[boxes.empty[owners]] = 1
+    return score
+
+
+def _keep_any(windows: Ends, boxes: Boxes, owners: Array, good: Array, rules: Rules) -> Array:
+    """Return which of the good windows keep a box, or have none to keep."""
+    if boxes.padded is None:
+        return np.ones(len(good), np.bool_)
+    owners = owners[good]
+    low, high = (each[:, good] for each in windows)
+    keeps: Any = _kept(boxes.of(owners), _beside((low, high)), rules.prune).any(0)
+    return keeps | boxes.empty[owners]  # type: ignore[no-any-return]
+
+
+def _beside(windows: Ends) -> Ends:
+    """Return windows so that they stand beside boxes ``(d, boxes, n)``."""
+    return windows[0][:, None], windows[1][:, None]
+
+
+def _score(box: Ends, window: Ends, rules: Rules) -> Array:
     seen, area = _seen(box, window)
     with np.errstate(divide="ignore", invalid="ignore"):
         if rules.overlap:
@@ -371,20 +430,20 @@ def _score(box: tuple[Array, Array], window: tuple[Array, Array], rules: Rules) 
 
 
 def _area(low: Array, high: Array) -> Array:
-    sides = high - low
+    return _product(high - low)
+
+
+def _product(sides: Array) -> Array:
     area: Array = sides[0] * sides[1]
     return area if len(sides) == 2 else area * sides[2]
 
 
-def _seen(box: tuple[Array, Array], window: tuple[Array, Array]) -> tuple[Array, Array]:
+def _seen(box: Ends, window: Ends) -> Ends:
     """Return the area of boxes inside of windows, and of the boxes; axes come first."""
-    inside: Any = None
-    for axis in range(len(box[0])):
-        side = np.minimum(box[1][axis], window[1][axis])
-        side -= np.maximum(box[0][axis], window[0][axis])
-        np.maximum(side, 0, out=side)
-        inside = side if inside is None else inside * side
-    return inside, _area(*box)
+    sides = np.minimum(box[1], window[1])
+    sides -= np.maximum(box[0], window[0])
+    np.maximum(sides, 0, out=sides)
+    return _product(sides), _area(*box)
 
 
 def _kept(box: tuple[Array, Array], window: tuple[Array, Array], prune: float | None) -> Array:
@@ -393,11 +452,9 @@ def _kept(box: tuple[Array, Array], window: tuple[Array, Array], prune: float | 
         with np.errstate(divide="ignore", invalid="ignore"):
             kept: Array = (seen > 0) & (seen / area >= np.float32(prune))
             return kept
-    inside: Array = np.True_  # type: ignore[assignment]
-    for axis in range(len(box[0])):
-        center = np.float32(0.5) * (box[0][axis] + box[1][axis])
-        inside = inside & (center >= window[0][axis]) & (center < window[1][axis])
-    return inside
+    center = np.float32(0.5) * (box[0] + box[1])
+    inside: Any = (center >= window[0]) & (center < window[1])
+    return inside.all(0)  # type: ignore[no-any-return]
 
 
 def kept(boxes: Boxes, low: Array, high: Array, prune: float | None) -> Array:
