@@ -227,20 +227,28 @@ class _Order:
         names = "xyz"[:axes] + ("WHD" if self._sized else "XYZ")[:axes]
         self._places = [layout.index(name) for name in names]
         self._back = [names.index(name) for name in layout]
+        self._plain = layout == names
 
     def corners(self, boxes: Array) -> tuple[Array, Array]:
         """Return starts and ends; raises RuntimeError for boxes out of the image."""
-        low, high = np.split(boxes[:, self._places], 2, axis=1)
+        ordered = boxes if self._plain else boxes[:, self._places]
+        axes = len(self._places) // 2
+        low, high = ordered[:, :axes], ordered[:, axes:]
         high = low + high if self._sized else high
-        inside = ((low >= 0) & (low <= 1) & (high >= 0) & (high <= 1)).all(axis=1)
-        if not inside.all():
+        if len(boxes) and not (_within(low) and _within(high)):
+            inside = ((low >= 0) & (low <= 1) & (high >= 0) & (high <= 1)).all(axis=1)
             raise RuntimeError(f"box {boxes[~inside][0].tolist()} is out of [0, 1]")
         return low, high
 
     def back(self, corners: tuple[Array, Array]) -> Array:
         """Return boxes given by starts and ends in the layout."""
         low, high = corners
-        return np.concatenate((low, high - low if self._sized else high), axis=1)[:, self._back]
+        numbers = np.concatenate((low, high - low if self._sized else high), axis=1)
+        return numbers if self._plain else numbers[:, self._back]
+
+
+def _within(numbers: Array) -> bool:
+    return bool(numbers.min() >= 0 and numbers.max() <= 1)
 
 
 def _extents(name: str, value: Any, layout: str | None, count: int, axes: int) -> Array | None:

@@ -71,6 +71,8 @@ def _gathered(samples: Sequence[Any], copy: bool) -> TensorList:
     stacked = _stacked(samples) if copy else None
     if stacked is not None:
         return TensorList.from_dense(stacked)
+    if not copy and (shared := _shared(samples)):
+        return TensorList.from_samples(shared)
     tensors = [_tensor(sample, "sample", copy) for sample in samples]
     for i, tensor in enumerate(tensors):
         if tensor.dtype != tensors[0].dtype or tensor.dim() != tensors[0].dim():
@@ -80,6 +82,20 @@ def _gathered(samples: Sequence[Any], copy: bool) -> TensorList:
             )
     layout = samples[0].layout() if samples and isinstance(samples[0], Tensor) else ""
     return TensorList.from_samples(tensors, layout)
+
+
+def _shared(samples: Sequence[Any]) -> list[torch.Tensor] | None:
+    """Return tensors on the memory of arrays of one type and number of axes that need no copy, else None."""
+    first = samples[0] if samples else None
+    if type(first) is not np.ndarray:
+        return None
+    kind, ndim = first.dtype, first.ndim
+    for each in samples:
+        alike = type(each) is np.ndarray and each.dtype == kind and each.ndim == ndim
+        if not (alike and each.flags.c_contiguous and each.flags.writeable):
+            return None
+    tensor = _from_numpy(first)
+    return [tensor, *map(torch.from_numpy, samples[1:])]
 
 
 def _describe(tensor: torch.Tensor) -> str:
