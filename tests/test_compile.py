@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -144,6 +145,17 @@ def test_an_operator_on_bytes_is_one_graph(chain: Chain) -> None:
     wanted = chain(image)
     assert found.dtype == wanted.dtype == torch.uint8
     assert (found.int() - wanted.int()).abs().max() <= 1
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.float32])
+def test_a_thread_in_which_nothing_ran_before(dtype: torch.dtype) -> None:
+    """What kernels keep for a thread does not exist yet when the graph is made."""
+    torch.compiler.reset()
+    image = _images(dtype)[0]
+    compiled = torch.compile(_windows, backend=BACKEND, fullgraph=True, dynamic=False)
+    with ThreadPoolExecutor(1) as thread:
+        found = thread.submit(lambda: [compiled(image) for _ in range(2)]).result()
+    assert torch.equal(found[0], found[1])
 
 
 def test_codecs_break_the_graph_and_work() -> None:

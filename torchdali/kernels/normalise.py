@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import threading
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,11 +12,11 @@ from torch import Tensor
 
 from torchdali.kernels.convert import convert
 from torchdali.kernels.normalise_planes import planes_by_opencv
+from torchdali.kernels.scratch import scratch
 
 __all__ = ["Affine", "affine", "normalise_into"]
 
 _PIECE = 1 << 19  # elements of an image that are worked on at a time
-_KEPT = 1 << 22  # elements of a buffer, up to which a thread keeps it
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,25 +194,8 @@ def _spread(
     return tensor.expand(*tensor.shape[:-inner], *shape[-inner:]).contiguous()
 
 
-class _Memory(threading.local):
-    """This thread's buffer, and its last view."""
-
-    whole = torch.empty(0, device="cpu")
-    view = whole
-
-
-_memory = _Memory()
-
-
 def _buffer(image: Tensor) -> Tensor:
     """Return an uninitialised float32 tensor; on the CPU the thread's own, valid until the next call."""
-    if image.is_cpu and _memory.view.shape == image.shape:
-        return _memory.view
-    count = image.numel()
-    if count > _KEPT or not image.is_cpu:
-        return torch.empty(image.shape, device=image.device)
-    with torch.inference_mode(False):
-        if len(_memory.whole) < count:
-            _memory.whole = torch.empty(count, device=image.device)
-        _memory.view = _memory.whole[:count].view(image.shape)
-    return _memory.view
+    if image.is_cpu:
+        return scratch(image.shape, "normalise")
+    return torch.empty(image.shape, device=image.device)

@@ -35,12 +35,12 @@ def planes_by_opencv(
     """
     height, width, channels = image.shape
     if (
-        not 2 <= channels <= 4
-        or image.dtype != torch.uint8
+        image.dtype != torch.uint8
         or out.dtype != torch.float32
+        or not 2 <= channels <= 4
+        or (cv2 := opencv_for(image)) is None
         or out.stride(2) != 1
         or (take := _way(image)) is None
-        or (cv2 := opencv_for(image)) is None
     ):
         return False
     if not factor:
@@ -73,7 +73,7 @@ def _split(cv2: Any, image: Tensor, mirrored: bool) -> list[Any]:
     pixels = image.numpy()
     if mirrored:
         pixels = cv2.flip(pixels, 1, scratch(image.shape, "mirrored", torch.uint8).numpy())
-    planes = byte_planes(image.shape[2], image.shape[0], image.shape[1]).arrays
+    planes = byte_planes(image.shape[2], image.shape[0], image.shape[1])
     cv2.split(pixels, planes)
     return planes
 

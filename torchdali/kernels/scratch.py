@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-__all__ = ["Planes", "byte_planes", "scratch"]
+__all__ = ["byte_planes", "scratch"]
+
+Bytes = npt.NDArray[np.uint8]
 
 _KEPT = 1 << 22  # elements, up to which a thread keeps them
 
@@ -23,7 +24,7 @@ class _Memory(threading.local):
     def __init__(self) -> None:
         self.kept: dict[tuple[str, torch.dtype], Tensor] = {}
         self.shape: tuple[int, int, int] | None = None
-        self.planes: Planes
+        self.planes: list[Bytes] = []
 
 
 _memory = _Memory()
@@ -32,7 +33,7 @@ _memory = _Memory()
 def scratch(shape: Sequence[int], purpose: str, dtype: torch.dtype = torch.float32) -> Tensor:
     """Return uninitialised memory on the CPU, valid until this thread asks for the purpose and type again."""
     count = math.prod(shape)
-    if count > _KEPT:
+    if count > _KEPT or torch.compiler.is_compiling():
         return torch.empty(tuple(shape), dtype=dtype, device="cpu")
     kept = _memory.kept.get((purpose, dtype))
     if kept is None or len(kept) < count:
@@ -42,15 +43,8 @@ def scratch(shape: Sequence[int], purpose: str, dtype: torch.dtype = torch.float
     return kept[:count].view(tuple(shape))
 
 
-class Planes(NamedTuple):
-    """The channels of an image: ``(C, H, W)`` uint8, and each for itself."""
-
-    whole: Tensor
-    arrays: list[npt.NDArray[np.uint8]]
-
-
-def byte_planes(channels: int, height: int, width: int) -> Planes:
-    """Return scratch into which OpenCV takes an image apart, valid until this thread asks again.
+def byte_planes(channels: int, height: int, width: int) -> list[Bytes]:
+    """Return scratch for the channels of an image, into which OpenCV takes it apart; valid until this thread asks again.
 
     No two planes begin alike, modulo a vector: OpenCV writes aligned ones past the cache, from where the next step
     would have to fetch them at three times the cost.
@@ -60,5 +54,5 @@ def byte_planes(channels: int, height: int, width: int) -> Planes:
         count = height * width
         pitch = count // 64 * 64 + 72
         whole = scratch((channels, pitch), "planes", torch.uint8)[:, :count].view(shape)
-        _memory.shape, _memory.planes = shape, Planes(whole, list(whole.numpy()))
+        _memory.shape, _memory.planes = shape, list(whole.numpy())
     return _memory.planes
