@@ -264,6 +264,7 @@ def test_boxes_move_with_their_image():
         (lambda x: fn.paste(x, ratio=1.5, fill_value=[0, 1]), RuntimeError, "fill_value"),
         (lambda x: fn.paste(x, ratio=1.5, fill_value=[0], paste_x=1.5), RuntimeError, "range"),
         (lambda x: fn.multi_paste(x, output_size=[2, 2]), RuntimeError, "bounds"),
+        (lambda x: fn.multi_paste(x, shapes=[[-1, 1]]), RuntimeError, "bounds"),
         (lambda x: fn.multi_paste(x, x, in_ids=[0]), RuntimeError, "exactly one input"),
         (lambda x: fn.multi_paste(x, in_ids=[4]), RuntimeError, "range"),
         (lambda x: fn.grid_mask(x, tile=0), RuntimeError, "positive"),
