@@ -44,7 +44,7 @@ def scratch(shape: Sequence[int], purpose: str, dtype: torch.dtype = torch.float
 
 
 def byte_planes(channels: int, height: int, width: int) -> list[Bytes]:
-    """Return scratch for the channels of an image, into which OpenCV takes it apart; valid until this thread asks again.
+    """Return scratch for the channels of an image that OpenCV takes apart; valid until this thread asks again.
 
     No two planes begin alike, modulo a vector: OpenCV writes aligned ones past the cache, from where the next step
     would have to fetch them at three times the cost.
