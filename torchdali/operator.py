@@ -112,6 +112,7 @@ class Operator:
         by_shape: Only the shapes of the samples count; ``dense`` takes the list of them, which may differ.
         columns: ``dense`` takes arguments given per sample, too.
         draws: Random numbers a sample usually takes, drawn ahead for the batch.
+        separate: Of ``batch``: what a sample becomes does not depend on the others; so it can be told which one fails.
         preserve: Never pruned: it is there for its side effect.
         instead: What to use instead of this deprecated operator; calling it warns.
     """
@@ -126,6 +127,7 @@ class Operator:
     by_shape: bool = False
     columns: bool = False
     draws: int = 8
+    separate: bool = False
     devices: tuple[str, ...] = ("cpu", "gpu")
     preserve: bool = False
     hidden: bool = False
@@ -248,6 +250,7 @@ def operator(
     by_shape: bool = False,
     columns: bool = False,
     draws: int = 8,
+    separate: bool = False,
     deprecated: Mapping[str, str | None] | None = None,
     devices: tuple[str, ...] = ("cpu", "gpu"),
     preserve: bool = False,
@@ -272,6 +275,7 @@ def operator(body: Any = None, /, *, over: str = "sample", **options: Any) -> An
         by_shape: Only the shapes of the samples count: ``dense`` takes a list of them, and they may differ.
         columns: ``dense`` also takes arguments that are given per sample, as `schema.Column`s.
         draws: Random numbers that a sample usually takes.
+        separate: Over the batch, what a sample becomes does not depend on the others: an error names the sample.
         deprecated: Old argument names; each maps to the new one, or to None when it has no effect.
         devices: Where it may run: ``"cpu"``, ``"gpu"``, ``"mixed"``.
         preserve: Keep it even if no output needs it.

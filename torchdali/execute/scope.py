@@ -50,8 +50,9 @@ def run_step(
 
 
 def _failing_sample(batch: Batch, node: Node, rng: BatchRng | None) -> int | None:
-    """Find the first sample on which an operator fails alone, if it works sample by sample on the CPU."""
-    if node.operator.kind != "sample" or node.device != "cpu" or node.preserve:
+    """Find the first sample on which an operator fails alone, if it could work sample by sample on the CPU."""
+    alone = node.operator.kind == "sample" or node.operator.separate
+    if not alone or node.device != "cpu" or node.preserve:
         return None
     for i in range(batch.size):
         part = {e: _pick(batch.values[e], [i]) for e in edges(node)}

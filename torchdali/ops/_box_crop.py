@@ -44,7 +44,7 @@ _ONE = [1.0, 1.0]  # the default, told from the same numbers given by identity
 
 
 @operator(
-    over="batch", devices=("cpu",), class_name="RandomBBoxCrop", layout=_no_layout, outputs=_crop_outputs
+    over="batch", separate=True, devices=("cpu",), class_name="RandomBBoxCrop", layout=_no_layout, outputs=_crop_outputs
 )  # fmt: skip
 def random_bbox_crop(
     boxes: BoxBatch,
@@ -302,7 +302,7 @@ _SSD = (0.1, 0.3, 0.5, 0.7, 0.9, 0.0)
 
 
 @operator(
-    over="batch", devices=("cpu",), class_name="SSDRandomCrop", instead="random_bbox_crop",
+    over="batch", separate=True, devices=("cpu",), class_name="SSDRandomCrop", instead="random_bbox_crop",
     layout=lambda layouts, arguments: layouts[:1],
 )  # fmt: skip
 def ssd_random_crop(

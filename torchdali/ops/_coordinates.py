@@ -160,7 +160,7 @@ def _mirrors(axes: Mapping[str, tuple[Any, Any]], names: str, size: int) -> tupl
     return sign, offset
 
 
-@operator(over="batch")
+@operator(over="batch", separate=True)
 def coord_flip(
     points: PointBatch,
     /,
@@ -218,7 +218,7 @@ def _box_flips(ltrb: bool) -> tuple[Tensor, Tensor]:
 _FLIPS = {ltrb: _box_flips(ltrb) for ltrb in (False, True)}
 
 
-@operator(over="batch")
+@operator(over="batch", separate=True)
 def bb_flip(
     boxes: PointBatch,
     /,
@@ -237,8 +237,6 @@ def bb_flip(
     """
     if not len(boxes):
         return boxes  # type: ignore[return-value]
-    if width_of(boxes) % 4:
-        raise RuntimeError(f"boxes have 4 numbers each, not {width_of(boxes)}")
     table = Rows(boxes, 4)
     kinds = (column(horizontal) != 0) + 2 * (column(vertical) != 0)
     matrices, offsets = (values.to(table.rows.device) for values in _FLIPS[bool(ltrb)])

@@ -82,7 +82,7 @@ def _colored(shape: tuple[int, int, int], values: Sequence[int], like: Tensor) -
     return color.expand(shape).contiguous()
 
 
-@operator(over="batch", devices=("cpu",), class_name="BBoxPaste")
+@operator(over="batch", separate=True, devices=("cpu",), class_name="BBoxPaste")
 def bbox_paste(
     boxes: Boxes,
     /,

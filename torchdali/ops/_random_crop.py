@@ -33,7 +33,7 @@ def _no_layout(layouts: tuple[str, ...], arguments: Any) -> str:
     return ""
 
 
-@operator(over="batch", layout=_no_layout)
+@operator(over="batch", separate=True, layout=_no_layout)
 def random_crop_generator(
     shape: Annotated[TensorList, Takes(dtypes=_SHAPE_TYPES)],
     /,
@@ -88,7 +88,7 @@ def _sides(shape: TensorList) -> tuple[Array, Array]:
     return height, width
 
 
-@operator(over="batch", layout=_no_layout, class_name="ROIRandomCrop")
+@operator(over="batch", separate=True, layout=_no_layout, class_name="ROIRandomCrop")
 def roi_random_crop(
     data: Annotated[TensorList, Takes()] | None = None,
     /,
@@ -152,11 +152,21 @@ def _rows(value: Any, name: str = "", count: int = 0) -> Array:
 
 
 def _check_region(window: Array, begin: Array, end: Array, limit: Array | None) -> None:
-    if (window < 0).any():
-        raise RuntimeError(f"the extent of a window cannot be negative: {window.min()}")
+    if bad := _first(window < 0, window):
+        raise RuntimeError(f"the extent of a window cannot be negative: {bad[0]}")
     if limit is None:
         return
-    if (window > limit).any():
-        raise RuntimeError("a window is larger than the data")
-    if (begin < 0).any() or (end > limit).any():
-        raise RuntimeError("the region is out of the bounds of the data")
+    if bad := _first(window > limit, window, limit):
+        raise RuntimeError(f"a window of {bad[0]} elements is larger than the data, {bad[1]}")
+    if bad := _first((begin < 0) | (end > limit), begin, end, limit):
+        raise RuntimeError(
+            f"the region {bad[0]}:{bad[1]} is out of the bounds of the data, 0:{bad[2]}"
+        )
+
+
+def _first(wrong: Array, *values: Array) -> list[int]:
+    """Return the values where something is wrong first, an empty list if nothing is."""
+    if not wrong.any():
+        return []
+    place = np.unravel_index(wrong.argmax(), wrong.shape)
+    return [int(np.broadcast_to(each, wrong.shape)[place]) for each in values]

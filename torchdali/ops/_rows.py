@@ -25,9 +25,17 @@ def column(value: Any) -> Array:
 
 
 def width_of(batch: TensorList) -> int:
-    """Return the extent of the last axis of the first sample."""
+    """Return the extent of the last axis; RuntimeError where the samples differ in it."""
     dense = batch.dense()
-    return (batch.samples()[0] if dense is None else dense).shape[-1]
+    if dense is not None:
+        return dense.shape[-1]
+    widths = [sample.shape[-1] for sample in batch.samples()]
+    for i, width in enumerate(widths):
+        if width != widths[0]:
+            raise RuntimeError(
+                f"the last axis of sample {i} has {width} numbers, and that of sample 0 has {widths[0]}"
+            )
+    return widths[0]
 
 
 class Rows:
@@ -41,13 +49,16 @@ class Rows:
         rows: ``(n, width)``.
 
     Raises:
-        RuntimeError: another type.
+        RuntimeError: another type, or a last axis that does not hold whole rows.
     """
 
     def __init__(self, batch: TensorList, width: int) -> None:
         if batch.torch_dtype != torch.float32:
             raise RuntimeError(f"points and boxes are float32, not {batch.dtype}")
         self._layout, self._whole = batch.layout(), batch.dense()
+        for i, shape in enumerate(batch.shape() if self._whole is None else [self._whole.shape]):
+            if shape[-1] % width:
+                raise RuntimeError(f"boxes have {width} numbers each, not {shape[-1]} (sample {i})")
         if self._whole is not None:
             self.rows = self._whole.reshape(-1, width)
             return

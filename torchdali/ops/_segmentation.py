@@ -92,7 +92,7 @@ def random_mask_pixel(
     return torch.tensor(coordinates[::-1])
 
 
-@operator(hidden=True, over="batch", devices=("cpu",), layout=_no_layout)
+@operator(hidden=True, over="batch", separate=True, devices=("cpu",), layout=_no_layout)
 def _any_pixel(
     mask: Annotated[TensorList, Takes(dtypes=_MASKS)],
     /,
@@ -329,7 +329,13 @@ def _drawn(rng: Rng, values: list[int], chances: list[float]) -> int:
 # ---------------------------------------------------------------- select_masks
 
 
-@operator(name="segmentation.select_masks", over="batch", devices=("cpu",), layout=_no_layout)
+@operator(
+    name="segmentation.select_masks",
+    over="batch",
+    separate=True,
+    devices=("cpu",),
+    layout=_no_layout,
+)
 def select_masks(
     mask_ids: Annotated[TensorList, Takes(dtypes=(torch.int32,))],
     polygons: Annotated[TensorList, Takes()],
