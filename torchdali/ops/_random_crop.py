@@ -83,8 +83,11 @@ def _sides(shape: TensorList) -> tuple[Array, Array]:
             raise RuntimeError(
                 f"the shape of an image has 2 or 3 values (HW or HWC), not {list(one)}"
             )
-    rows = [extents[:2] for extents in shape.tolist()] if dense is None else dense[:, :2].tolist()
-    height, width = np.array(rows, np.int64).reshape(-1, 2).T
+    if dense is not None:
+        height, width = dense.cpu().numpy()[:, :2].T.astype(np.int64)
+    else:
+        rows = [extents[:2] for extents in shape.tolist()]
+        height, width = np.array(rows, np.int64).reshape(-1, 2).T
     return height, width
 
 
