@@ -23,6 +23,7 @@ from torchdali.kernels.resample_weights import (
     resize_axes,
     taps,
 )
+from torchdali.kernels.scratch import scratch
 
 __all__ = ["FILTERS", "resample", "resize"]
 
@@ -154,7 +155,14 @@ def _weighted_sum(
     front = x.movedim((-1, dim), (0, 1)) if by_channel else x.movedim(dim, 0)[None]
     planes, length = front.shape[:2]
     pixels, starts, weights = bags(axis, first_pass, x.device, window, planes)
-    rows = front.reshape(planes * length, -1).to(torch.float32)  # turned while it is small
+    rows = front.reshape(planes * length, -1)  # turned while it is small
+    if rows.dtype != torch.float32:
+        wide = (
+            scratch(rows.shape, "rows")
+            if rows.is_cpu
+            else torch.empty(rows.shape, device=rows.device)
+        )
+        rows = wide.copy_(rows)
     out = torch.embedding_bag(rows, pixels, starts, False, 0, False, weights)[0]  # 0: the sum
     out = out.view(planes, -1, *front.shape[2:])
     return out.movedim((0, 1), (-1, dim)) if by_channel else out[0].movedim(0, dim)

@@ -37,14 +37,12 @@ SMALLEST = 32  # output pixels; below, the borders of an axis may meet and speed
 class _Reach(NamedTuple):
     """What the output lines at a border see of the pixels beyond it.
 
-    Lines and pixels are counted from the border: ``weights[i, j]`` is what line i sees of the
-    pixel j beyond; ``kept[i, 0]`` is the rest, ``1 - sum_j weights[i, j]``.
+    Lines and pixels are counted from the border: ``weights[i][j]`` is what line i sees of the pixel j beyond.
     """
 
     lines: int
     pixels: int
-    weights: Tensor
-    kept: Tensor
+    weights: list[list[float]]
 
 
 class ByteLines(NamedTuple):
@@ -136,7 +134,7 @@ def _mix_border(out: Tensor, source: Tensor, dim: int, low: int, high: int, reac
     """Mix pixels of `source` beyond the region into the border lines of `out`."""
     last = source.shape[dim] - 1
     if reach.lines == reach.pixels == 1:
-        _mix_outermost(out, source, dim, max(low - 1, 0), min(high, last), float(reach.weights))
+        _mix_outermost(out, source, dim, max(low - 1, 0), min(high, last), reach.weights[0][0])
         return
     lines = [*range(reach.lines), *range(out.shape[dim] - 1, out.shape[dim] - 1 - reach.lines, -1)]
     beyond = [max(low - 1 - j, 0) for j in range(reach.pixels)]
@@ -145,8 +143,9 @@ def _mix_border(out: Tensor, source: Tensor, dim: int, low: int, high: int, reac
     front = out.movedim(dim, 0)
     old = front.index_select(0, where)
     seen = source.movedim(dim, 0).index_select(0, torch.tensor(beyond))
-    added = reach.weights @ seen.view(2, reach.pixels, -1).float()
-    mixed = added.add_(reach.kept * old.view(2, reach.lines, -1))
+    weights = torch.tensor(reach.weights)
+    added = weights @ seen.view(2, reach.pixels, -1).float()
+    mixed = added.add_((1 - weights.sum(1, keepdim=True)) * old.view(2, reach.lines, -1))
     front.index_copy_(0, where, convert(mixed, out.dtype).view_as(old))
 
 
@@ -175,11 +174,10 @@ def _reach(scale: float, antialias: bool, whole: bool) -> _Reach | None:
     pixels = math.ceil(stretch - 0.5 - 0.5 * scale)
     if lines < 1 or pixels < 1 or (whole and stretch == 1):
         return None  # of two pixels one is inside: to normalise and to repeat is the same
-    outside = torch.tensor([_outside((i + 0.5) * scale, stretch, pixels) for i in range(lines)])
-    total = outside.sum(1, keepdim=True)
+    outside = [_outside((i + 0.5) * scale, stretch, pixels) for i in range(lines)]
     if whole:  # all pixels beyond are the edge pixel
-        outside, pixels = total, 1
-    return _Reach(lines, pixels, outside, 1 - total)
+        outside, pixels = [[sum(weights)] for weights in outside], 1
+    return _Reach(lines, pixels, outside)
 
 
 def _outside(position: float, stretch: float, pixels: int) -> list[float]:

@@ -69,6 +69,20 @@ def resize_shape(
             `resize_longer`, an unknown mode or rounding, half a region, or a list of the wrong length.
     """
     count = len(lengths)
+    if size is not None and _alone(
+        resize_x,
+        resize_y,
+        resize_z,
+        resize_shorter,
+        resize_longer,
+        mode,
+        max_size,
+        roi_start,
+        roi_end,
+    ):
+        sizes = _per_axis("size", size, count)
+        if all(1 <= wanted == int(wanted) for wanted in sizes) and all(lengths):  # nothing to round
+            return tuple(map(int, sizes)), [(0.0, float(length)) for length in lengths]
     given = _given_sizes(count, size, (resize_z, resize_y, resize_x))
     ways = [given is not None, resize_shorter is not None, resize_longer is not None]
     if sum(ways) != 1 or (size is not None and _any(resize_x, resize_y, resize_z)):
@@ -90,6 +104,10 @@ def resize_shape(
         raise RuntimeError(f"no rounding {rounding!r}: one of {', '.join(_ROUNDINGS)}")
     fixed = _per_axis("alignment", alignment, count)
     return _rounded(lengths, exact, region, subpixel_scale, fixed, _ROUNDINGS[rounding])
+
+
+def _alone(*others: object) -> bool:
+    return others.count(None) == len(others)
 
 
 def _any(*values: float | None) -> bool:
