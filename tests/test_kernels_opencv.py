@@ -211,6 +211,6 @@ def test_planes_are_taken_apart_by_opencv() -> None:
     for lie in ("rows of pixels", "planes", "planes of columns"):
         x = _LIES[lie](image())
         target = out[:, : x.shape[0], : x.shape[1]]
-        assert normalise_planes.planes_by_opencv(target, x, (), (), False), lie
+        assert normalise_planes.planes_by_opencv(target.permute(1, 2, 0), x, (), (), False), lie
         assert torch.equal(target, x.permute(2, 0, 1).float())
-    assert not normalise_planes.planes_by_opencv(out, image().float(), (), (), False)
+    assert not normalise_planes.planes_by_opencv(out.permute(1, 2, 0), image().float(), (), (), False)

@@ -93,9 +93,7 @@ def normalise_into(
     """
     if image.dim() == 3 and channel == 2 and (mirror is None or mirror == 1):
         factor, offset, simple = _parts(scaling)
-        if simple and planes_by_opencv(
-            out.permute(2, 0, 1), image, factor, offset, mirror is not None
-        ):
+        if simple and planes_by_opencv(out, image, factor, offset, mirror is not None):
             return
     recipe = _recipe(scaling, image.shape, image.stride(), channel, mirror, image.device)
     if recipe.order is not None:

@@ -26,7 +26,7 @@ def planes_by_opencv(
     """Write ``image * factor + offset``, or return False where this is not the way.
 
     Args:
-        out: ``(C, H, W)`` float32, each row dense.
+        out: ``(H, W, C)`` float32; the rows of each channel are dense.
         image: ``(H, W, C)`` uint8 of 2 to 4 channels; its rows of pixels are dense, or the rows or the columns of
             each channel.
         factor: One value, or one a channel; nothing is scaled if there is none.
@@ -39,7 +39,7 @@ def planes_by_opencv(
         or out.dtype != torch.float32
         or not 2 <= channels <= 4
         or (cv2 := opencv_for(image)) is None
-        or out.stride(2) != 1
+        or out.stride(1) != 1
         or (take := _way(image)) is None
     ):
         return False
@@ -47,15 +47,13 @@ def planes_by_opencv(
         factor, offset = (1.0,), (0.0,)
     if len(factor) == 1:
         factor, offset = factor * channels, offset * channels
+    results = out.numpy().transpose(2, 0, 1)
     step = max(_PIECE // (width * channels), 1)
     for start in range(0, height, step):
-        whole = step >= height
-        part, target = (
-            (image, out) if whole else (image[start : start + step], out[:, start : start + step])
-        )
+        part = image if step >= height else image[start : start + step]
         planes = take(cv2, part, mirrored)
-        for plane, result, f, o in zip(planes, target.numpy(), factor, offset, strict=True):
-            cv2.addWeighted(plane, f, plane, 0.0, o, result, cv2.CV_32F)
+        for plane, result, f, o in zip(planes, results, factor, offset, strict=True):
+            cv2.addWeighted(plane, f, plane, 0.0, o, result[start : start + step], cv2.CV_32F)
     return True
 
 
@@ -79,10 +77,10 @@ def _split(cv2: Any, image: Tensor, mirrored: bool) -> list[Any]:
 
 
 def _rows(cv2: Any, image: Tensor, mirrored: bool) -> list[Any]:
-    planes = list(image.permute(2, 0, 1).numpy())
+    planes = list(image.numpy().transpose(2, 0, 1))
     return [cv2.flip(plane, 1) for plane in planes] if mirrored else planes
 
 
 def _columns(cv2: Any, image: Tensor, mirrored: bool) -> list[Any]:
-    planes = list(image.permute(2, 1, 0).numpy())
+    planes = list(image.numpy().transpose(2, 1, 0))
     return [cv2.transpose(cv2.flip(plane, 0) if mirrored else plane) for plane in planes]

@@ -91,8 +91,7 @@ def resample_bytes(x: Tensor, lines: dict[int, ByteLines]) -> Tensor:
     `x` has been narrowed to what its axes read. Columns come before rows: their pixels beyond the
     border still are image pixels then, and the rows beyond get corrected columns.
     """
-    frames = x[None] if x.dim() == 3 else x.reshape(-1, *x.shape[-3:])
-    images = frames.permute(0, 3, 1, 2)
+    images = _planar(x) if x.dim() == 3 else x.reshape(-1, *x.shape[-3:]).permute(0, 3, 1, 2)
     by_dim = {axis + 2: lines[axis] for axis in sorted(lines, reverse=True)}
     if any(t.reach is not None for t in by_dim.values()):
         for dim, t in by_dim.items():
@@ -105,6 +104,8 @@ def resample_bytes(x: Tensor, lines: dict[int, ByteLines]) -> Tensor:
     flips = [dim for dim, t in by_dim.items() if t.flip]
     if flips:
         images = images.flip(flips)
+    elif x.dim() == 3:
+        return _pixels(images)
     return images.permute(0, 2, 3, 1).reshape(*x.shape[:-3], *images.shape[2:], x.shape[-1])
 
 
@@ -115,8 +116,18 @@ def resize_bytes(x: Tensor, size: tuple[int, int], antialias: bool) -> Tensor:
     """
     if x.shape[:2] == size:
         return x
-    images = x[None].permute(0, 3, 1, 2).contiguous(memory_format=torch.channels_last)
-    return interpolate(images, size, mode="bilinear", antialias=antialias)[0].permute(1, 2, 0)
+    images = _planar(x).contiguous(memory_format=torch.channels_last)
+    return _pixels(interpolate(images, size, mode="bilinear", antialias=antialias))
+
+
+def _planar(x: Tensor) -> Tensor:
+    """View ``(H, W, C)`` as ``(1, C, H, W)``."""
+    return x[None].permute(0, 3, 1, 2)
+
+
+def _pixels(images: Tensor) -> Tensor:
+    """View ``(1, C, H, W)`` as ``(H, W, C)``; by NumPy, which does not give the interpreter's lock away for it."""
+    return torch.from_numpy(images.numpy()[0].transpose(1, 2, 0))
 
 
 def _interpolate(images: Tensor, by_dim: dict[int, ByteLines]) -> Tensor:

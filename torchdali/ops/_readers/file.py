@@ -48,7 +48,7 @@ class FileDataset:
             raise RuntimeError("no files found")
         self._paths, self._root = paths, root
         try:
-            self._labels = torch.from_numpy(np.array(labels, np.int32).reshape(-1, 1))
+            self._labels = np.array(labels, np.int32)
         except OverflowError:
             raise RuntimeError("labels must fit int32") from None
         self._read = functools.partial(read_file, mapped=mapped)
@@ -58,7 +58,7 @@ class FileDataset:
 
     def read(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the bytes of a file and its label."""
-        return self._read(self.info(index)), self._labels[index]
+        return self._read(self.info(index)), torch.from_numpy(self._labels[index : index + 1])
 
     def info(self, index: int) -> str:
         """Return the path of a file."""
