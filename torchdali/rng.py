@@ -208,7 +208,7 @@ def _columns(samples: list[tuple[int, int]]) -> tuple[Words, Words]:
     return _words(epochs), _words(records)
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=32)  # two for each random operator that runs; 100 KB each
 def _ahead(key: int, epoch: int, begin: int, end: int, blocks: int) -> npt.NDArray[np.float64]:
     """Draw the numbers of many samples in order; not to be changed."""
     records = np.arange(begin, end, dtype=np.uint64)
