@@ -146,6 +146,36 @@ def test_scaled_crops(
     check_scaled(data, images.decode(data), (16, 24, 320, 240), target, scale)
 
 
+@pytest.mark.parametrize("scale", [2, 4, 8])
+@pytest.mark.parametrize("kind", [*KINDS, "gray"])
+def test_scaled_crops_are_those_of_the_whole(
+    photo: Array, kind: str, scale: int, with_simplejpeg: None
+) -> None:
+    """Though no more rows are decoded than they need."""
+    data = encoded(photo[:, :, 0].copy(), "JPEG") if kind == "gray" else encoded(photo, "JPEG", **KINDS[kind])
+    frame = jpeg_frame(memoryview(data))[5]
+    decoded = _turbo.decode_scaled(memoryview(data), frame, 400, 400, scale)
+    assert decoded is not None and decoded.shape == (400 // scale, 560 // scale, 3)
+    whole = torch.from_numpy(decoded.copy())
+    for top in range(0, 400 - 80, 24):
+        crop = image_crops.decode_scaled_crop(tensor(data), top, 16, 80, 80, 80 // scale, 80 // scale)
+        assert crop.scale == scale and crop.y == crop.x == 0
+        assert torch.equal(crop.pixels, whole[top // scale :, 16 // scale :][: 80 // scale, : 80 // scale])
+    part = _turbo.decode_scaled(memoryview(data), frame, 400, 80, scale)
+    assert part is not None
+    assert len(part) == (400 if kind == "progressive" else 80 + 4 * scale) // scale
+
+
+def test_the_fast_transform_of_scaled_crops(photo: Array, with_simplejpeg: None) -> None:
+    def crop(fast: bool, target: int) -> Tensor:
+        return image_crops.decode_scaled_crop(data, 0, 0, 320, 320, target, target, fast=fast).pixels
+
+    data = tensor(encoded(photo, "JPEG"))
+    for target in 320, 160, 80:  # at a quarter, no block is transformed whole: not even one of halved chroma
+        difference = (crop(True, target).int() - crop(False, target).int()).abs().max()
+        assert (difference > 0) == (target > 80) and difference < 5
+
+
 @pytest.mark.parametrize("kind", ["PNG", "CMYK", "gray"])
 def test_scaled_crops_of_other_images(photo: Array, kind: str) -> None:
     if kind == "PNG":

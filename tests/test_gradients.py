@@ -19,6 +19,7 @@ from torch.autograd.gradcheck import GradcheckError
 
 import torchdali.ops
 from torchdali import fn, types
+from torchdali.kernels import scratch
 from torchdali.operator import registry
 from torchdali.tensors import TensorList
 
@@ -331,6 +332,19 @@ def test_batches_have_gradients() -> None:
     made = fn.crop_mirror_normalize(TensorList.from_samples(images, "HWC"), crop=[4, 4], std=[0.5])
     torch.stack(made.samples()).sum().backward()  # type: ignore[no-untyped-call]
     assert [float(image.grad.sum()) for image in images if image.grad is not None] == [96.0] * 3
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64, torch.uint8])
+def test_memory_that_a_thread_keeps_belongs_to_no_graph(dtype: torch.dtype) -> None:
+    x = torch.rand(9, 8, 3).mul(255).to(dtype)
+    if dtype.is_floating_point:
+        x.requires_grad_()
+        fn.resize(x, size=[4, 5], dtype=types.FLOAT).sum().backward()
+        assert x.grad is not None and x.grad.abs().sum() > 0
+    if dtype in (torch.float32, torch.uint8):
+        fn.normalize(x, dtype=types.FLOAT)
+        fn.crop_mirror_normalize(x, std=[2.0], dtype=types.FLOAT)
+    assert not any(kept.requires_grad for kept in scratch._memory.kept.values())
 
 
 def test_a_wrong_gradient_is_noticed() -> None:

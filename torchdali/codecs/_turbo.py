@@ -67,11 +67,7 @@ def decode_rows(
     simplejpeg = library()
     if simplejpeg is None or view[frame + 1] not in _USUAL or view[-2:] != _END:
         return None
-    rows = min(height, bottom + _CONTEXT_ROWS)
-    if rows < height and view[frame + 1] in _SEQUENTIAL:
-        view = _with_height(view, frame, rows)
-    else:
-        rows = height
+    view, rows = _shortened(view, frame, height, bottom + _CONTEXT_ROWS)
     width = view[frame + 7] << 8 | view[frame + 8]
     try:
         pixels: Pixels = simplejpeg.decode_jpeg(
@@ -82,19 +78,43 @@ def decode_rows(
     return pixels
 
 
-def decode_scaled(view: memoryview, height: int, width: int) -> Pixels | None:
-    """Decode at the least scale that has a size, into this thread's buffer; as `decode_rows`."""
+def decode_scaled(
+    view: memoryview, frame: int, height: int, bottom: int, scale: int, fast: bool = False
+) -> Pixels | None:
+    """Decode the rows above `bottom`, and perhaps more, at a scale of a half, a quarter or an eighth.
+
+    Args:
+        view: A JPEG of one or three channels.
+        frame: Where its frame header begins.
+        height: Of the image.
+        bottom: In rows of the whole image.
+        scale: 2, 4 or 8; rows and columns come out as ``ceil(n / scale)``.
+        fast: As for `decode_whole`.
+
+    Returns:
+        As `decode_rows`.
+    """
     simplejpeg = library()
-    if simplejpeg is None:
+    if simplejpeg is None or view[frame + 1] not in _USUAL or view[-2:] != _END:
         return None
+    view, rows = _shortened(view, frame, height, bottom + _CONTEXT_ROWS * scale)
+    width = view[frame + 7] << 8 | view[frame + 8]
+    height, width = -(-rows // scale), -(-width // scale)
     buffer = _buffer("pixels", height * width * 3)
     try:
         pixels: Pixels = simplejpeg.decode_jpeg(
-            view, "RGB", min_height=height, min_width=width, buffer=buffer
-        )
+            view, "RGB", fastdct=fast, min_height=height, min_width=width, buffer=buffer, strict=False
+        )  # fmt: skip
     except ValueError:
         return None
     return pixels if pixels.shape[:2] == (height, width) else None
+
+
+def _shortened(view: memoryview, frame: int, height: int, rows: int) -> tuple[memoryview, int]:
+    """Return a JPEG that ends after some rows, if it can be made so, and the rows that it has."""
+    if rows >= height or view[frame + 1] not in _SEQUENTIAL:
+        return view, height
+    return _with_height(view, frame, rows), rows
 
 
 def _with_height(view: memoryview, frame: int, rows: int) -> memoryview:

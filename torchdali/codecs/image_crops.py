@@ -89,6 +89,7 @@ def decode_scaled_crop(
     target_w: int,
     *,
     adjust_orientation: bool = True,
+    fast: bool = False,
     header: Header | None = None,
 ) -> ScaledCrop:
     """Decode a window that will be resized to a target, at the least size that is no smaller.
@@ -102,6 +103,7 @@ def decode_scaled_crop(
         y, x, h, w: The window in the upright image.
         target_h, target_w: The size to which the caller will bring the window.
         adjust_orientation: Turn the image as its EXIF block says.
+        fast: As for `decode`.
         header: Of the data, if it was read before.
 
     Raises:
@@ -110,7 +112,7 @@ def decode_scaled_crop(
     """
     ratio = min(h // max(target_h, 1), w // max(target_w, 1))
     scale = next((scale for scale in (8, 4, 2) if ratio >= scale), 1)
-    return _decode(data, (y, x, h, w), scale, adjust_orientation, header)
+    return _decode(data, (y, x, h, w), scale, adjust_orientation, header, fast)
 
 
 def _decode(
@@ -119,7 +121,7 @@ def _decode(
     scale: int,
     adjust_orientation: bool,
     header: Header | None,
-    fast: bool = False,
+    fast: bool,
 ) -> ScaledCrop:
     view = encoded_view(data)
     header = header or read_header(view)
@@ -150,10 +152,12 @@ def _decode_jpeg(
     view: memoryview, header: Header, window: tuple[int, int, int, int], scale: int, fast: bool
 ) -> ScaledCrop | None:
     """Decode the stored window by simplejpeg or Pillow; None where they do not help."""
+    bottom = window[0] + window[2]
     if scale == 1:
-        frame = decode_rows(view, header.frame, header.height, window[0] + window[2], fast)
+        frame = decode_rows(view, header.frame, header.height, bottom, fast)
     else:
-        frame = decode_scaled(view, -(-header.height // scale), -(-header.width // scale))
+        bottom = -(-bottom // _BLOCK) * _BLOCK
+        frame = decode_scaled(view, header.frame, header.height, bottom, scale, fast)
         if frame is None:
             frame = _by_pillow(view, header, scale)
     return None if frame is None else _cut(frame, header, window, scale)

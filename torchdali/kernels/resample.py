@@ -156,13 +156,12 @@ def _weighted_sum(
     planes, length = front.shape[:2]
     pixels, starts, weights = bags(axis, first_pass, x.device, window, planes)
     rows = front.reshape(planes * length, -1)  # turned while it is small
-    if rows.dtype != torch.float32:
-        wide = (
-            scratch(rows.shape, "rows")
-            if rows.is_cpu
-            else torch.empty(rows.shape, device=rows.device)
-        )
-        rows = wide.copy_(rows)
+    if (
+        rows.is_cpu and not rows.is_floating_point()
+    ):  # which may carry no gradient into the memory kept
+        rows = scratch(rows.shape, "rows").copy_(rows)
+    else:
+        rows = rows.to(torch.float32)
     out = torch.embedding_bag(rows, pixels, starts, False, 0, False, weights)[0]  # 0: the sum
     out = out.view(planes, -1, *front.shape[2:])
     return out.movedim((0, 1), (-1, dim)) if by_channel else out[0].movedim(0, dim)

@@ -54,5 +54,8 @@ def byte_planes(channels: int, height: int, width: int) -> list[Bytes]:
         count = height * width
         pitch = count // 64 * 64 + 72
         whole = scratch((channels, pitch), "planes", torch.uint8)[:, :count].view(shape)
-        _memory.shape, _memory.planes = shape, list(whole.numpy())
+        planes = list(whole.numpy())
+        if channels * pitch > _KEPT:
+            return planes
+        _memory.shape, _memory.planes = shape, planes
     return _memory.planes

@@ -306,7 +306,12 @@ def _decode_random_resized_crop(
         y, x, h, w = (8 * (value // 8) for value in window)
     with FIRST_PART:
         crop = decode_scaled_crop(
-            data, y, x, h, w, *target, adjust_orientation=adjust_orientation, header=header
+            data,
+            *(y, x, h, w),
+            *target,
+            adjust_orientation=adjust_orientation,
+            fast=use_fast_idct,
+            header=header,
         )
     roi = [(crop.y, crop.y + crop.h), (crop.x, crop.x + crop.w)]
     return resampling(crop.pixels, target, roi, False, **filters)
