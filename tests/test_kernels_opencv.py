@@ -214,3 +214,24 @@ def test_planes_are_taken_apart_by_opencv() -> None:
         assert normalise_planes.planes_by_opencv(target.permute(1, 2, 0), x, (), (), False), lie
         assert torch.equal(target, x.permute(2, 0, 1).float())
     assert not normalise_planes.planes_by_opencv(out.permute(1, 2, 0), image().float(), (), (), False)
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+@pytest.mark.parametrize("dtype", [UINT8, FLOAT])
+@pytest.mark.parametrize("filters", [("linear", "linear"), ("gaussian", "gaussian"), ("cubic", "linear")])
+def test_columns_are_summed_alike(filters: tuple[str, str], dtype: torch.dtype, channels: int) -> None:
+    x = torch.randint(0, 2, (40, 52, channels)).mul(255).to(UINT8)
+    shrink, grow = filters
+    for size in (23, 31), (61, 33), (40, 70):
+        for columns in (None, (3, 21)):
+            windows = None if columns is None else [(0, size[0]), columns]
+
+            def resized() -> Tensor:
+                return resize(
+                    x, size, roi=[(0, 40), (0.3, 50.1)], min_filter=shrink, mag_filter=grow, dtype=dtype,
+                    windows=windows,
+                )  # fmt: skip
+
+            found = resized()
+            with computing_with("torch", "resample_turned"):
+                torch.testing.assert_close(found, resized(), rtol=0, atol=0)

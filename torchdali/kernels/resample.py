@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from torchdali.kernels.convert import convert
+from torchdali.kernels.convert import convert, to_bytes
 from torchdali.kernels.resample_bytes import (
     ByteLines,
     byte_lines,
@@ -15,8 +16,10 @@ from torchdali.kernels.resample_bytes import (
     suits_bytes,
 )
 from torchdali.kernels.resample_nearest import nearest_by_opencv
+from torchdali.kernels.resample_turned import Finish, sum_by_opencv
 from torchdali.kernels.resample_weights import (
     FILTERS,
+    OVERSHOOT,
     Axis,
     bags,
     nearest,
@@ -113,10 +116,18 @@ def resample(
     for i, (start, extent) in enumerate(windows or ()):
         if i not in sums:
             x = _read(x, first + i, start, extent)
-    for i in sorted(sums, key=lambda i: _turn(i, axes[i])):
-        x = _weighted_sum(x, first + i, axes[i], sums[i], parts[i])
+    order = sorted(sums, key=lambda i: _turn(i, axes[i]))
+    overshoots = any(axes[i].filter in OVERSHOOT for i in order)
+    for i in order:
+        last = as_bytes and i == order[-1]
+        finish = functools.partial(to_bytes, saturate=overshoots) if last else _unchanged
+        x = _weighted_sum(x, first + i, axes[i], sums[i], parts[i], finish)
     out = convert(x, dtype)
     return out.contiguous() if windows is None else out
+
+
+def _unchanged(sums: Tensor) -> Tensor:
+    return sums
 
 
 def _read(x: Tensor, dim: int, start: int, extent: int) -> Tensor:
@@ -144,14 +155,24 @@ def _select(x: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def _weighted_sum(
-    x: Tensor, dim: int, axis: Axis, first_pass: bool, window: tuple[int, int] | None
+    x: Tensor,
+    dim: int,
+    axis: Axis,
+    first_pass: bool,
+    window: tuple[int, int] | None,
+    finish: Finish,
 ) -> Tensor:
     """Apply the taps of an axis along `dim` in float32; the result may be a permuted view.
 
     The sums run over whole rows, so `dim` is brought to the front; columns are taken channel by
-    channel, which is the cheapest way to turn an image.
+    channel, which is the cheapest way to turn an image without OpenCV. What `finish` does
+    to the sums is done while they are dense.
     """
     by_channel = 0 < dim == x.dim() - 2
+    if by_channel and x.dim() == 3:
+        found = sum_by_opencv(x, axis, first_pass, window, finish)
+        if found is not None:
+            return found
     front = x.movedim((-1, dim), (0, 1)) if by_channel else x.movedim(dim, 0)[None]
     planes, length = front.shape[:2]
     pixels, starts, weights = bags(axis, first_pass, x.device, window, planes)
@@ -163,5 +184,6 @@ def _weighted_sum(
     else:
         rows = rows.to(torch.float32)
     out = torch.embedding_bag(rows, pixels, starts, False, 0, False, weights)[0]  # 0: the sum
+    out = finish(out)
     out = out.view(planes, -1, *front.shape[2:])
     return out.movedim((0, 1), (-1, dim)) if by_channel else out[0].movedim(0, dim)

@@ -26,6 +26,7 @@ from torchdali.kernels.folding import folded
 
 __all__ = [
     "FILTERS",
+    "OVERSHOOT",
     "RADIUS",
     "Axis",
     "Taps",
@@ -39,6 +40,7 @@ __all__ = [
 FILTERS = ("nn", "linear", "cubic", "triangular", "gaussian", "lanczos3")
 
 RADIUS = {"linear": 1, "triangular": 1, "cubic": 2, "gaussian": 1, "lanczos3": 3}
+OVERSHOOT = ("cubic", "lanczos3")  # filters with negative weights
 _KNOTS = 32  # table entries in a unit of the filter
 _f32 = np.float32
 _Floats = npt.NDArray[np.float32]
