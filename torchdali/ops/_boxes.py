@@ -19,12 +19,54 @@ def _no_layout(layouts: tuple[str, ...], arguments: Any) -> str:
     return ""
 
 
+class _Known:
+    """What is the same for all samples.
+
+    Raises:
+        RuntimeError: arguments out of range or of a wrong length.
+    """
+
+    def __init__(
+        self,
+        device: torch.device,
+        anchors: list[float],
+        offset: bool,
+        criteria: float = 0.5,
+        means: Sequence[float] = (0.0, 0.0, 0.0, 0.0),
+        scale: float = 1.0,
+        stds: Sequence[float] = (1.0, 1.0, 1.0, 1.0),
+    ) -> None:
+        if not 0 <= criteria <= 1:
+            raise RuntimeError(f"criteria must be in [0, 1], not {criteria}")
+        if len(means) != 4 or len(stds) != 4 or 0 in stds:
+            raise RuntimeError(
+                f"means {list(means)} and stds {list(stds)} are 4 numbers each, the stds not 0"
+            )
+        if not anchors or len(anchors) % 4:
+            raise RuntimeError(
+                f"anchors must be a multiple of 4 numbers, at least 4, not {len(anchors)}"
+            )
+        self.criteria, self.offset, self.scale = criteria, offset, scale
+        corners = torch.tensor(anchors, dtype=torch.float32, device=device).reshape(-1, 4)
+        self.anchors, own = Anchors(corners), center_size(corners)
+        self.place, self.size = (own * scale).split(2, 1)  # type: ignore[no-untyped-call]
+        self.without = torch.zeros_like(own) if offset else own
+        """What the result is where no anchor has a box."""
+        self.means, self.stds = own.new_tensor(means), own.new_tensor(stds)
+
+    def offsets(self, boxes: Tensor, found: Tensor) -> Tensor:
+        """Return how boxes, given by centre and size, lie beside the anchors found for them."""
+        boxes, size = boxes * self.scale, self.size[found]
+        place = (boxes[:, :2] - self.place[found]) / size
+        return (torch.cat((place, (boxes[:, 2:] / size).log()), 1) - self.means) / self.stds
+
+
 class _Encoder:
-    """Encodes boxes; keeps the anchors as a tensor."""
+    """Encodes boxes; keeps what is the same for all samples."""
 
     def __init__(self) -> None:
-        self._of: tuple[list[float] | None, torch.device | None] = None, None
-        self._known: tuple[Anchors, Tensor] | None = None
+        self._key: tuple[Any, ...] = ()
+        self._known: _Known | None = None
 
     def __call__(
         self,
@@ -36,11 +78,12 @@ class _Encoder:
         offset: bool = False,
         **settings: Any,
     ) -> tuple[Tensor, Tensor]:
+        key = boxes.device, anchors, offset, settings
         known = self._known
-        if known is None or self._of[0] is not anchors or self._of[1] != boxes.device:
-            known = self._known = _anchors(anchors, offset, boxes.device)
-            self._of = anchors, boxes.device
-        return _encoded(boxes, labels, *known, offset, **settings)
+        if known is None or key != self._key:
+            known = self._known = _Known(boxes.device, anchors, offset, **settings)
+            self._key = key
+        return _encoded(boxes, labels, known)
 
 
 @operator(layout=_no_layout, make=_Encoder)
@@ -83,60 +126,24 @@ def box_encoder(
     return _Encoder()(boxes, labels, anchors=anchors, offset=offset, **settings)
 
 
-def _encoded(
-    boxes: Tensor,
-    labels: Tensor,
-    anchors: Anchors,
-    without: Tensor,
-    offset: bool,
-    criteria: float = 0.5,
-    means: Sequence[float] = (0.0, 0.0, 0.0, 0.0),
-    scale: float = 1.0,
-    stds: Sequence[float] = (1.0, 1.0, 1.0, 1.0),
-) -> tuple[Tensor, Tensor]:
-    _check_encoder(criteria, means, stds, boxes, labels)
-    result, names = without.clone(), labels.new_zeros(len(anchors))
+def _encoded(boxes: Tensor, labels: Tensor, known: _Known) -> tuple[Tensor, Tensor]:
+    _check_boxes(boxes, labels)
+    result, names = known.without.clone(), labels.new_zeros(len(known.anchors))
     if boxes.numel():
-        found, box = matches(boxes, anchors, criteria)
-        matched = center_size(boxes)[box]
-        if offset:
-            matched = _offsets(
-                matched * scale, center_size(anchors.corners[found]) * scale, means, stds
-            )
-        result[found], names[found] = matched, labels.reshape(-1)[box]
+        found, box = (
+            torch.from_numpy(places).to(boxes.device)
+            for places in matches(boxes, known.anchors, known.criteria)
+        )
+        matched = center_size(boxes[box])
+        result[found] = known.offsets(matched, found) if known.offset else matched
+        names[found] = labels.reshape(-1)[box]
     return result, names
 
 
-def _anchors(numbers: list[float], offset: bool, device: torch.device) -> tuple[Anchors, Tensor]:
-    """Return anchors, and what the result is where none of them has a box."""
-    if not numbers or len(numbers) % 4:
-        raise RuntimeError(
-            f"anchors must be a multiple of 4 numbers, at least 4, not {len(numbers)}"
-        )
-    anchors = torch.tensor(numbers, dtype=torch.float32, device=device).reshape(-1, 4)
-    return Anchors(anchors), torch.zeros_like(anchors) if offset else center_size(anchors)
-
-
-def _check_encoder(
-    criteria: float, means: Sequence[float], stds: Sequence[float], boxes: Tensor, labels: Tensor
-) -> None:
-    if not 0 <= criteria <= 1:
-        raise RuntimeError(f"criteria must be in [0, 1], not {criteria}")
-    if len(means) != 4 or len(stds) != 4 or 0 in stds:
-        raise RuntimeError(
-            f"means {list(means)} and stds {list(stds)} are 4 numbers each, the stds not 0"
-        )
+def _check_boxes(boxes: Tensor, labels: Tensor) -> None:
     if boxes.numel() and (boxes.ndim != 2 or boxes.shape[1] != 4):
         raise RuntimeError(f"boxes are (N, 4), not {tuple(boxes.shape)}")
     if labels.dtype != torch.int32 or labels.numel() < boxes.numel() // 4:
         raise RuntimeError(
             f"labels are int32, one a box, not {labels.dtype} {tuple(labels.shape)} for {len(boxes)} boxes"
         )
-
-
-def _offsets(
-    boxes: Tensor, anchors: Tensor, means: Sequence[float], stds: Sequence[float]
-) -> Tensor:
-    place = (boxes[:, :2] - anchors[:, :2]) / anchors[:, 2:]
-    size = (boxes[:, 2:] / anchors[:, 2:]).log()
-    return (torch.cat((place, size), 1) - boxes.new_tensor(means)) / boxes.new_tensor(stds)
