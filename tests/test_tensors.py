@@ -228,6 +228,39 @@ def test_a_ragged_batch() -> None:
             refused()
 
 
+def test_a_batch_of_rows() -> None:
+    rows = torch.from_numpy(numbers(5, 2))
+    batch = TensorList.from_rows(rows, [2, 0, 3], "NC")
+    assert isinstance(batch, TensorListCPU) and batch.dense() is None
+    assert batch.shape() == [(2, 2), (0, 2), (3, 2)] and len(batch) == 3 and batch.ndim() == 2
+    assert batch.torch_dtype == torch.uint8 and batch.device.type == "cpu"
+    assert not batch.is_dense_tensor()
+    copy = pickle.loads(pickle.dumps(batch))
+    for each in (batch, copy):
+        assert each.layout() == "NC" and each.rows()[1] == [2, 0, 3]
+        assert [s.tolist() for s in each.samples()] == [
+            [[0, 1], [2, 3]],
+            [],
+            [[4, 5], [6, 7], [8, 9]],
+        ]
+    assert batch.data_ptr() == rows.data_ptr() == batch.samples()[0].data_ptr()
+    batch.samples()[2][0, 0] = 99
+    assert rows[2, 0] == 99 and batch.at(2)[0, 0] == 99
+    batch.reinterpret(types.INT8)
+    assert batch.rows() is None and batch.dtype == types.INT8 and batch.shape()[2] == (3, 2)
+    batch.reset()
+    assert len(batch) == 0
+    with pytest.raises(RuntimeError, match="different shapes"):
+        copy.stacked()
+
+
+def test_rows_of_samples_of_one_shape_are_a_dense_batch() -> None:
+    batch = TensorList.from_rows(torch.from_numpy(numbers(6, 2)), [3, 3])
+    dense = batch.dense()
+    assert dense is not None and dense.shape == (2, 3, 2) and batch.rows() is None
+    assert TensorList.from_rows(torch.zeros(0, 4), [0]).shape() == [(0, 4)]
+
+
 def test_separate_samples_of_one_shape_are_a_dense_batch() -> None:
     batch = TensorList.from_samples([torch.zeros(2), torch.ones(2)], "C", source_info=["a", "b"])
     assert batch.is_dense_tensor()

@@ -17,6 +17,7 @@ from torchdali.kernels.window import round_half_away_number
 from torchdali.operator import operator
 from torchdali.ops._axis_arguments import listed
 from torchdali.ops._defaults import UnsetFlag
+from torchdali.ops._rows import remaining, rows_of
 from torchdali.rng import BatchRng
 from torchdali.schema import Data, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
@@ -109,13 +110,13 @@ def random_bbox_crop(
         RuntimeError: arguments out of range or that exclude each other, boxes out of [0, 1], or no window after
             100,000 attempts.
     """
-    samples = boxes.samples()
-    count = _crop_outputs(
-        {"inputs": 1 + (labels is not None), "output_bbox_indices": output_bbox_indices}
-    )
-    if not samples:
-        return tuple([] for _ in range(count))  # type: ignore[return-value]
-    axes = _axes(samples)
+    if not len(boxes):
+        arguments = {
+            "inputs": 1 + (labels is not None),
+            "output_bbox_indices": output_bbox_indices,
+        }
+        return ([],) * _crop_outputs(arguments)  # type: ignore[return-value]
+    axes = _axes(boxes)
     fixed = crop_shape is not None
     if fixed and (scaling is not _ONE or aspect_ratio is not _ONE or input_shape is None):
         raise RuntimeError("crop_shape needs input_shape, and excludes scaling and aspect_ratio")
@@ -124,11 +125,10 @@ def random_bbox_crop(
         threshold_type, all_boxes_above_threshold, bbox_prune_threshold,
     )  # fmt: skip
     order = _Order(axes, _box_layout(axes, bbox_layout, ltrb))
-    known = kernel.Boxes(
-        *order.corners(torch.cat(samples).numpy()), [sample.shape[0] for sample in samples]
-    )
-    sizes = _extents("input_shape", input_shape, shape_layout, len(samples), axes)
-    crops = _extents("crop_shape", crop_shape, shape_layout, len(samples), axes)
+    numbers, counts = rows_of(boxes)
+    known = kernel.Boxes(*order.corners(numbers.numpy()), counts)
+    sizes = _extents("input_shape", input_shape, shape_layout, len(counts), axes)
+    crops = _extents("crop_shape", crop_shape, shape_layout, len(counts), axes)
     windows = kernel.search(known, rules, _Draws(rng, 1 + 2 * axes), sizes, crops)
     if not (quiet or windows.settled.all()):
         warnings.warn(
@@ -159,14 +159,15 @@ class _Draws:
         return np.ascontiguousarray(shaped.transpose(2, 0, 1))
 
 
-def _axes(samples: Sequence[Tensor]) -> int:
+def _axes(boxes: TensorList) -> int:
     """Return how many dimensions boxes have, where their ends are given too."""
-    for sample in samples:
-        if sample.dtype != torch.float32 or sample.ndim != 2 or sample.shape[1] not in (4, 6):
+    shapes = boxes.shape()
+    for shape in [shapes[0]] if boxes.dense() is not None else shapes:
+        if boxes.torch_dtype != torch.float32 or len(shape) != 2 or shape[1] not in (4, 6):
             raise RuntimeError(
-                f"boxes are float32 (N, 4) or (N, 6), not {sample.dtype} {tuple(sample.shape)}"
+                f"boxes are float32 (N, 4) or (N, 6), not {boxes.torch_dtype} {shape}"
             )
-    return samples[0].shape[1] // 2
+    return shapes[0][1] // 2
 
 
 def _rules(
@@ -280,20 +281,22 @@ def _moved(
 
 def _labels(labels: TensorList, boxes: kernel.Boxes) -> Tensor:
     """Return the labels of all boxes; what goes beyond the boxes of a sample is left out."""
-    samples, counts = labels.samples(), boxes.counts.tolist()
-    known = [sample.shape[0] if sample.ndim else 0 for sample in samples]
+    counts = boxes.counts.tolist()
+    known = [shape[0] if shape else 0 for shape in labels.shape()]
     if known == counts:
-        return torch.cat(samples)
+        return rows_of(labels)[0]
     if any(there < count for there, count in zip(known, counts, strict=True)):
         raise RuntimeError("there are fewer labels than boxes")
-    return torch.cat([sample[:count] for sample, count in zip(samples, counts, strict=True)])
+    return torch.cat(
+        [sample[:count] for sample, count in zip(labels.samples(), counts, strict=True)]
+    )
 
 
-def _chosen(columns: Sequence[Tensor], keep: Array, boxes: kernel.Boxes) -> list[list[Tensor]]:
-    """Return what belongs to the boxes that are kept, sample by sample."""
-    left = np.bincount(boxes.owner[keep], minlength=len(boxes.counts)).tolist()
+def _chosen(columns: Sequence[Tensor], keep: Array, boxes: kernel.Boxes) -> list[TensorList]:
+    """Return what belongs to the boxes that are kept."""
+    counts = remaining(keep, boxes.counts)
     places = torch.from_numpy(keep.nonzero()[0])
-    return [list(column.index_select(0, places).split(left)) for column in columns]  # type: ignore[no-untyped-call]
+    return [TensorList.from_rows(column.index_select(0, places), counts) for column in columns]
 
 
 # ---------------------------------------------------------------- ssd_random_crop
@@ -328,13 +331,13 @@ def ssd_random_crop(
     Returns:
         The cropped images, the boxes whose centres are in them, relative to them, and their labels.
     """
-    samples = boxes.samples()
-    if not samples:
+    if not len(boxes):
         return [], [], []  # type: ignore[return-value]
-    if _axes(samples) != 2:
-        raise RuntimeError(f"boxes are (N, 4), not {tuple(samples[0].shape)}")
-    flat = torch.cat(samples).numpy()
-    known = kernel.Boxes(flat[:, :2], flat[:, 2:], [sample.shape[0] for sample in samples])
+    if _axes(boxes) != 2:
+        raise RuntimeError(f"boxes are (N, 4), not {boxes.shape()[0]}")
+    rows, counts = rows_of(boxes)
+    numbers = rows.numpy()
+    known = kernel.Boxes(numbers[:, :2], numbers[:, 2:], counts)
     rules = kernel.Rules(
         _SSD, True, (0.3, 1.0), _ratios(2, [0.5, 2.0]), max(num_attempts, 1), None, insist=True
     )

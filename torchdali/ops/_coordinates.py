@@ -15,7 +15,7 @@ from torchdali.kernels import warp
 from torchdali.kernels.convert import convert
 from torchdali.kernels.window import round_half_away_number
 from torchdali.operator import operator
-from torchdali.ops._rows import Rows, column, width_of
+from torchdali.ops._rows import Rows, column, remaining, rows_of, width_of
 from torchdali.schema import Column, Data, DType, PerFrame, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 
@@ -299,29 +299,34 @@ def bbox_rotate(
     _check_boxes(mode, bbox_layout, remove_threshold)
     if keep_size and size:
         raise RuntimeError("keep_size and size cannot be used together")
-    samples = boxes.samples()
-    if not samples:
+    if not len(boxes):
         return [] if labels is None else ([], [])  # type: ignore[return-value]
-    columns = (per_sample(v, len(samples)) for v in (angle, input_shape, size))
+    rows, counts = rows_of(boxes)
+    columns = (per_sample(v, len(counts)) for v in (angle, input_shape, size))
     turns = [
         _turn(a, shape, s, shape_layout, keep_size) for a, shape, s in zip(*columns, strict=True)
     ]
-    counts = [len(b) for b in samples]
-    table = torch.tensor(turns).repeat_interleave(torch.tensor(counts), 0)
+    table = torch.from_numpy(np.array(turns, np.float32).repeat(counts, 0))
     result, keep = _rotated(
-        torch.cat(samples), table, mode, bbox_layout == "xyWH", bbox_normalized, remove_threshold
+        rows, table, mode, bbox_layout == "xyWH", bbox_normalized, remove_threshold
     )
-    if labels is None:
-        return _parts(result, keep, counts)  # type: ignore[return-value]
-    return _parts(result, keep, counts), _parts(torch.cat(labels.samples()), keep, counts)  # type: ignore[return-value]
-
-
-def _parts(values: Tensor, keep: Tensor, counts: list[int]) -> list[Tensor]:
-    """Return the values to keep, sample by sample."""
+    results = [(result, boxes.layout())]
+    if labels is not None:
+        results.append((_labels(labels, counts), labels.layout()))
     if not bool(keep.all()):
-        values = values[keep]
-        counts = [int(part.sum()) for part in keep.split(counts)]  # type: ignore[no-untyped-call]
-    return list(values.split(counts))  # type: ignore[no-untyped-call]
+        counts = remaining(keep.numpy(), counts)
+        results = [(each[keep], layout) for each, layout in results]
+    found = [TensorList.from_rows(each, counts, layout) for each, layout in results]
+    return found[0] if labels is None else tuple(found)  # type: ignore[return-value]
+
+
+def _labels(labels: TensorList, boxes: Sequence[int]) -> Tensor:
+    """Return the labels of all boxes, of which each sample has so many."""
+    rows, counts = rows_of(labels)
+    for i, (there, count) in enumerate(zip(counts, boxes, strict=True)):
+        if there != count:
+            raise RuntimeError(f"sample {i} has {count} boxes and {there} labels")
+    return rows
 
 
 def _turn(

@@ -14,7 +14,7 @@ from torch import Tensor
 from torchdali.schema import Column
 from torchdali.tensors import TensorList
 
-__all__ = ["Rows", "column", "width_of"]
+__all__ = ["Rows", "column", "remaining", "rows_of", "width_of"]
 
 Array = npt.NDArray[Any]
 
@@ -36,6 +36,24 @@ def width_of(batch: TensorList) -> int:
                 f"the last axis of sample {i} has {width} numbers, and that of sample 0 has {widths[0]}"
             )
     return widths[0]
+
+
+def rows_of(batch: TensorList) -> tuple[Tensor, Sequence[int]]:
+    """Return the rows of all samples, along their first axis, and how many each sample has."""
+    dense, stored = batch.dense(), batch.rows()
+    if dense is not None:
+        return dense.flatten(0, 1), [dense.shape[1]] * dense.shape[0]
+    if stored is not None:
+        return stored
+    samples = batch.samples()
+    return torch.cat(samples), [len(sample) for sample in samples]
+
+
+def remaining(keep: Array, counts: Sequence[int] | Array) -> list[int]:
+    """Return how many rows of each sample are left, where some are kept."""
+    before = np.append(0, keep.cumsum())[np.append(0, np.cumsum(counts))]
+    found: list[int] = np.diff(before).tolist()
+    return found
 
 
 class Rows:
@@ -62,6 +80,11 @@ class Rows:
         if self._whole is not None:
             self.rows = self._whole.reshape(-1, width)
             return
+        self._counts: Sequence[int]
+        stored = batch.rows()
+        if stored is not None and stored[0].shape[1:] == (width,):
+            self._plain, (self.rows, self._counts) = True, stored
+            return
         samples = batch.samples()
         self._shapes = [sample.shape for sample in samples]
         self._counts = [math.prod(shape) // width for shape in self._shapes]
@@ -83,7 +106,8 @@ class Rows:
         """Return a batch like the one given, of other rows."""
         if self._whole is not None:
             return TensorList.from_dense(rows.view(self._whole.shape), self._layout)
+        if self._plain:
+            return TensorList.from_rows(rows, self._counts, self._layout)
         parts: Sequence[Tensor] = rows.split(self._counts)  # type: ignore[no-untyped-call]
-        if not self._plain:
-            parts = [part.view(shape) for part, shape in zip(parts, self._shapes, strict=True)]
+        parts = [part.view(shape) for part, shape in zip(parts, self._shapes, strict=True)]
         return TensorList.from_samples(list(parts), self._layout)

@@ -1,8 +1,9 @@
 """A batch of samples: the classes `TensorListCPU` and `TensorListGPU`.
 
 A batch is EITHER one dense torch tensor whose first dimension is the batch OR a list of torch
-tensors. It is made once a batch with `TensorList.from_dense` or `TensorList.from_samples`, which
-neither copy nor look at the samples; what costs time per sample is done when asked for, and kept.
+tensors OR the rows of all samples in one tensor. It is made once a batch with `TensorList.from_dense`,
+`from_samples` or `from_rows`, which neither copy nor look at the samples; what costs time per sample is
+done when asked for, and kept.
 """
 
 from __future__ import annotations
@@ -41,16 +42,20 @@ _CPU = torch.device("cpu")
 class TensorList:
     """A batch of samples of one type; a `TensorListCPU` or a `TensorListGPU`.
 
-    At least one of ``_dense`` and ``_samples`` is set. Where both are, the samples are views of the
-    dense tensor; ``_flat`` is the memory that separate samples are views of once they are packed.
+    At least one of ``_dense``, ``_samples`` and ``_rows`` is set. Where others are beside them, the samples are
+    views of the dense tensor or of the rows; ``_flat`` is the memory that separate samples are views of once they
+    are packed.
     """
 
-    __slots__ = ("_dense", "_dtype", "_flat", "_layout", "_ndim", "_samples", "_source_info")
+    __slots__ = (
+        "_dense", "_dtype", "_flat", "_layout", "_ndim", "_rows", "_samples", "_source_info",
+    )  # fmt: skip
     _kind: ClassVar[type[TensorCPU] | type[TensorGPU]]
 
     _dense: torch.Tensor | None
     _samples: list[torch.Tensor] | None
     _flat: torch.Tensor | None
+    _rows: tuple[torch.Tensor, Sequence[int]] | None
     _dtype: torch.dtype | None
     _ndim: int | None
     _layout: str
@@ -101,7 +106,7 @@ class TensorList:
         """
         self = cls.__new__(_kind_for(cls, tensor.device))
         self._dense, self._layout, self._source_info = tensor, layout, source_info
-        self._samples = self._flat = self._dtype = self._ndim = None
+        self._samples = self._flat = self._rows = self._dtype = self._ndim = None
         return self
 
     @classmethod
@@ -130,16 +135,46 @@ class TensorList:
         self = cls.__new__(_kind_for(cls, _CPU if first is None else first.device))
         self._samples, self._layout, self._source_info = samples, layout, source_info
         self._dtype, self._ndim = dtype, ndim
-        self._dense = self._flat = None
+        self._dense = self._flat = self._rows = None
+        return self
+
+    @classmethod
+    def from_rows(
+        cls: type[_Batch],
+        rows: torch.Tensor,
+        counts: Sequence[int],
+        layout: str = "",
+    ) -> _Batch:
+        """Make a batch of the rows of all samples, one sample after the other, without a copy.
+
+        Args:
+            rows: ``(n, ...)``, dense.
+            counts: Rows of each sample; of one sample at least.
+            layout: Of one sample.
+        """
+        if counts.count(counts[0]) == len(counts):
+            return cls.from_dense(rows.view(len(counts), counts[0], *rows.shape[1:]), layout)
+        self = cls.__new__(_kind_for(cls, rows.device))
+        self._rows, self._layout = (rows, counts), layout
+        self._dense = self._samples = self._flat = self._source_info = None
+        self._dtype, self._ndim = rows.dtype, rows.ndim
         return self
 
     def samples(self) -> list[torch.Tensor]:
-        """Return the samples, views of the dense tensor if there is one. Do not change the list."""
+        """Return the samples, views of the dense tensor or the rows if there are any. Do not change the list."""
         samples = self._samples
         if samples is None:
-            assert self._dense is not None
-            samples = self._samples = list(self._dense.unbind())
+            if self._rows is not None:
+                samples = list(torch.split(*self._rows))  # type: ignore[arg-type]
+            else:
+                assert self._dense is not None
+                samples = list(self._dense.unbind())
+            self._samples = samples
         return samples
+
+    def rows(self) -> tuple[torch.Tensor, Sequence[int]] | None:
+        """Return the rows of all samples and how many each has, if the batch is stored like this, else None."""
+        return self._rows
 
     def dense(self) -> torch.Tensor | None:
         """Return the tensor ``(batch, ...)`` if the batch is stored as one, else None."""
@@ -156,8 +191,9 @@ class TensorList:
                     "the samples have different shapes, so that the batch is not one tensor; bring "
                     "them to one shape (crop, resize, pad) or ask is_dense_tensor() first"
                 )
-            self._dense = torch.stack(self.samples()) if self._samples else self._empty()
-            self._samples = self._flat = None
+            samples = self.samples()
+            self._dense = torch.stack(samples) if samples else self._empty()
+            self._samples = self._flat = self._rows = None
         return self._dense
 
     def _empty(self) -> torch.Tensor:
@@ -184,6 +220,8 @@ class TensorList:
         """Device of the samples."""
         if self._dense is not None:
             return self._dense.device
+        if self._rows is not None:
+            return self._rows[0].device
         first = next((s for s in self._samples or () if s is not None), None)
         if first is not None:
             return first.device
@@ -210,7 +248,9 @@ class TensorList:
         return DALIDataType.NO_TYPE if dtype is None else from_torch_dtype(dtype)
 
     def __len__(self) -> int:
-        return self._dense.shape[0] if self._dense is not None else len(self.samples())
+        if self._dense is not None:
+            return self._dense.shape[0]
+        return len(self.samples() if self._rows is None else self._rows[1])
 
     def __getitem__(self, i: int) -> Any:
         """Return a sample, sharing memory; negative indices count from the end."""
@@ -234,6 +274,9 @@ class TensorList:
         """Return the shape of each sample."""
         if self._dense is not None:
             return [tuple(self._dense.shape[1:])] * self._dense.shape[0]
+        if self._rows is not None:
+            rows, counts = self._rows
+            return [(count, *rows.shape[1:]) for count in counts]
         return [tuple(sample.shape) for sample in self.samples()]
 
     def ndim(self) -> int:
@@ -255,8 +298,8 @@ class TensorList:
 
     def is_dense_tensor(self) -> bool:
         """Return whether all samples have one shape, so that `as_tensor` works."""
-        if self._dense is not None:
-            return True
+        if self._dense is not None or self._rows is not None:
+            return self._dense is not None  # rows of one number a sample are made dense
         samples = self.samples()
         return all(sample.shape == samples[0].shape for sample in samples)
 
@@ -280,6 +323,9 @@ class TensorList:
     def _pack(self) -> torch.Tensor:
         """Bring all elements, in order, into one piece of memory and return it as a 1D tensor."""
         if self._flat is not None:
+            return self._flat
+        if self._rows is not None:
+            self._flat = self._rows[0].view(-1)
             return self._flat
         if self.is_dense_tensor():
             dense = self.stacked()
@@ -307,11 +353,11 @@ class TensorList:
             self._dense, self._samples = reinterpreted(self._dense, new_type), None
         else:
             self._samples = [reinterpreted(each, new_type) for each in self.samples()]
-            self._flat, self._dtype = None, to_torch_dtype(new_type)
+            self._flat, self._rows, self._dtype = None, None, to_torch_dtype(new_type)
 
     def reset(self) -> None:
         """Drop all samples, the type and the layout."""
-        self._dense = self._flat = self._dtype = self._ndim = self._source_info = None
+        self._dense = self._flat = self._rows = self._dtype = self._ndim = self._source_info = None
         self._samples, self._layout = [], ""
 
     def __repr__(self) -> str:
@@ -436,9 +482,9 @@ class TensorListGPU(TensorList):
         copy._dtype, copy._ndim = self._dtype, self._ndim
         if self._dense is not None:
             copy._dense, copy._samples = self._dense.cpu(), None
-        elif self._samples:
-            flat = torch.cat([sample.reshape(-1) for sample in self._samples])
-            copy._samples = _split_as(flat.cpu(), self._samples)
+        elif samples := self.samples():
+            flat = torch.cat([sample.reshape(-1) for sample in samples])
+            copy._samples = _split_as(flat.cpu(), samples)
         return copy
 
     def copy_to_external(
