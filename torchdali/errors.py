@@ -28,14 +28,15 @@ from types import TracebackType
 from typing import TypeVar
 
 __all__ = [
-    "FIRST_PART",
+    "LAST_BUT_ONE",
+    "LAST_BUT_TWO",
     "DecodeError",
     "MissingExtraError",
     "PipelineError",
     "cut",
     "located",
     "note",
-    "of_first_part",
+    "part_of",
     "shorten",
     "told",
 ]
@@ -67,23 +68,27 @@ class MissingExtraError(RuntimeError):
         )
 
 
-class _FirstPart:
-    """Marks the exceptions that leave its block as those of the first of two operators fused into one."""
+class _Part:
+    """Marks the exceptions that leave its block as those of one of several operators fused into one."""
+
+    def __init__(self, index: int) -> None:
+        self._index = index
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None:
-            error.__dict__["of_first_part"] = True
+            error.__dict__.setdefault("part", self._index)
 
 
-FIRST_PART = _FirstPart()
+LAST_BUT_ONE, LAST_BUT_TWO = _Part(-2), _Part(-3)
 
 
-def of_first_part(error: BaseException) -> bool:
-    """Whether an exception left a block of `FIRST_PART`."""
-    return "of_first_part" in error.__dict__
+def part_of(error: BaseException) -> int:
+    """Return which of several fused operators an exception comes from: an index."""
+    part: int = error.__dict__.get("part", -1)
+    return part
 
 
 _KEPT = (ValueError, TypeError, IndexError, KeyError, NotImplementedError, MemoryError)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from torchdali.errors import of_first_part
+from torchdali.errors import part_of
 
 if TYPE_CHECKING:
     from torchdali.operator import Operator
@@ -80,7 +80,7 @@ class Node:
         keys: Seed given by the user, or None.
         scope: Conditions under which the node runs, outermost first.
         stream: Number of a random operator among those of the pipeline; it selects its random numbers.
-        parts: The two nodes for which a fused one stands, in their order.
+        parts: The nodes for which a fused one stands, in their order.
     """
 
     operator: Operator
@@ -103,7 +103,7 @@ class Node:
 
     def culprit(self, error: BaseException) -> Node:
         """Return the node in which the user would look for an error: itself, or one of its parts."""
-        return self.parts[0 if of_first_part(error) else -1] if self.parts else self
+        return self.parts[part_of(error)] if self.parts else self
 
     def parents(self) -> Iterator[Node]:
         """Yield the nodes this one needs, inputs first."""

@@ -29,9 +29,12 @@ def fuse_decoding(graph: Graph, scaled: bool) -> Graph:
 def fuse_resizing(graph: Graph) -> Graph:
     """Fuse a resize into the crop, mirror and normalisation after it, where nothing else needs its result.
 
-    Of the resized image only what the crop keeps is computed; the pixels are the same.
+    Of the resized image only what the crop keeps is computed, and of the JPEG only the rows decoded that it needs,
+    if an image decoder comes before; the pixels are the same.
     """
-    return _fuse(graph, "resize", "crop_mirror_normalize", "_resize_crop_mirror_normalize")
+    resizing = "_resize_crop_mirror_normalize"
+    graph = _fuse(graph, "resize", "crop_mirror_normalize", resizing)
+    return _fuse(graph, "decoders.image", resizing, "_decode_resize_crop_mirror_normalize")
 
 
 def _fuse(
@@ -71,6 +74,10 @@ def _input_of(node: Node, name: str) -> Node | None:
     return before if node.device == before.device == "cpu" else None
 
 
+def _parts(node: Node) -> tuple[Node, ...]:
+    return node.parts or (node,)
+
+
 def _rebuild(
     graph: Graph, pairs: Mapping[Node, Node], name: str, given: Mapping[str, Any]
 ) -> Graph:
@@ -98,7 +105,7 @@ def _rebuild(
             DataNode(o.name, o.device, made, o.index, o.ndim, o.dtype, o.layout)
             for o in node.outputs
         )
-        made.parts = (before, node) if before else node.parts
+        made.parts = (*_parts(before), *_parts(node)) if before else node.parts
         new.update(zip(node.outputs, made.outputs, strict=True))
         nodes.append(made)
     return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))

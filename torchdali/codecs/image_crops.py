@@ -27,7 +27,7 @@ from torchdali.codecs._image_orientation import stored_window, turn, upright_win
 from torchdali.codecs._turbo import Pixels, decode_rows, decode_scaled
 from torchdali.codecs.images import decode
 
-__all__ = ["ScaledCrop", "decode_crop", "decode_scaled_crop"]
+__all__ = ["ScaledCrop", "decode_crop", "decode_scaled_crop", "decode_upper"]
 
 _BLOCK = 8  # source pixels to which a window of a scaled image is widened
 
@@ -113,6 +113,36 @@ def decode_scaled_crop(
     ratio = min(h // max(target_h, 1), w // max(target_w, 1))
     scale = next((scale for scale in (8, 4, 2) if ratio >= scale), 1)
     return _decode(data, (y, x, h, w), scale, adjust_orientation, header, fast)
+
+
+def decode_upper(
+    data: Tensor,
+    bottom: int,
+    *,
+    adjust_orientation: bool = True,
+    fast: bool = False,
+    header: Header | None = None,
+) -> Tensor:
+    """Decode the rows above `bottom`, and perhaps more, exactly as `decode` would.
+
+    Args:
+        data, adjust_orientation, fast, header: As for `decode_crop`.
+        bottom: Row of the upright image.
+
+    Returns:
+        ``(bottom or more, W, 3)`` uint8 RGB, contiguous; valid until the thread decodes the next image.
+
+    Raises:
+        DecodeError: As `decode`.
+    """
+    view = encoded_view(data)
+    header = header or read_header(view)
+    turned = adjust_orientation and header.orientation != 1
+    if header.format == "JPEG" and header.channels != 4 and not turned:
+        frame = decode_rows(view, header.frame, header.height, bottom, fast)
+        if frame is not None:
+            return torch.from_numpy(frame)
+    return decode(data, adjust_orientation=adjust_orientation, fast=fast)
 
 
 def _decode(

@@ -12,6 +12,7 @@ from torchdali.kernels.convert import convert, to_bytes
 from torchdali.kernels.resample_bytes import (
     ByteLines,
     byte_lines,
+    is_plain,
     resample_bytes,
     suits_bytes,
 )
@@ -28,7 +29,7 @@ from torchdali.kernels.resample_weights import (
 )
 from torchdali.kernels.scratch import scratch
 
-__all__ = ["FILTERS", "resample", "resize"]
+__all__ = ["FILTERS", "lines_read", "resample", "resize"]
 
 
 def resize(
@@ -83,7 +84,8 @@ def resample(
     """Resample the spatial axes of ``(..., *spatial, C)``; see `resize`.
 
     The sums are taken in float32 and rounded once, at the end; only those of `resample_bytes` are
-    rounded after each axis.
+    rounded after each axis. With `windows`, the image may be without the lines that none of them reads,
+    as `lines_read` tells.
     """
     first = x.dim() - 1 - len(axes)
     if 0 in (*x.shape, *(axis.size for axis in axes)):
@@ -105,7 +107,8 @@ def resample(
             index = nearest(axis, i == len(axes) - 1, i == ranked[0], x.device)
             x = _select(x, first + i, index)
         elif as_bytes and suits_bytes(x, axis):
-            t = lines[i] = byte_lines(axis, patch_border)
+            part = parts[i]
+            t = lines[i] = byte_lines(axis, patch_border, None if part is None else sum(part))
             x = _read(x, first + i, t.start, t.extent)
         else:
             sums[i] = i == ranked[0]
@@ -124,6 +127,19 @@ def resample(
         x = _weighted_sum(x, first + i, axes[i], sums[i], parts[i], finish)
     out = convert(x, dtype)
     return out.contiguous() if windows is None else out
+
+
+def lines_read(axis: Axis, window: tuple[int, int], patch_border: bool) -> int:
+    """Return up to which line of a uint8 image on the CPU `resample` reads an axis for a window (start, extent)."""
+    if axis.is_identity:
+        return sum(window)
+    if axis.filter == "nn":
+        return axis.length
+    if is_plain(axis):
+        lines = byte_lines(axis, patch_border, sum(window))
+        return lines.start + lines.extent
+    seen = [taps(axis, first_pass, torch.device("cpu"), window) for first_pass in (True, False)]
+    return max(each.start + each.extent for each in seen)
 
 
 def _unchanged(sums: Tensor) -> Tensor:

@@ -29,7 +29,9 @@ from torch.nn.functional import interpolate
 from torchdali.kernels.convert import convert
 from torchdali.kernels.resample_weights import Axis
 
-__all__ = ["SMALLEST", "ByteLines", "byte_lines", "resample_bytes", "resize_bytes", "suits_bytes"]
+__all__ = [
+    "SMALLEST", "ByteLines", "byte_lines", "is_plain", "resample_bytes", "resize_bytes", "suits_bytes",
+]  # fmt: skip
 
 SMALLEST = 32  # output pixels; below, the borders of an axis may meet and speed matters little
 
@@ -49,7 +51,8 @@ class ByteLines(NamedTuple):
     """One axis: it reads the input from ``start`` to ``start + extent``.
 
     Within that, the region from `low` to `high` becomes `size` lines, the other way round if
-    `flip`; `reach` is None where the border needs no correction.
+    `flip`; `reach` is None where the border needs no correction. Where lines at the end were left out, and
+    what only they read, `scale` is how many lines a pixel becomes.
     """
 
     start: int
@@ -60,24 +63,43 @@ class ByteLines(NamedTuple):
     antialias: bool
     flip: bool
     reach: _Reach | None
+    scale: float | None = None
 
 
 def suits_bytes(x: Tensor, axis: Axis) -> bool:
     """Whether `resample_bytes` can: uint8 images on the CPU, a whole-pixel region, linear."""
     if x.dtype != torch.uint8 or not x.is_cpu or x.shape[-1] > 4 or torch.compiler.is_compiling():
         return False
+    return is_plain(axis)
+
+
+def is_plain(axis: Axis) -> bool:
+    """Whether `resample_bytes` can do an axis."""
     low, high = sorted((axis.low, axis.high))
     inside = 0 <= low < high <= axis.length and low % 1 == high % 1 == 0
     return inside and axis.size >= SMALLEST and axis.filter in ("linear", "triangular")
 
 
 @lru_cache(maxsize=256)
-def byte_lines(axis: Axis, border: bool) -> ByteLines:
-    """Prepare an axis for which `suits_bytes` holds; without `border` as PyTorch does it."""
+def byte_lines(axis: Axis, border: bool, end: int | None = None) -> ByteLines:
+    """Prepare an axis for which `is_plain` holds.
+
+    Args:
+        border: Correct the outermost lines; else they are as PyTorch makes them.
+        end: Only the lines before this one are wanted; there may be more.
+    """
     low, high = int(min(axis.low, axis.high)), int(max(axis.low, axis.high))
     flip = axis.high < axis.low
     whole = low == 0 and high == axis.length
     reach = _reach((high - low) / axis.size, axis.antialias, whole) if border else None
+    if reach is None and not flip and end is not None and end < axis.size:
+        scale = axis.size / (high - low)
+        stretch = max(1.0, 1 / scale) if axis.antialias else 1.0
+        last = min(high, low + math.ceil((end - 0.5) / scale + stretch) + 1)
+        if last - low != end:  # PyTorch leaves an axis as it is that keeps its extent
+            return ByteLines(
+                low, last - low, 0, last - low, end, axis.antialias, flip, reach, scale
+            )
     margin = 0 if reach is None else reach.pixels
     start, end = max(0, low - margin), min(axis.length, high + margin)
     return ByteLines(
@@ -133,12 +155,19 @@ def _pixels(images: Tensor) -> Tensor:
 def _interpolate(images: Tensor, by_dim: dict[int, ByteLines]) -> Tensor:
     """Resize the regions of some dimensions of ``(N, C, H, W)``; the others stay."""
     size = list(images.shape)
+    scales: list[float | None] = [None] * len(size)
     for dim, t in by_dim.items():
+        scales[dim] = t.scale
         if t.high - t.low != size[dim]:
             images = images.narrow(dim, t.low, t.high - t.low)
         size[dim] = t.size
     images = images.contiguous(memory_format=torch.channels_last)
-    return interpolate(images, size[2:], mode="bilinear", antialias=t.antialias)
+    if scales[2] is scales[3] is None:
+        return interpolate(images, size[2:], mode="bilinear", antialias=t.antialias)
+    operators = torch.ops.aten  # which, unlike `interpolate`, take sizes and scales
+    name = "_upsample_bilinear2d_aa" if t.antialias else "upsample_bilinear2d"
+    result: Tensor = getattr(operators, name)(images, size[2:], False, *scales[2:])
+    return result
 
 
 def _mix_border(out: Tensor, source: Tensor, dim: int, low: int, high: int, reach: _Reach) -> None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from torchdali.codecs.image_crops import decode_crop, decode_scaled_crop
+from torchdali.codecs.image_crops import decode_crop, decode_scaled_crop, decode_upper
 from torchdali.codecs.images import peek_header
-from torchdali.errors import FIRST_PART
-from torchdali.kernels.resample import resize as resample
+from torchdali.errors import LAST_BUT_ONE, LAST_BUT_TWO
+from torchdali.kernels.resample import lines_read, resample
 from torchdali.kernels.resample_bytes import SMALLEST, resize_bytes
+from torchdali.kernels.resample_weights import Axis, resize_axes
 from torchdali.kernels.resize_shape import resize_shape
 from torchdali.operator import operator
 from torchdali.ops._crop import crop_mirror_normalize, crop_window
@@ -63,11 +64,30 @@ def resampling(
     """
     if dtype is not None and dtype not in (x.dtype, torch.float32):
         raise ValueError(f"dtype: the input's own ({x.dtype}) or float32, not {dtype}")
-    return resample(
-        x, size, roi=roi, antialias=antialias, dtype=dtype, patch_border=patch_border, windows=windows,
-        min_filter=FILTER[interp_type if min_filter is None else min_filter],
-        mag_filter=FILTER[interp_type if mag_filter is None else mag_filter],
+    axes = axes_of(
+        x.shape[x.dim() - 1 - len(size) : -1], size, roi, antialias, interp_type, mag_filter, min_filter
     )  # fmt: skip
+    return resample(x, axes, dtype or x.dtype, patch_border=patch_border, windows=windows)
+
+
+def axes_of(
+    lengths: Sequence[int],
+    size: tuple[int, ...],
+    roi: Sequence[tuple[float, float]] | None,
+    antialias: bool = True,
+    interp_type: DALIInterpType = DALIInterpType.INTERP_LINEAR,
+    mag_filter: DALIInterpType | None = None,
+    min_filter: DALIInterpType | None = None,
+) -> tuple[Axis, ...]:
+    """Describe each axis for `resample`, with the filters that the arguments of `resampling` choose."""
+    return resize_axes(
+        tuple(lengths),
+        size,
+        None if roi is None else tuple(roi),
+        FILTER[interp_type if min_filter is None else min_filter],
+        FILTER[interp_type if mag_filter is None else mag_filter],
+        antialias,
+    )
 
 
 def sizing(
@@ -269,7 +289,7 @@ def _decode_random_resized_crop(
 ) -> Image:
     """Decode a random window and resize it; at a reduced scale, if `scaled` and one has the pixels."""
     target = _both(size)
-    with FIRST_PART:
+    with LAST_BUT_ONE:
         header = peek_header(data)
     height, width = header.size(adjust_orientation)
     window = choose_window(rng, height, width, num_attempts, random_area, random_aspect_ratio)
@@ -282,7 +302,7 @@ def _decode_random_resized_crop(
     if output_type != DALIImageType.RGB or not (
         scaled or inside
     ):  # or the filter reads outside of the window
-        with FIRST_PART:
+        with LAST_BUT_ONE:
             whole = image.body(  # type: ignore[attr-defined]
                 data,
                 adjust_orientation=adjust_orientation,
@@ -291,7 +311,7 @@ def _decode_random_resized_crop(
             )
         return resampling(whole, target, [(y, y + h), (x, x + w)], False, **filters)
     if not scaled:
-        with FIRST_PART:
+        with LAST_BUT_ONE:
             part = decode_crop(
                 data,
                 *window,
@@ -304,7 +324,7 @@ def _decode_random_resized_crop(
         return resampling(part, target, None, False, **filters)
     if h >= 2 * target[0] and w >= 2 * target[1]:  # scaled windows are met exactly at whole blocks
         y, x, h, w = (8 * (value // 8) for value in window)
-    with FIRST_PART:
+    with LAST_BUT_ONE:
         crop = decode_scaled_crop(
             data,
             *(y, x, h, w),
@@ -320,10 +340,42 @@ def _decode_random_resized_crop(
 _FILTERS = ("antialias", "interp_type", "mag_filter", "min_filter")
 
 
-@operator(hidden=True, layout=lambda layouts, arguments: arguments["output_layout"])
-def _resize_crop_mirror_normalize(
-    data: Annotated[Tensor, Takes(IMAGE_LAYOUTS)],
-    /,
+class _Kept(NamedTuple):
+    """What a crop keeps of a resized image.
+
+    Attributes:
+        size: Of the whole resized image.
+        region: Of the input that it shows.
+        windows: ``(start, extent)`` of the crop, for rows and columns.
+        at_border: The crop has lines that see pixels outside of the image, with linear filters.
+    """
+
+    size: tuple[int, ...]
+    region: tuple[tuple[float, float], ...]
+    windows: list[tuple[int, int]]
+    at_border: bool
+
+
+_BORDER = 2  # lines at the edge of the output of which that may be true
+
+
+def _kept(
+    lengths: tuple[int, ...], size_arguments: dict[str, Any], window: dict[str, Any]
+) -> _Kept | None:
+    """Return what a crop keeps of an image ``(H, W, C)``, or None if it reaches outside."""
+    with LAST_BUT_ONE:
+        size, region = sizing(lengths, **size_arguments)
+    windows = [(0, extent) for extent in size]
+    for axis, start, extent in zip(*crop_window((*size, 3), "HWC", **window), strict=True):
+        windows[axis] = start, extent
+    ends = [(start, n - start - extent) for (start, extent), n in zip(windows, size, strict=True)]
+    if any(before < 0 or after < 0 for before, after in ends):
+        return None
+    at_border = any(before < _BORDER or after < _BORDER for before, after in ends)
+    return _Kept(size, region, windows, at_border)
+
+
+def _normalising(
     *,
     dtype: DType = torch.float32,
     fill_values: list[float] = [0.0],  # noqa: B006  never changed
@@ -335,37 +387,99 @@ def _resize_crop_mirror_normalize(
     scale: float = 1.0,
     shift: float = 0.0,
     std: PerSample[list[float]] = [1.0],  # noqa: B006
+) -> None:
+    """Arguments of `crop_mirror_normalize`, but for those of the window."""
+
+
+class _Divided(NamedTuple):
+    """Arguments of three operators, and those of others."""
+
+    size: dict[str, Any]
+    window: dict[str, Any]
+    last: dict[str, Any]
+    others: dict[str, Any]
+
+
+def _divide_all(arguments: dict[str, Any]) -> _Divided:
+    """Divide arguments into those of `sizing`, `crop_window`, `_normalising`, and `resampling` or none of them."""
+    divided = _Divided({}, {}, {}, {})
+    names = _names(sizing), _names(crop_window), _names(_normalising)
+    for name, value in arguments.items():
+        place = next((i for i, known in enumerate(names) if name in known), 3)
+        divided[place][name] = value
+    return divided
+
+
+@operator(hidden=True, layout=lambda layouts, arguments: arguments["output_layout"])
+def _resize_crop_mirror_normalize(
+    data: Annotated[Tensor, Takes(IMAGE_LAYOUTS)],
+    /,
+    *,
     layout: Layout,
     out: Out = None,
-    **arguments: Annotated[Any, shares(sizing), shares(resampling), shares(crop_window)],
+    **arguments: Annotated[
+        Any, shares(_normalising), shares(sizing), shares(resampling), shares(crop_window)
+    ],
 ) -> Image:
     """Resize, then crop, mirror and normalise; of the resized image only the crop is computed."""
-    size_arguments, others = _divide(arguments)
-    names = _names(crop_window)
-    window = {k: v for k, v in others.items() if k in names}
-    filters = {k: v for k, v in others.items() if k not in names}
-    rest: dict[str, Any] = dict(
-        dtype=dtype, fill_values=fill_values, mean=mean, mirror=mirror, std=std, scale=scale, shift=shift,
-        out_of_bounds_policy=out_of_bounds_policy, output_layout=output_layout, pad_output=pad_output,
-        layout=layout, out=out,
-    )  # fmt: skip
-    if layout == "HWC":
-        with FIRST_PART:
-            size, region = sizing(data.shape[:2], **size_arguments)
-        parts = [(0, extent) for extent in size]
-        for axis, start, extent in zip(*crop_window((*size, 3), layout, **window), strict=True):
-            parts[axis] = start, extent
-        ends = [(start, n - start - extent) for (start, extent), n in zip(parts, size, strict=True)]
-        if all(before >= 0 and after >= 0 for before, after in ends):
-            at_border = any(before < _BORDER or after < _BORDER for before, after in ends)
-            with FIRST_PART:
-                cut = resampling(data, size, region, at_border, parts, **filters)
-            return crop_mirror_normalize.body(cut, **rest)  # type: ignore[attr-defined,no-any-return]
-    with FIRST_PART:
-        whole = resize.body(data, layout=layout, **size_arguments, **filters)  # type: ignore[attr-defined]
-    return crop_mirror_normalize.body(whole, **rest, **window)  # type: ignore[attr-defined,no-any-return]
+    size, window, last, filters = _divide_all(arguments)
+    kept = _kept(data.shape[:2], size, window) if layout == "HWC" else None
+    if kept is None:
+        with LAST_BUT_ONE:
+            data = resize.body(data, layout=layout, **size, **filters)  # type: ignore[attr-defined]
+        last |= window
+    else:
+        with LAST_BUT_ONE:
+            data = resampling(data, kept.size, kept.region, kept.at_border, kept.windows, **filters)
+    return _normalised(data, layout=layout, out=out, **last)
 
 
-_BORDER = (
-    2  # lines at the edge of the output that see pixels outside of the image, with linear filters
-)
+_normalised: Callable[..., Tensor] = crop_mirror_normalize.body  # type: ignore[attr-defined]
+
+
+@operator(hidden=True, layout=lambda layouts, arguments: arguments["output_layout"])
+def _decode_resize_crop_mirror_normalize(
+    data: Encoded,
+    /,
+    *,
+    adjust_orientation: bool = True,
+    output_type: DALIImageType = DALIImageType.RGB,
+    use_fast_idct: bool = False,
+    out: Out = None,
+    **arguments: Annotated[
+        Any,
+        shares(_normalising),
+        shares(sizing),
+        shares(resampling),
+        shares(crop_window),
+        shares(decoder_hints),
+        shares(cache_hints),
+    ],
+) -> Image:
+    """Decode as many rows as the crop needs, and go on as `_resize_crop_mirror_normalize`."""
+    size, window, last, others = _divide_all(arguments)
+    filters = {k: v for k, v in others.items() if k in _FILTERS}
+    decoding: dict[str, Any] = {"adjust_orientation": adjust_orientation, "fast": use_fast_idct}
+    with LAST_BUT_TWO:
+        header = peek_header(data)
+    lengths = header.size(adjust_orientation)
+    kept = _kept(lengths, size, window) if output_type == DALIImageType.RGB else None
+    if kept is None:
+        with LAST_BUT_TWO:
+            whole = image.body(  # type: ignore[attr-defined]
+                data,
+                adjust_orientation=adjust_orientation,
+                output_type=output_type,
+                use_fast_idct=use_fast_idct,
+            )
+        return _resize_crop_mirror_normalize.body(  # type: ignore[attr-defined,no-any-return]
+            whole, layout="HWC", out=out, **size, **window, **last, **filters
+        )
+    with LAST_BUT_ONE:
+        axes = axes_of(lengths, kept.size, kept.region, **filters)
+        bottom = lines_read(axes[0], kept.windows[0], kept.at_border)
+    with LAST_BUT_TWO:
+        upper = decode_upper(data, bottom, header=header, **decoding)
+    with LAST_BUT_ONE:
+        cut = resample(upper, axes, torch.uint8, patch_border=kept.at_border, windows=kept.windows)
+    return _normalised(cut, layout="HWC", out=out, **last)
