@@ -108,6 +108,51 @@ def test_shapes_of_large_samples(heights: tuple[int, int]) -> None:
     pipe.close()
 
 
+@pytest.mark.parametrize(
+    "frames, settings, steps",
+    [
+        (30, {}, ["element_extract", "sequence_rearrange"]),
+        (30, {"bad_samples": "skip"}, []),
+        (300, {}, []),  # too large
+        ([30, 31], {}, []),  # not one tensor
+    ],
+    ids=str,
+)
+def test_copies_of_moderate_samples_are_made_over_the_batch(frames: Any, settings: Any, steps: Any) -> None:
+    counts = frames if isinstance(frames, list) else [frames, frames]
+    rng = np.random.default_rng(1)
+    data = [rng.integers(0, 256, (count, 1000), np.uint8) for count in counts]
+    given = data if isinstance(frames, list) else np.stack(data)
+    pipe = Pipeline(2, 2, None, **settings)
+    source = fn.external_source(lambda: given)
+    first, last = fn.element_extract(source, element_map=[0, 7])
+    seen = fn.sequence_rearrange(source, new_order=[2, 1])
+    most = fn.reductions.max(fn.sequence_rearrange(source, new_order=[3, 3]), axes=[1])
+    pipe.set_outputs(first, last, fn.sequence_rearrange(source, new_order=[4, 0, 4]), most, seen)
+    for _ in range(3):
+        outputs = pipe.run()
+        for i, sample in enumerate(data):
+            expected = [sample[0], sample[7], sample[[4, 0, 4]], sample[[3, 3]].max(1), sample[[2, 1]]]
+            for output, values in zip(outputs, expected, strict=True):
+                assert np.array_equal(output.at(i), values)
+    found = over_the_batch(pipe)
+    assert sorted({name for name in found if name != "external_source"}) == steps
+    assert found.count("sequence_rearrange") == 2 * bool(steps)  # a chain goes on with the third one
+    pipe.close()
+
+
+def test_no_copy_is_a_view() -> None:
+    data = torch.zeros((2, 1, 3, 9000), dtype=torch.uint8)
+    pipe = Pipeline(2, 1, None)
+    source = fn.external_source(lambda: data, no_copy=True)
+    pipe.set_outputs(fn.element_extract(source, element_map=[0]), fn.sequence_rearrange(source, new_order=[0]))
+    for _ in range(2):
+        for output in pipe.run():
+            output.at(0)[:] = 1
+            assert output.as_tensor().data_ptr() != data.data_ptr() and not data.any()
+    pipe.close()
+
+
 def test_marks_tell_what_is_light() -> None:
     pipe = pipeline(ends_in_arithmetic)
     nodes = pipe._traced().nodes[:4]

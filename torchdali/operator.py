@@ -111,6 +111,7 @@ class Operator:
         dense: The same on a batch whose samples have one shape: takes and returns tensors ``(batch, ...)``.
         by_shape: Only the shapes of the samples count; ``dense`` takes the list of them, which may differ.
         columns: ``dense`` takes arguments given per sample, too.
+        copies: ``dense`` only copies what it is given.
         draws: Random numbers a sample usually takes, drawn ahead for the batch.
         separate: Of ``batch``: what a sample becomes does not depend on the others; so it can be told which one fails.
         preserve: Never pruned: it is there for its side effect.
@@ -126,6 +127,7 @@ class Operator:
     dense: Callable[..., Any] | None = None
     by_shape: bool = False
     columns: bool = False
+    copies: bool = False
     draws: int = 8
     separate: bool = False
     devices: tuple[str, ...] = ("cpu", "gpu")
@@ -249,6 +251,7 @@ def operator(
     dense: Callable[..., Any] | None = None,
     by_shape: bool = False,
     columns: bool = False,
+    copies: bool = False,
     draws: int = 8,
     separate: bool = False,
     deprecated: Mapping[str, str | None] | None = None,
@@ -274,6 +277,7 @@ def operator(body: Any = None, /, *, over: str = "sample", **options: Any) -> An
             and results are tensors ``(batch, ...)``. For operators whose work on a sample is less than a call.
         by_shape: Only the shapes of the samples count: ``dense`` takes a list of them, and they may differ.
         columns: ``dense`` also takes arguments that are given per sample, as `schema.Column`s.
+        copies: ``dense`` only copies what it is given: for samples of moderate size, too, one call is faster.
         draws: Random numbers that a sample usually takes.
         separate: Over the batch, what a sample becomes does not depend on the others: an error names the sample.
         deprecated: Old argument names; each maps to the new one, or to None when it has no effect.

@@ -74,15 +74,22 @@ class Plan:
         return "\n".join(parts)
 
 
-def plan(graph: Graph, large: Collection[Node] = (), light: Collection[DataNode] = ()) -> Plan:
+def plan(
+    graph: Graph,
+    large: Collection[Node] = (),
+    light: Collection[DataNode] = (),
+    moderate: Collection[Node] = (),
+) -> Plan:
     """Divide a graph into stages, as few as its operators over whole batches allow.
 
     Args:
         large: Sources whose samples are large; what is computed from them is fused.
         light: Edges whose samples are small and of one shape; what ends a chain there is not fused.
+        moderate: Those of the large ones whose batches are one tensor each, and not so large that several threads
+            had better share a copy.
     """
     index = {node: i for i, node in enumerate(graph.nodes)}
-    fused = fused_nodes(graph, large, light)
+    fused = fused_nodes(graph, large, light, moderate)
     levels = _levels(graph, fused)
     count = max(levels.values(), default=-1) + 1
     groups = [[n for n in graph.nodes if levels[n] == level] for level in range(count)]
@@ -102,13 +109,17 @@ def plan(graph: Graph, large: Collection[Node] = (), light: Collection[DataNode]
 
 
 def fused_nodes(
-    graph: Graph, large: Collection[Node] = (), light: Collection[DataNode] = ()
+    graph: Graph,
+    large: Collection[Node] = (),
+    light: Collection[DataNode] = (),
+    moderate: Collection[Node] = (),
 ) -> frozenset[Node]:
     """Return the nodes that run sample by sample inside chains.
 
     These are the per-sample operators on the CPU. An operator that can take a batch as one tensor (see
     `Operator.dense`) stays out where a call for the batch costs less than a call a sample: before all chains,
     unless it comes from a source of large samples and looks at them, and after them, where all that it sees is light.
+    So does one that only copies what a source of moderate samples gives, for nobody but the user.
     """
     fused: set[Node] = set()
     after_chain: set[Node] = set()
@@ -122,7 +133,17 @@ def fused_nodes(
             fused.add(node)
         if is_late or node in fused:
             after_chain.add(node)
-    return frozenset(fused - _light_nodes(graph, fused, large, light))
+    copying = {node for node in fused if node.operator.copies and _is_plain(node)}
+    copying = {
+        n for n in copying if all(e is not None and _source(e) in moderate for e in n.inputs)
+    }
+    light_nodes = _light_nodes(graph, fused, large, light)
+    return frozenset(fused - light_nodes - _ends(graph, fused, copying))
+
+
+def _is_plain(node: Node) -> bool:
+    """Whether an operator takes the batch as one tensor, with the same arguments for all samples."""
+    return node.operator.dense is not None and not (node.scope or node.edges)
 
 
 _WORTH_A_STAGE = 2  # nodes that must leave a chain before it is cut in two for them
@@ -139,8 +160,7 @@ def _light_nodes(
     plain: set[Node] = set()
     for node in graph.nodes:
         needs = [e for e in node.inputs if e is not None and _source(e) in heavy]
-        is_plain = node.operator.dense is not None and not (node.scope or node.edges)
-        if node in fused and is_plain and all(e in light for e in (*needs, *node.outputs)):
+        if node in fused and _is_plain(node) and all(e in light for e in (*needs, *node.outputs)):
             plain.add(node)
     ends = _ends(graph, fused, plain)
     is_worth_it = len(plain) - len(ends) >= _WORTH_A_STAGE

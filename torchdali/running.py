@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from torchdali.operator import Operator
 
 __all__ = [
-    "LARGE", "Bodies", "Prepared", "collect", "fitting", "is_large", "number_of_axes", "prepare", "run_batch",
-    "taken_layout", "taken_layouts",
+    "LARGE", "Bodies", "Prepared", "collect", "fitting", "is_large", "is_moderate", "number_of_axes", "prepare",
+    "run_batch", "taken_layout", "taken_layouts",
 ]  # fmt: skip
 
 
@@ -321,6 +321,17 @@ def is_large(batch: TensorList) -> bool:
         return dense.nbytes > LARGE * len(dense)
     samples = batch.samples()
     return bool(samples) and samples[0].nbytes > LARGE
+
+
+_MODERATE = (
+    1 << 18
+)  # bytes of a sample; beyond, several threads had better share a copy of the batch
+
+
+def is_moderate(batch: TensorList) -> bool:
+    """Whether a batch is one tensor, copied at once in less time than sample by sample."""
+    dense = batch.dense()
+    return dense is not None and dense.nbytes <= _MODERATE * len(dense)
 
 
 def _whole(batch: TensorList) -> torch.Tensor | None:

@@ -44,6 +44,7 @@ from torchdali.graph import Node
 from torchdali.operator import Source, is_large
 from torchdali.plan import Plan
 from torchdali.plan import plan as make_plan
+from torchdali.running import is_moderate
 from torchdali.tensors import TensorList
 
 __all__ = ["Executor"]
@@ -84,6 +85,7 @@ class Executor:
         self._count = self._position = 0
         self._stopped = self._closed = False
         self._large: list[Node] = []
+        self._moderate: list[Node] = []
         self._first_done: threading.Event | None = None
         self.place = self.state()
         self._lock, self._taking, self._process = threading.RLock(), Exclusive(), os.getpid()
@@ -316,11 +318,17 @@ class Executor:
     def _adapt(self, batch: Batch) -> None:
         """Plan anew when the first batch has shown which sources give large samples, and what is light."""
         if batch.index == 0:
-            sources = [n for n in self.sources if any(is_large(batch.values[o]) for o in n.outputs)]
-            self._large, self._first_done = sources, batch.finished
+            self._first_done = batch.finished
+            for node in self.sources:
+                large = [d for o in node.outputs if is_large(d := batch.values[o])]
+                if large:
+                    self._large.append(node)
+                # A step over the batch cannot leave out one sample.
+                if all(map(is_moderate, large)) and not self.bad_samples.keeps_going:
+                    self._moderate.append(node)
         elif self._first_done is None or not self._first_done.is_set():
             return
-        planned = make_plan(self.plan.graph, self._large, self._progress.light)
+        planned = make_plan(self.plan.graph, self._large, self._progress.light, self._moderate)
         is_new = [s.steps for s in planned.stages] != [s.steps for s in self.plan.stages]
         if is_new and not self._runs_alone(batch):
             return

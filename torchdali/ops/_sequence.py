@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import torch
@@ -27,7 +28,15 @@ def _count(arguments: Any) -> int | None:
     return None if count <= 1 else count
 
 
-@operator(outputs=_count, layout=_extracted)
+def _extract_batch(data: Tensor, *, element_map: list[int], layout: str) -> Any:
+    _check_elements(data.shape[1:], element_map, layout)
+    frames = tuple(
+        data.select(1, i).clone(memory_format=torch.contiguous_format) for i in element_map
+    )
+    return frames if len(frames) > 1 else frames[0]
+
+
+@operator(outputs=_count, layout=_extracted, dense=_extract_batch, copies=True)
 def element_extract(data: Data, /, *, element_map: list[int], layout: Layout) -> Data:
     """Take frames out of a sequence, each as an output of its own.
 
@@ -38,15 +47,24 @@ def element_extract(data: Data, /, *, element_map: list[int], layout: Layout) ->
     Raises:
         RuntimeError: no sequence, or a frame that it does not have.
     """
-    _check_sequence(data, layout)
-    if not element_map:
-        raise RuntimeError("element_map is empty")
-    _check_frames(element_map, len(data))
+    _check_elements(data.shape, element_map, layout)
     frames = tuple(data.select(0, i) for i in element_map)
     return frames if len(frames) > 1 else frames[0]  # type: ignore[return-value]
 
 
-@operator
+def _check_elements(shape: Sequence[int], element_map: list[int], layout: str) -> None:
+    _check_sequence(shape, layout)
+    if not element_map:
+        raise RuntimeError("element_map is empty")
+    _check_frames(element_map, shape[0])
+
+
+def _rearrange_batch(data: Tensor, *, new_order: list[int], layout: str) -> Tensor:
+    order = _checked_order(data.shape[1:], new_order, layout)
+    return data.index_select(1, _index(tuple(order), data.device))
+
+
+@operator(dense=_rearrange_batch, copies=True)
 def sequence_rearrange(
     data: Data, /, *, new_order: PerSample[list[int]], layout: Layout, out: Out = None
 ) -> Data:
@@ -59,16 +77,21 @@ def sequence_rearrange(
     Raises:
         RuntimeError: no sequence, an empty order, or a frame that the sequence does not have.
     """
-    _check_sequence(data, layout)
+    order = _checked_order(data.shape, new_order, layout)
+    if out is not None and out.shape == (len(order), *data.shape[1:]) and out.dtype == data.dtype:
+        return torch.index_select(data, 0, _index(tuple(order), data.device), out=out)
+    return data[order]
+
+
+def _checked_order(shape: Sequence[int], new_order: Any, layout: str) -> Sequence[int]:
+    _check_sequence(shape, layout)
     order = listed(new_order)
     if not order:
         raise RuntimeError("new_order is empty")
     if not all(isinstance(frame, int) for frame in order):
         raise RuntimeError("new_order must be integers")
-    _check_frames(order, len(data))
-    if out is not None and out.shape == (len(order), *data.shape[1:]) and out.dtype == data.dtype:
-        return torch.index_select(data, 0, _index(tuple(order), data.device), out=out)
-    return data[order]
+    _check_frames(order, shape[0])
+    return order
 
 
 @functools.lru_cache(maxsize=64)
@@ -76,11 +99,11 @@ def _index(order: tuple[int, ...], device: torch.device) -> Tensor:
     return torch.tensor(order, device=device)
 
 
-def _check_sequence(data: Tensor, layout: str) -> None:
+def _check_sequence(shape: Sequence[int], layout: str) -> None:
     if layout and not layout.startswith("F"):
         raise RuntimeError(f"the layout of a sequence starts with 'F', unlike {layout!r}")
-    if data.ndim < 2:
-        raise RuntimeError(f"a sequence has at least two axes, not {data.ndim}")
+    if len(shape) < 2:
+        raise RuntimeError(f"a sequence has at least two axes, not {len(shape)}")
 
 
 def _check_frames(frames: Any, count: int) -> None:
