@@ -144,6 +144,14 @@ class BatchRng:
     def __init__(self, key: int, epochs: Numbers, records: Numbers) -> None:
         self._key = key
         self._epochs, self._records = _words(epochs), _words(records)
+        self._ordered = self._in_order()
+
+    def of(self, key: int) -> BatchRng:
+        """Return the random numbers of another operator on the same samples."""
+        other = BatchRng.__new__(BatchRng)
+        other._key, other._ordered = key, self._ordered
+        other._epochs, other._records = self._epochs, self._records
+        return other
 
     @property
     def size(self) -> int:
@@ -170,7 +178,7 @@ class BatchRng:
         end = begin + _AHEAD * size
         # The first batch is drawn alone: in a call that runs at once it is the only one.
         fits = first + size <= end <= _MASK64 and blocks <= _FEW_BLOCKS
-        if first and fits and self._in_order():
+        if first and fits and self._ordered:
             ahead = _ahead(self._key, int(self._epochs[0]), begin, end, blocks)
             return ahead[first - begin : first - begin + size]
         return _uniform(self._key, self._epochs, self._records, 0, blocks)
@@ -178,7 +186,8 @@ class BatchRng:
     def _in_order(self) -> bool:
         """Whether the records follow each other, in one epoch."""
         records, epochs = self._records, self._epochs
-        return bool((records[1:] - records[:-1] == 1).all() and (epochs == epochs[0]).all())
+        follow = (records[1:] - records[:-1] == 1).all()
+        return bool(follow and len(epochs) and (epochs == epochs[0]).all())
 
     def normal(self, count: int) -> npt.NDArray[np.float64]:
         """Draw ``(batch, count)`` standard normal numbers (Box-Muller)."""

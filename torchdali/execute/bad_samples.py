@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torchdali.graph import DataNode, Node
-from torchdali.loader import Keys
 from torchdali.tensors import TensorList
 
 if TYPE_CHECKING:
@@ -117,9 +116,4 @@ def _select(batch: Batch, done: dict[DataNode, list[Any]], keep: list[int]) -> N
             batch_values.layout(),
             source_info=None if infos is None else [infos[i] for i in keep],
         )
-    batch.keys = {
-        n: Keys(k.records[keep], k.epochs[keep], k.padded[keep]) for n, k in batch.keys.items()
-    }
-    batch.info = None if batch.info is None else [batch.info[i] for i in keep]
-    batch.kept = keep if batch.kept is None else [batch.kept[i] for i in keep]
-    batch.size = len(keep)
+    batch.select(keep)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ import torch
 
 from torchdali.graph import DataNode, Node
 from torchdali.loader import Cursor, Dataset, Indices, Keys
-from torchdali.rng import mix
+from torchdali.rng import BatchRng, mix
 from torchdali.tensors import TensorList
 
 __all__ = ["Batch", "Reader", "Settings", "random_key"]
@@ -65,6 +66,22 @@ class Batch:
     asked: bool = False
     outputs: tuple[TensorList, ...] = ()
     finished: threading.Event = field(default_factory=threading.Event)
+    _rng: BatchRng | None = None
+
+    def rng(self, key: int) -> BatchRng:
+        """Return the random numbers of an operator."""
+        if self._rng is None:
+            self._rng = BatchRng(key, *self.sample_keys())
+        return self._rng.of(key)
+
+    def select(self, keep: list[int]) -> None:
+        """Leave samples out, or take them again; what was computed for them is not changed."""
+        self.keys = {
+            n: Keys(k.records[keep], k.epochs[keep], k.padded[keep]) for n, k in self.keys.items()
+        }
+        self.info = None if self.info is None else [self.info[i] for i in keep]
+        self.kept = keep if self.kept is None else [self.kept[i] for i in keep]
+        self.size, self._rng = len(keep), None
 
     def sample_keys(self) -> tuple[Indices, Indices]:
         """Return epoch and record of each sample: those of the first reader, or the running number."""
@@ -89,4 +106,7 @@ class Batch:
 def random_key(seed: int, node: Node) -> int:
     """Return the key of a random operator's numbers: of its own seed, or the pipeline's and its place."""
     own = node.constants.get("seed", _NO_SEED)
-    return mix(seed, node.stream) if own == _NO_SEED else mix(own)
+    return _mixed(seed, node.stream) if own == _NO_SEED else _mixed(own)
+
+
+_mixed = functools.lru_cache(maxsize=1024)(mix)

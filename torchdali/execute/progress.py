@@ -117,7 +117,7 @@ class Progress:
         self._means.profile.step(node, started, batch.size, batch.index)
 
     def _rng(self, batch: Batch, node: Node) -> BatchRng:
-        return BatchRng(random_key(self._means.settings.seed, node), *batch.sample_keys())
+        return batch.rng(random_key(self._means.settings.seed, node))
 
     def _submit_chain(self, batch: Batch) -> None:
         linked = self._chains[batch.stage]
