@@ -147,7 +147,12 @@ def _unchanged(sums: Tensor) -> Tensor:
 
 
 def _read(x: Tensor, dim: int, start: int, extent: int) -> Tensor:
-    return x if extent == x.shape[dim] else x.narrow(dim, start, extent)
+    if extent == x.shape[dim]:
+        return x
+    if x.dtype != torch.uint8 or not x.is_cpu or torch.compiler.is_compiling():
+        return x.narrow(dim, start, extent)
+    # NumPy does not give the interpreter's lock away for it.
+    return torch.from_numpy(x.numpy()[(*[slice(None)] * dim, slice(start, start + extent))])
 
 
 def _turn(i: int, axis: Axis) -> tuple[bool, int]:

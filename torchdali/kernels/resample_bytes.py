@@ -10,29 +10,34 @@ image) or repeats the edge. With ``f`` the weight that falls outside, a line at 
 so a few lines have to be mixed: where an axis shrinks up to three times, the first and the last
 with the one pixel beyond each.
 
-The images are given to PyTorch with a batch dimension whose stride is that of a whole image
-(``x[None]`` before the permutation, not after): else it takes them for planar, and turns them.
+The images are given to PyTorch with a batch dimension whose stride is that of a whole image (that of
+NumPy's ``x[None]`` is 0): else it takes them for planar, and turns them.
 PyTorch's bicubic is not used: it clips to bytes between the passes, which costs up to 24 levels.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch.nn.functional import interpolate
 
 from torchdali.kernels.convert import convert
+from torchdali.kernels.opencv import opencv
 from torchdali.kernels.resample_weights import Axis
 
 __all__ = [
     "SMALLEST", "ByteLines", "byte_lines", "is_plain", "resample_bytes", "resize_bytes", "suits_bytes",
 ]  # fmt: skip
 
+Bytes = npt.NDArray[np.uint8]
+
+_UP = 1e-4  # makes OpenCV round halves up, as the sums of DALI are; it rounds them to even numbers
 SMALLEST = 32  # output pixels; below, the borders of an axis may meet and speed matters little
 
 
@@ -113,22 +118,20 @@ def resample_bytes(x: Tensor, lines: dict[int, ByteLines]) -> Tensor:
     `x` has been narrowed to what its axes read. Columns come before rows: their pixels beyond the
     border still are image pixels then, and the rows beyond get corrected columns.
     """
-    images = _planar(x) if x.dim() == 3 else x.reshape(-1, *x.shape[-3:]).permute(0, 3, 1, 2)
-    by_dim = {axis + 2: lines[axis] for axis in sorted(lines, reverse=True)}
-    if any(t.reach is not None for t in by_dim.values()):
-        for dim, t in by_dim.items():
-            out = _interpolate(images, {dim: t})
+    images: Bytes = x.numpy().reshape(-1, *x.shape[-3:])
+    by_axis = {axis + 1: lines[axis] for axis in sorted(lines, reverse=True)}
+    if any(t.reach is not None for t in by_axis.values()):
+        for axis, t in by_axis.items():
+            out = _interpolated(images, {axis: t})
             if t.reach is not None:
-                _mix_border(out, images, dim, t.low, t.high, t.reach)
+                _mix_border(out, images, axis, t.low, t.high, t.reach)
             images = out
     else:
-        images = _interpolate(images, by_dim)
-    flips = [dim for dim, t in by_dim.items() if t.flip]
+        images = _interpolated(images, by_axis)
+    flips = tuple(axis for axis, t in by_axis.items() if t.flip)
     if flips:
-        images = images.flip(flips)
-    elif x.dim() == 3:
-        return _pixels(images)
-    return images.permute(0, 2, 3, 1).reshape(*x.shape[:-3], *images.shape[2:], x.shape[-1])
+        images = np.ascontiguousarray(np.flip(images, flips))
+    return torch.from_numpy(images.reshape(*x.shape[:-3], *images.shape[1:]))
 
 
 def resize_bytes(x: Tensor, size: tuple[int, int], antialias: bool) -> Tensor:
@@ -138,72 +141,86 @@ def resize_bytes(x: Tensor, size: tuple[int, int], antialias: bool) -> Tensor:
     """
     if x.shape[:2] == size:
         return x
-    images = _planar(x).contiguous(memory_format=torch.channels_last)
-    return _pixels(interpolate(images, size, mode="bilinear", antialias=antialias))
+    images: Bytes = x.numpy()[None]
+    return torch.from_numpy(_interpolate(images, size, antialias, (None, None))[0])
 
 
-def _planar(x: Tensor) -> Tensor:
-    """View ``(H, W, C)`` as ``(1, C, H, W)``."""
-    return x[None].permute(0, 3, 1, 2)
+def _interpolated(images: Bytes, by_axis: dict[int, ByteLines]) -> Bytes:
+    """Resize the regions of some axes of ``(N, H, W, C)``; the others stay."""
+    size, scales = list(images.shape[1:3]), [None, None]  # type: list[int], list[float | None]
+    for axis, t in by_axis.items():
+        size[axis - 1], scales[axis - 1] = t.size, t.scale
+        if t.high - t.low != images.shape[axis]:
+            part = slice(t.low, t.high)
+            images = images[:, part] if axis == 1 else images[:, :, part]
+    return _interpolate(images, size, t.antialias, scales)
 
 
-def _pixels(images: Tensor) -> Tensor:
-    """View ``(1, C, H, W)`` as ``(H, W, C)``; by NumPy, which does not give the interpreter's lock away for it."""
-    return torch.from_numpy(images.numpy()[0].transpose(1, 2, 0))
+def _interpolate(
+    images: Bytes, size: Sequence[int], antialias: bool, scales: Sequence[float | None]
+) -> Bytes:
+    """Resize ``(N, H, W, C)`` by PyTorch's operators.
 
-
-def _interpolate(images: Tensor, by_dim: dict[int, ByteLines]) -> Tensor:
-    """Resize the regions of some dimensions of ``(N, C, H, W)``; the others stay."""
-    size = list(images.shape)
-    scales: list[float | None] = [None] * len(size)
-    for dim, t in by_dim.items():
-        scales[dim] = t.scale
-        if t.high - t.low != size[dim]:
-            images = images.narrow(dim, t.low, t.high - t.low)
-        size[dim] = t.size
-    images = images.contiguous(memory_format=torch.channels_last)
-    if scales[2] is scales[3] is None:
-        return interpolate(images, size[2:], mode="bilinear", antialias=t.antialias)
-    operators = torch.ops.aten  # which, unlike `interpolate`, take sizes and scales
-    name = "_upsample_bilinear2d_aa" if t.antialias else "upsample_bilinear2d"
-    result: Tensor = getattr(operators, name)(images, size[2:], False, *scales[2:])
+    What `torch.nn.functional.interpolate` calls, which takes no scales beside sizes. Views are made by NumPy, which
+    does not give the interpreter's lock away for them.
+    """
+    images = np.ascontiguousarray(images)
+    count, height, width, channels = images.shape
+    row = width * channels
+    planar = torch.from_numpy(
+        np.ndarray((count, channels, height, width), np.uint8, images, 0, (height * row, 1, row, channels))
+    )  # fmt: skip
+    operators = torch.ops.aten
+    run = operators._upsample_bilinear2d_aa if antialias else operators.upsample_bilinear2d
+    result: Bytes = run(planar, size, False, *scales).numpy().transpose(0, 2, 3, 1)
     return result
 
 
-def _mix_border(out: Tensor, source: Tensor, dim: int, low: int, high: int, reach: _Reach) -> None:
+def _mix_border(out: Bytes, source: Bytes, axis: int, low: int, high: int, reach: _Reach) -> None:
     """Mix pixels of `source` beyond the region into the border lines of `out`."""
-    last = source.shape[dim] - 1
+    last = source.shape[axis] - 1
     if reach.lines == reach.pixels == 1:
-        _mix_outermost(out, source, dim, max(low - 1, 0), min(high, last), reach.weights[0][0])
+        _mix_outermost(out, source, axis, max(low - 1, 0), min(high, last), reach.weights[0][0])
         return
-    lines = [*range(reach.lines), *range(out.shape[dim] - 1, out.shape[dim] - 1 - reach.lines, -1)]
+    lines = [
+        *range(reach.lines),
+        *range(out.shape[axis] - 1, out.shape[axis] - 1 - reach.lines, -1),
+    ]
     beyond = [max(low - 1 - j, 0) for j in range(reach.pixels)]
     beyond += [min(high + j, last) for j in range(reach.pixels)]
     where = torch.tensor(lines)
-    front = out.movedim(dim, 0)
+    front = torch.from_numpy(out).movedim(axis, 0)
     old = front.index_select(0, where)
-    seen = source.movedim(dim, 0).index_select(0, torch.tensor(beyond))
+    seen = torch.from_numpy(source).movedim(axis, 0).index_select(0, torch.tensor(beyond))
     weights = torch.tensor(reach.weights)
     added = weights @ seen.view(2, reach.pixels, -1).float()
     mixed = added.add_((1 - weights.sum(1, keepdim=True)) * old.view(2, reach.lines, -1))
-    front.index_copy_(0, where, convert(mixed, out.dtype).view_as(old))
+    front.index_copy_(0, where, convert(mixed, torch.uint8).view_as(old))
 
 
 def _mix_outermost(
-    out: Tensor, source: Tensor, dim: int, before: int, after: int, weight: float
+    out: Bytes, source: Bytes, axis: int, before: int, after: int, weight: float
 ) -> None:
-    """Mix one line of `source` into the first, and one into the last line of `out`.
+    """Mix one line of `source` into the first, and one into the last line of `out`."""
+    end = out.shape[axis] - 1
+    cv2 = opencv() if len(out) == 1 else None
+    if cv2 is None:
+        edge, beyond = (
+            _lines(pixels, axis, slice(first, last + 1, max(last - first, 1)))
+            for pixels, first, last in ((out, 0, end), (source, before, after))
+        )
+        # A convex mix of bytes: half added, truncation rounds it.
+        seen = beyond * np.float32(weight) + np.float32(0.5)
+        np.add(edge * np.float32(1 - weight), seen, out=edge, casting="unsafe")
+        return
+    for line, other in ((0, before), (end, after)):
+        edge = _lines(out, axis, slice(line, line + 1))[0]
+        beyond = _lines(source, axis, slice(other, other + 1))[0]
+        cv2.addWeighted(edge, 1 - weight, beyond, weight, _UP, edge)
 
-    By NumPy, which takes half the time of PyTorch for a column of pixels.
-    """
-    step, gap = out.shape[dim] - 1, max(after - before, 1)
-    if dim == 2:
-        edge, beyond = out.numpy()[:, :, ::step], source.numpy()[:, :, before : after + 1 : gap]
-    else:
-        edge, beyond = out.numpy()[..., ::step], source.numpy()[..., before : after + 1 : gap]
-    # A convex mix of bytes: half added, truncation rounds it.
-    seen = beyond * np.float32(weight) + np.float32(0.5)
-    np.add(edge * np.float32(1 - weight), seen, out=edge, casting="unsafe")
+
+def _lines(images: Bytes, axis: int, part: slice) -> Bytes:
+    return images[:, part] if axis == 1 else images[:, :, part]
 
 
 @lru_cache(maxsize=256)

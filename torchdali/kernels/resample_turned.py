@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -41,12 +42,11 @@ def sum_by_opencv(
     cv2 = opencv_for(x)
     if cv2 is None:
         return None
-    turned = scratch((width, height, channels), "turned", torch.uint8)
-    cv2.transpose(x.numpy(), turned.numpy())
-    lines = scratch((width, height * channels), "rows").copy_(turned.view(width, -1))
+    turned = scratch((width, height * channels), "turned", torch.uint8)
+    cv2.transpose(x.numpy(), turned.numpy().reshape(width, height, channels))
+    lines = scratch(turned.shape, "rows").copy_(turned)
     pixels, starts, weights = bags(axis, first_pass, x.device, window, 1)
     sums = torch.embedding_bag(lines, pixels, starts, False, 0, False, weights)[0]  # 0: the sum
-    sums = finish(sums)
-    out = torch.empty(height, len(sums), channels, dtype=sums.dtype)
-    cv2.transpose(sums.view(-1, height, channels).numpy(), out.numpy())
-    return out
+    found = finish(sums).numpy().reshape(-1, height, channels)
+    out = np.empty((height, len(found), channels), found.dtype)
+    return torch.from_numpy(cv2.transpose(found, out).reshape(out.shape))

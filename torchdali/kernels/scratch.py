@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ class _Memory(threading.local):
     """One thread's memory by purpose."""
 
     def __init__(self) -> None:
-        self.kept: dict[tuple[str, torch.dtype], Tensor] = {}
+        self.kept: dict[tuple[str, torch.dtype], npt.NDArray[Any]] = {}
         self.shape: tuple[int, int, int] | None = None
         self.planes: list[Bytes] = []
 
@@ -31,16 +32,21 @@ _memory = _Memory()
 
 
 def scratch(shape: Sequence[int], purpose: str, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Return uninitialised memory on the CPU, valid until this thread asks for the purpose and type again."""
+    """Return uninitialised memory on the CPU, valid until this thread asks for the purpose and type again.
+
+    Args:
+        dtype: float32 or uint8.
+    """
     count = math.prod(shape)
     if count > _KEPT or torch.compiler.is_compiling():
         return torch.empty(tuple(shape), dtype=dtype, device="cpu")
     kept = _memory.kept.get((purpose, dtype))
     if kept is None or len(kept) < count:
-        with torch.inference_mode(False):
-            kept = torch.empty(count, dtype=dtype, device="cpu")
-        _memory.kept[purpose, dtype] = kept
-    return kept[:count].view(tuple(shape))
+        kept = _memory.kept[purpose, dtype] = np.empty(count, _TYPES[dtype])
+    return torch.from_numpy(kept[:count].reshape(tuple(shape)))
+
+
+_TYPES = {torch.float32: np.float32, torch.uint8: np.uint8}
 
 
 def byte_planes(channels: int, height: int, width: int) -> list[Bytes]:
