@@ -12,6 +12,7 @@ import numpy.typing as npt
 __all__ = ["random_window", "random_windows"]
 
 Array = npt.NDArray[Any]
+_NEXT = np.array([[2], [3]])  # where the numbers after those of an attempt are
 
 
 def random_window(
@@ -76,25 +77,32 @@ def random_windows(
     """
     (smallest, largest), (narrowest, widest) = _ranges(area, ratio)
     low, high = math.log(narrowest), math.log(widest)
-    share = np.maximum(smallest + (largest - smallest) * draws[:, :-2:2], 0)
-    pixels = share * (height * width)[:, None]
-    aspect = np.exp(low + (high - low) * draws[:, 1:-2:2])
-    w = np.maximum(np.floor(np.sqrt(pixels * aspect) + 0.5), 1)
-    h = np.maximum(np.floor(np.sqrt(pixels / aspect) + 0.5), 1)
-    shape = w / h
-    fits = (w <= width[:, None]) & (h <= height[:, None]) & (narrowest <= shape) & (shape <= widest)
-    rows, found = np.arange(len(draws)), fits.any(1)
-    first, windows = np.zeros(len(draws), np.int64), np.empty((2, len(draws)), np.int64)
+    rows, image = np.arange(len(draws)), np.stack((height, width))
+    found, first = np.zeros((2, len(draws)), np.int64)
+    windows = np.zeros((2, len(draws)), np.int64)
     if attempts:
+        pixels = np.maximum(smallest + (largest - smallest) * draws[:, :-2:2], 0)
+        pixels *= (height * width)[:, None]
+        aspect = np.exp(low + (high - low) * draws[:, 1:-2:2])
+        tried = np.empty((2, *aspect.shape))
+        np.divide(pixels, aspect, out=tried[0])
+        np.multiply(pixels, aspect, out=tried[1])
+        np.sqrt(tried, out=tried)
+        tried += 0.5
+        np.maximum(np.floor(tried, out=tried), 1, out=tried)
+        shape = tried[1] / tried[0]
+        inside = tried <= image[:, :, None]
+        fits = inside[0] & inside[1] & (narrowest <= shape) & (shape <= widest)
         first = fits.argmax(1)
-        windows[:] = h[rows, first], w[rows, first]
-    for i in np.flatnonzero(~found).tolist():
-        one, other = int(height[i]), int(width[i])
-        windows[:, i] = _largest(one, other, largest, min(max(other / one, narrowest), widest))
-    next_draw = 2 * np.where(found, first + 1, attempts)
-    places = (draws[rows, next_draw + k] for k in range(2))
-    room = (height, width) - windows + 1
-    return np.concatenate(((np.stack(tuple(places)) * room).astype(np.int64), windows))
+        found = fits[rows, first]
+        windows = tried[:, rows, first].astype(np.int64)
+    if not found.all():
+        for i in np.flatnonzero(found == 0).tolist():
+            one, other = int(height[i]), int(width[i])
+            windows[:, i] = _largest(one, other, largest, min(max(other / one, narrowest), widest))
+        first = np.where(found, first, attempts - 1)
+    places = draws[rows, 2 * first + _NEXT] * (image - windows + 1)
+    return np.concatenate((places.astype(np.int64), windows))
 
 
 def _ranges(

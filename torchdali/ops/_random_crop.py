@@ -65,18 +65,19 @@ def random_crop_generator(
         raise RuntimeError(
             f"unsupported type: the shape of an image is integers, not {shape.dtype}"
         )
-    height, width = _sides(shape)
-    draws = rng.uniform(2 + 2 * num_attempts)
-    empty = (height <= 0) | (width <= 0)
+    sides = _sides(shape)
+    empty = (sides <= 0).any(0)
+    height, width = np.where(empty, 1, sides) if empty.any() else sides
     windows = random_windows(
-        draws, np.where(empty, 1, height), np.where(empty, 1, width), num_attempts, random_area, random_aspect_ratio
+        rng.uniform(2 + 2 * num_attempts), height, width, num_attempts, random_area, random_aspect_ratio
     )  # fmt: skip
-    windows = np.where(empty, 0, windows).astype(np.int32)
-    return torch.from_numpy(windows[:2].T.copy()), torch.from_numpy(windows[2:].T.copy())
+    windows[:, empty] = 0
+    place, extent = windows.reshape(2, 2, -1).transpose(0, 2, 1).astype(np.int32, order="C")
+    return torch.from_numpy(place), torch.from_numpy(extent)
 
 
-def _sides(shape: TensorList) -> tuple[Array, Array]:
-    """Return height and width of each image."""
+def _sides(shape: TensorList) -> Array:
+    """Return height and width of each image; ``(2, batch)``."""
     dense = shape.dense()
     for one in shape.shape() if dense is None else [dense.shape[1:]]:
         if len(one) != 1 or one[0] not in (2, 3):
@@ -84,11 +85,10 @@ def _sides(shape: TensorList) -> tuple[Array, Array]:
                 f"the shape of an image has 2 or 3 values (HW or HWC), not {list(one)}"
             )
     if dense is not None:
-        height, width = dense.cpu().numpy()[:, :2].T.astype(np.int64)
-    else:
-        rows = [extents[:2] for extents in shape.tolist()]
-        height, width = np.array(rows, np.int64).reshape(-1, 2).T
-    return height, width
+        found: Array = dense.cpu().numpy()[:, :2].T.astype(np.int64)
+        return found
+    rows = [extents[:2] for extents in shape.tolist()]
+    return np.array(rows, np.int64).reshape(-1, 2).T
 
 
 @operator(over="batch", separate=True, layout=_no_layout, class_name="ROIRandomCrop")

@@ -11,7 +11,6 @@ import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -96,7 +95,8 @@ class Pulled(_Placed):
         return self._maker.batches(columns)
 
     def _place(self) -> Mapping[str, Any]:
-        return asdict(self._maker.data.place)
+        place = self._maker.data.place
+        return {"items": place.items, "stops": place.stops}
 
     def _go_to(self, place: Place) -> None:
         self._maker.data.go_to(place)
