@@ -14,6 +14,7 @@ import torch
 from tests.check import PerSample, Result, check, pipeline
 from torchdali import fn
 from torchdali.kernels import box_crop
+from torchdali.operator import lookup
 from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
 
@@ -543,3 +544,38 @@ def test_ssd_random_crop_has_a_class() -> None:
     assert ops.SSDRandomCrop.operator.name == "ssd_random_crop"
     assert ops.RandomBBoxCrop.operator.name == "random_bbox_crop"
     assert ops.segmentation.RandomObjectBBox.operator.name == "segmentation.random_object_bbox"
+
+
+# ---------------------------------------------------------------- a batch without samples
+
+EMPTY: dict[str, tuple[list[tuple[torch.dtype, list[int]]], dict[str, Any], int]] = {
+    "segmentation.random_mask_pixel": ([(torch.uint8, [3, 3])], {}, 1),
+    "segmentation.random_object_bbox": ([(torch.uint8, [3, 3])], {}, 2),
+    "segmentation.select_masks": ([(torch.int32, [2]), (torch.int32, [2, 3]), (torch.float32, [9, 2])], {}, 2),
+    "random_crop_generator": ([(torch.int64, [2])], {}, 2),
+    "roi_random_crop": ([(torch.uint8, [3, 3])], {"crop_shape": [2, 2], "roi_start": [0, 0], "roi_end": [3, 3]}, 1),
+    "bb_flip": ([(torch.float32, [2, 4])], {}, 1),
+    "bbox_paste": ([(torch.float32, [2, 4])], {"ratio": 2.0}, 1),
+    "bbox_rotate": ([(torch.float32, [2, 4]), (torch.int32, [2])], {"angle": 9.0, "input_shape": [3, 3]}, 2),
+    "box_encoder": ([(torch.float32, [2, 4]), (torch.int32, [2])], {"anchors": [0, 0, 1, 1]}, 2),
+    "coord_flip": ([(torch.float32, [5, 2])], {}, 1),
+    "coord_transform": ([(torch.float32, [5, 2])], {"M": 2.0}, 1),
+    "element_extract": ([(torch.uint8, [4, 3])], {"element_map": [0, 3]}, 2),
+    "random_bbox_crop": ([(torch.float32, [2, 4]), (torch.int32, [2])], {}, 4),
+    "sequence_rearrange": ([(torch.uint8, [4, 3])], {"new_order": [0, 3]}, 1),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+@pytest.mark.parametrize("dense", [True, False])
+def test_a_batch_without_samples(name: str, dense: bool) -> None:
+    kinds, arguments, outputs = EMPTY[name]
+    inputs = [
+        TensorList.from_dense(torch.zeros(0, *shape, dtype=dtype))
+        if dense
+        else TensorList.from_samples([], dtype=dtype, ndim=len(shape))
+        for dtype, shape in kinds
+    ]
+    results = lookup(name)(*inputs, **arguments)
+    found = results if isinstance(results, tuple) else (results,)
+    assert [len(batch) for batch in found] == [0] * outputs

@@ -137,7 +137,8 @@ def roi_random_crop(
     low, high = np.minimum(begin, end - window), np.maximum(begin, end - window)
     limit = None if in_shape is None else _rows(in_shape, "in_shape", count)
     if data is not None:
-        limit = np.array([extents[:count] for extents in data.shape()], np.int64)
+        rows = [extents[:count] for extents in data.shape()]
+        limit = np.array(rows, np.int64) if rows else np.zeros((0, count), np.int64)
     _check_region(window, begin, end, limit)
     if limit is not None:
         low, high = np.maximum(low, 0), np.minimum(high, limit - window)

@@ -107,7 +107,7 @@ def _any_pixel(
         raise RuntimeError(f"unsupported type of a mask: {mask.dtype}")
     shapes = mask.shape()
     _check_pixels(shapes, threshold, value)
-    extents = np.array(shapes, np.int64)
+    extents = np.array(shapes, np.int64).reshape(len(shapes), mask.ndim())
     places = (rng.uniform(1)[:, 0] * extents.prod(1)).astype(np.int64)
     found = np.empty_like(extents)
     for axis in reversed(range(extents.shape[1])):
