@@ -31,17 +31,32 @@ def blobs(
     wide = [axis for axis, extent in enumerate(labels.shape) if extent != 1]
     shape = [labels.shape[axis] for axis in wide] or [1]
     values, starts, ends = _runs(np.ascontiguousarray(labels).reshape(-1), shape[-1])
-    chosen = values != background if classes is None else np.isin(values, classes)
-    values, starts, ends = values[chosen], starts[chosen], ends[chosen]
+    chosen = _chosen(values, background, classes).nonzero()[0]
+    values, starts, ends = (each.take(chosen) for each in (values, starts, ends))
     parents = _roots(len(values), *_touching(values, starts, ends, shape))
-    order = np.argsort(parents, kind="stable")
-    firsts = np.flatnonzero(np.diff(parents[order], prepend=-1))
-    low = np.zeros((len(firsts), labels.ndim), np.int64)
+    roots = (parents == np.arange(len(parents))).nonzero()[0]
+    order = parents.argsort(kind="stable")
+    firsts = parents.take(order).searchsorted(roots)
+    low = np.zeros((len(roots), labels.ndim), np.int64)
     high = np.ones_like(low)
     for axis, (start, end) in zip(wide, _extents(starts, ends, shape), strict=False):
-        low[:, axis] = np.minimum.reduceat(start[order], firsts) if len(firsts) else 0
-        high[:, axis] = np.maximum.reduceat(end[order], firsts) if len(firsts) else 0
-    return values[order[firsts]], low, high
+        low[:, axis] = np.minimum.reduceat(start.take(order), firsts) if len(roots) else 0
+        high[:, axis] = np.maximum.reduceat(end.take(order), firsts) if len(roots) else 0
+    return values[roots], low, high
+
+
+def _chosen(values: Array, background: int, classes: Sequence[int] | None) -> Array:
+    """Return which values to look at."""
+    found: Array
+    if classes is None:
+        found = values != background
+    elif values.dtype == np.uint8:
+        table = np.zeros(256, np.bool_)
+        table[[label for label in classes if 0 <= label < 256]] = True
+        found = table.take(values)
+    else:
+        found = np.isin(values, classes)
+    return found
 
 
 def _runs(flat: Array, width: int) -> tuple[Array, Array, Array]:
@@ -49,35 +64,49 @@ def _runs(flat: Array, width: int) -> tuple[Array, Array, Array]:
     new = np.empty(len(flat), np.bool_)
     np.not_equal(flat[1:], flat[:-1], out=new[1:])
     new[:: width or 1] = True
-    starts = np.flatnonzero(new)
-    return flat[starts], starts, np.append(starts[1:], len(flat))
+    starts = new.nonzero()[0]
+    ends = np.empty_like(starts)
+    ends[:-1], ends[-1:] = starts[1:], len(flat)
+    return flat.take(starts), starts, ends
 
 
 def _touching(values: Array, starts: Array, ends: Array, shape: list[int]) -> tuple[Array, Array]:
     """Return pairs of runs with one label that lie side by side; the first of a pair comes first."""
-    pairs = [np.empty((2, 0), np.int64)]
+    if len(shape) == 1:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    pairs: list[tuple[Array, Array]] = []
     for axis in range(len(shape) - 1):
         stride = math.prod(shape[axis + 1 :])
-        (inner,) = np.nonzero(starts // stride % shape[axis] < shape[axis] - 1)
-        first = np.searchsorted(ends, starts[inner] + stride, "right")
-        count = np.searchsorted(starts, ends[inner] + stride, "left") - first
-        one = np.repeat(inner, count)
-        other = np.repeat(first - np.cumsum(count) + count, count) + np.arange(len(one))
-        same = values[one] == values[other]
-        pairs.append(np.stack((one[same], other[same])))
-    joined = np.concatenate(pairs, axis=1)
-    return joined[0], joined[1]
+        if axis == 0:  # the runs of the last lines are the last ones
+            inner = np.arange(starts.searchsorted((shape[0] - 1) * stride))
+        else:
+            inner = (starts // stride % shape[axis] < shape[axis] - 1).nonzero()[0]
+        first = ends.searchsorted(starts.take(inner) + stride, "right")
+        count = starts.searchsorted(ends.take(inner) + stride) - first
+        one = inner.repeat(count)
+        other = (first - count.cumsum() + count).repeat(count)
+        other += np.arange(len(one))
+        same = (values.take(one) == values.take(other)).nonzero()[0]
+        pairs.append((one.take(same), other.take(same)))
+    if len(pairs) == 1:
+        return pairs[0]
+    return np.concatenate([one for one, _ in pairs]), np.concatenate([other for _, other in pairs])
 
 
 def _roots(count: int, one: Array, other: Array) -> Array:
     """Return the smallest member of the set that each of `count` elements is in, when pairs are joined."""
     parents = np.arange(count)
     while len(one):
-        a, b = parents[one], parents[other]
-        apart = a != b
-        one, other = np.minimum(a, b)[apart], np.maximum(a, b)[apart]
+        a, b = parents.take(one), parents.take(other)
+        apart = (a != b).nonzero()[0]
+        a, b = a.take(apart), b.take(apart)
+        one, other = np.minimum(a, b), np.maximum(a, b)
         np.minimum.at(parents, other, one)
-        while not np.array_equal(above := parents[parents], parents):
+        while True:
+            above = parents.take(parents)
+            above = above.take(above)
+            if (above == parents).all():
+                break
             parents = above
     return parents
 

@@ -231,7 +231,7 @@ def _object_box(
     parts = {"box": [start + end], "start_end": [start, end], "anchor_shape": [start, shape]}[
         format
     ]
-    outputs = [torch.tensor(part, dtype=torch.int32) for part in parts]
+    outputs = [torch.from_numpy(np.array(part, np.int32)) for part in parts]
     if output_class:
         outputs.append(torch.tensor(_wrapped(label), dtype=torch.int32))
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
@@ -304,7 +304,7 @@ def _choose(
         return None
     places: Array = np.arange(len(labels))
     if weights is not None:
-        present = np.unique(labels).tolist()
+        present = sorted(set(labels.tolist()))
         chances = [weights.get(label, 0.0) if weights else 1.0 for label in present]
         if not math.fsum(chances):
             return None
