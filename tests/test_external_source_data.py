@@ -326,3 +326,17 @@ def test_wrong_calls(arguments, error) -> None:
 def test_two_positional_arguments() -> None:
     with pytest.raises(TypeError):
         fn.external_source(lambda: B0, None, True)
+
+
+def test_few_rows_a_sample_are_joined() -> None:
+    rows = [np.arange(2 * n, dtype=np.float32).reshape(n, 2) for n in (3, 0, 1)]
+    for no_copy in (False, True):
+        (output,) = pipeline(source(lambda: rows, no_copy=no_copy)).run()
+        assert (output.rows() is None) == no_copy
+        assert all(np.array_equal(output.at(i), each) for i, each in enumerate(rows))
+    others = [*rows[:2], np.zeros((40_000, 2), np.float32)], [*rows[:2], np.zeros((1, 3), np.float32)]
+    for data in others:  # too much for a copy to be nothing, and no rows of one shape
+        (output,) = pipeline(source(iter([data]))).run()
+        assert output.rows() is None and output.shape() == [each.shape for each in data]
+    with pytest.raises(RuntimeError, match="strided"):
+        pipeline(source(lambda: [rows[0].T, rows[2].T])).run()

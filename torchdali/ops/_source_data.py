@@ -71,8 +71,9 @@ def _gathered(samples: Sequence[Any], copy: bool) -> TensorList:
     stacked = _stacked(samples) if copy else None
     if stacked is not None:
         return TensorList.from_dense(stacked)
-    if not copy and (shared := _shared(samples)):
-        return TensorList.from_samples(shared)
+    made = _joined(samples) if copy else _shared(samples)
+    if made is not None:
+        return made
     tensors = [_tensor(sample, "sample", copy) for sample in samples]
     for i, tensor in enumerate(tensors):
         if tensor.dtype != tensors[0].dtype or tensor.dim() != tensors[0].dim():
@@ -84,18 +85,37 @@ def _gathered(samples: Sequence[Any], copy: bool) -> TensorList:
     return TensorList.from_samples(tensors, layout)
 
 
-def _shared(samples: Sequence[Any]) -> list[torch.Tensor] | None:
-    """Return tensors on the memory of arrays of one type and number of axes that need no copy, else None."""
+_FEW = 1 << 16  # bytes of a batch; below, one copy costs less than a tensor a sample
+
+
+def _joined(samples: Sequence[Any]) -> TensorList | None:
+    """Make a batch with one copy, of few rows: arrays of one type that differ in their first extent, and only there."""
+    first = samples[0] if samples else None
+    if type(first) is not np.ndarray or not first.ndim or first.nbytes > _FEW:
+        return None
+    kind, tail, counts, size = first.dtype, first.shape[1:], [], 0
+    for each in samples:
+        alike = type(each) is np.ndarray and each.dtype == kind and each.shape[1:] == tail
+        if not (alike and each.flags.c_contiguous):
+            return None
+        counts.append(len(each))
+        size += each.nbytes
+    if size > _FEW or counts.count(counts[0]) == len(counts):
+        return None
+    return TensorList.from_rows(_from_numpy(np.concatenate(samples)), counts)
+
+
+def _shared(samples: Sequence[Any]) -> TensorList | None:
+    """Make a batch on the memory of arrays of one type and number of axes that need no copy, else None."""
     first = samples[0] if samples else None
     if type(first) is not np.ndarray:
         return None
     kind, ndim = first.dtype, first.ndim
     for each in samples:
         alike = type(each) is np.ndarray and each.dtype == kind and each.ndim == ndim
-        if not (alike and each.flags.c_contiguous and each.flags.writeable):
+        if not (alike and each.flags.carray):  # packed, aligned, writeable
             return None
-    tensor = _from_numpy(first)
-    return [tensor, *map(torch.from_numpy, samples[1:])]
+    return TensorList.from_samples([_from_numpy(first), *map(torch.from_numpy, samples[1:])])
 
 
 def _describe(tensor: torch.Tensor) -> str:
