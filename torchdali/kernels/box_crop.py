@@ -380,7 +380,7 @@ class _State:
 def _first(values: Array) -> Array:
     """Return the place of the first true value of each row, the length of the row where there is none."""
     found: Array = values.argmax(1)
-    found[~values.any(1)] = values.shape[1]
+    found[~values[np.arange(len(values)), found]] = values.shape[1]
     return found
 
 
@@ -459,14 +459,19 @@ def _kept(box: tuple[Array, Array], window: tuple[Array, Array], prune: float | 
 
 def kept(boxes: Boxes, low: Array, high: Array, prune: float | None) -> Array:
     """Return which of all boxes are kept in the windows ``(batch, d)``, relative to the images."""
-    return _kept((boxes.low.T, boxes.high.T), (low[boxes.owner].T, high[boxes.owner].T), prune)
+    window = low.take(boxes.owner, 0).T, high.take(boxes.owner, 0).T
+    return _kept((boxes.low.T, boxes.high.T), window, prune)
 
 
 def moved(boxes: Boxes, low: Array, high: Array, whole: Array) -> tuple[Array, Array]:
     """Return all boxes clipped to the windows and relative to them, as they are where a window is whole."""
-    start, extent = low[boxes.owner], (high - low)[boxes.owner]
-    same = whole[boxes.owner][:, None]
+    start, extent = low.take(boxes.owner, 0), (high - low).take(boxes.owner, 0)
+    ends = np.stack((boxes.low, boxes.high))
+    ends -= start
     with np.errstate(divide="ignore", invalid="ignore"):
-        ends = (((side - start) / extent).clip(0, 1) for side in (boxes.low, boxes.high))
-        low, high = ends
-    return np.where(same, boxes.low, low), np.where(same, boxes.high, high)
+        ends /= extent
+    np.minimum(np.maximum(ends, 0, out=ends), 1, out=ends)
+    if whole.any():
+        same = whole.take(boxes.owner)
+        ends[0][same], ends[1][same] = boxes.low[same], boxes.high[same]
+    return ends[0], ends[1]

@@ -19,7 +19,7 @@ from torchdali.ops._axis_arguments import listed
 from torchdali.ops._defaults import UnsetFlag
 from torchdali.ops._rows import remaining, rows_of
 from torchdali.rng import BatchRng
-from torchdali.schema import Data, PerSample, Takes, per_sample
+from torchdali.schema import Column, Data, PerSample, Takes
 from torchdali.tensors import TensorList
 
 __all__ = ["random_bbox_crop", "ssd_random_crop"]
@@ -116,7 +116,8 @@ def random_bbox_crop(
             "output_bbox_indices": output_bbox_indices,
         }
         return ([],) * _crop_outputs(arguments)  # type: ignore[return-value]
-    axes = _axes(boxes)
+    rows, counts = _rows(boxes)
+    axes = rows.shape[1] // 2
     fixed = crop_shape is not None
     if fixed and (scaling is not _ONE or aspect_ratio is not _ONE or input_shape is None):
         raise RuntimeError("crop_shape needs input_shape, and excludes scaling and aspect_ratio")
@@ -125,8 +126,7 @@ def random_bbox_crop(
         threshold_type, all_boxes_above_threshold, bbox_prune_threshold,
     )  # fmt: skip
     order = _Order(axes, _box_layout(axes, bbox_layout, ltrb))
-    numbers, counts = rows_of(boxes)
-    known = kernel.Boxes(*order.corners(numbers.numpy()), counts)
+    known = kernel.Boxes(*order.corners(rows.numpy()), counts)
     sizes = _extents("input_shape", input_shape, shape_layout, len(counts), axes)
     crops = _extents("crop_shape", crop_shape, shape_layout, len(counts), axes)
     windows = kernel.search(known, rules, _Draws(rng, 1 + 2 * axes), sizes, crops)
@@ -142,8 +142,8 @@ def random_bbox_crop(
         firsts = known.counts.cumsum() - known.counts
         indices = np.arange(len(known.owner)) - firsts[known.owner]
         columns.append(torch.from_numpy(indices.astype(np.int32)))
-    rows = _chosen(columns, keep, known)
-    return torch.from_numpy(windows.start), torch.from_numpy(windows.extent), *rows  # type: ignore[return-value]
+    chosen = _chosen(columns, keep, known)
+    return torch.from_numpy(windows.start), torch.from_numpy(windows.extent), *chosen  # type: ignore[return-value]
 
 
 class _Draws:
@@ -159,15 +159,18 @@ class _Draws:
         return np.ascontiguousarray(shaped.transpose(2, 0, 1))
 
 
-def _axes(boxes: TensorList) -> int:
-    """Return how many dimensions boxes have, where their ends are given too."""
-    shapes = boxes.shape()
-    for shape in [shapes[0]] if boxes.dense() is not None else shapes:
-        if boxes.torch_dtype != torch.float32 or len(shape) != 2 or shape[1] not in (4, 6):
-            raise RuntimeError(
-                f"boxes are float32 (N, 4) or (N, 6), not {boxes.torch_dtype} {shape}"
-            )
-    return shapes[0][1] // 2
+def _rows(boxes: TensorList) -> tuple[Tensor, Sequence[int]]:
+    """Return all boxes, and how many each sample has."""
+    kind = boxes.torch_dtype
+    try:
+        rows, counts = rows_of(boxes)
+    except (RuntimeError, IndexError):
+        rows, counts = torch.empty(0), []
+    if kind != torch.float32 or rows.ndim != 2 or rows.shape[1] not in (4, 6):
+        shapes = boxes.shape()
+        shape = next((s for s in shapes if len(s) != 2 or s[1] != shapes[0][-1]), shapes[0])
+        raise RuntimeError(f"boxes are float32 (N, 4) or (N, 6), not {kind} {shape}")
+    return rows, counts
 
 
 def _rules(
@@ -260,21 +263,24 @@ def _extents(name: str, value: Any, layout: str | None, count: int, axes: int) -
         raise RuntimeError(f"shape_layout must be a permutation of {names}, not {layout!r}")
     if value is None:
         return None
-    rows = [listed(row) for row in per_sample(value, count)]
+    rows = [listed(row) for row in (value if isinstance(value, Column) else [value])]
     if any(len(row) != axes for row in rows) or any(
         n < (name == "input_shape") for row in rows for n in row
     ):
         raise RuntimeError(f"{name} must be {axes} extents, in the order {layout}, not {rows[0]}")
-    return np.array(rows)[:, [layout.index(n) for n in names]]
+    found: Array = np.array(rows)[:, [layout.index(n) for n in names]]
+    return found if len(found) == count else found.repeat(count, 0)
 
 
 def _moved(
     boxes: kernel.Boxes, windows: kernel.Windows, prune: float | None, sizes: Array | None
 ) -> tuple[tuple[Array, Array], Array]:
     """Return starts and ends of boxes relative to their windows, and which to keep."""
-    scale = 1 if sizes is None else sizes.astype(np.float32)
-    low, high = windows.start / scale, (windows.start + windows.extent) / scale
-    keep = kernel.kept(boxes, low, high, prune) | windows.whole[boxes.owner]
+    low, high = windows.start, windows.start + windows.extent
+    if sizes is not None:
+        scale = sizes.astype(np.float32)
+        low, high = low / scale, high / scale
+    keep = kernel.kept(boxes, low, high, prune) | windows.whole.take(boxes.owner)
     moved = kernel.moved(boxes, low, high, windows.whole)
     return moved, keep
 
@@ -282,9 +288,11 @@ def _moved(
 def _labels(labels: TensorList, boxes: kernel.Boxes) -> Tensor:
     """Return the labels of all boxes; what goes beyond the boxes of a sample is left out."""
     counts = boxes.counts.tolist()
-    known = [shape[0] if shape else 0 for shape in labels.shape()]
-    if known == counts:
-        return rows_of(labels)[0]
+    known: Sequence[int] = [0] * len(counts)
+    if labels.ndim():
+        rows, known = rows_of(labels)
+        if known == counts:
+            return rows
     if any(there < count for there, count in zip(known, counts, strict=True)):
         raise RuntimeError("there are fewer labels than boxes")
     return torch.cat(
@@ -333,9 +341,9 @@ def ssd_random_crop(
     """
     if not len(boxes):
         return [], [], []  # type: ignore[return-value]
-    if _axes(boxes) != 2:
+    rows, counts = _rows(boxes)
+    if rows.shape[1] != 4:
         raise RuntimeError(f"boxes are (N, 4), not {boxes.shape()[0]}")
-    rows, counts = rows_of(boxes)
     numbers = rows.numpy()
     known = kernel.Boxes(numbers[:, :2], numbers[:, 2:], counts)
     rules = kernel.Rules(

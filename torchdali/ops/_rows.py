@@ -46,7 +46,7 @@ def rows_of(batch: TensorList) -> tuple[Tensor, Sequence[int]]:
     if stored is not None:
         return stored
     samples = batch.samples()
-    return torch.cat(samples), [len(sample) for sample in samples]
+    return torch.cat(samples), [sample.shape[0] for sample in samples]
 
 
 def remaining(keep: Array, counts: Sequence[int] | Array) -> list[int]:
