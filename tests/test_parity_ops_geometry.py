@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.check import PerSample, Result, check, compare
+from tests.crop_cases import refused_by_both
 
 pytestmark = pytest.mark.parity
 pytest.importorskip(
@@ -357,6 +358,11 @@ def test_bbox_rotate(arguments, mode):
     labels = [np.arange(9, dtype=np.int32), np.arange(6, dtype=np.int32)]
     check("bbox_rotate", [given, labels], arguments, level=2e-6)
     check("bbox_rotate", [given, [x[:, None] for x in labels]], arguments, level=2e-6)
+
+
+def test_bbox_rotate_needs_a_label_a_box():
+    labels = [np.arange(6, dtype=np.int32), np.arange(9, dtype=np.int32)]
+    refused_by_both("bbox_rotate", [boxes(9, 6), labels], {"angle": 5.0, "input_shape": [100, 200]})
 
 
 def test_bbox_rotate_in_pixels():

@@ -145,13 +145,14 @@ class TensorList:
         counts: Sequence[int],
         layout: str = "",
     ) -> _Batch:
-        """Make a batch of the rows of all samples, one sample after the other, without a copy.
+        """Make a batch of the rows of all samples, one sample after the other, without a copy if they are dense.
 
         Args:
-            rows: ``(n, ...)``, dense.
+            rows: ``(n, ...)``.
             counts: Rows of each sample; of one sample at least.
             layout: Of one sample.
         """
+        rows = rows.contiguous()
         if counts.count(counts[0]) == len(counts):
             return cls.from_dense(rows.view(len(counts), counts[0], *rows.shape[1:]), layout)
         self = cls.__new__(_kind_for(cls, rows.device))
