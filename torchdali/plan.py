@@ -124,9 +124,8 @@ def fused_nodes(
     fused: set[Node] = set()
     after_chain: set[Node] = set()
     for node in graph.nodes:
-        after = (
-            fused if node.operator.by_shape else after_chain
-        )  # shapes of large samples are small
+        # Of large samples the shapes are small: what only looks at these need not join their chain.
+        after = fused if node.operator.by_shape else after_chain
         is_late = node in large or not after.isdisjoint(node.parents())
         is_chained = is_late or bool(node.scope) or node.operator.dense is None
         if node.operator.kind in ("sample", "reader") and node.device != "gpu" and is_chained:

@@ -406,9 +406,7 @@ def _alike(shapes: list[Shape]) -> bool:
 
 
 def _converted(numbers: Numbers, shape: Shape, dtype: torch.dtype) -> torch.Tensor:
-    if (
-        dtype.is_floating_point or numbers.dtype == np.bool_
-    ):  # nothing to round: NumPy keeps the GIL
+    if dtype.is_floating_point or numbers.dtype == np.bool_:  # nothing to round: NumPy will do
         return torch.from_numpy(np.ascontiguousarray(numbers, _EXACT[dtype]).reshape(shape))
     if dtype == torch.int32 and numbers.dtype == np.float64:
         whole = np.trunc(numbers + np.copysign(0.5, numbers)).clip(-(2.0**31), 2.0**31 - 1)
@@ -438,8 +436,9 @@ def _pick(
 
 
 def _weighted(draws: Numbers, chances: Sequence[float], limits: Numbers) -> Numbers:
-    for count in limits[limits != len(chances)].tolist():
-        raise RuntimeError(f"p has {len(chances)} probabilities for {count} elements")
+    others = limits[limits != len(chances)]
+    if len(others):
+        raise RuntimeError(f"p has {len(chances)} probabilities for {others[0]} elements")
     if min(chances) < 0 or max(chances) > 1:
         raise RuntimeError(f"the probabilities p must be in [0, 1], not {list(chances)}")
     ends = np.cumsum(chances)
