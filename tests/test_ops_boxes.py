@@ -138,6 +138,15 @@ def test_a_box_far_from_all_anchors_gets_the_last_one() -> None:
     assert labels.tolist() == [0, 6] and boxes[0].tolist() == [0.5, 0.5, 1, 1]
 
 
+@pytest.mark.parametrize("arguments", ENCODINGS, ids=str)
+def test_boxes_that_need_a_gradient_are_encoded_alike(arguments: dict[str, Any]) -> None:
+    boxes, labels = torch.from_numpy(some_boxes(9, 3)), torch.arange(1, 10, dtype=torch.int32)
+    plain = fn.box_encoder(boxes, labels, anchors=ANCHORS, **arguments)
+    traced = fn.box_encoder(boxes.clone().requires_grad_(), labels, anchors=ANCHORS, **arguments)
+    assert traced[0].requires_grad and not plain[0].requires_grad
+    assert torch.equal(plain[0], traced[0].detach()) and torch.equal(plain[1], traced[1])
+
+
 BAD_ENCODINGS: list[tuple[Array, Array, dict[str, Any]]] = [
     (f32([0, 0, 1, 1]), i32(1), {"criteria": 1.1}),
     (f32([0, 0, 1, 1]), i32(1), {"criteria": -0.1}),

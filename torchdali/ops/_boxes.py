@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -13,6 +15,8 @@ from torchdali.operator import operator
 from torchdali.schema import Data, Takes
 
 __all__ = ["box_encoder"]
+
+Array = npt.NDArray[Any]
 
 
 def _no_layout(layouts: tuple[str, ...], arguments: Any) -> str:
@@ -130,14 +134,28 @@ def _encoded(boxes: Tensor, labels: Tensor, known: _Known) -> tuple[Tensor, Tens
     _check_boxes(boxes, labels)
     result, names = known.without.clone(), labels.new_zeros(len(known.anchors))
     if boxes.numel():
-        found, box = (
-            torch.from_numpy(places).to(boxes.device)
-            for places in matches(boxes, known.anchors, known.criteria)
-        )
-        matched = center_size(boxes[box])
-        result[found] = known.offsets(matched, found) if known.offset else matched
-        names[found] = labels.reshape(-1)[box]
+        found, box = matches(boxes, known.anchors, known.criteria)
+        on_cpu = boxes.device.type == labels.device.type == "cpu"
+        if on_cpu and not boxes.requires_grad:
+            # By NumPy, which keeps Python's lock for small calls; for torch's, threads wait for each other.
+            matched = _centered(boxes.numpy()[box])
+            if known.offset:
+                rows = torch.from_numpy(matched), torch.from_numpy(found)
+                matched = known.offsets(*rows).numpy()
+            result.numpy()[found] = matched
+            names.numpy()[found] = labels.numpy().reshape(-1)[box]
+        else:
+            places, owners = (torch.from_numpy(each).to(boxes.device) for each in (found, box))
+            near = center_size(boxes[owners])
+            result[places] = known.offsets(near, places) if known.offset else near
+            names[places] = labels.reshape(-1)[owners]
     return result, names
+
+
+def _centered(boxes: Array) -> Array:
+    """Do the same as `center_size`."""
+    low, high = boxes[:, :2], boxes[:, 2:]
+    return np.concatenate(((low + high) * np.float32(0.5), high - low), 1)
 
 
 def _check_boxes(boxes: Tensor, labels: Tensor) -> None:
