@@ -80,7 +80,8 @@ class Buffers:
     def _take(self, size: int) -> _Bytes:
         with self._lock:
             self._collect()
-            for i in reversed(range(len(self._free))):  # the latest to come back may still be in cache
+            # The latest to come back may still be in cache.
+            for i in reversed(range(len(self._free))):
                 if self._free[i].nbytes == size:
                     return self._free.pop(i)
         fresh: _Bytes = torch.empty(size, dtype=torch.uint8, pin_memory=self._pinned).numpy()
