@@ -6,8 +6,9 @@ import functools
 import importlib
 from typing import Any
 
-import torch
 from torch import Tensor
+
+from torchdali.kernels.views import is_plain
 
 __all__ = ["opencv", "opencv_for"]
 
@@ -23,6 +24,4 @@ def opencv() -> Any:
 
 def opencv_for(x: Tensor) -> Any:
     """Return ``cv2`` if it can work on a tensor; it knows no devices, gradients, compilers, or empty images."""
-    if not x.is_cpu or x.requires_grad or not x.numel() or torch.compiler.is_compiling():
-        return None
-    return opencv()
+    return opencv() if is_plain(x) and x.numel() else None

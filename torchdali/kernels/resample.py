@@ -28,6 +28,7 @@ from torchdali.kernels.resample_weights import (
     taps,
 )
 from torchdali.kernels.scratch import scratch
+from torchdali.kernels.views import narrowed
 
 __all__ = ["FILTERS", "lines_read", "resample", "resize"]
 
@@ -147,12 +148,7 @@ def _unchanged(sums: Tensor) -> Tensor:
 
 
 def _read(x: Tensor, dim: int, start: int, extent: int) -> Tensor:
-    if extent == x.shape[dim]:
-        return x
-    if x.dtype != torch.uint8 or not x.is_cpu or torch.compiler.is_compiling():
-        return x.narrow(dim, start, extent)
-    # NumPy does not give the interpreter's lock away for it.
-    return torch.from_numpy(x.numpy()[(*[slice(None)] * dim, slice(start, start + extent))])
+    return x if extent == x.shape[dim] else narrowed(x, (dim,), (start,), (extent,))
 
 
 def _turn(i: int, axis: Axis) -> tuple[bool, int]:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from torchdali.kernels.convert import convert, integer_limits
 from torchdali.kernels.folding import folded
+from torchdali.kernels.views import narrowed
 
 __all__ = [
     "anchor", "check_fill", "cut", "fill_into", "fill_number", "filled", "meet", "out_of_bounds",
@@ -142,8 +143,7 @@ def meet(
         if start < 0 or start + extent > x.shape[axis]:
             break
     else:
-        for axis, start, extent in zip(axes, starts, extents, strict=True):
-            x = x.narrow(axis, start, extent)
+        x = narrowed(x, axes, starts, extents) if axes else x
         return x, x.shape, None
     if policy == "error":
         raise RuntimeError(_out_of_bounds(x.shape, axes, starts, extents))

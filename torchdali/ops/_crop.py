@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.normalise import affine, normalise_into
+from torchdali.kernels.views import permuted
 from torchdali.kernels.window import anchor, check_fill, cut, fill_into, meet, out_of_bounds
 from torchdali.operator import operator
 from torchdali.schema import DType, Layout, Out, PerSample, Takes, shares
@@ -207,7 +208,7 @@ def crop_mirror_normalize(
     shape = tuple([full if axis == channel else extents[axis] for axis in forth])
     if out is None or out.shape != shape or out.dtype != dtype or data.requires_grad:
         out = torch.empty(shape, dtype=dtype, device=data.device)
-    region = out.permute(back)
+    region = permuted(out, back) if data.dtype == torch.uint8 else out.permute(back)
     if padded:
         check_fill(fill_values, region.shape, channel)
     if place is not None or full != channels:
