@@ -15,7 +15,7 @@ __all__ = ["Width"]
 
 _FAST = 3000.0  # samples/s; below, Python is not the limit, and all threads are used
 _ROUND = 256  # samples that a measurement takes
-_WORTH = 1.05  # more threads must be faster by this, fewer not slower
+_WORTH = 1.05  # by so much must more threads be faster than fewer; else they only take the others' time
 _FIRST_PAUSE, _LONGEST_PAUSE = 2, 256  # rounds between trials
 
 
@@ -83,7 +83,7 @@ class Width:
         """Keep the width that was tried, or return to the one before."""
         assert self._known is not None
         width, known = self._known
-        if speed >= known * (_WORTH if self.now > width else 1):
+        if speed >= (known * _WORTH if self.now > width else known / _WORTH):
             self._pause = self._left = 1  # go on in this direction
         else:
             self.now = width
