@@ -403,11 +403,18 @@ class _Divided(NamedTuple):
 def _divide_all(arguments: dict[str, Any]) -> _Divided:
     """Divide arguments into those of `sizing`, `crop_window`, `_normalising`, and `resampling` or none of them."""
     divided = _Divided({}, {}, {}, {})
-    names = _names(sizing), _names(crop_window), _names(_normalising)
-    for name, value in arguments.items():
-        place = next((i for i, known in enumerate(names) if name in known), 3)
+    for place, (name, value) in zip(_places(*arguments), arguments.items(), strict=True):
         divided[place][name] = value
     return divided
+
+
+@functools.lru_cache(maxsize=64)
+def _places(*names: str) -> tuple[int, ...]:
+    """Return for each argument which of the parts of `_Divided` it belongs to."""
+    parts = _names(sizing), _names(crop_window), _names(_normalising)
+    return tuple(
+        next((i for i, part in enumerate(parts) if name in part), len(parts)) for name in names
+    )
 
 
 @operator(hidden=True, layout=lambda layouts, arguments: arguments["output_layout"])
