@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.opencv import opencv_for
-from torchdali.kernels.scratch import byte_planes, scratch
+from torchdali.kernels.scratch import Bytes, byte_planes, scratch
 
 __all__ = ["planes_by_opencv"]
 
@@ -47,17 +47,18 @@ def planes_by_opencv(
         factor, offset = (1.0,), (0.0,)
     if len(factor) == 1:
         factor, offset = factor * channels, offset * channels
-    results = out.numpy().transpose(2, 0, 1)
+    pixels, results = image.numpy(), out.numpy().transpose(2, 0, 1)
+    add, kind = cv2.addWeighted, cv2.CV_32F
     step = max(_PIECE // (width * channels), 1)
     for start in range(0, height, step):
-        part = image if step >= height else image[start : start + step]
-        planes = take(cv2, part, mirrored)
-        for plane, result, f, o in zip(planes, results, factor, offset, strict=True):
-            cv2.addWeighted(plane, f, plane, 0.0, o, result[start : start + step], cv2.CV_32F)
+        part = slice(start, start + step)
+        planes = take(cv2, pixels[part], mirrored)
+        for plane, result, f, o in zip(planes, results[:, part], factor, offset, strict=True):
+            add(plane, f, plane, 0.0, o, result, kind)
     return True
 
 
-def _way(image: Tensor) -> Callable[[Any, Tensor, bool], list[Any]] | None:
+def _way(image: Tensor) -> Callable[[Any, Bytes, bool], list[Bytes]] | None:
     """Return what takes an image apart, by how it lies in memory."""
     rows, columns, channels = image.stride()
     if channels == 1 and columns == image.shape[2]:
@@ -67,20 +68,20 @@ def _way(image: Tensor) -> Callable[[Any, Tensor, bool], list[Any]] | None:
     return _columns if rows == 1 and columns >= image.shape[0] else None
 
 
-def _split(cv2: Any, image: Tensor, mirrored: bool) -> list[Any]:
-    pixels = image.numpy()
+def _split(cv2: Any, pixels: Bytes, mirrored: bool) -> list[Bytes]:
     if mirrored:
-        pixels = cv2.flip(pixels, 1, scratch(image.shape, "mirrored", torch.uint8).numpy())
-    planes = byte_planes(image.shape[2], image.shape[0], image.shape[1])
+        pixels = cv2.flip(pixels, 1, scratch(pixels.shape, "mirrored", torch.uint8).numpy())
+    height, width, channels = pixels.shape
+    planes = byte_planes(channels, height, width)
     cv2.split(pixels, planes)
     return planes
 
 
-def _rows(cv2: Any, image: Tensor, mirrored: bool) -> list[Any]:
-    planes = list(image.numpy().transpose(2, 0, 1))
+def _rows(cv2: Any, pixels: Bytes, mirrored: bool) -> list[Bytes]:
+    planes = list(pixels.transpose(2, 0, 1))
     return [cv2.flip(plane, 1) for plane in planes] if mirrored else planes
 
 
-def _columns(cv2: Any, image: Tensor, mirrored: bool) -> list[Any]:
-    planes = list(image.numpy().transpose(2, 1, 0))
+def _columns(cv2: Any, pixels: Bytes, mirrored: bool) -> list[Bytes]:
+    planes = list(pixels.transpose(2, 1, 0))
     return [cv2.transpose(cv2.flip(plane, 0) if mirrored else plane) for plane in planes]

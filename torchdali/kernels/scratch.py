@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-__all__ = ["byte_planes", "scratch"]
+__all__ = ["Bytes", "byte_planes", "scratch"]
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -52,16 +52,22 @@ _TYPES = {torch.float32: np.float32, torch.uint8: np.uint8}
 def byte_planes(channels: int, height: int, width: int) -> list[Bytes]:
     """Return scratch for the channels of an image that OpenCV takes apart; valid until this thread asks again.
 
-    No two planes begin alike, modulo a vector: OpenCV writes aligned ones past the cache, from where the next step
-    would have to fetch them at three times the cost.
+    No plane begins where a vector would, nor two of them alike: OpenCV writes aligned ones past the cache, from where
+    the next step would have to fetch them at three times the cost.
     """
     shape = channels, height, width
     if shape != _memory.shape:
         count = height * width
-        pitch = count // 64 * 64 + 72
-        whole = scratch((channels, pitch), "planes", torch.uint8)[:, :count].view(shape)
-        planes = list(whole.numpy())
-        if channels * pitch > _KEPT:
+        pitch = count // _LINE * _LINE + _LINE + _SHIFT
+        memory = scratch((channels * pitch + _LINE,), "planes", torch.uint8).numpy()
+        first = -memory.ctypes.data % _LINE + _SHIFT
+        planes = [
+            memory[first + c * pitch :][:count].reshape(height, width) for c in range(channels)
+        ]
+        if len(memory) > _KEPT:
             return planes
         _memory.shape, _memory.planes = shape, planes
     return _memory.planes
+
+
+_LINE, _SHIFT = 64, 16  # bytes: of a line of the cache, and from there to where a plane begins
