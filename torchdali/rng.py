@@ -24,8 +24,9 @@ _FACTORS = np.array([[0xD2511F53], [0xCD9E8D57]], np.uint64)
 _LOWER = 0 if sys.byteorder == "little" else 1
 _MASK64 = (1 << 64) - 1
 _TO_UNIT = 2.0**-32
-_AHEAD, _FEW_BLOCKS = 8, 20
-"""Batches for which numbers are drawn at once, if each sample takes so few blocks of four."""
+_AHEAD, _MOST_AHEAD, _BLOCKS_AHEAD, _FEW_BLOCKS = 8, 64, 1 << 12, 20
+"""Batches for which numbers are drawn at once: from 8 to 64, for about so many blocks of four in all, if each sample
+takes few."""
 
 Words = npt.NDArray[np.uint64]
 Words32 = npt.NDArray[np.uint32]
@@ -142,52 +143,60 @@ class BatchRng:
     """
 
     def __init__(self, key: int, epochs: Numbers, records: Numbers) -> None:
-        self._key = key
-        self._epochs, self._records = _words(epochs), _words(records)
-        self._ordered = self._in_order()
+        self._key, self.size = key, len(records)
+        self._words: tuple[Words, Words] | None = (_words(epochs), _words(records))
+        self._first = _first_of(*self._words)
+
+    @classmethod
+    def following(cls, key: int, epoch: int, record: int, size: int) -> BatchRng:
+        """Return the random numbers of an operator on samples that follow each other, from a record on."""
+        if not size:
+            return cls(key, [], [])
+        self = cls.__new__(cls)
+        self._key, self.size, self._words, self._first = key, size, None, (epoch, record)
+        return self
 
     def of(self, key: int) -> BatchRng:
         """Return the random numbers of another operator on the same samples."""
         other = BatchRng.__new__(BatchRng)
-        other._key, other._ordered = key, self._ordered
-        other._epochs, other._records = self._epochs, self._records
+        other._key, other.size, other._words, other._first = (
+            key, self.size, self._words, self._first,
+        )  # fmt: skip
         return other
 
-    @property
-    def size(self) -> int:
-        """Samples in the batch."""
-        return len(self._records)
+    def _samples(self) -> tuple[Words, Words]:
+        """Return epoch and record of each sample."""
+        if self._words is None:
+            assert self._first is not None
+            epoch, record = self._first
+            records = np.arange(record, record + self.size, dtype=np.uint64)
+            self._words = np.full_like(records, epoch), records
+        return self._words
 
     def pick(self, samples: Sequence[int]) -> BatchRng:
         """Return the random numbers of some of the samples."""
-        epochs, records = self._epochs[list(samples)], self._records[list(samples)]
-        return BatchRng(self._key, epochs.astype(np.int64), records.astype(np.int64))
+        epochs, records = (words[list(samples)].astype(np.int64) for words in self._samples())
+        return BatchRng(self._key, epochs, records)
 
     def uniform(self, count: int, begin: int = 0) -> npt.NDArray[np.float64]:
         """Draw ``(batch, count)`` numbers from [0, 1), from one on whose place is a multiple of 4."""
         blocks = -(-count // 4)
         if begin:
-            rows = _uniform(self._key, self._epochs, self._records, begin // 4, blocks)
-            return rows[:, :count]
+            return _uniform(self._key, *self._samples(), begin // 4, blocks)[:, :count]
         return self._rows(blocks)[:, :count]
 
     def _rows(self, blocks: int) -> npt.NDArray[np.float64]:
         """Draw ``(batch, 4 * blocks)`` numbers; of samples that come in order, for several batches at once."""
-        first, size = int(self._records[0]) if self.size else 0, self.size
-        begin = first - first % (_AHEAD * size or 1)
-        end = begin + _AHEAD * size
-        # The first batch is drawn alone: in a call that runs at once it is the only one.
-        fits = first + size <= end <= _MASK64 and blocks <= _FEW_BLOCKS
-        if first and fits and self._ordered:
-            ahead = _ahead(self._key, int(self._epochs[0]), begin, end, blocks)
-            return ahead[first - begin : first - begin + size]
-        return _uniform(self._key, self._epochs, self._records, 0, blocks)
-
-    def _in_order(self) -> bool:
-        """Whether the records follow each other, in one epoch."""
-        records, epochs = self._records, self._epochs
-        follow = (records[1:] - records[:-1] == 1).all()
-        return bool(follow and len(epochs) and (epochs == epochs[0]).all())
+        if self._first is not None and blocks <= _FEW_BLOCKS:
+            (epoch, first), size = self._first, self.size
+            count = min(max(_BLOCKS_AHEAD // (size * blocks or 1), _AHEAD), _MOST_AHEAD) * size
+            begin = first - first % count
+            end = begin + count
+            # The first batch is drawn alone: in a call that runs at once it is the only one.
+            if first and first + size <= end <= _MASK64:
+                ahead = _ahead(self._key, epoch, begin, end, blocks)
+                return ahead[first - begin : first - begin + size]
+        return _uniform(self._key, *self._samples(), 0, blocks)
 
     def normal(self, count: int) -> npt.NDArray[np.float64]:
         """Draw ``(batch, count)`` standard normal numbers (Box-Muller)."""
@@ -201,7 +210,8 @@ class BatchRng:
     def samples(self, draws: int) -> list[Rng]:
         """Return one `Rng` a sample, each with ``draws`` numbers drawn ahead (rounded up to 4)."""
         key = self._key
-        keys = zip(self._epochs.tolist(), self._records.tolist(), strict=True)
+        epochs, records = self._samples()
+        keys = zip(epochs.tolist(), records.tolist(), strict=True)
         if not draws:
             return [Rng(key, sample) for sample in keys]
         rows = self._rows(-(-draws // 4)).tolist()
@@ -215,6 +225,12 @@ def _words(values: Numbers) -> Words:
 def _columns(samples: list[tuple[int, int]]) -> tuple[Words, Words]:
     epochs, records = zip(*samples, strict=True)
     return _words(epochs), _words(records)
+
+
+def _first_of(epochs: Words, records: Words) -> tuple[int, int] | None:
+    """Return epoch and record of the first sample, if the records follow each other, in one epoch."""
+    follow = len(epochs) and (records[1:] - records[:-1] == 1).all() and (epochs == epochs[0]).all()
+    return (int(epochs[0]), int(records[0])) if follow else None
 
 
 @functools.lru_cache(maxsize=32)  # two for each random operator that runs; 100 KB each

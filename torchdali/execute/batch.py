@@ -71,8 +71,14 @@ class Batch:
     def rng(self, key: int) -> BatchRng:
         """Return the random numbers of an operator."""
         if self._rng is None:
-            self._rng = BatchRng(key, *self.sample_keys())
+            self._rng = self._numbers(key)
+            return self._rng
         return self._rng.of(key)
+
+    def _numbers(self, key: int) -> BatchRng:
+        if self.keys or self.kept is not None:
+            return BatchRng(key, *self.sample_keys())
+        return BatchRng.following(key, 0, self.position, self.size)
 
     def select(self, keep: list[int]) -> None:
         """Leave samples out, or take them again; what was computed for them is not changed."""

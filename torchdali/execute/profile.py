@@ -122,7 +122,8 @@ class Profile:
         with self._lock:
             self._seconds[node] += seconds
             self._samples[node] += size
-        self._event(node, f"batch {index}", started, seconds, threading.current_thread().name)
+        if self._events is not None:
+            self._event(node, f"batch {index}", started, seconds, threading.current_thread().name)
 
     def chain(self, marks: Marks, nodes: Iterable[Node], index: int) -> None:
         """Note the times of a chain's operators on the samples of one batch."""
