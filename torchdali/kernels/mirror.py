@@ -24,7 +24,8 @@ def mirror(x: Tensor, axes: Sequence[int], out: Tensor | None = None) -> Tensor:
         axis = axes[0]
         if x.dim() == 3 and axis < 2 and x.shape[2] <= _CHANNELS:
             made = place(out, x.shape, x.dtype, x.device)
-            cv2.flip(x.contiguous().numpy(), axis, made.numpy())
+            dense = x if x.stride()[1:] == (x.shape[2], 1) else x.contiguous()
+            cv2.flip(dense.numpy(), axis, made.numpy())
             return made
         before, after = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
         rows = after <= _CHANNELS

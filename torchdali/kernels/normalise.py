@@ -11,12 +11,13 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.convert import convert
+from torchdali.kernels.mirror import mirror as reversed_along
 from torchdali.kernels.normalise_planes import planes_by_opencv
 from torchdali.kernels.scratch import scratch
 
 __all__ = ["Affine", "affine", "normalise_into"]
 
-_PIECE = 1 << 19  # elements of an image that are worked on at a time
+_PIECE = 1 << 18  # elements of an image that are worked on at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +163,9 @@ def _recipe(
 
 def _write(out: Tensor, image: Tensor, recipe: _Recipe) -> None:
     if recipe.mirror is not None:
-        image = image.flip(recipe.mirror)
+        bytes_here = image.is_cpu and image.dtype == torch.uint8
+        kept = scratch(image.shape, "mirrored", torch.uint8) if bytes_here else None
+        image = reversed_along(image, [recipe.mirror], kept)
     if recipe.offset is None:
         out.copy_(image if out.dtype == torch.float32 else convert(image, out.dtype))
     elif image.requires_grad:
