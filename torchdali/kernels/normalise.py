@@ -17,7 +17,7 @@ from torchdali.kernels.scratch import scratch
 
 __all__ = ["Affine", "affine", "normalise_into"]
 
-_PIECE = 1 << 18  # elements of an image that are worked on at a time
+_PIECE = 1 << 19  # elements of an image that are worked on at a time
 
 
 @dataclass(frozen=True, eq=False)
