@@ -241,6 +241,7 @@ def _frame_by_frame(function: Callable[..., Any], per_frame: frozenset[str]) -> 
     return run
 
 
+_NO_NAMES: frozenset[str] = frozenset()
 Bodies = dict[tuple[tuple[str, ...], frozenset[str]], Prepared]
 """What was prepared, by the layouts of the inputs and the arguments per frame."""
 
@@ -263,7 +264,9 @@ def run_batch(
     The reference for what an operator means: eager calls, debug mode and steps over a batch use it; fused
     chains do the same, sample by sample.
     """
-    frames = frozenset(k for k, v in edges.items() if v.layout().startswith("F"))
+    frames = _NO_NAMES
+    if edges:
+        frames = frozenset(k for k, v in edges.items() if v.layout().startswith("F"))
     layouts = taken_layouts(declared, inputs)
     ready = bodies.get((layouts, frames)) if bodies is not None else None
     if ready is None:
@@ -272,12 +275,14 @@ def run_batch(
             bodies[layouts, frames] = ready
     arguments: dict[str, Any] = {key: Column(value.tolist()) for key, value in edges.items()}
     if declared.kind == "batch":
+        for given in (*inputs, *arguments.values()):
+            if given is not None:
+                size = len(given)
+                break
         if rng is not None:
             arguments["rng"] = rng
         if declared.schema.wants_size:
             arguments["size"] = size
-        given = [*inputs, *arguments.values()]
-        size = next((len(v) for v in given if isinstance(v, (TensorList, Column))), size)
         return _of_size(collect(ready.function(*inputs, **arguments), ready.layouts), size)
     if ready.dense is not None and rng is None and (declared.columns or not arguments):
         form = TensorList.shape if declared.by_shape else _whole
@@ -348,7 +353,9 @@ def collect(results: Any, layouts: tuple[str, ...]) -> tuple[TensorList, ...]:
     """Make `TensorList`s of what a body over a batch returned: dense tensors, lists, or `TensorList`s."""
     columns = results if isinstance(results, tuple) else (results,)
     _check_count(len(columns), len(layouts))
-    return tuple(_collect(column, layout) for column, layout in zip(columns, layouts, strict=True))
+    if len(columns) == 1:
+        return (_collect(columns[0], layouts[0]),)
+    return tuple(map(_collect, columns, layouts))
 
 
 def _collect(column: Any, layout: str) -> TensorList:

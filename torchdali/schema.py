@@ -92,7 +92,7 @@ class Layout(str):
 
 
 class BatchSize(int):
-    """The number of samples in the batch, for operators over a batch without inputs."""
+    """The number of samples in the batch, for operators over a batch: as many as the first input or argument has."""
 
 
 class Column(list[Any]):

@@ -30,22 +30,24 @@ def run_step(
         Whatever `located` makes of an error: it names the operator, the user's line and, where the operator
         works sample by sample, the sample and its file.
     """
-    move = lane.to_device if node.device != "cpu" else lane.to_cpu
-    moves = node.device != "cpu" or node.operator.name == "_to_device"
+    on_cpu = node.device == "cpu"
     try:
         inputs = [None if e is None else batch.values[e] for e in node.inputs]
-        first = next((v for v in inputs if v is not None), None)
-        inputs = [move(v) if moves and v is not None else v for v in inputs]
+        first = next((v for v in inputs if v is not None), None) if inputs else None
+        if not on_cpu or node.operator.name == "_to_device":
+            move = lane.to_cpu if on_cpu else lane.to_device
+            inputs = [None if v is None else move(v) for v in inputs]
         arguments = {name: batch.values[e] for name, e in node.edges.items()}
         results = run_in_scope(node, inputs, arguments, rng, batch.size, batch.values, bodies)
-        if node.device != "cpu":  # numbers, shapes ... are made on the CPU
+        if not on_cpu:  # numbers, shapes ... are made on the CPU
             results = tuple(map(lane.to_device, results))
     except StopIteration:
         raise
     except Exception as error:
         raise located(error, batch.place(node, _failing_sample(batch, node, rng))) from error
-    for result in results:
-        result.come_from(first)
+    if first is not None:
+        for result in results:
+            result.come_from(first)
     return results
 
 

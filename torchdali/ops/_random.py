@@ -6,6 +6,7 @@ batch nor, element by element, on how the batch is laid out.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
@@ -80,8 +81,10 @@ def uniform(
     kind = _checked(dtype or torch.float32, _NUMBERS)
     shapes = sample_shapes(shape_like, shape, rng.size)
     chosen = range if values is None else values
-    given = chosen if isinstance(chosen, Column) else [chosen]
-    compute = _between(given, kind) if values is None else _among(given)
+    if not isinstance(chosen, Column):  # the same in all batches
+        compute = (_always_between if values is None else _always_among)(tuple(chosen), kind)
+    else:
+        compute = _between(chosen, kind) if values is None else _among(chosen)
     return _drawn(_UNIFORM, rng, shapes, compute, kind)
 
 
@@ -336,16 +339,27 @@ def _between(ends: Sequence[list[float]], dtype: torch.dtype) -> Compute:
     least, extent = given[:, :1], given[:, 1:] - given[:, :1]
 
     def compute(draws: Numbers, rows: slice) -> Numbers:
-        low, width, end = (_like(column, rows, draws) for column in (least, extent, last))
-        found: Numbers = np.minimum(low + width * draws, end)
-        return found
+        found: Numbers = draws * _like(extent, rows, draws)
+        found += _like(least, rows, draws)
+        return np.minimum(found, _like(last, rows, draws), out=found)
 
     return compute
 
 
+@functools.lru_cache(maxsize=256)
+def _always_between(ends: tuple[float, ...], dtype: torch.dtype) -> Compute:
+    return _between([list(ends)], dtype)
+
+
+@functools.lru_cache(maxsize=256)
+def _always_among(values: tuple[float, ...], dtype: torch.dtype) -> Compute:
+    return _among([list(values)])
+
+
 def _like(column: Numbers, rows: slice, draws: Numbers) -> Numbers:
     """Convert parameters, so that many numbers are not computed in a wider type than they were drawn in."""
-    return _of(column, rows).astype(draws.dtype, copy=False)
+    found = _of(column, rows)
+    return found if found.dtype == draws.dtype else found.astype(draws.dtype)
 
 
 def _wrapped(value: float, dtype: torch.dtype) -> int:
@@ -381,11 +395,9 @@ def _drawn(
 ) -> torch.Tensor:
     """Draw for every sample and compute: one dense tensor when all shapes are equal and small."""
     few, many = kind
+    if _alike(shapes) and (count := math.prod(shapes[0])) <= _MANY:
+        return _converted(compute(few(rng, count), slice(None)), (len(shapes), *shapes[0]), dtype)
     counts = [math.prod(shape) for shape in shapes]
-    if _alike(shapes) and counts[0] <= _MANY:
-        return _converted(
-            compute(few(rng, counts[0]), slice(None)), (len(shapes), *shapes[0]), dtype
-        )
     rows = few(rng, max((count for count in counts if count <= _MANY), default=0))
     ones = rng.samples(0)
     precision = np.float32 if dtype in _COARSE else np.float64
@@ -409,7 +421,8 @@ def _converted(numbers: Numbers, shape: Shape, dtype: torch.dtype) -> torch.Tens
     if dtype.is_floating_point or numbers.dtype == np.bool_:  # nothing to round: NumPy will do
         return torch.from_numpy(np.ascontiguousarray(numbers, _EXACT[dtype]).reshape(shape))
     if dtype == torch.int32 and numbers.dtype == np.float64:
-        whole = np.trunc(numbers + np.copysign(0.5, numbers)).clip(-(2.0**31), 2.0**31 - 1)
+        whole = np.trunc(numbers + np.copysign(0.5, numbers))
+        whole = np.minimum(np.maximum(whole, -(2.0**31), out=whole), 2.0**31 - 1, out=whole)
         return torch.from_numpy(np.ascontiguousarray(whole, np.int32).reshape(shape))
     return convert(torch.from_numpy(np.ascontiguousarray(numbers)), dtype).reshape(shape)
 

@@ -68,15 +68,15 @@ class _Rows:
 
     def _matrices(self, batch: TensorList) -> tuple[Array, list[int] | None]:
         dense = batch.dense()
-        samples = batch.samples() if dense is None else list(dense[:1])
-        if not samples:
+        shapes: Sequence[Sequence[int]] = batch.shape() if dense is None else [dense.shape[1:]]
+        if not len(batch):
             return np.zeros((0, 2, 3)), None
-        shape = samples[0].shape[-2:]
-        if any(s.dim() < 2 or s.shape[-2:] != shape or shape[1] != shape[0] + 1 for s in samples):
+        shape = tuple(shapes[0][-2:])
+        if any(len(s) < 2 or tuple(s[-2:]) != shape or shape[1] != shape[0] + 1 for s in shapes):
             raise RuntimeError(
-                f"a transform is a matrix (n, n + 1), of the same n in all samples, not {tuple(shape)}"
+                f"a transform is a matrix (n, n + 1), of the same n in all samples, not {shape}"
             )
-        if samples[0].dim() == 2:
+        if len(shapes[0]) == 2:
             return batch.stacked().numpy().astype(np.float64), None
         samples = batch.samples()
         return torch.cat(samples).numpy().astype(np.float64), [len(s) for s in samples]
@@ -167,15 +167,9 @@ def translation(
         offset: ``(x, y, ...)``: its length is n.
         reverse_order: Apply the input after.
     """
-    rows = _Rows(_size(size, mtx, offset), [mtx], {"offset": (offset, 1)})
+    rows = _Rows(size, [mtx], {"offset": (offset, 1)})
     moved = rows["offset"]
     return _finish(rows, np.eye(moved.shape[1])[None], moved, reverse_order)  # type: ignore[return-value]
-
-
-def _size(size: int, mtx: TensorList | None, *values: Any) -> int:
-    """Return how many samples there are: as many as the input, or per-sample arguments, have."""
-    given = [mtx, *(v for v in values if isinstance(v, Column))]
-    return next((len(v) for v in given if v is not None), size)
 
 
 @operator(name="transforms.scale", over="batch", devices=("cpu",), layout=_layout)
@@ -198,9 +192,7 @@ def scale(
         reverse_order: Apply the input after.
         scale: Factors, one an axis or one for all.
     """
-    rows = _Rows(
-        _size(size, mtx, scale, center), [mtx], {"scale": (scale, 1), "center": (center, 1)}
-    )
+    rows = _Rows(size, [mtx], {"scale": (scale, 1), "center": (center, 1)})
     n = rows["scale"].shape[1]
     if n == 1:
         n = rows.inputs[0].shape[1] if rows.inputs else ndim or 1
@@ -229,11 +221,15 @@ def rotation(
         reverse_order: Apply the input after.
     """
     given = {"angle": (angle, 0), "axis": (axis, 1), "center": (center, 1)}
-    rows = _Rows(_size(size, mtx, angle, axis, center), [mtx], given)
+    rows = _Rows(size, [mtx], given)
     radians = np.radians(rows["angle"])
     c, s = np.cos(radians), np.sin(radians)
-    plane = np.stack([c, -s, s, c], -1).reshape(-1, 2, 2)
-    linear = plane if axis is None else _turned(rows.vector("axis", 3), c, s)
+    if axis is None:
+        linear = np.empty((len(c), 2, 2))
+        linear[:, 0, 0] = linear[:, 1, 1] = c
+        linear[:, 0, 1], linear[:, 1, 0] = -s, s
+    else:
+        linear = _turned(rows.vector("axis", 3), c, s)
     return _finish(rows, linear, _around(rows, linear), reverse_order)  # type: ignore[return-value]
 
 
@@ -276,7 +272,7 @@ def shear(
     if (shear is None) == (angles is None):
         raise RuntimeError("one and only one of the arguments is expected: shear or angles")
     both = {"shear": (shear, 1), "angles": (angles, 1), "center": (center, 1)}
-    rows = _Rows(_size(size, mtx, shear, angles, center), [mtx], both)
+    rows = _Rows(size, [mtx], both)
     factors = rows["shear"] if "shear" in rows else np.tan(np.radians(rows["angles"]))
     if factors.shape[1] not in (2, 6):
         raise RuntimeError(f"shear has D * (D - 1) elements, 2 or 6, not {factors.shape[1]}")
@@ -317,7 +313,7 @@ def crop(
         "to_end": to_end,
     }
     rows = _Rows(
-        _size(size, mtx, *corners.values()),
+        size,
         [mtx],
         {name: (value, 1) for name, value in corners.items()},
     )

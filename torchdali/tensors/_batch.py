@@ -237,10 +237,11 @@ class TensorList:
         """Say where each sample comes from."""
         self._source_info = infos
 
-    def come_from(self, other: TensorList | None) -> None:
+    def come_from(self, other: TensorList) -> None:
         """Take over from another batch where the samples come from, unless it is known."""
-        if self._source_info is None and other is not None and len(other) == len(self):
-            self._source_info = other._source_info
+        infos = other._source_info
+        if infos is not None and self._source_info is None and len(infos) == len(self):
+            self._source_info = infos
 
     @property
     def dtype(self) -> DALIDataType:
