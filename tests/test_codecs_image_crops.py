@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -231,3 +232,14 @@ def test_windows_turn_with_their_image(orientation: int) -> None:
         part = turn(stored[sy : sy + sh, sx : sx + sw], orientation)
         assert torch.equal(part, upright[y : y + h, x : x + w])
         assert upright_window(place, (7, 11), orientation) == window
+
+
+def test_one_large_image_does_not_cost_its_memory_for_good(with_simplejpeg: None) -> None:
+    def kept(size: int) -> int:
+        assert _turbo._buffer("test", size).size >= size
+        return int(getattr(_turbo._kept, "test", np.empty(0)).size)
+
+    large = _turbo._LARGE_BYTES + 1
+    assert [kept(size) for size in (100, large, 50, large, 50)] == [100] * 5
+    assert [kept(size) for size in (large, large + 1, large, 50)] == [100, large + 1, large + 1, large + 1]
+    del _turbo._kept.test

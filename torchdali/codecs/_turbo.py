@@ -11,6 +11,7 @@ is left to it.
 from __future__ import annotations
 
 import importlib
+import mmap
 import threading
 from functools import cache
 from typing import Any
@@ -23,6 +24,7 @@ __all__ = ["Pixels", "decode_rows", "decode_scaled", "decode_whole"]
 Pixels = npt.NDArray[np.uint8]
 
 _KEPT_BYTES = 1 << 28  # a thread keeps no larger buffer than this
+_LARGE_BYTES = 1 << 22
 _CONTEXT_ROWS = 4  # colours of a row are interpolated from at most as many rows below it
 _END = b"\xff\xd9"
 _SEQUENTIAL, _USUAL = (0xC0, 0xC1), (0xC0, 0xC1, 0xC2)  # frame markers; C2 is progressive
@@ -126,9 +128,21 @@ def _with_height(view: memoryview, frame: int, rows: int) -> memoryview:
 
 
 def _buffer(name: str, size: int) -> Pixels:
+    """Return memory of this thread, valid until it asks for the name again.
+
+    A large one is kept if large ones come in a row: one such image among many others must not cost its memory for
+    good, in every thread.
+    """
     kept: Pixels | None = getattr(_kept, name, None)
-    if kept is None or kept.size < size:
-        kept = np.empty(size, np.uint8)
-        if size <= _KEPT_BYTES:
-            setattr(_kept, name, kept)
-    return kept
+    in_a_row = getattr(_kept, name + " was large", False)
+    large = size > _LARGE_BYTES
+    if large != in_a_row:
+        setattr(_kept, name + " was large", large)
+    if kept is not None and kept.size >= size:
+        return kept
+    if large and not in_a_row:
+        return np.frombuffer(mmap.mmap(-1, size), np.uint8)  # which goes back to the system at once
+    made = np.empty(size, np.uint8)
+    if size <= _KEPT_BYTES:
+        setattr(_kept, name, made)
+    return made
