@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -59,50 +60,68 @@ def random_window(
 
 def random_windows(
     draws: Array,
-    height: Array,
-    width: Array,
+    sides: Array,
     attempts: int,
     area: Sequence[float],
     ratio: Sequence[float],
-) -> Array:
+) -> tuple[Array, Array]:
     """Do the same as `random_window` for a batch.
 
     Args:
         draws: ``(batch, 2 + 2 * attempts)``, in [0, 1).
-        height: ``(batch,)``, of the images.
-        width: The same.
+        sides: ``(2, batch)``: height and width of the images.
 
     Returns:
-        ``(4, batch)``: y, x, height and width.
+        Place (y and x) and extents (height and width) of the windows, ``(2, batch)`` each.
     """
     (smallest, largest), (narrowest, widest) = _ranges(area, ratio)
     low, high = math.log(narrowest), math.log(widest)
-    rows, image = np.arange(len(draws)), np.stack((height, width))
-    found, first = np.zeros((2, len(draws)), np.int64)
-    windows = np.zeros((2, len(draws)), np.int64)
+    rows, draws = _numbers(len(draws)), draws.T
+    windows = np.empty((2, len(rows)))
+    first = found = np.zeros(len(rows), np.bool_)
     if attempts:
-        pixels = np.maximum(smallest + (largest - smallest) * draws[:, :-2:2], 0)
-        pixels *= (height * width)[:, None]
-        aspect = np.exp(low + (high - low) * draws[:, 1:-2:2])
-        tried = np.empty((2, *aspect.shape))
-        np.divide(pixels, aspect, out=tried[0])
-        np.multiply(pixels, aspect, out=tried[1])
-        np.sqrt(tried, out=tried)
-        tried += 0.5
-        np.maximum(np.floor(tried, out=tried), 1, out=tried)
-        shape = tried[1] / tried[0]
-        inside = tried <= image[:, :, None]
-        fits = inside[0] & inside[1] & (narrowest <= shape) & (shape <= widest)
-        first = fits.argmax(1)
-        found = fits[rows, first]
-        windows = tried[:, rows, first].astype(np.int64)
+        pixels = draws[:-2:2] * (largest - smallest)
+        pixels += smallest
+        if smallest < 0:
+            np.maximum(pixels, 0, out=pixels)
+        pixels *= sides[0] * sides[1]
+        aspect = draws[1:-2:2] * (high - low)
+        aspect += low
+        np.exp(aspect, out=aspect)
+        tall = _rounded(pixels / aspect)
+        wide = _rounded(np.multiply(pixels, aspect, out=pixels))
+        shape = np.divide(wide, tall, out=aspect)
+        fits = tall <= sides[0]
+        fits &= wide <= sides[1]
+        fits &= narrowest <= shape
+        fits &= shape <= widest
+        first = fits.argmax(0)
+        found = fits[first, rows]
+        windows[0], windows[1] = tall[first, rows], wide[first, rows]
     if not found.all():
-        for i in np.flatnonzero(found == 0).tolist():
-            one, other = int(height[i]), int(width[i])
-            windows[:, i] = _largest(one, other, largest, min(max(other / one, narrowest), widest))
+        for i in np.flatnonzero(~found).tolist():
+            height, width = sides[:, i].tolist()
+            nearest = min(max(width / height, narrowest), widest)
+            windows[:, i] = _largest(height, width, largest, nearest)
         first = np.where(found, first, attempts - 1)
-    places = draws[rows, 2 * first + _NEXT] * (image - windows + 1)
-    return np.concatenate((places.astype(np.int64), windows))
+    places = draws[2 * first + _NEXT, rows]
+    places *= sides - windows + 1
+    return np.floor(places, out=places), windows
+
+
+def _rounded(areas: Array) -> Array:
+    """Return extents of squares of some areas, in whole pixels, one at least."""
+    found = np.sqrt(areas, out=areas)
+    found += 0.5
+    np.floor(found, out=found)
+    return np.maximum(found, 1, out=found)
+
+
+@functools.lru_cache(maxsize=16)
+def _numbers(count: int) -> Array:
+    numbers = np.arange(count)
+    numbers.flags.writeable = False
+    return numbers
 
 
 def _ranges(

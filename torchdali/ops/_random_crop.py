@@ -65,15 +65,17 @@ def random_crop_generator(
         raise RuntimeError(
             f"unsupported type: the shape of an image is integers, not {shape.dtype}"
         )
-    sides = _sides(shape)
-    empty = (sides <= 0).any(0)
-    height, width = np.where(empty, 1, sides) if empty.any() else sides
-    windows = random_windows(
-        rng.uniform(2 + 2 * num_attempts), height, width, num_attempts, random_area, random_aspect_ratio
-    )  # fmt: skip
-    windows[:, empty] = 0
-    place, extent = windows.reshape(2, 2, -1).transpose(0, 2, 1).astype(np.int32, order="C")
-    return torch.from_numpy(place), torch.from_numpy(extent)
+    sides, size = _sides(shape), len(shape)
+    if is_empty := bool(size and sides.min() <= 0):
+        empty = (sides <= 0).any(0)
+        sides = np.where(empty, 1, sides)
+    windows = np.empty((2, size, 2), np.int32)
+    windows[0].T[:], windows[1].T[:] = random_windows(
+        rng.uniform(2 + 2 * num_attempts), sides, num_attempts, random_area, random_aspect_ratio
+    )
+    if is_empty:
+        windows[:, empty] = 0
+    return torch.from_numpy(windows[0]), torch.from_numpy(windows[1])
 
 
 def _sides(shape: TensorList) -> Array:
