@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
+from torchdali.execute.order import Signal
 from torchdali.execute.threads import Job, Threads
 from torchdali.execute.width import Width
 
@@ -130,3 +131,19 @@ def test_a_batch_begun_with_another_width_does_not_count() -> None:
     for _ in range(100):
         width.note(1, 1000, 1e-6)
     assert width.now == 2
+
+
+def test_a_signal_wakes_all_who_wait_and_may_be_given_twice() -> None:
+    signal, woken = Signal(), []
+    assert not signal.wait(0.001) and not signal.is_set()
+    waiting = [threading.Thread(target=lambda: woken.append(signal.wait(60))) for _ in range(3)]
+    for thread in waiting:
+        thread.start()
+    giving = [threading.Thread(target=signal.set) for _ in range(2)]
+    for thread in giving:
+        thread.start()
+    for thread in (*waiting, *giving):
+        thread.join(60)
+    assert woken == [True] * 3
+    signal.set()
+    assert signal.is_set() and signal.wait(0)

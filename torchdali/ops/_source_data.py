@@ -205,16 +205,14 @@ class Expected:
             "layout": layout or None,
         }
         self._before: dict[str, Any] = {}
+        self._passed: tuple[Any, ...] | None = None
 
     def check(self, batch: TensorList) -> None:
         """Raise RuntimeError for a batch of another type, number of axes or layout; an empty one may be any."""
-        if len(batch) == 0:
+        kind = batch.torch_dtype, batch.ndim(), batch.layout()
+        if kind == self._passed or len(batch) == 0:
             return
-        found = {
-            "type": batch.torch_dtype,
-            "number of axes": batch.ndim(),
-            "layout": batch.layout(),
-        }
+        found = dict(zip(("type", "number of axes", "layout"), kind, strict=True))
         for name, value in found.items():
             if self._declared[name] not in (None, value):
                 raise RuntimeError(
@@ -226,3 +224,4 @@ class Expected:
                     f"batch before, and is {value!s} now"
                 )
             self._before[name] = value
+        self._passed = kind

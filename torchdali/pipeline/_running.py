@@ -246,7 +246,7 @@ class Running(Definition):
         Raises:
             RuntimeError: it was driven in another style before.
         """
-        return _Driving(self, api)
+        return _INSIDE if self._inside_driver else _Driving(self, api)
 
     # ------------------------------------------------------------ feeding
 
@@ -317,19 +317,31 @@ class Running(Definition):
         raise KeyError(f"no input of the pipeline is called {which!s}")
 
 
+class _Inside(AbstractContextManager[None]):
+    """What goes on inside of a call that is noted already."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        return None
+
+
+_INSIDE = _Inside()
+
+
 class _Driving(AbstractContextManager[None]):
     """Notes who drives a pipeline, for as long as one call of a method lasts."""
 
-    __slots__ = ("_api", "_outermost", "_pipe")
+    __slots__ = ("_api", "_pipe")
 
     def __init__(self, pipe: Running, api: PipelineAPIType) -> None:
         self._pipe, self._api = pipe, api
-        self._outermost = not pipe._inside_driver
 
     def __enter__(self) -> None:
         pipe, api = self._pipe, self._api
-        if not self._outermost:
-            return
         pipe._driven = pipe._driven or api
         if pipe._driven is not api and pipe._checks_driver:
             raise RuntimeError(
@@ -339,7 +351,6 @@ class _Driving(AbstractContextManager[None]):
         pipe._inside_driver = True
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if self._outermost:
-            self._pipe._inside_driver = False
+        self._pipe._inside_driver = False
         if isinstance(error, Exception):
             shorten(error)
