@@ -136,15 +136,23 @@ def roi_random_crop(
         end = _rows(roi_end, "roi_end", count)
     else:
         end = begin + _rows(roi_shape, "roi_shape", count)
-    low, high = np.minimum(begin, end - window), np.maximum(begin, end - window)
     limit = None if in_shape is None else _rows(in_shape, "in_shape", count)
     if data is not None:
         rows = [extents[:count] for extents in data.shape()]
         limit = np.array(rows, np.int64) if rows else np.zeros((0, count), np.int64)
-    _check_region(window, begin, end, limit)
+    other = end - window
+    low, high = np.minimum(begin, other), np.maximum(begin, other)
+    wrong = window < 0
     if limit is not None:
-        low, high = np.maximum(low, 0), np.minimum(high, limit - window)
-    place = low + (rng.uniform(count) * (high - low + 1)).astype(np.int64)
+        room = limit - window
+        wrong = wrong | (room < 0) | (begin < 0) | (end > limit)
+        low, high = np.maximum(low, 0), np.minimum(high, room)
+    if np.count_nonzero(wrong):
+        raise _wrong_region(window, begin, end, limit)
+    high -= low
+    high += 1
+    place = (rng.uniform(count) * high).astype(np.int64)
+    place += low
     return torch.from_numpy(place)
 
 
@@ -157,17 +165,16 @@ def _rows(value: Any, name: str = "", count: int = 0) -> Array:
     return rows
 
 
-def _check_region(window: Array, begin: Array, end: Array, limit: Array | None) -> None:
+def _wrong_region(window: Array, begin: Array, end: Array, limit: Array | None) -> RuntimeError:
     if bad := _first(window < 0, window):
-        raise RuntimeError(f"the extent of a window cannot be negative: {bad[0]}")
-    if limit is None:
-        return
+        return RuntimeError(f"the extent of a window cannot be negative: {bad[0]}")
+    assert limit is not None
     if bad := _first(window > limit, window, limit):
-        raise RuntimeError(f"a window of {bad[0]} elements is larger than the data, {bad[1]}")
-    if bad := _first((begin < 0) | (end > limit), begin, end, limit):
-        raise RuntimeError(
-            f"the region {bad[0]}:{bad[1]} is out of the bounds of the data, 0:{bad[2]}"
-        )
+        return RuntimeError(f"a window of {bad[0]} elements is larger than the data, {bad[1]}")
+    bad = _first((begin < 0) | (end > limit), begin, end, limit)
+    return RuntimeError(
+        f"the region {bad[0]}:{bad[1]} is out of the bounds of the data, 0:{bad[2]}"
+    )
 
 
 def _first(wrong: Array, *values: Array) -> list[int]:
