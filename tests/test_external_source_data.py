@@ -340,3 +340,21 @@ def test_few_rows_a_sample_are_joined() -> None:
         assert output.rows() is None and output.shape() == [each.shape for each in data]
     with pytest.raises(RuntimeError, match="strided"):
         pipeline(source(lambda: [rows[0].T, rows[2].T])).run()
+
+
+def test_a_list_that_is_filled_anew_for_each_batch() -> None:
+    """With no_copy the arrays are shared, the list of them is the source's own."""
+    rows: list[np.ndarray] = []
+
+    def fill(i: int) -> list[np.ndarray]:
+        rows[:] = [np.full((n, 4), 10 * i + n, np.float32) for n in (1, 3, 2)]
+        return rows
+
+    pipe = pipeline(source(fill, no_copy=True))
+    for i in range(4):
+        (output,) = pipe.run()
+        assert output.shape() == [(1, 4), (3, 4), (2, 4)] and len(output) == 3 and output.ndim() == 2
+        assert [sample.unique().tolist() for sample in output.samples()] == [[10 * i + n] for n in (1, 3, 2)]
+        output.reinterpret(types.INT32)
+        assert output.dtype == types.INT32 and output.at(1).dtype == np.int32
+        assert output.as_reshaped_tensor([24]).shape() == [24]

@@ -182,7 +182,7 @@ def taken_layouts(declared: Operator, inputs: Sequence[TensorList | None]) -> tu
 
 def number_of_axes(batch: TensorList) -> int | None:
     """Return the number of axes of the samples, or None where there are none."""
-    if batch.dense() is not None:
+    if not (batch.dense() is None and batch.rows() is None and batch.arrays() is None):
         return batch.ndim()
     return next((sample.ndim for sample in batch.samples() if sample is not None), None)
 

@@ -45,14 +45,22 @@ def rows_of(batch: TensorList) -> tuple[Tensor, Sequence[int]]:
         return dense.flatten(0, 1), [dense.shape[1]] * dense.shape[0]
     if stored is not None:
         return stored
+    arrays = batch.arrays()
+    if arrays is not None and batch.ndim() and len({array.shape[1:] for array in arrays}) == 1:
+        return torch.from_numpy(np.concatenate(arrays)), list(map(len, arrays))
     samples = batch.samples()
     return torch.cat(samples), [sample.shape[0] for sample in samples]
 
 
-def remaining(keep: Array, counts: Sequence[int] | Array) -> list[int]:
-    """Return how many rows of each sample are left, where some are kept."""
-    before = np.append(0, keep.cumsum())[np.append(0, np.cumsum(counts))]
-    found: list[int] = np.diff(before).tolist()
+def remaining(keep: Array, counts: Sequence[int] | Array, owner: Array | None = None) -> list[int]:
+    """Return how many rows of each sample are left, where some are kept.
+
+    Args:
+        owner: The sample of each row.
+    """
+    if owner is None:
+        owner = np.arange(len(counts)).repeat(counts)
+    found: list[int] = np.bincount(owner[keep], minlength=len(counts)).tolist()
     return found
 
 
@@ -82,6 +90,8 @@ class Rows:
             return
         self._counts: Sequence[int]
         stored = batch.rows()
+        if batch.arrays() is not None and batch.ndim() == 2:
+            stored = rows_of(batch)
         if stored is not None and stored[0].shape[1:] == (width,):
             self._plain, (self.rows, self._counts) = True, stored
             return

@@ -115,7 +115,7 @@ def _shared(samples: Sequence[Any]) -> TensorList | None:
         alike = type(each) is np.ndarray and each.dtype == kind and each.ndim == ndim
         if not (alike and each.flags.carray):  # packed, aligned, writeable
             return None
-    return TensorList.from_samples([_from_numpy(first), *map(torch.from_numpy, samples[1:])])
+    return TensorList.from_arrays(list(samples), _from_numpy(first).dtype)
 
 
 def _describe(tensor: torch.Tensor) -> str:

@@ -1,9 +1,9 @@
 """A batch of samples: the classes `TensorListCPU` and `TensorListGPU`.
 
 A batch is EITHER one dense torch tensor whose first dimension is the batch OR a list of torch
-tensors OR the rows of all samples in one tensor. It is made once a batch with `TensorList.from_dense`,
-`from_samples` or `from_rows`, which neither copy nor look at the samples; what costs time per sample is
-done when asked for, and kept.
+tensors, or of NumPy arrays, OR the rows of all samples in one tensor. It is made once a batch with
+`TensorList.from_dense`, `from_samples`, `from_arrays` or `from_rows`, which neither copy nor look at the samples;
+what costs time per sample is done when asked for, and kept.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _CPU = torch.device("cpu")
 class TensorList:
     """A batch of samples of one type; a `TensorListCPU` or a `TensorListGPU`.
 
-    At least one of ``_dense``, ``_samples`` and ``_rows`` is set. Where others are beside them, the samples are
-    views of the dense tensor or of the rows; ``_flat`` is the memory that separate samples are views of once they
-    are packed.
+    At least one of ``_dense``, ``_samples``, ``_rows`` and ``_arrays`` is set. Where others are beside them, the
+    samples are views of the dense tensor or of the rows; ``_flat`` is the memory that separate samples are views of
+    once they are packed.
     """
 
     __slots__ = (
-        "_dense", "_dtype", "_flat", "_layout", "_ndim", "_rows", "_samples", "_source_info",
+        "_arrays", "_dense", "_dtype", "_flat", "_layout", "_ndim", "_rows", "_samples", "_source_info",
     )  # fmt: skip
     _kind: ClassVar[type[TensorCPU] | type[TensorGPU]]
 
@@ -56,6 +56,7 @@ class TensorList:
     _samples: list[torch.Tensor] | None
     _flat: torch.Tensor | None
     _rows: tuple[torch.Tensor, Sequence[int]] | None
+    _arrays: Sequence[np.ndarray[Any, Any]] | None
     _dtype: torch.dtype | None
     _ndim: int | None
     _layout: str
@@ -106,7 +107,7 @@ class TensorList:
         """
         self = cls.__new__(_kind_for(cls, tensor.device))
         self._dense, self._layout, self._source_info = tensor, layout, source_info
-        self._samples = self._flat = self._rows = self._dtype = self._ndim = None
+        self._samples = self._flat = self._rows = self._arrays = self._dtype = self._ndim = None
         return self
 
     @classmethod
@@ -135,7 +136,22 @@ class TensorList:
         self = cls.__new__(_kind_for(cls, _CPU if first is None else first.device))
         self._samples, self._layout, self._source_info = samples, layout, source_info
         self._dtype, self._ndim = dtype, ndim
-        self._dense = self._flat = self._rows = None
+        self._dense = self._flat = self._rows = self._arrays = None
+        return self
+
+    @classmethod
+    def from_arrays(
+        cls: type[_Batch], arrays: Sequence[np.ndarray[Any, Any]], dtype: torch.dtype
+    ) -> _Batch:
+        """Make a batch of arrays of any shapes, which it shares; tensors of them are made when asked for.
+
+        Args:
+            arrays: One a sample, all of one type and number of axes, packed and writeable; one at least.
+            dtype: That type.
+        """
+        self = cls.__new__(_kind_for(cls, _CPU))
+        self._arrays, self._layout, self._dtype, self._ndim = arrays, "", dtype, arrays[0].ndim
+        self._dense = self._samples = self._flat = self._rows = self._source_info = None
         return self
 
     @classmethod
@@ -157,7 +173,7 @@ class TensorList:
             return cls.from_dense(rows.view(len(counts), counts[0], *rows.shape[1:]), layout)
         self = cls.__new__(_kind_for(cls, rows.device))
         self._rows, self._layout = (rows, counts), layout
-        self._dense = self._samples = self._flat = self._source_info = None
+        self._dense = self._samples = self._flat = self._source_info = self._arrays = None
         self._dtype, self._ndim = rows.dtype, rows.ndim
         return self
 
@@ -167,6 +183,8 @@ class TensorList:
         if samples is None:
             if self._rows is not None:
                 samples = list(torch.split(*self._rows))  # type: ignore[arg-type]
+            elif self._arrays is not None:
+                samples = list(map(torch.from_numpy, self._arrays))
             else:
                 assert self._dense is not None
                 samples = list(self._dense.unbind())
@@ -176,6 +194,10 @@ class TensorList:
     def rows(self) -> tuple[torch.Tensor, Sequence[int]] | None:
         """Return the rows of all samples and how many each has, if the batch is stored like this, else None."""
         return self._rows
+
+    def arrays(self) -> Sequence[np.ndarray[Any, Any]] | None:
+        """Return the samples as arrays, if the batch is stored like this, else None."""
+        return self._arrays
 
     def dense(self) -> torch.Tensor | None:
         """Return the tensor ``(batch, ...)`` if the batch is stored as one, else None."""
@@ -194,7 +216,7 @@ class TensorList:
                 )
             samples = self.samples()
             self._dense = torch.stack(samples) if samples else self._empty()
-            self._samples = self._flat = self._rows = None
+            self._samples = self._flat = self._rows = self._arrays = None
         return self._dense
 
     def _empty(self) -> torch.Tensor:
@@ -252,6 +274,8 @@ class TensorList:
     def __len__(self) -> int:
         if self._dense is not None:
             return self._dense.shape[0]
+        if self._arrays is not None:
+            return len(self._arrays)
         return len(self.samples() if self._rows is None else self._rows[1])
 
     def __getitem__(self, i: int) -> Any:
@@ -279,6 +303,8 @@ class TensorList:
         if self._rows is not None:
             rows, counts = self._rows
             return [(count, *rows.shape[1:]) for count in counts]
+        if self._arrays is not None:
+            return [array.shape for array in self._arrays]
         return [tuple(sample.shape) for sample in self.samples()]
 
     def ndim(self) -> int:
@@ -335,7 +361,7 @@ class TensorList:
                 dense, self._samples = dense.contiguous(), None
             self._dense = dense
             return dense.view(-1)
-        samples = self.samples()
+        samples, self._arrays = self.samples(), None
         self._flat = torch.cat([sample.reshape(-1) for sample in samples])
         self._samples = _split_as(self._flat, samples)
         return self._flat
@@ -355,11 +381,13 @@ class TensorList:
             self._dense, self._samples = reinterpreted(self._dense, new_type), None
         else:
             self._samples = [reinterpreted(each, new_type) for each in self.samples()]
-            self._flat, self._rows, self._dtype = None, None, to_torch_dtype(new_type)
+            self._flat = self._rows = self._arrays = None
+            self._dtype = to_torch_dtype(new_type)
 
     def reset(self) -> None:
         """Drop all samples, the type and the layout."""
-        self._dense = self._flat = self._rows = self._dtype = self._ndim = self._source_info = None
+        self._dense = self._flat = self._rows = self._arrays = None
+        self._dtype = self._ndim = self._source_info = None
         self._samples, self._layout = [], ""
 
     def __repr__(self) -> str:
