@@ -306,11 +306,11 @@ class _State:
         thresholds = self._follow(samples, draws, starts)
         whole = _first(np.isnan(thresholds))
         # What comes after the whole image is not looked at: there are a few windows a sample left.
-        tried = np.flatnonzero((attempts - begin < whole[:, None]) & candidates.allowed)
+        tried = ((attempts - begin < whole[:, None]) & candidates.allowed).ravel().nonzero()[0]
         owners = samples[tried // count]
         windows = candidates.ends(tried)
         score = _scores(windows, boxes, owners, rules)
-        good = np.flatnonzero(score >= thresholds.ravel()[tried])
+        good = (score >= thresholds.ravel()[tried]).nonzero()[0]
         keeps = _keep_any(windows, boxes, owners, good, rules)
         if rules.insist:
             good, keeps = good[keeps], keeps[keeps]
@@ -330,7 +330,7 @@ class _State:
         full = samples[found & (first == whole)]
         self.settled[samples] = found
         self.whole[full], self.start[full], self.extent[full] = True, 0, 1
-        rest = np.flatnonzero(~found)
+        rest = (~found).nonzero()[0]
         if rules.total is not None and len(rest):
             scores = np.full(thresholds.shape, -1, np.float32)
             scores.flat[tried] = score
@@ -357,7 +357,7 @@ class _State:
         return over
 
     def _take(self, samples: Array, chosen: Array, places: Array, candidates: _Candidates) -> None:
-        rows = np.flatnonzero(chosen)
+        rows = chosen.nonzero()[0]
         self._note(samples[rows], rows, places[rows], candidates)
 
     def _note(self, samples: Array, rows: Array, places: Array, candidates: _Candidates) -> None:
@@ -380,7 +380,8 @@ class _State:
 def _first(values: Array) -> Array:
     """Return the place of the first true value of each row, the length of the row where there is none."""
     found: Array = values.argmax(1)
-    found[~values[np.arange(len(values)), found]] = values.shape[1]
+    if not found.all():  # the first one, or none at all
+        found[(found == 0) & ~values[:, 0]] = values.shape[1]
     return found
 
 
@@ -423,7 +424,7 @@ def _score(box: Ends, window: Ends, rules: Rules) -> Array:
     seen, area = _seen(box, window)
     with np.errstate(divide="ignore", invalid="ignore"):
         if rules.overlap:
-            shares = np.nan_to_num(seen / area, nan=-1)
+            shares = np.fmax(seen / area, np.float32(-1))  # of a box without area: -1
         else:
             shares = seen / (area + _area(*window) - seen)
     return shares.min(0) if rules.every else shares.max(0)  # type: ignore[no-any-return]
@@ -463,15 +464,21 @@ def kept(boxes: Boxes, low: Array, high: Array, prune: float | None) -> Array:
     return _kept((boxes.low.T, boxes.high.T), window, prune)
 
 
-def moved(boxes: Boxes, low: Array, high: Array, whole: Array) -> tuple[Array, Array]:
-    """Return all boxes clipped to the windows and relative to them, as they are where a window is whole."""
-    start, extent = low.take(boxes.owner, 0), (high - low).take(boxes.owner, 0)
-    ends = np.stack((boxes.low, boxes.high))
-    ends -= start
+def moved(
+    boxes: Boxes, places: Array, low: Array, high: Array, whole: Array
+) -> tuple[Array, Array]:
+    """Return some boxes clipped to the windows and relative to them, as they are where a window is whole."""
+    owner = boxes.owner[places]
+    start, extent = low[owner], (high - low)[owner]
+    starts, ends = boxes.low[places], boxes.high[places]
+    same = whole[owner] if np.count_nonzero(whole) else None
+    found = []
     with np.errstate(divide="ignore", invalid="ignore"):
-        ends /= extent
-    np.minimum(np.maximum(ends, 0, out=ends), 1, out=ends)
-    if whole.any():
-        same = whole.take(boxes.owner)
-        ends[0][same], ends[1][same] = boxes.low[same], boxes.high[same]
-    return ends[0], ends[1]
+        for corner in (starts, ends):
+            inside = corner - start
+            inside /= extent
+            np.minimum(np.maximum(inside, 0, out=inside), 1, out=inside)
+            if same is not None:
+                inside[same] = corner[same]
+            found.append(inside)
+    return found[0], found[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import warnings
 from collections.abc import Sequence
@@ -122,8 +123,8 @@ def random_bbox_crop(
     if fixed and (scaling is not _ONE or aspect_ratio is not _ONE or input_shape is None):
         raise RuntimeError("crop_shape needs input_shape, and excludes scaling and aspect_ratio")
     rules = _rules(
-        axes, thresholds, allow_no_crop and not fixed, scaling, aspect_ratio, num_attempts, total_num_attempts,
-        threshold_type, all_boxes_above_threshold, bbox_prune_threshold,
+        axes, tuple(thresholds), allow_no_crop and not fixed, tuple(scaling), tuple(aspect_ratio), num_attempts,
+        total_num_attempts, threshold_type, all_boxes_above_threshold, bbox_prune_threshold,
     )  # fmt: skip
     order = _Order(axes, _box_layout(axes, bbox_layout, ltrb))
     known = kernel.Boxes(*order.corners(rows.numpy()), counts)
@@ -134,15 +135,15 @@ def random_bbox_crop(
         warnings.warn(
             "random_bbox_crop found no window that will do, and took the best one", stacklevel=2
         )
-    moved, keep = _moved(known, windows, rules.prune, sizes if fixed else None)
-    columns = [torch.from_numpy(order.back(moved))]
+    places, left, corners = _seen(known, windows, rules.prune, sizes if fixed else None)
+    columns = [torch.from_numpy(order.back(corners))]
     if labels is not None:
-        columns.append(_labels(labels, known))
+        columns.append(_labels(labels, known).index_select(0, torch.from_numpy(places)))
     if output_bbox_indices:
         firsts = known.counts.cumsum() - known.counts
-        indices = np.arange(len(known.owner)) - firsts[known.owner]
+        indices = places - firsts[known.owner[places]]
         columns.append(torch.from_numpy(indices.astype(np.int32)))
-    chosen = _chosen(columns, keep, known)
+    chosen = [TensorList.from_rows(column, left) for column in columns]
     return torch.from_numpy(windows.start), torch.from_numpy(windows.extent), *chosen  # type: ignore[return-value]
 
 
@@ -173,6 +174,7 @@ def _rows(boxes: TensorList) -> tuple[Tensor, Sequence[int]]:
     return rows, counts
 
 
+@functools.lru_cache(maxsize=64)
 def _rules(
     axes: int, thresholds: Sequence[float], no_crop: bool, scaling: Sequence[float], ratio: Sequence[float],
     attempts: int, total: int, kind: str, every: bool, prune: float | None,
@@ -257,32 +259,51 @@ def _within(numbers: Array) -> bool:
 
 def _extents(name: str, value: Any, layout: str | None, count: int, axes: int) -> Array | None:
     """Return an extent a sample and axis, x first."""
+    if value is not None and not isinstance(value, Column):
+        return _always(name, tuple(listed(value)), layout, axes).repeat(count, 0)
+    rows = None if value is None else [tuple(listed(row)) for row in value]
+    return _checked_extents(name, rows, layout, axes)
+
+
+@functools.lru_cache(maxsize=64)
+def _always(name: str, row: tuple[int, ...], layout: str | None, axes: int) -> Array:
+    found = _checked_extents(name, [row], layout, axes)
+    assert found is not None
+    return found
+
+
+def _checked_extents(
+    name: str, rows: Sequence[tuple[int, ...]] | None, layout: str | None, axes: int
+) -> Array | None:
     names = "WHD"[:axes]
     layout = names if layout is None else layout
     if sorted(layout) != sorted(names):
         raise RuntimeError(f"shape_layout must be a permutation of {names}, not {layout!r}")
-    if value is None:
+    if rows is None:
         return None
-    rows = [listed(row) for row in (value if isinstance(value, Column) else [value])]
     if any(len(row) != axes for row in rows) or any(
         n < (name == "input_shape") for row in rows for n in row
     ):
-        raise RuntimeError(f"{name} must be {axes} extents, in the order {layout}, not {rows[0]}")
-    found: Array = np.array(rows)[:, [layout.index(n) for n in names]]
-    return found if len(found) == count else found.repeat(count, 0)
+        raise RuntimeError(
+            f"{name} must be {axes} extents, in the order {layout}, not {list(rows[0])}"
+        )
+    return np.array(rows)[:, [layout.index(n) for n in names]]
 
 
-def _moved(
+def _seen(
     boxes: kernel.Boxes, windows: kernel.Windows, prune: float | None, sizes: Array | None
-) -> tuple[tuple[Array, Array], Array]:
-    """Return starts and ends of boxes relative to their windows, and which to keep."""
+) -> tuple[Array, list[int], tuple[Array, Array]]:
+    """Return the places of the boxes to keep, how many each sample has, and starts and ends in the windows."""
     low, high = windows.start, windows.start + windows.extent
     if sizes is not None:
         scale = sizes.astype(np.float32)
         low, high = low / scale, high / scale
-    keep = kernel.kept(boxes, low, high, prune) | windows.whole.take(boxes.owner)
-    moved = kernel.moved(boxes, low, high, windows.whole)
-    return moved, keep
+    keep = kernel.kept(boxes, low, high, prune)
+    if np.count_nonzero(windows.whole):
+        keep |= windows.whole[boxes.owner]
+    places = keep.nonzero()[0]
+    corners = kernel.moved(boxes, places, low, high, windows.whole)
+    return places, remaining(keep, boxes.counts, boxes.owner), corners
 
 
 def _labels(labels: TensorList, boxes: kernel.Boxes) -> Tensor:
@@ -298,13 +319,6 @@ def _labels(labels: TensorList, boxes: kernel.Boxes) -> Tensor:
     return torch.cat(
         [sample[:count] for sample, count in zip(labels.samples(), counts, strict=True)]
     )
-
-
-def _chosen(columns: Sequence[Tensor], keep: Array, boxes: kernel.Boxes) -> list[TensorList]:
-    """Return what belongs to the boxes that are kept."""
-    counts = remaining(keep, boxes.counts)
-    places = torch.from_numpy(keep.nonzero()[0])
-    return [TensorList.from_rows(column.index_select(0, places), counts) for column in columns]
 
 
 # ---------------------------------------------------------------- ssd_random_crop
@@ -350,12 +364,12 @@ def ssd_random_crop(
         _SSD, True, (0.3, 1.0), _ratios(2, [0.5, 2.0]), max(num_attempts, 1), None, insist=True
     )
     windows = kernel.search(known, rules, _Draws(rng, 5))
-    (low, high), keep = _moved(known, windows, None, None)
-    moved = torch.from_numpy(np.concatenate((low, high), axis=1))
+    kept, left, corners = _seen(known, windows, None, None)
+    known_labels = _labels(labels, known).index_select(0, torch.from_numpy(kept))
     places = zip(images.samples(), windows.start.tolist(), windows.extent.tolist(), strict=True)
     cut = [_cut(image, *start, *extent) for image, start, extent in places]
-    chosen = _chosen([moved, _labels(labels, known)], keep, known)
-    return (cut, *chosen)  # type: ignore[return-value]
+    columns = torch.from_numpy(np.concatenate(corners, axis=1)), known_labels
+    return (cut, *(TensorList.from_rows(column, left) for column in columns))  # type: ignore[return-value]
 
 
 def _cut(image: Tensor, x: float, y: float, width: float, height: float) -> Tensor:
