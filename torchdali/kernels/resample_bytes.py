@@ -202,24 +202,26 @@ def _mix_outermost(
     out: Bytes, source: Bytes, axis: int, before: int, after: int, weight: float
 ) -> None:
     """Mix one line of `source` into the first, and one into the last line of `out`."""
-    end = out.shape[axis] - 1
-    cv2 = opencv() if len(out) == 1 else None
-    if cv2 is None:
-        edge, beyond = (
-            _lines(pixels, axis, slice(first, last + 1, max(last - first, 1)))
-            for pixels, first, last in ((out, 0, end), (source, before, after))
-        )
+    end, cv2 = out.shape[axis] - 1, opencv() if len(out) == 1 else None
+    # Both lines at once; of columns, OpenCV takes one at a time.
+    ends = (
+        [((0, end), (before, after))]
+        if cv2 is None or axis == 1
+        else [((0, 0), (before, before)), ((end, end), (after, after))]
+    )
+    for lines, others in ends:
+        edge, beyond = _lines(out, axis, *lines), _lines(source, axis, *others)
+        if cv2 is not None:
+            cv2.addWeighted(edge[0], 1 - weight, beyond[0], weight, _UP, edge[0])
+            continue
         # A convex mix of bytes: half added, truncation rounds it.
         seen = beyond * np.float32(weight) + np.float32(0.5)
         np.add(edge * np.float32(1 - weight), seen, out=edge, casting="unsafe")
-        return
-    for line, other in ((0, before), (end, after)):
-        edge = _lines(out, axis, slice(line, line + 1))[0]
-        beyond = _lines(source, axis, slice(other, other + 1))[0]
-        cv2.addWeighted(edge, 1 - weight, beyond, weight, _UP, edge)
 
 
-def _lines(images: Bytes, axis: int, part: slice) -> Bytes:
+def _lines(images: Bytes, axis: int, first: int, last: int) -> Bytes:
+    """Return two lines, or one that is the first and the last."""
+    part = slice(first, last + 1, max(last - first, 1))
     return images[:, part] if axis == 1 else images[:, :, part]
 
 
