@@ -76,35 +76,36 @@ def random_windows(
     """
     (smallest, largest), (narrowest, widest) = _ranges(area, ratio)
     low, high = math.log(narrowest), math.log(widest)
-    rows, draws = _numbers(len(draws)), draws.T
+    rows = _numbers(len(draws))
     windows = np.empty((2, len(rows)))
     first = found = np.zeros(len(rows), np.bool_)
     if attempts:
-        pixels = draws[:-2:2] * (largest - smallest)
+        pixels = draws[:, :-2:2] * (largest - smallest)
         pixels += smallest
         if smallest < 0:
             np.maximum(pixels, 0, out=pixels)
-        pixels *= sides[0] * sides[1]
-        aspect = draws[1:-2:2] * (high - low)
+        pixels *= (sides[0] * sides[1])[:, None]
+        aspect = draws[:, 1:-2:2] * (high - low)
         aspect += low
         np.exp(aspect, out=aspect)
         tall = _rounded(pixels / aspect)
         wide = _rounded(np.multiply(pixels, aspect, out=pixels))
         shape = np.divide(wide, tall, out=aspect)
-        fits = tall <= sides[0]
-        fits &= wide <= sides[1]
+        fits = tall <= sides[0, :, None]
+        fits &= wide <= sides[1, :, None]
         fits &= narrowest <= shape
         fits &= shape <= widest
-        first = fits.argmax(0)
-        found = fits[first, rows]
-        windows[0], windows[1] = tall[first, rows], wide[first, rows]
+        first = fits.argmax(1)
+        chosen = rows * attempts + first  # one list of places keeps Python's lock, two would not
+        found = fits.ravel()[chosen]
+        windows[0], windows[1] = tall.ravel()[chosen], wide.ravel()[chosen]
     if not found.all():
         for i in np.flatnonzero(~found).tolist():
             height, width = sides[:, i].tolist()
             nearest = min(max(width / height, narrowest), widest)
             windows[:, i] = _largest(height, width, largest, nearest)
         first = np.where(found, first, attempts - 1)
-    places = draws[2 * first + _NEXT, rows]
+    places = draws[rows, 2 * first + _NEXT]
     places *= sides - windows + 1
     return np.floor(places, out=places), windows
 
