@@ -15,7 +15,7 @@ __all__ = ["Width"]
 
 _FAST = 3000.0  # samples/s; below, Python is not the limit, and all threads are used
 _ROUND = 256  # samples that a measurement takes
-_WORTH = 1.05  # by so much must more threads be faster; else they only take the time of others
+_WORTH = 1.15  # by so much must more threads be faster; else they only take the time of others
 _FIRST_PAUSE, _LONGEST_PAUSE = 2, 256  # rounds between trials
 
 
