@@ -129,6 +129,15 @@ def test_rounds_once_and_saturates(name: str, dtype: torch.dtype) -> None:
         assert (out.to(torch.int32) - expected).abs().max() <= slack
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int16])
+@pytest.mark.parametrize("name", [name for name in FILTERS if name != "nn"])
+def test_values_beyond_bytes_saturate(name: str, dtype: torch.dtype) -> None:
+    x = torch.full((40, 40, 3), 300).to(dtype)
+    x[20:] = -70
+    out = resize(x, (33, 35), min_filter=name, mag_filter=name, dtype=torch.uint8)
+    assert (out[:12] == 255).all() and (out[20:] == 0).all()
+
+
 @pytest.mark.parametrize("channels", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("antialias", [True, False])
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ __all__ = ["Pixels", "decode_rows", "decode_scaled", "decode_whole"]
 Pixels = npt.NDArray[np.uint8]
 
 _KEPT_BYTES = 1 << 28  # a thread keeps no larger buffer than this
-_LARGE_BYTES = 1 << 22
+_LARGE_BYTES = 1 << 22  # from here on, only what comes in a row is kept
 _CONTEXT_ROWS = 4  # colours of a row are interpolated from at most as many rows below it
 _END = b"\xff\xd9"
 _SEQUENTIAL, _USUAL = (0xC0, 0xC1), (0xC0, 0xC1, 0xC2)  # frame markers; C2 is progressive

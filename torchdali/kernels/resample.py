@@ -12,8 +12,8 @@ from torchdali.kernels.convert import convert, to_bytes
 from torchdali.kernels.resample_bytes import (
     ByteLines,
     byte_lines,
-    is_plain,
     resample_bytes,
+    suits_axis,
     suits_bytes,
 )
 from torchdali.kernels.resample_nearest import nearest_by_opencv
@@ -97,7 +97,7 @@ def resample(
         found = nearest_by_opencv(x, axes, ranked[0])
         if found is not None:
             return found
-    as_bytes = dtype == torch.uint8 and len(axes) == 2
+    source, as_bytes = x.dtype, dtype == torch.uint8 and len(axes) == 2
     parts: Sequence[tuple[int, int] | None] = windows or [None] * len(axes)
     lines: dict[int, ByteLines] = {}
     sums: dict[int, bool] = {}
@@ -121,7 +121,7 @@ def resample(
         if i not in sums:
             x = _read(x, first + i, start, extent)
     order = sorted(sums, key=lambda i: _turn(i, axes[i]))
-    overshoots = any(axes[i].filter in OVERSHOOT for i in order)
+    overshoots = source != torch.uint8 or any(axes[i].filter in OVERSHOOT for i in order)
     for i in order:
         last = as_bytes and i == order[-1]
         finish = functools.partial(to_bytes, saturate=overshoots) if last else _unchanged
@@ -136,7 +136,7 @@ def lines_read(axis: Axis, window: tuple[int, int], patch_border: bool) -> int:
         return sum(window)
     if axis.filter == "nn":
         return axis.length
-    if is_plain(axis):
+    if suits_axis(axis):
         lines = byte_lines(axis, patch_border, sum(window))
         return lines.start + lines.extent
     seen = [taps(axis, first_pass, torch.device("cpu"), window) for first_pass in (True, False)]

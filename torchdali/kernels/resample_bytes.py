@@ -32,7 +32,7 @@ from torchdali.kernels.opencv import opencv
 from torchdali.kernels.resample_weights import Axis
 
 __all__ = [
-    "SMALLEST", "ByteLines", "byte_lines", "is_plain", "resample_bytes", "resize_bytes", "suits_bytes",
+    "SMALLEST", "ByteLines", "byte_lines", "resample_bytes", "resize_bytes", "suits_axis", "suits_bytes",
 ]  # fmt: skip
 
 Bytes = npt.NDArray[np.uint8]
@@ -75,10 +75,10 @@ def suits_bytes(x: Tensor, axis: Axis) -> bool:
     """Whether `resample_bytes` can: uint8 images on the CPU, a whole-pixel region, linear."""
     if x.dtype != torch.uint8 or not x.is_cpu or x.shape[-1] > 4 or torch.compiler.is_compiling():
         return False
-    return is_plain(axis)
+    return suits_axis(axis)
 
 
-def is_plain(axis: Axis) -> bool:
+def suits_axis(axis: Axis) -> bool:
     """Whether `resample_bytes` can do an axis."""
     low, high = sorted((axis.low, axis.high))
     inside = 0 <= low < high <= axis.length and low % 1 == high % 1 == 0
@@ -87,7 +87,7 @@ def is_plain(axis: Axis) -> bool:
 
 @lru_cache(maxsize=256)
 def byte_lines(axis: Axis, border: bool, end: int | None = None) -> ByteLines:
-    """Prepare an axis for which `is_plain` holds.
+    """Prepare an axis for which `suits_axis` holds.
 
     Args:
         border: Correct the outermost lines; else they are as PyTorch makes them.

@@ -303,12 +303,7 @@ def _decode_random_resized_crop(
         scaled or inside
     ):  # or the filter reads outside of the window
         with LAST_BUT_ONE:
-            whole = image.body(  # type: ignore[attr-defined]
-                data,
-                adjust_orientation=adjust_orientation,
-                output_type=output_type,
-                use_fast_idct=use_fast_idct,
-            )
+            whole = _whole(data, adjust_orientation, output_type, use_fast_idct)
         return resampling(whole, target, [(y, y + h), (x, x + w)], False, **filters)
     if not scaled:
         with LAST_BUT_ONE:
@@ -335,6 +330,14 @@ def _decode_random_resized_crop(
         )
     roi = [(crop.y, crop.y + crop.h), (crop.x, crop.x + crop.w)]
     return resampling(crop.pixels, target, roi, False, **filters)
+
+
+def _whole(data: Tensor, upright: bool, output_type: DALIImageType, fast: bool) -> Tensor:
+    """Decode a whole image."""
+    found: Tensor = image.body(  # type: ignore[attr-defined]
+        data, adjust_orientation=upright, output_type=output_type, use_fast_idct=fast
+    )
+    return found
 
 
 _FILTERS = ("antialias", "interp_type", "mag_filter", "min_filter")
@@ -466,19 +469,13 @@ def _decode_resize_crop_mirror_normalize(
     """Decode as many rows as the crop needs, and go on as `_resize_crop_mirror_normalize`."""
     size, window, last, others = _divide_all(arguments)
     filters = {k: v for k, v in others.items() if k in _FILTERS}
-    decoding: dict[str, Any] = {"adjust_orientation": adjust_orientation, "fast": use_fast_idct}
     with LAST_BUT_TWO:
         header = peek_header(data)
     lengths = header.size(adjust_orientation)
     kept = _kept(lengths, size, window) if output_type == DALIImageType.RGB else None
     if kept is None:
         with LAST_BUT_TWO:
-            whole = image.body(  # type: ignore[attr-defined]
-                data,
-                adjust_orientation=adjust_orientation,
-                output_type=output_type,
-                use_fast_idct=use_fast_idct,
-            )
+            whole = _whole(data, adjust_orientation, output_type, use_fast_idct)
         return _resize_crop_mirror_normalize.body(  # type: ignore[attr-defined,no-any-return]
             whole, layout="HWC", out=out, **size, **window, **last, **filters
         )
@@ -486,7 +483,9 @@ def _decode_resize_crop_mirror_normalize(
         axes = axes_of(lengths, kept.size, kept.region, **filters)
         bottom = lines_read(axes[0], kept.windows[0], kept.at_border)
     with LAST_BUT_TWO:
-        upper = decode_upper(data, bottom, header=header, **decoding)
+        upper = decode_upper(
+            data, bottom, adjust_orientation=adjust_orientation, fast=use_fast_idct, header=header
+        )
     with LAST_BUT_ONE:
         cut = resample(upper, axes, torch.uint8, patch_border=kept.at_border, windows=kept.windows)
     return _normalised(cut, layout="HWC", out=out, **last)
