@@ -328,9 +328,7 @@ def is_large(batch: TensorList) -> bool:
     return bool(samples) and samples[0].nbytes > LARGE
 
 
-_MODERATE = (
-    1 << 18
-)  # bytes of a sample; beyond, several threads had better share a copy of the batch
+_MODERATE = 1 << 18  # bytes of a sample; beyond, several threads had better share a copy
 
 
 def is_moderate(batch: TensorList) -> bool:
