@@ -206,14 +206,46 @@ def test_planes_are_normalised_however_the_image_lies(
     torch.testing.assert_close(ways[0], ways[1], rtol=1e-6, atol=1e-6)
 
 
+_RESULTS = {
+    "planes": lambda batch: batch[1].permute(1, 2, 0),
+    "pixels": lambda batch: batch.permute(0, 2, 3, 1).contiguous()[1],
+    "a window of planes": lambda batch: batch[1, :, 2:-3, 4:-1].permute(1, 2, 0),
+    "a window of pixels": lambda batch: batch.permute(0, 2, 3, 1).contiguous()[1, 2:-3, 4:-1],
+}
+
+
+@pytest.mark.parametrize("result", _RESULTS)
+@pytest.mark.parametrize("rows", [7, 100])
+@pytest.mark.parametrize("factor", [(0.5, 0.02, 3.0), (0.25,), (), (0.5, 0.0, -1.0)])
+def test_normalised_bytes_fall_where_they_belong(
+    result: str, rows: int, factor: tuple[float, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = torch.full((3, 3, 45, 57), -1.0)
+    out = _RESULTS[result](batch)
+    whole = out if out._base is None else out._base  # with the images before and after
+    before = whole.clone()
+    x = image()[: out.shape[0], : out.shape[1]]
+    x = torch.cat([x, x, x])[: out.shape[0]]
+    x = torch.cat([x, x], 1)[:, : out.shape[1]]
+    offset = tuple(2.0 * c - 1 for c in range(len(factor)))
+    monkeypatch.setattr(normalise_planes, "_PIECE", rows * x.shape[1] * 3)
+    done = normalise_planes.normalised_by_opencv(out, x, factor, offset, False)
+    assert done == (not factor or min(factor) > 0)
+    if done:
+        wanted = x.double() * torch.tensor(factor or (1.0,)) + torch.tensor(offset or (0.0,))
+        torch.testing.assert_close(out.double(), wanted.double(), rtol=1e-6, atol=1e-6)
+    out.fill_(-1.0)
+    assert torch.equal(whole, before)
+
+
 def test_planes_are_taken_apart_by_opencv() -> None:
     out = torch.empty(3, 40, 52)
     for lie in ("rows of pixels", "planes", "planes of columns"):
         x = _LIES[lie](image())
         target = out[:, : x.shape[0], : x.shape[1]]
-        assert normalise_planes.planes_by_opencv(target.permute(1, 2, 0), x, (), (), False), lie
+        assert normalise_planes.normalised_by_opencv(target.permute(1, 2, 0), x, (), (), False), lie
         assert torch.equal(target, x.permute(2, 0, 1).float())
-    assert not normalise_planes.planes_by_opencv(out.permute(1, 2, 0), image().float(), (), (), False)
+    assert not normalise_planes.normalised_by_opencv(out.permute(1, 2, 0), image().float(), (), (), False)
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])

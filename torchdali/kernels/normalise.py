@@ -12,7 +12,7 @@ from torch import Tensor
 
 from torchdali.kernels.convert import convert
 from torchdali.kernels.mirror import mirror as reversed_along
-from torchdali.kernels.normalise_planes import planes_by_opencv
+from torchdali.kernels.normalise_planes import normalised_by_opencv
 from torchdali.kernels.scratch import scratch
 
 __all__ = ["Affine", "affine", "normalise_into"]
@@ -94,7 +94,7 @@ def normalise_into(
     """
     if image.dim() == 3 and channel == 2 and (mirror is None or mirror == 1):
         factor, offset, simple = _parts(scaling)
-        if simple and planes_by_opencv(out, image, factor, offset, mirror is not None):
+        if simple and normalised_by_opencv(out, image, factor, offset, mirror is not None):
             return
     recipe = _recipe(scaling, image.shape, image.stride(), channel, mirror, image.device)
     if recipe.order is not None:

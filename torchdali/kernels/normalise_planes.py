@@ -1,7 +1,11 @@
-"""Bytes to normalised planes by OpenCV, where it is installed: from a picture to what a network takes.
+"""Bytes to normalised floats by OpenCV, where it is installed: from a picture to what a network takes.
 
-The channels are taken apart, and mirrored, while they are bytes; then each becomes floats in its place. So there is
-one pass over the result, which is four times as large and seldom in cache, and it runs along memory.
+The channels are taken apart, and mirrored, while they are bytes; then each becomes floats. Where the result is planes
+too, they are written in their place: one pass over a result that is four times as large and seldom in cache. Else they
+are put together again, which OpenCV does past the cache.
+
+What OpenCV has for ``x * factor + offset`` from bytes to floats is `normalize`, which is told what becomes of the
+least and of the greatest value. So that these are always 0 and 255, the two stand beside each plane.
 """
 
 from __future__ import annotations
@@ -9,27 +13,35 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.kernels.opencv import opencv_for
-from torchdali.kernels.scratch import Bytes, byte_planes, scratch
+from torchdali.kernels.scratch import ENDS, BytePlanes, Bytes, byte_planes, scratch
 
-__all__ = ["planes_by_opencv"]
+__all__ = ["normalised_by_opencv"]
+
+Floats = npt.NDArray[np.float32]
+Values = list[tuple[float, float]]
+Take = Callable[[Any, Bytes, bool, list[Bytes]], None]
+Write = Callable[[Any, Floats, int, int, BytePlanes, Values], None]
 
 _PIECE = 1 << 18  # values that are worked on at a time
+_GAP = 16  # floats between planes, for their ends
 
 
-def planes_by_opencv(
+def normalised_by_opencv(
     out: Tensor, image: Tensor, factor: tuple[float, ...], offset: tuple[float, ...], mirrored: bool
 ) -> bool:
     """Write ``image * factor + offset``, or return False where this is not the way.
 
     Args:
-        out: ``(H, W, C)`` float32; the rows of each channel are dense.
+        out: ``(H, W, C)`` float32, best with dense channels or dense pixels.
         image: ``(H, W, C)`` uint8 of 2 to 4 channels; its rows of pixels are dense, or the rows or the columns of
             each channel.
-        factor: One value, or one a channel; nothing is scaled if there is none.
+        factor: One value, or one a channel, above 0; nothing is scaled if there is none.
         offset: As many.
         mirrored: Reverse the rows.
     """
@@ -38,8 +50,8 @@ def planes_by_opencv(
         image.dtype != torch.uint8
         or out.dtype != torch.float32
         or not 2 <= channels <= 4
+        or (factor and min(factor) <= 0)
         or (cv2 := opencv_for(image)) is None
-        or out.stride(1) != 1
         or (take := _way(image)) is None
     ):
         return False
@@ -47,18 +59,80 @@ def planes_by_opencv(
         factor, offset = (1.0,), (0.0,)
     if len(factor) == 1:
         factor, offset = factor * channels, offset * channels
-    pixels, results = image.numpy(), out.numpy().transpose(2, 0, 1)
-    add, kind = cv2.addWeighted, cv2.CV_32F
+    values = list(zip(factor, offset, strict=True))
+    lies = out.stride()
+    write: Write
+    if lies == (width, 1, height * width):
+        write, results = _write_planes, out.numpy().transpose(2, 0, 1).reshape(-1)
+    elif lies[1:] == (channels, 1):
+        write, results = _write_pixels, out.numpy()
+    else:
+        write, results = _write_anywhere, out.numpy()
+    pixels = image.numpy()
     step = max(_PIECE // (width * channels), 1)
     for start in range(0, height, step):
-        part = slice(start, start + step)
-        planes = take(cv2, pixels[part], mirrored)
-        for plane, result, f, o in zip(planes, results[:, part], factor, offset, strict=True):
-            add(plane, f, plane, 0.0, o, result, kind)
+        part = pixels[start : start + step]
+        planes = byte_planes(channels, len(part), width)
+        take(cv2, part, mirrored, planes.pixels)
+        write(cv2, results, start, height, planes, values)
     return True
 
 
-def _way(image: Tensor) -> Callable[[Any, Bytes, bool], list[Bytes]] | None:
+def _write_planes(
+    cv2: Any, results: Floats, start: int, height: int, planes: BytePlanes, values: Values
+) -> None:
+    """Write scaled planes into a dense one-dimensional ``C * H * W``, from row `start` on.
+
+    What becomes of the ends of a plane falls on its neighbours, of which that is put back.
+    """
+    rows, width = planes.pixels[0].shape
+    low, high = start * width, (start + rows) * width
+    for plane, (f, o) in zip(planes.ended, values, strict=True):
+        if high + ENDS <= len(results):
+            beside, target, source = high, results[low : high + ENDS], plane[:, ENDS:]
+        else:
+            beside, target, source = low - ENDS, results[low - ENDS : high], plane[:, :-ENDS]
+        neighbour = results[beside : beside + ENDS]
+        kept = neighbour.copy()
+        _scale(cv2, source, target, f, o)
+        neighbour[:] = kept
+        low, high = low + height * width, high + height * width
+
+
+def _write_pixels(
+    cv2: Any, results: Floats, start: int, height: int, planes: BytePlanes, values: Values
+) -> None:
+    """Write scaled planes into dense pixels ``(H, W, C)``, from row `start` on."""
+    made = _scaled(cv2, planes, values)
+    cv2.merge(made, results[start : start + len(made[0])])
+
+
+def _write_anywhere(
+    cv2: Any, results: Floats, start: int, height: int, planes: BytePlanes, values: Values
+) -> None:
+    """Write scaled planes into ``(H, W, C)``, from row `start` on."""
+    for channel, plane in enumerate(_scaled(cv2, planes, values)):
+        results[start : start + len(plane), :, channel] = plane
+
+
+def _scaled(cv2: Any, planes: BytePlanes, values: Values) -> list[Floats]:
+    """Return scaled planes ``(H, W)`` in memory of the thread's own."""
+    shape = planes.pixels[0].shape
+    count = shape[0] * shape[1]
+    floats = scratch((len(values), count + _GAP), "planes").numpy()
+    for plane, scaled, (f, o) in zip(planes.ended, floats, values, strict=True):
+        _scale(cv2, plane[:, ENDS:], scaled[: count + ENDS], f, o)
+    return [scaled[:count].reshape(shape) for scaled in floats]
+
+
+def _scale(cv2: Any, source: Bytes, target: Floats, factor: float, offset: float) -> None:
+    """Write ``source * factor + offset``; 0 and 255 are in the source."""
+    cv2.normalize(
+        source, target.reshape(1, -1), offset, offset + 255 * factor, cv2.NORM_MINMAX, cv2.CV_32F
+    )
+
+
+def _way(image: Tensor) -> Take | None:
     """Return what takes an image apart, by how it lies in memory."""
     rows, columns, channels = image.stride()
     if channels == 1 and columns == image.shape[2]:
@@ -68,20 +142,20 @@ def _way(image: Tensor) -> Callable[[Any, Bytes, bool], list[Bytes]] | None:
     return _columns if rows == 1 and columns >= image.shape[0] else None
 
 
-def _split(cv2: Any, pixels: Bytes, mirrored: bool) -> list[Bytes]:
+def _split(cv2: Any, pixels: Bytes, mirrored: bool, planes: list[Bytes]) -> None:
     if mirrored:
         pixels = cv2.flip(pixels, 1, scratch(pixels.shape, "mirrored", torch.uint8).numpy())
-    height, width, channels = pixels.shape
-    planes = byte_planes(channels, height, width)
     cv2.split(pixels, planes)
-    return planes
 
 
-def _rows(cv2: Any, pixels: Bytes, mirrored: bool) -> list[Bytes]:
-    planes = list(pixels.transpose(2, 0, 1))
-    return [cv2.flip(plane, 1) for plane in planes] if mirrored else planes
+def _rows(cv2: Any, pixels: Bytes, mirrored: bool, planes: list[Bytes]) -> None:
+    for plane, copy in zip(pixels.transpose(2, 0, 1), planes, strict=True):
+        if mirrored:
+            cv2.flip(plane, 1, copy)
+        else:
+            copy[:] = plane
 
 
-def _columns(cv2: Any, pixels: Bytes, mirrored: bool) -> list[Bytes]:
-    planes = list(pixels.transpose(2, 1, 0))
-    return [cv2.transpose(cv2.flip(plane, 0) if mirrored else plane) for plane in planes]
+def _columns(cv2: Any, pixels: Bytes, mirrored: bool, planes: list[Bytes]) -> None:
+    for plane, copy in zip(pixels.transpose(2, 1, 0), planes, strict=True):
+        cv2.transpose(cv2.flip(plane, 0) if mirrored else plane, copy)

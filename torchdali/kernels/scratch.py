@@ -5,18 +5,33 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-__all__ = ["Bytes", "byte_planes", "scratch"]
+__all__ = ["ENDS", "BytePlanes", "Bytes", "byte_planes", "scratch"]
 
 Bytes = npt.NDArray[np.uint8]
 
 _KEPT = 1 << 22  # elements, up to which a thread keeps them
+
+
+ENDS = 2  # bytes on either side of a plane: 0 and 255
+
+
+class BytePlanes(NamedTuple):
+    """The channels of an image.
+
+    Attributes:
+        pixels: ``(H, W)`` of each channel.
+        ended: The same as one row ``(1, H * W + 2 * ENDS)``, with 0 and 255 on either side.
+    """
+
+    pixels: list[Bytes]
+    ended: list[Bytes]
 
 
 class _Memory(threading.local):
@@ -25,7 +40,7 @@ class _Memory(threading.local):
     def __init__(self) -> None:
         self.kept: dict[tuple[str, torch.dtype], npt.NDArray[Any]] = {}
         self.shape: tuple[int, int, int] | None = None
-        self.planes: list[Bytes] = []
+        self.planes = BytePlanes([], [])
 
 
 _memory = _Memory()
@@ -49,7 +64,7 @@ def scratch(shape: Sequence[int], purpose: str, dtype: torch.dtype = torch.float
 _TYPES = {torch.float32: np.float32, torch.uint8: np.uint8}
 
 
-def byte_planes(channels: int, height: int, width: int) -> list[Bytes]:
+def byte_planes(channels: int, height: int, width: int) -> BytePlanes:
     """Return scratch for the channels of an image that OpenCV takes apart; valid until this thread asks again.
 
     No plane begins where a vector would, nor two of them alike: OpenCV writes aligned ones past the cache, from where
@@ -61,9 +76,12 @@ def byte_planes(channels: int, height: int, width: int) -> list[Bytes]:
         pitch = count // _LINE * _LINE + _LINE + _SHIFT
         memory = scratch((channels * pitch + _LINE,), "planes", torch.uint8).numpy()
         first = -memory.ctypes.data % _LINE + _SHIFT
-        planes = [
-            memory[first + c * pitch :][:count].reshape(height, width) for c in range(channels)
-        ]
+        planes = BytePlanes([], [])
+        for start in range(first, first + channels * pitch, pitch):
+            ended = memory[None, start - ENDS : start + count + ENDS]
+            ended[:, :ENDS] = ended[:, -ENDS:] = 0, 255
+            planes.ended.append(ended)
+            planes.pixels.append(ended[0, ENDS:-ENDS].reshape(height, width))
         if len(memory) > _KEPT:
             return planes
         _memory.shape, _memory.planes = shape, planes

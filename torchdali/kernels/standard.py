@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.color import affine_intensity, affine_rgb
+from torchdali.kernels.normalise_planes import normalised_by_opencv
 from torchdali.kernels.opencv import opencv_for
 from torchdali.kernels.rounding import place
 from torchdali.kernels.scratch import byte_planes, scratch
@@ -56,7 +57,7 @@ def moments_of(x: Tensor, axes: Sequence[int]) -> Moments | None:
             count, (mean,), (max(cv2.norm(row, cv2.NORM_L2SQR) / count - mean * mean, 0.0),)
         )
     if channels in (2, 3, 4) and x.dtype == torch.uint8:  # a third of the time
-        planes = byte_planes(channels, 1, count)
+        planes = byte_planes(channels, 1, count).pixels
         cv2.split(row, planes)
         pairs = [cv2.meanStdDev(plane) for plane in planes]
         means, deviations = (np.concatenate(part) for part in zip(*pairs, strict=True))
@@ -117,6 +118,8 @@ def _by_channel(
     x: Tensor, factors: Sequence[float], offsets: Sequence[float], out: Tensor
 ) -> Tensor:
     """Write ``x * factor + offset`` of each channel, row by row, which is what vectors want."""
+    if x.dim() == 3 and normalised_by_opencv(out, x, tuple(factors), tuple(offsets), False):
+        return out
     width = x.shape[-2] * x.shape[-1] if x.dim() > 1 else x.shape[-1]
     factor, offset = (
         torch.from_numpy(np.tile(np.array(values, np.float32), width // len(factors)))
