@@ -76,7 +76,22 @@ def decode_crop(
         DecodeError: As `decode`.
         ValueError: The window is empty or leaves the image.
     """
-    return _decode(data, (y, x, h, w), 1, adjust_orientation, header, fast).pixels
+    view = encoded_view(data)
+    header = header or read_header(view)
+    window = y, x, h, w
+    _check_window(window, header.size(adjust_orientation))
+    if header.format == "JPEG" and header.channels != 4:
+        orientation = header.orientation if adjust_orientation else 1
+        if orientation != 1:
+            window = stored_window(window, header.size(True), orientation)
+            fast = False
+        top, left, rows, columns = window
+        frame = decode_rows(view, header.frame, header.height, top + rows, fast)
+        if frame is not None:
+            pixels = torch.from_numpy(frame[top : top + rows, left : left + columns].copy())
+            return pixels if orientation == 1 else turn(pixels, orientation)
+    whole = decode(data, adjust_orientation=adjust_orientation, fast=fast)
+    return whole[y : y + h, x : x + w]
 
 
 def decode_scaled_crop(
@@ -112,7 +127,23 @@ def decode_scaled_crop(
     """
     ratio = min(h // max(target_h, 1), w // max(target_w, 1))
     scale = next((scale for scale in (8, 4, 2) if ratio >= scale), 1)
-    return _decode(data, (y, x, h, w), scale, adjust_orientation, header, fast)
+    view = encoded_view(data)
+    header = header or read_header(view)
+    window = y, x, h, w
+    if scale > 1 and header.format == "JPEG" and header.channels != 4:
+        orientation = header.orientation if adjust_orientation else 1
+        upright = header.size(adjust_orientation)
+        _check_window(window, upright)
+        stored = stored_window(window, upright, orientation)
+        crop = _decode_scaled(view, header, stored, scale, fast and orientation == 1)
+        if crop is not None:
+            height, width, _ = crop.pixels.shape
+            place = upright_window(crop[1:5], (height, width), orientation)
+            return ScaledCrop(turn(crop.pixels, orientation), *place, scale=scale)
+    pixels = decode_crop(
+        data, *window, adjust_orientation=adjust_orientation, fast=fast, header=header
+    )
+    return ScaledCrop(pixels, 0.0, 0.0, float(h), float(w), 1)
 
 
 def decode_upper(
@@ -145,31 +176,6 @@ def decode_upper(
     return decode(data, adjust_orientation=adjust_orientation, fast=fast)
 
 
-def _decode(
-    data: Tensor,
-    window: tuple[int, int, int, int],
-    scale: int,
-    adjust_orientation: bool,
-    header: Header | None,
-    fast: bool,
-) -> ScaledCrop:
-    view = encoded_view(data)
-    header = header or read_header(view)
-    orientation = header.orientation if adjust_orientation else 1
-    upright = header.size(adjust_orientation)
-    _check_window(window, upright)
-    if header.format == "JPEG" and header.channels != 4:
-        stored = stored_window(window, upright, orientation)
-        crop = _decode_jpeg(view, header, stored, scale, fast and orientation == 1)
-        if crop is not None:
-            height, width, _ = crop.pixels.shape
-            place = upright_window(crop[1:5], (height, width), orientation)
-            return ScaledCrop(turn(crop.pixels, orientation), *place, scale=crop.scale)
-    y, x, h, w = window
-    pixels = decode(data, adjust_orientation=adjust_orientation, fast=fast)[y : y + h, x : x + w]
-    return ScaledCrop(pixels, 0.0, 0.0, float(h), float(w), 1)
-
-
 def _check_window(window: tuple[int, int, int, int], size: tuple[int, int]) -> None:
     y, x, h, w = window
     if min(y, x) < 0 or min(h, w) < 1 or y + h > size[0] or x + w > size[1]:
@@ -178,32 +184,20 @@ def _check_window(window: tuple[int, int, int, int], size: tuple[int, int]) -> N
         )
 
 
-def _decode_jpeg(
+def _decode_scaled(
     view: memoryview, header: Header, window: tuple[int, int, int, int], scale: int, fast: bool
 ) -> ScaledCrop | None:
-    """Decode the stored window by simplejpeg or Pillow; None where they do not help."""
-    bottom = window[0] + window[2]
-    if scale == 1:
-        frame = decode_rows(view, header.frame, header.height, bottom, fast)
-    else:
-        bottom = -(-bottom // _BLOCK) * _BLOCK
-        frame = decode_scaled(view, header.frame, header.height, bottom, scale, fast)
-        if frame is None:
-            frame = _by_pillow(view, header, scale)
-    return None if frame is None else _cut(frame, header, window, scale)
-
-
-def _cut(
-    frame: Pixels, header: Header, window: tuple[int, int, int, int], scale: int
-) -> ScaledCrop:
-    """Copy the window, widened to whole blocks, out of a frame."""
-    block = _BLOCK if scale > 1 else 1
+    """Decode the stored window, widened to whole blocks, by simplejpeg or Pillow; None where they do not help."""
     y, x, h, w = window
-    top, left = y // block * block, x // block * block
-    bottom = min(-(-(y + h) // block) * block, header.height)
-    right = min(-(-(x + w) // block) * block, header.width)
-    rows = slice(top // scale, -(-bottom // scale))
-    columns = slice(left // scale, -(-right // scale))
+    top, left = y // _BLOCK * _BLOCK, x // _BLOCK * _BLOCK
+    bottom, right = (-(-end // _BLOCK) * _BLOCK for end in (y + h, x + w))
+    frame = decode_scaled(view, header.frame, header.height, bottom, scale, fast)
+    if frame is None:
+        frame = _by_pillow(view, header, scale)
+    if frame is None:
+        return None
+    rows = slice(top // scale, -(-min(bottom, header.height) // scale))
+    columns = slice(left // scale, -(-min(right, header.width) // scale))
     pixels = torch.from_numpy(frame[rows, columns].copy())
     place = (y - top) / scale, (x - left) / scale, h / scale, w / scale
     return ScaledCrop(pixels, *place, scale=scale)

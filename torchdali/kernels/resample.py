@@ -13,8 +13,10 @@ from torchdali.kernels.resample_bytes import (
     ByteLines,
     byte_lines,
     resample_bytes,
+    resize_bytes,
     suits_axis,
     suits_bytes,
+    whole_size,
 )
 from torchdali.kernels.resample_nearest import nearest_by_opencv
 from torchdali.kernels.resample_turned import Finish, sum_by_opencv
@@ -92,6 +94,10 @@ def resample(
     if 0 in (*x.shape, *(axis.size for axis in axes)):
         sizes = [axis.size if axis.length else 0 for axis in axes]
         return x.new_zeros((*x.shape[:first], *sizes, x.shape[-1]), dtype=dtype)
+    if windows is None and len(axes) == 2 and x.dtype == dtype == torch.uint8:
+        size = whole_size(x, axes)
+        if size is not None:
+            return resize_bytes(x, size, axes[0].antialias, patch_border).contiguous()
     ranked = sorted(range(len(axes)), key=lambda i: (axes[i].growth, -i))  # DALI's order
     if dtype == x.dtype and windows is None:
         found = nearest_by_opencv(x, axes, ranked[0])

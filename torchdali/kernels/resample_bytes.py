@@ -33,6 +33,7 @@ from torchdali.kernels.resample_weights import Axis
 
 __all__ = [
     "SMALLEST", "ByteLines", "byte_lines", "resample_bytes", "resize_bytes", "suits_axis", "suits_bytes",
+    "takes_bytes", "whole_size",
 ]  # fmt: skip
 
 Bytes = npt.NDArray[np.uint8]
@@ -73,9 +74,17 @@ class ByteLines(NamedTuple):
 
 def suits_bytes(x: Tensor, axis: Axis) -> bool:
     """Whether `resample_bytes` can: uint8 images on the CPU, a whole-pixel region, linear."""
-    if x.dtype != torch.uint8 or not x.is_cpu or x.shape[-1] > 4 or torch.compiler.is_compiling():
-        return False
-    return suits_axis(axis)
+    return _has_bytes(x) and suits_axis(axis)
+
+
+def _has_bytes(x: Tensor) -> bool:
+    bytes_here = x.dtype == torch.uint8 and x.is_cpu and x.shape[-1] <= 4
+    return bytes_here and not torch.compiler.is_compiling()
+
+
+def takes_bytes(x: Tensor) -> bool:
+    """Whether `resize_bytes` takes an image."""
+    return x.dim() == 3 and x.numel() > 0 and _has_bytes(x)
 
 
 def suits_axis(axis: Axis) -> bool:
@@ -134,15 +143,42 @@ def resample_bytes(x: Tensor, lines: dict[int, ByteLines]) -> Tensor:
     return torch.from_numpy(images.reshape(*x.shape[:-3], *images.shape[1:]))
 
 
-def resize_bytes(x: Tensor, size: tuple[int, int], antialias: bool) -> Tensor:
-    """Resize a whole image ``(H, W, C)`` linearly to a size of at least `SMALLEST`, borders as PyTorch's.
+def whole_size(x: Tensor, axes: Sequence[Axis]) -> tuple[int, int] | None:
+    """Return the output size if `resize_bytes` can do both axes of ``(H, W, C)``, else None."""
+    rows, columns = axes
+    if not (takes_bytes(x) and suits_axis(rows) and suits_axis(columns)):
+        return None
+    if rows.low or columns.low or rows.high != rows.length or columns.high != columns.length:
+        return None
+    return rows.size, columns.size
+
+
+def resize_bytes(x: Tensor, size: tuple[int, int], antialias: bool, border: bool = False) -> Tensor:
+    """Resize a whole image ``(H, W, C)`` linearly to a size of at least `SMALLEST`.
 
     The same as `resample_bytes`, without what that has to find out.
+
+    Args:
+        border: Correct the outermost lines; else they are as PyTorch makes them.
     """
-    if x.shape[:2] == size:
-        return x
     images: Bytes = x.numpy()[None]
-    return torch.from_numpy(_interpolate(images, size, antialias, (None, None))[0])
+    _, height, width, _ = images.shape
+    if (height, width) == size:
+        return x
+    rows = _reach(height / size[0], antialias, True) if border else None
+    columns = _reach(width / size[1], antialias, True) if border else None
+    if rows is None and columns is None:
+        return torch.from_numpy(_interpolate(images, size, antialias, (None, None))[0])
+    for axis, part, reach in (
+        (2, (height, size[1]), columns),
+        (1, size, rows),
+    ):
+        if part != images.shape[1:3]:
+            out = _interpolate(images, part, antialias, (None, None))
+            if reach is not None:
+                _mix_border(out, images, axis, 0, images.shape[axis], reach)
+            images = out
+    return torch.from_numpy(images[0])
 
 
 def _interpolated(images: Bytes, by_axis: dict[int, ByteLines]) -> Bytes:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import struct
 from collections.abc import Callable, Sequence
 
 from torchdali.kernels.folding import folded
 
-__all__ = ["resize_shape"]
+__all__ = ["plain_size", "resize_shape"]
 
 Region = list[tuple[float, float]]
 
@@ -80,9 +81,9 @@ def resize_shape(
         roi_start,
         roi_end,
     ):
-        sizes = _per_axis("size", size, count)
-        if all(1 <= wanted == int(wanted) for wanted in sizes) and all(lengths):  # nothing to round
-            return tuple(map(int, sizes)), [(0.0, float(length)) for length in lengths]
+        sizes = plain_size(size if isinstance(size, (int, float)) else tuple(size), count)
+        if sizes is not None and all(lengths):
+            return sizes, [(0.0, float(length)) for length in lengths]
     given = _given_sizes(count, size, (resize_z, resize_y, resize_x))
     ways = [given is not None, resize_shorter is not None, resize_longer is not None]
     if sum(ways) != 1 or (size is not None and _any(resize_x, resize_y, resize_z)):
@@ -104,6 +105,14 @@ def resize_shape(
         raise RuntimeError(f"no rounding {rounding!r}: one of {', '.join(_ROUNDINGS)}")
     fixed = _per_axis("alignment", alignment, count)
     return _rounded(lengths, exact, region, subpixel_scale, fixed, _ROUNDINGS[rounding])
+
+
+@functools.lru_cache(maxsize=256)
+@folded
+def plain_size(size: tuple[float, ...] | float, count: int) -> tuple[int, ...] | None:
+    """Return the `size` of `resize_shape` for each axis, if there is nothing to round, to flip or to find out."""
+    sizes = _per_axis("size", size, count)
+    return tuple(map(int, sizes)) if all(1 <= wanted == int(wanted) for wanted in sizes) else None
 
 
 def _alone(*others: object) -> bool:

@@ -14,9 +14,9 @@ from torchdali.codecs.image_crops import decode_crop, decode_scaled_crop, decode
 from torchdali.codecs.images import peek_header
 from torchdali.errors import LAST_BUT_ONE, LAST_BUT_TWO
 from torchdali.kernels.resample import lines_read, resample
-from torchdali.kernels.resample_bytes import SMALLEST, resize_bytes
+from torchdali.kernels.resample_bytes import SMALLEST, resize_bytes, takes_bytes
 from torchdali.kernels.resample_weights import Axis, resize_axes
-from torchdali.kernels.resize_shape import resize_shape
+from torchdali.kernels.resize_shape import plain_size, resize_shape
 from torchdali.operator import operator
 from torchdali.ops._crop import crop_mirror_normalize, crop_window
 from torchdali.ops._decoders import Encoded, cache_hints, choose_window, decoder_hints, image
@@ -165,6 +165,21 @@ def _divide(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return first, {k: v for k, v in arguments.items() if k not in first}
 
 
+def _plain_target(
+    data: Tensor, size_arguments: dict[str, Any], filters: dict[str, Any]
+) -> tuple[int, int] | None:
+    """Return the size that is asked for, if that is all, as nearly always, and `resize_bytes` can do it."""
+    if (
+        len(size_arguments) != 1
+        or (wanted := size_arguments.get("size")) is None
+        or not filters.keys() <= {"antialias"}
+        or not takes_bytes(data)
+    ):
+        return None
+    size = plain_size(tuple(wanted), 2)
+    return (size[0], size[1]) if size is not None and min(size) >= SMALLEST else None
+
+
 @operator(
     outputs=lambda arguments: 2 if arguments["save_attrs"] else None,
     deprecated={"image_type": None},
@@ -191,8 +206,12 @@ def resize(
     """
     size_arguments, filters = _divide(arguments)
     lengths = _spatial(data.shape, layout)
-    size, region = sizing(lengths, **size_arguments)
-    result = resampling(data, size, region, **filters)
+    plain = _plain_target(data, size_arguments, filters)
+    if plain is not None:
+        result = resize_bytes(data, plain, filters.get("antialias", True), True).contiguous()
+    else:
+        size, region = sizing(lengths, **size_arguments)
+        result = resampling(data, size, region, **filters)
     if save_attrs:
         return result, torch.tensor(lengths, dtype=torch.int32)  # type: ignore[return-value]
     return result
@@ -433,7 +452,7 @@ def _resize_crop_mirror_normalize(
 ) -> Image:
     """Resize, then crop, mirror and normalise; of the resized image only the crop is computed."""
     size, window, last, filters = _divide_all(arguments)
-    kept = _kept(data.shape[:2], size, window) if layout == "HWC" else None
+    kept = _kept(data.shape[:2], size, window) if window and layout == "HWC" else None
     if kept is None:
         with LAST_BUT_ONE:
             data = resize.body(data, layout=layout, **size, **filters)  # type: ignore[attr-defined]
