@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from torchdali.kernels.convert import convert, to_bytes
+from torchdali.kernels.convert import convert
 from torchdali.kernels.resample_bytes import (
     ByteLines,
     byte_lines,
@@ -29,6 +29,7 @@ from torchdali.kernels.resample_weights import (
     resize_axes,
     taps,
 )
+from torchdali.kernels.rounding import to_bytes
 from torchdali.kernels.scratch import scratch
 from torchdali.kernels.views import narrowed
 
@@ -107,25 +108,27 @@ def resample(
     parts: Sequence[tuple[int, int] | None] = windows or [None] * len(axes)
     lines: dict[int, ByteLines] = {}
     sums: dict[int, bool] = {}
+    read: dict[int, tuple[int, int]] = {}
     for i, axis in enumerate(axes):
-        if axis.is_identity:
+        if axis.is_identity or axis.filter == "nn":
             continue
-        if axis.filter == "nn":
-            index = nearest(axis, i == len(axes) - 1, i == ranked[0], x.device)
-            x = _select(x, first + i, index)
-        elif as_bytes and suits_bytes(x, axis):
+        if as_bytes and suits_bytes(x, axis):
             part = parts[i]
             t = lines[i] = byte_lines(axis, patch_border, None if part is None else sum(part))
-            x = _read(x, first + i, t.start, t.extent)
+            read[first + i] = t.start, t.extent
         else:
             sums[i] = i == ranked[0]
             seen = taps(axis, sums[i], x.device, parts[i])
-            x = _read(x, first + i, seen.start, seen.extent)
+            read[first + i] = seen.start, seen.extent
+    x = _read(x, read)
+    for i, axis in enumerate(axes):
+        if axis.filter == "nn" and not axis.is_identity:
+            index = nearest(axis, i == len(axes) - 1, i == ranked[0], x.device)
+            x = _select(x, first + i, index)
     if lines:
         x = resample_bytes(x, lines)
-    for i, (start, extent) in enumerate(windows or ()):
-        if i not in sums:
-            x = _read(x, first + i, start, extent)
+    if windows:
+        x = _read(x, {first + i: part for i, part in enumerate(windows) if i not in sums})
     order = sorted(sums, key=lambda i: _turn(i, axes[i]))
     overshoots = source != torch.uint8 or any(axes[i].filter in OVERSHOOT for i in order)
     for i in order:
@@ -153,8 +156,10 @@ def _unchanged(sums: Tensor) -> Tensor:
     return sums
 
 
-def _read(x: Tensor, dim: int, start: int, extent: int) -> Tensor:
-    return x if extent == x.shape[dim] else narrowed(x, (dim,), (start,), (extent,))
+def _read(x: Tensor, parts: dict[int, tuple[int, int]]) -> Tensor:
+    """Return the part of a tensor that is given by a start and an extent for some axes."""
+    parts = {axis: part for axis, part in parts.items() if part[1] != x.shape[axis]}
+    return narrowed(x, parts) if parts else x
 
 
 def _turn(i: int, axis: Axis) -> tuple[bool, int]:

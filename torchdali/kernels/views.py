@@ -14,16 +14,14 @@ from torch import Tensor
 __all__ = ["is_plain", "narrowed", "permuted"]
 
 
-def narrowed(
-    x: Tensor, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int]
-) -> Tensor:
-    """Return the part of a tensor from a start to ``start + extent`` along some axes."""
+def narrowed(x: Tensor, parts: dict[int, tuple[int, int]]) -> Tensor:
+    """Return the part of a tensor that is given by a start and an extent for some axes."""
     if x.dtype != torch.uint8 or not is_plain(x):
-        for axis, start, extent in zip(axes, starts, extents, strict=True):
+        for axis, (start, extent) in parts.items():
             x = x.narrow(axis, start, extent)
         return x
     part = [slice(None)] * x.ndim
-    for axis, start, extent in zip(axes, starts, extents, strict=True):
+    for axis, (start, extent) in parts.items():
         part[axis] = slice(start, start + extent)
     return torch.from_numpy(x.numpy()[tuple(part)])
 

@@ -143,7 +143,8 @@ def meet(
         if start < 0 or start + extent > x.shape[axis]:
             break
     else:
-        x = narrowed(x, axes, starts, extents) if axes else x
+        if axes:
+            x = narrowed(x, dict(zip(axes, zip(starts, extents, strict=True), strict=True)))
         return x, x.shape, None
     if policy == "error":
         raise RuntimeError(_out_of_bounds(x.shape, axes, starts, extents))
