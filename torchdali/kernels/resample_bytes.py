@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -197,8 +197,8 @@ def _interpolate(
 ) -> Bytes:
     """Resize ``(N, H, W, C)`` by PyTorch's operators.
 
-    What `torch.nn.functional.interpolate` calls, which takes no scales beside sizes. Views are made by NumPy, which
-    does not give the interpreter's lock away for them.
+    What `torch.nn.functional.interpolate` calls, which takes no scales beside sizes; by way of `torch.ops` they take
+    longer. Views are made by NumPy, which does not give the interpreter's lock away for them.
     """
     images = np.ascontiguousarray(images)
     count, height, width, channels = images.shape
@@ -206,7 +206,7 @@ def _interpolate(
     planar = torch.from_numpy(
         np.ndarray((count, channels, height, width), np.uint8, images, 0, (height * row, 1, row, channels))
     )  # fmt: skip
-    operators = torch.ops.aten
+    operators: Any = torch._C._nn
     run = operators._upsample_bilinear2d_aa if antialias else operators.upsample_bilinear2d
     result: Bytes = run(planar, size, False, *scales).numpy().transpose(0, 2, 3, 1)
     return result
