@@ -243,3 +243,18 @@ def test_one_large_image_does_not_cost_its_memory_for_good(with_simplejpeg: None
     assert [kept(size) for size in (100, large, 50, large, 50)] == [100] * 5
     assert [kept(size) for size in (large, large + 1, large, 50)] == [100, large + 1, large + 1, large + 1]
     del _turbo._kept.test
+
+
+def test_large_windows_are_exact_and_their_callers_own(
+    photo: Array, with_simplejpeg: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+    mapped = _turbo._mapped
+    monkeypatch.setattr(_turbo, "_LARGE_BYTES", 300 * 400 * 3 - 1)
+    monkeypatch.setattr(_turbo, "_mapped", lambda size: made.append(size) or mapped(size))
+    data = tensor(encoded(photo, "JPEG"))
+    crop = image_crops.decode_crop(data, 5, 7, 300, 400)
+    assert 300 * 400 * 3 in made
+    image_crops.decode_crop(tensor(encoded(photo[::-1], "JPEG")), 0, 0, 400, 560)
+    assert torch.equal(crop, images.decode(data)[5:305, 7:407])
+    crop.zero_()  # it can be written to

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Pixels", "decode_rows", "decode_scaled", "decode_whole"]
+__all__ = ["Pixels", "copied", "decode_rows", "decode_scaled", "decode_whole"]
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -112,6 +112,20 @@ def decode_scaled(
     return pixels if pixels.shape[:2] == (height, width) else None
 
 
+def copied(window: Pixels) -> Pixels:
+    """Copy a window of a frame."""
+    if window.size <= _LARGE_BYTES:
+        return window.copy()
+    made = _mapped(window.size).reshape(window.shape)
+    made[:] = window
+    return made
+
+
+def _mapped(size: int) -> Pixels:
+    """Return memory that goes back to the system at once; what the allocator once had as much of, it keeps."""
+    return np.frombuffer(mmap.mmap(-1, size), np.uint8)
+
+
 def _shortened(view: memoryview, frame: int, height: int, rows: int) -> tuple[memoryview, int]:
     """Return a JPEG that ends after some rows, if it can be made so, and the rows that it has."""
     if rows >= height or view[frame + 1] not in _SEQUENTIAL:
@@ -141,7 +155,7 @@ def _buffer(name: str, size: int) -> Pixels:
     if kept is not None and kept.size >= size:
         return kept
     if large and not in_a_row:
-        return np.frombuffer(mmap.mmap(-1, size), np.uint8)  # which goes back to the system at once
+        return _mapped(size)
     made = np.empty(size, np.uint8)
     if size <= _KEPT_BYTES:
         setattr(_kept, name, made)
