@@ -34,6 +34,8 @@ __all__ = [
     "MissingExtraError",
     "PipelineError",
     "cut",
+    "for_all",
+    "is_for_all",
     "located",
     "note",
     "part_of",
@@ -89,6 +91,17 @@ def part_of(error: BaseException) -> int:
     """Return which of several fused operators an exception comes from: an index."""
     part: int = error.__dict__.get("part", -1)
     return part
+
+
+def for_all(error: _E) -> _E:
+    """Mark an exception that would be raised whatever the samples are: none of them is to blame."""
+    error.__dict__["for_all"] = True
+    return error
+
+
+def is_for_all(error: BaseException) -> bool:
+    """Whether an exception was marked so."""
+    return "for_all" in error.__dict__
 
 
 _KEPT = (ValueError, TypeError, IndexError, KeyError, NotImplementedError, MemoryError)

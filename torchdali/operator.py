@@ -113,7 +113,9 @@ class Operator:
         columns: ``dense`` takes arguments given per sample, too.
         copies: ``dense`` only copies what it is given.
         draws: Random numbers a sample usually takes, drawn ahead for the batch.
-        separate: Of ``batch``: what a sample becomes does not depend on the others; so it can be told which one fails.
+        separate: Of ``batch``: it works on each sample alone, too; so it can be told which one fails. A rule where that
+            depends on the arguments.
+        places: Arguments that name samples by their places in the batch.
         preserve: Never pruned: it is there for its side effect.
         instead: What to use instead of this deprecated operator; calling it warns.
     """
@@ -129,7 +131,8 @@ class Operator:
     columns: bool = False
     copies: bool = False
     draws: int = 8
-    separate: bool = False
+    separate: bool | Callable[[Mapping[str, Any]], bool] = False
+    places: tuple[str, ...] = ()
     devices: tuple[str, ...] = ("cpu", "gpu")
     preserve: bool = False
     hidden: bool = False
@@ -162,6 +165,16 @@ class Operator:
             return self.schema.outputs
         count = self.outputs({**self.arguments(constants), "inputs": inputs})
         return 1 if count is None else count
+
+    def works_alone(self, given: Mapping[str, Any]) -> bool:
+        """Whether it can be run on one sample of a batch, to see if that is the one that fails.
+
+        Args:
+            given: Constants and what is given per sample.
+        """
+        if self.kind != "batch" or isinstance(self.separate, bool):
+            return self.kind == "sample" or bool(self.separate)
+        return self.separate(self.arguments(given))
 
     def returns_list(self, constants: Mapping[str, Any], inputs: int = 0) -> bool:
         """Whether a call returns a list of nodes instead of one node."""
@@ -279,7 +292,9 @@ def operator(body: Any = None, /, *, over: str = "sample", **options: Any) -> An
         columns: ``dense`` also takes arguments that are given per sample, as `schema.Column`s.
         copies: ``dense`` only copies what it is given: for samples of moderate size, too, one call is faster.
         draws: Random numbers that a sample usually takes.
-        separate: Over the batch, what a sample becomes does not depend on the others: an error names the sample.
+        separate: Over the batch, it works on each sample alone, too: an error names the sample, and ``bad_samples`` can
+            leave it out. Or ``rule(arguments) -> bool``, where ``arguments`` are all of them.
+        places: Names of arguments that are indices of samples in the batch, as of `permute_batch`.
         deprecated: Old argument names; each maps to the new one, or to None when it has no effect.
         devices: Where it may run: ``"cpu"``, ``"gpu"``, ``"mixed"``.
         preserve: Keep it even if no output needs it.

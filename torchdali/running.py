@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from torchdali.errors import for_all
 from torchdali.rng import BatchRng
 from torchdali.schema import Column, Schema, Takes
 from torchdali.tensors import TensorList
@@ -57,7 +58,11 @@ def prepare(
     Raises:
         ValueError: a layout the operator does not take.
     """
-    ready = _prepared(declared, constants, layouts, per_frame)
+    try:
+        ready = _prepared(declared, constants, layouts, per_frame)
+    except Exception as error:
+        for_all(error)
+        raise
     if declared.kind != "sample" or declared.body.__module__.partition(".")[0] == "torchdali":
         return ready
     checked = _checked(ready.function, len(ready.layouts))

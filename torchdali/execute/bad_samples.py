@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from torchdali.errors import is_for_all
 from torchdali.graph import DataNode, Node
 from torchdali.tensors import TensorList
 
@@ -36,7 +37,7 @@ class BadSample:
 
 
 class BadSamples:
-    """The policy for samples that fail in a chain, its budget and its report.
+    """The policy for samples that fail, in a chain or over the batch, its budget and its report.
 
     Args:
         policy: ``"raise"`` fails the batch; ``"skip"`` delivers a smaller batch; ``"replace"`` repeats a good
@@ -67,7 +68,7 @@ class BadSamples:
         good = [i for i in range(batch.size) if i not in failures]
         failed = dict(failures)
         failures.clear()  # their frames hold the job, and the job would hold them
-        if not self.keeps_going:
+        if not self.keeps_going or any(map(is_for_all, failed.values())):
             raise error
         self._note(batch, failed, nodes, error)
         if self.policy == "replace":
@@ -89,15 +90,19 @@ class BadSamples:
         error: Exception,
     ) -> None:
         with self._lock:
+            seen = set()
             for i, failure in sorted(failures.items()):
-                node = nodes[i]
+                node, sample = nodes[i], batch.original(i)
+                if sample in seen:
+                    continue  # it had been put in the place of another one
+                seen.add(sample)
                 self.report.append(
                     BadSample(
                         batch.info[i] if batch.info else "",
                         node.operator.name if node else "",
                         f"{type(failure).__name__}: {failure}",
                         batch.index,
-                        i,
+                        sample,
                     )
                 )
             if self.budget is not None and len(self.report) > self.budget:
@@ -111,9 +116,12 @@ def _select(batch: Batch, done: dict[DataNode, list[Any]], keep: list[int]) -> N
     for edge, batch_values in batch.values.items():
         samples = batch_values.samples()
         infos = batch_values.source_infos
+        first = next((sample for sample in samples if sample is not None), None)
         batch.values[edge] = TensorList.from_samples(
             [samples[i] for i in keep],
             batch_values.layout(),
+            None if first is None else first.dtype,
+            None if first is None else first.ndim,
             source_info=None if infos is None else [infos[i] for i in keep],
         )
     batch.select(keep)

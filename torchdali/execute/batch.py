@@ -89,6 +89,10 @@ class Batch:
         self.kept = keep if self.kept is None else [self.kept[i] for i in keep]
         self.size, self._rng = len(keep), None
 
+    def original(self, sample: int) -> int:
+        """Return the index that a sample had before others were left out."""
+        return sample if self.kept is None else self.kept[sample]
+
     def sample_keys(self) -> tuple[Indices, Indices]:
         """Return epoch and record of each sample: those of the first reader, or the running number."""
         for keys in self.keys.values():
@@ -100,7 +104,7 @@ class Batch:
         """Say what failed, on which sample, and on which of the user's lines."""
         parts = [f"operator {node.operator.name!r}" if node else "the pipeline", "failed"]
         if sample is not None:
-            parts.append(f"on sample {sample} of batch {self.index}")
+            parts.append(f"on sample {self.original(sample)} of batch {self.index}")
             if self.info is not None:
                 parts.append(f"({self.info[sample]})")
         else:

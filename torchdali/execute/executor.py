@@ -323,8 +323,7 @@ class Executor:
                 large = [d for o in node.outputs if is_large(d := batch.values[o])]
                 if large:
                     self._large.append(node)
-                # A step over the batch cannot leave out one sample.
-                if all(map(is_moderate, large)) and not self.bad_samples.keeps_going:
+                if all(map(is_moderate, large)):
                     self._moderate.append(node)
         elif self._first_done is None or not self._first_done.is_set():
             return

@@ -7,7 +7,7 @@ the worker threads, and whoever finishes the last sample carries the batch on. S
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,12 +21,13 @@ from torchdali.execute.link import LinkedChain, Slots
 from torchdali.execute.memory_stats import MemoryStats
 from torchdali.execute.order import Errands, Turn
 from torchdali.execute.origins import origins
+from torchdali.execute.places import renewed
 from torchdali.execute.profile import Marks, Profile
-from torchdali.execute.scope import run_step
+from torchdali.execute.scope import fail_alone, run_step
 from torchdali.execute.threads import Job, Threads
 from torchdali.execute.width import Width
 from torchdali.graph import DataNode, Node
-from torchdali.plan import Plan, column
+from torchdali.plan import Plan, column, edges
 from torchdali.rng import BatchRng
 from torchdali.running import Bodies
 from torchdali.tensors import TensorList
@@ -112,9 +113,79 @@ class Progress:
     def _run_step(self, batch: Batch, node: Node) -> None:
         started = time.perf_counter()
         rng = self._rng(batch, node) if node.operator.schema.random else None
-        results = run_step(batch, node, self._means.lane, rng, self._bodies[node])
+        try:
+            results = run_step(batch, node, self._means.lane, rng, self._bodies[node])
+        except Exception as error:
+            if isinstance(error, StopIteration) or not self._means.bad_samples.keeps_going:
+                raise
+            results = self._run_on_the_rest(batch, node, error)
         batch.values.update(zip(node.outputs, results, strict=True))
         self._means.profile.step(node, started, batch.size, batch.index)
+
+    def _run_on_the_rest(
+        self, batch: Batch, node: Node, error: Exception
+    ) -> tuple[TensorList, ...]:
+        """Run a step, which has failed, without the samples on which it fails alone."""
+        while batch.size:
+            rng = self._rng(batch, node) if node.operator.schema.random else None
+            cause = error.__cause__ or error
+            failures: dict[int, BaseException] = dict(
+                fail_alone(batch, node, self._means.lane, rng, cause)
+            )
+            if not failures:
+                raise error
+            self._leave_out(batch, self._before(batch, node), {}, failures, lambda _: node)
+            rng = self._rng(batch, node) if node.operator.schema.random else None
+            try:
+                return run_step(batch, node, self._means.lane, rng, self._bodies[node])
+            except Exception as again:
+                error = again
+        if batch.kept is None:
+            raise error  # the source gave no samples
+        return tuple(TensorList.from_samples([]) for _ in node.outputs)
+
+    def _before(self, batch: Batch, node: Node | None = None) -> set[Node]:
+        """Return the nodes that have run: those of the stages before, and of this one those before a step."""
+        stage = self.plan.stages[batch.stage]
+        steps = stage.steps if node is None else stage.steps[: stage.steps.index(node)]
+        done = self.plan.stages[: batch.stage + (node is None)]
+        chained = [n for s in done if s.chain is not None for n in s.chain.nodes]
+        return {*steps, *chained, *(n for s in done for n in s.steps)}
+
+    def _leave_out(
+        self,
+        batch: Batch,
+        ran: Collection[Node],
+        done: dict[DataNode, list[Any]],
+        failures: dict[int, BaseException],
+        node_of: Callable[[BaseException], Node | None],
+    ) -> None:
+        """Leave out or replace samples, and forget the failures; raise what says so where that cannot be.
+
+        Args:
+            ran: The nodes that have run.
+            done: What a chain delivers.
+            node_of: Finds the node that failed.
+        """
+        nodes = {i: node and node.culprit(e) for i, e in failures.items() for node in [node_of(e)]}
+        first, bad_samples = min(failures), self._means.bad_samples
+        error = located(failures[first], batch.place(nodes[first], first))
+        again: Sequence[Node] | None = ()
+        if bad_samples.keeps_going and len(failures) < batch.size:
+            again = renewed(self.plan.graph, ran, bad_samples.policy == "skip")
+        if again is None or not all(self._can_renew(batch, node) for node in again):
+            failures.clear()
+            raise error
+        bad_samples.repair(batch, done, failures, nodes, error)
+        for node in again:
+            rng = self._rng(batch, node) if node.operator.schema.random else None
+            results = run_step(batch, node, self._means.lane, rng, self._bodies[node])
+            batch.values.update(zip(node.outputs, results, strict=True))
+
+    def _can_renew(self, batch: Batch, node: Node) -> bool:
+        """Whether a node that ran is a step without effects, of values that are still there."""
+        stateful = node.preserve or node.operator.make is not None
+        return node in self._bodies and not stateful and all(e in batch.values for e in edges(node))
 
     def _rng(self, batch: Batch, node: Node) -> BatchRng:
         return batch.rng(random_key(self._means.settings.seed, node))
@@ -180,11 +251,7 @@ class Progress:
                 self._means.profile.chain(marks, linked.chain.nodes, batch.index)
                 self.light |= marks.light(linked.chain.nodes)
             if failures:
-                nodes = {i: linked.node_at(error) for i, error in failures.items()}
-                first = min(failures)
-                error = located(failures[first], batch.place(nodes[first], first))
-                self._means.bad_samples.repair(batch, done, failures, nodes, error)
-                self._redraw(batch)
+                self._leave_out(batch, self._before(batch), done, failures, linked.node_at)
             for edge, column_ in done.items():
                 dense, parts = opened[edge]
                 batch.values[edge] = self._on_device(
@@ -197,14 +264,6 @@ class Progress:
             self.fail(batch, error, first=batch.stage + 1)
             return
         self._next_stage(batch)
-
-    def _redraw(self, batch: Batch) -> None:
-        """Draw again what was drawn for more samples than are left: a permutation would name missing ones."""
-        for stage in self.plan.stages[: batch.stage + 1]:
-            for node in stage.steps:
-                alone = not (node.inputs or node.edges or node.scope)
-                if alone and node.operator.schema.random and node.outputs[0] in batch.values:
-                    self._run_step(batch, node)
 
     def _on_device(self, edge: DataNode, batch: TensorList) -> TensorList:
         """Bring what a "mixed" operator made on the CPU to where it belongs."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from torchdali.errors import located
+from torchdali.errors import is_for_all, located
 from torchdali.execute.batch import Batch
 from torchdali.execute.device import Lane
 from torchdali.graph import Condition, DataNode, Node
@@ -15,7 +16,7 @@ from torchdali.rng import BatchRng
 from torchdali.running import Bodies, taken_layouts
 from torchdali.tensors import TensorList
 
-__all__ = ["run_in_scope", "run_step", "truth", "values"]
+__all__ = ["fail_alone", "run_in_scope", "run_step", "truth", "values"]
 
 
 def run_step(
@@ -35,8 +36,7 @@ def run_step(
         inputs = [None if e is None else batch.values[e] for e in node.inputs]
         first = next((v for v in inputs if v is not None), None) if inputs else None
         if not on_cpu or node.operator.name == "_to_device":
-            move = lane.to_cpu if on_cpu else lane.to_device
-            inputs = [None if v is None else move(v) for v in inputs]
+            inputs = _moved(node, lane, inputs)
         arguments = {name: batch.values[e] for name, e in node.edges.items()}
         results = run_in_scope(node, inputs, arguments, rng, batch.size, batch.values, bodies)
         if not on_cpu:  # numbers, shapes ... are made on the CPU
@@ -44,27 +44,54 @@ def run_step(
     except StopIteration:
         raise
     except Exception as error:
-        raise located(error, batch.place(node, _failing_sample(batch, node, rng))) from error
+        # What has effects is not run again for a better message.
+        alone = (
+            fail_alone(batch, node, lane, rng, error) if on_cpu and not node.preserve else iter(())
+        )
+        sample = next((i for i, _ in alone), None)
+        raise located(error, batch.place(node, sample)) from error
     if first is not None:
         for result in results:
             result.come_from(first)
     return results
 
 
-def _failing_sample(batch: Batch, node: Node, rng: BatchRng | None) -> int | None:
-    """Find the first sample on which an operator fails alone, if it could work sample by sample on the CPU."""
-    alone = node.operator.kind == "sample" or node.operator.separate
-    if not alone or node.device != "cpu" or node.preserve:
-        return None
+def _moved(node: Node, lane: Lane, inputs: Sequence[TensorList | None]) -> list[TensorList | None]:
+    move = lane.to_cpu if node.device == "cpu" else lane.to_device
+    return [None if v is None else move(v) for v in inputs]
+
+
+def fail_alone(
+    batch: Batch, node: Node, lane: Lane, rng: BatchRng | None, error: BaseException
+) -> Iterator[tuple[int, Exception]]:
+    """Yield the samples on which an operator fails alone, after it failed on the batch, and how.
+
+    None where it cannot work sample by sample, or where no sample is to blame.
+    """
+    needs = list(edges(node))
+    alone = node.operator.works_alone({**node.constants, **node.edges})
+    if is_for_all(error) or not alone or not needs:
+        return
     for i in range(batch.size):
-        part = {e: _pick(batch.values[e], [i]) for e in edges(node)}
+        part = {e: _pick(batch.values[e], [i]) for e in needs}
         inputs = [None if e is None else part[e] for e in node.inputs]
+        if node.device != "cpu":
+            inputs = _moved(node, lane, inputs)
         arguments = {name: part[e] for name, e in node.edges.items()}
         try:
             run_in_scope(node, inputs, arguments, rng and rng.pick([i]), 1, part)
-        except Exception:
-            return i
-    return None
+        except Exception as failure:
+            if is_for_all(failure):
+                return
+            if not node.preserve:
+                _renumber(failure, batch.original(i))
+            yield i, failure
+
+
+def _renumber(error: Exception, sample: int) -> None:
+    """Let the message of an operator that saw one sample alone name its place in the batch."""
+    if len(error.args) == 1 and isinstance(error.args[0], str):
+        error.args = (re.sub(r"\bsample 0\b", f"sample {sample}", error.args[0]),)
 
 
 def run_in_scope(

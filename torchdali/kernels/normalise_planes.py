@@ -13,23 +13,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.kernels.opencv import opencv_for
-from torchdali.kernels.scratch import ENDS, BytePlanes, Bytes, byte_planes, scratch
+from torchdali.kernels.scratch import (
+    ENDS,
+    BytePlanes,
+    Bytes,
+    Floats,
+    byte_planes,
+    float_rows,
+    scratch,
+)
 
 __all__ = ["normalised_by_opencv"]
 
-Floats = npt.NDArray[np.float32]
 Values = list[tuple[float, float]]
 Take = Callable[[Any, Bytes, bool, list[Bytes]], None]
 Write = Callable[[Any, Floats, int, int, BytePlanes, Values], None]
 
 _PIECE = 1 << 18  # values that are worked on at a time
-_GAP = 16  # floats between planes, for their ends
 
 
 def normalised_by_opencv(
@@ -64,16 +68,18 @@ def normalised_by_opencv(
     write: Write
     if lies == (width, 1, height * width):
         write, results = _write_planes, out.numpy().transpose(2, 0, 1).reshape(-1)
-    elif lies[1:] == (channels, 1):
-        write, results = _write_pixels, out.numpy()
-    else:
+    elif lies[1:] != (channels, 1):
         write, results = _write_anywhere, out.numpy()
+    elif image.numel() >= _PIECE:
+        write, results = _write_pixels, out.numpy()
+    else:  # few calls are better than less work
+        return False
     pixels = image.numpy()
-    step = max(_PIECE // (width * channels), 1)
+    step = -(-height // -(-image.numel() // _PIECE))
+    planes = byte_planes(channels, step, width)
     for start in range(0, height, step):
-        part = pixels[start : start + step]
-        planes = byte_planes(channels, len(part), width)
-        take(cv2, part, mirrored, planes.pixels)
+        start = min(start, height - step)  # the last piece begins in the one before it
+        take(cv2, pixels[start : start + step], mirrored, planes.pixels)
         write(cv2, results, start, height, planes, values)
     return True
 
@@ -119,10 +125,10 @@ def _scaled(cv2: Any, planes: BytePlanes, values: Values) -> list[Floats]:
     """Return scaled planes ``(H, W)`` in memory of the thread's own."""
     shape = planes.pixels[0].shape
     count = shape[0] * shape[1]
-    floats = scratch((len(values), count + _GAP), "planes").numpy()
-    for plane, scaled, (f, o) in zip(planes.ended, floats, values, strict=True):
-        _scale(cv2, plane[:, ENDS:], scaled[: count + ENDS], f, o)
-    return [scaled[:count].reshape(shape) for scaled in floats]
+    rows = float_rows(len(values), count + ENDS)
+    for plane, row, (f, o) in zip(planes.ended, rows, values, strict=True):
+        _scale(cv2, plane[:, ENDS:], row, f, o)
+    return [row[:count].reshape(shape) for row in rows]
 
 
 def _scale(cv2: Any, source: Bytes, target: Floats, factor: float, offset: float) -> None:

@@ -12,9 +12,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-__all__ = ["ENDS", "BytePlanes", "Bytes", "byte_planes", "scratch"]
+__all__ = ["ENDS", "BytePlanes", "Bytes", "Floats", "byte_planes", "float_rows", "scratch"]
 
 Bytes = npt.NDArray[np.uint8]
+Floats = npt.NDArray[np.float32]
 
 _KEPT = 1 << 22  # elements, up to which a thread keeps them
 
@@ -41,6 +42,8 @@ class _Memory(threading.local):
         self.kept: dict[tuple[str, torch.dtype], npt.NDArray[Any]] = {}
         self.shape: tuple[int, int, int] | None = None
         self.planes = BytePlanes([], [])
+        self.length: tuple[int, int] | None = None
+        self.rows: list[Floats] = []
 
 
 _memory = _Memory()
@@ -88,4 +91,19 @@ def byte_planes(channels: int, height: int, width: int) -> BytePlanes:
     return _memory.planes
 
 
+def float_rows(count: int, length: int) -> list[Floats]:
+    """Return scratch for some rows of numbers, each on a line of the cache; valid until this thread asks again."""
+    if (count, length) != _memory.length:
+        pitch = -(-length // _FLOATS) * _FLOATS
+        memory = scratch((count * pitch + _FLOATS,), "rows of floats").numpy()
+        first = -memory.ctypes.data % _LINE // memory.itemsize
+        starts = range(first, first + count * pitch, pitch)
+        rows = [memory[start : start + length] for start in starts]
+        if len(memory) > _KEPT:
+            return rows
+        _memory.length, _memory.rows = (count, length), rows
+    return _memory.rows
+
+
+_FLOATS = 16  # on a line of the cache
 _LINE, _SHIFT = 64, 16  # bytes: of a line of the cache, and from there to where a plane begins

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from torchdali.errors import for_all
 from torchdali.kernels import box_crop as kernel
 from torchdali.kernels.window import round_half_away_number
 from torchdali.operator import operator
@@ -121,7 +122,9 @@ def random_bbox_crop(
     axes = rows.shape[1] // 2
     fixed = crop_shape is not None
     if fixed and (scaling is not _ONE or aspect_ratio is not _ONE or input_shape is None):
-        raise RuntimeError("crop_shape needs input_shape, and excludes scaling and aspect_ratio")
+        raise for_all(
+            RuntimeError("crop_shape needs input_shape, and excludes scaling and aspect_ratio")
+        )
     rules = _rules(
         axes, tuple(thresholds), allow_no_crop and not fixed, tuple(scaling), tuple(aspect_ratio), num_attempts,
         total_num_attempts, threshold_type, all_boxes_above_threshold, bbox_prune_threshold,
@@ -180,20 +183,24 @@ def _rules(
     attempts: int, total: int, kind: str, every: bool, prune: float | None,
 ) -> kernel.Rules:  # fmt: skip
     if not thresholds or not all(0 <= threshold <= 1 for threshold in thresholds):
-        raise RuntimeError(
-            f"thresholds must be in [0, 1], at least one of them, not {list(thresholds)}"
+        raise for_all(
+            RuntimeError(
+                f"thresholds must be in [0, 1], at least one of them, not {list(thresholds)}"
+            )
         )
     if prune is not None and not 0 <= prune <= 1:
-        raise RuntimeError(f"bbox_prune_threshold must be in [0, 1], not {prune}")
+        raise for_all(RuntimeError(f"bbox_prune_threshold must be in [0, 1], not {prune}"))
     if kind not in ("iou", "overlap"):
-        raise RuntimeError(f"unknown threshold_type {kind!r}: it is 'iou' or 'overlap'")
+        raise for_all(RuntimeError(f"unknown threshold_type {kind!r}: it is 'iou' or 'overlap'"))
     if attempts < 1 or (total < 1 and total != -1):
-        raise RuntimeError(
-            f"num_attempts {attempts} and total_num_attempts {total} must be positive"
+        raise for_all(
+            RuntimeError(f"num_attempts {attempts} and total_num_attempts {total} must be positive")
         )
     if len(scaling) != 2 or not 0 <= scaling[0] <= scaling[1]:
-        raise RuntimeError(
-            f"scaling must be a range [least, greatest], not negative: {list(scaling)}"
+        raise for_all(
+            RuntimeError(
+                f"scaling must be a range [least, greatest], not negative: {list(scaling)}"
+            )
         )
     return kernel.Rules(
         thresholds, no_crop, (scaling[0], scaling[1]), _ratios(axes, ratio), attempts,
@@ -205,8 +212,10 @@ def _ratios(axes: int, values: Sequence[float]) -> list[tuple[int, int, float, f
     if len(values) not in (2, 6) or not all(
         0 <= a <= b for a, b in zip(values[::2], values[1::2], strict=True)
     ):
-        raise RuntimeError(
-            f"aspect_ratio must be a range [least, greatest], or three, not negative: {list(values)}"
+        raise for_all(
+            RuntimeError(
+                f"aspect_ratio must be a range [least, greatest], or three, not negative: {list(values)}"
+            )
         )
     pairs = list(itertools.combinations(range(axes), 2))
     ranges = list(zip(values[::2], values[1::2], strict=True))[: len(pairs)] * (
@@ -219,9 +228,13 @@ def _box_layout(axes: int, layout: str | None, ltrb: bool) -> str:
     if layout is None:
         return "xyz"[:axes] + ("XYZ" if ltrb else "WHD")[:axes]
     if not isinstance(ltrb, UnsetFlag):
-        raise RuntimeError("ltrb and bbox_layout cannot be used together; ltrb is deprecated")
+        raise for_all(
+            RuntimeError("ltrb and bbox_layout cannot be used together; ltrb is deprecated")
+        )
     if sorted(layout) not in (sorted("xyz"[:axes] + ends[:axes]) for ends in ("XYZ", "WHD")):
-        raise RuntimeError(f"unknown bbox_layout {layout!r} for boxes of {axes} dimensions")
+        raise for_all(
+            RuntimeError(f"unknown bbox_layout {layout!r} for boxes of {axes} dimensions")
+        )
     return layout
 
 
@@ -278,7 +291,9 @@ def _checked_extents(
     names = "WHD"[:axes]
     layout = names if layout is None else layout
     if sorted(layout) != sorted(names):
-        raise RuntimeError(f"shape_layout must be a permutation of {names}, not {layout!r}")
+        raise for_all(
+            RuntimeError(f"shape_layout must be a permutation of {names}, not {layout!r}")
+        )
     if rows is None:
         return None
     if any(len(row) != axes for row in rows) or any(

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from torchdali.errors import for_all
 from torchdali.kernels import warp
 from torchdali.kernels.convert import convert
 from torchdali.kernels.window import round_half_away_number
@@ -54,8 +55,10 @@ def _affine(
 def _matrices(m: Array | None, mt: Array | None, t: Array | None, *, size: int) -> list[Array]:
     """Return transposed matrices and translations of numbers that are given as ``(batch, n)``, or one for all."""
     if mt is not None and (m is not None or t is not None):
-        raise RuntimeError(
-            "the combined MT argument cannot be used together with separate M, T arguments"
+        raise for_all(
+            RuntimeError(
+                "the combined MT argument cannot be used together with separate M, T arguments"
+            )
         )
     columns = size + (mt is not None)
     numbers = next((n for n in (mt, m) if n is not None), np.ones((1, 1), np.float32))
@@ -193,7 +196,7 @@ def coord_flip(
     names = layout or "xyz"[:size]
     for name in "xyz"[: len(names)]:
         if name not in names:
-            raise RuntimeError(f"dimension {name!r} not found in the layout {names!r}")
+            raise for_all(RuntimeError(f"dimension {name!r} not found in the layout {names!r}"))
     axes = {"x": (flip_x, center_x), "y": (flip_y, center_y), "z": (flip_z, center_z)}
     table = Rows(points, size)
     sign, offset = map(table.spread, _mirrors(axes, names, size))
@@ -259,7 +262,7 @@ def _keep_layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tup
 
 
 @operator(
-    over="batch", devices=("cpu",), class_name="BBoxRotate", layout=_keep_layouts,
+    over="batch", separate=True, devices=("cpu",), class_name="BBoxRotate", layout=_keep_layouts,
     outputs=lambda arguments: 2 if arguments["inputs"] == 2 else None,
 )  # fmt: skip
 def bbox_rotate(
@@ -298,7 +301,7 @@ def bbox_rotate(
     """
     _check_boxes(mode, bbox_layout, remove_threshold)
     if keep_size and size:
-        raise RuntimeError("keep_size and size cannot be used together")
+        raise for_all(RuntimeError("keep_size and size cannot be used together"))
     if not len(boxes):
         return [] if labels is None else ([], [])  # type: ignore[return-value]
     rows, counts = rows_of(boxes)
@@ -345,11 +348,14 @@ def _turn(
 
 def _check_boxes(mode: str, layout: str, threshold: float) -> None:
     if mode not in ("expand", "halfway", "fixed"):
-        raise RuntimeError(f"unknown mode: {mode}; supported modes are: expand, halfway, fixed")
-    if layout not in ("xyWH", "xyXY"):
-        raise RuntimeError(f"unknown bbox_layout: {layout}; supported layouts are: xyWH, xyXY")
-    if not 0 <= threshold < 1:
-        raise RuntimeError(f"remove_threshold must be in [0, 1), not {threshold}")
+        wrong = f"unknown mode: {mode}; supported modes are: expand, halfway, fixed"
+    elif layout not in ("xyWH", "xyXY"):
+        wrong = f"unknown bbox_layout: {layout}; supported layouts are: xyWH, xyXY"
+    elif not 0 <= threshold < 1:
+        wrong = f"remove_threshold must be in [0, 1), not {threshold}"
+    else:
+        return
+    raise for_all(RuntimeError(wrong))
 
 
 def _image_size(shape: Sequence[int], layout: str) -> tuple[int, int]:

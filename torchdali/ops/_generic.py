@@ -45,7 +45,7 @@ def _cast_batch(data: Tensor, *, dtype: torch.dtype) -> Tensor:
 
 
 @operator(dense=_cast_batch)
-def cast(data: Data, /, *, dtype: DType) -> Data:
+def cast(data: Data, /, *, dtype: DType, out: Out = None) -> Data:
     """Convert to another element type.
 
     Floats are rounded half away from zero, everything saturates: 300 becomes 255 in uint8. Nothing is rescaled.
@@ -54,18 +54,25 @@ def cast(data: Data, /, *, dtype: DType) -> Data:
         data: Any shape and type.
         dtype: Of the output.
     """
-    return convert(data, dtype)
+    return _converted(data, dtype, out)
 
 
 @operator
-def cast_like(data: Data, other: Data, /) -> Data:
+def cast_like(data: Data, other: Data, /, *, out: Out = None) -> Data:
     """Convert to the element type of another input; see `cast`.
 
     Args:
         data: Any shape and type.
         other: Only its type counts.
     """
-    return convert(data, other.dtype)
+    return _converted(data, other.dtype, out)
+
+
+def _converted(data: Tensor, dtype: torch.dtype, out: Tensor | None) -> Tensor:
+    """Convert; where that is all in one step, into the batch."""
+    if dtype != torch.float32 or data.dtype.itemsize > 4 or data.requires_grad:
+        return convert(data, dtype)
+    return place(out, data.shape, dtype, data.device).copy_(data)
 
 
 @operator
@@ -209,7 +216,7 @@ def _spread(value: Tensor, extents: tuple[int, ...]) -> Tensor:
     return value.expand(extents).contiguous()
 
 
-@operator(over="batch", layout=_given)
+@operator(over="batch", separate=True, layout=_given)
 def ones(
     *,
     dtype: DType = torch.int32,
@@ -230,7 +237,7 @@ def ones(
     return _filled(torch.ones, shape, size, dtype, layout)
 
 
-@operator(over="batch", layout=_given)
+@operator(over="batch", separate=True, layout=_given)
 def zeros(
     *,
     dtype: DType = torch.int32,
@@ -282,7 +289,7 @@ def _check_layout(layout: str | None, ndim: int) -> None:
 # ---------------------------------------------------------------- about a batch
 
 
-@operator(over="batch")
+@operator(over="batch", places=("indices",))
 def permute_batch(data: Batch, /, *, indices: PerSample[list[int]]) -> Data:
     """Return the samples of the batch in another order.
 

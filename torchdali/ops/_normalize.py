@@ -127,7 +127,7 @@ def _tensor(value: float) -> Tensor:
     return torch.tensor(value, dtype=torch.float32)
 
 
-@operator(over="batch", hidden=True)
+@operator(over="batch", separate=True, hidden=True)
 def _normalize_batch(
     data: Batch,
     /,

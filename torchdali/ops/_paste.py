@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.errors import for_all
 from torchdali.kernels.convert import convert
 from torchdali.kernels.grid import grid_mask as masked
 from torchdali.operator import operator
@@ -150,7 +151,9 @@ def _single(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> str:
     return layouts[0]
 
 
-@operator(over="batch", layout=_single)
+@operator(
+    over="batch", separate=lambda arguments: arguments["in_ids"] is None, places=("in_ids",), layout=_single
+)  # fmt: skip
 def multi_paste(
     images: Pictures,
     /,
@@ -190,7 +193,7 @@ def multi_paste(
     relative = {"in_anchors": in_anchors_rel, "out_anchors": out_anchors_rel, "shapes": shapes_rel}
     for name in given:
         if given[name] is not None and relative[name] is not None:
-            raise RuntimeError(f"{name} and {name}_rel cannot be specified together")
+            raise for_all(RuntimeError(f"{name} and {name}_rel cannot be specified together"))
     if in_ids is not None and others:
         raise RuntimeError(f"with in_ids there is exactly one input, not {1 + len(others)}")
     batch = images.samples()

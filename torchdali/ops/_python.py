@@ -37,7 +37,11 @@ def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[st
     return tuple(layout or "" for layout in given)
 
 
-@operator(over="batch", outputs=_count, layout=_layouts, preserve=True)
+def _is_by_sample(arguments: Mapping[str, Any]) -> bool:
+    return not arguments["batch_processing"]
+
+
+@operator(over="batch", separate=_is_by_sample, outputs=_count, layout=_layouts, preserve=True)
 def python_function(
     *inputs: Any_,
     function: Any,
@@ -62,7 +66,7 @@ def python_function(
     return _call(function, columns, batch_processing, num_outputs, size, _from_array)  # type: ignore[no-any-return]
 
 
-@operator(over="batch", outputs=_count, layout=_layouts, preserve=True)
+@operator(over="batch", separate=_is_by_sample, outputs=_count, layout=_layouts, preserve=True)
 def torch_python_function(
     *inputs: Any_,
     function: Any,
@@ -92,6 +96,7 @@ def torch_python_function(
 
 @operator(
     over="batch",
+    separate=_is_by_sample,
     outputs=_count,
     layout=_layouts,
     preserve=True,

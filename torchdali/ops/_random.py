@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from torchdali.errors import for_all
 from torchdali.kernels import beta as kernel
 from torchdali.kernels.convert import convert
 from torchdali.operator import operator
@@ -53,7 +54,7 @@ def _no_layout(layouts: tuple[str, ...], arguments: Any) -> str:
     return ""
 
 
-@operator(name="random.uniform", over="batch", layout=_no_layout)
+@operator(name="random.uniform", over="batch", separate=True, layout=_no_layout)
 def uniform(
     shape_like: ShapeLike | None = None,
     /,
@@ -88,7 +89,7 @@ def uniform(
     return _drawn(_UNIFORM, rng, shapes, compute, kind)
 
 
-@operator(name="random.normal", over="batch", layout=_no_layout)
+@operator(name="random.normal", over="batch", separate=True, layout=_no_layout)
 def normal(
     shape_like: ShapeLike | None = None,
     /,
@@ -121,7 +122,7 @@ def normal(
     return _drawn(_NORMAL, rng, sample_shapes(shape_like, shape, rng.size), compute, kind)
 
 
-@operator(name="random.coin_flip", over="batch", layout=_no_layout)
+@operator(name="random.coin_flip", over="batch", separate=True, layout=_no_layout)
 def coin_flip(
     shape_like: ShapeLike | None = None,
     /,
@@ -151,7 +152,7 @@ def coin_flip(
     return _drawn(_UNIFORM, rng, sample_shapes(shape_like, shape, rng.size), compute, kind)
 
 
-@operator(name="random.beta", over="batch", layout=_no_layout, devices=("cpu",))
+@operator(name="random.beta", over="batch", separate=True, layout=_no_layout, devices=("cpu",))
 def beta(
     shape_like: ShapeLike | None = None,
     /,
@@ -193,7 +194,7 @@ def beta(
     return parts  # type: ignore[return-value]
 
 
-@operator(name="random.choice", over="batch", devices=("cpu",))
+@operator(name="random.choice", over="batch", separate=True, devices=("cpu",))
 def choice(
     a: Annotated[TensorList, Takes()],
     shape_like: ShapeLike | None = None,
@@ -273,8 +274,10 @@ def batch_permutation(
 def _checked(dtype: torch.dtype, allowed: Sequence[torch.dtype]) -> torch.dtype:
     if dtype not in allowed:
         names = ", ".join(str(a).removeprefix("torch.") for a in allowed)
-        raise RuntimeError(
-            f"unsupported type: {str(dtype).removeprefix('torch.')}; it is one of {names}"
+        raise for_all(
+            RuntimeError(
+                f"unsupported type: {str(dtype).removeprefix('torch.')}; it is one of {names}"
+            )
         )
     return dtype
 
@@ -283,7 +286,8 @@ def _positive(name: str, value: Any, size: int) -> Numbers:
     found = _column(value, size)
     if found.size and not (found.min() > 0 and found.max() < math.inf):
         wrong = found[~((found > 0) & (found < math.inf))][0]
-        raise RuntimeError(f"{name} must be positive, not {wrong:g}")
+        error = RuntimeError(f"{name} must be positive, not {wrong:g}")
+        raise error if isinstance(value, Column) else for_all(error)
     return found
 
 
@@ -310,7 +314,7 @@ def sample_shapes(like: TensorList | None, shape: Any, size: int) -> list[Shape]
     """
     if like is not None:
         if shape is not None:
-            raise RuntimeError("shape and shape_like exclude each other: give one of them")
+            raise for_all(RuntimeError("shape and shape_like exclude each other: give one of them"))
         return list(like.shape())
     if shape is None:
         return [()] * size
@@ -318,7 +322,8 @@ def sample_shapes(like: TensorList | None, shape: Any, size: int) -> list[Shape]
     found = [tuple(map(int, s if isinstance(s, list) else [s])) for s in given]
     for extents in found:
         if min(extents, default=0) < 0:
-            raise RuntimeError(f"shape has a negative extent: {list(extents)}")
+            error = RuntimeError(f"shape has a negative extent: {list(extents)}")
+            raise error if isinstance(shape, Column) else for_all(error)
     return found if isinstance(shape, Column) else found * size
 
 
@@ -348,12 +353,20 @@ def _between(ends: Sequence[list[float]], dtype: torch.dtype) -> Compute:
 
 @functools.lru_cache(maxsize=256)
 def _always_between(ends: tuple[float, ...], dtype: torch.dtype) -> Compute:
-    return _between([list(ends)], dtype)
+    try:
+        return _between([list(ends)], dtype)
+    except RuntimeError as error:
+        for_all(error)
+        raise
 
 
 @functools.lru_cache(maxsize=256)
 def _always_among(values: tuple[float, ...], dtype: torch.dtype) -> Compute:
-    return _among([list(values)])
+    try:
+        return _among([list(values)])
+    except RuntimeError as error:
+        for_all(error)
+        raise
 
 
 def _like(column: Numbers, rows: slice, draws: Numbers) -> Numbers:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from torchdali.errors import for_all
 from torchdali.kernels.random_window import random_windows
 from torchdali.operator import operator
 from torchdali.rng import BatchRng
@@ -70,9 +71,14 @@ def random_crop_generator(
         empty = (sides <= 0).any(0)
         sides = np.where(empty, 1, sides)
     windows = np.empty((2, size, 2), np.int32)
-    windows[0].T[:], windows[1].T[:] = random_windows(
-        rng.uniform(2 + 2 * num_attempts), sides, num_attempts, random_area, random_aspect_ratio
-    )
+    draws = rng.uniform(2 + 2 * num_attempts)
+    try:
+        windows[0].T[:], windows[1].T[:] = random_windows(
+            draws, sides, num_attempts, random_area, random_aspect_ratio
+        )
+    except RuntimeError as error:  # wrong ranges
+        for_all(error)
+        raise
     if is_empty:
         windows[:, empty] = 0
     return torch.from_numpy(windows[0]), torch.from_numpy(windows[1])
@@ -126,9 +132,9 @@ def roi_random_crop(
             larger than the data, a region outside of them, or a number of values that does not fit.
     """
     if (roi_end is None) == (roi_shape is None):
-        raise RuntimeError("give either roi_end or roi_shape")
+        raise for_all(RuntimeError("give either roi_end or roi_shape"))
     if data is not None and in_shape is not None:
-        raise RuntimeError("in_shape excludes an input")
+        raise for_all(RuntimeError("in_shape excludes an input"))
     window = _rows(crop_shape)
     count = window.shape[1]
     begin = _rows(roi_start, "roi_start", count)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from torchdali.errors import for_all
 from torchdali.kernels import foreground as kernel
 from torchdali.kernels.blobs import blobs
 from torchdali.operator import operator
@@ -117,7 +118,7 @@ def _any_pixel(
 
 def _check_pixels(shapes: Sequence[Sequence[int]], threshold: Any, value: Any) -> None:
     if value is not None and not isinstance(threshold, UnsetFloat):
-        raise RuntimeError("value and threshold cannot be used together")
+        raise for_all(RuntimeError("value and threshold cannot be used together"))
     for shape in shapes:
         if not math.prod(shape) or not len(shape):
             raise RuntimeError(f"there is no pixel to choose in a mask of shape {tuple(shape)}")

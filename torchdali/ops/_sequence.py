@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
+from torchdali.errors import for_all
 from torchdali.operator import operator
 from torchdali.ops._reshape import listed
 from torchdali.schema import Data, Layout, Out, PerSample, Takes
@@ -55,7 +56,7 @@ def element_extract(data: Data, /, *, element_map: list[int], layout: Layout) ->
 def _check_elements(shape: Sequence[int], element_map: list[int], layout: str) -> None:
     _check_sequence(shape, layout)
     if not element_map:
-        raise RuntimeError("element_map is empty")
+        raise for_all(RuntimeError("element_map is empty"))
     _check_frames(element_map, shape[0])
 
 
@@ -112,7 +113,7 @@ def _check_frames(frames: Any, count: int) -> None:
             raise RuntimeError(f"there is no frame {frame} in a sequence of {count}")
 
 
-@operator(over="batch")
+@operator(over="batch", separate=True)
 def per_frame(data: Batch, /, *, replace: bool = False) -> Data:
     """Mark data as one value a frame, for the arguments of operators on sequences.
 

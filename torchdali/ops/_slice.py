@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
+from torchdali.errors import for_all
 from torchdali.kernels.window import (
     check_fill,
     cut,
@@ -217,7 +218,7 @@ def _span(given: dict[str, float], length: int) -> tuple[float, float]:
 # ---------------------------------------------------------------- pad
 
 
-@operator(over="batch")
+@operator(over="batch", separate=True)
 def pad(
     data: Batch,
     /,
@@ -243,7 +244,7 @@ def pad(
             or as many values as there are no axes.
     """
     if axes is not None and axis_names is not None:
-        raise RuntimeError("axes and axis_names exclude each other")
+        raise for_all(RuntimeError("axes and axis_names exclude each other"))
     samples = data.samples()
     if not samples:
         return data  # type: ignore[return-value]

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
+from torchdali.errors import for_all
 from torchdali.kernels.convert import convert, integer_limits
 from torchdali.kernels.opencv import opencv_for
 from torchdali.kernels.rounding import place
@@ -27,7 +28,7 @@ Integers = Annotated[Tensor, Takes(dtypes=INTEGERS)]
 # ---------------------------------------------------------------- one-hot
 
 
-@operator(over="batch", layout=lambda layouts, arguments: "")
+@operator(over="batch", separate=True, layout=lambda layouts, arguments: "")
 def one_hot(
     data: Batch,
     /,
@@ -75,14 +76,15 @@ def one_hot(
 def _check_types(given: torch.dtype, wanted: torch.dtype) -> None:
     for what, dtype in (("input", given), ("output", wanted)):
         if dtype not in NUMBERS:
-            raise RuntimeError(f"unsupported {what} type: {str(dtype).removeprefix('torch.')}")
+            error = RuntimeError(f"unsupported {what} type: {str(dtype).removeprefix('torch.')}")
+            raise for_all(error) if what == "output" else error
 
 
 def _encoded_layout(layout: str, ndim: int, axis: int, name: str | None) -> str:
     if name is None:
         return ""
     if len(name) != 1:
-        raise RuntimeError(f"axis_name is one character, not {name!r}")
+        raise for_all(RuntimeError(f"axis_name is one character, not {name!r}"))
     if len(layout) != ndim:
         raise RuntimeError(f"axis_name needs an input with a layout of {ndim} axes, not {layout!r}")
     at = axis if axis >= 0 else ndim

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from torchdali.errors import for_all
 from torchdali.operator import operator
 from torchdali.schema import BatchSize, Column, Data, PerFrame, Takes
 from torchdali.tensors import TensorList
@@ -151,7 +152,9 @@ def _around(rows: _Rows, linear: Array) -> Array:
     return center - (linear @ center[..., None])[..., 0]
 
 
-@operator(name="transforms.translation", over="batch", devices=("cpu",), layout=_layout)
+@operator(
+    name="transforms.translation", over="batch", separate=True, devices=("cpu",), layout=_layout
+)
 def translation(
     mtx: Matrices | None = None,
     /,
@@ -172,7 +175,7 @@ def translation(
     return _finish(rows, np.eye(moved.shape[1])[None], moved, reverse_order)  # type: ignore[return-value]
 
 
-@operator(name="transforms.scale", over="batch", devices=("cpu",), layout=_layout)
+@operator(name="transforms.scale", over="batch", separate=True, devices=("cpu",), layout=_layout)
 def scale(
     mtx: Matrices | None = None,
     /,
@@ -200,7 +203,7 @@ def scale(
     return _finish(rows, linear, _around(rows, linear), reverse_order)  # type: ignore[return-value]
 
 
-@operator(name="transforms.rotation", over="batch", devices=("cpu",), layout=_layout)
+@operator(name="transforms.rotation", over="batch", separate=True, devices=("cpu",), layout=_layout)
 def rotation(
     mtx: Matrices | None = None,
     /,
@@ -246,7 +249,7 @@ def _turned(axis: Array, c: Array, s: Array) -> Array:
     return made
 
 
-@operator(name="transforms.shear", over="batch", devices=("cpu",), layout=_layout)
+@operator(name="transforms.shear", over="batch", separate=True, devices=("cpu",), layout=_layout)
 def shear(
     mtx: Matrices | None = None,
     /,
@@ -270,7 +273,9 @@ def shear(
         RuntimeError: not exactly one of ``shear`` and ``angles``, or neither 2 nor 6 factors.
     """
     if (shear is None) == (angles is None):
-        raise RuntimeError("one and only one of the arguments is expected: shear or angles")
+        raise for_all(
+            RuntimeError("one and only one of the arguments is expected: shear or angles")
+        )
     both = {"shear": (shear, 1), "angles": (angles, 1), "center": (center, 1)}
     rows = _Rows(size, [mtx], both)
     factors = rows["shear"] if "shear" in rows else np.tan(np.radians(rows["angles"]))
@@ -282,7 +287,7 @@ def shear(
     return _finish(rows, linear, _around(rows, linear), reverse_order)  # type: ignore[return-value]
 
 
-@operator(name="transforms.crop", over="batch", devices=("cpu",), layout=_layout)
+@operator(name="transforms.crop", over="batch", separate=True, devices=("cpu",), layout=_layout)
 def crop(
     mtx: Matrices | None = None,
     /,
@@ -329,7 +334,7 @@ def crop(
     return _finish(rows, linear, moved, reverse_order)  # type: ignore[return-value]
 
 
-@operator(name="transforms.combine", over="batch", devices=("cpu",), layout=_layout)
+@operator(name="transforms.combine", over="batch", separate=True, devices=("cpu",), layout=_layout)
 def combine(
     first: Matrices,
     second: Matrices,
