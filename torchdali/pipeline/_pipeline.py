@@ -41,7 +41,9 @@ class Pipeline(Saved):
         output_dtype, output_ndim, output_layout: What the outputs must be, as one value or a list with one an
             output; None for anything.
         bad_samples: What to do with a sample that fails: ``"raise"``, ``"skip"`` (a smaller batch) or
-            ``"replace"`` (repeat a good one of the batch); see `bad_sample_report`.
+            ``"replace"`` (repeat a good one of the batch), also where an operator works on the whole batch; see
+            `bad_sample_report`. A failure that no sample is to blame for, such as a wrong argument, fails the
+            batch, and in debug mode every failure does.
         max_bad_samples: How many of them to bear before failing all the same.
         scaled_decode: Decode large JPEG photos at a reduced scale when a random crop follows that shrinks
             them anyway; much faster, and the pixels differ slightly.
