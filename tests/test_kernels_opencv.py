@@ -14,9 +14,11 @@ from torchdali import fn, types
 from torchdali.kernels import (
     color,
     filters,
+    moments,
     normalise,
     normalise_planes,
     perspective,
+    reduce,
     rounding,
     standard,
     warp,
@@ -145,7 +147,7 @@ WRITERS: dict[str, Callable[[Tensor, Tensor], Tensor | None]] = {
     "warp": lambda x, out: warp.warp_affine(x, TURN, (40, 52), linear=True, fill=0.0, out=out),
     "mirror": lambda x, out: mirror(x, [1], out),
     "standardise": lambda x, out: standard.standardise(
-        x, standard.Moments(9, (100.0,), (400.0,)), 9, 0.0, 20.0, 100.0, UINT8, out
+        x, moments.Moments(9, (100.0,), (400.0,)), 9, 0.0, 20.0, 100.0, UINT8, out
     ),
 }  # fmt: skip
 
@@ -267,3 +269,26 @@ def test_columns_are_summed_alike(filters: tuple[str, str], dtype: torch.dtype, 
             difference = (found.double() - expected.double()).abs()
             # The sums may differ in their last bit, and then on rare occasions in how they are rounded.
             assert difference.max() < (1.1 if dtype == UINT8 else 4e-5) and difference.mean() < 1e-3
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("axes", [(0, 1), (1, 0), (0, 1, 2), (2,), (0,), ()])
+@pytest.mark.parametrize("keep", [False, True])
+def test_bytes_are_reduced_alike(axes: tuple[int, ...], keep: bool, channels: int) -> None:
+    x = image(4)[:, :, :channels] if channels < 5 else torch.cat([image(4), image(1)], 2)
+    count = x.numel() // max(reduce.moments(x, axes, True).numel(), 1)
+    means = [torch.tensor(101.5), reduce.moments(x, axes, keep) + 3, reduce.moments(x, axes, True) - 2]
+
+    def computed() -> list[Tensor]:
+        return [
+            reduce.moments(x, axes, keep),
+            reduce.moments(x, axes, keep, squared=True),
+            *(reduce.spread(x, mean, axes, ddof, keep) for mean in means for ddof in (0, 1, count)),
+        ]
+
+    found = computed()
+    with computing_with("torch", "moments"):
+        expected = computed()
+    for a, b in zip(found, expected, strict=True):
+        assert a.shape == b.shape and a.dtype == FLOAT
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-4)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-__all__ = ["extreme", "moments", "resolve_axes", "total"]
+from torchdali.kernels.moments import Moments, moments_of
+from torchdali.kernels.views import is_plain
+
+__all__ = ["extreme", "moments", "resolve_axes", "spread", "total"]
 
 _UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
 _FEW = 1 << 23  # bytes whose sum int32 holds
@@ -60,9 +64,50 @@ def _sum_type(dtype: torch.dtype) -> torch.dtype:
 
 def moments(x: Tensor, axes: tuple[int, ...], keep: bool, *, squared: bool = False) -> Tensor:
     """Return the mean, or the mean of squares, as float32."""
+    if (found := _of_bytes(x, axes)) is not None:
+        if squared:
+            found = found.about([0.0] * len(found.means))
+        return _shaped(found.variances if squared else found.means, x, axes, keep)
     values = x if x.dtype.is_floating_point else x.to(torch.float32)
     values = values.square() if squared else values
     return values.mean(axes, keepdim=keep) if axes else values
+
+
+def spread(x: Tensor, mean: Tensor, axes: tuple[int, ...], ddof: int, keep: bool) -> Tensor:
+    """Return the average squared distance from a mean, as float32.
+
+    Args:
+        x: Any shape.
+        mean: A scalar, or one of the same axes.
+        axes: To average over.
+        ddof: Subtracted from the number of values in the divisor.
+        keep: Keep the axes with extent 1.
+    """
+    count = math.prod([x.shape[axis] for axis in axes])
+    if count > ddof and is_plain(mean) and (found := _of_bytes(x, axes)) is not None:
+        means = mean.flatten().tolist()
+        if len(means) in (1, len(found.means)):
+            found = found.about(means * (len(found.means) // len(means)))
+            share = count / (count - ddof)
+            return _shaped([v * share for v in found.variances], x, axes, keep)
+    if mean.ndim not in (0, x.ndim):
+        mean = mean.reshape([1 if i in axes else extent for i, extent in enumerate(x.shape)])
+    distance = (x.to(torch.float32) - mean).square()
+    summed = distance.sum(axes, keepdim=keep) if axes else distance
+    return summed / (count - ddof) if count > ddof else torch.zeros_like(summed)
+
+
+def _of_bytes(x: Tensor, axes: tuple[int, ...]) -> Moments | None:
+    """Return the moments of bytes, if OpenCV can take them."""
+    return moments_of(x, axes) if x.dtype == torch.uint8 and axes else None
+
+
+def _shaped(values: Sequence[float], x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
+    """Return values of channels, or one value, in the shape of a reduction."""
+    made = torch.tensor(values, dtype=torch.float32)
+    if keep:
+        return made.view([1 if i in axes else extent for i, extent in enumerate(x.shape)])
+    return made if len(axes) < x.dim() else made.view(())
 
 
 def extreme(x: Tensor, axes: tuple[int, ...], keep: bool, *, largest: bool) -> Tensor:

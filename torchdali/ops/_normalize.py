@@ -12,8 +12,9 @@ from torch import Tensor
 
 from torchdali.kernels.color import affine_intensity
 from torchdali.kernels.convert import convert
+from torchdali.kernels.moments import moments_of, pooled
 from torchdali.kernels.reduce import resolve_axes
-from torchdali.kernels.standard import moments_of, pooled, standardise
+from torchdali.kernels.standard import standardise
 from torchdali.operator import operator
 from torchdali.schema import Data, DType, Layout, Out, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList

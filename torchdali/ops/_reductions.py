@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.convert import convert
-from torchdali.kernels.reduce import extreme, moments, resolve_axes, total
+from torchdali.kernels.reduce import extreme, moments, resolve_axes, spread, total
 from torchdali.operator import operator
 from torchdali.schema import Data, DType, Layout, Takes
 
@@ -179,19 +179,6 @@ def min(
     )
 
 
-def _spread(data: Tensor, mean: Tensor, where: tuple[int, ...], ddof: int, keep: bool) -> Tensor:
-    """Return the average squared distance from a mean."""
-    if mean.ndim not in (0, data.ndim):
-        shape = [1 if i in where else extent for i, extent in enumerate(data.shape)]
-        mean = mean.reshape(shape)
-    distance = (data.to(torch.float32) - mean).square()
-    count = 1
-    for axis in where:
-        count *= data.shape[axis]
-    summed = distance.sum(where, keepdim=keep) if where else distance
-    return summed / (count - ddof) if count > ddof else torch.zeros_like(summed)
-
-
 @operator(name="reductions.variance", layout=_reduced_layout)
 def variance(
     data: Numbers,
@@ -215,7 +202,7 @@ def variance(
         keep_dims: Keep reduced axes with extent 1.
     """
     where = resolve_axes(axes, axis_names, layout, data.ndim)
-    return _spread(data, mean, where, ddof, keep_dims)
+    return spread(data, mean, where, ddof, keep_dims)
 
 
 @operator(name="reductions.std_dev", layout=_reduced_layout)
@@ -241,4 +228,4 @@ def std_dev(
         keep_dims: Keep reduced axes with extent 1.
     """
     where = resolve_axes(axes, axis_names, layout, data.ndim)
-    return _spread(data, mean, where, ddof, keep_dims).sqrt()
+    return spread(data, mean, where, ddof, keep_dims).sqrt()
