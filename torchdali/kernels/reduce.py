@@ -49,6 +49,11 @@ def total(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
         return x.to(_sum_type(x.dtype))
     if x.dtype.is_floating_point:
         return x.sum(axes, keepdim=keep)
+    if (
+        found := _of_bytes(x, axes)
+    ) is not None:  # an average in double precision has the digits of the sum
+        sums = [round(mean * found.count) for mean in found.means]
+        return _shaped(sums, x, axes, keep, torch.int64).view(torch.uint64)
     wide = x.to(_CARRIER.get(x.dtype, x.dtype))
     narrow = x.dtype.itemsize == 1 and x.numel() < _FEW  # int32 holds the sum, and is much faster
     summed = wide.sum(axes, keepdim=keep, dtype=torch.int32 if narrow else torch.int64)
@@ -102,9 +107,11 @@ def _of_bytes(x: Tensor, axes: tuple[int, ...]) -> Moments | None:
     return moments_of(x, axes) if x.dtype == torch.uint8 and axes else None
 
 
-def _shaped(values: Sequence[float], x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
+def _shaped(
+    values: Sequence[float], x: Tensor, axes: tuple[int, ...], keep: bool, dtype: torch.dtype = torch.float32
+) -> Tensor:  # fmt: skip
     """Return values of channels, or one value, in the shape of a reduction."""
-    made = torch.tensor(values, dtype=torch.float32)
+    made = torch.tensor(values, dtype=dtype)
     if keep:
         return made.view([1 if i in axes else extent for i, extent in enumerate(x.shape)])
     return made if len(axes) < x.dim() else made.view(())
