@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+from tests import docs
 from tests.encoded_images import encoded
-from torchdali import Pipeline, fn, pipeline_def, types
+from torchdali import Pipeline, fn, operator, pipeline_def, types
 from torchdali.errors import PipelineError
+from torchdali.rng import BatchRng
 
 SEED = 7
 Array = np.ndarray[Any, Any]
@@ -207,6 +210,25 @@ def test_a_budget(case: tuple[str, Case]) -> None:
     with pytest.raises(Exception, match=f"'{name}' failed on sample 2 of batch 1"):
         pipe.run()
     assert {len(output) for output in pipe.run()} == {3}
+    pipe.close()
+
+
+def test_an_error_names_the_sample(case: tuple[str, Case]) -> None:
+    name, (define, good, bad, _) = case
+    pipe = make(define, [[good[0], good[1], bad[0]]] * 9)
+    sample = "" if name == "python_function" else "sample 2 of "  # which is not called twice then
+    with pytest.raises(Exception, match=f"'{name}' failed on {sample}batch 0"):
+        pipe.run()
+    assert pipe.bad_sample_report() == []
+    pipe.close()
+
+
+def test_debug_mode_raises() -> None:
+    """The first error, where it happens."""
+    pipe = make(CASES["bb_flip"][0], [[GOOD[0], CASES["bb_flip"][2][0]]] * 9, bad_samples="skip", debug=True)
+    with pytest.raises(RuntimeError, match="'bb_flip' failed on sample 1 of batch 0"):
+        pipe.run()
+    assert pipe.bad_sample_report() == []
     pipe.close()
 
 
@@ -424,6 +446,26 @@ def test_what_cannot_be_made_anew_fails_the_batch(pipes: Any) -> None:
     with pytest.raises(PipelineError, match=r"failed on sample \d of batch 0"):
         pipe.run()
     assert pipe.bad_sample_report() == []
+
+
+def test_numbers_of_an_operator_of_your_own_that_arrange_nothing(pipes: Any) -> None:
+    """A chain used them and fails, and they are delivered: each stays with its sample."""
+    with docs.own_operators():
+
+        @operator(over="batch")
+        def levels(*, rng: BatchRng) -> Any:
+            """Draw a number a sample."""
+            return torch.from_numpy(rng.uniform(1)[:, 0].astype(np.float32))
+
+        def define(batch: list[bytes]) -> Any:
+            data = fn.external_source(lambda: [np.frombuffer(b, np.uint8) for b in batch])
+            level = levels()
+            return fn.brightness(fn.decoders.image(data), brightness_shift=level, dtype=types.FLOAT), level
+
+        pipe = pipes(define, [b"x" if i == 1 else content for i, content in enumerate(PICTURES)], batch_size=8, bad_samples="skip")
+        whole = pipes(define, PICTURES, batch_size=8)
+        expected, outputs = found(whole), found(pipe)
+        same(outputs, pick(expected, [0, 2, 3, 4, 5, 6, 7]))
 
 
 @pytest.mark.parametrize("policy", ["skip", "replace"])

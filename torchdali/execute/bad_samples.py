@@ -1,4 +1,4 @@
-"""What to do with a sample that cannot be read or decoded: fail, leave it out, or put another in its place."""
+"""What to do with a sample that fails: fail the batch, leave the sample out, or put another in its place."""
 
 from __future__ import annotations
 

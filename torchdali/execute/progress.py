@@ -134,7 +134,7 @@ class Progress:
             )
             if not failures:
                 raise error
-            self._leave_out(batch, self._before(batch, node), {}, failures, lambda _: node)
+            self._leave_out(batch, self._before(batch, node), {}, failures, node.culprit)
             rng = self._rng(batch, node) if node.operator.schema.random else None
             try:
                 return run_step(batch, node, self._means.lane, rng, self._bodies[node])
@@ -167,13 +167,14 @@ class Progress:
             done: What a chain delivers.
             node_of: Finds the node that failed.
         """
-        nodes = {i: node and node.culprit(e) for i, e in failures.items() for node in [node_of(e)]}
+        nodes = {i: node_of(error) for i, error in failures.items()}
         first, bad_samples = min(failures), self._means.bad_samples
         error = located(failures[first], batch.place(nodes[first], first))
         again: Sequence[Node] | None = ()
         if bad_samples.keeps_going and len(failures) < batch.size:
-            again = renewed(self.plan.graph, ran, bad_samples.policy == "skip")
-        if again is None or not all(self._can_renew(batch, node) for node in again):
+            smaller, can_run = bad_samples.policy == "skip", partial(self._can_renew, batch)
+            again = renewed(self.plan.graph, ran, smaller, can_run)
+        if again is None:
             failures.clear()
             raise error
         bad_samples.repair(batch, done, failures, nodes, error)
