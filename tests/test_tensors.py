@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import pickle
 from typing import Any
@@ -435,6 +436,43 @@ def test_batches_survive_pickle(make: Any) -> None:
     assert (str(again), type(again)) == (str(batch), type(batch))
 
 
+BATCHES = [
+    lambda: TensorList.from_dense(torch.arange(6).reshape(2, 3), "C", ["a", "b"]),
+    lambda: TensorList.from_samples([torch.arange(3), torch.arange(2)], "C"),
+    lambda: TensorList.from_samples([], "C", dtype=torch.uint8, ndim=1),
+    lambda: TensorList.from_rows(torch.arange(5), [3, 2], "C"),
+    lambda: TensorList.from_arrays([np.arange(3), np.arange(2)], torch.int64),
+]
+
+
+@pytest.mark.parametrize("make", BATCHES)
+def test_copies_of_a_batch_are_stored_as_it_is(make: Any) -> None:
+    batch, fresh = make(), make()
+    batch.samples()  # views of what stores them are not copied, but made anew
+    forms = [(b.dense() is None, b.rows() is None, b.arrays() is None) for b in (batch, fresh)]
+    copies = [pickle.loads(pickle.dumps(batch, version)) for version in range(6)]
+    assert len(pickle.dumps(batch)) == len(pickle.dumps(fresh))
+    for each in (*copies, copy.deepcopy(batch), copy.copy(batch), type(batch)(batch)):
+        assert (each.dense() is None, each.rows() is None, each.arrays() is None) == forms[0] == forms[1]
+        assert (str(each), type(each)) == (str(batch), type(batch))
+        assert each.source_infos == batch.source_infos
+        if len(each):
+            each.samples()[1][:] = 9
+            assert each.tolist()[1] == [9] * len(each.samples()[1])
+
+
+@pytest.mark.parametrize("make", BATCHES)
+def test_a_batch_changes_alone(make: Any) -> None:
+    batch, text = make(), str(make())
+    for other in (copy.copy(batch), type(batch)(batch)):
+        other.data_ptr()
+        other.set_layout("")
+        other.reinterpret({1: types.INT8, 8: types.FLOAT64}[batch.torch_dtype.itemsize])
+        assert str(batch) == text
+        other.reset()
+        assert str(batch) == text
+
+
 # -- the GPU classes, on any device ------------------------------------------------------------
 
 
@@ -459,6 +497,20 @@ def test_the_device_stage_on_the_cpu(make: Any) -> None:
     target = np.zeros(_size(source), np.uint8)
     batch.copy_to_external(target.ctypes.data)
     assert target.tolist() == source.as_reshaped_tensor([target.size]).torch().tolist()
+
+
+def test_the_device_decides_between_the_classes() -> None:
+    for device, kind in (("cpu", TensorListCPU), ("meta", TensorListGPU)):
+        rows = torch.zeros(5, 2, device=device)
+        for batch in (
+            TensorList.from_dense(rows),
+            TensorList.from_samples([rows, rows[:1]]),
+            TensorList.from_samples([None, rows]),
+            TensorList.from_rows(rows, [2, 3]),
+        ):
+            assert type(batch) is kind and batch.device.type == device
+    for kind, device in ((TensorList, "cpu"), (TensorListCPU, "cpu"), (TensorListGPU, "cuda")):
+        assert kind.from_samples([]).device.type == device
 
 
 @pytest.mark.gpu

@@ -1,12 +1,13 @@
 """Tensors and batches as DALI shows them, around plain torch tensors.
 
-A `Tensor` is one torch tensor with a layout. A `TensorList` is a batch: either one dense torch
-tensor whose first dimension is the batch, or a list of torch tensors, one a sample.
+A `Tensor` is one torch tensor with a layout. A `TensorList` is a batch: one dense torch tensor whose first
+dimension is the batch, or a list of torch tensors, one a sample, or one of the forms in `_storage.py`.
 """
 
 from __future__ import annotations
 
-from torchdali.tensors._batch import TensorList, TensorListCPU, TensorListGPU
+from torchdali.tensors._batch import TensorList
+from torchdali.tensors._devices import TensorListCPU, TensorListGPU
 from torchdali.tensors._single import Tensor, TensorCPU, TensorGPU
 
 __all__ = ["Tensor", "TensorCPU", "TensorGPU", "TensorList", "TensorListCPU", "TensorListGPU"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from torch import Tensor as TorchTensor  # because `Tensor.torch` hides the name of the module
@@ -243,6 +244,25 @@ def tensor_of(
     self = kind.__new__(kind)
     self._tensor, self._layout, self._source_info = tensor, layout, source
     return self
+
+
+def sample_of(kind: type[Tensor], object: Any, i: int) -> Tensor:
+    """Return an object as a tensor of a kind; TypeError, naming the place of the sample, where it cannot be one."""
+    if isinstance(object, kind):
+        return object
+    try:
+        return kind(object)
+    except (TypeError, RuntimeError) as reason:
+        raise TypeError(f"sample {i} cannot be a {kind.__name__}: {reason}") from reason
+
+
+def check_alike(tensors: Sequence[Tensor]) -> None:
+    """Refuse samples of different types, numbers of axes or layouts: TypeError."""
+    for i, tensor in enumerate(tensors):
+        first, layout = tensors[0], tensor._layout or tensors[0]._layout
+        ours = (tensor.dtype, tensor.ndim(), layout)
+        if ours != (first.dtype, first.ndim(), first._layout):
+            raise TypeError(f"sample {i} differs from sample 0 in type, number of axes or layout")
 
 
 def checked_layout(layout: str | None, ndim: int | None) -> str:
