@@ -246,6 +246,10 @@ WRONG: dict[str, tuple[Callable[[Any], Any], Sequence[Array]]] = {
     "dtype": (lambda d: fn.random.normal(d, dtype=types.BOOL), PAIRS),
     "alpha": (lambda d: fn.random.beta(d, alpha=-1.0), PAIRS),
     "shape": (lambda d: fn.random.beta(alpha=d, shape=[-1]), [np.float32(1)] * 3),
+    "too many indices": (lambda d: (d + 1)[0, 1, 0], PAIRS),
+    "an axis": (lambda d: fn.stack(d, d, axis=7), PAIRS),
+    "perm": (lambda d: fn.transpose(d + 1, perm=[0, 3]), PAIRS),
+    "too many indices, in a chain": (lambda d: fn.reductions.sum(d, axes=[0], keep_dims=True)[0, 1, 0], PAIRS),
     "M and MT": (lambda d: fn.coord_transform(d, M=[1, 1, 1, 1], MT=[1] * 6), [np.ones((2, 2), np.float32)] * 3),
     "no inputs": (lambda d: fn.random.uniform(range=[2.0, 1.0]), PAIRS),
     "indices": (lambda d: fn.permute_batch(d, indices=[0, 1, 7]), PAIRS),
@@ -261,7 +265,7 @@ def test_a_wrong_argument_fails_the_batch(wrong: str, policy: str) -> None:
     define, good = WRONG[wrong]
     pipe = make(define, [good] * 9, bad_samples=policy, prefetch_queue_depth=1)
     for batch in range(2):
-        with pytest.raises(Exception, match=f"failed on batch {batch}"):
+        with pytest.raises(Exception, match=f"failed on {'sample 0 of ' * ('chain' in wrong)}batch {batch}"):
             pipe.run()
     assert pipe.bad_sample_report() == []
     pipe.close()
@@ -347,7 +351,7 @@ def test_what_replaced_a_sample_may_be_bad_later(pipes: Any, files: list[str]) -
 
 
 def test_a_budget_over_chains_and_steps(pipes: Any, files: list[str]) -> None:
-    pipe = pipes(detect, files, batch_size=8, bad_samples="skip", max_bad_samples=1)
+    pipe = pipes(detect, files, batch_size=8, bad_samples="skip", max_bad_samples=1, prefetch_queue_depth=1)
     place = r"'roi_random_crop' failed on sample 3 of batch 0 \(.*3\.png\)"
     with pytest.raises(PipelineError, match=place):
         pipe.run()

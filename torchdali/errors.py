@@ -94,14 +94,17 @@ def part_of(error: BaseException) -> int:
 
 
 def for_all(error: _E) -> _E:
-    """Mark an exception that would be raised whatever the samples are: none of them is to blame."""
+    """Mark an exception about what the samples of a batch share: arguments, layout, number of axes.
+
+    Where all of them fail so, none is to blame.
+    """
     error.__dict__["for_all"] = True
     return error
 
 
-def is_for_all(error: BaseException) -> bool:
-    """Whether an exception was marked so."""
-    return "for_all" in error.__dict__
+def is_for_all(*errors: BaseException) -> bool:
+    """Whether exceptions were marked so."""
+    return all("for_all" in error.__dict__ for error in errors)
 
 
 _KEPT = (ValueError, TypeError, IndexError, KeyError, NotImplementedError, MemoryError)

@@ -68,7 +68,7 @@ class BadSamples:
         good = [i for i in range(batch.size) if i not in failures]
         failed = dict(failures)
         failures.clear()  # their frames hold the job, and the job would hold them
-        if not self.keeps_going or any(map(is_for_all, failed.values())):
+        if not self.keeps_going or (not good and is_for_all(*failed.values())):
             raise error
         self._note(batch, failed, nodes, error)
         if self.policy == "replace":

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from torchdali.errors import located
+from torchdali.errors import is_for_all, located
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import Batch, Reader, Settings, random_key
 from torchdali.execute.buffers import Buffers
@@ -128,11 +128,10 @@ class Progress:
         """Run a step, which has failed, without the samples on which it fails alone."""
         while batch.size:
             rng = self._rng(batch, node) if node.operator.schema.random else None
-            cause = error.__cause__ or error
             failures: dict[int, BaseException] = dict(
-                fail_alone(batch, node, self._means.lane, rng, cause)
+                fail_alone(batch, node, self._means.lane, rng)
             )
-            if not failures:
+            if not failures or (len(failures) == batch.size and is_for_all(*failures.values())):
                 raise error
             self._leave_out(batch, self._before(batch, node), {}, failures, node.culprit)
             rng = self._rng(batch, node) if node.operator.schema.random else None

@@ -44,11 +44,9 @@ def run_step(
     except StopIteration:
         raise
     except Exception as error:
-        # What has effects is not run again for a better message.
-        alone = (
-            fail_alone(batch, node, lane, rng, error) if on_cpu and not node.preserve else iter(())
-        )
-        sample = next((i for i, _ in alone), None)
+        sample = None
+        if on_cpu and not (node.preserve or is_for_all(error)):  # no effects for a better message
+            sample = next((i for i, _ in fail_alone(batch, node, lane, rng)), None)
         raise located(error, batch.place(node, sample)) from error
     if first is not None:
         for result in results:
@@ -62,15 +60,12 @@ def _moved(node: Node, lane: Lane, inputs: Sequence[TensorList | None]) -> list[
 
 
 def fail_alone(
-    batch: Batch, node: Node, lane: Lane, rng: BatchRng | None, error: BaseException
+    batch: Batch, node: Node, lane: Lane, rng: BatchRng | None
 ) -> Iterator[tuple[int, Exception]]:
-    """Yield the samples on which an operator fails alone, after it failed on the batch, and how.
-
-    None where it cannot work sample by sample, or where no sample is to blame.
-    """
+    """Yield the samples on which an operator fails alone, and how; none where it cannot work sample by sample."""
     needs = list(edges(node))
     alone = node.operator.works_alone({**node.constants, **node.edges})
-    if is_for_all(error) or not alone or not needs:
+    if not alone or not needs:
         return
     for i in range(batch.size):
         part = {e: _pick(batch.values[e], [i]) for e in needs}
@@ -81,8 +76,6 @@ def fail_alone(
         try:
             run_in_scope(node, inputs, arguments, rng and rng.pick([i]), 1, part)
         except Exception as failure:
-            if is_for_all(failure):
-                return
             if not node.preserve:
                 _renumber(failure, batch.original(i))
             yield i, failure

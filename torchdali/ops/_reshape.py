@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torchdali.errors import for_all
 from torchdali.operator import operator
 from torchdali.ops._generic import extents_of
 from torchdali.schema import Data, DType, PerSample
@@ -79,10 +80,10 @@ def _checked_shape(
     src_dims: Any = None,
 ) -> list[int]:
     if all(given is None for given in (shape_input, layout, rel_shape, shape, src_dims)):
-        raise RuntimeError("reshape needs a shape or a layout")
+        raise for_all(RuntimeError("reshape needs a shape or a layout"))
     found = _filled(_extents(old, shape_input, rel_shape, shape, src_dims), old, math.prod(old))
     if layout and len(layout) != len(found):
-        raise RuntimeError(f"the layout {layout!r} does not fit {len(found)}D data")
+        raise for_all(RuntimeError(f"the layout {layout!r} does not fit {len(found)}D data"))
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torchdali.errors import for_all
 from torchdali.operator import operator
 from torchdali.ops._reshape import listed
 from torchdali.schema import Data, Layout, Out, PerSample
@@ -27,7 +28,7 @@ def _stacked(layouts: Layouts, arguments: Arguments) -> str:
     if name is None:
         return ""
     if len(name) != 1:
-        raise RuntimeError(f"axis_name is one character, not {name!r}")
+        raise for_all(RuntimeError(f"axis_name is one character, not {name!r}"))
     at = axis if axis >= 0 else len(layout) + 1 + axis
     return f"{layout[:at]}{name}{layout[at:]}"
 
@@ -66,10 +67,12 @@ def _new_axis(
     if any(part.shape != parts[0].shape for part in parts):
         raise RuntimeError(f"stack takes inputs of one shape, not {_shapes(parts)}")
     if axis_name is not None and ndim and not layout:
-        raise RuntimeError("axis_name needs an input with a layout, or without axes")
+        raise for_all(RuntimeError("axis_name needs an input with a layout, or without axes"))
     if not -ndim <= axis <= ndim:
-        raise RuntimeError(
-            f"axis {axis} is out of range: it is from {-ndim} to {ndim} for {ndim}D data"
+        raise for_all(
+            RuntimeError(
+                f"axis {axis} is out of range: it is from {-ndim} to {ndim} for {ndim}D data"
+            )
         )
     return axis if axis >= 0 else ndim + 1 + axis
 
@@ -110,13 +113,15 @@ def _old_axis(
     _check_alike(parts)
     if axis_name is not None:
         if axis:
-            raise RuntimeError("axis and axis_name cannot be given together")
+            raise for_all(RuntimeError("axis and axis_name cannot be given together"))
         axis = layout.find(axis_name)
         if axis < 0 or len(axis_name) != 1:
-            raise RuntimeError(f"there is no axis {axis_name!r} in the layout {layout!r}")
+            raise for_all(RuntimeError(f"there is no axis {axis_name!r} in the layout {layout!r}"))
     if not -ndim <= axis < ndim:
-        raise RuntimeError(
-            f"axis {axis} is out of range: it is from {-ndim} to {ndim - 1} for {ndim}D data"
+        raise for_all(
+            RuntimeError(
+                f"axis {axis} is out of range: it is from {-ndim} to {ndim - 1} for {ndim}D data"
+            )
         )
     return axis % ndim
 
@@ -126,7 +131,9 @@ def _check_alike(parts: Sequence[Tensor]) -> None:
     for part in parts:
         if part.dtype != first.dtype or part.ndim != first.ndim:
             kinds = ", ".join(f"{str(p.dtype).removeprefix('torch.')} {p.ndim}D" for p in parts)
-            raise RuntimeError(f"the inputs must have one type and number of axes, not {kinds}")
+            raise for_all(
+                RuntimeError(f"the inputs must have one type and number of axes, not {kinds}")
+            )
 
 
 def _shapes(parts: Sequence[Tensor]) -> str:
@@ -146,7 +153,7 @@ def _expanded(layouts: Layouts, arguments: Arguments) -> str:
     if not axes:
         return layout
     if names and len(names) != len(axes):
-        raise RuntimeError(f"{len(names)} names {names!r} do not fit {len(axes)} new axes")
+        raise for_all(RuntimeError(f"{len(names)} names {names!r} do not fit {len(axes)} new axes"))
     for axis, name in sorted(zip(axes, names or "", strict=False)):
         layout = layout[:axis] + name + layout[axis:]
     return layout if names else ""
@@ -177,12 +184,12 @@ def expand_dims(
 
 def _expand(data: Tensor, axes: list[int], names: str, layout: str, first: int) -> Tensor:
     if names and not layout and data.ndim > first:
-        raise RuntimeError("new_axis_names needs an input with a layout, or without axes")
+        raise for_all(RuntimeError("new_axis_names needs an input with a layout, or without axes"))
     if len(set(axes)) != len(axes) or min(axes, default=0) < 0:
-        raise RuntimeError(f"axes {axes} must be different and not negative")
+        raise for_all(RuntimeError(f"axes {axes} must be different and not negative"))
     for axis in sorted(axes):
         if axis + first > data.ndim:
-            raise RuntimeError(f"axes {axes} are too far for {data.ndim - first}D data")
+            raise for_all(RuntimeError(f"axes {axes} are too far for {data.ndim - first}D data"))
         data = data.unsqueeze(axis + first)
     return data
 
@@ -226,12 +233,12 @@ def _dropped(
     shape: Sequence[int], layout: str, *, axes: Any = None, axis_names: str | None = None
 ) -> tuple[int, ...]:
     if (axes is None) == (axis_names is None):
-        raise RuntimeError("give either axes or axis_names")
+        raise for_all(RuntimeError("give either axes or axis_names"))
     if axis_names is not None:
         axes = [_axis_of(name, layout) for name in axis_names]
     found = tuple(axis for axis in listed(axes) if 0 <= axis < len(shape))
     if len(set(found)) != len(found):
-        raise RuntimeError(f"axes {list(found)} must be different")
+        raise for_all(RuntimeError(f"axes {list(found)} must be different"))
     if any(shape[axis] != 1 for axis in found):
         raise RuntimeError(
             f"only axes of extent 1 can be dropped, not {list(found)} of {list(shape)}"
@@ -242,7 +249,7 @@ def _dropped(
 def _axis_of(name: str, layout: str) -> int:
     axis = layout.find(name)
     if axis < 0:
-        raise RuntimeError(f"there is no axis {name!r} in the layout {layout!r}")
+        raise for_all(RuntimeError(f"there is no axis {name!r} in the layout {layout!r}"))
     return axis
 
 
@@ -293,7 +300,7 @@ def _permutation(
 ) -> tuple[int, ...]:
     perm = perm or tuple(range(ndim))[::-1]
     if sorted(perm) != list(range(ndim)):
-        raise RuntimeError(f"perm {list(perm)} is no permutation of {ndim} axes")
+        raise for_all(RuntimeError(f"perm {list(perm)} is no permutation of {ndim} axes"))
     if output_layout and len(output_layout) != ndim:
-        raise RuntimeError(f"the layout {output_layout!r} does not fit {ndim}D data")
+        raise for_all(RuntimeError(f"the layout {output_layout!r} does not fit {ndim}D data"))
     return perm

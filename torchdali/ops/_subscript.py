@@ -15,6 +15,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 from torch import Tensor
 
 from torchdali import types
+from torchdali.errors import for_all
 from torchdali.graph import DataNode, NewAxis
 from torchdali.operator import define_expression, lookup, operator
 from torchdali.schema import Data, Layout, PerSample, shares
@@ -172,7 +173,7 @@ def _spread(index: str, ndim: int) -> list[Item]:
     items = _read(index)
     used = sum(isinstance(item, (At, Range)) for item in items)
     if used > ndim:
-        raise RuntimeError(f"too many indices: {used} for {ndim} axes")
+        raise for_all(RuntimeError(f"too many indices: {used} for {ndim} axes"))
     spread: list[Item] = []
     for item in items:
         spread += [_WHOLE] * (ndim - used) if isinstance(item, Rest) else [item]
@@ -229,7 +230,7 @@ def _subscript(
             data = _element(data, axis, _number(item.place, positions))
         elif isinstance(item, New):
             if item.name and not layout and data.ndim > axis:
-                raise RuntimeError("to name new axes, the data need a layout")
+                raise for_all(RuntimeError("to name new axes, the data need a layout"))
             data, axis = data.unsqueeze(axis), axis + 1
         elif isinstance(item, Range):
             if item != _WHOLE:
@@ -244,7 +245,9 @@ def _number(position: Position, positions: dict[str, Any]) -> Any:
     number = positions[position]
     if type(number) is not int:
         what = "an array" if isinstance(number, list) else repr(number)
-        raise RuntimeError(f"an index given per sample must be an integer without axes, not {what}")
+        raise for_all(
+            RuntimeError(f"an index given per sample must be an integer without axes, not {what}")
+        )
     return number
 
 
@@ -257,7 +260,7 @@ def _element(data: Tensor, axis: int, index: int) -> Tensor:
 
 def _range(data: Tensor, axis: int, start: Any, stop: Any, step: Any) -> Tensor:
     if step == 0:
-        raise RuntimeError("the step of a range cannot be 0")
+        raise for_all(RuntimeError("the step of a range cannot be 0"))
     chosen = range(data.shape[axis])[slice(start, stop, step)]
     if not chosen:
         return data.narrow(axis, 0, 0)
