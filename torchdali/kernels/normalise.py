@@ -14,6 +14,7 @@ from torchdali.kernels.convert import convert
 from torchdali.kernels.mirror import mirror as reversed_along
 from torchdali.kernels.normalise_planes import normalised_by_opencv
 from torchdali.kernels.scratch import scratch
+from torchdali.kernels.views import is_plain
 
 __all__ = ["Affine", "affine", "normalise_into"]
 
@@ -78,7 +79,12 @@ def _divide(scale: float, std: float) -> float:
 
 
 def normalise_into(
-    out: Tensor, image: Tensor, scaling: Affine | None, channel: int, mirror: int | None = None
+    out: Tensor,
+    image: Tensor,
+    scaling: Affine | None,
+    channel: int,
+    mirror: int | None = None,
+    order: tuple[int, ...] | None = None,
 ) -> None:
     """Write ``(image - centre) * factor + offset``; integer outputs are rounded and saturated.
 
@@ -91,11 +97,16 @@ def normalise_into(
         scaling: From `affine`; None only converts.
         channel: Axis of the channels, for scalings that have one value each.
         mirror: Axis to reverse, or None.
+        order: The axes of `out` in the order of the image; None where it is the same.
     """
-    if image.dim() == 3 and channel == 2 and (mirror is None or mirror == 1):
+    plain = image.dtype == torch.uint8 and out.dtype == torch.float32 and is_plain(image)
+    if plain and image.dim() == 3 and channel == 2 and mirror in (None, 1):
         factor, offset, simple = _parts(scaling)
-        if simple and normalised_by_opencv(out, image, factor, offset, mirror is not None):
+        results = out.numpy() if order is None else out.numpy().transpose(order)
+        if simple and normalised_by_opencv(results, image, factor, offset, mirror is not None):
             return
+    if order is not None:
+        out = out.permute(order)
     recipe = _recipe(scaling, image.shape, image.stride(), channel, mirror, image.device)
     if recipe.order is not None:
         image, out = image.permute(recipe.order), out.permute(recipe.order)

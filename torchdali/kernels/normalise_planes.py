@@ -37,12 +37,12 @@ _PIECE = 1 << 18  # values that are worked on at a time
 
 
 def normalised_by_opencv(
-    out: Tensor, image: Tensor, factor: tuple[float, ...], offset: tuple[float, ...], mirrored: bool
+    out: Floats, image: Tensor, factor: tuple[float, ...], offset: tuple[float, ...], mirrored: bool
 ) -> bool:
     """Write ``image * factor + offset``, or return False where this is not the way.
 
     Args:
-        out: ``(H, W, C)`` float32, best with dense channels or dense pixels.
+        out: ``(H, W, C)``, best with dense channels or dense pixels.
         image: ``(H, W, C)`` uint8 of 2 to 4 channels; its rows of pixels are dense, or the rows or the columns of
             each channel.
         factor: One value, or one a channel, above 0; nothing is scaled if there is none.
@@ -52,7 +52,6 @@ def normalised_by_opencv(
     height, width, channels = image.shape
     if (
         image.dtype != torch.uint8
-        or out.dtype != torch.float32
         or not 2 <= channels <= 4
         or (factor and min(factor) <= 0)
         or (cv2 := opencv_for(image)) is None
@@ -64,14 +63,13 @@ def normalised_by_opencv(
     if len(factor) == 1:
         factor, offset = factor * channels, offset * channels
     values = list(zip(factor, offset, strict=True))
-    lies = out.stride()
-    write: Write
-    if lies == (width, 1, height * width):
-        write, results = _write_planes, out.numpy().transpose(2, 0, 1).reshape(-1)
-    elif lies[1:] != (channels, 1):
-        write, results = _write_anywhere, out.numpy()
+    write: Write = _write_anywhere
+    if (planar := out.transpose(2, 0, 1)).flags.c_contiguous:
+        write, out = _write_planes, planar.reshape(-1)
+    elif out.strides[1:] != (channels * out.itemsize, out.itemsize):
+        pass
     elif image.numel() >= _PIECE:
-        write, results = _write_pixels, out.numpy()
+        write = _write_pixels
     else:  # few calls are better than less work
         return False
     pixels = image.numpy()
@@ -80,7 +78,7 @@ def normalised_by_opencv(
     for start in range(0, height, step):
         start = min(start, height - step)  # the last piece begins in the one before it
         take(cv2, pixels[start : start + step], mirrored, planes.pixels)
-        write(cv2, results, start, height, planes, values)
+        write(cv2, out, start, height, planes, values)
     return True
 
 

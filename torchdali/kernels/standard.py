@@ -14,6 +14,7 @@ from torchdali.kernels.moments import Moments
 from torchdali.kernels.normalise_planes import normalised_by_opencv
 from torchdali.kernels.rounding import place
 from torchdali.kernels.scratch import scratch
+from torchdali.kernels.views import is_plain
 
 __all__ = ["standardise"]
 
@@ -61,7 +62,8 @@ def _by_channel(
     x: Tensor, factors: Sequence[float], offsets: Sequence[float], out: Tensor
 ) -> Tensor:
     """Write ``x * factor + offset`` of each channel, row by row, which is what vectors want."""
-    if x.dim() == 3 and normalised_by_opencv(out, x, tuple(factors), tuple(offsets), False):
+    plain = x.dim() == 3 and x.dtype == torch.uint8 and is_plain(x)
+    if plain and normalised_by_opencv(out.numpy(), x, tuple(factors), tuple(offsets), False):
         return out
     width = x.shape[-2] * x.shape[-1] if x.dim() > 1 else x.shape[-1]
     factor, offset = (

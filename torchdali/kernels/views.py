@@ -6,12 +6,10 @@ waits for the lock, it costs ten. NumPy keeps the lock, and takes half the time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
-__all__ = ["is_plain", "narrowed", "permuted"]
+__all__ = ["is_plain", "narrowed"]
 
 
 def narrowed(x: Tensor, parts: dict[int, tuple[int, int]]) -> Tensor:
@@ -24,13 +22,6 @@ def narrowed(x: Tensor, parts: dict[int, tuple[int, int]]) -> Tensor:
     for axis, (start, extent) in parts.items():
         part[axis] = slice(start, start + extent)
     return torch.from_numpy(x.numpy()[tuple(part)])
-
-
-def permuted(x: Tensor, order: Sequence[int]) -> Tensor:
-    """Return a tensor with its axes in another order; one that is written to, and not differentiated."""
-    if x.dtype not in (torch.uint8, torch.float32) or not is_plain(x):
-        return x.permute(tuple(order))
-    return torch.from_numpy(x.numpy().transpose(order))
 
 
 def is_plain(x: Tensor) -> bool:

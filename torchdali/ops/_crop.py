@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.normalise import affine, normalise_into
-from torchdali.kernels.views import permuted
 from torchdali.kernels.window import anchor, check_fill, cut, fill_into, meet, out_of_bounds
 from torchdali.operator import operator
 from torchdali.schema import DType, Layout, Out, PerSample, Takes, shares
@@ -208,16 +207,16 @@ def crop_mirror_normalize(
     shape = tuple([full if axis == channel else extents[axis] for axis in forth])
     if out is None or out.shape != shape or out.dtype != dtype or data.requires_grad:
         out = torch.empty(shape, dtype=dtype, device=data.device)
-    region = permuted(out, back) if data.dtype == torch.uint8 else out.permute(back)
     if padded:
-        check_fill(fill_values, region.shape, channel)
-    if place is not None or full != channels:
-        region = fill_into(region, fill_values if padded else (), channel).narrow(
-            channel, 0, channels
-        )
+        check_fill(fill_values, [shape[axis] for axis in back], channel)
+    scaling = affine(_several(mean), _several(std), scale, shift, channels, full)
+    if place is None and full == channels:
+        normalise_into(out, inside, scaling, channel, row, back)
+        return out
+    region = fill_into(out.permute(back), fill_values if padded else (), channel)
+    region = region.narrow(channel, 0, channels)
     if place is not None:
         region = region[place]
-    scaling = affine(_several(mean), _several(std), scale, shift, channels, full)
     normalise_into(region, inside, scaling, channel, row)
     return out
 
