@@ -87,20 +87,30 @@ def _write_planes(
 ) -> None:
     """Write scaled planes into a dense one-dimensional ``C * H * W``, from row `start` on.
 
-    What becomes of the ends of a plane falls on its neighbours, of which that is put back.
+    What becomes of the ends of a plane falls on its neighbours, of which that is put back if it had been written.
     """
     rows, width = planes.pixels[0].shape
     low, high = start * width, (start + rows) * width
     for plane, (f, o) in zip(planes.ended, values, strict=True):
-        if high + ENDS <= len(results):
-            beside, target, source = high, results[low : high + ENDS], plane[:, ENDS:]
+        if start == 0 and high + ENDS <= len(results):
+            _scale(cv2, plane[:, ENDS:], results[low : high + ENDS], f, o)
         else:
-            beside, target, source = low - ENDS, results[low - ENDS : high], plane[:, :-ENDS]
-        neighbour = results[beside : beside + ENDS]
-        kept = neighbour.copy()
-        _scale(cv2, source, target, f, o)
-        neighbour[:] = kept
+            _scale_beside(cv2, plane, results, low, high, f, o)
         low, high = low + height * width, high + height * width
+
+
+def _scale_beside(
+    cv2: Any, plane: Bytes, results: Floats, low: int, high: int, factor: float, offset: float
+) -> None:
+    """Write a scaled plane, and put back what its end falls on."""
+    if high + ENDS <= len(results):
+        beside, target, source = high, results[low : high + ENDS], plane[:, ENDS:]
+    else:
+        beside, target, source = low - ENDS, results[low - ENDS : high], plane[:, :-ENDS]
+    neighbour = results[beside : beside + ENDS]
+    kept = neighbour.copy()
+    _scale(cv2, source, target, factor, offset)
+    neighbour[:] = kept
 
 
 def _write_pixels(

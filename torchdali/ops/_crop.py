@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
+from torchdali.kernels.folding import folded
 from torchdali.kernels.normalise import affine, normalise_into
 from torchdali.kernels.window import anchor, check_fill, cut, fill_into, meet, out_of_bounds
 from torchdali.operator import operator
@@ -33,7 +34,7 @@ class _Whole(float):
 
 _WHOLE = _Whole(0.0)
 
-Window = tuple[list[int], list[int], list[int]]
+Window = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 
 def crop_window(
@@ -69,15 +70,25 @@ def crop_window(
     Raises:
         RuntimeError: contradictory sizes, a position outside [0, 1], or an unknown rounding.
     """
+    if crop is None and crop_w is crop_h is crop_d is _WHOLE:
+        return (), (), ()
+    sizes = _window_sizes(None if crop is None else tuple(crop), crop_d, crop_h, crop_w)
+    return _window(tuple(shape), layout, sizes, (crop_pos_x, crop_pos_y, crop_pos_z), rounding)
+
+
+@functools.lru_cache(maxsize=64)
+@folded
+def _window(
+    shape: tuple[int, ...],
+    layout: str,
+    sizes: tuple[float, ...],
+    positions: tuple[float, ...],
+    rounding: str,
+) -> Window:
     axes: list[int] = []
     starts: list[int] = []
     extents: list[int] = []
-    if crop is None and crop_w is crop_h is crop_d is _WHOLE:
-        return axes, starts, extents
-    sizes = _window_sizes(crop, crop_d, crop_h, crop_w)
-    for name, size, position in zip(
-        "WHD", sizes, (crop_pos_x, crop_pos_y, crop_pos_z), strict=False
-    ):
+    for name, size, position in zip("WHD", sizes, positions, strict=False):
         axis = layout.find(name)
         if axis < 0 and name == "D":
             axis = layout.find("F")
@@ -85,10 +96,12 @@ def crop_window(
             axes.append(axis)
             extents.append(int(size))
             starts.append(anchor(position, shape[axis], int(size), rounding))
-    return axes, starts, extents
+    return tuple(axes), tuple(starts), tuple(extents)
 
 
-def _window_sizes(crop: list[float] | None, d: float, h: float, w: float) -> list[float]:
+def _window_sizes(
+    crop: tuple[float, ...] | None, d: float, h: float, w: float
+) -> tuple[float, ...]:
     """Return width, height and perhaps depth; 0 where the axis stays whole."""
     if crop is not None:
         if not d is h is w is _WHOLE:
@@ -98,7 +111,7 @@ def _window_sizes(crop: list[float] | None, d: float, h: float, w: float) -> lis
         return crop[::-1]
     if (h is _WHOLE) != (w is _WHOLE) or (w is _WHOLE and d is not _WHOLE):
         raise RuntimeError("crop_h and crop_w, and crop_d if it is given, must be given together")
-    return [w, h, d]
+    return w, h, d
 
 
 @operator(deprecated=RENAMED)

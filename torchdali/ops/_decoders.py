@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import torch
@@ -324,7 +324,7 @@ def _decode_window(
 
 
 def _placed(
-    size: tuple[int, int], axes: list[int], starts: list[int], extents: list[int]
+    size: tuple[int, int], axes: Sequence[int], starts: Sequence[int], extents: Sequence[int]
 ) -> Window:
     """Return the window where axes are cut and the others are whole.
 
