@@ -233,7 +233,8 @@ def test_normalised_bytes_fall_where_they_belong(
     x = torch.cat([x, x, x])[: out.shape[0]]
     x = torch.cat([x, x], 1)[:, : out.shape[1]]
     offset = tuple(2.0 * c - 1 for c in range(len(factor)))
-    monkeypatch.setattr(normalise_planes, "_PIECE", rows * x.shape[1] * 3)
+    for name in ("_PIECE", "_PIXELS"):
+        monkeypatch.setattr(normalise_planes, name, rows * x.shape[1] * 3)
     done = normalise_planes.normalised_by_opencv(out.numpy(), x, factor, offset, False)
     small_pixels = "pixels" in result and rows == 100
     assert done == ((not factor or min(factor) > 0) and not small_pixels)

@@ -33,7 +33,8 @@ Values = list[tuple[float, float]]
 Take = Callable[[Any, Bytes, bool, list[Bytes]], None]
 Write = Callable[[Any, Floats, int, int, BytePlanes, Values], None]
 
-_PIECE = 1 << 18  # values that are worked on at a time
+_PIECE = 1 << 21  # values that are worked on at a time; seldom fewer than an image has
+_PIXELS = 1 << 18  # where the result goes through floats that had better stay in cache
 
 
 def normalised_by_opencv(
@@ -64,16 +65,15 @@ def normalised_by_opencv(
         factor, offset = factor * channels, offset * channels
     values = list(zip(factor, offset, strict=True))
     write: Write = _write_anywhere
+    piece = _PIXELS
     if (planar := out.transpose(2, 0, 1)).flags.c_contiguous:
-        write, out = _write_planes, planar.reshape(-1)
-    elif out.strides[1:] != (channels * out.itemsize, out.itemsize):
-        pass
-    elif image.numel() >= _PIECE:
+        write, out, piece = _write_planes, planar.reshape(-1), _PIECE
+    elif out.strides[1:] == (channels * out.itemsize, out.itemsize):
+        if image.numel() < _PIXELS:  # few calls are better than less work
+            return False
         write = _write_pixels
-    else:  # few calls are better than less work
-        return False
     pixels = image.numpy()
-    step = -(-height // -(-image.numel() // _PIECE))
+    step = -(-height // -(-image.numel() // piece))
     planes = byte_planes(channels, step, width)
     for start in range(0, height, step):
         start = min(start, height - step)  # the last piece begins in the one before it
