@@ -253,8 +253,11 @@ def test_large_windows_are_exact_and_their_callers_own(
     monkeypatch.setattr(_turbo, "_LARGE_BYTES", 300 * 400 * 3 - 1)
     monkeypatch.setattr(_turbo, "_mapped", lambda size: made.append(size) or mapped(size))
     data = tensor(encoded(photo, "JPEG"))
+    image_crops.decode_crop(data, 5, 7, 30, 40)
     crop = image_crops.decode_crop(data, 5, 7, 300, 400)
-    assert 300 * 400 * 3 in made
+    assert made.count(300 * 400 * 3) == 1
+    again = image_crops.decode_crop(data, 5, 7, 300, 400)
+    assert made.count(300 * 400 * 3) == 1 and torch.equal(again, crop)  # in a row: from the allocator
     image_crops.decode_crop(tensor(encoded(photo[::-1], "JPEG")), 0, 0, 400, 560)
     assert torch.equal(crop, images.decode(data)[5:305, 7:407])
     crop.zero_()  # it can be written to

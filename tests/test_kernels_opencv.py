@@ -211,6 +211,23 @@ def test_planes_are_normalised_however_the_image_lies(
     torch.testing.assert_close(ways[0], ways[1], rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("channels", [2, 3, 4])
+@pytest.mark.parametrize("shape", [(1, 1), (1, 2), (2, 1), (3, 1)])
+def test_the_smallest_images_are_normalised(shape: tuple[int, int], channels: int) -> None:
+    x = image(channels)[: shape[0], : shape[1]].contiguous()
+    scaling = normalise.affine((10.0,), (2.0,), 1.0, 0.0, channels)
+    out = torch.full((channels, *shape), -1.0)
+    normalise.normalise_into(out, x, scaling, 2, None, (1, 2, 0))
+    torch.testing.assert_close(out, (x.permute(2, 0, 1).float() - 10) / 2)
+
+
+def test_an_infinite_shift_is_added() -> None:
+    out = torch.zeros(3, 40, 52)
+    scaling = normalise.affine((10.0,), (2.0,), 1.0, float("inf"), 3)
+    normalise.normalise_into(out, image(), scaling, 2, None, (1, 2, 0))
+    assert (out == float("inf")).all()
+
+
 _RESULTS = {
     "planes": lambda batch: batch[1].permute(1, 2, 0),
     "pixels": lambda batch: batch.permute(0, 2, 3, 1).contiguous()[1],

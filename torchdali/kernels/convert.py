@@ -5,8 +5,11 @@ Nothing here rescales: 255 becomes 255.0. `full_scale` is what rescaling operato
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
+
+from torchdali.kernels.views import is_plain
 
 __all__ = [
     "convert",
@@ -14,6 +17,7 @@ __all__ = [
     "full_scale",
     "integer_limits",
     "round_half_away",
+    "to_bytes",
 ]
 
 # The largest value below one half. Adding it and truncating rounds half away from zero without the
@@ -152,6 +156,24 @@ def _float_to_small(x: Tensor, dtype: torch.dtype, rounding: str) -> Tensor:
         x = x.clamp(low, high)
     # The detour by int16 is several times faster. NaN arrives as 0 in all of these types.
     return x.to(torch.int16).to(dtype) if dtype == torch.uint8 else x.to(dtype)
+
+
+def to_bytes(x: Tensor, *, saturate: bool = True) -> Tensor:
+    """Convert float32 to uint8 as `convert` does, using up the tensor.
+
+    Args:
+        x: Is overwritten.
+        saturate: There may be values that round to less than 0 or more than 255.
+    """
+    half = _BELOW_HALF[x.dtype]
+    if not saturate and is_plain(x):  # in one pass
+        made = np.empty(tuple(x.shape), np.uint8)
+        np.add(x.numpy(), np.float32(half), out=made, casting="unsafe")
+        return torch.from_numpy(made)
+    x.add_(half)
+    if saturate:
+        x.clamp_(0, 255)
+    return x.to(torch.int16).to(torch.uint8)
 
 
 def _float_to_wide(x: Tensor, dtype: torch.dtype, rounding: str) -> Tensor:

@@ -42,6 +42,8 @@ def moments_of(x: Tensor, axes: Sequence[int]) -> Moments | None:
         return None
     if x.dtype not in (torch.uint8, torch.float32) or (cv2 := opencv_for(x)) is None:
         return None
+    if x.numel() >= 1 << 31:  # OpenCV counts columns by int
+        return None
     row = x.contiguous().view(1, -1, channels).numpy()
     count = row.shape[1]
     if whole and x.dtype == torch.float32:  # many times as fast as meanStdDev

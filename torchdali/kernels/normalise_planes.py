@@ -10,6 +10,7 @@ least and of the greatest value. So that these are always 0 and 255, the two sta
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -47,14 +48,15 @@ def normalised_by_opencv(
         image: ``(H, W, C)`` uint8 of 2 to 4 channels; its rows of pixels are dense, or the rows or the columns of
             each channel.
         factor: One value, or one a channel, above 0; nothing is scaled if there is none.
-        offset: As many.
+        offset: As many, finite.
         mirrored: Reverse the rows.
     """
     height, width, channels = image.shape
     if (
         image.dtype != torch.uint8
         or not 2 <= channels <= 4
-        or (factor and min(factor) <= 0)
+        or height * width < ENDS
+        or (factor and not (min(factor) > 0 and math.isfinite(sum(offset))))
         or (cv2 := opencv_for(image)) is None
         or (take := _way(image)) is None
     ):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from torchdali.kernels.convert import convert
+from torchdali.kernels.convert import convert, to_bytes
 from torchdali.kernels.resample_bytes import (
     ByteLines,
     byte_lines,
@@ -29,7 +29,6 @@ from torchdali.kernels.resample_weights import (
     resize_axes,
     taps,
 )
-from torchdali.kernels.rounding import to_bytes
 from torchdali.kernels.scratch import scratch
 from torchdali.kernels.views import narrowed
 
@@ -98,7 +97,7 @@ def resample(
     if windows is None and len(axes) == 2 and x.dtype == dtype == torch.uint8:
         size = whole_size(x, axes)
         if size is not None:
-            return resize_bytes(x, size, axes[0].antialias, patch_border).contiguous()
+            return resize_bytes(x, size, axes[0].antialias, patch_border)
     ranked = sorted(range(len(axes)), key=lambda i: (axes[i].growth, -i))  # DALI's order
     if dtype == x.dtype and windows is None:
         found = nearest_by_opencv(x, axes, ranked[0])

@@ -164,11 +164,11 @@ def resize_bytes(x: Tensor, size: tuple[int, int], antialias: bool, border: bool
     images: Bytes = x.numpy()[None]
     _, height, width, _ = images.shape
     if (height, width) == size:
-        return x
+        return x.contiguous()
     rows = _reach(height / size[0], antialias, True) if border else None
     columns = _reach(width / size[1], antialias, True) if border else None
     if rows is None and columns is None:
-        return torch.from_numpy(_interpolate(images, size, antialias, (None, None))[0])
+        return torch.from_numpy(_interpolate(images, size, antialias, (None, None))[0]).contiguous()
     for axis, part, reach in (
         (2, (height, size[1]), columns),
         (1, size, rows),
@@ -178,7 +178,7 @@ def resize_bytes(x: Tensor, size: tuple[int, int], antialias: bool, border: bool
             if reach is not None:
                 _mix_border(out, images, axis, 0, images.shape[axis], reach)
             images = out
-    return torch.from_numpy(images[0])
+    return torch.from_numpy(images[0]).contiguous()
 
 
 def _interpolated(images: Bytes, by_axis: dict[int, ByteLines]) -> Bytes:

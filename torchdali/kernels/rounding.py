@@ -9,10 +9,9 @@ from torch import Tensor
 
 from torchdali.kernels.opencv import opencv_for
 
-__all__ = ["BELOW_HALF", "HALF_UP", "place", "to_bytes"]
+__all__ = ["HALF_UP", "place", "to_bytes"]
 
 HALF_UP = 1e-5  # carries k + 0.5 upwards in float32, where rounding is to even
-BELOW_HALF = 0.49999997  # truncation after adding it rounds
 
 
 def place(
@@ -24,22 +23,18 @@ def place(
     return torch.empty(tuple(shape), dtype=dtype, device=device)
 
 
-def to_bytes(
-    x: Tensor, offset: float = 0.0, out: Tensor | None = None, *, saturate: bool = True
-) -> Tensor:
+def to_bytes(x: Tensor, offset: float = 0.0, out: Tensor | None = None) -> Tensor:
     """Return ``x + offset`` as uint8, rounded and saturated; halves go up, within a rounding error of float32.
 
     Args:
         x: float32 and contiguous; it is overwritten.
         offset: Is added.
         out: Where the result goes, if it fits.
-        saturate: There may be sums outside of 0 to 255 by more than a rounding error.
     """
     made = place(out, x.shape, torch.uint8, x.device)
-    if saturate:
-        x.clamp_(-offset, 255.0 - offset)
     if (cv2 := opencv_for(x)) is not None:
+        x.clamp_(-offset, 255.0 - offset)
         cv2.convertScaleAbs(x.view(1, -1).numpy(), made.view(1, -1).numpy(), 1.0, offset + HALF_UP)
         return made
     # After the half, truncation rounds; the way over int16 is the fastest.
-    return made.copy_(x.add_(offset + BELOW_HALF).to(torch.int16))
+    return made.copy_(x.add_(offset + 0.5).clamp_(0.0, 255.0).to(torch.int16))

@@ -17,10 +17,9 @@ __all__ = ["ENDS", "BytePlanes", "Bytes", "Floats", "byte_planes", "float_rows",
 Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
 
-_KEPT = 1 << 22  # elements, up to which a thread keeps them
-
-
 ENDS = 2  # bytes on either side of a plane: 0 and 255
+_KEPT = 1 << 22  # elements, up to which a thread keeps them
+_LINE, _SHIFT = 64, 16  # bytes: of a line of the cache, and from there to where a plane begins
 
 
 class BytePlanes(NamedTuple):
@@ -94,16 +93,13 @@ def byte_planes(channels: int, height: int, width: int) -> BytePlanes:
 def float_rows(count: int, length: int) -> list[Floats]:
     """Return scratch for some rows of numbers, each on a line of the cache; valid until this thread asks again."""
     if (count, length) != _memory.length:
-        pitch = -(-length // _FLOATS) * _FLOATS
-        memory = scratch((count * pitch + _FLOATS,), "rows of floats").numpy()
-        first = -memory.ctypes.data % _LINE // memory.itemsize
+        line = _LINE // 4
+        pitch = -(-length // line) * line
+        memory = scratch((count * pitch + line,), "rows of floats").numpy()
+        first = -memory.ctypes.data % _LINE // 4
         starts = range(first, first + count * pitch, pitch)
         rows = [memory[start : start + length] for start in starts]
         if len(memory) > _KEPT:
             return rows
         _memory.length, _memory.rows = (count, length), rows
     return _memory.rows
-
-
-_FLOATS = 16  # on a line of the cache
-_LINE, _SHIFT = 64, 16  # bytes: of a line of the cache, and from there to where a plane begins

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.color import affine_intensity
-from torchdali.kernels.rounding import BELOW_HALF
 
 __all__ = ["contrast_around_mean", "solarize", "solarize_add", "stretch"]
 
 _LUMA = (0.299, 0.587, 0.114)
+_BELOW_HALF = 0.49999997  # truncation after adding it rounds
 
 
 def stretch(image: Tensor) -> Tensor:
@@ -29,7 +29,7 @@ def stretch(image: Tensor) -> Tensor:
     low = low.where(span > 0, 0.0)
     factor = 255.0 / span.where(span > 0, 255.0)
     wide = rows.to(torch.float32).sub_(low.repeat(width)).mul_(factor.repeat(width))
-    return wide.add_(BELOW_HALF).to(torch.int16).to(torch.uint8).view(image.shape)
+    return wide.add_(_BELOW_HALF).to(torch.int16).to(torch.uint8).view(image.shape)
 
 
 def contrast_around_mean(image: Tensor, factor: float) -> Tensor:

@@ -70,7 +70,12 @@ def cast_like(data: Data, other: Data, /, *, out: Out = None) -> Data:
 
 def _converted(data: Tensor, dtype: torch.dtype, out: Tensor | None) -> Tensor:
     """Convert; where that is all in one step, into the batch."""
-    if dtype != torch.float32 or data.dtype.itemsize > 4 or data.requires_grad:
+    if (
+        dtype != torch.float32
+        or data.dtype == dtype
+        or data.dtype.itemsize > 4
+        or data.requires_grad
+    ):
         return convert(data, dtype)
     return place(out, data.shape, dtype, data.device).copy_(data)
 

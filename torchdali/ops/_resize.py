@@ -208,7 +208,7 @@ def resize(
     lengths = _spatial(data.shape, layout)
     plain = _plain_target(data, size_arguments, filters)
     if plain is not None:
-        result = resize_bytes(data, plain, filters.get("antialias", True), True).contiguous()
+        result = resize_bytes(data, plain, filters.get("antialias", True), True)
     else:
         size, region = sizing(lengths, **size_arguments)
         result = resampling(data, size, region, **filters)
