@@ -20,7 +20,9 @@ def computing_with(library: str, *modules: str) -> Iterator[None]:
         yield
         return
     kernels = [importlib.import_module(f"torchdali.kernels.{name}") for name in modules]
-    patches = [mock.patch.object(kernel, "opencv_for", lambda x: None) for kernel in kernels]
+    found = [(kernel, name) for kernel in kernels for name in ("opencv", "opencv_for") if hasattr(kernel, name)]
+    assert {kernel for kernel, _ in found} == {*kernels}
+    patches = [mock.patch.object(kernel, name, lambda *x: None) for kernel, name in found]
     for patch in patches:
         patch.start()
     try:

@@ -252,7 +252,7 @@ def test_normalised_bytes_fall_where_they_belong(
     offset = tuple(2.0 * c - 1 for c in range(len(factor)))
     for name in ("_PIECE", "_PIXELS"):
         monkeypatch.setattr(normalise_planes, name, rows * x.shape[1] * 3)
-    done = normalise_planes.normalised_by_opencv(out.numpy(), x, factor, offset, False)
+    done = normalise_planes.normalised_by_opencv(out.numpy()[None], [x.numpy()], factor, offset, [False])
     small_pixels = "pixels" in result and rows == 100
     assert done == ((not factor or min(factor) > 0) and not small_pixels)
     if done:
@@ -267,9 +267,8 @@ def test_planes_are_taken_apart_by_opencv() -> None:
     for lie in ("rows of pixels", "planes", "planes of columns"):
         x = _LIES[lie](image())
         target = out[:, : x.shape[0], : x.shape[1]]
-        assert normalise_planes.normalised_by_opencv(target.permute(1, 2, 0).numpy(), x, (), (), False), lie
+        assert normalise_planes.normalised_by_opencv(target.permute(1, 2, 0).numpy()[None], [x.numpy()], (), (), [False]), lie
         assert torch.equal(target, x.permute(2, 0, 1).float())
-    assert not normalise_planes.normalised_by_opencv(out.permute(1, 2, 0).numpy(), image().float(), (), (), False)
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])

@@ -157,7 +157,7 @@ def test_marks_tell_what_is_light() -> None:
     pipe = pipeline(ends_in_arithmetic)
     nodes = pipe._traced().nodes[:4]
     small, other, large = torch.zeros(3), torch.zeros(4), torch.zeros(1 << 13)
-    marks = Marks()
+    marks = Marks(2)
     for sample, results in enumerate([(small, small, large), (small, other, large)]):
         for number, result in enumerate(results, start=1):
             marks(sample, number, result)

@@ -108,7 +108,7 @@ class Operator:
         layout: Layouts of the outputs from those of the inputs; None keeps the first input's.
         outputs: Number of outputs from the arguments, where it varies; None means one that is not returned
             in a list. Among the arguments, ``inputs`` is the number of inputs.
-        dense: The same on a batch whose samples have one shape: takes and returns tensors ``(batch, ...)``.
+        dense: The same on samples of one shape: takes and returns tensors ``(N, ...)``; NotImplemented where it cannot.
         by_shape: Only the shapes of the samples count; ``dense`` takes the list of them, which may differ.
         columns: ``dense`` takes arguments given per sample, too.
         copies: ``dense`` only copies what it is given.
@@ -287,8 +287,9 @@ def operator(body: Any = None, /, *, over: str = "sample", **options: Any) -> An
         layout: ``rule(input_layouts, arguments) -> layout(s)`` of the outputs; the first input's if None.
         outputs: ``rule(arguments) -> int | None`` where the number of outputs varies; None for a single node. Among
             the arguments, ``inputs`` is the number of inputs.
-        dense: What does the same, with the same arguments, on a batch whose samples have one shape: inputs
-            and results are tensors ``(batch, ...)``. For operators whose work on a sample is less than a call.
+        dense: What does the same, with the same arguments, on several samples of one shape: inputs and results are
+            tensors ``(N, ...)``; it may take ``out``, and return NotImplemented where it has no better way than sample
+            by sample. For operators whose work on a sample is not much more than a call.
         by_shape: Only the shapes of the samples count: ``dense`` takes a list of them, and they may differ.
         columns: ``dense`` also takes arguments that are given per sample, as `schema.Column`s.
         copies: ``dense`` only copies what it is given: for samples of moderate size, too, one call is faster.

@@ -293,7 +293,9 @@ def run_batch(
         form = TensorList.shape if declared.by_shape else _whole
         whole = [None if v is None else form(v) for v in inputs]
         if all((w is None) == (v is None) for w, v in zip(whole, inputs, strict=True)):
-            return collect(ready.dense(*whole, **arguments), ready.layouts)
+            found = ready.dense(*whole, **arguments)
+            if found is not NotImplemented:
+                return collect(found, ready.layouts)
     if rng is not None:
         arguments["rng"] = rng.samples(declared.draws)
     columns = [None if v is None else v.samples() for v in inputs]

@@ -6,6 +6,8 @@ combination of input layouts, so that running a sample is calls of prepared func
 
 from __future__ import annotations
 
+import functools
+import inspect
 import linecache
 import operator as op
 from collections.abc import Callable, Mapping, Sequence
@@ -19,12 +21,13 @@ from torchdali.errors import located
 from torchdali.execute.buffers import Buffers
 from torchdali.execute.scope import truth, values
 from torchdali.graph import DataNode, Node
-from torchdali.operator import prepare
+from torchdali.operator import Prepared, prepare
 from torchdali.plan import Chain, column
 from torchdali.running import fitting, number_of_axes, taken_layout
+from torchdali.schema import Column
 from torchdali.tensors import TensorList
 
-__all__ = ["Linked", "LinkedChain", "Slots"]
+__all__ = ["Linked", "LinkedChain", "NotTogether", "Slots"]
 
 Bind = Callable[..., Callable[[int], None]]
 _Axes = tuple[str, "int | None"]  # layout, and the number of axes as far as known
@@ -40,11 +43,13 @@ class Linked:
     Attributes:
         bind: Takes the columns of a batch.
         bind_timed: Takes a `profile.Marks`, then the columns.
+        spans: The same two for columns of spans; None where an operator cannot do several samples at once.
         layouts: Of the chain's inputs and of all that it computes.
     """
 
     bind: Bind
     bind_timed: Bind
+    spans: tuple[Bind, Bind] | None
     layouts: Mapping[DataNode, str]
 
 
@@ -87,12 +92,15 @@ class LinkedChain:
 
     def _link(self, found: dict[DataNode, _Axes]) -> Linked:
         names: dict[str, Any] = {"put": put, "truth": truth}
+        at_once: dict[str, Any] = dict(names)
         for node in self.chain.nodes:
+            name = f"f{self._index[node]}"
             if node.operator.kind == "reader":
-                names[f"f{self._index[node]}"] = self._readers[node]
+                names[name], at_once[name] = self._readers[node], None
                 layouts = node.operator.output_layouts((), node.constants)
             else:
-                names[f"f{self._index[node]}"], layouts = _located(node, found)
+                ready, layouts = _located(node, found)
+                names[name], at_once[name] = ready.function, self._at_once(node, ready)
             first = node.inputs[0] if node.inputs and node.operator.layout is None else None
             ndim = None if first is None else found[first][1]
             axes = [(layout, len(layout) if layout else ndim) for layout in layouts]
@@ -100,7 +108,29 @@ class LinkedChain:
         timed = dict(names)
         exec(self._code, names)
         exec(self._timed_code, timed)
-        return Linked(names["bind"], timed["bind"], {e: layout for e, (layout, _) in found.items()})
+        spans = None
+        if None not in at_once.values():
+            at_once_timed = dict(at_once)
+            exec(self._code, at_once)
+            exec(self._timed_code, at_once_timed)
+            spans = at_once["bind"], at_once_timed["bind"]
+        layouts_ = {e: layout for e, (layout, _) in found.items()}
+        return Linked(names["bind"], timed["bind"], spans, layouts_)
+
+    def _at_once(self, node: Node, ready: Prepared) -> Callable[..., Any] | None:
+        """Return what does several samples in one call, or None where an operator cannot."""
+        declared = node.operator
+        is_plain = not (node.scope or declared.schema.random or declared.by_shape)
+        if ready.dense is None or not is_plain:
+            return None
+        if node.edges and not (
+            declared.columns and set(node.edges.values()) <= {*self.chain.values}
+        ):
+            return None
+        assert declared.dense is not None
+        known = inspect.signature(declared.dense).parameters
+        puts = declared.schema.wants_out and "out" not in known
+        return functools.partial(_put_together if puts else _together, ready.dense)
 
     def node_at(self, error: BaseException) -> Node | None:
         """Return the operator in which an exception left the chain."""
@@ -119,13 +149,22 @@ class LinkedChain:
         per_node: Mapping[str, Sequence[Any]],
         slots: Mapping[str, Sequence[Any]],
         done: Mapping[str, list[Any]],
+        span: int = 1,
     ) -> dict[str, Sequence[Any]]:
-        """Collect the columns that ``bind`` takes."""
+        """Collect the columns that ``bind`` takes.
+
+        Args:
+            span: Samples for each item of a column.
+        """
         found: dict[str, Sequence[Any]] = {**per_node, **slots, **done}
         for edge in self.chain.inputs:
-            found[self._column("input", edge)] = inputs[edge].samples()
+            found[self._column("input", edge)] = _samples(inputs[edge], span)
         for edge in self.chain.values:
-            found[self._column("value", edge)] = values(inputs[edge])
+            numbers: Sequence[Any] = values(inputs[edge])
+            if span > 1:
+                starts = range(0, len(numbers), span)
+                numbers = [Column(numbers[start : start + span]) for start in starts]
+            found[self._column("value", edge)] = numbers
         return {name: found[name] for name in self.chain.parameters}
 
     def _column(self, kind: str, edge: DataNode) -> str:
@@ -133,13 +172,19 @@ class LinkedChain:
         return column(kind, self._index[edge.source], edge.index)
 
 
+def _samples(batch: TensorList, span: int) -> Sequence[torch.Tensor]:
+    if span == 1:
+        return batch.samples()
+    dense = batch.dense()
+    assert dense is not None
+    return torch.split(dense, span)
+
+
 def _axes(batch: TensorList) -> _Axes:
     return batch.layout(), len(batch.layout()) or number_of_axes(batch)
 
 
-def _located(
-    node: Node, axes: Mapping[DataNode, _Axes]
-) -> tuple[Callable[..., Any], tuple[str, ...]]:
+def _located(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[Prepared, tuple[str, ...]]:
     """Prepare an operator; an error says which one, and on which of the user's lines."""
     try:
         return _ready(node, axes)
@@ -149,18 +194,16 @@ def _located(
         raise located(error, place) from error
 
 
-def _ready(
-    node: Node, axes: Mapping[DataNode, _Axes]
-) -> tuple[Callable[..., Any], tuple[str, ...]]:
+def _ready(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[Prepared, tuple[str, ...]]:
     """Prepare an operator, and return the layouts of its outputs too."""
     given = [("", None) if e is None else axes[e] for e in node.inputs]
     layouts = tuple(layout for layout, _ in given)
     frames = frozenset(k for k, e in node.edges.items() if axes[e][0].startswith("F"))
     ready = prepare(node.operator, node.constants, layouts, frames)
     if not given or layouts[0]:
-        return ready.function, ready.layouts
+        return ready, ready.layouts
     taken = taken_layout(node.operator, *given[0])
-    return ready.function, node.operator.output_layouts((taken, *layouts[1:]), node.constants)
+    return ready, node.operator.output_layouts((taken, *layouts[1:]), node.constants)
 
 
 def put(slot: torch.Tensor | None, value: torch.Tensor) -> torch.Tensor:
@@ -168,6 +211,29 @@ def put(slot: torch.Tensor | None, value: torch.Tensor) -> torch.Tensor:
     if slot is not None and slot.shape == value.shape and slot.dtype == value.dtype:
         return slot.copy_(value)
     return value.contiguous()
+
+
+def _together(dense: Callable[..., Any], *inputs: torch.Tensor, **arguments: Any) -> torch.Tensor:
+    """Do several samples in one call, or raise `NotTogether`."""
+    found = dense(*inputs, **arguments)
+    if found is NotImplemented:
+        raise NotTogether
+    assert isinstance(found, torch.Tensor)
+    return found
+
+
+def _put_together(
+    dense: Callable[..., Any],
+    *inputs: torch.Tensor,
+    out: torch.Tensor | None = None,
+    **arguments: Any,
+) -> torch.Tensor:
+    """Do several samples in one call, and copy the results to their place in the batch."""
+    return put(out, _together(dense, *inputs, **arguments))
+
+
+class NotTogether(Exception):
+    """With these arguments, an operator does samples one by one."""
 
 
 class Slots:
@@ -181,13 +247,20 @@ class Slots:
         self._buffers = buffers
         self._guess: tuple[tuple[int, ...], torch.dtype] | None = None
 
-    def open(self, size: int) -> tuple[torch.Tensor | None, Sequence[torch.Tensor | None]]:
-        """Return the dense tensor, or None, and its parts by sample."""
+    @property
+    def guesses(self) -> bool:
+        """Whether there is a dense tensor for the next batch."""
+        return self._guess is not None
+
+    def open(
+        self, size: int, span: int = 1
+    ) -> tuple[torch.Tensor | None, Sequence[torch.Tensor | None]]:
+        """Return the dense tensor, or None, and its parts: samples, or spans of several."""
         if self._guess is None or size == 0:
             return None, [None] * size
         shape, dtype = self._guess
         dense = self._buffers.empty((size, *shape), dtype)
-        return dense, dense.unbind(0)
+        return dense, dense.unbind(0) if span == 1 else torch.split(dense, span)
 
     def close(
         self,

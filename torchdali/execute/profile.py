@@ -130,15 +130,19 @@ class Profile:
         by_number = list(nodes)
         last: dict[int, float] = {}
         with self._lock:
-            for sample, number, now, thread in marks.times:
+            for place, number, now, thread in marks.times:
                 if number >= 0:
-                    node, started = by_number[number], last[sample]
+                    node, started = by_number[number], last[place]
+                    first, count = marks.samples(place)
                     self._seconds[node] += now - started
-                    self._samples[node] += 1
-                    self._event(
-                        node, f"batch {index}, sample {sample}", started, now - started, thread
+                    self._samples[node] += count
+                    which = (
+                        f"sample {first}"
+                        if count == 1
+                        else f"samples {first} to {first + count - 1}"
                     )
-                last[sample] = now
+                    self._event(node, f"batch {index}, {which}", started, now - started, thread)
+                last[place] = now
 
     def _event(self, node: Node, detail: str, started: float, seconds: float, thread: str) -> None:
         if self._events is not None:
@@ -173,19 +177,30 @@ class Profile:
 
 
 class Marks:
-    """The moments at which one batch's samples passed the operators of a chain, and what they became."""
+    """The moments at which one batch's samples passed the operators of a chain, and what they became.
 
-    def __init__(self) -> None:
+    Args:
+        size: Of the batch.
+        span: Samples that pass together.
+    """
+
+    def __init__(self, size: int, span: int = 1) -> None:
+        self._size, self._span = size, span
         self.times: list[tuple[int, int, float, str]] = []
         self._seen: dict[tuple[int, int], Any] = {}
 
-    def __call__(self, sample: int, number: int, *results: Any) -> None:
-        """Note that an operator (by its number in the chain; -1 for the start) is done with a sample."""
-        self.times.append((sample, number, time.perf_counter(), threading.current_thread().name))
+    def __call__(self, place: int, number: int, *results: Any) -> None:
+        """Note that an operator (by its number in the chain; -1 for the start) is done with a sample or span."""
+        self.times.append((place, number, time.perf_counter(), threading.current_thread().name))
         for index, result in enumerate(results):
-            kind = result.shape, result.dtype
+            kind = result.shape if self._span == 1 else result.shape[1:], result.dtype
             if self._seen.setdefault((number, index), kind) != kind:
                 self._seen[number, index] = None
+
+    def samples(self, place: int) -> tuple[int, int]:
+        """Return the first sample of a span, and how many it has."""
+        first = place * self._span
+        return first, min(self._span, self._size - first)
 
     def light(self, nodes: Sequence[Node]) -> set[DataNode]:
         """Return the edges whose samples were all of one shape, and small."""

@@ -6,6 +6,7 @@ the worker threads, and whoever finishes the last sample carries the batch on. S
 
 from __future__ import annotations
 
+import operator as op
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import Batch, Reader, Settings, random_key
 from torchdali.execute.buffers import Buffers
 from torchdali.execute.device import Lane
-from torchdali.execute.link import LinkedChain, Slots
+from torchdali.execute.link import Linked, LinkedChain, NotTogether, Slots
 from torchdali.execute.memory_stats import MemoryStats
 from torchdali.execute.order import Errands, Turn
 from torchdali.execute.origins import origins
@@ -35,6 +36,9 @@ from torchdali.tensors import TensorList
 __all__ = ["Means", "Progress"]
 
 Done = Callable[[dict[int, BaseException]], None]
+
+_SPAN = 1 << 22  # bytes of samples that one call works on
+_SPANS = 1  # a thread and batch, at least
 
 
 @dataclass
@@ -70,6 +74,7 @@ class Progress:
     def __init__(self, plan: Plan, means: Means, first: int = 0) -> None:
         self.plan, self._means = plan, means
         self.light: set[DataNode] = set()
+        self._alone: set[int] = set()  # stages whose chains do samples one by one only
         reads = {node: reader.dataset.read for node, reader in means.readers.items()}
         self._chains = [
             LinkedChain(s.chain, plan.index, reads, f"chain {i}") if s.chain else None
@@ -190,30 +195,76 @@ class Progress:
     def _rng(self, batch: Batch, node: Node) -> BatchRng:
         return batch.rng(random_key(self._means.settings.seed, node))
 
-    def _submit_chain(self, batch: Batch) -> None:
+    def _submit_chain(self, batch: Batch, in_spans: bool = True) -> None:
+        """Let the threads run a chain, several samples in one call where they lie together and the operators can."""
         linked = self._chains[batch.stage]
         if linked is None or batch.size == 0:
             self._deliver_nothing(batch, linked)
             self._next_stage(batch)
             return
         ready = linked.link(batch.values)
-        marks = Marks() if self._means.profile.wants(batch.index) else None
-        opened = {e: self._slots[e].open(batch.size) for e in linked.chain.delivers}
-        done: dict[DataNode, list[Any]] = {e: [None] * batch.size for e in opened}
+        span = self._span(batch, linked, ready) if in_spans else 1
+        marks = Marks(batch.size, span) if self._means.profile.wants(batch.index) else None
+        count = -(-batch.size // span)
+        opened = {e: self._slots[e].open(batch.size, span) for e in linked.chain.delivers}
+        done: dict[DataNode, list[Any]] = {e: [None] * count for e in opened}
         columns = linked.columns(
             batch.values,
             self._per_node(batch, linked),
             {self._name("slot", e): parts for e, (_, parts) in opened.items()},
             {self._name("done", e): column for e, column in done.items()},
+            span,
         )
         finish: Done = partial(self._chain_done, batch, linked, opened, done, ready.layouts, marks)
+        if span > 1:
+            finish = partial(self._spans_done, batch, opened, done, finish)
         if self._means.errands is not None:
             finish = partial(_hand_over, self._means.errands, finish)
-        run = ready.bind(**columns) if marks is None else ready.bind_timed(marks, **columns)
-        keep_going = self._means.bad_samples.keeps_going
-        width = self._widths[batch.stage]
-        job = Job(run, batch.size, finish, width, order=batch.index, keep_going=keep_going)
+        bind, bind_timed = ready.bind, ready.bind_timed
+        if span > 1 and ready.spans is not None:
+            bind, bind_timed = ready.spans
+        run = bind(**columns) if marks is None else bind_timed(marks, **columns)
+        job = Job(
+            run, count, finish, self._widths[batch.stage], order=batch.index,
+            keep_going=self._means.bad_samples.keeps_going, samples=batch.size,
+        )  # fmt: skip
         self._means.threads.submit(job)
+
+    def _span(self, batch: Batch, linked: LinkedChain, ready: Linked) -> int:
+        """Return how many samples to do in one call."""
+        is_known = all(self._slots[e].guesses for e in linked.chain.delivers)
+        if ready.spans is None or batch.stage in self._alone or not is_known:
+            return 1
+        sample = 0
+        for edge in linked.chain.inputs:
+            dense = batch.values[edge].dense()
+            if dense is None:
+                return 1
+            sample += dense.nbytes // batch.size
+        share = -(-batch.size // (_SPANS * self._means.threads.count))
+        return max(1, min(_SPAN // max(sample, 1), share))
+
+    def _spans_done(
+        self,
+        batch: Batch,
+        opened: Mapping[DataNode, Any],
+        done: Mapping[DataNode, list[Any]],
+        finish: Done,
+        failures: dict[int, BaseException],
+    ) -> None:
+        """Go on where every span was written to its place; else do the samples one by one, each by itself."""
+        if not failures and all(
+            all(map(op.is_, column_, opened[edge][1])) for edge, column_ in done.items()
+        ):
+            finish(failures)
+            return
+        if any(isinstance(error, NotTogether) for error in failures.values()):
+            self._alone.add(batch.stage)
+        failures.clear()
+        try:
+            self._submit_chain(batch, in_spans=False)
+        except BaseException as error:
+            self.fail(batch, error, first=batch.stage + 1)
 
     def _name(self, kind: str, edge: DataNode) -> str:
         assert edge.source is not None

@@ -30,6 +30,7 @@ class Job:
         order: Jobs with a smaller one go first.
         done: Called by the worker that finishes last, with the failures ``{index: exception}``.
         keep_going: Go on after a failure; otherwise the indices not yet claimed are left out.
+        samples: That the indices stand for, where not one each.
     """
 
     def __init__(
@@ -41,8 +42,10 @@ class Job:
         *,
         order: int = 0,
         keep_going: bool = False,
+        samples: int | None = None,
     ) -> None:
         self.run, self.count, self.order = run, count, order
+        self._samples = count if samples is None else samples
         self.width = width.now
         self._width, self._seconds = width, 0.0
         self._done, self._keep_going = done, keep_going
@@ -69,7 +72,7 @@ class Job:
                 self._seconds += seconds
                 last = self._left == 0
             if last:
-                self._width.note(self.width, count, self._seconds)
+                self._width.note(self.width, self._samples, self._seconds)
                 self._done(self._failures)
 
 

@@ -62,7 +62,7 @@ def _by_planes(cv2: Any, x: _Bytes, out: _Bytes, method: Callable[[_Bytes, _Byte
     """Let OpenCV map each channel: ``method(plane, result)``."""
     channels = x.shape[-1]
     if channels > 1 and x.flags.c_contiguous and out.flags.c_contiguous:
-        planes = byte_planes(channels, x.shape[0], x.shape[1]).pixels
+        planes = byte_planes(channels, x.shape[0], x.shape[1])
         cv2.split(x, planes)
         for plane in planes:
             method(plane, plane)

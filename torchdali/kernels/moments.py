@@ -52,7 +52,7 @@ def moments_of(x: Tensor, axes: Sequence[int]) -> Moments | None:
             count, (mean,), (max(cv2.norm(row, cv2.NORM_L2SQR) / count - mean * mean, 0.0),)
         )
     if channels in (2, 3, 4) and x.dtype == torch.uint8:  # a third of the time
-        planes = byte_planes(channels, 1, count).pixels
+        planes = byte_planes(channels, 1, count)
         cv2.split(row, planes)
         pairs = [cv2.meanStdDev(plane) for plane in planes]
         means, deviations = (np.concatenate(part) for part in zip(*pairs, strict=True))

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from torchdali.kernels.convert import convert
 from torchdali.kernels.mirror import mirror as reversed_along
-from torchdali.kernels.normalise_planes import normalised_by_opencv
+from torchdali.kernels.normalise_planes import Images, normalised_by_opencv, reversed_rows, runs
+from torchdali.kernels.opencv import opencv
 from torchdali.kernels.scratch import scratch
 from torchdali.kernels.views import is_plain
 
-__all__ = ["Affine", "affine", "normalise_into"]
+__all__ = ["Affine", "affine", "normalise_each_into", "normalise_into"]
 
 _PIECE = 1 << 19  # elements of an image that are worked on at a time
 
@@ -103,7 +105,8 @@ def normalise_into(
     if plain and image.dim() == 3 and channel == 2 and mirror in (None, 1):
         factor, offset, simple = _parts(scaling)
         results = out.numpy() if order is None else out.numpy().transpose(order)
-        if simple and normalised_by_opencv(results, image, factor, offset, mirror is not None):
+        images, mirrored = [image.numpy()], [mirror is not None]
+        if simple and normalised_by_opencv(results[None], images, factor, offset, mirrored):
             return
     if order is not None:
         out = out.permute(order)
@@ -116,6 +119,46 @@ def normalise_into(
     for start in range(0, len(image), recipe.rows):
         part = slice(start, start + recipe.rows)
         _write(out[part], image[part], recipe)
+
+
+def normalise_each_into(
+    out: Tensor,
+    images: Images,
+    scaling: Affine | None,
+    mirrored: Sequence[bool],
+    order: tuple[int, ...],
+) -> None:
+    """Do what `normalise_into` does for several images of one shape and the same strides, in fewer calls.
+
+    Args:
+        out: ``(N, ...)`` float32 on the CPU.
+        images: ``(N, H, W, C)``, or N of them.
+        mirrored: N times whether to reverse the rows.
+        order: The axes of an image of `out` in the order of the images.
+    """
+    factor, offset, simple = _parts(scaling)
+    results = out.numpy().transpose(0, *[axis + 1 for axis in order])
+    if simple and normalised_by_opencv(results, images, factor, offset, mirrored):
+        return
+    if simple and order == (0, 1, 2) and (cv2 := opencv()) is not None:
+        _write_pixels(cv2, out, images, scaling, mirrored)
+        return
+    for result, image, mirror in zip(out.unbind(0), images, mirrored, strict=True):
+        normalise_into(result, torch.from_numpy(image), scaling, 2, 1 if mirror else None, order)
+
+
+def _write_pixels(
+    cv2: Any, out: Tensor, images: Images, scaling: Affine | None, mirrored: Sequence[bool]
+) -> None:
+    """Write ``(N, H, W, C)``: two passes over all of them, which cost less than many calls."""
+    _, height, width, channels = out.shape
+    rows = out.view(-1, width, channels)
+    for image, low, high in runs(images, mirrored, 0, len(images)):
+        pixels = reversed_rows(cv2, image) if mirrored[low] else image
+        rows[low * height : high * height].copy_(torch.from_numpy(pixels))
+    if scaling is not None:
+        recipe = _recipe(scaling, (width, channels), (channels, 1), 1, None, out.device)
+        _normalised(rows, recipe, rows)
 
 
 def _parts(scaling: Affine | None) -> tuple[tuple[float, ...], tuple[float, ...], bool]:

@@ -5,60 +5,58 @@ too, they are written in their place: one pass over a result that is four times 
 are put together again, which OpenCV does past the cache.
 
 What OpenCV has for ``x * factor + offset`` from bytes to floats is `normalize`, which is told what becomes of the
-least and of the greatest value. So that these are always 0 and 255, the two stand beside each plane.
+least and of the greatest value. So that these are always 0 and 255, the first two pixels of a plane give way to them,
+and what they become is looked up.
 """
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
-from torch import Tensor
 
-from torchdali.kernels.opencv import opencv_for
-from torchdali.kernels.scratch import (
-    ENDS,
-    BytePlanes,
-    Bytes,
-    Floats,
-    byte_planes,
-    float_rows,
-    scratch,
-)
+from torchdali.kernels.opencv import opencv
+from torchdali.kernels.scratch import Bytes, Floats, byte_planes, float_rows, scratch
 
-__all__ = ["normalised_by_opencv"]
+__all__ = ["Images", "normalised_by_opencv", "reversed_rows", "runs"]
 
 Values = list[tuple[float, float]]
+Images = Bytes | Sequence[Bytes]
 Take = Callable[[Any, Bytes, bool, list[Bytes]], None]
-Write = Callable[[Any, Floats, int, int, BytePlanes, Values], None]
 
+_SMALLEST = 64  # pixels; what is smaller than a vector may be rounded otherwise
 _PIECE = 1 << 21  # values that are worked on at a time; seldom fewer than an image has
 _PIXELS = 1 << 18  # where the result goes through floats that had better stay in cache
 
 
 def normalised_by_opencv(
-    out: Floats, image: Tensor, factor: tuple[float, ...], offset: tuple[float, ...], mirrored: bool
+    out: Floats,
+    images: Images,
+    factor: tuple[float, ...],
+    offset: tuple[float, ...],
+    mirrored: Sequence[bool],
 ) -> bool:
-    """Write ``image * factor + offset``, or return False where this is not the way.
+    """Write ``image * factor + offset`` of each image, or return False where this is not the way.
 
     Args:
-        out: ``(H, W, C)``, best with dense channels or dense pixels.
-        image: ``(H, W, C)`` uint8 of 2 to 4 channels; its rows of pixels are dense, or the rows or the columns of
-            each channel.
+        out: ``(N, H, W, C)``, best with dense channels or dense pixels.
+        images: ``(N, H, W, C)``, or N of them with the same strides, of 2 to 4 channels; their rows of pixels are
+            dense, or the rows or the columns of each channel.
         factor: One value, or one a channel, above 0; nothing is scaled if there is none.
         offset: As many, finite.
-        mirrored: Reverse the rows.
+        mirrored: N times whether to reverse the rows.
     """
-    height, width, channels = image.shape
+    _, height, width, channels = out.shape
     if (
-        image.dtype != torch.uint8
-        or not 2 <= channels <= 4
-        or height * width < ENDS
+        not 2 <= channels <= 4
+        or height * width < _SMALLEST
         or (factor and not (min(factor) > 0 and math.isfinite(sum(offset))))
-        or (cv2 := opencv_for(image)) is None
-        or (take := _way(image)) is None
+        or (cv2 := opencv()) is None
+        or (take := _way(images[0])) is None
     ):
         return False
     if not factor:
@@ -66,91 +64,113 @@ def normalised_by_opencv(
     if len(factor) == 1:
         factor, offset = factor * channels, offset * channels
     values = list(zip(factor, offset, strict=True))
-    write: Write = _write_anywhere
-    piece = _PIXELS
-    if (planar := out.transpose(2, 0, 1)).flags.c_contiguous:
-        write, out, piece = _write_planes, planar.reshape(-1), _PIECE
-    elif out.strides[1:] == (channels * out.itemsize, out.itemsize):
-        if image.numel() < _PIXELS:  # few calls are better than less work
-            return False
-        write = _write_pixels
-    pixels = image.numpy()
-    step = -(-height // -(-image.numel() // piece))
-    planes = byte_planes(channels, step, width)
-    for start in range(0, height, step):
-        start = min(start, height - step)  # the last piece begins in the one before it
-        take(cv2, pixels[start : start + step], mirrored, planes.pixels)
-        write(cv2, out, start, height, planes, values)
+    if (planar := out.transpose(0, 3, 1, 2)).flags.c_contiguous:
+        _write_planes(cv2, planar, images, values, mirrored, take)
+        return True
+    dense = out.strides[2:] == (channels * out.itemsize, out.itemsize)
+    if dense and height * width * channels < _PIXELS:  # few calls are better than less work
+        return False
+    for result, image, reverse in zip(out, images, mirrored, strict=True):
+        _write_pixels(cv2, result, image, values, reverse, take, dense)
     return True
 
 
 def _write_planes(
-    cv2: Any, results: Floats, start: int, height: int, planes: BytePlanes, values: Values
+    cv2: Any,
+    results: Floats,
+    images: Images,
+    values: Values,
+    mirrored: Sequence[bool],
+    take: Take,
 ) -> None:
-    """Write scaled planes into a dense one-dimensional ``C * H * W``, from row `start` on.
+    """Write into dense ``(N, C, H, W)``: several images at once if they are small, or an image in pieces."""
+    number, channels, height, width = results.shape
+    count = max(min(_PIECE // (channels * height * width), number), 1)
+    pieces = -(-channels * height * width // _PIECE)
+    rows = -(-height // pieces)
+    planes = byte_planes(channels, count * rows, width)
+    flat = results.reshape(number, channels, height * width)
+    for first in range(0, number, count):
+        last = min(first + count, number)
+        for start in range(0, height, rows):
+            start = min(start, height - rows)  # the last piece begins in the one before it
+            for image, low, high in runs(images, mirrored, first, last):
+                parts = [plane[(low - first) * rows : (high - first) * rows] for plane in planes]
+                piece = image if high - low > 1 else image[start : start + rows]
+                take(cv2, piece, mirrored[low], parts)
+            part = slice(start * width, (start + rows) * width)
+            for channel, (plane, (f, o)) in enumerate(zip(planes, values, strict=True)):
+                source = plane.reshape(count, rows * width)[: last - first]
+                _scale(cv2, source, flat[first:last, channel, part], f, o)
 
-    What becomes of the ends of a plane falls on its neighbours, of which that is put back if it had been written.
-    """
-    rows, width = planes.pixels[0].shape
-    low, high = start * width, (start + rows) * width
-    for plane, (f, o) in zip(planes.ended, values, strict=True):
-        if start == 0 and high + ENDS <= len(results):
-            _scale(cv2, plane[:, ENDS:], results[low : high + ENDS], f, o)
-        else:
-            _scale_beside(cv2, plane, results, low, high, f, o)
-        low, high = low + height * width, high + height * width
 
-
-def _scale_beside(
-    cv2: Any, plane: Bytes, results: Floats, low: int, high: int, factor: float, offset: float
-) -> None:
-    """Write a scaled plane, and put back what its end falls on."""
-    if high + ENDS <= len(results):
-        beside, target, source = high, results[low : high + ENDS], plane[:, ENDS:]
-    else:
-        beside, target, source = low - ENDS, results[low - ENDS : high], plane[:, :-ENDS]
-    neighbour = results[beside : beside + ENDS]
-    kept = neighbour.copy()
-    _scale(cv2, source, target, factor, offset)
-    neighbour[:] = kept
+def runs(
+    images: Images, mirrored: Sequence[bool], first: int, last: int
+) -> Iterator[tuple[Bytes, int, int]]:
+    """Yield images, and which they are: as one, higher, where they lie together and are mirrored alike."""
+    if not isinstance(images, np.ndarray):
+        yield from ((images[i], i, i + 1) for i in range(first, last))
+        return
+    _, height, width, channels = images.shape
+    low = first
+    for i in range(first + 1, last + 1):
+        if (
+            i == last
+            or mirrored[i] != mirrored[low]
+            or images.strides[0] != height * images.strides[1]
+        ):
+            yield images[low:i].reshape((i - low) * height, width, channels), low, i
+            low = i
 
 
 def _write_pixels(
-    cv2: Any, results: Floats, start: int, height: int, planes: BytePlanes, values: Values
+    cv2: Any,
+    result: Floats,
+    image: Bytes,
+    values: Values,
+    reverse: bool,
+    take: Take,
+    dense: bool,
 ) -> None:
-    """Write scaled planes into dense pixels ``(H, W, C)``, from row `start` on."""
-    made = _scaled(cv2, planes, values)
-    cv2.merge(made, results[start : start + len(made[0])])
-
-
-def _write_anywhere(
-    cv2: Any, results: Floats, start: int, height: int, planes: BytePlanes, values: Values
-) -> None:
-    """Write scaled planes into ``(H, W, C)``, from row `start` on."""
-    for channel, plane in enumerate(_scaled(cv2, planes, values)):
-        results[start : start + len(plane), :, channel] = plane
-
-
-def _scaled(cv2: Any, planes: BytePlanes, values: Values) -> list[Floats]:
-    """Return scaled planes ``(H, W)`` in memory of the thread's own."""
-    shape = planes.pixels[0].shape
-    count = shape[0] * shape[1]
-    rows = float_rows(len(values), count + ENDS)
-    for plane, row, (f, o) in zip(planes.ended, rows, values, strict=True):
-        _scale(cv2, plane[:, ENDS:], row, f, o)
-    return [row[:count].reshape(shape) for row in rows]
+    """Write into ``(H, W, C)``, of dense pixels or any others."""
+    height, width, channels = result.shape
+    rows = min(max(_PIXELS // (width * channels), 1), height)
+    planes = byte_planes(channels, rows, width)
+    made = [row.reshape(rows, width) for row in float_rows(channels, rows * width)]
+    for start in range(0, height, rows):
+        start = min(start, height - rows)
+        take(cv2, image[start : start + rows], reverse, planes)
+        for plane, row, (f, o) in zip(planes, made, values, strict=True):
+            _scale(cv2, plane.reshape(1, -1), row.reshape(1, -1), f, o)
+        part = result[start : start + rows]
+        if dense:
+            cv2.merge(made, part)
+            continue
+        for channel, row in enumerate(made):
+            part[..., channel] = row
 
 
 def _scale(cv2: Any, source: Bytes, target: Floats, factor: float, offset: float) -> None:
-    """Write ``source * factor + offset``; 0 and 255 are in the source."""
-    cv2.normalize(
-        source, target.reshape(1, -1), offset, offset + 255 * factor, cv2.NORM_MINMAX, cv2.CV_32F
-    )
+    """Write ``source * factor + offset`` of rows; the source is spoilt."""
+    first, second = source.item(0), source.item(1)
+    source[0, 0], source[0, 1] = 0, 255
+    cv2.normalize(source, target, offset, offset + 255 * factor, cv2.NORM_MINMAX, cv2.CV_32F)
+    table = _table(factor, offset)
+    target[0, 0], target[0, 1] = table[first], table[second]
 
 
-def _way(image: Tensor) -> Take | None:
+@functools.lru_cache(maxsize=256)
+def _table(factor: float, offset: float) -> Floats:
+    """Return what becomes of each byte."""
+    cv2, every = opencv(), np.arange(256, dtype=np.uint8)[None]
+    scaled = cv2.normalize(every, None, offset, offset + 255 * factor, cv2.NORM_MINMAX, cv2.CV_32F)
+    found: Floats = scaled[0]
+    return found
+
+
+def _way(image: Bytes) -> Take | None:
     """Return what takes an image apart, by how it lies in memory."""
-    rows, columns, channels = image.stride()
+    rows, columns, channels = image.strides
     if channels == 1 and columns == image.shape[2]:
         return _split
     if columns == 1 and rows >= image.shape[1]:
@@ -159,9 +179,13 @@ def _way(image: Tensor) -> Take | None:
 
 
 def _split(cv2: Any, pixels: Bytes, mirrored: bool, planes: list[Bytes]) -> None:
-    if mirrored:
-        pixels = cv2.flip(pixels, 1, scratch(pixels.shape, "mirrored", torch.uint8).numpy())
-    cv2.split(pixels, planes)
+    cv2.split(reversed_rows(cv2, pixels) if mirrored else pixels, planes)
+
+
+def reversed_rows(cv2: Any, pixels: Bytes) -> Bytes:
+    """Return an image with its rows reversed, in memory of the thread's own."""
+    found: Bytes = cv2.flip(pixels, 1, scratch(pixels.shape, "mirrored", torch.uint8).numpy())
+    return found
 
 
 def _rows(cv2: Any, pixels: Bytes, mirrored: bool, planes: list[Bytes]) -> None:

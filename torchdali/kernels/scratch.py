@@ -5,33 +5,20 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-__all__ = ["ENDS", "BytePlanes", "Bytes", "Floats", "byte_planes", "float_rows", "scratch"]
+__all__ = ["Bytes", "Floats", "byte_planes", "float_rows", "scratch"]
 
 Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
 
-ENDS = 2  # bytes on either side of a plane: 0 and 255
 _KEPT = 1 << 22  # elements, up to which a thread keeps them
 _LINE, _SHIFT = 64, 16  # bytes: of a line of the cache, and from there to where a plane begins
-
-
-class BytePlanes(NamedTuple):
-    """The channels of an image.
-
-    Attributes:
-        pixels: ``(H, W)`` of each channel.
-        ended: The same as one row ``(1, H * W + 2 * ENDS)``, with 0 and 255 on either side.
-    """
-
-    pixels: list[Bytes]
-    ended: list[Bytes]
 
 
 class _Memory(threading.local):
@@ -40,7 +27,7 @@ class _Memory(threading.local):
     def __init__(self) -> None:
         self.kept: dict[tuple[str, torch.dtype], npt.NDArray[Any]] = {}
         self.shape: tuple[int, int, int] | None = None
-        self.planes = BytePlanes([], [])
+        self.planes: list[Bytes] = []
         self.length: tuple[int, int] | None = None
         self.rows: list[Floats] = []
 
@@ -66,8 +53,8 @@ def scratch(shape: Sequence[int], purpose: str, dtype: torch.dtype = torch.float
 _TYPES = {torch.float32: np.float32, torch.uint8: np.uint8}
 
 
-def byte_planes(channels: int, height: int, width: int) -> BytePlanes:
-    """Return scratch for the channels of an image that OpenCV takes apart; valid until this thread asks again.
+def byte_planes(channels: int, height: int, width: int) -> list[Bytes]:
+    """Return scratch ``(H, W)`` for the channels that OpenCV takes apart; valid until this thread asks again.
 
     No plane begins where a vector would, nor two of them alike: OpenCV writes aligned ones past the cache, from where
     the next step would have to fetch them at three times the cost.
@@ -78,12 +65,8 @@ def byte_planes(channels: int, height: int, width: int) -> BytePlanes:
         pitch = count // _LINE * _LINE + _LINE + _SHIFT
         memory = scratch((channels * pitch + _LINE,), "planes", torch.uint8).numpy()
         first = -memory.ctypes.data % _LINE + _SHIFT
-        planes = BytePlanes([], [])
-        for start in range(first, first + channels * pitch, pitch):
-            ended = memory[None, start - ENDS : start + count + ENDS]
-            ended[:, :ENDS] = ended[:, -ENDS:] = 0, 255
-            planes.ended.append(ended)
-            planes.pixels.append(ended[0, ENDS:-ENDS].reshape(height, width))
+        starts = range(first, first + channels * pitch, pitch)
+        planes = [memory[start : start + count].reshape(height, width) for start in starts]
         if len(memory) > _KEPT:
             return planes
         _memory.shape, _memory.planes = shape, planes

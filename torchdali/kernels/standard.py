@@ -63,8 +63,10 @@ def _by_channel(
 ) -> Tensor:
     """Write ``x * factor + offset`` of each channel, row by row, which is what vectors want."""
     plain = x.dim() == 3 and x.dtype == torch.uint8 and is_plain(x)
-    if plain and normalised_by_opencv(out.numpy(), x, tuple(factors), tuple(offsets), False):
-        return out
+    if plain:
+        values = tuple(factors), tuple(offsets)
+        if normalised_by_opencv(out.numpy()[None], [x.numpy()], *values, [False]):
+            return out
     width = x.shape[-2] * x.shape[-1] if x.dim() > 1 else x.shape[-1]
     factor, offset = (
         torch.from_numpy(np.tile(np.array(values, np.float32), width // len(factors)))

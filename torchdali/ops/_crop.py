@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
 from torchdali.kernels.folding import folded
-from torchdali.kernels.normalise import affine, normalise_into
+from torchdali.kernels.normalise import affine, normalise_each_into, normalise_into
+from torchdali.kernels.rounding import place
+from torchdali.kernels.views import is_plain
 from torchdali.kernels.window import anchor, check_fill, cut, fill_into, meet, out_of_bounds
 from torchdali.operator import operator
-from torchdali.schema import DType, Layout, Out, PerSample, Takes, shares
+from torchdali.schema import Column, DType, Layout, Out, PerSample, Takes, per_sample, shares
 
 __all__ = ["crop", "crop_mirror_normalize", "crop_window"]
 
@@ -163,7 +166,77 @@ def _orders(layout: str, output_layout: str) -> tuple[tuple[int, ...], tuple[int
     return tuple(map(layout.index, wanted)), tuple(map(wanted.index, layout))
 
 
-@operator(deprecated=RENAMED, layout=_output_layout)
+def _normalise_batch(
+    data: Tensor,
+    *,
+    dtype: torch.dtype = torch.float32,
+    mean: Any = (0.0,),
+    mirror: Any = 0,
+    output_layout: str = "CHW",
+    pad_output: bool = False,
+    scale: float = 1.0,
+    shift: float = 0.0,
+    std: Any = (1.0,),
+    fill_values: Sequence[float] = (),
+    out_of_bounds_policy: str = "error",
+    layout: str,
+    out: Tensor | None = None,
+    **window: Any,
+) -> Any:
+    is_usual = layout == "HWC" and data.dtype == torch.uint8 and dtype == torch.float32
+    is_drawn = isinstance(mean, Column) or isinstance(std, Column)
+    if not is_usual or pad_output or is_drawn or not is_plain(data):
+        return NotImplemented
+    images = windows_inside(data, layout, window)
+    if images is None:
+        return NotImplemented
+    out_of_bounds(out_of_bounds_policy, borders=False)
+    check_fill(fill_values, images[0].shape, 2)
+    forth, back = _orders(layout, output_layout)
+    channels = images[0].shape[2]
+    scaling = affine(_several(mean), _several(std), scale, shift, channels, channels)
+    shape = (len(images), *[images[0].shape[axis] for axis in forth])
+    result = place(out, shape, dtype, data.device)
+    mirrored = [m != 0 for m in per_sample(mirror, len(images))]
+    normalise_each_into(result, images, scaling, mirrored, back)
+    return result
+
+
+def windows_inside(data: Tensor, layout: str, window: dict[str, Any]) -> Any:
+    """Return what `crop_window` describes of each image of a batch, as views by NumPy.
+
+    Args:
+        data: ``(N, ...)`` on the CPU.
+        layout: Of an image.
+        window: Arguments of `crop_window`; `Column`s differ from sample to sample.
+
+    Returns:
+        An array ``(N, ...)``, or a list where the windows lie in several places; None where there are no images, or
+        windows of several sizes, or some that reach outside.
+    """
+    array = data.numpy()
+    shape = array.shape[1:]
+    drawn = {k: v for k, v in window.items() if isinstance(v, Column)}
+    given = [dict(zip(drawn, values, strict=True)) for values in zip(*drawn.values(), strict=True)]
+    windows = [crop_window(shape, layout, **{**window, **each}) for each in given or [{}]]
+    sizes = {(axes, extents) for axes, _, extents in windows}
+    if len(sizes) != 1 or not len(array):
+        return None
+    axes, extents = sizes.pop()
+    parts = []
+    for _, starts, _ in windows:
+        part = [slice(None)] * len(shape)
+        for axis, start, extent in zip(axes, starts, extents, strict=True):
+            if start < 0 or start + extent > shape[axis]:
+                return None
+            part[axis] = slice(start, start + extent)
+        parts.append(tuple(part))
+    if not drawn:
+        return array[(slice(None), *parts[0])]
+    return [image[part] for image, part in zip(array, parts, strict=True)]
+
+
+@operator(deprecated=RENAMED, layout=_output_layout, dense=_normalise_batch, columns=True)
 def crop_mirror_normalize(
     data: Picture,
     /,
@@ -209,10 +282,10 @@ def crop_mirror_normalize(
         )
     forth, back = _orders(layout, output_layout)
     policy = out_of_bounds(out_of_bounds_policy, borders=False)
-    inside, extents, place = meet(data, *crop_window(data.shape, layout, **window), policy)
+    inside, extents, part = meet(data, *crop_window(data.shape, layout, **window), policy)
     row = layout.index("W") if mirror else None
-    if row is not None and place is not None:
-        place = _mirrored(place, row, extents[row])
+    if row is not None and part is not None:
+        part = _mirrored(part, row, extents[row])
     channel = layout.index("C")
     channels = extents[channel]
     full = 1 << max(channels - 1, 0).bit_length() if pad_output else channels
@@ -223,23 +296,23 @@ def crop_mirror_normalize(
     if padded:
         check_fill(fill_values, [shape[axis] for axis in back], channel)
     scaling = affine(_several(mean), _several(std), scale, shift, channels, full)
-    if place is None and full == channels:
+    if part is None and full == channels:
         normalise_into(out, inside, scaling, channel, row, back)
         return out
     region = fill_into(out.permute(back), fill_values if padded else (), channel)
     region = region.narrow(channel, 0, channels)
-    if place is not None:
-        region = region[place]
+    if part is not None:
+        region = region[part]
     normalise_into(region, inside, scaling, channel, row)
     return out
 
 
 def _several(values: Any) -> tuple[float, ...]:
     """Return values as a tuple; one given per sample arrives as a number."""
-    return tuple(values) if isinstance(values, list) else (values,)
+    return tuple(values) if isinstance(values, (list, tuple)) else (values,)
 
 
-def _mirrored(place: tuple[slice, ...], axis: int, extent: int) -> tuple[slice, ...]:
+def _mirrored(part: tuple[slice, ...], axis: int, extent: int) -> tuple[slice, ...]:
     """Reverse the place of what lies in a window along an axis of the window."""
-    low, high, _ = place[axis].indices(extent)
-    return (*place[:axis], slice(extent - high, extent - low), *place[axis + 1 :])
+    low, high, _ = part[axis].indices(extent)
+    return (*part[:axis], slice(extent - high, extent - low), *part[axis + 1 :])
