@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Annotated, Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -23,6 +26,7 @@ INTEGERS = (
 )  # fmt: skip
 NUMBERS = (*INTEGERS, torch.float32, torch.float64)
 Batch = Annotated[TensorList, Takes()]
+Array = npt.NDArray[Any]
 Integers = Annotated[Tensor, Takes(dtypes=INTEGERS)]
 
 # ---------------------------------------------------------------- one-hot
@@ -54,26 +58,30 @@ def one_hot(
     Raises:
         RuntimeError: other types, an axis out of range, a name for data whose layout is not known.
     """
-    samples, layout = data.samples(), data.layout()
-    if not samples:
+    if not len(data):
         return TensorList.from_samples([])  # type: ignore[return-value]
-    _check_types(samples[0].dtype, dtype)
-    ndim = samples[0].ndim
+    whole, layout, ndim = data.dense(), data.layout(), data.ndim()
+    _check_types(data.torch_dtype, dtype)
     if not -1 <= axis <= ndim:
         raise RuntimeError(f"axis {axis} is out of range: it is from -1 to {ndim}")
-    if axis == -1 and all(sample.numel() == 1 for sample in samples):
-        samples, layout, ndim = [sample.reshape(()) for sample in samples], "", 0
-    dense = data.dense() if ndim == data.ndim() else torch.stack(samples)
+    if num_classes < 0:
+        raise for_all(RuntimeError(f"num_classes cannot be negative: {num_classes}"))
+    samples = [] if whole is not None else data.samples()
+    if axis == -1:
+        if whole is not None and whole.numel() == len(whole):
+            whole, layout, ndim = whole.reshape(-1), "", 0
+        elif whole is None and all(sample.numel() == 1 for sample in samples):
+            whole, layout, ndim = torch.cat([sample.reshape(1) for sample in samples]), "", 0
     encode = functools.partial(
         _encode, classes=num_classes, values=_ends(on_value, off_value, dtype)
     )
     layout = _encoded_layout(layout, ndim, axis, axis_name)
-    if dense is not None:
-        return TensorList.from_dense(encode(dense, axis=axis + 1 if axis >= 0 else -1), layout)  # type: ignore[return-value]
+    if whole is not None:
+        return TensorList.from_dense(encode(whole, axis=axis + 1 if axis >= 0 else -1), layout)  # type: ignore[return-value]
     return TensorList.from_samples([encode(s, axis=axis) for s in samples], layout)  # type: ignore[return-value]
 
 
-def _check_types(given: torch.dtype, wanted: torch.dtype) -> None:
+def _check_types(given: torch.dtype | None, wanted: torch.dtype) -> None:
     for what, dtype in (("input", given), ("output", wanted)):
         if dtype not in NUMBERS:
             error = RuntimeError(f"unsupported {what} type: {str(dtype).removeprefix('torch.')}")
@@ -113,12 +121,29 @@ def _as_c(value: float, dtype: torch.dtype) -> float:
 
 def _encode(data: Tensor, *, axis: int, classes: int, values: tuple[Tensor, Tensor]) -> Tensor:
     numbers = (data.view(torch.int64) if data.dtype == torch.uint64 else data).to(torch.int32)
-    numbers = numbers.unsqueeze(axis)
-    shape = [1] * numbers.ndim
-    shape[axis] = classes
-    hits = numbers == torch.arange(classes, dtype=torch.int32, device=data.device).view(shape)
     on, off = values
+    at = axis % (numbers.ndim + 1)
+    if data.is_cpu:
+        return torch.from_numpy(_scattered(numbers.numpy(), at, classes, on.numpy(), off.numpy()))
+    numbers = numbers.unsqueeze(at)
+    shape = [1] * numbers.ndim
+    shape[at] = classes
+    hits = numbers == torch.arange(classes, dtype=torch.int32, device=data.device).view(shape)
     return torch.where(hits, on.to(data.device), off.to(data.device))
+
+
+def _scattered(numbers: Array, axis: int, classes: int, on: Array, off: Array) -> Array:
+    """Write where something is on, rather than compare with every class."""
+    shape = (*numbers.shape[:axis], classes, *numbers.shape[axis:])
+    found = np.full(shape, off) if any(off.tobytes()) else np.zeros(shape, off.dtype)
+    inner = math.prod(numbers.shape[axis:])
+    flat = numbers.reshape(-1).astype(np.int64)
+    places, known = np.arange(len(flat)), (flat >= 0) & (flat < classes)
+    if inner > 1:  # what lies before the axis counts all classes
+        flat, places = flat * inner + places % inner, places // inner
+    flat += places * (classes * inner)
+    found.reshape(-1)[flat if known.all() else flat[known]] = on
+    return found
 
 
 # ---------------------------------------------------------------- tables
@@ -127,11 +152,7 @@ _KEYS = 1 << 16
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 
 
-def _look_up(data: Tensor, **arguments: Any) -> Tensor:
-    return lookup_table.body(data, **arguments)  # type: ignore[attr-defined,no-any-return]
-
-
-@operator(deprecated={"output_dtype": "dtype"}, dense=_look_up)
+@operator(deprecated={"output_dtype": "dtype"}, dense=True)
 def lookup_table(
     data: Integers,
     /,
