@@ -12,7 +12,8 @@ from torch import Tensor
 
 from torchdali.kernels.convert import convert, convert_number
 from torchdali.kernels.rounding import place
-from torchdali.operator import is_large, operator
+from torchdali.operator import operator
+from torchdali.running import is_moderate
 from torchdali.schema import BatchSize, Column, Data, DType, Out, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 
@@ -24,6 +25,7 @@ __all__ = [
 Batch = Annotated[TensorList, Takes()]
 
 _MATERIALISED = 1 << 20  # bytes of a batch of constants, up to which each sample has its own memory
+_FEW = 1 << 12  # the same, up to which it is kept from batch to batch
 _SHAPE_TYPES = (
     torch.int32, torch.uint32, torch.int64, torch.uint64, torch.float32, torch.float64,
 )  # fmt: skip
@@ -131,6 +133,8 @@ def constant(
     extents = (len(values),) if shape is None else tuple(shape)
     _check_layout(layout, len(extents))
     tensor = _constant(values, kind, extents)
+    if size * tensor.nbytes <= _FEW:
+        return _repeated(values, kind, extents, size).clone()
     if size * tensor.nbytes <= _MATERIALISED:
         return tensor.repeat(size, *[1] * tensor.ndim)
     return tensor.clone().expand(
@@ -144,6 +148,13 @@ def _constant(values: tuple[float, ...], dtype: torch.dtype, shape: tuple[int, .
         raise RuntimeError(f"constant: {len(values)} values do not fit the shape {list(shape)}")
     tensor = torch.tensor([convert_number(value, dtype) for value in values], dtype=dtype)
     return tensor.expand(math.prod(shape)).reshape(shape)
+
+
+@functools.lru_cache(maxsize=256)
+def _repeated(
+    values: tuple[float, ...], dtype: torch.dtype, shape: tuple[int, ...], size: int
+) -> Tensor:
+    return _constant(values, dtype, shape).repeat(size, *[1] * len(shape))
 
 
 @operator
@@ -309,8 +320,8 @@ def permute_batch(data: Batch, /, *, indices: PerSample[list[int]]) -> Data:
     _check_indices(order, len(data))
     dense, infos = data.dense(), data.source_infos
     moved = None if infos is None else [infos[i] for i in order]
-    if dense is not None and not is_large(data):
-        picked = dense[torch.tensor(order, device=dense.device)]
+    if dense is not None and is_moderate(data):
+        picked = dense.index_select(0, torch.tensor(order, device=dense.device))
         return TensorList.from_dense(picked, data.layout(), moved)  # type: ignore[return-value]
     samples = data.samples()  # one by one, large ones get memory that was used before
     return TensorList.from_samples(  # type: ignore[return-value]
