@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -64,7 +66,49 @@ CASES: dict[str, Define] = {
     "normalised, drawn, planes": lambda x: fn.crop_mirror_normalize(
         x, crop=(70, 60), crop_pos_x=drawn(0, 1), mirror=coin()
     ),
+    "crop": lambda x: fn.crop(x, crop=(50, 40)),
+    "crop, drawn": lambda x: fn.crop(x, crop=(50, 40), crop_pos_x=drawn(0, 1), crop_pos_y=drawn(0, 1)),
+    "slice": lambda x: fn.slice(x, start=[3, 9], shape=[40, 50]),
+    "slice, drawn": lambda x: fn.slice(x, rel_start=fn.random.uniform(range=(0, 0.5), shape=[2]), rel_shape=[0.4, 0.5]),
+    "slice, anchors": lambda x: fn.slice(x, fn.random.uniform(range=(0, 0.5), shape=[2]), [0.5, 0.4], axis_names="HW"),
+    "slice, pixels": lambda x: fn.slice(x, fn.random.uniform(range=(0, 9), shape=[2]), [9, 60.0], axes=[1, 0],
+                                        normalized_anchor=False, normalized_shape=False),
+    "flip": lambda x: fn.flip(x),
+    "flip, vertical": lambda x: fn.flip(x, vertical=1, horizontal=0),
+    "flip, drawn": lambda x: fn.flip(x, horizontal=coin(), vertical=coin()),
+    "flip, neither": lambda x: fn.flip(x, horizontal=0),
+    "erase": lambda x: fn.erase(x, anchor=[3, 4, 50, 60], shape=[20, 5, 100, 9], fill_value=[1, 2, 3]),
+    "erase, drawn": lambda x: fn.erase(x, anchor=fn.random.uniform(range=(0, 0.6), shape=[2]), shape=[0.3, 0.3],
+                                       axis_names="HW", normalized=True, fill_value=drawn(0, 300)),
+    "brightness": lambda x: fn.brightness(x, brightness=drawn(0.5, 1.5)),
+    "brightness, to floats": lambda x: fn.brightness(x, brightness=drawn(0.5, 1.5), dtype=types.FLOAT),
+    "brightness, shift drawn": lambda x: fn.brightness(x, brightness=0.9, brightness_shift=drawn(-0.5, 0.5)),
+    "contrast": lambda x: fn.contrast(x, contrast=drawn(-0.5, 1.5)),
+    "contrast, one": lambda x: fn.contrast(x, contrast=1.2, contrast_center=drawn(0, 255)),
+    "brightness_contrast": lambda x: fn.brightness_contrast(x, brightness=drawn(0.5, 2), contrast=drawn(0.5, 1.5)),
+    "brightness_contrast, one": lambda x: fn.brightness_contrast(x, brightness=1.3, contrast=0.7),
+    "gray": lambda x: fn.color_space_conversion(x, image_type=types.RGB, output_type=types.GRAY),
+    "BGR": lambda x: fn.color_space_conversion(x, image_type=types.RGB, output_type=types.BGR),
+    "YCbCr": lambda x: fn.color_space_conversion(x, image_type=types.RGB, output_type=types.YCbCr),
+    "RGB": lambda x: fn.color_space_conversion(x, image_type=types.RGB, output_type=types.RGB),
+    "lookup_table": lambda x: fn.lookup_table(x, keys=[3, 5], values=[1.5, 2.5], default_value=7.0),
+    "copy": lambda x: fn.copy(x),
+    "cast": lambda x: fn.cast(x, dtype=types.FLOAT),
+    "transpose": lambda x: fn.transpose(x, perm=[2, 0, 1]),
+    "cat": lambda x: fn.cat(x, x, axis=1),
+    "subscript": lambda x: x[3:70, :, 0],
+    "arithmetic": lambda x: x * 0.5 + 3,
+    "several": lambda x: fn.crop_mirror_normalize(
+        fn.flip(fn.brightness(fn.crop(x, crop=(70, 60), crop_pos_x=drawn(0, 1)), brightness=drawn(0.5, 1.5)), vertical=1),
+        mirror=coin(), mean=[1.0, 2.0, 3.0],
+    ),
 }
+
+
+TYPES = (np.float32, np.int16, np.uint16)
+GENERAL = dict.fromkeys(("crop", "slice", "flip", "erase", "copy", "cast", "transpose"), TYPES) | dict.fromkeys(
+    ("brightness", "contrast"), TYPES[:2]
+)
 
 
 @pytest.fixture
@@ -102,6 +146,18 @@ def test_spans_give_what_single_samples_give(
     assert spans[SIZE // threads] >= 3 and not spans[0]
     monkeypatch.setattr(Progress, "_span", lambda *given: 1)
     for found, wanted in zip(together, outputs(pipeline(CASES[case], num_threads=threads), 6), strict=True):
+        assert torch.equal(found, wanted)
+
+
+@pytest.mark.parametrize(("case", "dtype"), [(c, t) for c in CASES for t in GENERAL.get(c.partition(",")[0], ())])
+def test_spans_of_other_types(case: str, dtype: Any, spans: Counter[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    def source(batch: int) -> Any:
+        return images(batch, dtype=dtype)
+
+    together = outputs(pipeline(CASES[case], source), 5)
+    assert spans[6] >= 2 and not spans[0]
+    monkeypatch.setattr(Progress, "_span", lambda *given: 1)
+    for found, wanted in zip(together, outputs(pipeline(CASES[case], source), 5), strict=True):
         assert torch.equal(found, wanted)
 
 
@@ -167,7 +223,7 @@ def test_other_shapes_from_batch_to_batch(spans: Counter[int]) -> None:
         (found,) = pipe.run()
         assert torch.equal(found.stacked(), torch.from_numpy(source(k)).permute(0, 3, 1, 2).float())
     pipe.close()
-    assert spans[6] >= 6 and 2 <= spans[0] <= 3
+    assert spans[6] >= 6 and spans[0] <= 6  # the batches that were in flight when the shape changed
 
 
 def test_what_cannot_be_done_together_is_not_tried_again(spans: Counter[int]) -> None:
@@ -190,25 +246,30 @@ def test_windows_of_several_sizes(spans: Counter[int]) -> None:
     pipe.close()
 
 
-def test_figures_count_samples(spans: Counter[int]) -> None:
+def test_figures_count_samples(spans: Counter[int], tmp_path: Path) -> None:
     pipe = pipeline(normalised())
-    for _ in range(20):
+    pipe.build()
+    pipe.trace()
+    for _ in range(5):
         pipe.run()
-    assert "crop_mirror_normalize" in str(pipe.stats())
+    pipe.write_trace(tmp_path / "trace.json")
     timed = pipe._executor._means.profile._samples  # type: ignore[union-attr]
     counts = {node.operator.name: count for node, count in timed.items()}
-    assert counts["crop_mirror_normalize"] % SIZE == 0
     pipe.close()
+    assert counts["crop_mirror_normalize"] % SIZE == 0
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    found = {e["args"]["what"] for e in events if e["name"] == "crop_mirror_normalize"}
+    assert {"batch 4, samples 0 to 5", "batch 4, samples 6 to 11"} <= found
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_small_samples_are_done_by_a_step(case: str) -> None:
     def small(batch: int) -> Any:
-        return images(batch, (73, 71, 3))
+        return images(batch, (72, 70, 3))
 
     pipe = pipeline(CASES[case], small)
     ((found,), size) = pipe.run(), SIZE
     assert len(found) == size
-    names = [n.operator.name for s in pipe._executor.plan.stages for n in s.steps]  # type: ignore[union-attr]
+    chains = [s.chain for s in pipe._executor.plan.stages]  # type: ignore[union-attr]
     pipe.close()
-    assert "crop_mirror_normalize" in names
+    assert chains == [None]

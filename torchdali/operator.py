@@ -9,10 +9,11 @@ published from it.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, Literal, Protocol, TypeVar, overload
 
 from torchdali import schema
 from torchdali.calling import Call, as_node, bind, call, record, run_now
@@ -109,6 +110,7 @@ class Operator:
         outputs: Number of outputs from the arguments, where it varies; None means one that is not returned
             in a list. Among the arguments, ``inputs`` is the number of inputs.
         dense: The same on samples of one shape: takes and returns tensors ``(N, ...)``; NotImplemented where it cannot.
+            True for the body itself.
         by_shape: Only the shapes of the samples count; ``dense`` takes the list of them, which may differ.
         columns: ``dense`` takes arguments given per sample, too.
         copies: ``dense`` only copies what it is given.
@@ -126,7 +128,7 @@ class Operator:
     kind: str
     layout: LayoutRule | None = None
     outputs: Callable[[Mapping[str, Any]], int | None] | None = None
-    dense: Callable[..., Any] | None = None
+    dense: Callable[..., Any] | Literal[True] | None = None
     by_shape: bool = False
     columns: bool = False
     copies: bool = False
@@ -143,7 +145,14 @@ class Operator:
     function: Callable[..., Any] = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.dense is True:
+            self.dense = self.body
         self.function = _publish(self)
+
+    @property
+    def dense_writes(self) -> bool:
+        """Whether ``dense`` takes ``out``."""
+        return callable(self.dense) and "out" in inspect.signature(self.dense).parameters
 
     @property
     def schema_name(self) -> str:
@@ -261,7 +270,7 @@ def operator(
     over: str = "sample",
     layout: LayoutRule | None = None,
     outputs: Callable[[Mapping[str, Any]], int | None] | None = None,
-    dense: Callable[..., Any] | None = None,
+    dense: Callable[..., Any] | Literal[True] | None = None,
     by_shape: bool = False,
     columns: bool = False,
     copies: bool = False,
@@ -289,7 +298,7 @@ def operator(body: Any = None, /, *, over: str = "sample", **options: Any) -> An
             the arguments, ``inputs`` is the number of inputs.
         dense: What does the same, with the same arguments, on several samples of one shape: inputs and results are
             tensors ``(N, ...)``; it may take ``out``, and return NotImplemented where it has no better way than sample
-            by sample. For operators whose work on a sample is not much more than a call.
+            by sample. True for the body itself. For operators whose work on a sample is not much more than a call.
         by_shape: Only the shapes of the samples count: ``dense`` takes a list of them, and they may differ.
         columns: ``dense`` also takes arguments that are given per sample, as `schema.Column`s.
         copies: ``dense`` only copies what it is given: for samples of moderate size, too, one call is faster.

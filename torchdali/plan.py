@@ -79,6 +79,7 @@ def plan(
     large: Collection[Node] = (),
     light: Collection[DataNode] = (),
     moderate: Collection[Node] = (),
+    alone: Collection[Node] = (),
 ) -> Plan:
     """Divide a graph into stages, as few as its operators over whole batches allow.
 
@@ -87,9 +88,10 @@ def plan(
         light: Edges whose samples are small and of one shape; what ends a chain there is not fused.
         moderate: Those of the large ones whose batches are one tensor each, and not so large that several threads
             had better share a copy.
+        alone: Nodes that were seen to do samples one by one, though their operators can do a batch in other cases.
     """
     index = {node: i for i, node in enumerate(graph.nodes)}
-    fused = fused_nodes(graph, large, light, moderate)
+    fused = fused_nodes(graph, large, light, moderate, alone)
     levels = _levels(graph, fused)
     count = max(levels.values(), default=-1) + 1
     groups = [[n for n in graph.nodes if levels[n] == level] for level in range(count)]
@@ -113,6 +115,7 @@ def fused_nodes(
     large: Collection[Node] = (),
     light: Collection[DataNode] = (),
     moderate: Collection[Node] = (),
+    alone: Collection[Node] = (),
 ) -> frozenset[Node]:
     """Return the nodes that run sample by sample inside chains.
 
@@ -127,7 +130,7 @@ def fused_nodes(
         # Of large samples the shapes are small: what only looks at these need not join their chain.
         after = fused if node.operator.by_shape else after_chain
         is_late = node in large or not after.isdisjoint(node.parents())
-        is_chained = is_late or bool(node.scope) or node.operator.dense is None
+        is_chained = is_late or bool(node.scope) or node.operator.dense is None or node in alone
         if node.operator.kind in ("sample", "reader") and node.device != "gpu" and is_chained:
             fused.add(node)
         if is_late or node in fused:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -142,7 +142,7 @@ def _prepared(
 def _dense(
     declared: Operator, constants: Mapping[str, Any], takes: Takes, layout: str
 ) -> Callable[..., Any]:
-    assert declared.dense is not None
+    assert callable(declared.dense)
     function: Callable[..., Any] = functools.partial(declared.dense, **constants)
     function = _with_layout(function, declared.schema, layout)
     return _typed(function, declared.name, takes.dtypes) if takes.dtypes else function
@@ -296,6 +296,8 @@ def run_batch(
             found = ready.dense(*whole, **arguments)
             if found is not NotImplemented:
                 return collect(found, ready.layouts)
+            if bodies is not None:
+                bodies[layouts, frames] = replace(ready, dense=None)
     if rng is not None:
         arguments["rng"] = rng.samples(declared.draws)
     columns = [None if v is None else v.samples() for v in inputs]

@@ -37,7 +37,7 @@ from torchdali import types
 
 __all__ = [
     "Argument", "BatchSize", "Column", "Data", "DType", "Image", "Input", "Layout", "Out", "PerFrame",
-    "PerSample", "STATE", "Schema", "Takes", "per_sample", "shares", "split", "to_dtype",
+    "PerSample", "STATE", "Schema", "Takes", "each_of", "per_sample", "shares", "split", "to_dtype",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -102,6 +102,17 @@ class Column(list[Any]):
 def per_sample(value: Any, size: int) -> Sequence[Any]:
     """Return one value a sample, of an argument that may be the same for all."""
     return value if isinstance(value, Column) else [value] * size
+
+
+def each_of(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the arguments of each sample; one dictionary where they are the same for all."""
+    drawn = {k: v for k, v in arguments.items() if isinstance(v, Column)}
+    rows = zip(*drawn.values(), strict=True)
+    return (
+        [{**arguments, **dict(zip(drawn, row, strict=True))} for row in rows]
+        if drawn
+        else [dict(arguments)]
+    )
 
 
 Out: TypeAlias = Annotated[torch.Tensor | None, "out"]

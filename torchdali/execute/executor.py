@@ -327,7 +327,9 @@ class Executor:
                     self._moderate.append(node)
         elif self._first_done is None or not self._first_done.is_set():
             return
-        planned = make_plan(self.plan.graph, self._large, self._progress.light, self._moderate)
+        planned = make_plan(
+            self.plan.graph, self._large, self._progress.light, self._moderate, self._progress.alone
+        )
         is_new = [s.steps for s in planned.stages] != [s.steps for s in self.plan.stages]
         if is_new and not self._runs_alone(batch):
             return

@@ -7,7 +7,6 @@ combination of input layouts, so that running a sample is calls of prepared func
 from __future__ import annotations
 
 import functools
-import inspect
 import linecache
 import operator as op
 from collections.abc import Callable, Mapping, Sequence
@@ -127,10 +126,7 @@ class LinkedChain:
             declared.columns and set(node.edges.values()) <= {*self.chain.values}
         ):
             return None
-        assert declared.dense is not None
-        known = inspect.signature(declared.dense).parameters
-        puts = declared.schema.wants_out and "out" not in known
-        return functools.partial(_put_together if puts else _together, ready.dense)
+        return functools.partial(_together, ready.dense, declared.dense_writes)
 
     def node_at(self, error: BaseException) -> Node | None:
         """Return the operator in which an exception left the chain."""
@@ -213,23 +209,24 @@ def put(slot: torch.Tensor | None, value: torch.Tensor) -> torch.Tensor:
     return value.contiguous()
 
 
-def _together(dense: Callable[..., Any], *inputs: torch.Tensor, **arguments: Any) -> torch.Tensor:
-    """Do several samples in one call, or raise `NotTogether`."""
-    found = dense(*inputs, **arguments)
-    if found is NotImplemented:
-        raise NotTogether
-    assert isinstance(found, torch.Tensor)
-    return found
-
-
-def _put_together(
+def _together(
     dense: Callable[..., Any],
+    writes: bool,
     *inputs: torch.Tensor,
     out: torch.Tensor | None = None,
     **arguments: Any,
 ) -> torch.Tensor:
-    """Do several samples in one call, and copy the results to their place in the batch."""
-    return put(out, _together(dense, *inputs, **arguments))
+    """Do several samples in one call, or raise `NotTogether`.
+
+    Args:
+        writes: ``dense`` takes ``out``.
+        out: Where the results belong, if there is a place for them.
+    """
+    found = dense(*inputs, out=out, **arguments) if writes else dense(*inputs, **arguments)
+    if found is NotImplemented:
+        raise NotTogether
+    assert isinstance(found, torch.Tensor)
+    return found if out is None or found is out else put(out, found)
 
 
 class NotTogether(Exception):

@@ -39,6 +39,7 @@ Done = Callable[[dict[int, BaseException]], None]
 
 _SPAN = 1 << 22  # bytes of samples that one call works on
 _SPANS = 1  # a thread and batch, at least
+_MISSES = 3  # batches after which it is not tried again
 
 
 @dataclass
@@ -74,7 +75,9 @@ class Progress:
     def __init__(self, plan: Plan, means: Means, first: int = 0) -> None:
         self.plan, self._means = plan, means
         self.light: set[DataNode] = set()
-        self._alone: set[int] = set()  # stages whose chains do samples one by one only
+        self._misses = [0] * len(
+            plan.stages
+        )  # chains that could not do samples together, one after the other
         reads = {node: reader.dataset.read for node, reader in means.readers.items()}
         self._chains = [
             LinkedChain(s.chain, plan.index, reads, f"chain {i}") if s.chain else None
@@ -87,6 +90,12 @@ class Progress:
             edge: Slots(means.buffers) for s in plan.stages if s.chain for edge in s.chain.delivers
         }
         self.line_up(first)
+
+    @property
+    def alone(self) -> set[Node]:
+        """Steps that were seen to do their samples one by one, though the operator can do a batch in other cases."""
+        tried = {n: made.values() for n, made in self._bodies.items() if n.operator.dense and made}
+        return {n for n, made in tried.items() if all(ready.dense is None for ready in made)}
 
     def line_up(self, first: int) -> None:
         """Forget who stands in line: the next batch to come is the first."""
@@ -233,7 +242,7 @@ class Progress:
     def _span(self, batch: Batch, linked: LinkedChain, ready: Linked) -> int:
         """Return how many samples to do in one call."""
         is_known = all(self._slots[e].guesses for e in linked.chain.delivers)
-        if ready.spans is None or batch.stage in self._alone or not is_known:
+        if ready.spans is None or self._misses[batch.stage] >= _MISSES or not is_known:
             return 1
         sample = 0
         for edge in linked.chain.inputs:
@@ -256,10 +265,10 @@ class Progress:
         if not failures and all(
             all(map(op.is_, column_, opened[edge][1])) for edge, column_ in done.items()
         ):
+            self._misses[batch.stage] = 0
             finish(failures)
             return
-        if any(isinstance(error, NotTogether) for error in failures.values()):
-            self._alone.add(batch.stage)
+        self._misses[batch.stage] += any(isinstance(e, NotTogether) for e in failures.values())
         failures.clear()
         try:
             self._submit_chain(batch, in_spans=False)

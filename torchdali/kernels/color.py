@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -15,9 +16,10 @@ from torchdali.kernels.convert import convert
 from torchdali.kernels.folding import folded
 from torchdali.kernels.opencv import opencv_for
 from torchdali.kernels.rounding import HALF_UP, place, to_bytes
+from torchdali.kernels.scratch import Bytes
 
 __all__ = [
-    "affine_intensity", "affine_rgb", "gray", "space_matrix", "swap_red_and_blue", "twist_matrix",
+    "affine_intensities", "affine_intensity", "affine_rgb", "gray", "space_matrix", "swap_red_and_blue", "twist_matrix",
 ]  # fmt: skip
 
 Matrix = tuple[tuple[float, ...], ...]
@@ -45,10 +47,52 @@ def affine_intensity(
     return convert(torch.add(_number(offset, wide), wide, alpha=factor), dtype)
 
 
+def affine_intensities(
+    x: Tensor, numbers: Sequence[tuple[float, float]], dtype: torch.dtype, out: Tensor | None = None
+) -> Tensor:
+    """Do what `affine_intensity` does, with a factor and an offset for each ``x[i]``."""
+    made = place(out, x.shape, dtype, x.device)
+    largest = max((255 * abs(f) + abs(o) for f, o in numbers), default=0)
+    if x.dtype == torch.uint8 and dtype in _BYTES_TO and largest < _LARGEST:
+        cv2 = opencv_for(x)
+        if cv2 is not None:
+            _weigh_each(cv2, x, numbers, made)
+            return made
+    if x.requires_grad:
+        found = [
+            affine_intensity(each, *both, dtype) for each, both in zip(x, numbers, strict=True)
+        ]
+        return torch.stack(found)
+    for source, target, both in zip(x.unbind(0), made.unbind(0), numbers, strict=True):
+        result = affine_intensity(source, *both, dtype, target)
+        if result is not target:
+            target.copy_(result)
+    return made
+
+
+_BYTES_TO = (torch.uint8, torch.float32)
+
+
+def _weigh_each(cv2: Any, x: Tensor, numbers: Sequence[tuple[float, float]], out: Tensor) -> None:
+    """Scale the bytes of each ``x[i]``: by NumPy's views, which keep the interpreter's lock."""
+    sources, results = (t.numpy().reshape(len(t), 1, -1) for t in (x.contiguous(), out))
+    for row, result, (factor, offset) in zip(sources, results, numbers, strict=True):
+        _weigh(cv2, row, factor, offset, result)
+
+
+def _weigh(cv2: Any, row: Bytes, factor: float, offset: float, result: npt.NDArray[Any]) -> None:
+    """Write bytes times a factor plus an offset as bytes or floats."""
+    if result.dtype != np.uint8:
+        cv2.addWeighted(row, factor, row, 0.0, offset, result, cv2.CV_32F)
+    elif offset >= 0 and offset + 255 * factor >= 0:  # half the time, the same numbers
+        cv2.convertScaleAbs(row, result, factor, offset + HALF_UP)
+    else:
+        cv2.addWeighted(row, factor, row, 0.0, offset + HALF_UP, result)
+
+
 def _affine_float(x: Tensor, factor: float, offset: float, out: Tensor) -> Tensor:
     if x.dtype == torch.uint8 and (cv2 := _weighing(x, factor, offset)) is not None:
-        row = x.contiguous().view(1, -1).numpy()
-        cv2.addWeighted(row, factor, row, 0.0, offset, out.view(1, -1).numpy(), cv2.CV_32F)
+        _weigh(cv2, x.contiguous().view(1, -1).numpy(), factor, offset, out.view(1, -1).numpy())
         return out
     start = _number(offset, out)
     if x.dtype == out.dtype:
@@ -68,8 +112,7 @@ def _affine_bytes(x: Tensor, factor: float, offset: float, out: Tensor | None) -
     if (cv2 := _weighing(x, factor, offset)) is None:
         return to_bytes(x.to(torch.float32).mul_(factor), offset, out)
     made = place(out, x.shape, torch.uint8, x.device)
-    row = x.contiguous().view(1, -1).numpy()
-    cv2.addWeighted(row, factor, row, 0.0, offset + HALF_UP, made.view(1, -1).numpy())
+    _weigh(cv2, x.contiguous().view(1, -1).numpy(), factor, offset, made.view(1, -1).numpy())
     return made
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from torchdali.kernels.opencv import opencv_for
 
-__all__ = ["HALF_UP", "place", "to_bytes"]
+__all__ = ["HALF_UP", "place", "placed", "to_bytes"]
 
 HALF_UP = 1e-5  # carries k + 0.5 upwards in float32, where rounding is to even
 
@@ -21,6 +21,13 @@ def place(
     if out is not None and out.shape == shape and out.dtype == dtype and out.is_contiguous():
         return out
     return torch.empty(tuple(shape), dtype=dtype, device=device)
+
+
+def placed(x: Tensor, out: Tensor | None) -> Tensor:
+    """Return a result, copied to `out` if it fits there."""
+    if out is None or out.shape != x.shape or out.dtype != x.dtype or x.requires_grad:
+        return x
+    return out.copy_(x)
 
 
 def to_bytes(x: Tensor, offset: float = 0.0, out: Tensor | None = None) -> Tensor:

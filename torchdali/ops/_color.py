@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import functools
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
 from torchdali.kernels import color as kernel
-from torchdali.kernels.color import affine_intensity, affine_rgb, twist_matrix
+from torchdali.kernels.color import affine_intensities, affine_intensity, affine_rgb, twist_matrix
 from torchdali.kernels.convert import full_scale
+from torchdali.kernels.rounding import placed
 from torchdali.operator import operator
-from torchdali.schema import DType, Out, PerFrame, Takes
+from torchdali.schema import Column, DType, Out, PerFrame, Takes, per_sample
 from torchdali.types import DALIImageType
 
 __all__ = [
@@ -32,7 +35,52 @@ def _center(dtype: torch.dtype) -> float:
     return 0.5 if dtype.is_floating_point else (full_scale(dtype) + 1) / 2
 
 
-@operator
+Numbers = tuple[float, float]
+
+
+def _affine_batch(
+    image: Tensor, numbers: Callable[..., Numbers], given: Sequence[Any], dtype: torch.dtype | None,
+    out: Tensor | None,
+) -> Tensor:  # fmt: skip
+    """Map the intensities of images; ``numbers(*given)`` are factor and offset."""
+    kind = dtype or image.dtype
+    made = functools.partial(numbers, image.dtype, kind)
+    if not any(isinstance(value, Column) for value in given):
+        return affine_intensity(image, *made(*given), kind, out)
+    rows = zip(*[per_sample(value, len(image)) for value in given], strict=True)
+    return affine_intensities(image, [made(*row) for row in rows], kind, out)
+
+
+def _brightened(source: torch.dtype, kind: torch.dtype, factor: float, shift: float) -> Numbers:
+    return factor, shift * full_scale(kind)
+
+
+def _contrasted(
+    source: torch.dtype, kind: torch.dtype, factor: float, center: float | None
+) -> Numbers:
+    middle = _center(source) if center is None else center
+    return factor, middle - factor * middle
+
+
+def _adjusted(
+    source: torch.dtype, kind: torch.dtype, brightness: float, shift: float, contrast: float,
+    center: float | None,
+) -> Numbers:  # fmt: skip
+    middle = _center(source) if center is None else center
+    return brightness * contrast, shift * full_scale(kind) + brightness * (
+        middle - contrast * middle
+    )
+
+
+def _adjust_batch(
+    image: Tensor, *, brightness: Any = 1.0, brightness_shift: Any = 0.0, contrast: Any = 1.0,
+    contrast_center: Any = None, dtype: torch.dtype | None = None, out: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    given = brightness, brightness_shift, contrast, contrast_center
+    return _affine_batch(image, _adjusted, given, dtype, out)
+
+
+@operator(dense=_adjust_batch, columns=True)
 def brightness_contrast(
     image: Intensities,
     /,
@@ -57,12 +105,18 @@ def brightness_contrast(
         dtype: Of the output; the input's own when None.
     """
     kind = dtype or image.dtype
-    center = _center(image.dtype) if contrast_center is None else contrast_center
-    offset = brightness_shift * full_scale(kind) + brightness * (center - contrast * center)
-    return affine_intensity(image, brightness * contrast, offset, kind, out)
+    given = brightness, brightness_shift, contrast, contrast_center
+    return affine_intensity(image, *_adjusted(image.dtype, kind, *given), kind, out)
 
 
-@operator
+def _brighten_batch(
+    image: Tensor, *, brightness: Any = 1.0, brightness_shift: Any = 0.0,
+    dtype: torch.dtype | None = None, out: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    return _affine_batch(image, _brightened, (brightness, brightness_shift), dtype, out)
+
+
+@operator(dense=_brighten_batch, columns=True)
 def brightness(
     image: Intensities,
     /,
@@ -83,10 +137,18 @@ def brightness(
         dtype: Of the output; the input's own when None.
     """
     kind = dtype or image.dtype
-    return affine_intensity(image, brightness, brightness_shift * full_scale(kind), kind, out)
+    numbers = _brightened(image.dtype, kind, brightness, brightness_shift)
+    return affine_intensity(image, *numbers, kind, out)
 
 
-@operator
+def _contrast_batch(
+    image: Tensor, *, contrast: Any = 1.0, contrast_center: Any = None,
+    dtype: torch.dtype | None = None, out: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    return _affine_batch(image, _contrasted, (contrast, contrast_center), dtype, out)
+
+
+@operator(dense=_contrast_batch, columns=True)
 def contrast(
     image: Intensities,
     /,
@@ -104,8 +166,9 @@ def contrast(
         contrast_center: Intensity that stays; half the input type's range when None.
         dtype: Of the output; the input's own when None.
     """
-    center = _center(image.dtype) if contrast_center is None else contrast_center
-    return affine_intensity(image, contrast, center - contrast * center, dtype or image.dtype, out)
+    kind = dtype or image.dtype
+    numbers = _contrasted(image.dtype, kind, contrast, contrast_center)
+    return affine_intensity(image, *numbers, kind, out)
 
 
 def _twist(
@@ -217,7 +280,7 @@ def color_twist(
     return _twist(image, hue, saturation, brightness * contrast, offset, dtype, out)
 
 
-@operator
+@operator(dense=True)
 def color_space_conversion(
     image: Annotated[Tensor, Takes(("HWC", "FHWC", "DHWC", "FDHWC"), (torch.uint8,))],
     /,
@@ -235,7 +298,7 @@ def color_space_conversion(
     """
     source, target = image_type.name, output_type.name
     if source == target:
-        return image
+        return placed(image, out)
     if {source, target} == {"RGB", "BGR"}:
         return kernel.swap_red_and_blue(image, out)
     if target == "GRAY" and source != "YCbCr":

@@ -9,13 +9,23 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
+from torchdali.kernels.arrays import copied, inside, is_array
 from torchdali.kernels.folding import folded
 from torchdali.kernels.normalise import affine, normalise_each_into, normalise_into
-from torchdali.kernels.rounding import place
-from torchdali.kernels.views import is_plain
+from torchdali.kernels.rounding import place, placed
 from torchdali.kernels.window import anchor, check_fill, cut, fill_into, meet, out_of_bounds
 from torchdali.operator import operator
-from torchdali.schema import Column, DType, Layout, Out, PerSample, Takes, per_sample, shares
+from torchdali.schema import (
+    Column,
+    DType,
+    Layout,
+    Out,
+    PerSample,
+    Takes,
+    each_of,
+    per_sample,
+    shares,
+)
 
 __all__ = ["crop", "crop_mirror_normalize", "crop_window"]
 
@@ -117,7 +127,21 @@ def _window_sizes(
     return w, h, d
 
 
-@operator(deprecated=RENAMED)
+def _crop_batch(
+    data: Tensor, *, dtype: torch.dtype | None = None, fill_values: Sequence[float] = (),
+    out_of_bounds_policy: str = "error", layout: str, out: Tensor | None = None, **window: Any,
+) -> Any:  # fmt: skip
+    out_of_bounds(out_of_bounds_policy)
+    if dtype not in (None, data.dtype) or not is_array(data):
+        return NotImplemented
+    windows = windows_inside(data, layout, window)
+    if windows is None:
+        return NotImplemented
+    check_fill(fill_values, windows[0].shape, layout.find("C"))
+    return copied(windows, data.dtype, out)
+
+
+@operator(deprecated=RENAMED, dense=_crop_batch, columns=True)
 def crop(
     data: Picture,
     /,
@@ -126,6 +150,7 @@ def crop(
     fill_values: list[float] = [0.0],  # noqa: B006  never changed
     out_of_bounds_policy: str = "error",
     layout: Layout,
+    out: Out = None,
     **window: Annotated[Any, shares(crop_window)],
 ) -> Picture:
     """Cut a window out of images, frames or volumes.
@@ -142,10 +167,11 @@ def crop(
         RuntimeError: the window reaches outside, or contradictory arguments.
     """
     axes, starts, extents = crop_window(data.shape, layout, **window)
-    return cut(
+    found = cut(
         data, axes, starts, extents,
         policy=out_of_bounds_policy, fill=fill_values, channel=layout.find("C"), dtype=dtype,
     )  # fmt: skip
+    return placed(found, out)
 
 
 # ---------------------------------------------------------------- crop_mirror_normalize
@@ -185,7 +211,7 @@ def _normalise_batch(
 ) -> Any:
     is_usual = layout == "HWC" and data.dtype == torch.uint8 and dtype == torch.float32
     is_drawn = isinstance(mean, Column) or isinstance(std, Column)
-    if not is_usual or pad_output or is_drawn or not is_plain(data):
+    if not is_usual or pad_output or is_drawn or not is_array(data):
         return NotImplemented
     images = windows_inside(data, layout, window)
     if images is None:
@@ -216,24 +242,8 @@ def windows_inside(data: Tensor, layout: str, window: dict[str, Any]) -> Any:
     """
     array = data.numpy()
     shape = array.shape[1:]
-    drawn = {k: v for k, v in window.items() if isinstance(v, Column)}
-    given = [dict(zip(drawn, values, strict=True)) for values in zip(*drawn.values(), strict=True)]
-    windows = [crop_window(shape, layout, **{**window, **each}) for each in given or [{}]]
-    sizes = {(axes, extents) for axes, _, extents in windows}
-    if len(sizes) != 1 or not len(array):
-        return None
-    axes, extents = sizes.pop()
-    parts = []
-    for _, starts, _ in windows:
-        part = [slice(None)] * len(shape)
-        for axis, start, extent in zip(axes, starts, extents, strict=True):
-            if start < 0 or start + extent > shape[axis]:
-                return None
-            part[axis] = slice(start, start + extent)
-        parts.append(tuple(part))
-    if not drawn:
-        return array[(slice(None), *parts[0])]
-    return [image[part] for image, part in zip(array, parts, strict=True)]
+    rows = each_of(window)
+    return inside(array, [crop_window(shape, layout, **row) for row in rows])
 
 
 @operator(deprecated=RENAMED, layout=_output_layout, dense=_normalise_batch, columns=True)

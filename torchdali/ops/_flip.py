@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from torch import Tensor
 
-from torchdali.kernels.mirror import mirror
+from torchdali.kernels.mirror import mirror, mirror_each
+from torchdali.kernels.rounding import placed
 from torchdali.operator import operator
-from torchdali.schema import Layout, Out, PerSample, Takes
+from torchdali.schema import Column, Layout, Out, PerSample, Takes, per_sample
 
 __all__ = ["flip"]
 
@@ -18,13 +19,18 @@ Flippable = Annotated[
 
 
 def _flip_batch(
-    data: Tensor, /, *, depthwise: int = 0, horizontal: int = 1, vertical: int = 0, layout: str
-) -> Tensor:
-    axes = _axes(layout, depthwise, horizontal, vertical)
-    return data.flip([axis + 1 for axis in axes]) if axes else data.clone()
+    data: Tensor, /, *, depthwise: Any = 0, horizontal: Any = 1, vertical: Any = 0, layout: str,
+    out: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    given = depthwise, horizontal, vertical
+    if not any(isinstance(value, Column) for value in given):
+        axes = [axis + 1 for axis in _axes(layout, *given)]
+        return mirror(data, axes, out) if axes else placed(data, out)
+    rows = zip(*[per_sample(value, len(data)) for value in given], strict=True)
+    return mirror_each(data, [_axes(layout, *row) for row in rows], out)
 
 
-@operator(dense=_flip_batch)
+@operator(dense=_flip_batch, columns=True)
 def flip(
     data: Flippable,
     /,
@@ -44,7 +50,7 @@ def flip(
         vertical: Reverse H.
     """
     axes = _axes(layout, depthwise, horizontal, vertical)
-    return mirror(data, axes, out) if axes else data
+    return mirror(data, axes, out) if axes else placed(data, out)
 
 
 def _axes(layout: str, depthwise: int, horizontal: int, vertical: int) -> list[int]:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.convert import convert, convert_number
-from torchdali.kernels.rounding import place
+from torchdali.kernels.rounding import place, placed
 from torchdali.operator import operator
 from torchdali.running import is_moderate
 from torchdali.schema import BatchSize, Column, Data, DType, Out, PerSample, Takes, per_sample
@@ -42,11 +42,7 @@ def _no_layout(layouts: tuple[str, ...], arguments: Any) -> str:
 # ---------------------------------------------------------------- conversion and copies
 
 
-def _cast_batch(data: Tensor, *, dtype: torch.dtype) -> Tensor:
-    return convert(data, dtype)
-
-
-@operator(dense=_cast_batch)
+@operator(dense=True)
 def cast(data: Data, /, *, dtype: DType, out: Out = None) -> Data:
     """Convert to another element type.
 
@@ -72,17 +68,14 @@ def cast_like(data: Data, other: Data, /, *, out: Out = None) -> Data:
 
 def _converted(data: Tensor, dtype: torch.dtype, out: Tensor | None) -> Tensor:
     """Convert; where that is all in one step, into the batch."""
-    if (
-        dtype != torch.float32
-        or data.dtype == dtype
-        or data.dtype.itemsize > 4
-        or data.requires_grad
-    ):
+    if dtype != torch.float32 or data.dtype.itemsize > 4 or data.requires_grad:
         return convert(data, dtype)
+    if data.dtype == dtype:
+        return placed(data, out)
     return place(out, data.shape, dtype, data.device).copy_(data)
 
 
-@operator
+@operator(dense=True)
 def copy(data: Data, /, *, out: Out = None) -> Data:
     """Copy.
 

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from torchdali.errors import for_all
+from torchdali.kernels.arrays import copied, inside, is_array
+from torchdali.kernels.rounding import placed
 from torchdali.kernels.window import (
     check_fill,
     cut,
     fill_into,
     fill_number,
     filled,
+    out_of_bounds,
     round_half_away_number,
     single,
 )
 from torchdali.operator import operator
 from torchdali.ops._axis_arguments import Unset, indices, listed, matched, named
-from torchdali.schema import Data, DType, Layout, Out, PerSample, Takes, per_sample, shares
+from torchdali.schema import Data, DType, Layout, Out, PerSample, Takes, each_of, per_sample, shares
 from torchdali.tensors import TensorList
 
 __all__ = ["erase", "pad", "slice_", "slice_window"]
@@ -90,15 +94,54 @@ def slice_window(
              "rel_shape": rel_shape}  # fmt: skip
     given = {name: matched(name, v, len(which)) for name, v in arguments.items() if v is not None}
     if anchor is not None:
-        spans = _spans_of_inputs(
-            anchor, extent, lengths, normalized_anchor, normalized_shape, given
-        )
+        names = {
+            "normalized_anchor": normalized_anchor,
+            "normalized_shape": normalized_shape,
+        }
+        origins, sizes = _numbers(anchor, extent, len(which), given)
+        spans = _spans(origins, sizes, lengths, *_relative(anchor, names))
     else:
         spans = _spans_of_arguments(given, lengths)
     return which, *_rounded(spans)
 
 
-@operator(name="slice", deprecated={"image_type": None, "output_dtype": "dtype"})
+def _slice_batch(
+    data: Tensor, anchor: Tensor | None = None, extent: Tensor | None = None, /, *,
+    dtype: torch.dtype | None = None, fill_values: Sequence[float] = (),
+    out_of_bounds_policy: str = "error", layout: str, out: Tensor | None = None, **window: Any,
+) -> Any:  # fmt: skip
+    out_of_bounds(out_of_bounds_policy)
+    if dtype not in (None, data.dtype) or not is_array(data) or not len(data):
+        return NotImplemented
+    known = layout or _ASSUMED.get(data.ndim - 1, "")
+    rows, shape = each_of(window), data.shape[1:]
+    if anchor is None or extent is None:
+        found = [slice_window(shape, known, anchor, extent, **row) for row in rows]
+    elif len(rows) > 1 or not anchor.ndim == extent.ndim == 2:
+        return NotImplemented
+    else:
+        which, _, _ = slice_window(shape, known, anchor[0], extent[0], **window)
+        lengths, relative = [shape[axis] for axis in which], _relative(anchor, window)
+        pairs = zip(anchor.tolist(), extent.tolist(), strict=True)
+        found = [(which, *_rounded(_spans(*pair, lengths, *relative))) for pair in pairs]
+    windows = inside(data.numpy(), found)
+    if windows is None:
+        return NotImplemented
+    check_fill(fill_values, windows[0].shape, known.find("C"))
+    return copied(windows, data.dtype, out)
+
+
+def _relative(anchor: Tensor, window: Mapping[str, Any]) -> tuple[bool, bool]:
+    """Return whether anchor and shape are relative to the extents of the data."""
+    names = "normalized_anchor", "normalized_shape"
+    first, second = (anchor.dtype == torch.float32 and window.get(name, True) for name in names)
+    return first, second
+
+
+@operator(
+    name="slice", deprecated={"image_type": None, "output_dtype": "dtype"}, dense=_slice_batch,
+    columns=True,
+)  # fmt: skip
 def slice_(
     data: Data,
     anchor: Data | None = None,
@@ -109,6 +152,7 @@ def slice_(
     fill_values: list[float] = [0.0],  # noqa: B006  never changed
     out_of_bounds_policy: str = "error",
     layout: Layout,
+    out: Out = None,
     **window: Annotated[Any, shares(slice_window)],
 ) -> Data:
     """Cut out a part, given by inputs (anchor and shape) or by arguments (start and end or shape).
@@ -131,10 +175,11 @@ def slice_(
     """
     known = layout or _ASSUMED.get(data.ndim, "")
     which, starts, extents = slice_window(data.shape, known, anchor, extent, **window)
-    return cut(
+    found = cut(
         data, which, starts, extents,
         policy=out_of_bounds_policy, fill=fill_values, channel=known.find("C"), dtype=dtype,
     )  # fmt: skip
+    return placed(found, out)
 
 
 Spans = list[tuple[float, float]]
@@ -151,10 +196,10 @@ def _rounded(spans: Spans) -> tuple[list[int], list[int]]:
     return starts, extents
 
 
-def _spans_of_inputs(
-    anchor: Tensor, extent: Tensor | None, lengths: Sequence[int], relative_anchor: bool,
-    relative_shape: bool, given: dict[str, Any],
-) -> Spans:  # fmt: skip
+def _numbers(
+    anchor: Tensor, extent: Tensor | None, count: int, given: dict[str, Any]
+) -> tuple[list[float], list[float]]:
+    """Return what anchor and shape say, one number an axis."""
     if extent is None:
         raise RuntimeError("slice takes the inputs anchor and shape, or neither")
     if given:
@@ -163,16 +208,21 @@ def _spans_of_inputs(
         raise RuntimeError(f"anchor and shape differ in type: {anchor.dtype} and {extent.dtype}")
     if anchor.dtype not in (torch.float32, torch.int32, torch.int64):
         raise RuntimeError(f"unsupported type of anchor and shape: {anchor.dtype}")
-    if not anchor.numel() == extent.numel() == len(lengths):
+    if not anchor.numel() == extent.numel() == count:
         raise RuntimeError(
-            f"anchor and shape have {anchor.numel()} and {extent.numel()} values for {len(lengths)} axes"
+            f"anchor and shape have {anchor.numel()} and {extent.numel()} values for {count} axes"
         )
+    return anchor.reshape(-1).tolist(), extent.reshape(-1).tolist()
+
+
+def _spans(
+    origins: Sequence[float], sizes: Sequence[float], lengths: Sequence[int],
+    relative_anchor: bool, relative_shape: bool,
+) -> Spans:  # fmt: skip
     spans = []
-    floats = anchor.dtype == torch.float32
-    origins, sizes = anchor.reshape(-1).tolist(), extent.reshape(-1).tolist()
     for origin, size, length in zip(origins, sizes, lengths, strict=True):
-        first = origin * length if floats and relative_anchor else origin
-        spans.append((first, first + (size * length if floats and relative_shape else size)))
+        first = origin * length if relative_anchor else origin
+        spans.append((first, first + (size * length if relative_shape else size)))
     return spans
 
 
@@ -294,7 +344,35 @@ def _padded(sample: Tensor, shape: Sequence[int], fill: Sequence[float]) -> Tens
 # ---------------------------------------------------------------- erase
 
 
-@operator
+def _erase_batch(
+    data: Tensor, *, anchor: Any = (), axes: list[int] = _AXES, axis_names: str = _ERASED,
+    fill_value: Any = (0.0,), shape: Any = (), layout: str, out: Tensor | None = None, **how: bool,
+) -> Any:  # fmt: skip
+    if not is_array(data):
+        return NotImplemented
+    count, extents, channel = len(data), data.shape[1:], layout.find("C")
+    which = _erased_axes(axes, axis_names, layout, len(extents))
+    lengths, relative = tuple([extents[axis] for axis in which]), _erased_relative(**how)
+    made = placed(data, out)
+    made = made.clone() if made is data else made
+    values: dict[tuple[float, ...], Any] = {}
+    for result, start, size, fill in zip(
+        made.numpy(), *[per_sample(v, count) for v in (anchor, shape, fill_value)], strict=True
+    ):
+        filling = tuple(listed(fill))
+        if filling not in values:
+            check_fill(filling, extents, channel)
+            value = _erased_value(filling, data[0], channel)
+            values[filling] = value.numpy() if isinstance(value, Tensor) else value
+        for place in _erased_regions(
+            tuple(listed(start)), tuple(listed(size)), which, lengths, relative, len(extents)
+        ):
+            value = values[filling]
+            result[place] = value[place] if isinstance(value, np.ndarray) else value
+    return made
+
+
+@operator(dense=_erase_batch, columns=True)
 def erase(
     data: Data,
     /,
@@ -330,31 +408,52 @@ def erase(
     Raises:
         RuntimeError: no layout to find ``axis_names`` in, axes that do not exist, or a wrong number of values.
     """
-    if normalized and (normalized_anchor or normalized_shape):
-        raise RuntimeError("normalized excludes normalized_anchor and normalized_shape")
+    how = _erased_relative(centered_anchor, normalized, normalized_anchor, normalized_shape)
     which = _erased_axes(axes, axis_names, layout, data.ndim)
     fill, channel = listed(fill_value), layout.find("C")
     check_fill(fill, data.shape, channel)
-    spans = _erased_spans(
-        tuple(listed(anchor)), tuple(listed(shape)), tuple([data.shape[axis] for axis in which]),
-        normalized or normalized_anchor, normalized or normalized_shape, centered_anchor,
-    )  # fmt: skip
-    if out is None or out.shape != data.shape or out.dtype != data.dtype or data.requires_grad:
-        out = data.clone()
-    else:
-        out.copy_(data)
-    content = _content(fill, data, channel) if len(fill) > 1 else None
-    value = fill_number(fill[0] if fill else 0.0, data.dtype)
-    for first in range(0, len(spans), len(which)):
-        region = [slice(None)] * data.ndim
-        for axis, span in zip(which, spans[first:], strict=False):
-            region[axis] = span
-        place = tuple(region)
-        if content is None:
-            out[place].fill_(value)
+    lengths = tuple([data.shape[axis] for axis in which])
+    starts, sizes = tuple(listed(anchor)), tuple(listed(shape))
+    made = placed(data, out)
+    made = data.clone() if made is data else made
+    value = _erased_value(fill, data, channel)
+    for place in _erased_regions(starts, sizes, which, lengths, how, data.ndim):
+        if isinstance(value, Tensor):
+            made[place] = value[place]
         else:
-            out[place] = content[place]
-    return out
+            made[place].fill_(value)
+    return made
+
+
+def _erased_relative(
+    centered_anchor: bool = False,
+    normalized: bool = False,
+    normalized_anchor: bool = False,
+    normalized_shape: bool = False,
+) -> tuple[bool, bool, bool]:
+    """Return whether anchors and shapes are relative, and whether anchors are middles."""
+    if normalized and (normalized_anchor or normalized_shape):
+        raise RuntimeError("normalized excludes normalized_anchor and normalized_shape")
+    return normalized or normalized_anchor, normalized or normalized_shape, centered_anchor
+
+
+def _erased_value(fill: Sequence[float], data: Tensor, channel: int) -> Any:
+    """Return what regions are filled with: a number, or a tensor in the shape of the data."""
+    if len(fill) > 1:
+        return _content(fill, data, channel)
+    return fill_number(fill[0] if fill else 0.0, data.dtype)
+
+
+def _erased_regions(
+    anchor: tuple[float, ...], shape: tuple[float, ...], axes: Sequence[int], lengths: tuple[int, ...],
+    how: tuple[bool, bool, bool], ndim: int,
+) -> Iterator[tuple[slice, ...]]:  # fmt: skip
+    spans = _erased_spans(anchor, shape, lengths, *how)
+    for first in range(0, len(spans), len(axes)):
+        region = [slice(None)] * ndim
+        for axis, span in zip(axes, spans[first:], strict=False):
+            region[axis] = span
+        yield tuple(region)
 
 
 def _erased_axes(axes: list[int], names: str, layout: str, ndim: int) -> list[int]:
@@ -392,7 +491,7 @@ def _erased_spans(
     return spans
 
 
-def _content(fill: list[float], data: Tensor, channel: int) -> Tensor:
+def _content(fill: Sequence[float], data: Tensor, channel: int) -> Tensor:
     """Return the fill values of channels in the shape of the data, without the memory of it.
 
     What moves fastest in memory is dense: copying broadcast channels would be slow.
