@@ -202,10 +202,14 @@ class BatchRng:
         """Draw ``(batch, count)`` standard normal numbers (Box-Muller)."""
         # Pair by pair, so that the first numbers do not depend on how many are drawn.
         draws = self.uniform(2 * -(-count // 2))
-        radius = np.sqrt(-2.0 * np.log1p(-draws[:, 0::2]))
-        angle = 2.0 * np.pi * draws[:, 1::2]
-        both = np.stack((radius * np.cos(angle), radius * np.sin(angle)), axis=-1)
-        return both.reshape(len(draws), -1)[:, :count]
+        radius, angle = -draws[:, 0::2], draws[:, 1::2] * (2.0 * np.pi)
+        np.log1p(radius, out=radius)
+        radius *= -2.0
+        np.sqrt(radius, out=radius)
+        both = np.empty((*radius.shape, 2))
+        np.multiply(radius, np.cos(angle), out=both[..., 0])
+        np.multiply(radius, np.sin(angle, out=angle), out=both[..., 1])
+        return both.reshape(draws.shape)[:, :count]
 
     def samples(self, draws: int) -> list[Rng]:
         """Return one `Rng` a sample, each with ``draws`` numbers drawn ahead (rounded up to 4)."""

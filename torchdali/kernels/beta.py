@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["DRAWS", "beta"]
+__all__ = ["DRAWS", "Gammas", "beta"]
 
 Array = npt.NDArray[Any]
 
@@ -16,45 +16,53 @@ DRAWS = 2 * (3 * _ATTEMPTS + 1)
 """Uniform numbers that each number takes."""
 
 
-def beta(draws: Array, alpha: Array, beta: Array) -> Array:
+class Gammas:
+    """The two gamma distributions behind a beta distribution, and what does not depend on the numbers drawn.
+
+    Args:
+        alpha: Positive, of as many axes as the result of `beta`.
+        beta: The same.
+    """
+
+    def __init__(self, alpha: Array, beta: Array) -> None:
+        self.shape = np.stack(np.broadcast_arrays(alpha, beta), axis=-1)
+        self.depth = (self.shape + 2 / 3)[..., None]
+        self.root = np.sqrt(9 * self.depth)
+        self.log = np.log(self.depth[..., 0])
+
+
+def beta(draws: Array, gammas: Gammas) -> Array:
     """Compute ``X / (X + Y)`` of two gamma variates.
 
     Args:
         draws: ``(..., DRAWS)``, in [0, 1).
-        alpha: Positive, of as many axes as the result.
-        beta: The same.
 
     Returns:
         ``(...)``, in [0, 1]; NaN where no attempt was accepted, which is about once in 20,000 numbers.
     """
-    shapes = np.empty((*draws.shape[:-1], 2))
-    shapes[..., 0], shapes[..., 1] = alpha, beta
-    logarithms = _log_gamma(draws.reshape(-1, DRAWS // 2), shapes.reshape(-1, 1))
-    sides = logarithms.reshape(shapes.shape)
-    with np.errstate(over="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        sides = _log_gammas(draws.reshape(*draws.shape[:-1], 2, DRAWS // 2), gammas)
         found: Array = 1 / (1 + np.exp(sides[..., 1] - sides[..., 0]))
     return found
 
 
-def _log_gamma(draws: Array, shape: Array) -> Array:
+def _log_gammas(draws: Array, gammas: Gammas) -> Array:
     """Return logarithms of gamma variates (Marsaglia and Tsang, "A simple method for generating gamma variables").
 
     One of ``shape + 1`` and a power of another uniform number are one of ``shape``, however small that is.
 
     Args:
-        draws: ``(n, DRAWS / 2)``.
-        shape: ``(n, 1)``.
+        draws: ``(..., 2, DRAWS / 2)``.
     """
     logs = np.log1p(-draws)
     radius, angle, test = (slice(1 + i, None, 3) for i in range(3))
-    d = shape + 2 / 3
-    normal = np.sqrt(-2 * logs[:, radius]) * np.cos(2 * np.pi * draws[:, angle])
-    v = 1 + normal / np.sqrt(9 * d)
+    normal = np.sqrt(-2 * logs[..., radius]) * np.cos(2 * np.pi * draws[..., angle])
+    v = 1 + normal / gammas.root
     v *= v * v
-    with np.errstate(invalid="ignore", divide="ignore"):  # v is not positive: not accepted
-        log_v = np.log(v)
-        accepted = logs[:, test] < normal * normal / 2 + d * (1 - v + log_v)
-    log_v[~accepted] = np.nan
-    first = log_v[np.arange(len(draws)), accepted.argmax(1)]
-    found: Array = first + np.log(d[:, 0]) + logs[:, 0] / shape[:, 0]
+    log_v = np.log(v)  # not a number where v is negative: not accepted
+    accepted = logs[..., test] < normal * normal / 2 + gammas.depth * (1 - v + log_v)
+    first = np.full(log_v.shape[:-1], np.nan)
+    for attempt in reversed(range(_ATTEMPTS)):
+        np.copyto(first, log_v[..., attempt], where=accepted[..., attempt])
+    found: Array = first + gammas.log + logs[..., 0] / gammas.shape
     return found

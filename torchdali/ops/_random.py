@@ -177,13 +177,21 @@ def beta(
     """
     kind = _checked(dtype or torch.float32, (torch.float32, torch.float64))
     shapes = sample_shapes(shape_like, shape, rng.size)
-    alphas, betas = _positive("alpha", alpha, rng.size), _positive("beta", beta, rng.size)
-    counts = [math.prod(extents) for extents in shapes]
+    if isinstance(alpha, Column) or isinstance(beta, Column):
+        alphas, betas = _positive("alpha", alpha, rng.size), _positive("beta", beta, rng.size)
+        gammas = kernel.Gammas(alphas, betas)
+    else:
+        gammas = _always_beta(alpha, beta)
+        alphas, betas = (gammas.shape[..., i] for i in range(2))
+    are_alike = _alike(shapes)
+    counts = [math.prod(extents) for extents in (shapes[:1] if are_alike else shapes)]
     few = max((count for count in counts if count <= _FEW_BETAS), default=0)
     draws = rng.uniform(few * kernel.DRAWS).reshape(rng.size, few, kernel.DRAWS)
-    numbers = kernel.beta(draws, alphas, betas)
-    if _alike(shapes) and counts[0] == few and not np.isnan(numbers).any():
-        return _converted(numbers, (len(shapes), *shapes[0]), kind)
+    numbers = kernel.beta(draws, gammas)
+    if are_alike:
+        if counts[0] == few and not np.isnan(numbers).any():
+            return _converted(numbers, (len(shapes), *shapes[0]), kind)
+        counts *= len(shapes)
     parts = []
     for i, (count, one) in enumerate(zip(counts, rng.samples(0), strict=True)):
         found = numbers[i, :count]
@@ -221,10 +229,11 @@ def choice(
             [0, 1] or does not sum to 1, or both ``shape`` and ``shape_like`` are given.
     """
     shapes = sample_shapes(shape_like, shape, rng.size)
-    rows = rng.uniform(max(map(math.prod, shapes), default=0))
+    are_alike = _alike(shapes)
+    rows = rng.uniform(max(map(math.prod, shapes[:1] if are_alike else shapes), default=0))
     layout = {0: a.layout()[1:], 1: a.layout()}.get(len(shapes[0]), "") if shapes else ""
     dense = a.dense()
-    if dense is not None and _alike(shapes) and not isinstance(p, Column):
+    if dense is not None and are_alike and not isinstance(p, Column):
         found = torch.from_numpy(_pick(dense.numpy(), rows, shapes[0], p))
         return TensorList.from_dense(found, layout if len(layout) == found.ndim - 1 else "")  # type: ignore[return-value]
     chances = [None] * rng.size if p is None else per_sample(p, rng.size)
@@ -280,6 +289,11 @@ def _checked(dtype: torch.dtype, allowed: Sequence[torch.dtype]) -> torch.dtype:
             )
         )
     return dtype
+
+
+@functools.lru_cache(maxsize=64)
+def _always_beta(alpha: float, beta: float) -> kernel.Gammas:
+    return kernel.Gammas(_positive("alpha", alpha, 1), _positive("beta", beta, 1))
 
 
 def _positive(name: str, value: Any, size: int) -> Numbers:
@@ -454,21 +468,29 @@ def _pick(
         places = (draws * limits).astype(np.int64)
     else:
         places = _weighted(draws, chances, limits)
-    places = np.minimum(places, limits.astype(np.int64) - 1)
-    rows = np.arange(len(elements))[:, None]
-    found = elements[rows, places] if is_list else places.astype(elements.dtype)
+    np.minimum(places, limits.astype(np.int64) - 1, out=places)
+    if is_list:
+        found = elements[np.arange(len(elements))[:, None], places]
+    else:
+        found = places.astype(elements.dtype)
     drawn: Numbers = found.reshape(len(elements), *shape, *elements.shape[2:])
     return drawn
 
 
 def _weighted(draws: Numbers, chances: Sequence[float], limits: Numbers) -> Numbers:
-    others = limits[limits != len(chances)]
-    if len(others):
-        raise RuntimeError(f"p has {len(chances)} probabilities for {others[0]} elements")
+    others = limits != len(chances)
+    if np.count_nonzero(others):
+        raise RuntimeError(f"p has {len(chances)} probabilities for {limits[others][0]} elements")
+    return _ends(tuple(chances)).searchsorted(draws, side="right")
+
+
+@functools.lru_cache(maxsize=256)
+def _ends(chances: tuple[float, ...]) -> Numbers:
+    """Return where in [0, 1) the part of each element ends."""
     if min(chances) < 0 or max(chances) > 1:
         raise RuntimeError(f"the probabilities p must be in [0, 1], not {list(chances)}")
     ends = np.cumsum(chances)
     if abs(ends[-1] - 1) >= 1e-4:
         raise RuntimeError(f"the probabilities p must sum to 1, not to {ends[-1]:g}")
-    places: Numbers = np.searchsorted(ends / ends[-1], draws, side="right")
-    return places
+    found: Numbers = ends / ends[-1]
+    return found
