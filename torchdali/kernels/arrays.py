@@ -1,4 +1,4 @@
-"""Several samples at once, as NumPy arrays: their views cost less than those of tensors, and keep the interpreter's lock."""
+"""Several samples as NumPy arrays, whose views cost less than those of tensors, and keep the interpreter's lock."""
 
 from __future__ import annotations
 

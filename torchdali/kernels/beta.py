@@ -20,30 +20,33 @@ class Gammas:
     """The two gamma distributions behind a beta distribution, and what does not depend on the numbers drawn.
 
     Args:
-        alpha: Positive, of as many axes as the result of `beta`.
+        alpha: Positive: ``(batch, 1)``, or ``(1, 1)`` for all samples.
         beta: The same.
     """
 
     def __init__(self, alpha: Array, beta: Array) -> None:
-        self.shape = np.stack(np.broadcast_arrays(alpha, beta), axis=-1)
-        self.depth = (self.shape + 2 / 3)[..., None]
+        self.shape = np.stack(
+            np.broadcast_arrays(alpha.T, beta.T)
+        )  # (2, 1, batch): long inner loops
+        self.depth = self.shape + 2 / 3
         self.root = np.sqrt(9 * self.depth)
-        self.log = np.log(self.depth[..., 0])
+        self.log = np.log(self.depth)
 
 
 def beta(draws: Array, gammas: Gammas) -> Array:
     """Compute ``X / (X + Y)`` of two gamma variates.
 
     Args:
-        draws: ``(..., DRAWS)``, in [0, 1).
+        draws: ``(batch, n, DRAWS)``, in [0, 1).
 
     Returns:
-        ``(...)``, in [0, 1]; NaN where no attempt was accepted, which is about once in 20,000 numbers.
+        ``(batch, n)``, in [0, 1]; NaN where no attempt was accepted, which is about once in 20,000 numbers.
     """
+    turned = draws.reshape(*draws.shape[:2], 2, DRAWS // 2).transpose(3, 2, 1, 0)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        sides = _log_gammas(draws.reshape(*draws.shape[:-1], 2, DRAWS // 2), gammas)
-        found: Array = 1 / (1 + np.exp(sides[..., 1] - sides[..., 0]))
-    return found
+        first, second = _log_gammas(np.ascontiguousarray(turned), gammas)
+        found: Array = 1 / (1 + np.exp(second - first))
+    return found.T
 
 
 def _log_gammas(draws: Array, gammas: Gammas) -> Array:
@@ -52,17 +55,20 @@ def _log_gammas(draws: Array, gammas: Gammas) -> Array:
     One of ``shape + 1`` and a power of another uniform number are one of ``shape``, however small that is.
 
     Args:
-        draws: ``(..., 2, DRAWS / 2)``.
+        draws: ``(DRAWS / 2, 2, n, batch)``.
+
+    Returns:
+        ``(2, n, batch)``.
     """
     logs = np.log1p(-draws)
     radius, angle, test = (slice(1 + i, None, 3) for i in range(3))
-    normal = np.sqrt(-2 * logs[..., radius]) * np.cos(2 * np.pi * draws[..., angle])
+    normal = np.sqrt(-2 * logs[radius]) * np.cos(2 * np.pi * draws[angle])
     v = 1 + normal / gammas.root
     v *= v * v
     log_v = np.log(v)  # not a number where v is negative: not accepted
-    accepted = logs[..., test] < normal * normal / 2 + gammas.depth * (1 - v + log_v)
-    first = np.full(log_v.shape[:-1], np.nan)
+    accepted = logs[test] < normal * normal / 2 + gammas.depth * (1 - v + log_v)
+    first = np.full(log_v.shape[1:], np.nan)
     for attempt in reversed(range(_ATTEMPTS)):
-        np.copyto(first, log_v[..., attempt], where=accepted[..., attempt])
-    found: Array = first + gammas.log + logs[..., 0] / gammas.shape
+        np.copyto(first, log_v[attempt], where=accepted[attempt])
+    found: Array = first + gammas.log + logs[0] / gammas.shape
     return found

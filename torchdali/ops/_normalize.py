@@ -10,13 +10,13 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from torchdali.kernels.color import affine_intensity
+from torchdali.kernels.color import affine_intensities, affine_intensity
 from torchdali.kernels.convert import convert
 from torchdali.kernels.moments import moments_of, pooled
 from torchdali.kernels.reduce import resolve_axes
 from torchdali.kernels.standard import standardise
 from torchdali.operator import operator
-from torchdali.schema import Data, DType, Layout, Out, PerSample, Takes, per_sample
+from torchdali.schema import Column, Data, DType, Layout, Out, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = ["normalize"]
@@ -32,7 +32,31 @@ def _over_batch(arguments: Mapping[str, Any]) -> str | None:
     return "_normalize_batch" if arguments.get("batch") else None
 
 
-@operator(variant=_over_batch)
+def _normalize_together(
+    data: Tensor, *, mean: Any = None, stddev: Any = None, dtype: torch.dtype = torch.float32,
+    epsilon: float = 0.0, scale: float = 1.0, shift: float = 0.0, ddof: int = 0, batch: bool = False,
+    axes: list[int] | None = None, axis_names: str | None = None, layout: str,
+    out: Tensor | None = None,
+) -> Any:  # fmt: skip
+    rows = list(zip(per_sample(mean, len(data)), per_sample(stddev, len(data)), strict=True))
+    if not all(isinstance(number, (int, float)) for row in rows for number in row):
+        return NotImplemented
+    numbers = [_affine(*row, epsilon, scale, shift) for row in rows]
+    if isinstance(mean, Column) or isinstance(stddev, Column) or not rows:
+        return affine_intensities(data, numbers, dtype, out)
+    return affine_intensity(data, *numbers[0], dtype, out)
+
+
+def _affine(
+    mean: float, stddev: float, epsilon: float, scale: float, shift: float
+) -> tuple[float, float]:
+    """Return factor and offset of the normalisation by given numbers."""
+    variance = stddev * stddev + epsilon
+    factor = scale / math.sqrt(variance) if variance else 0.0
+    return factor, shift - mean * factor
+
+
+@operator(variant=_over_batch, dense=_normalize_together, columns=True)
 def normalize(
     data: Numbers,
     /,
@@ -68,9 +92,8 @@ def normalize(
         stddev: Given instead of computed.
     """
     if isinstance(mean, (int, float)) and isinstance(stddev, (int, float)):
-        variance = stddev * stddev + epsilon
-        factor = scale / math.sqrt(variance) if variance else 0.0
-        return affine_intensity(data, factor, shift - mean * factor, dtype, out)
+        numbers = _affine(mean, stddev, epsilon, scale, shift)
+        return affine_intensity(data, *numbers, dtype, out)
     where = resolve_axes(axes, axis_names, layout, data.ndim)
     found = moments_of(data, where) if mean is stddev is None else None
     if found is not None:

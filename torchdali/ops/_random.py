@@ -182,7 +182,7 @@ def beta(
         gammas = kernel.Gammas(alphas, betas)
     else:
         gammas = _always_beta(alpha, beta)
-        alphas, betas = (gammas.shape[..., i] for i in range(2))
+        alphas, betas = gammas.shape
     are_alike = _alike(shapes)
     counts = [math.prod(extents) for extents in (shapes[:1] if are_alike else shapes)]
     few = max((count for count in counts if count <= _FEW_BETAS), default=0)

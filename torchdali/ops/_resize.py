@@ -13,15 +13,28 @@ from torch import Tensor
 from torchdali.codecs.image_crops import decode_crop, decode_scaled_crop, decode_upper
 from torchdali.codecs.images import peek_header
 from torchdali.errors import LAST_BUT_ONE, LAST_BUT_TWO
+from torchdali.kernels.arrays import is_array
 from torchdali.kernels.resample import lines_read, resample
 from torchdali.kernels.resample_bytes import SMALLEST, resize_bytes, takes_bytes
+from torchdali.kernels.resample_nearest import nearest_each
 from torchdali.kernels.resample_weights import Axis, resize_axes
 from torchdali.kernels.resize_shape import plain_size, resize_shape
+from torchdali.kernels.rounding import placed
 from torchdali.operator import operator
 from torchdali.ops._crop import crop_mirror_normalize, crop_window
 from torchdali.ops._decoders import Encoded, cache_hints, choose_window, decoder_hints, image
 from torchdali.rng import Rng
-from torchdali.schema import IMAGE_LAYOUTS, DType, Image, Layout, Out, PerSample, Takes, shares
+from torchdali.schema import (
+    IMAGE_LAYOUTS,
+    Column,
+    DType,
+    Image,
+    Layout,
+    Out,
+    PerSample,
+    Takes,
+    shares,
+)
 from torchdali.types import DALIImageType, DALIInterpType
 
 __all__ = ["random_resized_crop", "resize", "resize_crop_mirror"]
@@ -180,9 +193,33 @@ def _plain_target(
     return (size[0], size[1]) if size is not None and min(size) >= SMALLEST else None
 
 
+def _resize_batch(
+    data: Tensor,
+    *,
+    save_attrs: bool = False,
+    layout: str,
+    out: Tensor | None = None,
+    **arguments: Any,
+) -> Any:
+    """Resize bytes linearly, or whatever by nearest pixels; what else there is takes long enough."""
+    is_drawn = any(isinstance(value, Column) for value in arguments.values())
+    if save_attrs or is_drawn or layout != "HWC" or not is_array(data) or not len(data):
+        return NotImplemented
+    size_arguments, filters = _divide(arguments)
+    if (plain := _plain_target(data[0], size_arguments, filters)) is not None:
+        return resize_bytes(data, plain, filters.get("antialias", True), True)
+    if filters.pop("dtype", None) not in (None, data.dtype):
+        return NotImplemented
+    size, region = sizing(_spatial(data.shape[1:], layout), **size_arguments)
+    chosen = {k: v for k, v in filters.items() if k in _FILTERS}
+    return nearest_each(data, axes_of(data.shape[1:3], size, region, **chosen), out)
+
+
 @operator(
     outputs=lambda arguments: 2 if arguments["save_attrs"] else None,
     deprecated={"image_type": None},
+    dense=_resize_batch,
+    columns=True,
 )
 def resize(
     data: Image,
@@ -190,6 +227,7 @@ def resize(
     *,
     save_attrs: bool = False,
     layout: Layout,
+    out: Out = None,
     **arguments: Annotated[Any, shares(sizing), shares(resampling)],
 ) -> Image:
     """Resize images, frames or volumes.
@@ -214,7 +252,7 @@ def resize(
         result = resampling(data, size, region, **filters)
     if save_attrs:
         return result, torch.tensor(lengths, dtype=torch.int32)  # type: ignore[return-value]
-    return result
+    return placed(result, out)
 
 
 @operator
