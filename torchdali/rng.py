@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,8 @@ takes few."""
 Words = npt.NDArray[np.uint64]
 Words32 = npt.NDArray[np.uint32]
 Numbers = Sequence[int] | npt.NDArray[np.int64]
+Drawn = npt.NDArray[np.float64]
+Compute = Callable[[Drawn], Drawn]
 
 
 def mix(*parts: int) -> int:
@@ -178,15 +180,23 @@ class BatchRng:
         epochs, records = (words[list(samples)].astype(np.int64) for words in self._samples())
         return BatchRng(self._key, epochs, records)
 
-    def uniform(self, count: int, begin: int = 0) -> npt.NDArray[np.float64]:
+    def uniform(self, count: int, begin: int = 0) -> Drawn:
         """Draw ``(batch, count)`` numbers from [0, 1), from one on whose place is a multiple of 4."""
         blocks = -(-count // 4)
         if begin:
             return _uniform(self._key, *self._samples(), begin // 4, blocks)[:, :count]
         return self._rows(blocks)[:, :count]
 
-    def _rows(self, blocks: int) -> npt.NDArray[np.float64]:
-        """Draw ``(batch, 4 * blocks)`` numbers; of samples that come in order, for several batches at once."""
+    def computed(self, count: int, compute: Compute) -> Drawn:
+        """Return what is computed of ``(batch, count)`` numbers from [0, 1); not to be changed."""
+        return self._rows(-(-count // 4), compute)
+
+    def _rows(self, blocks: int, compute: Compute | None = None) -> Drawn:
+        """Draw ``(batch, 4 * blocks)`` numbers; of samples that come in order, for several batches at once.
+
+        Args:
+            compute: Makes others of them, row by row. What it made is found again by it.
+        """
         if self._first is not None and blocks <= _FEW_BLOCKS:
             (epoch, first), size = self._first, self.size
             count = min(max(_BLOCKS_AHEAD // (size * blocks or 1), _AHEAD), _MOST_AHEAD) * size
@@ -194,22 +204,14 @@ class BatchRng:
             end = begin + count
             # The first batch is drawn alone: in a call that runs at once it is the only one.
             if first and first + size <= end <= _MASK64:
-                ahead = _ahead(self._key, epoch, begin, end, blocks)
+                ahead = _ahead(self._key, epoch, begin, end, blocks, compute)
                 return ahead[first - begin : first - begin + size]
-        return _uniform(self._key, *self._samples(), 0, blocks)
+        rows = _uniform(self._key, *self._samples(), 0, blocks)
+        return rows if compute is None else compute(rows)
 
-    def normal(self, count: int) -> npt.NDArray[np.float64]:
-        """Draw ``(batch, count)`` standard normal numbers (Box-Muller)."""
-        # Pair by pair, so that the first numbers do not depend on how many are drawn.
-        draws = self.uniform(2 * -(-count // 2))
-        radius, angle = -draws[:, 0::2], draws[:, 1::2] * (2.0 * np.pi)
-        np.log1p(radius, out=radius)
-        radius *= -2.0
-        np.sqrt(radius, out=radius)
-        both = np.empty((*radius.shape, 2))
-        np.multiply(radius, np.cos(angle), out=both[..., 0])
-        np.multiply(radius, np.sin(angle, out=angle), out=both[..., 1])
-        return both.reshape(draws.shape)[:, :count]
+    def normal(self, count: int) -> Drawn:
+        """Draw ``(batch, count)`` standard normal numbers; not to be changed."""
+        return self.computed(2 * -(-count // 2), _normal)[:, :count]
 
     def samples(self, draws: int) -> list[Rng]:
         """Return one `Rng` a sample, each with ``draws`` numbers drawn ahead (rounded up to 4)."""
@@ -238,17 +240,31 @@ def _first_of(epochs: Words, records: Words) -> tuple[int, int] | None:
 
 
 @functools.lru_cache(maxsize=32)  # two for each random operator that runs; 100 KB each
-def _ahead(key: int, epoch: int, begin: int, end: int, blocks: int) -> npt.NDArray[np.float64]:
-    """Draw the numbers of many samples in order; not to be changed."""
+def _ahead(
+    key: int, epoch: int, begin: int, end: int, blocks: int, compute: Compute | None
+) -> Drawn:
+    """Draw the numbers of many samples in order, or compute others of them; not to be changed."""
     records = np.arange(begin, end, dtype=np.uint64)
     rows = _uniform(key, np.full_like(records, epoch), records, 0, blocks)
+    rows = rows if compute is None else compute(rows)
     rows.flags.writeable = False
     return rows
 
 
-def _uniform(
-    key: int, epochs: Words, records: Words, first: int, blocks: int
-) -> npt.NDArray[np.float64]:
+def _normal(draws: Drawn) -> Drawn:
+    """Return as many standard normal numbers (Box-Muller)."""
+    # Pair by pair, so that the first numbers do not depend on how many are drawn.
+    radius, angle = -draws[:, 0::2], draws[:, 1::2] * (2.0 * np.pi)
+    np.log1p(radius, out=radius)
+    radius *= -2.0
+    np.sqrt(radius, out=radius)
+    both = np.empty((*radius.shape, 2))
+    np.multiply(radius, np.cos(angle), out=both[..., 0])
+    np.multiply(radius, np.sin(angle, out=angle), out=both[..., 1])
+    return both.reshape(draws.shape)
+
+
+def _uniform(key: int, epochs: Words, records: Words, first: int, blocks: int) -> Drawn:
     """Draw ``(batch, 4 * blocks)`` numbers from [0, 1), from the given block on."""
     counters = (
         np.arange(first, first + blocks, dtype=np.uint64),

@@ -32,6 +32,10 @@ class Gammas:
         self.root = np.sqrt(9 * self.depth)
         self.log = np.log(self.depth)
 
+    def betas(self, draws: Array) -> Array:
+        """Compute ``(batch, n)`` numbers, see `beta`, of ``(batch, n * DRAWS)``."""
+        return beta(draws.reshape(len(draws), draws.shape[1] // DRAWS, DRAWS), self)
+
 
 def beta(draws: Array, gammas: Gammas) -> Array:
     """Compute ``X / (X + Y)`` of two gamma variates.

@@ -177,17 +177,19 @@ def beta(
     """
     kind = _checked(dtype or torch.float32, (torch.float32, torch.float64))
     shapes = sample_shapes(shape_like, shape, rng.size)
-    if isinstance(alpha, Column) or isinstance(beta, Column):
-        alphas, betas = _positive("alpha", alpha, rng.size), _positive("beta", beta, rng.size)
-        gammas = kernel.Gammas(alphas, betas)
-    else:
+    is_always = not (isinstance(alpha, Column) or isinstance(beta, Column))
+    if is_always:
         gammas = _always_beta(alpha, beta)
         alphas, betas = gammas.shape
+    else:
+        alphas, betas = _positive("alpha", alpha, rng.size), _positive("beta", beta, rng.size)
+        gammas = kernel.Gammas(alphas, betas)
     are_alike = _alike(shapes)
     counts = [math.prod(extents) for extents in (shapes[:1] if are_alike else shapes)]
     few = max((count for count in counts if count <= _FEW_BETAS), default=0)
-    draws = rng.uniform(few * kernel.DRAWS).reshape(rng.size, few, kernel.DRAWS)
-    numbers = kernel.beta(draws, gammas)
+    draws = few * kernel.DRAWS
+    compute = gammas.betas
+    numbers = rng.computed(draws, compute) if is_always else compute(rng.uniform(draws))
     if are_alike:
         if counts[0] == few and not np.isnan(numbers).any():
             return _converted(numbers, (len(shapes), *shapes[0]), kind)
