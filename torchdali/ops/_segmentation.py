@@ -361,36 +361,66 @@ def select_masks(
         RuntimeError: another type or shape, an id that occurs twice or is in no polygon, or vertices that do
             not exist.
     """
-    points = vertices.samples()
-    _check_polygons(mask_ids, polygons, points)
-    rows: list[tuple[int, int, int]] = []
-    counts, taken = [], []
-    for ids, known, sample in zip(mask_ids.tolist(), polygons.tolist(), points, strict=True):
+    if not len(mask_ids):
+        return [], []  # type: ignore[return-value]
+    _check_polygons(mask_ids, polygons, vertices)
+    points = _as_arrays(vertices)
+    names: list[int] = []
+    ranges: list[tuple[int, int]] = []
+    parts: list[list[Array]] = []
+    counts, lengths = [], []
+    for ids, known, array in zip(mask_ids.tolist(), polygons.tolist(), points, strict=True):
         if len(set(ids)) < len(ids):
             raise RuntimeError(f"mask_ids must not repeat: {ids}")
-        ranges, place = _ranges(ids, known, len(sample)), 0
-        for name, (start, end) in zip(
-            range(len(ids)) if reindex_masks else ids, ranges, strict=True
-        ):
-            rows.append((name, place, place := place + end - start))
-        array = sample.numpy()
-        parts = [array[start:end] for start, end in ranges]
-        taken.append(torch.from_numpy(np.concatenate(parts)) if parts else sample[:0])
+        own = _ranges(ids, known, len(array))
+        ranges += own
+        names += range(len(ids)) if reindex_masks else ids
+        parts.append([array[start:end] for start, end in own] or [array[:0]])
         counts.append(len(ids))
-    chosen = torch.from_numpy(np.array(rows, np.int32).reshape(-1, 3))
-    return list(chosen.split(counts)), taken  # type: ignore[no-untyped-call, return-value]
+        lengths.append(sum([end - start for start, end in own]))
+    rows = torch.from_numpy(_numbered(names, ranges, counts, lengths))
+    chosen = TensorList.from_rows(rows, counts)
+    if len({array.shape[1] for array in points}) > 1:
+        return chosen, [torch.from_numpy(np.concatenate(each)) for each in parts]  # type: ignore[return-value]
+    taken = torch.from_numpy(np.concatenate([part for each in parts for part in each]))
+    return chosen, TensorList.from_rows(taken, lengths)  # type: ignore[return-value]
 
 
-def _check_polygons(ids: TensorList, polygons: TensorList, vertices: Sequence[Tensor]) -> None:
-    for one, shape, points in zip(ids.samples(), polygons.shape(), vertices, strict=True):
-        if one.ndim != 1 or points.ndim != 2:
+def _as_arrays(batch: TensorList) -> Sequence[Array]:
+    return batch.arrays() or [sample.numpy() for sample in batch.samples()]
+
+
+def _numbered(
+    names: Sequence[int],
+    ranges: Sequence[tuple[int, int]],
+    counts: Sequence[int],
+    lengths: Sequence[int],
+) -> Array:
+    """Return the polygons, whose vertices follow each other from 0 on in each sample.
+
+    Args:
+        ranges: Of the vertices, before.
+        counts: Polygons of each sample.
+        lengths: Vertices of each sample.
+    """
+    found = np.empty((len(names), 3), np.int32)
+    bounds = np.array(ranges, np.int64).reshape(-1, 2)
+    own = bounds[:, 1] - bounds[:, 0]
+    ends = own.cumsum() - (np.cumsum(lengths) - lengths).repeat(counts)
+    found[:, 0], found[:, 1], found[:, 2] = names, ends - own, ends
+    return found
+
+
+def _check_polygons(ids: TensorList, polygons: TensorList, vertices: TensorList) -> None:
+    for one, shape, points in zip(ids.shape(), polygons.shape(), vertices.shape(), strict=True):
+        if len(one) != 1 or len(points) != 2:
             raise RuntimeError(
-                f"mask_ids are 1D and vertices 2D, not {one.ndim}D and {points.ndim}D"
+                f"mask_ids are 1D and vertices 2D, not {len(one)}D and {len(points)}D"
             )
         if len(shape) != 2 or shape[1] != 3:
             raise RuntimeError(f"polygons are int32 (N, 3), not {tuple(shape)}")
     for what, batch in (("mask_ids", ids), ("polygons", polygons)):
-        if len(batch) and batch.torch_dtype != torch.int32:
+        if batch.torch_dtype != torch.int32:
             raise RuntimeError(f"{what} are int32, not {batch.dtype}")
 
 

@@ -288,6 +288,9 @@ class Arrays(Storage):
     def shape(self) -> list[tuple[int, ...]]:
         return [array.shape for array in self.arrays]
 
+    def tolist(self) -> list[Any]:
+        return [array.tolist() for array in self.arrays]
+
 
 def _split_as(flat: torch.Tensor, samples: list[torch.Tensor]) -> list[torch.Tensor]:
     pieces = torch.split(flat, [sample.numel() for sample in samples])
