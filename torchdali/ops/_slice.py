@@ -16,7 +16,6 @@ from torchdali.kernels.rounding import placed
 from torchdali.kernels.window import (
     check_fill,
     cut,
-    fill_into,
     fill_number,
     filled,
     out_of_bounds,
@@ -24,8 +23,20 @@ from torchdali.kernels.window import (
     single,
 )
 from torchdali.operator import operator
+from torchdali.ops._arrays import arrays_of
 from torchdali.ops._axis_arguments import Unset, indices, listed, matched, named
-from torchdali.schema import Data, DType, Layout, Out, PerSample, Takes, each_of, per_sample, shares
+from torchdali.schema import (
+    Column,
+    Data,
+    DType,
+    Layout,
+    Out,
+    PerSample,
+    Takes,
+    each_of,
+    per_sample,
+    shares,
+)
 from torchdali.tensors import TensorList
 
 __all__ = ["erase", "pad", "slice_", "slice_window"]
@@ -295,26 +306,36 @@ def pad(
     """
     if axes is not None and axis_names is not None:
         raise for_all(RuntimeError("axes and axis_names exclude each other"))
-    samples = data.samples()
-    if not samples:
+    if not len(data):
         return data  # type: ignore[return-value]
-    ndim = samples[0].ndim
-    count = len(samples)
-    largest = [max(sample.shape[axis] for sample in samples) for axis in range(ndim)]
+    given, ndim, count = [tuple(extents) for extents in data.shape()], data.ndim(), len(data)
+    largest = list(map(max, zip(*given, strict=True)))
     by_name = None if axis_names is None else named(axis_names, data.layout(), ndim)
-    columns = [per_sample(value, count) for value in (axes, shape, align, fill_value)]
-    shapes, fills = [], []
-    for sample, its_axes, its_shape, its_align, fill in zip(samples, *columns, strict=True):
-        which = indices(listed(its_axes or []), ndim) if by_name is None else by_name
-        shapes.append(_grown(sample.shape, which, largest, its_shape, its_align))
-        fills.append((fill,))
-    if any(shape != shapes[0] for shape in shapes):
-        return [_padded(*each) for each in zip(samples, shapes, fills, strict=True)]  # type: ignore[return-value]
-    whole = samples[0].new_empty((count, *shapes[0]))
-    for i, (sample, value) in enumerate(zip(samples, fills, strict=True)):
-        if list(sample.shape) != shapes[0]:
-            fill_into(whole[i], value, -1)
-        whole[i][tuple(map(slice, sample.shape))] = sample
+
+    def grown(extents: Sequence[int], axes: Any, shape: Any, align: Any) -> list[int]:
+        which = indices(listed(axes or []), ndim) if by_name is None else by_name
+        return _grown(extents, which, largest, shape, align)
+
+    if any(isinstance(value, Column) for value in (axes, shape, align)):
+        columns = [per_sample(value, count) for value in (axes, shape, align)]
+        shapes = list(map(grown, given, *columns))
+    else:
+        known = {extents: grown(extents, axes, shape, align) for extents in set(given)}
+        shapes = [known[extents] for extents in given]
+    fills = per_sample(fill_value, count)
+    if shapes.count(shapes[0]) < count:
+        columns = [data.samples(), shapes, [(fill,) for fill in fills]]
+        return [_padded(*each) for each in zip(*columns, strict=True)]  # type: ignore[return-value]
+    arrays = arrays_of(data)
+    if arrays is None:
+        return torch.stack(list(map(_padded, data.samples(), shapes, [(f,) for f in fills])))
+    whole = torch.empty((count, *shapes[0]), dtype=data.torch_dtype)
+    results = whole.numpy()
+    for i, (array, fill) in enumerate(zip(arrays, fills, strict=True)):
+        result = results[i, ...]
+        if array.shape != result.shape:
+            result.fill(fill_number(fill, whole.dtype))
+        result[tuple(map(slice, array.shape))] = array
     return whole
 
 
