@@ -16,8 +16,6 @@ from torchdali.kernels.views import is_plain
 __all__ = ["Array", "copied", "inside", "is_array"]
 
 Array = npt.NDArray[Any]
-Window = tuple[Sequence[int], Sequence[int], Sequence[int]]
-"""Axes, starts and extents."""
 
 
 def is_array(x: Tensor) -> bool:
@@ -25,34 +23,44 @@ def is_array(x: Tensor) -> bool:
     return is_plain(x) and x.dtype not in (torch.bfloat16, torch.complex32)
 
 
-def inside(arrays: Array, windows: Sequence[Window]) -> Array | list[Array] | None:
-    """Return the windows of several arrays of one shape.
+def inside(
+    arrays: Array, axes: Sequence[int], starts: Sequence[Sequence[int]], extents: Sequence[int]
+) -> Array | list[Array] | None:
+    """Return windows of one shape of several arrays.
 
     Args:
         arrays: ``(N, ...)``.
-        windows: One, or one for each.
+        axes: Of an array; those that are cut.
+        starts: For each array or, if it is one, for all: one number an axis.
+        extents: One number an axis.
 
     Returns:
-        ``(N, ...)``, or a list where the windows lie in several places; None where there are no arrays, or windows of
-        several sizes, or some that reach outside.
+        ``(N, ...)``, or a list where the windows lie in several places; None where one reaches outside.
     """
     shape = arrays.shape[1:]
-    sizes = {(tuple(axes), tuple(extents)) for axes, _, extents in windows}
-    if len(sizes) != 1 or not len(arrays):
-        return None
-    axes, extents = sizes.pop()
-    parts = []
-    for _, starts, _ in windows:
-        part = [slice(None)] * len(shape)
-        for axis, start, extent in zip(axes, starts, extents, strict=True):
-            if start < 0 or extent < 0 or start + extent > shape[axis]:
-                return None
-            part[axis] = slice(start, start + extent)
-        parts.append(tuple(part))
-    if len(parts) == 1:
-        found: Array = arrays[(slice(None), *parts[0])]
+    for axis, extent, places in zip(axes, extents, zip(*starts, strict=True), strict=True):
+        if extent < 0 or min(places) < 0 or max(places) + extent > shape[axis]:
+            return None
+    if len(starts) == 1:
+        part = _part(axes, starts[0], extents, len(shape))
+        found: Array = arrays[(slice(None), *part)]
         return found
+    if sorted(axes) == [0, 1]:
+        i, j = axes.index(0), axes.index(1)
+        h, w = extents[i], extents[j]
+        pairs = zip(arrays, starts, strict=True)
+        return [array[at[i] : at[i] + h, at[j] : at[j] + w] for array, at in pairs]
+    parts = [_part(axes, at, extents, len(shape)) for at in starts]
     return [array[part] for array, part in zip(arrays, parts, strict=True)]
+
+
+def _part(
+    axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], ndim: int
+) -> tuple[slice, ...]:
+    part = [slice(None)] * ndim
+    for axis, start, extent in zip(axes, starts, extents, strict=True):
+        part[axis] = slice(start, start + extent)
+    return tuple(part)
 
 
 def copied(windows: Array | list[Array], dtype: torch.dtype, out: Tensor | None) -> Tensor:

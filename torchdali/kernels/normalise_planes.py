@@ -17,10 +17,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 
 from torchdali.kernels.opencv import opencv
-from torchdali.kernels.scratch import Bytes, Floats, byte_planes, float_rows, scratch
+from torchdali.kernels.scratch import Bytes, Floats, byte_planes, byte_scratch, float_rows
 
 __all__ = ["Images", "normalised_by_opencv", "reversed_rows", "runs"]
 
@@ -184,7 +183,7 @@ def _split(cv2: Any, pixels: Bytes, mirrored: bool, planes: list[Bytes]) -> None
 
 def reversed_rows(cv2: Any, pixels: Bytes) -> Bytes:
     """Return an image with its rows reversed, in memory of the thread's own."""
-    found: Bytes = cv2.flip(pixels, 1, scratch(pixels.shape, "mirrored", torch.uint8).numpy())
+    found: Bytes = cv2.flip(pixels, 1, byte_scratch(pixels.shape, "mirrored"))
     return found
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-__all__ = ["Bytes", "Floats", "byte_planes", "float_rows", "scratch"]
+__all__ = ["Bytes", "Floats", "byte_planes", "byte_scratch", "float_rows", "scratch"]
 
 Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
@@ -41,13 +41,24 @@ def scratch(shape: Sequence[int], purpose: str, dtype: torch.dtype = torch.float
     Args:
         dtype: float32 or uint8.
     """
-    count = math.prod(shape)
-    if count > _KEPT or torch.compiler.is_compiling():
+    if math.prod(shape) > _KEPT or torch.compiler.is_compiling():
         return torch.empty(tuple(shape), dtype=dtype, device="cpu")
+    return torch.from_numpy(_scratch(tuple(shape), purpose, dtype))
+
+
+def byte_scratch(shape: tuple[int, ...], purpose: str) -> Bytes:
+    """Return what `scratch` returns, as an array."""
+    if math.prod(shape) > _KEPT:
+        return np.empty(shape, np.uint8)
+    return _scratch(shape, purpose, torch.uint8)
+
+
+def _scratch(shape: tuple[int, ...], purpose: str, dtype: torch.dtype) -> npt.NDArray[Any]:
+    count = math.prod(shape)
     kept = _memory.kept.get((purpose, dtype))
     if kept is None or len(kept) < count:
         kept = _memory.kept[purpose, dtype] = np.empty(count, _TYPES[dtype])
-    return torch.from_numpy(kept[:count].reshape(tuple(shape)))
+    return kept[:count].reshape(shape)
 
 
 _TYPES = {torch.float32: np.float32, torch.uint8: np.uint8}
@@ -63,7 +74,7 @@ def byte_planes(channels: int, height: int, width: int) -> list[Bytes]:
     if shape != _memory.shape:
         count = height * width
         pitch = count // _LINE * _LINE + _LINE + _SHIFT
-        memory = scratch((channels * pitch + _LINE,), "planes", torch.uint8).numpy()
+        memory = byte_scratch((channels * pitch + _LINE,), "planes")
         first = -memory.ctypes.data % _LINE + _SHIFT
         starts = range(first, first + channels * pitch, pitch)
         planes = [memory[start : start + count].reshape(height, width) for start in starts]

@@ -7,6 +7,7 @@ import math
 import struct
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,7 +16,7 @@ from torchdali.kernels.folding import folded
 from torchdali.kernels.views import narrowed
 
 __all__ = [
-    "anchor", "check_fill", "cut", "fill_into", "fill_number", "filled", "meet", "out_of_bounds",
+    "anchor", "anchors", "check_fill", "cut", "fill_into", "fill_number", "filled", "meet", "out_of_bounds",
     "round_half_away_number", "single",
 ]  # fmt: skip
 
@@ -50,6 +51,17 @@ def anchor(position: float, extent: int, window: int, rounding: str = "round") -
     if rounding == "truncate":
         return int(place)
     raise RuntimeError(f"rounding={rounding!r} is not supported: it is 'round' or 'truncate'")
+
+
+def anchors(
+    positions: Sequence[float], extent: int, window: int, rounding: str = "round"
+) -> list[int]:
+    """Return `anchor` of each position, for a window that is not larger than the extent."""
+    if not (len(positions) and 0.0 <= min(positions) <= max(positions) <= 1.0 and window <= extent):
+        return [anchor(position, extent, window, rounding) for position in positions]
+    places = np.array(positions, np.float32).astype(np.float64) * (extent - window)
+    found: list[int] = np.floor(places + 0.5 * (rounding == "round")).astype(np.int64).tolist()
+    return found
 
 
 _EXTENSIONS = {

@@ -13,7 +13,15 @@ from torchdali.kernels.arrays import copied, inside, is_array
 from torchdali.kernels.folding import folded
 from torchdali.kernels.normalise import affine, normalise_each_into, normalise_into
 from torchdali.kernels.rounding import place, placed
-from torchdali.kernels.window import anchor, check_fill, cut, fill_into, meet, out_of_bounds
+from torchdali.kernels.window import (
+    anchor,
+    anchors,
+    check_fill,
+    cut,
+    fill_into,
+    meet,
+    out_of_bounds,
+)
 from torchdali.operator import operator
 from torchdali.schema import (
     Column,
@@ -22,7 +30,6 @@ from torchdali.schema import (
     Out,
     PerSample,
     Takes,
-    each_of,
     per_sample,
     shares,
 )
@@ -241,9 +248,23 @@ def windows_inside(data: Tensor, layout: str, window: dict[str, Any]) -> Any:
         windows of several sizes, or some that reach outside.
     """
     array = data.numpy()
-    shape = array.shape[1:]
-    rows = each_of(window)
-    return inside(array, [crop_window(shape, layout, **row) for row in rows])
+    drawn = {k: v for k, v in window.items() if isinstance(v, Column)}
+    if not len(array) or not drawn.keys() <= {*_POSITIONS.values()}:
+        return None
+    same = {k: v for k, v in window.items() if k not in drawn}
+    axes, starts, extents = crop_window(array.shape[1:], layout, **same)
+    if not drawn or not axes:
+        return inside(array, axes, [starts], extents)
+    rounding = window.get("rounding", "round")
+    columns = [[start] * len(array) for start in starts]
+    for i, axis in enumerate(axes):
+        positions = drawn.get(_POSITIONS["D" if layout[axis] == "F" else layout[axis]])
+        if positions is not None:
+            columns[i] = anchors(positions, array.shape[1 + axis], extents[i], rounding)
+    return inside(array, axes, list(zip(*columns, strict=True)), extents)
+
+
+_POSITIONS = {"W": "crop_pos_x", "H": "crop_pos_y", "D": "crop_pos_z"}
 
 
 @operator(deprecated=RENAMED, layout=_output_layout, dense=_normalise_batch, columns=True)

@@ -196,6 +196,9 @@ def multi_paste(
             raise for_all(RuntimeError(f"{name} and {name}_rel cannot be specified together"))
     if in_ids is not None and others:
         raise RuntimeError(f"with in_ids there is exactly one input, not {1 + len(others)}")
+    made = _by_arrays([images, *others], dtype, _places(given, relative), in_ids, output_size)
+    if made is not None:
+        return made if isinstance(made, Tensor) else TensorList.from_samples(made, images.layout())  # type: ignore[return-value]
     batch = images.samples()
     inputs = [batch, *(other.samples() for other in others)]
     count = range(len(batch))

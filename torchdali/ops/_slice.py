@@ -135,7 +135,11 @@ def _slice_batch(
         lengths, relative = [shape[axis] for axis in which], _relative(anchor, window)
         pairs = zip(anchor.tolist(), extent.tolist(), strict=True)
         found = [(which, *_rounded(_spans(*pair, lengths, *relative))) for pair in pairs]
-    windows = inside(data.numpy(), found)
+    sizes = {(tuple(axes), tuple(extents)) for axes, _, extents in found}
+    windows = None
+    if len(sizes) == 1:
+        axes, extents = sizes.pop()
+        windows = inside(data.numpy(), axes, [starts for _, starts, _ in found], extents)
     if windows is None:
         return NotImplemented
     check_fill(fill_values, windows[0].shape, known.find("C"))
