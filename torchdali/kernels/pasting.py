@@ -10,32 +10,42 @@ import numpy.typing as npt
 __all__ = ["covered", "regions"]
 
 Array = npt.NDArray[Any]
+_MANY = 32  # regions, from which on to compare each with each takes longer than to fill the canvas
 Given = tuple[Array, bool]
 """Values ``(batch or 1, regions or 1, 2 or 1)``, and whether they are relative."""
 
 
 def regions(
-    anchors: Given | None, targets: Given | None, extents: Given | None, inside: Array, outside: Array
-) -> Array | None:  # fmt: skip
+    *,
+    in_anchors: Given | None,
+    out_anchors: Given | None,
+    shapes: Given | None,
+    inside: Array,
+    outside: Array,
+) -> Array:
     """Return start in the image, start on the canvas, and extent of all regions, y before x.
 
     Args:
-        anchors: Starts in the images; (0, 0) when None.
-        targets: Starts on the canvases; (0, 0) when None.
-        extents: Up to the end of the image when None.
+        in_anchors: Starts in the images; (0, 0) when None.
+        out_anchors: Starts on the canvases; (0, 0) when None.
+        shapes: Extents; up to the end of the image when None.
         inside: Height and width of the image of each region, ``(batch, regions, 2)``.
-        outside: Height and width of the canvases, ``(batch, 1, 2)``.
+        outside: Height and width of the canvases, ``(batch, 2)``.
 
     Returns:
-        ``(batch, regions, 6)``; None where one reaches outside.
+        ``(batch, regions, 6)``.
+
+    Raises:
+        ValueError: one reaches outside.
     """
-    start = _pixels(anchors, inside, np.floor)
-    target = _pixels(targets, outside, np.floor)
-    extent = inside - start if extents is None else _pixels(extents, inside, np.ceil)
+    outside = outside[:, None]
+    start = _pixels(in_anchors, inside, np.floor)
+    target = _pixels(out_anchors, outside, np.floor)
+    extent = inside - start if shapes is None else _pixels(shapes, inside, np.ceil)
     wrong = (start < 0) | (target < 0) | (extent < 0)
     wrong = wrong | (start + extent > inside) | (target + extent > outside)
     if np.count_nonzero(wrong):
-        return None
+        raise ValueError("a region reaches outside")
     found = np.empty((*inside.shape[:2], 6), np.int64)
     found[..., 0:2], found[..., 2:4], found[..., 4:6] = start, target, extent
     return found
@@ -50,19 +60,22 @@ def _pixels(given: Given | None, lengths: Array, whole: Any) -> Array:
     return values.astype(np.int64)
 
 
-def covered(found: Array, outside: Array) -> Array:
-    """Return for each canvas whether its regions cover it; False also where that takes long to find out.
+def covered(found: Array, sizes: Array) -> Array:
+    """Return for each canvas whether its regions cover it; False also where they overlap, or are many.
 
     Args:
         found: What `regions` returned.
-        outside: Height and width of the canvases, ``(batch, 1, 2)``.
+        sizes: Height and width of the canvases, ``(batch, 2)``.
     """
     extent = found[..., 4:6]
-    full: Array = extent.prod(-1).sum(1) == outside.prod(-1)[:, 0]
-    if full.any() and found.shape[1] <= 16:
+    full: Array = extent.prod(-1).sum(1) == sizes.prod(-1)
+    if found.shape[1] > _MANY:
+        return np.zeros_like(full)
+    if np.count_nonzero(full):
         low, high = found[..., 2:4], found[..., 2:4] + extent
-        meet = np.maximum(low[:, :, None], low[:, None]) < np.minimum(high[:, :, None], high[:, None])
+        meet = np.maximum(low[:, :, None], low[:, None]) < np.minimum(
+            high[:, :, None], high[:, None]
+        )
         # Each meets itself, unless it is empty.
         full &= meet.all(-1).sum((1, 2)) == extent.all(-1).sum(1)
-        return full
-    return np.zeros_like(full)
+    return full

@@ -14,6 +14,7 @@ from torchdali.errors import for_all
 from torchdali.kernels.convert import convert
 from torchdali.kernels.grid import grid_mask as masked
 from torchdali.operator import operator
+from torchdali.ops._pasting import Places, pasted
 from torchdali.ops._rows import Rows, column
 from torchdali.running import LARGE
 from torchdali.schema import Column, Data, DType, PerFrame, PerSample, Takes
@@ -196,7 +197,7 @@ def multi_paste(
             raise for_all(RuntimeError(f"{name} and {name}_rel cannot be specified together"))
     if in_ids is not None and others:
         raise RuntimeError(f"with in_ids there is exactly one input, not {1 + len(others)}")
-    made = _by_arrays([images, *others], dtype, _places(given, relative), in_ids, output_size)
+    made = pasted([images, *others], dtype, _places(given, relative), in_ids, output_size)
     if made is not None:
         return made if isinstance(made, Tensor) else TensorList.from_samples(made, images.layout())  # type: ignore[return-value]
     batch = images.samples()
@@ -252,9 +253,6 @@ def _canvas(sources: Sequence[Tensor], size: Any) -> tuple[int, ...]:
         size = first[-3:-1]
     height, width = size
     return (*first[:-3], int(height), int(width), first[-1])
-
-
-Places = Mapping[str, "tuple[Any, bool] | None"]
 
 
 def _places(given: Mapping[str, Any], relative: Mapping[str, Any]) -> Places:
