@@ -58,11 +58,25 @@ class _Known:
         """What the result is where no anchor has a box."""
         self.means, self.stds = own.new_tensor(means), own.new_tensor(stds)
 
+        on_cpu = device.type == "cpu"
+        self.arrays = [x.numpy() for x in (own * scale, self.means, self.stds) if on_cpu]
+
     def offsets(self, boxes: Tensor, found: Tensor) -> Tensor:
         """Return how boxes, given by centre and size, lie beside the anchors found for them."""
         boxes, size = boxes * self.scale, self.size[found]
         place = (boxes[:, :2] - self.place[found]) / size
         return (torch.cat((place, (boxes[:, 2:] / size).log()), 1) - self.means) / self.stds
+
+    def offsets_of_arrays(self, boxes: Array, found: Array) -> Array:
+        """Do the same by NumPy, which keeps Python's lock for small calls; for torch's, threads wait for each other."""
+        anchors, means, stds = self.arrays
+        beside, result = anchors[found], boxes * np.float32(self.scale)
+        result[:, :2] -= beside[:, :2]
+        result[:, :2] /= beside[:, 2:]
+        result[:, 2:] = torch.from_numpy(result[:, 2:] / beside[:, 2:]).log_().numpy()
+        result -= means
+        result /= stds
+        return result
 
 
 class _Encoder:
@@ -137,11 +151,9 @@ def _encoded(boxes: Tensor, labels: Tensor, known: _Known) -> tuple[Tensor, Tens
         found, box = matches(boxes, known.anchors, known.criteria)
         on_cpu = boxes.device.type == labels.device.type == "cpu"
         if on_cpu and not boxes.requires_grad:
-            # By NumPy, which keeps Python's lock for small calls; for torch's, threads wait for each other.
             matched = _centered(boxes.numpy()[box])
             if known.offset:
-                rows = torch.from_numpy(matched), torch.from_numpy(found)
-                matched = known.offsets(*rows).numpy()
+                matched = known.offsets_of_arrays(matched, found)
             result.numpy()[found] = matched
             names.numpy()[found] = labels.numpy().reshape(-1)[box]
         else:
