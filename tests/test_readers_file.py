@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from torchdali import fn, pipeline_def
+from torchdali import fn, pipeline_def, types
 from torchdali.codecs import files
 from torchdali.codecs.files import read_file
 from torchdali.ops._readers.file import FileDataset, _filter
@@ -27,7 +27,8 @@ def make(root: Path, *names: str) -> Path:
 
 
 def listed(dataset: FileDataset) -> list[tuple[str, int]]:
-    return [(dataset.source_info(i), int(dataset.read(i)[1])) for i in range(len(dataset))]
+    (labels,) = dataset.known(np.arange(len(dataset)))
+    return [(dataset.source_info(i), int(label)) for i, label in enumerate(labels)]
 
 
 def labels(batch_size: int, runs: int, seed: int = 1, **arguments: Any) -> list[list[int]]:
@@ -64,7 +65,7 @@ def test_a_name_that_is_no_text_is_read(tmp_path: Path) -> None:
             file.write(b"abc")
     except OSError:
         pytest.skip("the file system wants names to be text")
-    data, _ = file_reader(file_root=str(tmp_path)).read(0)
+    (data,) = file_reader(file_root=str(tmp_path)).read(0)
     assert bytes(data.tolist()) == b"abc"
 
 
@@ -241,3 +242,29 @@ def test_paths_from_data(tmp_path: Path) -> None:
         fn.io.file.read(path[None])
     with pytest.raises(FileNotFoundError, match="nope"):
         fn.io.file.read(torch.tensor(list(b"nope"), dtype=torch.uint8))
+
+
+def test_labels_are_used_beside_files(tmp_path: Path) -> None:
+    make(tmp_path, *[f"{folder}/{k}.png" for folder in "ab" for k in range(4)])
+
+    @pipeline_def(batch_size=3, num_threads=2, device_id=None, seed=2, enable_conditionals=True)
+    def defined() -> Any:
+        data, label = fn.readers.file(file_root=str(tmp_path), random_shuffle=True)
+        number = label * 10 + 1
+        if label[0] == 1:
+            size = fn.cast(data.shape()[0], dtype=types.INT32) + label[0]
+        else:
+            size = fn.cast(data.shape()[0], dtype=types.INT32) - 1
+        return data, label, number, size
+
+    pipe = defined()
+    seen = set()
+    for _ in range(6):
+        data, label, number, size = (list(map(torch.as_tensor, output)) for output in pipe.run())
+        for each in zip(data, label, number, size, strict=True):
+            found = each[1].item()
+            seen.add(found)
+            assert each[1].shape == (1,) and each[2].tolist() == [10 * found + 1]
+            assert each[3].item() == len(each[0]) + (1 if found else -1)
+    pipe.close()
+    assert seen == {0, 1}

@@ -52,7 +52,9 @@ _ASSIGN, _WITHIN, _AFTER_EPOCH = 1, 2, 3
 class Dataset(Protocol):
     """The records of a reader, with random access.
 
-    `read` is called by several worker threads at once and must be thread-safe.
+    `read` is called by several worker threads at once and must be thread-safe. A reader declared with ``known=n``
+    has n outputs more than `read` returns: those of ``known(records) -> tuple[Tensor, ...]``, each ``(N, ...)``
+    for N records; labels, as a rule.
     """
 
     def __len__(self) -> int: ...

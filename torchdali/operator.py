@@ -118,6 +118,7 @@ class Operator:
         separate: Of ``batch``: it works on each sample alone, too; so it can be told which one fails. A rule where that
             depends on the arguments.
         places: Arguments that name samples by their places in the batch.
+        known: Of a reader: so many outputs, the last ones, are known without reading (`loader.Dataset.known`).
         preserve: Never pruned: it is there for its side effect.
         instead: What to use instead of this deprecated operator; calling it warns.
     """
@@ -135,6 +136,7 @@ class Operator:
     draws: int = 8
     separate: bool | Callable[[Mapping[str, Any]], bool] = False
     places: tuple[str, ...] = ()
+    known: int = 0
     devices: tuple[str, ...] = ("cpu", "gpu")
     preserve: bool = False
     hidden: bool = False
@@ -328,7 +330,11 @@ def reader(body: F, /) -> F: ...
 @overload
 def reader(body: None = None, /, **options: Any) -> Callable[[F], F]: ...
 def reader(body: Any = None, /, **options: Any) -> Any:
-    """Declare a reader: the body returns a `loader.Dataset`; see `operator` for the options."""
+    """Declare a reader: the body returns a `loader.Dataset`; see `operator` for the options.
+
+    Args:
+        known: So many outputs, the last ones, come from `loader.Dataset.known`, not from its `read`.
+    """
     return _declare(body, "reader", {"devices": ("cpu",), **options})
 
 

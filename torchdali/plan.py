@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from torchdali.graph import Condition, DataNode, Graph, Node
 
-__all__ = ["Chain", "Plan", "Stage", "column", "plan"]
+__all__ = ["Chain", "Plan", "Stage", "column", "is_known", "plan"]
 
 
 @dataclass(frozen=True)
@@ -242,12 +242,16 @@ class _Writer:
         self.parameters.setdefault(name)
         return name
 
+    def computes(self, edge: DataNode) -> bool:
+        """Whether the chain computes an edge."""
+        return _source(edge) in self.inside and not is_known(edge)
+
     def sample(self, edge: DataNode | None) -> str:
         """Write a sample's tensor: a local of the chain, or an item of a column."""
         if edge is None:
             return "None"
         source = _source(edge)
-        if source in self.inside:
+        if self.computes(edge):
             return f"v{self.index[source]}_{edge.index}"
         self.inputs.setdefault(edge)
         return self.parameter("input", source, edge.index) + "[i]"
@@ -255,7 +259,7 @@ class _Writer:
     def value(self, edge: DataNode) -> str:
         """Write a sample's value as a Python number or list."""
         source = _source(edge)
-        if source in self.inside:
+        if self.computes(edge):
             return f"{self.sample(edge)}.tolist()"
         self.values.setdefault(edge)
         return self.parameter("value", source, edge.index) + "[i]"
@@ -271,7 +275,7 @@ class _Writer:
     def node(self, node: Node, indent: str) -> None:
         k = self.index[node]
         results = ", ".join(self.results(node))
-        if len(node.outputs) == 1 and node.operator.kind == "reader":
+        if node.operator.kind == "reader" and "," not in results:
             results += ","
         self.write(f"{indent}{results} = f{k}({', '.join(self.arguments(node))})", node)
         for output in node.outputs:
@@ -280,7 +284,7 @@ class _Writer:
         self.ends[node] = len(self.lines) - 1
 
     def results(self, node: Node) -> list[str]:
-        return [f"v{self.index[node]}_{output.index}" for output in node.outputs]
+        return [f"v{self.index[node]}_{o.index}" for o in node.outputs if not is_known(o)]
 
     def arguments(self, node: Node) -> list[str]:
         if node.operator.kind == "reader":
@@ -315,10 +319,16 @@ def _source(edge: DataNode) -> Node:
     return edge.source
 
 
+def is_known(edge: DataNode) -> bool:
+    """Whether an edge is an output of a reader that is known without reading."""
+    source = _source(edge)
+    return edge.index >= len(source.outputs) - source.operator.known
+
+
 def _chain(
     nodes: Sequence[Node], steps: Sequence[Node], later: set[DataNode], index: dict[Node, int]
 ) -> Chain:
-    delivers = [o for n in nodes for o in n.outputs if o in later]
+    delivers = [o for n in nodes for o in n.outputs if o in later and not is_known(o)]
     writer = _Writer(index, nodes, delivers)
     previous: tuple[Condition, ...] = ()
     for node in nodes:

@@ -16,7 +16,7 @@ from torchdali.loader import Cursor, Dataset, Indices, Keys
 from torchdali.rng import BatchRng, mix
 from torchdali.tensors import TensorList
 
-__all__ = ["Batch", "Reader", "Settings", "random_key"]
+__all__ = ["Batch", "Reader", "Settings", "known_outputs", "random_key"]
 
 _NO_SEED = -1
 
@@ -111,6 +111,15 @@ class Batch:
             parts.append(f"on batch {self.index}")
         where = f"\n  {node.where}" if node else ""
         return " ".join(parts) + where
+
+
+def known_outputs(node: Node, dataset: Any, records: Indices) -> dict[DataNode, TensorList]:
+    """Return the outputs of a reader that are known without reading."""
+    count = node.operator.known
+    if not count:
+        return {}
+    columns = map(TensorList.from_dense, dataset.known(records))
+    return dict(zip(node.outputs[-count:], columns, strict=True))
 
 
 def random_key(seed: int, node: Node) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from torchdali.errors import located, note
-from torchdali.execute.batch import Batch, Reader, Settings, random_key
+from torchdali.execute.batch import Batch, Reader, Settings, known_outputs, random_key
 from torchdali.execute.buffers import Buffers
 from torchdali.execute.device import Lane
 from torchdali.execute.profile import Profile
@@ -239,8 +239,10 @@ class DebugRun(Tracer):
         rows = [self._read_one(node, reader, i, r) for i, r in enumerate(keys.records.tolist())]
         name = getattr(reader.dataset, "source_info", reader.dataset.info)
         layouts = node.operator.output_layouts((), node.constants)
-        columns = zip(zip(*rows, strict=True), layouts, strict=True)
+        known = known_outputs(node, reader.dataset, keys.records)
+        columns = zip(zip(*rows, strict=True), layouts[: len(layouts) - len(known)], strict=True)
         batches = [TensorList.from_samples(list(c), layout) for c, layout in columns]
+        batches += known.values()
         batches[0].set_source_infos([name(record) for record in keys.records.tolist()])
         return batches
 

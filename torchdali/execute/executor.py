@@ -31,7 +31,7 @@ import torch
 
 from torchdali.errors import note
 from torchdali.execute.bad_samples import BadSamples
-from torchdali.execute.batch import Batch, Reader, Settings
+from torchdali.execute.batch import Batch, Reader, Settings, known_outputs
 from torchdali.execute.buffers import Buffers
 from torchdali.execute.checkpoint import labels
 from torchdali.execute.device import Lane
@@ -281,6 +281,7 @@ class Executor:
         sizes = self._pull(batch)
         for node, reader in self.readers.items():
             batch.keys[node] = reader.cursor.next_batch(self.settings.batch_size)
+            batch.values.update(known_outputs(node, reader.dataset, batch.keys[node].records))
             sizes[node.name] = self.settings.batch_size
         if len(set(sizes.values())) > 1:
             raise RuntimeError(f"batch size clash: the sources of one batch gave {sizes}")

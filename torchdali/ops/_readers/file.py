@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from torchdali.codecs.files import read_file
@@ -46,7 +47,7 @@ class FileDataset:
     ) -> None:
         if not paths:
             raise RuntimeError("no files found")
-        self._paths, self._root = paths, root
+        self._paths, self._folder = paths, os.path.join(root, "")
         try:
             self._labels = np.array(labels, np.int32)
         except OverflowError:
@@ -56,20 +57,25 @@ class FileDataset:
     def __len__(self) -> int:
         return len(self._paths)
 
-    def read(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the bytes of a file and its label."""
-        return self._read(self.info(index)), torch.from_numpy(self._labels[index : index + 1])
+    def read(self, index: int) -> tuple[torch.Tensor]:
+        """Return the bytes of a file."""
+        return (self._read(self.info(index)),)
+
+    def known(self, records: npt.NDArray[np.int64]) -> tuple[torch.Tensor]:
+        """Return the labels, ``(N, 1)``."""
+        return (torch.from_numpy(self._labels[records, None]),)
 
     def info(self, index: int) -> str:
         """Return the path of a file."""
-        return os.path.join(self._root, self._paths[index])
+        path = self._paths[index]
+        return path if os.path.isabs(path) else self._folder + path
 
     def source_info(self, index: int) -> str:
         """Return the path of a file as it was listed."""
         return self._paths[index]
 
 
-@reader(name="readers.file")
+@reader(name="readers.file", known=1)
 def file(
     *,
     file_root: str | None = None,
