@@ -15,6 +15,7 @@ import torch
 from torchdali import Pipeline, fn, pipeline_def, types
 from torchdali.errors import PipelineError
 from torchdali.execute.progress import Progress
+from torchdali.tensors import TensorList
 
 SIZE = 12
 Define = Callable[[Any], Any]
@@ -239,6 +240,15 @@ def test_what_cannot_be_done_together_is_not_tried_again(spans: Counter[int]) ->
         assert torch.equal(pipe.run()[0].stacked(), torch.from_numpy(images(k)).permute(0, 3, 1, 2))
     pipe.close()
     assert spans[6] == spans[0] <= 3 and spans[1] >= 4
+
+
+def test_a_result_is_not_its_input() -> None:
+    same = {"image_type": types.RGB, "output_type": types.RGB}
+    for define in (lambda x: fn.flip(x, horizontal=0), lambda x: fn.color_space_conversion(x, **same)):
+        for shape in ((8, 8, 3), (96, 80, 3)):
+            data = torch.zeros(SIZE, *shape, dtype=torch.uint8)
+            define(TensorList.from_dense(data, "HWC")).stacked().fill_(1)
+            assert not data.any()
 
 
 def test_windows_of_several_sizes(spans: Counter[int]) -> None:

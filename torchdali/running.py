@@ -294,6 +294,8 @@ def run_batch(
         whole = [None if v is None else form(v) for v in inputs]
         if all((w is None) == (v is None) for w, v in zip(whole, inputs, strict=True)):
             found = ready.dense(*whole, **arguments)
+            if any(found is w for w in whole):
+                found = found.clone()  # whoever writes into the result must not meet the input
             if found is not NotImplemented:
                 return collect(found, ready.layouts)
             if bodies is not None:
