@@ -96,9 +96,6 @@ CASES: dict[str, Define] = {
     "normalize, drawn": lambda x: fn.normalize(x, mean=drawn(50, 99), stddev=drawn(20, 50), dtype=types.UINT8, shift=9.0),
     "resize, nearest": lambda x: fn.resize(x, size=[40, 44], interp_type=types.INTERP_NN),
     "resize, nearest, mirrored": lambda x: fn.resize(x, resize_x=-100, interp_type=types.INTERP_NN),
-    "resize, linear": lambda x: fn.resize(x, size=[48, 40]),
-    "resize, larger": lambda x: fn.resize(x, size=[130, 100]),
-    "resize, aliased": lambda x: fn.resize(x, size=[48, 40], antialias=False),
     "lookup_table": lambda x: fn.lookup_table(x, keys=[3, 5], values=[1.5, 2.5], default_value=7.0),
     "copy": lambda x: fn.copy(x),
     "cast": lambda x: fn.cast(x, dtype=types.FLOAT),
@@ -236,10 +233,10 @@ def test_other_shapes_from_batch_to_batch(spans: Counter[int]) -> None:
 
 def test_what_cannot_be_done_together_is_not_tried_again(spans: Counter[int]) -> None:
     pipe = pipeline(lambda x: fn.crop_mirror_normalize(x, dtype=types.UINT8))
-    for k in range(8):
+    for k in range(12):
         assert torch.equal(pipe.run()[0].stacked(), torch.from_numpy(images(k)).permute(0, 3, 1, 2))
     pipe.close()
-    assert spans[6] == spans[0] <= 3 and spans[1] >= 4
+    assert spans[6] == spans[0] <= 3 + 2 and spans[1] >= 7  # two more may be in flight
 
 
 def test_a_result_is_not_its_input() -> None:

@@ -154,23 +154,21 @@ def whole_size(x: Tensor, axes: Sequence[Axis]) -> tuple[int, int] | None:
 
 
 def resize_bytes(x: Tensor, size: tuple[int, int], antialias: bool, border: bool = False) -> Tensor:
-    """Resize whole images ``(..., H, W, C)`` linearly to a size of at least `SMALLEST`.
+    """Resize a whole image ``(H, W, C)`` linearly to a size of at least `SMALLEST`.
 
     The same as `resample_bytes`, without what that has to find out.
 
     Args:
         border: Correct the outermost lines; else they are as PyTorch makes them.
     """
-    images: Bytes = x.numpy().reshape(-1, *x.shape[-3:])
-    height, width = images.shape[1:3]
+    images: Bytes = x.numpy()[None]
+    _, height, width, _ = images.shape
     if (height, width) == size:
         return x.contiguous()
-    shape = *x.shape[:-3], *size, x.shape[-1]
     rows = _reach(height / size[0], antialias, True) if border else None
     columns = _reach(width / size[1], antialias, True) if border else None
     if rows is None and columns is None:
-        found = _interpolate(images, size, antialias, (None, None))
-        return torch.from_numpy(np.ascontiguousarray(found)).view(shape)
+        return torch.from_numpy(_interpolate(images, size, antialias, (None, None))[0]).contiguous()
     for axis, part, reach in (
         (2, (height, size[1]), columns),
         (1, size, rows),
@@ -180,7 +178,7 @@ def resize_bytes(x: Tensor, size: tuple[int, int], antialias: bool, border: bool
             if reach is not None:
                 _mix_border(out, images, axis, 0, images.shape[axis], reach)
             images = out
-    return torch.from_numpy(np.ascontiguousarray(images)).view(shape)
+    return torch.from_numpy(images[0]).contiguous()
 
 
 def _interpolated(images: Bytes, by_axis: dict[int, ByteLines]) -> Bytes:
@@ -240,30 +238,21 @@ def _mix_outermost(
     out: Bytes, source: Bytes, axis: int, before: int, after: int, weight: float
 ) -> None:
     """Mix one line of `source` into the first, and one into the last line of `out`."""
-    end, cv2 = out.shape[axis] - 1, opencv() if out.flags.c_contiguous else None
-    # Both lines at once; of columns and of several images, OpenCV takes one at a time.
+    end, cv2 = out.shape[axis] - 1, opencv() if len(out) == 1 else None
+    # Both lines at once; of columns, OpenCV takes one at a time.
     ends = (
         [((0, end), (before, after))]
-        if cv2 is None or (axis == 1 and len(out) == 1)
+        if cv2 is None or axis == 1
         else [((0, 0), (before, before)), ((end, end), (after, after))]
     )
     for lines, others in ends:
         edge, beyond = _lines(out, axis, *lines), _lines(source, axis, *others)
         if cv2 is not None:
-            edge, beyond = (_pixels(each, axis) for each in (edge, beyond))
-            cv2.addWeighted(edge, 1 - weight, beyond, weight, _UP, edge)
+            cv2.addWeighted(edge[0], 1 - weight, beyond[0], weight, _UP, edge[0])
             continue
         # A convex mix of bytes: half added, truncation rounds it.
         seen = beyond * np.float32(weight) + np.float32(0.5)
         np.add(edge * np.float32(1 - weight), seen, out=edge, casting="unsafe")
-
-
-def _pixels(lines: Bytes, axis: int) -> Bytes:
-    """Return a line of each image, or lines of one, as an image: of ``(N, 1, W, C)``, or ``(N, H, 1, C)``."""
-    if len(lines) == 1:
-        found: Bytes = lines[0]
-        return found
-    return lines[:, 0] if axis == 1 else lines.reshape(-1, lines.shape[-1])
 
 
 def _lines(images: Bytes, axis: int, first: int, last: int) -> Bytes:
