@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from torchdali.errors import for_all
+from torchdali.kernels.arrays import is_array
 from torchdali.rng import BatchRng
 from torchdali.schema import Column, Schema, Takes
 from torchdali.tensors import TensorList
@@ -278,7 +279,7 @@ def run_batch(
         ready = prepare(declared, constants, layouts, frames)
         if bodies is not None and declared.make is None:
             bodies[layouts, frames] = ready
-    arguments: dict[str, Any] = {key: Column(value.tolist()) for key, value in edges.items()}
+    arguments: dict[str, Any] = {key: _column(value) for key, value in edges.items()}
     if declared.kind == "batch":
         for given in (*inputs, *arguments.values()):
             if given is not None:
@@ -316,6 +317,14 @@ def run_batch(
     return collect(
         tuple(map(list, zip(*rows, strict=True))) or ([],) * len(ready.layouts), ready.layouts
     )
+
+
+def _column(batch: TensorList) -> Column:
+    """Return the values of an argument given per sample."""
+    column, dense = Column(batch.tolist()), batch.dense()
+    if dense is not None and dense.ndim > 1 and is_array(dense):
+        column.array = dense.numpy()
+    return column
 
 
 def _of_size(batches: tuple[TensorList, ...], size: int) -> tuple[TensorList, ...]:

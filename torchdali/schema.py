@@ -30,6 +30,7 @@ from enum import IntEnum
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from torchdali import rng as _rng
@@ -96,7 +97,19 @@ class BatchSize(int):
 
 
 class Column(list[Any]):
-    """The values of an argument that was given per sample, as operators over a batch see it."""
+    """The values of an argument that was given per sample, as operators over a batch see it.
+
+    Attributes:
+        array: The same as one array, where there is one and the values are lists.
+    """
+
+    array: npt.NDArray[Any] | None = None
+
+    def rows(self, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Return the values as an array of its own, a row a sample; ValueError where their shapes differ."""
+        found: npt.NDArray[Any]
+        found = np.array(self, dtype) if self.array is None else self.array.astype(dtype)
+        return found
 
 
 def per_sample(value: Any, size: int) -> Sequence[Any]:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from torchdali.errors import for_all
 from torchdali.kernels import warp
+from torchdali.kernels.arrays import is_array
 from torchdali.kernels.convert import convert
 from torchdali.kernels.window import round_half_away_number
 from torchdali.operator import operator
@@ -76,7 +77,8 @@ def _matrices(m: Array | None, mt: Array | None, t: Array | None, *, size: int) 
         raise RuntimeError(
             f"T expects either a single value or a list of {matrix.shape[1]} elements, not {moved.shape[1]}"
         )
-    moved = np.broadcast_to(moved, (len(moved), matrix.shape[1]))
+    if moved.shape[1] < matrix.shape[1]:
+        moved = np.broadcast_to(moved, (len(moved), matrix.shape[1]))
     return [matrix[:, :, :size].transpose(0, 2, 1), moved]
 
 
@@ -110,7 +112,7 @@ def _each(value: Any) -> Array | None:
     """Return the numbers of an argument, a row a sample or one for all."""
     if value is None:
         return None
-    rows = np.array(value if isinstance(value, Column) else [value], np.float32)
+    rows = value.rows(np.float32) if isinstance(value, Column) else np.array([value], np.float32)
     return rows.reshape(len(rows), -1)
 
 
@@ -151,16 +153,19 @@ def coord_transform(
 # ---------------------------------------------------------------- flips
 
 
-def _mirrors(axes: Mapping[str, tuple[Any, Any]], names: str, size: int) -> tuple[Array, Array]:
-    """Return sign and offset of each coordinate: a row a sample, or one for all."""
-    columns = [(column(axes[n][0]) != 0, column(axes[n][1])) for n in names[:size]]
-    flips, centers = (np.broadcast_arrays(*part) for part in zip(*columns, strict=True))
-    count = max(len(flips[0]), len(centers[0]))
-    sign, offset = np.ones((count, size)), np.zeros((count, size))
-    for i, (flip, center) in enumerate(zip(flips, centers, strict=True)):
-        sign[:, i : i + 1] = np.where(flip, -1, 1)
-        offset[:, i : i + 1] = np.where(flip, 2 * center, 0)
-    return sign, offset
+def _mirrors(axes: Mapping[str, tuple[Any, Any]], names: str, size: int) -> Array:
+    """Return signs and offsets of coordinates ``(2, rows, size)``: a row a sample, or one for all."""
+    flipped = []
+    for i, (flip, center) in enumerate(axes[name] for name in names[:size]):
+        if isinstance(flip, Column) or flip:
+            flipped.append((i, column(flip) != 0, 2 * column(center)))
+    count = max((len(part) for _, *both in flipped for part in both), default=1)
+    table = np.zeros((2, count, size), np.float32)
+    table[0] = 1
+    for i, flips, offsets in flipped:
+        table[0, :, i : i + 1] = np.where(flips, -1, 1)
+        table[1, :, i : i + 1] = np.where(flips, offsets, 0)
+    return table
 
 
 @operator(over="batch", separate=True)
@@ -199,7 +204,12 @@ def coord_flip(
             raise for_all(RuntimeError(f"dimension {name!r} not found in the layout {names!r}"))
     axes = {"x": (flip_x, center_x), "y": (flip_y, center_y), "z": (flip_z, center_z)}
     table = Rows(points, size)
-    sign, offset = map(table.spread, _mirrors(axes, names, size))
+    sign, offset = table.spread_array(_mirrors(axes, names, size))
+    if is_array(table.rows):
+        found = table.rows.numpy() * sign
+        found += offset
+        return table.batch(torch.from_numpy(found))  # type: ignore[return-value]
+    sign, offset = (torch.from_numpy(part).to(table.rows.device) for part in (sign, offset))
     return table.batch(table.rows * sign + offset)  # type: ignore[return-value]
 
 

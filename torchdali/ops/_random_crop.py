@@ -164,7 +164,7 @@ def roi_random_crop(
 
 def _rows(value: Any, name: str = "", count: int = 0) -> Array:
     """Return a row a sample, or one for all, with one value an axis, or one for all."""
-    rows = np.asarray(value if isinstance(value, Column) else [value], np.int64)
+    rows = value.rows(np.int64) if isinstance(value, Column) else np.array([value], np.int64)
     rows = rows.reshape(len(rows), -1)
     if count and rows.shape[1] not in (1, count):
         raise RuntimeError(f"{name} has {rows.shape[1]} values for {count} axes")

@@ -21,7 +21,8 @@ Array = npt.NDArray[Any]
 
 def column(value: Any) -> Array:
     """Return an argument as ``(batch, 1)``, or ``(1, 1)`` where it is the same for all samples."""
-    return np.array(value if isinstance(value, Column) else [value], np.float64).reshape(-1, 1)
+    rows = value.rows(np.float64) if isinstance(value, Column) else np.array([value], np.float64)
+    return rows.reshape(-1, 1)
 
 
 def width_of(batch: TensorList) -> int:
@@ -105,12 +106,16 @@ class Rows:
 
     def spread(self, values: Array) -> Tensor:
         """Return the row of values of the sample that each row belongs to; one for all stays one."""
-        if len(values) > 1:
-            whole = self._whole
-            counts: Any = self._counts if whole is None else len(self.rows) // len(values)
-            values = np.repeat(values, counts, axis=0)
-        kind = np.float32 if values.dtype.kind == "f" else values.dtype
-        return torch.from_numpy(values.astype(kind, copy=False)).to(self.rows.device)
+        return torch.from_numpy(self.spread_array(values)).to(self.rows.device)
+
+    def spread_array(self, values: Array) -> Array:
+        """Do the same; values ``(..., batch or 1, n)``."""
+        values = values.astype(np.float32) if values.dtype == np.float64 else values
+        if values.shape[-2] == 1:
+            return values
+        whole = self._whole
+        counts: Any = self._counts if whole is None else len(self.rows) // values.shape[-2]
+        return values.repeat(counts, axis=-2)
 
     def batch(self, rows: Tensor) -> TensorList:
         """Return a batch like the one given, of other rows."""

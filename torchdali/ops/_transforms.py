@@ -64,7 +64,7 @@ class _Rows:
         if value and _depth(value[0]) > axes:
             parts = [np.asarray(v, np.float64) for v in value]
             return np.concatenate(parts), [len(p) for p in parts]
-        whole = np.asarray(value, np.float64)
+        whole = value.rows(np.float64)
         return whole.reshape(len(whole), *[-1 if len(whole) else 1] * axes), None
 
     def _matrices(self, batch: TensorList) -> tuple[Array, list[int] | None]:
