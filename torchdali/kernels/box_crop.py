@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -81,7 +82,7 @@ class Windows:
 
 
 class Boxes:
-    """The boxes of a batch, and the same padded to one number a sample with copies of the first one.
+    """The boxes of a batch, and the same padded to one number a sample with copies of the last one.
 
     Args:
         low: ``(n, d)``: starts, of all samples together.
@@ -94,7 +95,8 @@ class Boxes:
         self.owner = np.arange(len(counts)).repeat(self.counts)
         numbers = np.arange(max(counts, default=0))[:, None]
         firsts = self.counts.cumsum() - self.counts
-        places = firsts + np.where(numbers < self.counts, numbers, 0)
+        places = np.minimum(numbers, self.counts - 1)
+        places += firsts
         if not self.counts.all():
             places = np.where(self.counts, places, 0)
         self.padded: Array | None = None
@@ -201,7 +203,7 @@ def _shaped(draws: Array, rules: Rules, sizes: Array | None) -> tuple[Array, Arr
     pixels = least + (greatest - least) * draws
     if sizes is not None:
         pixels *= sizes
-    for group in _groups(rules.ratios, len(draws)):
+    for group in _groups(tuple(rules.ratios), len(draws)):
         largest = pixels[list(group)].max(0)
         for axis, part in group.items():
             pixels[axis] = largest * (part / max(group.values()))
@@ -214,6 +216,7 @@ def _shaped(draws: Array, rules: Rules, sizes: Array | None) -> tuple[Array, Arr
     return pixels if sizes is None else pixels / sizes, allowed
 
 
+@functools.lru_cache(maxsize=64)
 def _groups(ratios: Sequence[tuple[int, int, float, float]], axes: int) -> list[dict[int, float]]:
     """Return the axes that fixed ratios tie together, with their extents relative to each other."""
     groups = [{axis: 1.0} for axis in range(axes)]
@@ -238,21 +241,25 @@ class _Thresholds:
 
     def __init__(self, boxes: Boxes, rules: Rules, fixed: bool) -> None:
         table = np.array([*rules.thresholds, *([np.nan] if rules.no_crop else [])], np.float32)
-        self._table = np.repeat(table[None], len(boxes.counts), axis=0)
-        self._counts = np.full(len(boxes.counts), len(table))
+        self._table, self._counts = (
+            table[None],
+            np.array([len(table)]),
+        )  # a row a sample, or one for all
         if rules.total is None and len(boxes.low) and not fixed:
             self._drop(_reachable(boxes, rules, table))
 
     def _drop(self, live: Array) -> None:
         if not live.all():
             order = np.argsort(~live, axis=1, kind="stable")
-            self._table = np.take_along_axis(self._table, order, axis=1)
+            self._table = self._table[0][order]
             self._counts = live.sum(1)
         if not self._counts.all():
             raise _hopeless(int(self._counts.argmin()), "whatever is drawn")
 
     def draw(self, samples: Array, draws: Array) -> Array:
         """Return the thresholds that rounds draw; ``(samples, rounds)``."""
+        if len(self._table) == 1:
+            return self._table[0][(draws * self._counts).astype(np.int64)]  # type: ignore[no-any-return]
         places = (draws * self._counts[samples][:, None]).astype(np.int64)
         return self._table[samples[:, None], places]  # type: ignore[no-any-return]
 
@@ -301,12 +308,12 @@ class _State:
     ) -> Array:
         """Take the first windows that will do, keep the best others; return the samples that need more."""
         count = draws.shape[1]
-        attempts = np.arange(begin, begin + count)
-        starts = attempts // rules.attempts * rules.attempts - begin
-        thresholds = self._follow(samples, draws, starts)
+        attempts = np.arange(count)
+        starts = (attempts + begin) // rules.attempts * rules.attempts - begin
+        thresholds = self._follow(samples, draws, starts, rules)
         whole = _first(np.isnan(thresholds))
         # What comes after the whole image is not looked at: there are a few windows a sample left.
-        tried = ((attempts - begin < whole[:, None]) & candidates.allowed).ravel().nonzero()[0]
+        tried = ((attempts < whole[:, None]) & candidates.allowed).ravel().nonzero()[0]
         owners = samples[tried // count]
         windows = candidates.ends(tried)
         score = _scores(windows, boxes, owners, rules)
@@ -339,8 +346,10 @@ class _State:
             self._improve(samples[rest], scores[rest], enough[rest], rest, candidates)
         return samples[rest]
 
-    def _follow(self, samples: Array, draws: Array, starts: Array) -> Array:
+    def _follow(self, samples: Array, draws: Array, starts: Array, rules: Rules) -> Array:
         """Return the threshold of each attempt."""
+        if rules.attempts == 1:
+            return self._thresholds.draw(samples, draws)
         found = self._thresholds.draw(samples, draws[:, np.maximum(starts, 0)])
         if starts[0] < 0:
             found = np.where(starts < 0, self._last[samples][:, None], found)
@@ -470,15 +479,12 @@ def moved(
     """Return some boxes clipped to the windows and relative to them, as they are where a window is whole."""
     owner = boxes.owner[places]
     start, extent = low[owner], (high - low)[owner]
-    starts, ends = boxes.low[places], boxes.high[places]
-    same = whole[owner] if np.count_nonzero(whole) else None
-    found = []
+    corners = np.empty((2, *start.shape), start.dtype)
+    corners[0], corners[1] = boxes.low[places], boxes.high[places]
     with np.errstate(divide="ignore", invalid="ignore"):
-        for corner in (starts, ends):
-            inside = corner - start
-            inside /= extent
-            np.minimum(np.maximum(inside, 0, out=inside), 1, out=inside)
-            if same is not None:
-                inside[same] = corner[same]
-            found.append(inside)
-    return found[0], found[1]
+        inside = corners - start
+        inside /= extent
+        np.minimum(np.maximum(inside, 0, out=inside), 1, out=inside)
+    if np.count_nonzero(whole):
+        np.copyto(inside, corners, where=whole[owner][:, None])
+    return inside[0], inside[1]

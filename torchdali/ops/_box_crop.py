@@ -129,7 +129,7 @@ def random_bbox_crop(
         axes, tuple(thresholds), allow_no_crop and not fixed, tuple(scaling), tuple(aspect_ratio), num_attempts,
         total_num_attempts, threshold_type, all_boxes_above_threshold, bbox_prune_threshold,
     )  # fmt: skip
-    order = _Order(axes, _box_layout(axes, bbox_layout, ltrb))
+    order = _order(axes, _box_layout(axes, bbox_layout, ltrb))
     known = kernel.Boxes(*order.corners(rows.numpy()), counts)
     sizes = _extents("input_shape", input_shape, shape_layout, len(counts), axes)
     crops = _extents("crop_shape", crop_shape, shape_layout, len(counts), axes)
@@ -208,7 +208,7 @@ def _rules(
     )  # fmt: skip
 
 
-def _ratios(axes: int, values: Sequence[float]) -> list[tuple[int, int, float, float]]:
+def _ratios(axes: int, values: Sequence[float]) -> tuple[tuple[int, int, float, float], ...]:
     if len(values) not in (2, 6) or not all(
         0 <= a <= b for a, b in zip(values[::2], values[1::2], strict=True)
     ):
@@ -221,7 +221,7 @@ def _ratios(axes: int, values: Sequence[float]) -> list[tuple[int, int, float, f
     ranges = list(zip(values[::2], values[1::2], strict=True))[: len(pairs)] * (
         1 if len(values) == 6 else len(pairs)
     )
-    return [(one, other, *limits) for (one, other), limits in zip(pairs, ranges, strict=True)]
+    return tuple((one, other, *limits) for (one, other), limits in zip(pairs, ranges, strict=True))
 
 
 def _box_layout(axes: int, layout: str | None, ltrb: bool) -> str:
@@ -264,6 +264,9 @@ class _Order:
         low, high = corners
         numbers = np.concatenate((low, high - low if self._sized else high), axis=1)
         return numbers if self._plain else numbers[:, self._back]
+
+
+_order = functools.lru_cache(maxsize=64)(_Order)
 
 
 def _within(numbers: Array) -> bool:
