@@ -231,6 +231,14 @@ def test_other_shapes_from_batch_to_batch(spans: Counter[int]) -> None:
     assert spans[6] >= 6 and spans[0] <= 6  # the batches that were in flight when the shape changed
 
 
+def test_other_shapes_in_every_batch(spans: Counter[int]) -> None:
+    pipe = pipeline(lambda x: fn.crop_mirror_normalize(x), lambda k: images(k, (96, 80 + k, 3)))
+    for k in range(12):
+        assert pipe.run()[0].shape() == [(3, 96, 80 + k)] * SIZE
+    pipe.close()
+    assert spans[0] <= 3 + 2 and spans[1] >= 7  # two more may be in flight
+
+
 def test_what_cannot_be_done_together_is_not_tried_again(spans: Counter[int]) -> None:
     pipe = pipeline(lambda x: fn.crop_mirror_normalize(x, dtype=types.UINT8))
     for k in range(12):

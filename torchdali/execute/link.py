@@ -26,7 +26,7 @@ from torchdali.running import fitting, number_of_axes, taken_layout
 from torchdali.schema import Column
 from torchdali.tensors import TensorList
 
-__all__ = ["Linked", "LinkedChain", "NotTogether", "Slots"]
+__all__ = ["Linked", "LinkedChain", "Slots"]
 
 Bind = Callable[..., Callable[[int], None]]
 _Axes = tuple[str, "int | None"]  # layout, and the number of axes as far as known
@@ -216,7 +216,7 @@ def _together(
     out: torch.Tensor | None = None,
     **arguments: Any,
 ) -> torch.Tensor:
-    """Do several samples in one call, or raise `NotTogether`.
+    """Do several samples in one call, or raise `_NotTogether`.
 
     Args:
         writes: ``dense`` takes ``out``.
@@ -224,12 +224,12 @@ def _together(
     """
     found = dense(*inputs, out=out, **arguments) if writes else dense(*inputs, **arguments)
     if found is NotImplemented:
-        raise NotTogether
+        raise _NotTogether
     assert isinstance(found, torch.Tensor)
     return found if out is None or found is out else put(out, found)
 
 
-class NotTogether(Exception):
+class _NotTogether(Exception):
     """With these arguments, an operator does samples one by one."""
 
 

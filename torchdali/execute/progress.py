@@ -18,7 +18,7 @@ from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import Batch, Reader, Settings, random_key
 from torchdali.execute.buffers import Buffers
 from torchdali.execute.device import Lane
-from torchdali.execute.link import Linked, LinkedChain, NotTogether, Slots
+from torchdali.execute.link import Linked, LinkedChain, Slots
 from torchdali.execute.memory_stats import MemoryStats
 from torchdali.execute.order import Errands, Turn
 from torchdali.execute.origins import origins
@@ -39,7 +39,7 @@ Done = Callable[[dict[int, BaseException]], None]
 
 _SPAN = 1 << 22  # bytes of samples that one call works on
 _SPANS = 1  # a thread and batch, at least
-_MISSES = 3  # batches after which it is not tried again
+_MISSES = 3  # batches in a row for which that was in vain, before it is given up
 
 
 @dataclass
@@ -75,9 +75,8 @@ class Progress:
     def __init__(self, plan: Plan, means: Means, first: int = 0) -> None:
         self.plan, self._means = plan, means
         self.light: set[DataNode] = set()
-        self._misses = [0] * len(
-            plan.stages
-        )  # chains that could not do samples together, one after the other
+        # Of each stage, how many batches in a row could not be done in spans.
+        self._misses = [0] * len(plan.stages)
         reads = {node: reader.dataset.read for node, reader in means.readers.items()}
         self._chains = [
             LinkedChain(s.chain, plan.index, reads, f"chain {i}") if s.chain else None
@@ -268,8 +267,10 @@ class Progress:
             self._misses[batch.stage] = 0
             finish(failures)
             return
-        self._misses[batch.stage] += any(isinstance(e, NotTogether) for e in failures.values())
         failures.clear()
+        if batch.finished.is_set():
+            return  # closed, or interrupted and given up
+        self._misses[batch.stage] += 1
         try:
             self._submit_chain(batch, in_spans=False)
         except BaseException as error:
