@@ -62,7 +62,9 @@ def _matrices(m: Array | None, mt: Array | None, t: Array | None, *, size: int) 
             )
         )
     columns = size + (mt is not None)
-    numbers = next((n for n in (mt, m) if n is not None), np.ones((1, 1), np.float32))
+    numbers = mt if mt is not None else m
+    if numbers is None:
+        numbers = np.ones((1, 1), np.float32)
     if numbers.shape[1] == 1:
         matrix = np.eye(size, columns, dtype=np.float32) * numbers[:, :, None]
     elif numbers.shape[1] % columns:
@@ -90,7 +92,7 @@ def _transformed(
     T: Any = None,
     dtype: torch.dtype = torch.float32,
 ) -> Tensor:
-    _check_points(points, dtype)
+    _check_points(points.dim(), points.dtype, dtype)
     matrix, moved = _affine(_flat(M), _flat(MT), _flat(T), points.shape[-1], points.device)
     return convert((points.to(torch.float32) @ matrix).add_(moved), dtype)
 
@@ -100,11 +102,13 @@ def _transformed_batch(
 ) -> Tensor:
     if not any(isinstance(value, Column) for value in numbers.values()):
         return _transformed(points, **numbers, dtype=dtype)
-    _check_points(points[0], dtype)
+    _check_points(points.dim() - 1, points.dtype, dtype)
     m, mt, t = (_each(numbers.get(name)) for name in ("M", "MT", "T"))
     made = _matrices(m, mt, t, size=points.shape[-1])
     matrix, moved = (torch.from_numpy(part.copy()).to(points.device) for part in made)
-    found = (points.to(torch.float32).flatten(1, -2) @ matrix).add_(moved.unsqueeze(1))
+    rows = points.to(torch.float32)
+    rows = rows if rows.dim() == 3 else rows.flatten(1, -2)
+    found = (rows @ matrix).add_(moved.unsqueeze(1))
     return convert(found.view(*points.shape[:-1], found.shape[-1]), dtype)
 
 
@@ -116,13 +120,11 @@ def _each(value: Any) -> Array | None:
     return rows.reshape(len(rows), -1)
 
 
-def _check_points(points: Tensor, dtype: torch.dtype) -> None:
-    if points.dim() < 2:
+def _check_points(ndim: int, given: torch.dtype, dtype: torch.dtype) -> None:
+    if ndim < 2:
         raise RuntimeError("coord_transform expects an input with at least 2 dimensions")
-    if dtype not in (points.dtype, torch.float32):
-        raise RuntimeError(
-            f"dtype must be the input's, which is {points.dtype}, or float32; not {dtype}"
-        )
+    if dtype not in (given, torch.float32):
+        raise RuntimeError(f"dtype must be the input's, which is {given}, or float32; not {dtype}")
 
 
 @operator(dense=_transformed_batch, columns=True)
