@@ -53,12 +53,17 @@ class Rules:
     insist: bool = False
     prune: float | None = None
 
-    @property
+    @functools.cached_property
+    def table(self) -> Array:
+        """What a round may draw; NaN stands for the whole image."""
+        return np.array([*self.thresholds, *([np.nan] if self.no_crop else [])], np.float32)
+
+    @functools.cached_property
     def trivial(self) -> bool:
         """Whether any window reaches the thresholds, and none is better than another."""
         return not (self.overlap or self.total or any(self.thresholds))
 
-    @property
+    @functools.cached_property
     def ratios_fixed(self) -> bool:
         """Whether some axes follow others, so that their extents may leave the range."""
         return any(low == high for *_, low, high in self.ratios)
@@ -240,13 +245,10 @@ class _Thresholds:
     """
 
     def __init__(self, boxes: Boxes, rules: Rules, fixed: bool) -> None:
-        table = np.array([*rules.thresholds, *([np.nan] if rules.no_crop else [])], np.float32)
-        self._table, self._counts = (
-            table[None],
-            np.array([len(table)]),
-        )  # a row a sample, or one for all
+        self._table = rules.table[None]  # a row a sample, or one for all
+        self._counts = np.array([len(rules.table)])
         if rules.total is None and len(boxes.low) and not fixed:
-            self._drop(_reachable(boxes, rules, table))
+            self._drop(_reachable(boxes, rules))
 
     def _drop(self, live: Array) -> None:
         if not live.all():
@@ -264,23 +266,25 @@ class _Thresholds:
         return self._table[samples[:, None], places]  # type: ignore[no-any-return]
 
 
-def _reachable(boxes: Boxes, rules: Rules, thresholds: Array) -> Array:
+def _reachable(boxes: Boxes, rules: Rules) -> Array:
     """Return which thresholds windows might reach, as far as areas tell; ``(batch, thresholds)``.
 
     Intersection over union is at most the smaller area over the larger one.
     """
     assert boxes.padded is not None
     area = _area(*boxes.padded)
-    largest = rules.scaling[1] ** len(boxes.padded[0]) if not rules.ratios_fixed else np.inf
-    smallest = rules.scaling[0] ** len(boxes.padded[0]) if not rules.ratios_fixed else 0.0
+    smallest, largest = 0.0, np.inf
+    if not rules.ratios_fixed:
+        smallest, largest = (end ** len(boxes.padded[0]) for end in rules.scaling)
+    is_whole = np.isnan(rules.table)
     least, greatest = area.min(0)[:, None], area.max(0)[:, None]
     if not rules.every:
         least, greatest = greatest, least
-    t = np.nan_to_num(thresholds, nan=0.0) * np.float32(1 - _SLACK)
+    t = np.where(is_whole, np.float32(0), rules.table) * np.float32(1 - _SLACK)
     live = t * greatest <= largest
     if not rules.overlap:
         live &= (t * smallest <= least) & (t * t * greatest <= least)
-    return live | boxes.empty[:, None] | np.isnan(thresholds)  # type: ignore[no-any-return]
+    return live | boxes.empty[:, None] | is_whole  # type: ignore[no-any-return]
 
 
 class _State:
