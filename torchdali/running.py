@@ -181,8 +181,9 @@ def taken_layout(declared: Operator, layout: str, ndim: int | None) -> str:
 def taken_layouts(declared: Operator, inputs: Sequence[TensorList | None]) -> tuple[str, ...]:
     """Return the layouts of a batch of each input; see `taken_layout`."""
     layouts = ["" if v is None else v.layout() for v in inputs]
-    if layouts and inputs[0] is not None:
-        layouts[0] = taken_layout(declared, layouts[0], number_of_axes(inputs[0]))
+    first = inputs[0] if inputs else None
+    if first is not None and not layouts[0] and declared.schema.inputs[0].takes.layouts:
+        layouts[0] = taken_layout(declared, "", number_of_axes(first))
     return tuple(layouts)
 
 
@@ -272,7 +273,7 @@ def run_batch(
     """
     frames = _NO_NAMES
     if edges:
-        frames = frozenset(k for k, v in edges.items() if v.layout().startswith("F"))
+        frames = frozenset([k for k, v in edges.items() if v.layout()[:1] == "F"])
     layouts = taken_layouts(declared, inputs)
     ready = bodies.get((layouts, frames)) if bodies is not None else None
     if ready is None:
