@@ -20,6 +20,8 @@ from torchdali.tensors import TensorList
 
 __all__ = ["Lane", "resolve_device"]
 
+_NOTHING = contextlib.nullcontext()
+
 
 def resolve_device(device_id: int | str | None) -> torch.device | None:
     """Return the device that ``"gpu"`` means: ``cuda:N`` for a number, the CPU for ``"cpu"``, none for None.
@@ -63,7 +65,7 @@ class Lane:
 
     def context(self) -> Any:
         """Make the lane's stream current in this thread."""
-        return contextlib.nullcontext() if self.stream is None else torch.cuda.stream(self.stream)
+        return _NOTHING if self.stream is None else torch.cuda.stream(self.stream)
 
     def to_device(self, batch: TensorList) -> TensorList:
         """Copy a batch to the device; itself if it is there. Must run inside `context`."""
