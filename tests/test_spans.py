@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ import torch
 from torchdali import Pipeline, fn, pipeline_def, types
 from torchdali.errors import PipelineError
 from torchdali.execute.progress import Progress
+from torchdali.operator import registry
 from torchdali.tensors import TensorList
 
 SIZE = 12
@@ -79,6 +81,9 @@ CASES: dict[str, Define] = {
     "flip, drawn": lambda x: fn.flip(x, horizontal=coin(), vertical=coin()),
     "flip, neither": lambda x: fn.flip(x, horizontal=0),
     "erase": lambda x: fn.erase(x, anchor=[3, 4, 50, 60], shape=[20, 5, 100, 9], fill_value=[1, 2, 3]),
+    "erase, to zero": lambda x: fn.erase(x, anchor=[3.0, 4.0], shape=[20.0, 5.0]),
+    "erase, from zero": lambda x: fn.erase(x, shape=[20, 5], fill_value=[7]),
+    "erase, nothing": lambda x: fn.erase(x),
     "erase, drawn": lambda x: fn.erase(x, anchor=fn.random.uniform(range=(0, 0.6), shape=[2]), shape=[0.3, 0.3],
                                        axis_names="HW", normalized=True, fill_value=drawn(0, 300)),
     "brightness": lambda x: fn.brightness(x, brightness=drawn(0.5, 1.5)),
@@ -295,3 +300,16 @@ def test_small_samples_are_done_by_a_step(case: str) -> None:
     chains = [s.chain for s in pipe._executor.plan.stages]  # type: ignore[union-attr]
     pipe.close()
     assert chains == [None]
+
+
+def test_bodies_for_spans_have_the_defaults_of_their_operators() -> None:
+    differ = []
+    for name, declared in registry.items():
+        if not callable(declared.dense):
+            continue
+        ours = inspect.signature(declared.dense).parameters
+        for argument, parameter in inspect.signature(declared.body).parameters.items():
+            given = ours[argument].default if argument in ours else parameter.default
+            if np.ravel(given).tolist() != np.ravel(parameter.default).tolist():
+                differ.append((name, argument, given))
+    assert differ == []

@@ -135,7 +135,7 @@ def _window_sizes(
 
 
 def _crop_batch(
-    data: Tensor, *, dtype: torch.dtype | None = None, fill_values: Sequence[float] = (),
+    data: Tensor, *, dtype: torch.dtype | None = None, fill_values: Sequence[float] = (0.0,),
     out_of_bounds_policy: str = "error", layout: str, out: Tensor | None = None, **window: Any,
 ) -> Any:  # fmt: skip
     out_of_bounds(out_of_bounds_policy)
@@ -210,7 +210,7 @@ def _normalise_batch(
     scale: float = 1.0,
     shift: float = 0.0,
     std: Any = (1.0,),
-    fill_values: Sequence[float] = (),
+    fill_values: Sequence[float] = (0.0,),
     out_of_bounds_policy: str = "error",
     layout: str,
     out: Tensor | None = None,

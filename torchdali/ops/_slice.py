@@ -43,6 +43,7 @@ __all__ = ["erase", "pad", "slice_", "slice_window"]
 
 _AXES = [1, 0]
 _SLICED, _ERASED = Unset("WH"), Unset("HW")
+_NONE: list[float] = []
 _ASSUMED = {2: "HW", 3: "HWC", 4: "DHWC"}
 """What slice takes data without a layout for."""
 
@@ -118,7 +119,7 @@ def slice_window(
 
 def _slice_batch(
     data: Tensor, anchor: Tensor | None = None, extent: Tensor | None = None, /, *,
-    dtype: torch.dtype | None = None, fill_values: Sequence[float] = (),
+    dtype: torch.dtype | None = None, fill_values: Sequence[float] = (0.0,),
     out_of_bounds_policy: str = "error", layout: str, out: Tensor | None = None, **window: Any,
 ) -> Any:  # fmt: skip
     out_of_bounds(out_of_bounds_policy)
@@ -370,8 +371,8 @@ def _padded(sample: Tensor, shape: Sequence[int], fill: Sequence[float]) -> Tens
 
 
 def _erase_batch(
-    data: Tensor, *, anchor: Any = (), axes: list[int] = _AXES, axis_names: str = _ERASED,
-    fill_value: Any = (0.0,), shape: Any = (), layout: str, out: Tensor | None = None, **how: bool,
+    data: Tensor, *, anchor: Any = _NONE, axes: list[int] = _AXES, axis_names: str = _ERASED,
+    fill_value: Any = 0.0, shape: Any = _NONE, layout: str, out: Tensor | None = None, **how: bool,
 ) -> Any:  # fmt: skip
     if not is_array(data):
         return NotImplemented
