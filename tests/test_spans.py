@@ -104,6 +104,8 @@ CASES: dict[str, Define] = {
     "lookup_table": lambda x: fn.lookup_table(x, keys=[3, 5], values=[1.5, 2.5], default_value=7.0),
     "copy": lambda x: fn.copy(x),
     "cast": lambda x: fn.cast(x, dtype=types.FLOAT),
+    "zeros_like": lambda x: fn.zeros_like(x, dtype=types.INT16),
+    "ones_like": lambda x: fn.ones_like(x),
     "transpose": lambda x: fn.transpose(x, perm=[2, 0, 1]),
     "cat": lambda x: fn.cat(x, x, axis=1),
     "subscript": lambda x: x[3:70, :, 0],

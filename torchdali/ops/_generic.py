@@ -161,7 +161,7 @@ def full_like(data_like: Data, fill_value: Data, /) -> Data:
     return _spread(convert(fill_value, data_like.dtype), tuple(data_like.shape))
 
 
-@operator
+@operator(dense=True)
 def ones_like(data_like: Data, /, *, dtype: DType | None = None, out: Out = None) -> Data:
     """Return ones in the shape of an input.
 
@@ -172,7 +172,7 @@ def ones_like(data_like: Data, /, *, dtype: DType | None = None, out: Out = None
     return place(out, data_like.shape, dtype or data_like.dtype, data_like.device).fill_(1)
 
 
-@operator
+@operator(dense=True)
 def zeros_like(data_like: Data, /, *, dtype: DType | None = None, out: Out = None) -> Data:
     """Return zeros in the shape of an input.
 
