@@ -166,7 +166,8 @@ def report(results: Sequence[Result], source: Sequence[Result], options: argpars
         "1, it is faster. Each is of the best round of a side, since disturbances only add. CPU time counts all "
         "threads; the wall clock is what one waits for, and counts what else the machine did too. Where a sample "
         "costs less than some 50 us, Python's lock keeps torchdali's threads from helping each other, and one does "
-        "the work, unless several samples are done in one call. An operator's ratio is the geometric mean of its cases'.",
+        "the work, unless several samples are done in one call. An operator's ratio is the geometric mean of its "
+        "cases'.",
         "The source hands over a batch in memory without a copy and nothing is subtracted for it. "
         + " ".join(_bare(result) for result in source),
         "## Summary",
