@@ -269,6 +269,9 @@ def test_planes_are_taken_apart_by_opencv() -> None:
         target = out[:, : x.shape[0], : x.shape[1]]
         assert normalise_planes.normalised_by_opencv(target.permute(1, 2, 0).numpy()[None], [x.numpy()], (), (), [False]), lie
         assert torch.equal(target, x.permute(2, 0, 1).float())
+    floats = image().float() + 0.25  # not bytes: torch does it
+    normalise.normalise_into(out, floats, None, 2, None, (1, 2, 0))
+    assert torch.equal(out, floats.permute(2, 0, 1))
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])

@@ -13,7 +13,8 @@ from torchdali.execute.profile import Profile
 @pipeline_def(batch_size=4, num_threads=2, device_id=None, seed=1)
 def pipe():
     x = fn.random.uniform(shape=[6, 6, 3])
-    return fn.gaussian_blur(fn.crop(x, crop=[4, 4]), window_size=3)
+    blurred = fn.gaussian_blur(fn.crop(x, crop=[4, 4]), window_size=3)
+    return fn.flip(blurred, horizontal=fn.random.coin_flip())
 
 
 def test_stats_name_operators_and_lines():
@@ -21,7 +22,7 @@ def test_stats_name_operators_and_lines():
     for _ in range(3):
         running.run()
     stats = running.stats()
-    assert {"crop", "gaussian_blur", "random.uniform"} <= {
+    assert {"crop", "gaussian_blur", "flip", "random.uniform", "random.coin_flip"} <= {
         o.operator for o in stats.operators
     }
     assert all(o.line.startswith("test_stats.py:") and o.per_sample > 0 for o in stats.operators)
@@ -57,9 +58,9 @@ def test_a_trace_has_every_sample_of_every_operator(tmp_path):
     running.write_trace(tmp_path / "trace.json")
     running.close()
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    of_blur = [e for e in events if e["name"] == "gaussian_blur"]
-    first = [e for e in of_blur if e["args"]["what"].startswith("batch 0, sample ")]
-    assert len(first) == 4 and all(e["ph"] == "X" and e["dur"] >= 0 for e in first)
+    for name in ("gaussian_blur", "flip"):
+        found = [e for e in events if e["name"] == name and e["args"]["what"].startswith("batch 0,")]
+        assert len(found) == 4 and all(e["ph"] == "X" and e["dur"] >= 0 for e in found)
     assert "batch 0" in [e["args"]["what"] for e in events if e["name"] == "crop"]
     with pytest.raises(RuntimeError, match=r"call trace\(\) before"):
         other = pipe()

@@ -206,10 +206,11 @@ def _resize_batch(
     if save_attrs or is_drawn or layout != "HWC" or not is_array(data) or not len(data):
         return NotImplemented
     size_arguments, filters = _divide(arguments)
-    if filters.pop("dtype", None) not in (None, data.dtype):
+    chosen = {k: v for k, v in filters.items() if k in _FILTERS}
+    is_nearest = DALIInterpType.INTERP_NN in chosen.values()
+    if not is_nearest or filters.get("dtype") not in (None, data.dtype):
         return NotImplemented
     size, region = sizing(_spatial(data.shape[1:], layout), **size_arguments)
-    chosen = {k: v for k, v in filters.items() if k in _FILTERS}
     return nearest_each(data, axes_of(data.shape[1:3], size, region, **chosen), out)
 
 
