@@ -2,10 +2,10 @@
 PYTHON ?= python
 DIR ?= ../shared/data/imagenet
 
-.PHONY: help install demo test lint types layers format bench operators parity memory overhead ci clean
+.PHONY: help install demo test test-all lint types layers format bench derived operators parity memory overhead ci clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
 
 install: ## install for development, with everything the tests need
 	$(PYTHON) -m pip install -e ".[test,parity,lint]"
@@ -13,8 +13,12 @@ install: ## install for development, with everything the tests need
 demo: ## train a small network on generated images
 	$(PYTHON) -m torchdali.cli demo
 
-test: ## run all tests
+test: ## run the quick tests, without the real DALI: a few minutes
 	$(PYTHON) -m pytest
+
+test-all: ## run the slow tests and the parity tests too
+	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest -m "slow or parity"
 
 lint: ## check style
 	$(PYTHON) -m ruff check .
@@ -30,6 +34,13 @@ layers: ## check who imports whom
 
 bench: ## compare with the real DALI and DataLoader on DIR
 	$(PYTHON) -m benchmarks.imagenet $(DIR)
+
+derived: ## make all that is derived: stubs, reference, pictures, page on parity, table of speeds
+	$(PYTHON) -m torchdali.stubs
+	$(PYTHON) -m torchdali.reference > docs/operators.md.new && mv docs/operators.md.new docs/operators.md
+	$(PYTHON) -m torchdali.reference --pictures docs/pictures
+	$(PYTHON) -m pytest -q -m parity --write-parity=docs/parity.md
+	$(PYTHON) -m benchmarks.operators
 
 operators: ## measure the operators beside the real DALI; writes docs/speed.md
 	$(PYTHON) -m benchmarks.operators

@@ -117,7 +117,7 @@ def _cropped(api: Api, x: Any) -> Any:
     return api.fn.crop(x, crop=(api.height * 7 // 8, api.width * 7 // 8), **corner)
 
 
-def _normalised(crop: bool, dtype: str, layout: str) -> Call:
+def _normalized(crop: bool, dtype: str, layout: str) -> Call:
     def call(api: Api, x: Any) -> Any:
         part = {"crop": (api.height * 7 // 8, api.width * 7 // 8)} if crop else {}
         return api.fn.crop_mirror_normalize(
@@ -259,9 +259,9 @@ CASES: tuple[Case, ...] = (
     plain("random_resized_crop", size=[224, 224]),
     Case("resize_crop_mirror", _crop_resized),
     Case("crop", _cropped),
-    Case("crop_mirror_normalize", _normalised(True, "FLOAT", "CHW"), "crop, float CHW"),
-    Case("crop_mirror_normalize", _normalised(False, "FLOAT", "CHW"), "float CHW"),
-    Case("crop_mirror_normalize", _normalised(False, "FLOAT", "HWC"), "float HWC"),
+    Case("crop_mirror_normalize", _normalized(True, "FLOAT", "CHW"), "crop, float CHW"),
+    Case("crop_mirror_normalize", _normalized(False, "FLOAT", "CHW"), "float CHW"),
+    Case("crop_mirror_normalize", _normalized(False, "FLOAT", "HWC"), "float HWC"),
     Case("slice", _sliced),
     Case("flip", _flipped(1, 0), "horizontal"),
     Case("flip", _flipped(0, 1), "vertical"),

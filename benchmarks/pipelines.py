@@ -31,7 +31,7 @@ def _normalize(fn: Any, types: Any, images: Any, **options: Any) -> Any:
 
 
 def train(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
-    """Read, decode, random crop to 224, mirror at random, normalise."""
+    """Read, decode, random crop to 224, mirror at random, normalize."""
     files, labels = _read(fn, root)
     images = fn.decoders.image(files, output_type=types.RGB)
     images = fn.random_resized_crop(images, size=224)
@@ -45,7 +45,7 @@ def decode(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
 
 
 def val(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
-    """Read, decode, shorter side to 256, centre crop to 224, normalise."""
+    """Read, decode, shorter side to 256, centre crop to 224, normalize."""
     files, labels = _read(fn, root)
     images = fn.decoders.image(files, output_type=types.RGB)
     images = fn.resize(images, resize_shorter=256)
@@ -53,7 +53,7 @@ def val(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
 
 
 def roi(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
-    """Read, decode a random part, resize to 224, mirror at random, normalise."""
+    """Read, decode a random part, resize to 224, mirror at random, normalize."""
     files, labels = _read(fn, root)
     images = fn.decoders.image_random_crop(files, output_type=types.RGB)
     images = fn.resize(images, size=(224, 224))
@@ -69,7 +69,7 @@ def photo(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
 
 
 def heavy(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
-    """``train`` with drawn colours, a blur and a drawn rotation."""
+    """``train`` with drawn colors, a blur and a drawn rotation."""
     uniform = fn.random.uniform
     files, labels = _read(fn, root)
     images = fn.decoders.image(files, output_type=types.RGB)

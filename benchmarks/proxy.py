@@ -1,6 +1,6 @@
 """``python -m benchmarks.proxy DIR``: `ImageFolder(transform=server.proxy)` beside what it replaces.
 
-The same training work (decode, random crop to 224, mirror, normalise) with two worker processes or
+The same training work (decode, random crop to 224, mirror, normalize) with two worker processes or
 threads: through the proxy, through torch's `DataLoader` with torchvision's transforms on tensors,
 as a plain pipeline, and through the real DALI's proxy. One process a side and round, in turn.
 """

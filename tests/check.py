@@ -1,14 +1,15 @@
 """Check an operator in every way it can be called, against the real DALI or a slow reference.
 
-`check` runs one case as a single tensor, a ragged batch, a uniform batch, an empty batch, a traced pipeline and
-through the class API; all must agree, inputs must stay untouched, and the pipeline's result must match the
-expected one. `dali` runs the same case on the real DALI.
+`check` runs one case in a pipeline, through the class API, and at once on the batch as given, on each sample alone, on
+a uniform batch (one tensor) and on an empty batch. All must agree. No way copies the inputs before the operator sees
+them, so that one which writes to its input, or gives memory of it to the user, fails. `dali` runs the same case on the real DALI.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tests import parity_table
+from tests.helpers import parity_table
+from torchdali.dispatch import VIEWS
+from torchdali.registry import registry
+from torchdali.tensors import TensorCPU, TensorList
 
 Array = npt.NDArray[Any]
 
@@ -41,6 +45,7 @@ def pipeline(
     layouts: str | Sequence[str | None] | None = None,
     *,
     classes: bool = False,
+    stacked: bool = False,
     **pipeline_arguments: Any,
 ) -> list[Result]:
     """Run one operator on one batch in a pipeline of ``torchdali`` or ``nvidia.dali``.
@@ -52,27 +57,22 @@ def pipeline(
         arguments: Constants, and `PerSample` values. Enumerations are given by name: ``"types.FLOAT"``.
         layouts: Of the inputs.
         classes: Use the class API (torchdali only).
+        stacked: Give each input as one array; its samples have one shape.
     """
     package = importlib.import_module(library)
     fn = importlib.import_module(f"{library}.fn")
     types = importlib.import_module(f"{library}.types")
+    given: list[Any] = [[np.asarray(s) for s in samples] for samples in inputs]
+    if stacked:
+        given = [np.stack(samples) for samples in given]
     size = (
         len(inputs[0])
         if inputs
         else next(len(v) for v in arguments.values() if isinstance(v, PerSample))
     )
-    each = [layouts] * len(inputs) if layouts is None or isinstance(layouts, str) else list(layouts)
 
-    def source(samples: Sequence[Any], layout: str | None = None) -> Any:
-        arrays = [np.asarray(s) for s in samples]
-        return fn.external_source(source=lambda: arrays, layout=layout)
-
-    def value(v: Any) -> Any:
-        if isinstance(v, PerSample):
-            return source([np.asarray(x, _narrow(x)) for x in v])
-        if isinstance(v, str) and v.startswith("types."):
-            return getattr(types, v.removeprefix("types."))
-        return v
+    def source(batch: Any, layout: str | None = None) -> Any:
+        return fn.external_source(source=lambda: batch, layout=layout, no_copy=True)
 
     settings = {
         "batch_size": max(size, 1),
@@ -84,11 +84,10 @@ def pipeline(
 
     @package.pipeline_def(**settings)
     def define() -> Any:
-        nodes = [source(samples, layout) for samples, layout in zip(inputs, each, strict=True)]
-        function: Any = fn
-        for part in name.split("."):
-            function = getattr(function, part)
-        made = {k: value(v) for k, v in arguments.items()}
+        layout_of = _each(layouts, len(given))
+        nodes = [source(batch, layout) for batch, layout in zip(given, layout_of, strict=True)]
+        function = _function(fn, name)
+        made = {k: _value(v, types, source) for k, v in arguments.items()}
         if classes:
             function = _class_of(function)(**made)
             made = {}
@@ -98,10 +97,40 @@ def pipeline(
     pipe = define()
     pipe.build()
     outputs = pipe.run()
-    found = [Result([np.array(o.at(i)) for i in range(len(o))], o.layout()) for o in outputs]
+    found = _results(outputs)
     if library == "torchdali":
         pipe.close()
     return found
+
+
+def _results(outputs: Sequence[TensorList]) -> list[Result]:
+    return [Result([np.array(o.at(i)) for i in range(len(o))], o.layout()) for o in outputs]
+
+
+def _check_memory(name: str, outputs: Sequence[TensorList], inputs: Sequence[Array]) -> None:
+    """Assert that whoever writes to an output does not change an input."""
+    for k, output in enumerate(outputs):
+        for sample in output:
+            array = np.asarray(sample)
+            assert not any(np.may_share_memory(array, x) for x in inputs), (
+                f"output {k} of {name} shares memory with an input"
+            )
+
+
+def _function(fn: Any, name: str) -> Any:
+    function = fn
+    for part in name.split("."):
+        function = getattr(function, part)
+    return function
+
+
+def _value(v: Any, types: Any, batch_of: Callable[[list[Array]], Any]) -> Any:
+    """Return the value of an argument: per-sample ones as `batch_of` makes them, enumerations by their names."""
+    if isinstance(v, PerSample):
+        return batch_of([np.asarray(x, _narrow(x)) for x in v])
+    if isinstance(v, str) and v.startswith("types."):
+        return getattr(types, v.removeprefix("types."))
+    return v
 
 
 def _narrow(x: Any) -> Any:
@@ -150,31 +179,173 @@ def check(
         share: Share of the values that must be within it (of each output, all samples together).
         relative: Allowed relative difference, added to the absolute one.
 
-        over_batch: The result of a sample depends on the others of its batch.
+        over_batch: The result of a sample depends on the others of its batch, though the operator is declared
+            separable.
 
     Returns:
         The share of the values that were within the tolerance.
     """
     arguments = arguments or {}
-    untouched = [[s.copy() for s in samples] for samples in inputs]
-    found = pipeline("torchdali", name, inputs, arguments, layouts)
+    case = Case(name, [list(samples) for samples in inputs], arguments, layouts)
+    found = case.in_pipeline()
     wanted = expected(name, inputs, arguments, layouts) if callable(expected) else expected
     close = compare(found, wanted, level=level, share=share, relative=relative)
     if expected is dali:
         tolerance = parity_table.Tolerance(level, relative)
         _note(name, inputs, arguments, layouts, found, tolerance, close, distance(found, wanted))
-    same(found, pipeline("torchdali", name, inputs, arguments, layouts, classes=True), "class API")
-    same(found, _eagerly(name, inputs, arguments, layouts), "eager TensorList")
-    if inputs and not over_batch and not any(isinstance(v, PerSample) for v in arguments.values()):
-        same(
-            _first(found),
-            _eagerly(name, [s[:1] for s in inputs], arguments, layouts),
-            "batch of one",
-        )
-    for before, after in zip(untouched, inputs, strict=True):
-        for a, b in zip(before, after, strict=True):
-            assert np.array_equal(a, b, equal_nan=a.dtype.kind == "f"), f"{name} changed its input"
+    same(found, case.in_pipeline(classes=True), "class API")
+    same(found, case.at_once(), "eager TensorList")
+    if case.is_dynamic:
+        same(found, case.in_dynamic_mode(), "dynamic mode")
+    operator = registry[name]
+    if inputs and not over_batch and operator.chosen(arguments).is_separable(arguments):
+        _check_parts(case, found)
     return close
+
+
+def _check_parts(case: Case, found: list[Result]) -> None:
+    """Assert that each sample alone, and batches of some of them, have the results they have in the batch."""
+    for i in range(case.size):
+        alone = case.take([i]).at_once(alone=True)
+        same(_take(found, [i]), alone, f"sample {i} alone", layouts=False)
+    uniform = [i for i in range(case.size) if case.shapes(i) == case.shapes(0)]
+    if uniform:
+        uniform = uniform if len(uniform) > 1 else uniform * 2
+        part = case.take(uniform)
+        same(_take(found, uniform), part.at_once(stacked=True), "a uniform batch at once")
+        same(_take(found, uniform), part.in_pipeline(stacked=True), "a uniform batch in a pipeline")
+    # Layouts may depend on the number of axes, which nobody knows without samples.
+    same(_take(found, []), case.at_once(empty=True), "an empty batch", layouts=False)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A call of an operator: its inputs (one list of samples each), arguments and input layouts."""
+
+    name: str
+    inputs: list[list[Array]]
+    arguments: Mapping[str, Any]
+    layouts: Any = None
+
+    @property
+    def size(self) -> int:
+        return len(self.inputs[0])
+
+    def shapes(self, i: int) -> list[Any]:
+        """Return the shapes of sample ``i`` of each input and of each per-sample argument."""
+        given = (v for v in self.arguments.values() if isinstance(v, PerSample))
+        return [np.shape(samples[i]) for samples in (*self.inputs, *given)]
+
+    def take(self, indices: list[int]) -> Case:
+        """Return the call with some of the samples, which keep their memory."""
+        arguments = {
+            k: PerSample(v[i] for i in indices) if isinstance(v, PerSample) else v
+            for k, v in self.arguments.items()
+        }
+        inputs = [[samples[i] for i in indices] for samples in self.inputs]
+        return Case(self.name, inputs, arguments, self.layouts)
+
+    @property
+    def is_dynamic(self) -> bool:
+        """True if the dynamic mode has the operator."""
+        operator = registry[self.name]
+        return not (operator.hidden or operator.instead or "seed" in self.arguments)
+
+    def in_dynamic_mode(self) -> list[Result]:
+        """Call the operator on batches of `torchdali.dynamic`."""
+        from torchdali import dynamic, types
+
+        each = _each(self.layouts, len(self.inputs))
+        inputs = [
+            dynamic.as_batch(samples, layout=layout)
+            for samples, layout in zip(self.inputs, each, strict=True)
+        ]
+        arguments = {
+            k: dynamic.as_batch([np.asarray(x, _narrow(x)) for x in v]) if isinstance(v, PerSample) else _value(v, types, _batch)
+            for k, v in self.arguments.items()
+        }
+        with _unchanged(self.name, [a for samples in self.inputs for a in samples]):
+            made = _function(dynamic, self.name)(*inputs, **arguments)
+            outputs = made if isinstance(made, tuple) else (made,)
+            return _results([output.evaluate()._storage for output in outputs])
+
+    def in_pipeline(self, *, classes: bool = False, stacked: bool = False) -> list[Result]:
+        with _unchanged(self.name, [a for samples in self.inputs for a in samples]):
+            return pipeline(
+                "torchdali", self.name, self.inputs, self.arguments, self.layouts,
+                classes=classes, stacked=stacked,
+            )  # fmt: skip
+
+    def at_once(
+        self, *, alone: bool = False, stacked: bool = False, empty: bool = False
+    ) -> list[Result]:
+        """Call the operator on tensors.
+
+        Args:
+            alone: The inputs are tensors, of the only sample.
+            stacked: They are batches of one tensor each.
+            empty: They are batches without samples.
+        """
+        from torchdali import fn, types
+
+        each = _each(self.layouts, len(self.inputs))
+        form = _alone if alone else _stacked if stacked else _empty if empty else _batch
+        inputs = [form(samples, layout) for samples, layout in zip(self.inputs, each, strict=True)]
+        arguments = {
+            k: _value(v, types, _empty if empty else _batch) for k, v in self.arguments.items()
+        }
+        memory = [array for x in inputs for array in _arrays(x)]
+        with _unchanged(self.name, memory):
+            made = _function(fn, self.name)(*inputs, **arguments)
+        outputs = made if isinstance(made, tuple) else (made,)
+        bare = not isinstance(outputs[0], TensorList)
+        batches = [TensorList.from_samples([o]) for o in outputs] if bare else outputs
+        if self.name not in VIEWS:
+            _check_memory(self.name, batches, memory)
+        return _results(batches)
+
+
+@contextlib.contextmanager
+def _unchanged(name: str, memory: Sequence[Array]) -> Iterator[None]:
+    """Assert that arrays are afterwards as they were."""
+    before = [array.copy() for array in memory]
+    yield
+    for x, y in zip(before, memory, strict=True):
+        assert np.array_equal(x, y, equal_nan=x.dtype.kind == "f"), f"{name} changed its input"
+
+
+def _each(layouts: Any, count: int) -> list[str | None]:
+    same_for_all = layouts is None or isinstance(layouts, str)
+    return [layouts] * count if same_for_all else list(layouts)
+
+
+def _batch(samples: Sequence[Array], layout: str | None = None) -> TensorList:
+    return TensorList.from_samples([_tensor(s) for s in samples], layout or "")
+
+
+def _stacked(samples: Sequence[Array], layout: str | None) -> TensorList:
+    return TensorList.from_dense(_tensor(np.stack(samples)), layout or "")
+
+
+def _empty(samples: Sequence[Array], layout: str | None = None) -> TensorList:
+    first = _tensor(samples[0])
+    return TensorList.from_samples([], layout or "", first.dtype, first.ndim)
+
+
+def _alone(samples: Sequence[Array], layout: str | None) -> Any:
+    tensor = _tensor(samples[0])
+    return tensor if layout is None else TensorCPU(tensor, layout)
+
+
+def _tensor(array: Array) -> torch.Tensor:
+    return torch.from_numpy(np.asarray(array))
+
+
+def _arrays(given: Any) -> list[Array]:
+    """Return the memory of an input, without a copy."""
+    if isinstance(given, TensorList):
+        return [np.asarray(sample) for sample in given]
+    return [np.asarray(given)]
 
 
 def _note(
@@ -203,43 +374,17 @@ def _note(
     )
 
 
-def _first(results: list[Result]) -> list[Result]:
-    return [Result(r.samples[:1], r.layout) for r in results]
+def _take(results: list[Result], indices: list[int]) -> list[Result]:
+    return [Result([r.samples[i] for i in indices], r.layout) for r in results]
 
 
-def _eagerly(name: str, inputs: Any, arguments: Mapping[str, Any], layouts: Any) -> list[Result]:
-    from torchdali import fn, types
-    from torchdali.tensors import TensorList
-
-    def batch(samples: Any, layout: str | None = None) -> TensorList:
-        return TensorList.from_samples(
-            [torch.from_numpy(np.array(s)) for s in samples], layout or ""
-        )
-
-    def value(v: Any) -> Any:
-        if isinstance(v, PerSample):
-            return batch([np.asarray(x, _narrow(x)) for x in v])
-        if isinstance(v, str) and v.startswith("types."):
-            return getattr(types, v.removeprefix("types."))
-        return v
-
-    each = [layouts] * len(inputs) if layouts is None or isinstance(layouts, str) else layouts
-    function: Any = fn
-    for part in name.split("."):
-        function = getattr(function, part)
-    made = function(
-        *[batch(s, layout) for s, layout in zip(inputs, each, strict=True)],
-        **{k: value(v) for k, v in arguments.items()},
-    )
-    outputs = made if isinstance(made, tuple) else (made,)
-    return [Result([np.array(o.at(i)) for i in range(len(o))], o.layout()) for o in outputs]
-
-
-def same(one: list[Result], other: list[Result], way: str) -> None:
-    """Assert that two ways of calling agree to the bit."""
+def same(one: list[Result], other: list[Result], way: str, *, layouts: bool = True) -> None:
+    """Assert that two ways of calling agree to the bit; and in their layouts, which plain tensors do not have."""
     assert len(one) == len(other), f"{way}: {len(other)} outputs instead of {len(one)}"
     for a, b in zip(one, other, strict=True):
-        assert a.layout == b.layout, f"{way}: layout {b.layout!r} instead of {a.layout!r}"
+        assert not layouts or a.layout == b.layout, (
+            f"{way}: layout {b.layout!r} instead of {a.layout!r}"
+        )
         for i, (x, y) in enumerate(zip(a.samples, b.samples, strict=True)):
             assert x.dtype == y.dtype and x.shape == y.shape, (
                 f"{way}: sample {i} is {y.dtype}{y.shape} instead of {x.dtype}{x.shape}"

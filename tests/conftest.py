@@ -1,4 +1,8 @@
-"""``pytest -m parity --write-parity=docs/parity.md`` writes the page on parity from the tests' own comparisons."""
+"""Which tests `pytest` alone runs, and the page on parity.
+
+Without a file or ``-m``, slow tests and those that need the real DALI are left out; CI runs them all.
+``pytest -m parity --write-parity=docs/parity.md`` writes the page from the tests' own comparisons.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests import parity_table
+from tests.helpers import parity_table
+
+TESTS = Path(__file__).resolve().parent
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -20,6 +26,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell starts jobs in the background with interrupts ignored; the tests send some, to children too.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.markexpr:
+        config.option.markexpr = "not slow and not parity"  # `pytest` alone: what takes a few minutes
     path = config.getoption("--write-parity")
     if path:
         config.pluginmanager.register(_Writer(Path(path)))
@@ -46,8 +54,9 @@ class _Writer:
         for file, module in sorted(modules.items()):
             for name, reason in getattr(module, "EXCEPTIONS", {}).items():
                 exceptions[name].append(reason)
-            count = self._passed[f"tests/{Path(file).name}"]
-            subjects[Path(file).name] = ((module.__doc__ or "").splitlines()[0], count)
+            name = Path(file).relative_to(TESTS).as_posix()
+            count = self._passed[f"tests/{name}"]
+            subjects[name] = ((module.__doc__ or "").splitlines()[0], count)
         short = _audit()
         session.exitstatus = pytest.ExitCode.TESTS_FAILED if short else session.exitstatus
         page = parity_table.page(exceptions, subjects, short)
@@ -56,7 +65,9 @@ class _Writer:
 
 def _audit() -> list[str]:
     """Return what the cases of this session leave out, and print it."""
-    from tests import parity_audit  # declares the operators, which other tests do when they want to
+    from tests.helpers import (
+        parity_audit,  # declares operators, which other tests do when they want
+    )
 
     cases = parity_table.cases()
     found = parity_audit.short(cases)

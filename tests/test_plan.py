@@ -1,4 +1,4 @@
-"""What of a graph runs over the batch and what sample by sample, and that it makes no difference."""
+"""Division of a graph into steps and chains, and that it makes no difference to results."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import pytest
 import torch
 
 from torchdali import Pipeline, fn, pipeline_def, types
-from torchdali.execute.profile import Marks
-from torchdali.plan import fused_nodes
+from torchdali.plan import Kind, kinds, plan
 
 SETTINGS = [
     {},
@@ -50,94 +49,100 @@ def feeds_back(data: Any) -> Any:
     return fn.flip(blurred, horizontal=fn.cast(mean * 2 > 1, dtype=types.INT32)), mean
 
 
-def fused(pipe: Pipeline, light: Callable[[str], bool]) -> list[str]:
-    """Return the operators of the chains if the outputs of some operators are known to be light."""
-    graph = pipe._traced()
-    edges = {o for n in graph.nodes if light(n.operator.name) for o in n.outputs}
-    found = fused_nodes(graph, (), edges)
-    return [node.operator.name for node in graph.nodes if node in found]
+def of_kind(pipe: Pipeline, kind: Kind) -> list[str]:
+    """Return the operators of a kind, in their order."""
+    return [node.operator.name for node, each in kinds(pipe._traced()).items() if each is kind]
 
 
-def test_what_is_light_leaves_the_end_of_a_chain() -> None:
+def stages(pipe: Pipeline) -> list[tuple[list[str], list[str]]]:
+    """Return the steps and the chain of each stage."""
+    found = plan(pipe._traced()).stages
+    return [
+        ([n.operator.name for n in s.steps], [n.operator.name for n in s.chain.nodes] if s.chain else []) for s in found
+    ]
+
+
+def test_what_a_chain_of_single_samples_computes_stays_in_it() -> None:
     pipe = pipeline(ends_in_arithmetic)
     names = ["gaussian_blur", "reductions.mean", "math.add", "math.mul", "math.mul", "math.sub"]
-    assert fused(pipe, lambda name: False) == names
-    assert fused(pipe, lambda name: name.startswith("math")) == names[:-1]  # it sees two products
-    assert fused(pipe, lambda name: name != "gaussian_blur") == ["gaussian_blur", "reductions.mean"]
+    assert of_kind(pipe, Kind.SINGLE) == names and not of_kind(pipe, Kind.GROUPED)
 
 
-def test_a_chain_is_cut_only_where_all_is_light() -> None:
-    pipe = pipeline(feeds_back)
-    whole = fused(pipe, lambda name: False)
-    assert fused(pipe, lambda name: name != "gaussian_blur") == whole  # the images would wait for the batch
-    assert fused(pipe, lambda name: True) == ["gaussian_blur", "reductions.mean", "flip"]
+def test_data_for_a_chain_of_single_samples_joins_it() -> None:
+    pipe = pipeline(lambda x: fn.gaussian_blur(fn.crop(x, crop=(2, 2)) + 1, window_size=3))
+    assert of_kind(pipe, Kind.SINGLE) == ["crop", "math.add", "gaussian_blur"]
 
 
-def test_a_branch_stays_in_its_chain() -> None:
+def test_parameters_are_computed_in_groups() -> None:
+    def define(data: Any) -> Any:
+        return fn.gaussian_blur(data, sigma=fn.random.uniform(range=(0.5, 1)) * 2 + 1)
+
+    pipe = pipeline(define)
+    assert of_kind(pipe, Kind.GROUPED) == ["math.mul", "math.add"]
+    assert stages(pipe) == [
+        (["external_source", "random.uniform"], ["math.mul", "math.add"]), ([], ["gaussian_blur"])
+    ]
+
+
+def test_chains_wait_for_all_steps_that_they_need() -> None:
+    """Nodes run as late as they can: the crop does not go first, without the blur."""
+    def define(data: Any) -> Any:
+        chance = fn.random.uniform(range=(0, 1)) * 0.5
+        mirror = fn.random.coin_flip(probability=chance)
+        return fn.flip(fn.gaussian_blur(data, window_size=3), horizontal=mirror)
+
+    assert stages(pipeline(define)) == [
+        (["external_source", "random.uniform"], ["math.mul"]),
+        (["random.coin_flip"], ["gaussian_blur", "flip"]),
+    ]
+
+
+def test_a_branch_runs_on_single_samples() -> None:
     @pipeline_def(batch_size=2, num_threads=1, device_id=None, enable_conditionals=True)
     def define() -> Any:
-        mean = fn.reductions.mean(fn.crop(fn.external_source(name="x"), crop=(2, 2)))
-        if mean > 3:
-            mean = mean * 2 + 1
-        return mean
+        value = fn.external_source(name="x") + 1
+        if fn.random.uniform(range=(0, 1)) > 0.5:
+            value = value * 2
+        return value
 
-    assert "math.mul" in fused(define(), lambda name: True)
-
-
-def test_shapes_of_large_samples_are_read_over_the_batch() -> None:
-    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
-    def define() -> Any:
-        data = fn.external_source(name="x")
-        return data.shape(), data + 1, fn.crop(data, crop=(2, 2)).shape()
-
-    graph = define()._traced()
-    found = fused_nodes(graph, [node for node in graph.nodes if node.operator.kind == "source"])
-    chained = [node.operator.name for node in graph.nodes if node in found]
-    assert sorted(chained) == ["_shape", "crop", "math.add"]  # one of both shapes: that of what a chain makes
+    assert "math.mul" in of_kind(define(), Kind.SINGLE)
+    assert of_kind(define(), Kind.GROUPED) == ["math.gt"]  # a condition is a parameter
 
 
 @pytest.mark.parametrize("heights", [(300, 300), (300, 200)], ids=str)
-def test_shapes_of_large_samples(heights: tuple[int, int]) -> None:
+def test_shapes_are_read_over_the_batch(heights: tuple[int, int]) -> None:
     data = [np.zeros((height, 100, 3), np.uint8) for height in heights]
     pipe = Pipeline(2, 1, None)
     pipe.set_outputs(fn.external_source(lambda: data).shape(dtype=types.INT32))
     for output in (pipe.run()[0] for _ in range(5)):
         assert output.dtype == types.INT32
         assert output.tolist() == [[height, 100, 3] for height in heights]
-    assert over_the_batch(pipe) == ["external_source", "_shape"]
+    assert stages(pipe) == [(["external_source", "_shape"], [])]
     pipe.close()
 
 
-@pytest.mark.parametrize(
-    "frames, settings, steps",
-    [
-        (30, {}, ["element_extract", "sequence_rearrange"]),
-        (30, {"bad_samples": "skip"}, ["element_extract", "sequence_rearrange"]),
-        (300, {}, []),  # too large
-        ([30, 31], {}, []),  # not one tensor
-    ],
-    ids=str,
-)
-def test_copies_of_moderate_samples_are_made_over_the_batch(frames: Any, settings: Any, steps: Any) -> None:
-    counts = frames if isinstance(frames, list) else [frames, frames]
+def test_the_shape_of_what_a_chain_computes_is_read_in_it() -> None:
+    pipe = pipeline(lambda x: fn.gaussian_blur(x, window_size=3).shape())
+    assert of_kind(pipe, Kind.SINGLE) == ["gaussian_blur", "_shape"]
+
+
+@pytest.mark.parametrize("counts", [[30, 30], [300, 300], [30, 31]], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"bad_samples": "skip"}], ids=str)
+def test_frames_of_sequences(counts: list[int], settings: dict[str, Any]) -> None:
     rng = np.random.default_rng(1)
     data = [rng.integers(0, 256, (count, 1000), np.uint8) for count in counts]
-    given = data if isinstance(frames, list) else np.stack(data)
+    given = data if counts[0] != counts[1] else np.stack(data)
     pipe = Pipeline(2, 2, None, **settings)
     source = fn.external_source(lambda: given)
     first, last = fn.element_extract(source, element_map=[0, 7])
-    seen = fn.sequence_rearrange(source, new_order=[2, 1])
     most = fn.reductions.max(fn.sequence_rearrange(source, new_order=[3, 3]), axes=[1])
-    pipe.set_outputs(first, last, fn.sequence_rearrange(source, new_order=[4, 0, 4]), most, seen)
+    pipe.set_outputs(first, last, fn.sequence_rearrange(source, new_order=[4, 0, 4]), most)
     for _ in range(3):
         outputs = pipe.run()
         for i, sample in enumerate(data):
-            expected = [sample[0], sample[7], sample[[4, 0, 4]], sample[[3, 3]].max(1), sample[[2, 1]]]
+            expected = [sample[0], sample[7], sample[[4, 0, 4]], sample[[3, 3]].max(1)]
             for output, values in zip(outputs, expected, strict=True):
                 assert np.array_equal(output.at(i), values)
-    found = over_the_batch(pipe)
-    assert sorted({name for name in found if name != "external_source"}) == steps
-    assert found.count("sequence_rearrange") == 2 * bool(steps)  # a chain goes on with the third one
     pipe.close()
 
 
@@ -153,37 +158,18 @@ def test_no_copy_is_a_view() -> None:
     pipe.close()
 
 
-def test_marks_tell_what_is_light() -> None:
-    pipe = pipeline(ends_in_arithmetic)
-    nodes = pipe._traced().nodes[:4]
-    small, other, large = torch.zeros(3), torch.zeros(4), torch.zeros(1 << 13)
-    marks = Marks(2)
-    for sample, results in enumerate([(small, small, large), (small, other, large)]):
-        for number, result in enumerate(results, start=1):
-            marks(sample, number, result)
-    assert marks.light(nodes) == {nodes[1].outputs[0]}
-
-
 def run(pipe: Pipeline, batches: int) -> list[list[Any]]:
     found = [[output.tolist() for output in pipe.run()] for _ in range(batches)]
     pipe.close()
     return found
 
 
-def over_the_batch(pipe: Pipeline) -> list[str]:
-    assert pipe._executor is not None
-    return [n.operator.name for s in pipe._executor.plan.stages for n in s.steps]
-
-
 @pytest.mark.parametrize("define", [ends_in_arithmetic, feeds_back])
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_the_plan_changes_and_the_results_do_not(define: Any, settings: dict[str, Any]) -> None:
+def test_results_are_those_of_debug_mode(define: Any, settings: dict[str, Any]) -> None:
     expected = run(pipeline(define, debug=True), 12)
     pipe = pipeline(define, **settings)
-    pipe.build()
-    assert "math.mul" not in over_the_batch(pipe)
     assert run(pipe, 12) == expected
-    assert "math.mul" in over_the_batch(pipe)
 
 
 RAGGED: dict[str, Callable[[int, int], int]] = {
@@ -204,7 +190,7 @@ def test_shapes_that_change(sizes: Callable[[int, int], int]) -> None:
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_steps_see_batches_in_order_while_the_plan_changes(settings: dict[str, Any]) -> None:
+def test_steps_after_a_chain_see_batches_in_order(settings: dict[str, Any]) -> None:
     seen: list[int] = []
 
     def look(number: np.ndarray) -> np.ndarray:
@@ -218,10 +204,9 @@ def test_steps_see_batches_in_order_while_the_plan_changes(settings: dict[str, A
     pipe = pipeline(define, **settings)
     run(pipe, 12)
     assert seen[::6] == sorted(seen[::6]) and seen[:6] == [0, 1, 2, 3, 4, 5]
-    assert "math.mul" in over_the_batch(pipe)
 
 
-def test_an_error_after_the_plan_changed_names_operator_and_line() -> None:
+def test_an_error_after_some_batches_names_operator_and_line() -> None:
     def define(data: Any) -> Any:
         number = fn.cast(fn.reductions.max(fn.crop(data, crop=(1, 1))), dtype=types.INT32)
         return 10 // (number - 80)  # the first sample of batch 5

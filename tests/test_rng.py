@@ -49,23 +49,16 @@ def test_numbers_drawn_for_several_batches_are_those_of_each(first):
     assert np.array_equal(found, backwards[::-1])
 
 
-@pytest.mark.parametrize(("size", "count"), [(4, 1), (4, 30), (700, 4), (1, 0), (0, 4)])
-def test_samples_that_follow_each_other_need_no_list(size, count):
-    for first in (0, size, 1000, 70000):
-        found, listed = BatchRng.following(7, 2, first, size), BatchRng(7, [2] * size, range(first, first + size))
-        assert np.array_equal(found.uniform(count), listed.uniform(count))
-        assert np.array_equal(found.uniform(8, begin=12), listed.uniform(8, begin=12))
-        assert [r.random() for r in found.of(9).samples(4)] == [r.random() for r in listed.of(9).samples(4)]
-        assert found.size == listed.size == size
-        chosen = list(range(0, size, 3))
-        assert np.array_equal(found.pick(chosen).uniform(5), listed.pick(chosen).uniform(5))
-
-
-@pytest.mark.parametrize("ahead", [0, 4, 12])
-def test_rows_drawn_ahead_do_not_change_the_numbers(ahead):
+def test_numbers_drawn_with_the_batch_are_those_of_the_sample():
     expected = BatchRng(5, [2], [8]).uniform(40)[0].tolist()
-    rng = BatchRng(5, [2], [8]).samples(ahead)[0]
+    rng = BatchRng(5, [1, 2], [8, 8]).samples()[1]
     assert [rng.random() for _ in range(40)] == expected
+
+
+def test_a_later_block_and_some_of_the_samples():
+    whole = BatchRng(7, [2] * 6, range(6))
+    assert np.array_equal(whole.uniform(8, begin=12), whole.uniform(20)[:, 12:])
+    assert np.array_equal(whole.pick([4, 0, 4]).of(9).uniform(5), whole.of(9).uniform(5)[[4, 0, 4]])
 
 
 def test_another_key_gives_other_numbers():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from torchdali import types
+from torchdali import constants, types
 
 DTYPES = [
     (types.UINT8, torch.uint8, np.uint8),
@@ -210,7 +210,7 @@ def test_other_constants_are_recorded(
     monkeypatch: Any, value: Any, arguments: Any, recorded: Any
 ) -> None:
     seen: list[dict[str, Any]] = []
-    monkeypatch.setattr(types, "_record", lambda **given: seen.append(given))
+    monkeypatch.setattr(constants, "_record", lambda **given: seen.append(given))
     types.Constant(value, **arguments)
     assert [{k: v for k, v in each.items() if v is not None} for each in seen] == [recorded]
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import torchdali.ops  # noqa: F401  declares the operators
 from torchdali.graph import DataNode, newaxis
 from torchdali.operator import operator, reader, source
 from torchdali.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, pipeline_def
-
-if TYPE_CHECKING:
-    from torchdali.plugin.resharding import reshard
+from torchdali.plugin.resharding import reshard
 
 __version__ = "0.1.0.dev0"
 
@@ -29,9 +28,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a module of the package, or a name that needs a heavy one, when it is first used."""
-    if name == "reshard":
-        return importlib.import_module("torchdali.plugin.resharding").reshard
+    """Import a module of the package when it is first used."""
     full = f"torchdali.{name}"
     if not name.startswith("_"):
         try:

@@ -16,8 +16,8 @@ from typing import Any
 import torch
 
 from torchdali import types
-from torchdali.execute.buffers import release_unused
-from torchdali.operator import Operator, lookup, registry
+from torchdali.execute.buffer_pool import release_unused
+from torchdali.registry import Operator, lookup, registry
 from torchdali.schema import COMMON, STATE
 from torchdali.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 
@@ -233,7 +233,7 @@ def _run(path: Path) -> None:
 
 
 class OpSchema:
-    """What an operator declares, with DALI's methods."""
+    """The declaration of an operator, with DALI's methods."""
 
     def __init__(self, operator: Operator) -> None:
         self._operator, self._schema = operator, operator.schema

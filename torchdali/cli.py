@@ -1,6 +1,7 @@
 """The command line: ``torchdali demo | bench | doctor | run``.
 
-Only the standard library is imported here; a command imports what it needs when it runs.
+Only the standard library is imported here; a command imports what it needs when it runs. The console script loads
+this file by itself (``torchdali_command.py``), so that ``--help`` does not wait for torch.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 
 __all__ = ["main"]
@@ -92,10 +94,23 @@ def _device(name: str) -> str:
     return name
 
 
+class _Version(argparse.Action):
+    """Option that prints the version of the package and ends."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        try:
+            version = metadata.version("torchdali")
+        except metadata.PackageNotFoundError:  # a checkout that is not installed
+            from torchdali import __version__ as version
+        print(f"torchdali {version}")
+        parser.exit()
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="torchdali", description="Data loading and augmentation with DALI's API on PyTorch."
     )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     demo = commands.add_parser("demo", help="train a small network on generated pictures")

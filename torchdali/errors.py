@@ -15,8 +15,8 @@ The class follows the reason, as in DALI: an operator that raises ``ValueError``
 pipeline raise a ``ValueError``; see `located`.
 
 Tracebacks keep the user's frames and those of operators' bodies; what lies between them is taken out where an
-exception leaves torchdali (`shorten`), unless ``TORCHDALI_FULL_TRACEBACK=1``. That also frees what the frames hold:
-a batch that failed lives no longer than its error.
+exception leaves torchdali (`strip_internal_frames`), unless ``TORCHDALI_FULL_TRACEBACK=1``. That also frees what the
+frames hold: a batch that failed lives no longer than its error.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ __all__ = [
     "DecodeError",
     "MissingExtraError",
     "PipelineError",
-    "cut",
-    "for_all",
-    "is_for_all",
+    "stripped",
+    "batch_level",
+    "is_batch_level",
     "located",
     "note",
     "part_of",
-    "shorten",
-    "told",
+    "strip_internal_frames",
+    "self_explanatory",
 ]
 
 _E = TypeVar("_E", bound=BaseException)
@@ -66,7 +66,7 @@ class MissingExtraError(RuntimeError):
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
             f"{purpose} needs the package {package!r}, which is not installed: "
-            f"pip install 'torchdali[{extra}]'"
+            f'pip install {package}, or all of the extra: pip install -e ".[{extra}]"'
         )
 
 
@@ -93,18 +93,18 @@ def part_of(error: BaseException) -> int:
     return part
 
 
-def for_all(error: _E) -> _E:
+def batch_level(error: _E) -> _E:
     """Mark an exception about what the samples of a batch share: arguments, layout, number of axes.
 
-    Where all of them fail so, none is to blame.
+    If all samples fail with one, `bad_samples` leaves none of them out.
     """
-    error.__dict__["for_all"] = True
+    error.__dict__["batch_level"] = True
     return error
 
 
-def is_for_all(*errors: BaseException) -> bool:
-    """Whether exceptions were marked so."""
-    return all("for_all" in error.__dict__ for error in errors)
+def is_batch_level(*errors: BaseException) -> bool:
+    """Return True if all are marked by `batch_level`."""
+    return all("batch_level" in error.__dict__ for error in errors)
 
 
 _KEPT = (ValueError, TypeError, IndexError, KeyError, NotImplementedError, MemoryError)
@@ -118,8 +118,8 @@ def located(error: BaseException, place: str) -> Exception:
         place: Operator, sample, file and the user's line.
     """
     kind = next((k for k in _KEPT if isinstance(error, k)), PipelineError)
-    made = told(kind(f"{place}\n  {type(error).__name__}: {error}"))
-    made.__cause__ = cut(error)
+    made = self_explanatory(kind(f"{place}\n  {type(error).__name__}: {error}"))
+    made.__cause__ = stripped(error)
     return made
 
 
@@ -137,16 +137,19 @@ def note(error: BaseException, place: str) -> None:
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _BODIES = tuple(_PACKAGE + part + os.sep for part in ("ops", "kernels", "codecs"))
 _CALLERS = tuple(
-    os.path.join(_PACKAGE, "ops", f"{name}.py")
-    for name in ("__init__", "_python", "_sources", "_source_calls", "_source_data")
+    os.path.join(_PACKAGE, "ops", *name.split("/")) + ".py"
+    for name in (
+        *("__init__", "_python"),
+        *(f"_external_source/{name}" for name in ("sources", "callbacks", "convert")),
+    )
 )
 _STANDARD = os.path.dirname(os.__file__) + os.sep
 _FUTURES = os.path.join(_STANDARD, "concurrent", "futures") + os.sep  # what waits for workers
 _PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
-def shorten(error: BaseException) -> None:
-    """Take the frames of torchdali's insides out of the traceback of an exception that is about to leave it.
+def strip_internal_frames(error: BaseException) -> None:
+    """Strip internal frames from the traceback of an exception that is about to leave torchdali.
 
     Call it in an ``except`` block or ``__exit__`` of a function that users call, and let the exception go on: the
     frame of that function stays, as do the user's frames and those of operators' bodies.
@@ -157,11 +160,11 @@ def shorten(error: BaseException) -> None:
         inner = list(_entries(error.__traceback__.tb_next))
         error.__traceback__.tb_next = _linked(_shown(inner, error))
     if error.__cause__ is not None:
-        cut(error.__cause__)
+        stripped(error.__cause__)
 
 
-def cut(error: _E) -> _E:
-    """Do the same to an exception that is kept, and to its causes; return it."""
+def stripped(error: _E) -> _E:
+    """Strip internal frames from a stored exception and its causes; return it."""
     found: BaseException | None = error
     seen: set[int] = set()
     while found is not None and id(found) not in seen and not _wants_all():
@@ -171,9 +174,9 @@ def cut(error: _E) -> _E:
     return error
 
 
-def told(error: _E) -> _E:
-    """Mark an exception that says by itself where it happened: none of torchdali's frames helps."""
-    error.__dict__["told"] = True
+def self_explanatory(error: _E) -> _E:
+    """Mark an exception whose message says where it happened: none of torchdali's frames is shown."""
+    error.__dict__["self_explanatory"] = True
     return error
 
 
@@ -191,7 +194,7 @@ def _shown(entries: Sequence[TracebackType], error: BaseException) -> list[Trace
     """Return the entries to keep: not the insides, but for the last of them where nothing else shows the place."""
     kinds = [_kind(entry.tb_frame.f_code.co_filename) for entry in entries]
     inside = [i for i, kind in enumerate(kinds) if kind == "inside"]
-    if inside and "told" not in error.__dict__ and "shown" not in kinds[inside[-1] :]:
+    if inside and "self_explanatory" not in error.__dict__ and "shown" not in kinds[inside[-1] :]:
         kinds[inside[-1]] = "shown"
     return [entry for entry, kind in zip(entries, kinds, strict=True) if kind != "inside"]
 

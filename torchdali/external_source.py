@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from torchdali.ops._inputs import ExternalSource, external_source
+from torchdali.ops._external_source import ExternalSource, external_source
 
 __all__ = ["ExternalSource", "external_source"]

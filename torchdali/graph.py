@@ -2,25 +2,27 @@
 
 A `Graph` is frozen and prints one line a node. A `Tracer` collects nodes while a pipeline function runs;
 operators find the current one through `current`. `DataNode` is what the user's function handles: an edge,
-with arithmetic that is looked up in the operator registry when it is used (the one late binding).
+with arithmetic that is looked up in the operator registry when it is used.
 """
 
 from __future__ import annotations
 
+import builtins
 import itertools
 import linecache
 import os
 import sys
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import torch.utils._pytree as pytree
 
 from torchdali.errors import part_of
-
-if TYPE_CHECKING:
-    from torchdali.operator import Operator
+from torchdali.registry import Operator, expression, lookup
 
 __all__ = ["DataNode", "Graph", "Node", "SourceLine", "Tracer", "current", "newaxis", "user_line"]
 
@@ -76,8 +78,7 @@ class Node:
     Attributes:
         inputs: Edges of the positional inputs; None for an optional one that was left out.
         constants: Arguments with the same value for all samples, converted; only those given.
-        edges: Arguments given per sample.
-        keys: Seed given by the user, or None.
+        per_sample: Arguments given per sample.
         scope: Conditions under which the node runs, outermost first.
         stream: Number of a random operator among those of the pipeline; it selects its random numbers.
         parts: The nodes for which a fused one stands, in their order.
@@ -88,7 +89,7 @@ class Node:
     device: str
     inputs: tuple[DataNode | None, ...]
     constants: Mapping[str, Any]
-    edges: Mapping[str, DataNode]
+    per_sample: Mapping[str, DataNode]
     lines: tuple[SourceLine, ...]
     scope: tuple[Condition, ...] = ()
     preserve: bool = False
@@ -107,7 +108,7 @@ class Node:
 
     def parents(self) -> Iterator[Node]:
         """Yield the nodes this one needs, inputs first."""
-        for edge in (*self.inputs, *self.edges.values(), *(c.edge for c in self.scope)):
+        for edge in (*self.inputs, *self.per_sample.values(), *(c.edge for c in self.scope)):
             if edge is not None and edge.source is not None:
                 yield edge.source
 
@@ -119,10 +120,10 @@ class Node:
     def __str__(self) -> str:
         inputs = [str(i) for i in self.inputs if i is not None]
         constants = [f"{k}={_short(v)}" for k, v in self.constants.items()]
-        edges = [f"{k}={v}" for k, v in self.edges.items()]
+        per_sample = [f"{k}={v}" for k, v in self.per_sample.items()]
         results = ", ".join(map(str, self.outputs))
         condition = "".join(f" if {c.edge} is {c.value}" for c in self.scope)
-        call = f"{self.operator.name}({', '.join(inputs + constants + edges)})"
+        call = f"{self.operator.name}({', '.join(inputs + constants + per_sample)})"
         return f"{results or self.name} = {call}  [{self.device}]{condition}"
 
 
@@ -166,9 +167,10 @@ class DataNode:
         """Copy to the CPU; the node itself when it is there already."""
         return self if self.device == "cpu" else _apply("_to_device", self, device="cpu")
 
-    def shape(self, *, dtype: Any = None, device: str = "cpu") -> DataNode:
-        """Return the shape of each sample, 1D."""
-        return _apply("_shape", self, dtype=dtype, device=device)
+    @builtins.property
+    def shape(self) -> _Shape:
+        """Shapes of the samples: call it, ``node.shape()``, or index it, ``node.shape[:2]``, for a node with them."""
+        return _Shape(self)
 
     def property(self, key: str, *, device: str = "cpu") -> DataNode:
         """Return a property (``"source_info"``, ``"layout"``) of each sample, 1D uint8."""
@@ -180,17 +182,12 @@ class DataNode:
 
     def __bool__(self) -> bool:
         raise TypeError(
-            f"{self} stands for a batch; its truth value is not known while the graph is made. Use "
-            "@pipeline_def(enable_conditionals=True) to write `if`, `and`, `or` and `not` on it."
+            f'"DataNode" was used in conditional context: {self} stands for a batch, whose truth value is not known '
+            "while the graph is made. To use conditional execution via `if` statements you need to specify "
+            "`enable_conditionals=True` in `@torchdali.pipeline_def` decorator, as for `and`, `or` and `not`."
         )
 
-    def __iter__(self) -> Iterator[Any]:
-        source = self.source
-        several = source is not None and "num_outputs" in source.operator.schema.arguments
-        raise TypeError(
-            f"{self} stands for a batch and is not iterable; its length is not known yet"
-            + ("; if the function returns several outputs, say num_outputs=..." * several)
-        )
+    __iter__ = None  # so that a node does not count as iterable
 
     def __len__(self) -> int:
         raise TypeError(
@@ -225,11 +222,83 @@ class DataNode:
             )
         return apply(name, *[o.item() if hasattr(o, "item") else o for o in operands])
 
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, kinds: Any, operands: Any = (), arguments: Any = None
+    ) -> Any:
+        """Compute ``tensor + node`` where torch has the say because its tensor comes first; refuse its functions."""
+        name = getattr(func, "__name__", str(func)).strip("_")
+        swapped = name.startswith("r") and name[1:] in _OPERATORS
+        if name in _OPERATORS or swapped:
+            name = _OF_UFUNC.get(name, name)
+            return apply(name[1:], *reversed(operands)) if swapped else apply(name, *operands)
+        raise TypeError(
+            f"torch's {name} does not take a DataNode, which stands for a batch: use {_ON_TENSORS}"
+        )
+
+    if TYPE_CHECKING:  # made below for all operators alike
+
+        def __add__(self, other: Operand) -> DataNode: ...
+        def __radd__(self, other: Operand) -> DataNode: ...
+        def __sub__(self, other: Operand) -> DataNode: ...
+        def __rsub__(self, other: Operand) -> DataNode: ...
+        def __mul__(self, other: Operand) -> DataNode: ...
+        def __rmul__(self, other: Operand) -> DataNode: ...
+        def __truediv__(self, other: Operand) -> DataNode: ...
+        def __rtruediv__(self, other: Operand) -> DataNode: ...
+        def __floordiv__(self, other: Operand) -> DataNode: ...
+        def __rfloordiv__(self, other: Operand) -> DataNode: ...
+        def __mod__(self, other: Operand) -> DataNode: ...
+        def __rmod__(self, other: Operand) -> DataNode: ...
+        def __pow__(self, other: Operand) -> DataNode: ...
+        def __rpow__(self, other: Operand) -> DataNode: ...
+        def __and__(self, other: Operand) -> DataNode: ...
+        def __rand__(self, other: Operand) -> DataNode: ...
+        def __or__(self, other: Operand) -> DataNode: ...
+        def __ror__(self, other: Operand) -> DataNode: ...
+        def __xor__(self, other: Operand) -> DataNode: ...
+        def __rxor__(self, other: Operand) -> DataNode: ...
+        def __lshift__(self, other: Operand) -> DataNode: ...
+        def __rshift__(self, other: Operand) -> DataNode: ...
+        def __lt__(self, other: Operand) -> DataNode: ...
+        def __le__(self, other: Operand) -> DataNode: ...
+        def __gt__(self, other: Operand) -> DataNode: ...
+        def __ge__(self, other: Operand) -> DataNode: ...
+        def __eq__(self, other: object) -> DataNode: ...  # type: ignore[override]
+        def __ne__(self, other: object) -> DataNode: ...  # type: ignore[override]
+        def __neg__(self) -> DataNode: ...
+        def __pos__(self) -> DataNode: ...
+        def __abs__(self) -> DataNode: ...
+        def __invert__(self) -> DataNode: ...
+
     __hash__ = object.__hash__
+
+
+class _Shape:
+    """Shapes of the samples of a node, as a function and as something to index."""
+
+    __slots__ = ("_node",)
+
+    def __init__(self, node: DataNode) -> None:
+        self._node = node
+
+    def __call__(self, *, dtype: Any = None, device: str = "cpu") -> DataNode:
+        """Return the shape of each sample, 1D."""
+        return _apply("_shape", self._node, dtype=dtype, device=device)
+
+    def __getitem__(self, index: Any) -> DataNode:
+        return self()[index]
+
+    def __repr__(self) -> str:
+        return f"<shape of {self._node}: node.shape() and node.shape[i] are nodes too>"
 
 
 _FUNCTIONS = "the operators of fn and math, or fn.python_function for a function of your own"
 _LATER = f"{_FUNCTIONS}; run() returns the values"
+_ON_TENSORS = (
+    "the operators of fn and math, or for transforms and functions of torch "
+    "fn.torch_python_function(node, function=..., batch_processing=False)"
+)
 _INSTEAD = {
     **dict.fromkeys(("to", "type", "astype"), "fn.cast(node, dtype=...), node.gpu() or node.cpu()"),
     **dict.fromkeys(("permute", "transpose", "T"), "fn.transpose(node, perm=[...])"),
@@ -254,8 +323,6 @@ _INSTEAD = {
 
 
 def _apply(operator: str, *inputs: Any, **arguments: Any) -> DataNode:
-    from torchdali.operator import lookup
-
     result: DataNode = lookup(operator)(
         *inputs, **{k: v for k, v in arguments.items() if v is not None}
     )
@@ -264,8 +331,6 @@ def _apply(operator: str, *inputs: Any, **arguments: Any) -> DataNode:
 
 def apply(name: str, *operands: Any) -> Any:
     """Record an arithmetic operator (``"add"``, ``"lt"``, ``"subscript"`` ...) on nodes and constants."""
-    from torchdali.operator import expression
-
     return expression(name)(*operands)
 
 
@@ -274,12 +339,16 @@ BINARY = (
 )  # fmt: skip
 COMPARISON = ("eq", "ne", "lt", "le", "gt", "ge")
 UNARY = ("neg", "pos", "abs", "invert")
+Operand: TypeAlias = Any  # DataNode, number, ScalarConstant, array or tensor
 _OF_UFUNC = {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "true_divide": "truediv",
     "floor_divide": "floordiv", "remainder": "mod", "power": "pow", "bitwise_and": "and", "bitwise_or": "or",
     "bitwise_xor": "xor", "left_shift": "lshift", "right_shift": "rshift", "equal": "eq", "not_equal": "ne",
     "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
 }  # fmt: skip
+
+
+_OPERATORS = frozenset((*_OF_UFUNC, *BINARY, *COMPARISON))
 
 
 def _install_arithmetic() -> None:
@@ -296,6 +365,16 @@ def _install_arithmetic() -> None:
 
 
 _install_arithmetic()
+
+
+def _refuse_flattening(node: DataNode) -> Any:
+    """Refuse torchvision's v2 transforms, which flatten their inputs and pass on what holds no tensor, unchanged."""
+    raise TypeError(
+        f"{node} stands for a batch while the graph is made; torch cannot look into it: use {_ON_TENSORS}"
+    )
+
+
+pytree.register_pytree_node(DataNode, _refuse_flattening, lambda values, context: values)
 
 
 @dataclass(frozen=True)
@@ -335,7 +414,10 @@ class Graph:
         counts = Counter(node.name for node in nodes)
         for name, count in counts.items():
             if count > 1:
-                raise RuntimeError(f"non-unique names: {count} operators are called {name!r}")
+                raise RuntimeError(
+                    "The pipeline is invalid because it contains operators with non-unique names: "
+                    f"{count} operators are called {name!r}. Was one of them made while another pipeline was defined?"
+                )
         return cls(tuple(nodes), tuple(outputs))
 
     def __str__(self) -> str:
@@ -359,14 +441,20 @@ class Tracer:
     """Collects the nodes that operators record.
 
     Args:
-        owner: The pipeline that is being defined.
+        owner: The pipeline that is being defined. The tracer holds only a weak reference to it, so that the
+            last reference of the user ends the pipeline without the garbage collector.
     """
 
     live = False  # whether calls are computed at once, by a method ``run(operator, call)``
 
     def __init__(self, owner: Any = None) -> None:
-        self.owner = owner
+        self._owner = (lambda: None) if owner is None else weakref.ref(owner)
         self.restart()
+
+    @property
+    def owner(self) -> Any:
+        """The pipeline that is being defined, or None."""
+        return self._owner()
 
     def restart(self) -> None:
         """Forget what was recorded."""
@@ -413,7 +501,7 @@ def add_node(
     operator: Operator,
     inputs: Sequence[DataNode | None],
     constants: Mapping[str, Any],
-    edges: Mapping[str, DataNode],
+    per_sample: Mapping[str, DataNode],
     *,
     device: str,
     outputs: int,
@@ -425,7 +513,7 @@ def add_node(
     serial = len(tracer.nodes) if tracer else next(_serial)
     name = name or f"__{operator.name.rpartition('.')[2]}_{serial}"
     node = Node(
-        operator, name, device, tuple(inputs), constants, edges, user_line(), preserve=preserve
+        operator, name, device, tuple(inputs), constants, per_sample, user_line(), preserve=preserve
     )
     where = "cpu" if device == "cpu" else "gpu"
     node.outputs = tuple(DataNode(name, where, node, i) for i in range(outputs))

@@ -1,4 +1,4 @@
-"""What all readers share: data sets, common arguments, the order of an epoch, and shards.
+"""The common parts of readers: data sets, common arguments, the order of an epoch, and shards.
 
 Everything here is a pure function of a few integers. A `Cursor` is the only thing that moves, and
 its state is those integers, so that a checkpoint costs nothing and can be continued anywhere, even
@@ -21,7 +21,7 @@ and so the same random numbers, in any world size, batch size or order.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -38,6 +38,7 @@ __all__ = [
     "LoaderOptions",
     "reader_meta",
     "Shard",
+    "owning_read",
     "reshard",
     "shard_start",
 ]
@@ -52,8 +53,8 @@ _ASSIGN, _WITHIN, _AFTER_EPOCH = 1, 2, 3
 class Dataset(Protocol):
     """The records of a reader, with random access.
 
-    `read` is called by several worker threads at once and must be thread-safe. A reader declared with ``known=n``
-    has n outputs more than `read` returns: those of ``known(records) -> tuple[Tensor, ...]``, each ``(N, ...)``
+    `read` is called by several worker threads at once and must be thread-safe. A reader declared with ``metadata=n``
+    has n outputs more than `read` returns: those of ``metadata(records) -> tuple[Tensor, ...]``, each ``(N, ...)``
     for N records; labels, as a rule.
     """
 
@@ -66,6 +67,22 @@ class Dataset(Protocol):
     def info(self, index: int) -> str:
         """Name a record in error messages, by its file as a rule."""
         ...
+
+
+def owning_read(dataset: Any) -> Callable[..., tuple[torch.Tensor, ...]]:
+    """Return `read` of a data set whose results are the caller's to change.
+
+    What a data set with ``shares_memory`` returns may be views of a mapped file: written to, they would
+    change what is read in later epochs.
+    """
+    if not getattr(dataset, "shares_memory", False):
+        read: Callable[..., tuple[torch.Tensor, ...]] = dataset.read
+        return read
+
+    def read_copies(index: int, **given: Any) -> tuple[torch.Tensor, ...]:
+        return tuple(output.clone() for output in dataset.read(index, **given))
+
+    return read_copies
 
 
 @dataclass(frozen=True)
@@ -157,7 +174,7 @@ class LoaderOptions:
 
     @property
     def rotates(self) -> bool:
-        """Whether a rank walks another shard in each epoch."""
+        """True if a rank walks another shard in each epoch."""
         return not (self.stick_to_shard or self.shuffle_after_epoch)
 
 
@@ -202,7 +219,7 @@ class Cut:
 
 
 class Shard(NamedTuple):
-    """What one rank walks in one epoch.
+    """The records that one rank reads in one epoch.
 
     Attributes:
         records: Record indices in order, int64.
@@ -238,8 +255,8 @@ class EpochOrder:
             raise RuntimeError("The reader has no records: nothing was found to read.")
         if self.size < self.options.num_shards:
             raise RuntimeError(
-                f"There are {self.size} records for {self.options.num_shards} shards: "
-                f"num_shards must not exceed the number of records."
+                f"The number of input samples: {self.size}, is less than num_shards={self.options.num_shards}: each "
+                "shard needs at least one."
             )
 
     def records(self, epoch: int) -> Indices:
@@ -292,7 +309,7 @@ class EpochOrder:
 
 
 class Keys(NamedTuple):
-    """Which samples a batch holds.
+    """Keys of the samples in a batch.
 
     Attributes:
         records: Record index of each sample, int64.
@@ -401,22 +418,74 @@ class Cursor:
             for epoch, made in state["cuts"].items()
         }
         self._move(state["epoch"], state["taken"], cuts)
+        if self.taken >= self._shard.length:
+            raise RuntimeError(
+                f"The checkpoint is damaged: it has taken {self.taken} of {self._shard.length} samples."
+            )
 
     def _check(self, state: State) -> None:
         order = self.order
+        _check_form(state)
         if state["size"] != order.size:
             raise RuntimeError(
-                f"The saved state is of a reader with {state['size']} records, "
+                f"The checkpoint is of a reader with {state['size']} records, "
                 f"this one has {order.size}."
             )
         saved = state["shard_id"], state["num_shards"]
         own = order.options.shard_id, order.options.num_shards
         if saved != own:
             raise RuntimeError(
-                f"The saved state is of shard {saved[0]} of {saved[1]}, this reader is shard "
+                f"The checkpoint is of shard {saved[0]} of {saved[1]}, this reader is shard "
                 f"{own[0]} of {own[1]}. Save and load the state of every rank; to continue with "
                 f"another number of shards, pass the states of all ranks through reshard()."
             )
+
+
+_FIELDS = ("size", "num_shards", "shard_id", "seed", "epoch", "taken")
+_FAR = 1 << 40  # no epoch or record has this number
+
+
+def _check_form(state: State) -> None:
+    """Check that a saved state has all fields, and that its numbers can be.
+
+    Raises:
+        RuntimeError: names the field.
+    """
+    for name in _FIELDS:
+        if not (_is_seed if name == "seed" else _is_count)(state.get(name)):
+            raise RuntimeError(
+                f"The checkpoint is damaged: {name!r} of a reader is {state.get(name)!r}."
+            )
+    cuts = state.get("cuts")
+    if not isinstance(cuts, Mapping) or not all(map(_is_cut_list, cuts.items())):
+        raise RuntimeError(f"The checkpoint is damaged: 'cuts' of a reader is {cuts!r}.")
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < _FAR
+
+
+def _is_seed(value: Any) -> bool:
+    return type(value) is int and abs(value) < 1 << 63
+
+
+def _is_cut_list(item: tuple[Any, Any]) -> bool:
+    epoch, cuts = item
+    return (
+        isinstance(epoch, str)
+        and epoch.isdecimal()
+        and isinstance(cuts, list)
+        and all(map(_is_cut, cuts))
+    )
+
+
+def _is_cut(cut: Any) -> bool:
+    if not isinstance(cut, Mapping) or not all(
+        isinstance(cut.get(k), list) for k in ("taken", "seeds")
+    ):
+        return False
+    taken, seeds = cut["taken"], cut["seeds"]
+    return 0 < len(taken) == len(seeds) and all(map(_is_count, taken)) and all(map(_is_seed, seeds))
 
 
 def reshard(states: Sequence[State], num_shards: int) -> list[State]:

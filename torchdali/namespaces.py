@@ -7,24 +7,29 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from torchdali.operator import Operator, registry
+from torchdali.registry import Operator, registry
 
 __all__ = ["publish"]
 
 
-def publish(package: str, entry: Callable[[Operator], tuple[str, Any]]) -> Callable[[str], Any]:
+def publish(
+    package: str,
+    entry: Callable[[Operator], tuple[str, Any]],
+    wanted: Callable[[Operator], bool] = lambda operator: True,
+) -> Callable[[str], Any]:
     """Fill a package, and modules below it, with an entry for each operator, now and later.
 
     Args:
         package: Name of the imported package.
         entry: Returns the dotted name inside the package, and what stands there.
+        wanted: Selects operators; hidden ones are left out in any case.
 
     Returns:
         A ``__getattr__`` for the package, whose error names the closest operators.
     """
 
     def add(operator: Operator) -> None:
-        if not operator.hidden:
+        if not operator.hidden and wanted(operator):
             name, value = entry(operator)
             space, _, leaf = name.rpartition(".")
             setattr(_module(package, space), leaf, value)

@@ -1,19 +1,45 @@
 """Turn a graph into a plan: which steps run over a whole batch, and what is fused into chains.
 
 A plan is a list of stages. A stage first runs its steps, in order, each over the batch (sources, random
-parameters, arithmetic on them, permutations, everything on an accelerator); then its chain, one function that
-takes a single sample through all its per-sample operators while it is in cache. The chain is generated as
-readable Python, so that between two operators there is nothing but a call. Planning is pure, and a plan prints.
+parameters, permutations, everything on an accelerator); then its chain, one function that takes a sample
+through all its per-sample operators while it is in cache. The chain is generated as readable Python, so
+that between two operators there is nothing but a call.
+
+A chain runs on *groups* of samples: the same text takes one sample, or several that lie together in one tensor,
+where each of its operators has a batched body (`batching`). Which chains may be grouped is decided here; how many
+samples a group has, for each batch (`execute.groups`). Planning is pure, and a plan prints.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple
 
 from torchdali.graph import Condition, DataNode, Graph, Node
 
-__all__ = ["Chain", "Plan", "Stage", "column", "is_known", "plan"]
+__all__ = ["Chain", "Kind", "Plan", "Stage", "Value", "column", "is_metadata", "kinds", "plan"]
+
+
+class Value(NamedTuple):
+    """Values of an edge that a chain takes as numbers.
+
+    Attributes:
+        node: The first node that takes them so.
+        name: Of its argument; "" for a condition.
+        axes: Of the argument, see `schema.Argument`.
+    """
+
+    edge: DataNode
+    node: Node
+    name: str
+    axes: int | None
+
+    @property
+    def kind(self) -> str:
+        """Kind of the column; see `column`."""
+        return {None: "value", 0: "number", 1: "list"}[self.axes]
 
 
 @dataclass(frozen=True)
@@ -23,23 +49,26 @@ class Chain:
     Attributes:
         nodes: In order of execution.
         inputs: Edges that come from steps or earlier chains, as inputs of operators.
-        values: Edges from there that are needed as Python numbers: per-sample arguments and conditions.
+        values: Edges from there that are needed as Python numbers: conditions, and per-sample arguments, with the
+            number of axes that they declare.
         delivers: Edges that a later step or the user needs.
-        text: Source of ``bind(columns...) -> run(i)``.
-        timed_text: The same, calling ``mark(i, number, results...)`` after each operator; ``bind`` takes ``mark``
+        text: Source of ``bind(columns...) -> run(i)``; an item of a column is of one sample, or of a group of them.
+        timed_text: The same, calling ``mark(i, number)`` after each operator; ``bind`` takes ``mark``
             first.
         parameters: Names of the columns that ``bind`` takes.
         lines: Node of each line of the text, from line 1 (the timed text has one line more in front).
+        grouped: True if each operator has a batched body for its arguments.
     """
 
     nodes: tuple[Node, ...]
     inputs: tuple[DataNode, ...]
-    values: tuple[DataNode, ...]
+    values: tuple[Value, ...]
     delivers: tuple[DataNode, ...]
     parameters: tuple[str, ...]
     text: str
     timed_text: str
     lines: tuple[Node | None, ...]
+    grouped: bool
 
 
 @dataclass(frozen=True)
@@ -52,7 +81,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the executor runs for every batch.
+    """The stages that the executor runs for every batch.
 
     Attributes:
         dies: Per stage, the edges that nothing needs after it.
@@ -69,158 +98,149 @@ class Plan:
             parts.append(f"stage {i}")
             parts += [f"  over the batch: {node}" for node in stage.steps]
             if stage.chain is not None:
-                parts.append("  for each sample:")
+                grouped = stage.chain.grouped
+                parts.append(f"  for each {'group of samples' if grouped else 'sample'}:")
                 parts += [f"    {line}" for line in stage.chain.text.splitlines()]
         return "\n".join(parts)
 
 
-def plan(
-    graph: Graph,
-    large: Collection[Node] = (),
-    light: Collection[DataNode] = (),
-    moderate: Collection[Node] = (),
-    alone: Collection[Node] = (),
-) -> Plan:
-    """Divide a graph into stages, as few as its operators over whole batches allow.
+class Kind(IntEnum):
+    """Ways to run a node; in a stage, those of the first kind run first."""
 
-    Args:
-        large: Sources whose samples are large; what is computed from them is fused.
-        light: Edges whose samples are small and of one shape; what ends a chain there is not fused.
-        moderate: Those of the large ones whose batches are one tensor each, and not so large that several threads
-            had better share a copy.
-        alone: Nodes that were seen to do samples one by one, though their operators can do a batch in other cases.
-    """
+    STEP = 0
+    GROUPED = 1
+    SINGLE = 2
+
+
+def plan(graph: Graph) -> Plan:
+    """Divide a graph into stages, as few as its operators over whole batches allow."""
     index = {node: i for i, node in enumerate(graph.nodes)}
-    fused = fused_nodes(graph, large, light, moderate, alone)
-    levels = _levels(graph, fused)
-    count = max(levels.values(), default=-1) + 1
-    groups = [[n for n in graph.nodes if levels[n] == level] for level in range(count)]
-    outputs = set(graph.outputs)
-    needed = _last_uses(graph, levels)
+    of_kind = kinds(graph)
+    # Three slots a level: one kind each. Steps and what follows them in groups are one stage.
+    slots = {node: (level, of_kind[node]) for node, level in _levels(graph, of_kind).items()}
+    count = 1 + max((level for level, _ in slots.values()), default=-1)
+    divided: list[tuple[list[Node], list[Node], bool]] = []
+    for level in range(count):
+        steps, grouped, single = (
+            [n for n in graph.nodes if slots[n] == (level, kind)] for kind in Kind
+        )
+        if grouped:
+            divided.append((steps, grouped, True))
+            steps = []
+        if steps or single:
+            divided.append((steps, single, False))
+    stage_of = {n: i for i, (steps, chained, _) in enumerate(divided) for n in (*steps, *chained)}
+    outputs, needed = set(graph.outputs), _last_uses(graph, stage_of)
     stages = []
-    for level, nodes in enumerate(groups):
-        steps = tuple(n for n in nodes if n not in fused)
-        chained = [n for n in nodes if n in fused]
-        later = {e for e, last in needed.items() if last > level} | outputs
-        stages.append(Stage(steps, _chain(chained, steps, later, index) if chained else None))
+    for i, (steps, chained, is_grouped) in enumerate(divided):
+        later = {e for e, last in needed.items() if last > i} | outputs
+        chain = _chain(chained, later, index, is_grouped) if chained else None
+        stages.append(Stage(tuple(steps), chain))
     dies = tuple(
-        tuple(e for e, last in needed.items() if last == level and e not in outputs)
-        for level in range(count)
+        tuple(e for e, last in needed.items() if last == i and e not in outputs)
+        for i in range(len(divided))
     )
     return Plan(graph, tuple(stages), dies, index)
 
 
-def fused_nodes(
-    graph: Graph,
-    large: Collection[Node] = (),
-    light: Collection[DataNode] = (),
-    moderate: Collection[Node] = (),
-    alone: Collection[Node] = (),
-) -> frozenset[Node]:
-    """Return the nodes that run sample by sample inside chains.
+def kinds(graph: Graph) -> dict[Node, Kind]:
+    """Decide how each node runs.
 
-    These are the per-sample operators on the CPU. An operator that can take a batch as one tensor (see
-    `Operator.dense`) stays out where a call for the batch costs less than a call a sample: before all chains,
-    unless it comes from a source of large samples and looks at them, and after them, where all that it sees is light.
-    So does one that only copies what a source of moderate samples gives, for nobody but the user.
+    Per-sample operators on the CPU are fused into chains. One with a batched body runs in groups, unless it works on
+    what a chain of single samples computes, or computes data for one: then it joins that chain, while the sample is
+    in cache. Everything else is a step; so is an operator that looks only at the shapes of a batch.
     """
-    fused: set[Node] = set()
-    after_chain: set[Node] = set()
-    for node in graph.nodes:
-        # Of large samples the shapes are small: what only looks at these need not join their chain.
-        after = fused if node.operator.by_shape else after_chain
-        is_late = node in large or not after.isdisjoint(node.parents())
-        is_chained = is_late or bool(node.scope) or node.operator.dense is None or node in alone
-        if node.operator.kind in ("sample", "reader") and node.device != "gpu" and is_chained:
-            fused.add(node)
-        if is_late or node in fused:
-            after_chain.add(node)
-    copying = {node for node in fused if node.operator.copies and _is_plain(node)}
-    copying = {
-        n for n in copying if all(e is not None and _source(e) in moderate for e in n.inputs)
+    found = {node: _kind(node) for node in graph.nodes}
+    while joining := _joining(graph, found):
+        found.update(dict.fromkeys(joining, Kind.SINGLE))
+    return {
+        n: Kind.STEP if kind is Kind.GROUPED and _by_shape(n) else kind for n, kind in found.items()
     }
-    light_nodes = _light_nodes(graph, fused, large, light)
-    return frozenset(fused - light_nodes - _ends(graph, fused, copying))
 
 
-def _is_plain(node: Node) -> bool:
-    """Whether an operator takes the batch as one tensor, with the same arguments for all samples."""
-    return node.operator.dense is not None and not (node.scope or node.edges)
+def _kind(node: Node) -> Kind:
+    declared = node.operator
+    if declared.kind not in ("sample", "reader") or node.device == "gpu":
+        return Kind.STEP
+    batched, is_alike = declared.batched, not (node.scope or declared.schema.random)
+    can = batched is not None and is_alike and batched.takes(node.per_sample)
+    return Kind.GROUPED if can else Kind.SINGLE
 
 
-_WORTH_A_STAGE = 2  # nodes that must leave a chain before it is cut in two for them
-
-
-def _light_nodes(
-    graph: Graph, fused: Collection[Node], large: Collection[Node], light: Collection[DataNode]
-) -> set[Node]:
-    """Find the fused nodes that had better run over the batch: at the end of a chain, or between two.
-
-    A chain is cut in two only if all that its second half needs of the first is light, too.
-    """
-    heavy = {*fused, *large}
-    plain: set[Node] = set()
+def _joining(graph: Graph, found: dict[Node, Kind]) -> set[Node]:
+    """Return the nodes that would run in groups before or after one that runs on single samples."""
+    joining = set()
+    of_source = _of_source(graph)
     for node in graph.nodes:
-        needs = [e for e in node.inputs if e is not None and _source(e) in heavy]
-        if node in fused and _is_plain(node) and all(e in light for e in (*needs, *node.outputs)):
-            plain.add(node)
-    ends = _ends(graph, fused, plain)
-    is_worth_it = len(plain) - len(ends) >= _WORTH_A_STAGE
-    return plain if is_worth_it and _cuts_lightly(graph, fused, plain, light) else ends
+        if found[node] is Kind.GROUPED and any(found[p] is Kind.SINGLE for p in _parents(node)):
+            joining.add(node)
+        elif found[node] is Kind.SINGLE:
+            before = {_source(e) for e in node.inputs if e is not None and not is_metadata(e)}
+            joining |= {n for n in before & of_source if found[n] is Kind.GROUPED}
+    return joining
 
 
-def _ends(graph: Graph, fused: Collection[Node], plain: Collection[Node]) -> set[Node]:
+def _of_source(graph: Graph) -> set[Node]:
+    """Return the nodes whose inputs come from a reader or source: they see data, the others parameters."""
     found: set[Node] = set()
-    needed: set[Node] = set()
-    for node in reversed(graph.nodes):
-        if node in plain and node not in needed:
+    for node in graph.nodes:
+        inputs = [_source(e) for e in node.inputs if e is not None]
+        if node.operator.kind in ("reader", "source") or not found.isdisjoint(inputs):
             found.add(node)
-        elif node in fused:
-            needed.update(node.parents())
     return found
 
 
-def _cuts_lightly(
-    graph: Graph, fused: Collection[Node], plain: Collection[Node], light: Collection[DataNode]
-) -> bool:
-    after: set[Node] = set()
-    for node in graph.nodes:
-        if node in plain or not after.isdisjoint(node.parents()):
-            after.add(node)
-    crossing = [
-        e for n in after for e in edges(n) if _source(e) in fused and _source(e) not in after
-    ]
-    return all(edge in light for edge in crossing)
+def _by_shape(node: Node) -> bool:
+    return node.operator.batched is not None and node.operator.batched.by_shape
 
 
-def _levels(graph: Graph, fused: Collection[Node]) -> dict[Node, int]:
-    """Number the stage of each node: a step that needs a chain's result starts a new stage."""
+def _parents(node: Node) -> list[Node]:
+    """Return the nodes that must run before a node."""
+    return [_source(e) for e in edges(node) if not is_metadata(e)]
+
+
+def _levels(graph: Graph, of_kind: dict[Node, Kind]) -> dict[Node, int]:
+    """Number the level of each node: one starts where a node needs a result of a later kind.
+
+    Steps run as early as they can. Nodes of chains run as late as they can, so that those of one kind that depend on
+    different steps are in one chain.
+    """
     levels: dict[Node, int] = {}
     for node in graph.nodes:
-        after = [levels[p] + (p in fused and node not in fused) for p in node.parents()]
+        after = [levels[p] + (of_kind[p] > of_kind[node]) for p in _parents(node)]
         levels[node] = max(after, default=0)
+    last = {
+        kind: max((levels[n] for n in levels if of_kind[n] is kind), default=0) for kind in Kind
+    }
+    latest = {n: last[of_kind[n]] for n in graph.nodes if of_kind[n] is not Kind.STEP}
+    for node in reversed(graph.nodes):
+        levels[node] = latest.get(node, levels[node])
+        for p in _parents(node):
+            if p in latest:
+                latest[p] = min(latest[p], levels[node] - (of_kind[p] > of_kind[node]))
     return levels
 
 
-def _last_uses(graph: Graph, levels: dict[Node, int]) -> dict[DataNode, int]:
+def _last_uses(graph: Graph, stage_of: dict[Node, int]) -> dict[DataNode, int]:
+    """Return the last stage that needs each edge."""
     last: dict[DataNode, int] = {}
     for node in graph.nodes:
         for edge in edges(node):
-            last[edge] = max(last.get(edge, 0), levels[node])
+            last[edge] = max(last.get(edge, 0), stage_of[node])
     return last
 
 
 def edges(node: Node) -> Iterable[DataNode]:
     """Return all edges that a node reads, with those of its conditions."""
     found = [e for e in node.inputs if e is not None]
-    return [*found, *node.edges.values(), *(c.edge for c in node.scope)]
+    return [*found, *node.per_sample.values(), *(c.edge for c in node.scope)]
 
 
 # ---------------------------------------------------------------- generating a chain
 
 
 def column(kind: str, index: int, detail: object = 0) -> str:
-    """Name a column of a chain: input, value, key, rng, slot or delivered, of a node's output."""
+    """Name a column of a chain: input, value (number, list), key, rng, slot or delivered, of a node's output."""
     return f"{kind}{index}_{detail}"
 
 
@@ -232,7 +252,7 @@ class _Writer:
     ) -> None:
         self.index, self.inside, self.delivers = index, set(nodes), set(delivers)
         self.inputs: dict[DataNode, None] = {}
-        self.values: dict[DataNode, None] = {}
+        self.values: dict[str, Value] = {}
         self.parameters: dict[str, None] = {}
         self.lines: list[tuple[str, Node | None]] = []
         self.ends: dict[Node, int] = {}
@@ -243,8 +263,8 @@ class _Writer:
         return name
 
     def computes(self, edge: DataNode) -> bool:
-        """Whether the chain computes an edge."""
-        return _source(edge) in self.inside and not is_known(edge)
+        """Return True if the chain computes an edge."""
+        return _source(edge) in self.inside and not is_metadata(edge)
 
     def sample(self, edge: DataNode | None) -> str:
         """Write a sample's tensor: a local of the chain, or an item of a column."""
@@ -256,20 +276,29 @@ class _Writer:
         self.inputs.setdefault(edge)
         return self.parameter("input", source, edge.index) + "[i]"
 
-    def value(self, edge: DataNode) -> str:
-        """Write a sample's value as a Python number or list."""
-        source = _source(edge)
+    def value(self, edge: DataNode, node: Node, name: str = "") -> str:
+        """Write a sample's value as a Python number or list; of a group, as a `Column`."""
+        argument = node.operator.schema.arguments.get(name)
+        axes = None if argument is None else node.operator.axes_of(name)
+        value = Value(edge, node, name, axes)
         if self.computes(edge):
-            return f"{self.sample(edge)}.tolist()"
-        self.values.setdefault(edge)
-        return self.parameter("value", source, edge.index) + "[i]"
+            if value.axes is None:
+                return f"numbers({self.sample(edge)})"
+            # Whether a value is one a frame is known with the layouts, when the chain is bound.
+            frames = f", per_frame{self.index[node]}" * (
+                argument is not None and argument.edge == "frame"
+            )
+            return f"{value.kind}({self.sample(edge)}, {name!r}{frames})"
+        parameter = self.parameter(value.kind, _source(edge), edge.index)
+        self.values.setdefault(parameter, value)
+        return parameter + "[i]"
 
-    def condition(self, scope: Iterable[Condition]) -> str:
+    def condition(self, node: Node) -> str:
         return " and ".join(
-            ("" if c.value else "not ") + f"truth({self.value(c.edge)})"
+            ("" if c.value else "not ") + f"truth({self.value(c.edge, node)})"
             if isinstance(c.value, bool)
-            else f"{self.value(c.edge)} == {c.value}"
-            for c in scope
+            else f"{self.value(c.edge, node)} == {c.value}"
+            for c in node.scope
         )
 
     def node(self, node: Node, indent: str) -> None:
@@ -284,13 +313,14 @@ class _Writer:
         self.ends[node] = len(self.lines) - 1
 
     def results(self, node: Node) -> list[str]:
-        return [f"v{self.index[node]}_{o.index}" for o in node.outputs if not is_known(o)]
+        return [f"v{self.index[node]}_{o.index}" for o in node.outputs if not is_metadata(o)]
 
     def arguments(self, node: Node) -> list[str]:
         if node.operator.kind == "reader":
-            return [self.parameter("key", node) + "[i]"]
+            given = [f"{n}={self.value(e, node, n)}" for n, e in node.per_sample.items()]
+            return [self.parameter("key", node) + "[i]", *given]
         found = [self.sample(e) for e in node.inputs]
-        found += [f"{name}={self.value(e)}" for name, e in node.edges.items()]
+        found += [f"{name}={self.value(e, node, name)}" for name, e in node.per_sample.items()]
         if node.operator.schema.random:
             found.append(f"rng={self.parameter('rng', node)}[i]")
         if self.writes_in_place(node):
@@ -319,21 +349,21 @@ def _source(edge: DataNode) -> Node:
     return edge.source
 
 
-def is_known(edge: DataNode) -> bool:
-    """Whether an edge is an output of a reader that is known without reading."""
+def is_metadata(edge: DataNode) -> bool:
+    """Return True for an output of a reader that is known without reading."""
     source = _source(edge)
-    return edge.index >= len(source.outputs) - source.operator.known
+    return edge.index >= len(source.outputs) - source.operator.metadata
 
 
 def _chain(
-    nodes: Sequence[Node], steps: Sequence[Node], later: set[DataNode], index: dict[Node, int]
+    nodes: Sequence[Node], later: set[DataNode], index: dict[Node, int], grouped: bool
 ) -> Chain:
-    delivers = [o for n in nodes for o in n.outputs if o in later and not is_known(o)]
+    delivers = [o for n in nodes for o in n.outputs if o in later and not is_metadata(o)]
     writer = _Writer(index, nodes, delivers)
     previous: tuple[Condition, ...] = ()
     for node in nodes:
         if node.scope and node.scope != previous:
-            writer.write(f"        if {writer.condition(node.scope)}:", node)
+            writer.write(f"        if {writer.condition(node)}:", node)
         previous = node.scope
         writer.node(node, "            " if node.scope else "        ")
     unset = [  # what a branch does not compute is None in the other one
@@ -349,10 +379,7 @@ def _chain(
         *writer.lines,
         ("    return run", None),
     ]
-    marks = {
-        writer.ends[node]: f"; mark({', '.join(['i', str(k), *writer.results(node)])})"
-        for k, node in enumerate(nodes)
-    }
+    marks = {writer.ends[node]: f"; mark(i, {k})" for k, node in enumerate(nodes)}
     timed = [
         f"def bind(mark, {parameters}):",
         "    def run(i):",
@@ -362,9 +389,9 @@ def _chain(
         "    return run",
     ]
     return Chain(
-        tuple(nodes), tuple(writer.inputs), tuple(writer.values), tuple(delivers),
+        tuple(nodes), tuple(writer.inputs), tuple(writer.values.values()), tuple(delivers),
         tuple(writer.parameters), "\n".join(line + _comment(node) for line, node in body),
-        "\n".join(timed), tuple(node for _, node in body),
+        "\n".join(timed), tuple(node for _, node in body), grouped,
     )  # fmt: skip
 
 

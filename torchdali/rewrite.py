@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from torchdali.graph import Condition, DataNode, Graph, Node
-from torchdali.operator import registry
 from torchdali.plan import edges
+from torchdali.registry import registry
 
 __all__ = ["fuse_decoding", "fuse_resizing"]
 
@@ -27,7 +27,7 @@ def fuse_decoding(graph: Graph, scaled: bool) -> Graph:
 
 
 def fuse_resizing(graph: Graph) -> Graph:
-    """Fuse a resize into the crop, mirror and normalisation after it, where nothing else needs its result.
+    """Fuse a resize into the crop, mirror and normalization after it, where nothing else needs its result.
 
     Of the resized image only what the crop keeps is computed, and of the JPEG only the rows decoded that it needs,
     if an image decoder comes before; the pixels are the same.
@@ -62,7 +62,7 @@ _OWN = {
 
 
 def _arguments(node: Node) -> set[str]:
-    return {*node.constants, *node.edges}
+    return {*node.constants, *node.per_sample}
 
 
 def _input_of(node: Node, name: str) -> Node | None:
@@ -95,7 +95,10 @@ def _rebuild(
             node.device,
             tuple(None if e is None else new[e] for e in (before or node).inputs),
             {**before.constants, **node.constants, **given} if before else node.constants,
-            {k: new[e] for k, e in {**(before.edges if before else {}), **node.edges}.items()},
+            {
+                k: new[e]
+                for k, e in {**(before.per_sample if before else {}), **node.per_sample}.items()
+            },
             node.lines,
             tuple(Condition(new[c.edge], c.value) for c in node.scope),
             node.preserve,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -24,15 +24,12 @@ _FACTORS = np.array([[0xD2511F53], [0xCD9E8D57]], np.uint64)
 _LOWER = 0 if sys.byteorder == "little" else 1
 _MASK64 = (1 << 64) - 1
 _TO_UNIT = 2.0**-32
-_AHEAD, _MOST_AHEAD, _BLOCKS_AHEAD, _FEW_BLOCKS = 8, 64, 1 << 12, 20
-"""Batches for which numbers are drawn at once: from 8 to 64, for about so many blocks of four in all, if each sample
-takes few."""
+_DRAWN = 8  # numbers that are drawn for each sample of a batch in one call
 
 Words = npt.NDArray[np.uint64]
 Words32 = npt.NDArray[np.uint32]
 Numbers = Sequence[int] | npt.NDArray[np.int64]
 Drawn = npt.NDArray[np.float64]
-Compute = Callable[[Drawn], Drawn]
 
 
 def mix(*parts: int) -> int:
@@ -144,111 +141,43 @@ class BatchRng:
         records: Record index of each sample in its source.
     """
 
-    def __init__(self, key: int, epochs: Numbers, records: Numbers) -> None:
+    def __init__(self, key: int, epochs: Numbers | Words, records: Numbers | Words) -> None:
         self._key, self.size = key, len(records)
-        self._words: tuple[Words, Words] | None = (_words(epochs), _words(records))
-        self._first = _first_of(*self._words)
-
-    @classmethod
-    def following(cls, key: int, epoch: int, record: int, size: int) -> BatchRng:
-        """Return the random numbers of an operator on samples that follow each other, from a record on."""
-        if not size:
-            return cls(key, [], [])
-        self = cls.__new__(cls)
-        self._key, self.size, self._words, self._first = key, size, None, (epoch, record)
-        return self
+        self._epochs, self._records = _words(epochs), _words(records)
 
     def of(self, key: int) -> BatchRng:
         """Return the random numbers of another operator on the same samples."""
-        other = BatchRng.__new__(BatchRng)
-        other._key, other.size, other._words, other._first = (
-            key, self.size, self._words, self._first,
-        )  # fmt: skip
-        return other
-
-    def _samples(self) -> tuple[Words, Words]:
-        """Return epoch and record of each sample."""
-        if self._words is None:
-            assert self._first is not None
-            epoch, record = self._first
-            records = np.arange(record, record + self.size, dtype=np.uint64)
-            self._words = np.full_like(records, epoch), records
-        return self._words
+        return BatchRng(key, self._epochs, self._records)
 
     def pick(self, samples: Sequence[int]) -> BatchRng:
         """Return the random numbers of some of the samples."""
-        epochs, records = (words[list(samples)].astype(np.int64) for words in self._samples())
-        return BatchRng(self._key, epochs, records)
+        chosen = list(samples)
+        return BatchRng(self._key, self._epochs[chosen], self._records[chosen])
 
     def uniform(self, count: int, begin: int = 0) -> Drawn:
-        """Draw ``(batch, count)`` numbers from [0, 1), from one on whose place is a multiple of 4."""
+        """Draw ``(batch, count)`` numbers from [0, 1), from number ``begin`` on, a multiple of 4."""
         blocks = -(-count // 4)
-        if begin:
-            return _uniform(self._key, *self._samples(), begin // 4, blocks)[:, :count]
-        return self._rows(blocks)[:, :count]
-
-    def computed(self, count: int, compute: Compute) -> Drawn:
-        """Return what is computed of ``(batch, count)`` numbers from [0, 1); not to be changed."""
-        return self._rows(-(-count // 4), compute)
-
-    def _rows(self, blocks: int, compute: Compute | None = None) -> Drawn:
-        """Draw ``(batch, 4 * blocks)`` numbers; of samples that come in order, for several batches at once.
-
-        Args:
-            compute: Makes others of them, row by row. What it made is found again by it.
-        """
-        if self._first is not None and blocks <= _FEW_BLOCKS:
-            (epoch, first), size = self._first, self.size
-            count = min(max(_BLOCKS_AHEAD // (size * blocks or 1), _AHEAD), _MOST_AHEAD) * size
-            begin = first - first % count
-            end = begin + count
-            # The first batch is drawn alone: in a call that runs at once it is the only one.
-            if first and first + size <= end <= _MASK64:
-                ahead = _ahead(self._key, epoch, begin, end, blocks, compute)
-                return ahead[first - begin : first - begin + size]
-        rows = _uniform(self._key, *self._samples(), 0, blocks)
-        return rows if compute is None else compute(rows)
+        return _uniform(self._key, self._epochs, self._records, begin // 4, blocks)[:, :count]
 
     def normal(self, count: int) -> Drawn:
-        """Draw ``(batch, count)`` standard normal numbers; not to be changed."""
-        return self.computed(2 * -(-count // 2), _normal)[:, :count]
+        """Draw ``(batch, count)`` standard normal numbers."""
+        return _normal(self.uniform(2 * -(-count // 2)))[:, :count]
 
-    def samples(self, draws: int) -> list[Rng]:
-        """Return one `Rng` a sample, each with ``draws`` numbers drawn ahead (rounded up to 4)."""
-        key = self._key
-        epochs, records = self._samples()
-        keys = zip(epochs.tolist(), records.tolist(), strict=True)
-        if not draws:
-            return [Rng(key, sample) for sample in keys]
-        rows = self._rows(-(-draws // 4)).tolist()
-        return [Rng(key, sample, row) for sample, row in zip(keys, rows, strict=True)]
+    def samples(self) -> list[Rng]:
+        """Return one `Rng` a sample."""
+        keys = zip(self._epochs.tolist(), self._records.tolist(), strict=True)
+        rows = self.uniform(_DRAWN).tolist()
+        return [Rng(self._key, sample, row) for sample, row in zip(keys, rows, strict=True)]
 
 
-def _words(values: Numbers) -> Words:
-    return np.asarray(values, dtype=np.int64).astype(np.uint64)
+def _words(values: Numbers | Words) -> Words:
+    words = np.asarray(values)
+    return words if words.dtype == np.uint64 else words.astype(np.int64).astype(np.uint64)
 
 
 def _columns(samples: list[tuple[int, int]]) -> tuple[Words, Words]:
     epochs, records = zip(*samples, strict=True)
     return _words(epochs), _words(records)
-
-
-def _first_of(epochs: Words, records: Words) -> tuple[int, int] | None:
-    """Return epoch and record of the first sample, if the records follow each other, in one epoch."""
-    follow = len(epochs) and (records[1:] - records[:-1] == 1).all() and (epochs == epochs[0]).all()
-    return (int(epochs[0]), int(records[0])) if follow else None
-
-
-@functools.lru_cache(maxsize=32)  # two for each random operator that runs; 100 KB each
-def _ahead(
-    key: int, epoch: int, begin: int, end: int, blocks: int, compute: Compute | None
-) -> Drawn:
-    """Draw the numbers of many samples in order, or compute others of them; not to be changed."""
-    records = np.arange(begin, end, dtype=np.uint64)
-    rows = _uniform(key, np.full_like(records, epoch), records, 0, blocks)
-    rows = rows if compute is None else compute(rows)
-    rows.flags.writeable = False
-    return rows
 
 
 def _normal(draws: Drawn) -> Drawn:

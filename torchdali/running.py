@@ -1,4 +1,4 @@
-"""An operator's body made ready for its constants and layouts, and run over a batch.
+"""Bind an operator to its constants and layouts, and evaluate it over a batch.
 
 `run_batch` is the reference for what an operator means; fused chains do the same, sample by sample.
 """
@@ -7,23 +7,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 
-from torchdali.errors import for_all
-from torchdali.kernels.arrays import is_array
+from torchdali.batching import Batched, Column
+from torchdali.errors import batch_level
+from torchdali.registry import Operator
 from torchdali.rng import BatchRng
-from torchdali.schema import Column, Schema, Takes
+from torchdali.schema import Schema, Takes
 from torchdali.tensors import TensorList
 
-if TYPE_CHECKING:
-    from torchdali.operator import Operator
-
 __all__ = [
-    "LARGE", "Bodies", "Prepared", "collect", "fitting", "is_large", "is_moderate", "number_of_axes", "prepare",
-    "run_batch", "taken_layout", "taken_layouts",
+    "LARGE", "Bodies", "Prepared", "collect", "column_of", "each_frame_value", "fitting", "number_of_axes",
+    "prepare", "run_batch", "stacked_if_small", "taken_layout", "taken_layouts",
 ]  # fmt: skip
 
 
@@ -34,12 +32,12 @@ class Prepared:
     Attributes:
         function: Takes one sample of each input, per-sample arguments, rng, out.
         layouts: Of the outputs.
-        dense: Takes each input as one tensor ``(batch, ...)``, if the operator can.
+        batched: Takes several samples of each input as one tensor ``(N, ...)``; None if the operator cannot.
     """
 
     function: Callable[..., Any]
     layouts: tuple[str, ...]
-    dense: Callable[..., Any] | None = None
+    batched: Callable[..., Any] | None = None
 
 
 def prepare(
@@ -62,12 +60,12 @@ def prepare(
     try:
         ready = _prepared(declared, constants, layouts, per_frame)
     except Exception as error:
-        for_all(error)
+        batch_level(error)
         raise
     if declared.kind != "sample" or declared.body.__module__.partition(".")[0] == "torchdali":
         return ready
     checked = _checked(ready.function, len(ready.layouts))
-    return Prepared(checked, ready.layouts, ready.dense)
+    return Prepared(checked, ready.layouts, ready.batched)
 
 
 def _checked(function: Callable[..., Any], outputs: int) -> Callable[..., Any]:
@@ -118,16 +116,20 @@ def _prepared(
     made = declared.make() if declared.make is not None else declared.body
     body = functools.partial(made, **{k: v for k, v in constants.items() if k != "seed"})
     for i, layout in enumerate(layouts):
-        _check_layout(declared.name, read.input(i).takes, layout)
+        _check_layout(declared.name, read.input(i).takes, layout, i)
     outputs = declared.output_layouts(layouts, constants)
     if not read.inputs or declared.kind != "sample":
         return Prepared(_with_layout(body, read, layouts[0] if layouts else ""), outputs)
     takes = read.inputs[0].takes
     first = layouts[0] if layouts else ""
     if first or not (takes.layouts or per_frame):
-        can = declared.dense is not None and not per_frame
-        whole = _dense(declared, body.keywords, takes, first) if can else None
-        return Prepared(_adapt(body, read, takes, first, per_frame), outputs, whole)
+        single = _adapt(body, read, takes, first, per_frame)
+        if declared.batched is None or per_frame:
+            return Prepared(single, outputs)
+        together = _with_layout(_batched_body(declared.batched, body.keywords), read, first)
+        if takes.dtypes and not declared.batched.by_shape:
+            together = _typed(together, declared.name, takes.dtypes)
+        return Prepared(single, outputs, together)
     by_ndim: dict[int, Callable[..., Any]] = {}
 
     def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
@@ -140,19 +142,15 @@ def _prepared(
     return Prepared(run, outputs)
 
 
-def _dense(
-    declared: Operator, constants: Mapping[str, Any], takes: Takes, layout: str
-) -> Callable[..., Any]:
-    assert callable(declared.dense)
-    function: Callable[..., Any] = functools.partial(declared.dense, **constants)
-    function = _with_layout(function, declared.schema, layout)
-    return _typed(function, declared.name, takes.dtypes) if takes.dtypes else function
+def _batched_body(declared: Batched, constants: Mapping[str, Any]) -> Callable[..., Any]:
+    return functools.partial(declared.body, **declared.bound(constants))
 
 
-def _check_layout(name: str, takes: Takes, layout: str) -> None:
+def _check_layout(name: str, takes: Takes, layout: str, index: int) -> None:
     if layout and takes.layouts and layout not in takes.layouts:
         raise ValueError(
-            f"operator {name!r} does not take the layout {layout!r}; it takes {', '.join(takes.layouts)}"
+            f'operator {name!r}: the layout "{layout}" does not match any of the allowed layouts for input '
+            f"{index}, {', '.join(takes.layouts)}"
         )
 
 
@@ -162,7 +160,8 @@ def _assume(name: str, takes: Takes, ndim: int) -> str:
             return layout
     if takes.layouts:
         raise ValueError(
-            f"operator {name!r} does not take {ndim}D data without a layout; it takes {', '.join(takes.layouts)}"
+            f"operator {name!r}: the number of dimensions {ndim} does not match any of the allowed layouts, "
+            f"{', '.join(takes.layouts)}"
         )
     return ""
 
@@ -189,7 +188,7 @@ def taken_layouts(declared: Operator, inputs: Sequence[TensorList | None]) -> tu
 
 def number_of_axes(batch: TensorList) -> int | None:
     """Return the number of axes of the samples, or None where there are none."""
-    if not (batch.dense() is None and batch.rows() is None and batch.arrays() is None):
+    if batch.dense() is not None or batch.rows() is not None:
         return batch.ndim()
     return next((sample.ndim for sample in batch.samples() if sample is not None), None)
 
@@ -201,8 +200,12 @@ def _with_layout(body: Callable[..., Any], read: Schema, layout: str) -> Callabl
 def _adapt(
     body: Callable[..., Any], read: Schema, takes: Takes, layout: str, per_frame: frozenset[str]
 ) -> Callable[..., Any]:
-    if per_frame and layout.startswith("F"):
-        return _frame_by_frame(_adapt(body, read, takes, layout[1:], frozenset()), per_frame)
+    if per_frame:
+        axis = layout.find("F")
+        still = _adapt(body, read, takes, layout.replace("F", ""), frozenset())
+        if axis >= 0:
+            return _frame_by_frame(still, per_frame, axis)
+        return _for_no_frames(still, per_frame, read.name, layout)
     function = _with_layout(body, read, layout)
     if takes.channel_last and "C" in layout and not layout.endswith("C"):
         function = _channel_last(function, layout.index("C"))
@@ -227,23 +230,64 @@ def _typed(
 ) -> Callable[..., Any]:
     def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
         if x.dtype not in dtypes:
-            supported = ", ".join(str(d).removeprefix("torch.") for d in dtypes)
-            raise RuntimeError(
-                f"operator {name!r}: unsupported type: {str(x.dtype).removeprefix('torch.')}; it takes {supported}"
-            )
+            raise _unsupported(name, x.dtype, dtypes)
         return function(x, *rest, **arguments)
 
     return run
 
 
-def _frame_by_frame(function: Callable[..., Any], per_frame: frozenset[str]) -> Callable[..., Any]:
+def _unsupported(name: str, given: torch.dtype, dtypes: tuple[torch.dtype, ...]) -> RuntimeError:
+    supported = ", ".join(str(d).removeprefix("torch.") for d in dtypes)
+    return RuntimeError(
+        f"operator {name!r}: unsupported input type: {str(given).removeprefix('torch.')}; it takes {supported}"
+    )
+
+
+def _frame_by_frame(
+    function: Callable[..., Any], per_frame: frozenset[str], axis: int
+) -> Callable[..., Any]:
+    """Call a body for each frame with its values; one value stands for all frames."""
+
     def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
         same = {k: v for k, v in arguments.items() if k not in per_frame and k != "out"}
+        count = x.shape[axis]
+        each = {k: each_frame_value(k, arguments[k], count) for k in per_frame}
         frames = [
-            function(frame, *rest, **same, **{k: arguments[k][i] for k in per_frame})
-            for i, frame in enumerate(x)
+            function(frame, *rest, **same, **{k: v[i] for k, v in each.items()})
+            for i, frame in enumerate(x.unbind(axis))
         ]
-        return torch.stack(frames)
+        return torch.stack(frames, axis)
+
+    return run
+
+
+def each_frame_value(name: str, values: list[Any], frames: int) -> list[Any]:
+    """Return one value a frame, of an argument that has as many, or one for all.
+
+    Raises:
+        RuntimeError: it has another number.
+    """
+    if len(values) not in (1, frames):
+        raise RuntimeError(
+            f"the tensor argument `{name}` contains {len(values)} per-frame parameters, but there are {frames} "
+            "frames in the corresponding sample of input 0"
+        )
+    return values if len(values) == frames else values * frames
+
+
+def _for_no_frames(
+    function: Callable[..., Any], per_frame: frozenset[str], name: str, layout: str
+) -> Callable[..., Any]:
+    """Call a body for a sample without frames with the only value of each argument per frame."""
+
+    def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
+        for each in per_frame:
+            if len(arguments[each]) != 1:
+                raise RuntimeError(
+                    f"operator {name!r}: {each} is specified per frame, so samples in the input 0 must contain "
+                    f"frames too; the layout `{layout}` does not contain frames"
+                )
+        return function(x, *rest, **{**arguments, **{k: arguments[k][0] for k in per_frame}})
 
     return run
 
@@ -257,7 +301,7 @@ def run_batch(
     declared: Operator,
     inputs: Sequence[TensorList | None],
     constants: Mapping[str, Any],
-    edges: Mapping[str, TensorList],
+    per_sample: Mapping[str, TensorList],
     rng: BatchRng | None,
     size: int = 1,
     bodies: Bodies | None = None,
@@ -272,38 +316,37 @@ def run_batch(
     chains do the same, sample by sample.
     """
     frames = _NO_NAMES
-    if edges:
-        frames = frozenset([k for k, v in edges.items() if v.layout()[:1] == "F"])
+    if per_sample:
+        frames = frozenset([k for k, v in per_sample.items() if v.layout()[:1] == "F"])
     layouts = taken_layouts(declared, inputs)
     ready = bodies.get((layouts, frames)) if bodies is not None else None
     if ready is None:
         ready = prepare(declared, constants, layouts, frames)
         if bodies is not None and declared.make is None:
             bodies[layouts, frames] = ready
-    arguments: dict[str, Any] = {key: _column(value) for key, value in edges.items()}
+    arguments: dict[str, Any] = {
+        name: column_of(value).shaped(declared.axes_of(name), name)
+        for name, value in per_sample.items()
+    }
     if declared.kind == "batch":
         for given in (*inputs, *arguments.values()):
             if given is not None:
                 size = len(given)
                 break
+        if not size:
+            return tuple(TensorList.from_samples([], layout) for layout in ready.layouts)
         if rng is not None:
             arguments["rng"] = rng
         if declared.schema.wants_size:
             arguments["size"] = size
+        _check_batches(declared, inputs)
         return _of_size(collect(ready.function(*inputs, **arguments), ready.layouts), size)
-    if ready.dense is not None and rng is None and (declared.columns or not arguments):
-        form = TensorList.shape if declared.by_shape else _whole
-        whole = [None if v is None else form(v) for v in inputs]
-        if all((w is None) == (v is None) for w, v in zip(whole, inputs, strict=True)):
-            found = ready.dense(*whole, **arguments)
-            if any(found is w for w in whole):
-                found = found.clone()  # whoever writes into the result must not meet the input
-            if found is not NotImplemented:
-                return collect(found, ready.layouts)
-            if bodies is not None:
-                bodies[layouts, frames] = replace(ready, dense=None)
+    if ready.batched is not None and rng is None:
+        together = _run_together(declared, ready, inputs, arguments)
+        if together is not None:
+            return together
     if rng is not None:
-        arguments["rng"] = rng.samples(declared.draws)
+        arguments["rng"] = rng.samples()
     columns = [None if v is None else v.samples() for v in inputs]
     size = next((len(c) for c in [*columns, *arguments.values()] if c is not None), size)
     rows = [
@@ -320,12 +363,51 @@ def run_batch(
     )
 
 
-def _column(batch: TensorList) -> Column:
+def _run_together(
+    declared: Operator,
+    ready: Prepared,
+    inputs: Sequence[TensorList | None],
+    arguments: Mapping[str, Any],
+) -> tuple[TensorList, ...] | None:
+    """Run the batched body on the whole batch; None where it does not take it."""
+    assert declared.batched is not None and ready.batched is not None
+    if not declared.batched.takes(arguments):
+        return None
+    form = TensorList.shape if declared.batched.by_shape else stacked_if_small
+    whole = [None if v is None else form(v) for v in inputs]
+    if any(w is None and v is not None for w, v in zip(whole, inputs, strict=True)):
+        return None
+    result = ready.batched(*whole, **arguments)
+    if any(result is w for w in whole):
+        result = result.clone()  # writing into the result must not change the input
+    return None if result is NotImplemented else collect(result, ready.layouts)
+
+
+def column_of(batch: TensorList) -> Column:
     """Return the values of an argument given per sample."""
-    column, dense = Column(batch.tolist()), batch.dense()
-    if dense is not None and dense.ndim > 1 and is_array(dense):
-        column.array = dense.numpy()
+    dense = batch.dense()
+    column = Column(batch.tolist()) if dense is None else Column.of(dense)
+    column.per_frame = batch.layout().startswith("F")
     return column
+
+
+def _check_batches(declared: Operator, inputs: Sequence[TensorList | None]) -> None:
+    """Check types and numbers of axes of what an operator over the batch gets.
+
+    Raises:
+        RuntimeError: a type that it does not take.
+        ValueError: a number of axes that no layout of its has.
+    """
+    for i, batch in enumerate(inputs):
+        takes = declared.schema.input(i).takes
+        if batch is None or not (takes.dtypes or takes.layouts):
+            continue
+        kind = batch.torch_dtype
+        if takes.dtypes and kind is not None and kind not in takes.dtypes and len(batch):
+            raise batch_level(_unsupported(declared.name, kind, takes.dtypes))
+        ndim = number_of_axes(batch) if takes.layouts else None
+        if ndim is not None and all(len(layout) != ndim for layout in takes.layouts):
+            _assume(declared.name, takes, ndim)
 
 
 def _of_size(batches: tuple[TensorList, ...], size: int) -> tuple[TensorList, ...]:
@@ -337,33 +419,17 @@ def _of_size(batches: tuple[TensorList, ...], size: int) -> tuple[TensorList, ..
     return batches
 
 
-LARGE = 1 << 14  # bytes of a sample; beyond, a call costs less than leaving the cache
+LARGE = (
+    1 << 14
+)  # bytes of a sample; above, one call for the whole batch costs more than leaving the cache
 
 
-def is_large(batch: TensorList) -> bool:
-    """Whether operators had better take the samples of a batch one by one than all at once."""
-    dense = batch.dense()
-    if dense is not None:
-        return dense.nbytes > LARGE * len(dense)
-    samples = batch.samples()
-    return bool(samples) and samples[0].nbytes > LARGE
-
-
-_MODERATE = 1 << 18  # bytes of a sample; beyond, several threads had better share a copy
-
-
-def is_moderate(batch: TensorList) -> bool:
-    """Whether a batch is one tensor, copied at once in less time than sample by sample."""
-    dense = batch.dense()
-    return dense is not None and dense.nbytes <= _MODERATE * len(dense)
-
-
-def _whole(batch: TensorList) -> torch.Tensor | None:
-    """Return a batch as one tensor, if it is stored as one or is cheaply brought into that form."""
+def stacked_if_small(batch: TensorList) -> torch.Tensor | None:
+    """Return a batch as one tensor if it is stored as one, or if its samples are small and of one shape."""
     if batch.dense() is None:
         samples = batch.samples()
         few = len(samples) < 2 or any(sample is None for sample in samples)
-        if few or is_large(batch) or not batch.is_dense_tensor():
+        if few or samples[0].nbytes > LARGE or not batch.is_dense_tensor():
             return None
     return batch.stacked()
 

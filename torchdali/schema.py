@@ -13,8 +13,11 @@ Inputs stand before ``/``, arguments after ``*``. Annotations say the rest:
 ``layout: Layout``                     filled in: layout of the first input, "" when unset
 ``size: BatchSize``                    filled in: samples of the batch (operators over a batch)
 ``out: Out = None``                    filled in: where the result may be written, or None
+``features: Features``                 a class with ``from_argument`` converts what is given
 ``**window: Annotated[Any, shares(f)]``  the keyword-only arguments of ``f``, for families that share them
 ``-> Image``, ``-> tuple[Data, Data]``   number of outputs
+``-> BatchOutput``                     one output of an operator over the batch
+``-> Annotated[Dataset, OutputCount(2)]``  a reader with two outputs; a source likewise
 =====================================  =================================================================
 """
 
@@ -30,15 +33,17 @@ from enum import IntEnum
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from torchdali import dtypes
 from torchdali import rng as _rng
-from torchdali import types
+from torchdali.batching import Column, Shapes, each_of, per_sample
+from torchdali.tensors import TensorList
 
 __all__ = [
-    "Argument", "BatchSize", "Column", "Data", "DType", "Image", "Input", "Layout", "Out", "PerFrame",
-    "PerSample", "STATE", "Schema", "Takes", "each_of", "per_sample", "shares", "split", "to_dtype",
+    "Argument", "BatchOutput", "BatchSize", "Column", "Data", "DType", "Image", "Input", "Layout", "Out",
+    "OutputCount", "PerFrame", "PerSample", "STATE", "Schema", "Shapes", "Takes", "each_of", "per_sample",
+    "shares", "split", "to_dtype",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -55,7 +60,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Takes:
-    """What an input accepts.
+    """Layouts and types that an input accepts.
 
     Args:
         layouts: Allowed layouts; the first one of the right ndim is assumed for unset layouts. Empty: any.
@@ -86,6 +91,17 @@ Data: TypeAlias = Annotated[torch.Tensor, Takes()]
 Image: TypeAlias = Annotated[torch.Tensor, Takes(IMAGE_LAYOUTS, channel_last=True)]
 
 
+BatchOutput: TypeAlias = TensorList | Sequence[torch.Tensor] | torch.Tensor
+"""What an operator over the batch returns for an output: a batch, one tensor a sample, or a tensor ``(N, ...)``."""
+
+
+@dataclass(frozen=True)
+class OutputCount:
+    """Mark of what a reader or a source returns: the number of its outputs."""
+
+    count: int
+
+
 class Layout(str):
     """The layout of the first input, such as ``HWC``; empty when unset."""
 
@@ -94,38 +110,6 @@ class Layout(str):
 
 class BatchSize(int):
     """The number of samples in the batch, for operators over a batch: as many as the first input or argument has."""
-
-
-class Column(list[Any]):
-    """The values of an argument that was given per sample, as operators over a batch see it.
-
-    Attributes:
-        array: The same as one array, where there is one and the values are lists.
-    """
-
-    array: npt.NDArray[Any] | None = None
-
-    def rows(self, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return the values as an array of its own, a row a sample; ValueError where their shapes differ."""
-        found: npt.NDArray[Any]
-        found = np.array(self, dtype) if self.array is None else self.array.astype(dtype)
-        return found
-
-
-def per_sample(value: Any, size: int) -> Sequence[Any]:
-    """Return one value a sample, of an argument that may be the same for all."""
-    return value if isinstance(value, Column) else [value] * size
-
-
-def each_of(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the arguments of each sample; one dictionary where they are the same for all."""
-    drawn = {k: v for k, v in arguments.items() if isinstance(v, Column)}
-    rows = zip(*drawn.values(), strict=True)
-    return (
-        [{**arguments, **dict(zip(drawn, row, strict=True))} for row in rows]
-        if drawn
-        else [dict(arguments)]
-    )
 
 
 Out: TypeAlias = Annotated[torch.Tensor | None, "out"]
@@ -151,7 +135,11 @@ class Input:
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of an operator."""
+    """One argument of an operator.
+
+    Attributes:
+        axes: Of a value: 0 for a number, 1 for a list of numbers; None where it may vary.
+    """
 
     name: str
     convert: Callable[[Any], Any]
@@ -159,6 +147,7 @@ class Argument:
     edge: str | None
     annotation: Any
     hidden: bool = False
+    axes: int | None = None
 
     @property
     def required(self) -> bool:
@@ -168,7 +157,7 @@ class Argument:
     def shown(self) -> Any:
         """The default as DALI shows it: its data types, numbers of six places."""
         if isinstance(self.default, torch.dtype):
-            return types.from_torch_dtype(self.default)
+            return dtypes.from_torch_dtype(self.default)
         if isinstance(self.default, list):
             return [round(v, 6) if isinstance(v, float) else v for v in self.default]
         return self.default
@@ -176,18 +165,22 @@ class Argument:
 
 @dataclass(frozen=True)
 class Schema:
-    """What a signature declares; see the module's table."""
+    """The declaration that a signature makes; see the module's table."""
 
     name: str
     inputs: tuple[Input, ...]
     arguments: Mapping[str, Argument]
     outputs: int
-    returns: tuple[Any, ...] = ()
     random: bool = False
     wants_layout: bool = False
     wants_out: bool = False
     wants_size: bool = False
     deprecated: Mapping[str, str | None] = field(default_factory=dict)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Defaults of the arguments that have one."""
+        return {a.name: a.default for a in self.arguments.values() if not a.required}
 
     @property
     def variadic(self) -> bool:
@@ -197,7 +190,7 @@ class Schema:
     def input_range(self) -> tuple[int, int]:
         """Least and greatest number of inputs."""
         least = sum(not (i.optional or i.variadic) for i in self.inputs)
-        return least, 64 if self.variadic else len(self.inputs)
+        return least, 999 if self.variadic else len(self.inputs)
 
     def input(self, index: int) -> Input:
         """Return the declaration of the index-th input (the last one repeats when variadic)."""
@@ -265,19 +258,36 @@ def read(body: Callable[..., Any], name: str, deprecated: Mapping[str, str | Non
     Raises:
         TypeError: at import, for a signature that does not follow the form.
     """
-    hints = typing.get_type_hints(body, include_extras=True)
+    hints = _hints(body, name)
     found = _Found()
     for parameter in inspect.signature(body).parameters.values():
         _read_parameter(found, parameter, hints.get(parameter.name, Any), name)
     if found.random:
         found.arguments["seed"] = Argument("seed", int, -1, None, int)
-    returns = hints.get("return", torch.Tensor)
-    several = typing.get_origin(returns) is tuple
-    kinds = typing.get_args(returns) if several else (returns,)
+    outputs = _count_outputs(hints.get("return", torch.Tensor))
     return Schema(
-        name, tuple(found.inputs), found.arguments, len(kinds), kinds, found.random,
+        name, tuple(found.inputs), found.arguments, outputs, found.random,
         found.layout, found.out, found.size, dict(deprecated),
     )  # fmt: skip
+
+
+def _hints(body: Callable[..., Any], name: str) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(body, include_extras=True)
+    except NameError as error:
+        code = body.__code__
+        raise NameError(
+            f"operator {name!r}: {error}, which an annotation of its body uses: import it\n"
+            f'  File "{code.co_filename}", line {code.co_firstlineno}'
+        ) from None
+
+
+def _count_outputs(returns: Any) -> int:
+    marks = split(returns)[1]
+    declared = next((mark.count for mark in marks if isinstance(mark, OutputCount)), None)
+    if declared is not None:
+        return declared
+    return len(typing.get_args(returns)) if typing.get_origin(returns) is tuple else 1
 
 
 class _Found:
@@ -327,7 +337,23 @@ def _argument(parameter: inspect.Parameter, hint: Any) -> Argument:
     base, marks, _ = split(hint)
     edge = next((m.per for m in marks if isinstance(m, Edge)), None)
     hidden = parameter.name.startswith("_")
-    return Argument(parameter.name, _converter(base, marks), parameter.default, edge, hint, hidden)
+    return Argument(
+        parameter.name,
+        _converter(base, marks),
+        parameter.default,
+        edge,
+        hint,
+        hidden,
+        _axes_of(base),
+    )
+
+
+def _axes_of(base: Any) -> int | None:
+    """Return the number of axes of an argument: 0 for a number, 1 for a list of numbers, None where it may vary."""
+    if base in (float, int, bool):
+        return 0
+    element = typing.get_args(base) if typing.get_origin(base) in (list, Sequence) else ()
+    return 1 if element and element[0] in (float, int, bool) else None
 
 
 def split(hint: Any) -> tuple[Any, tuple[Any, ...], bool]:
@@ -357,9 +383,11 @@ def _converter(base: Any, marks: tuple[Any, ...]) -> Callable[[Any], Any]:
         return _scalar(base)
     if origin in (list, Sequence):
         (element,) = typing.get_args(base) or (Any,)
-        return _sequence(split(element)[0])
+        return _sequence(*split(element)[:2])
     if inspect.isclass(base) and issubclass(base, IntEnum):
         return _member(base)
+    if hasattr(base, "from_argument"):
+        return base.from_argument  # type: ignore[no-any-return]
     if base is str or (inspect.isclass(base) and issubclass(base, int)):
         return base
     return _same
@@ -371,11 +399,11 @@ def to_dtype(value: Any) -> torch.dtype:
     Raises:
         TypeError: something else; also Python's types and names, which mean other types in NumPy.
     """
-    if type(value) is int and value in types.DALIDataType.__members__.values():
-        value = types.DALIDataType(value)
+    if type(value) is int and value in dtypes.DALIDataType.__members__.values():
+        value = dtypes.DALIDataType(value)
     scalar = isinstance(value, type) and issubclass(value, np.generic)
-    if scalar or isinstance(value, (types.DALIDataType, torch.dtype, np.dtype)):
-        return types.to_torch_dtype(value)
+    if scalar or isinstance(value, (dtypes.DALIDataType, torch.dtype, np.dtype)):
+        return dtypes.to_torch_dtype(value)
     raise TypeError(
         "pass a type of torchdali.types (types.FLOAT, types.UINT8 ...) or of torch (torch.float32 ...)"
     )
@@ -398,19 +426,30 @@ def _same(value: Any) -> Any:
 
 def _scalar(kind: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def convert(value: Any) -> Any:
-        if isinstance(value, (list, tuple)) and len(value) == 1:
+        value = _elements(value)
+        if isinstance(value, (list, tuple)):
+            if len(value) != 1:
+                raise TypeError(f"it is one value, not {len(value)}")
             value = value[0]
         return kind(value)
 
     return convert
 
 
-def _sequence(kind: Any) -> Callable[[Any], list[Any]]:
-    to = _converter(kind, ())
+def _elements(value: Any) -> Any:
+    """Return the elements of an array or a tensor as a flat list; other values as they are."""
+    if isinstance(value, (np.ndarray, torch.Tensor)):
+        return value.reshape(-1).tolist()
+    return value
+
+
+def _sequence(kind: Any, marks: tuple[Any, ...] = ()) -> Callable[[Any], list[Any]]:
+    to = _converter(kind, marks)
 
     def convert(value: Any) -> list[Any]:
+        value = _elements(value)
         if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
             return [to(value)]
-        return [to(v) for v in (value.tolist() if hasattr(value, "tolist") else value)]
+        return [to(v) for v in value]
 
     return convert

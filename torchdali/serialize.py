@@ -1,28 +1,35 @@
 """A graph as JSON values and back, and as a drawing.
 
 Only data are saved: an operator whose argument is a Python object (a callback, a source, a module) is
-refused with its name. Reading a saved graph runs no code of the file; it looks operators up by name, so
-that modules which declare a user's own operators must be imported before.
+refused with its name. Reading looks operators up by name, so that modules which declare a user's own operators must be
+imported before.
+
+A file is not trusted: chains are generated as Python text from the graph, so whatever can get into that text (names of
+operators and arguments, conditions, line numbers) is checked by type and against the schema when it is read. Neither
+reading nor running executes code of the file. What operators do remains: a reader may name any file to read, and
+`dump_image` one to write.
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
 from torchdali import types
 from torchdali.graph import Condition, DataNode, Graph, Node, SourceLine
-from torchdali.operator import Operator, lookup
+from torchdali.registry import Operator, registry
 
 __all__ = ["decode", "dot", "encode", "graph_from_json", "graph_to_json"]
 
 Json = Any
+T = TypeVar("T")
 
 
 # ---------------------------------------------------------------- values
@@ -58,27 +65,77 @@ def encode(value: Any) -> Json:
 
 
 def decode(data: Json) -> Any:
-    """Return the value that `encode` turned into JSON; tuples come back as lists."""
+    """Return the value that `encode` turned into JSON; tuples come back as lists.
+
+    Raises:
+        ValueError: `encode` does not write this.
+    """
     if isinstance(data, list):
         return [decode(v) for v in data]
     if not isinstance(data, dict):
         return data
+    if len(data) != 1 or not data.keys() <= _DECODERS.keys():
+        raise ValueError(f"no saved value: {_shown(data)}")
     ((kind, content),) = data.items()
-    return _DECODERS[kind](content)
+    try:
+        return _DECODERS[kind](content)
+    except (TypeError, AttributeError, KeyError, OverflowError) as error:
+        raise ValueError(f"no saved {kind}: {_shown(content)} ({error})") from None
+
+
+def _shown(data: Json) -> str:
+    text = repr(data)
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _decode_array(content: Json) -> np.ndarray[Any, Any]:
-    dtype, shape, data = content
-    if np.dtype(dtype).hasobject:
-        raise ValueError(f"an array of the type {dtype!r} cannot be read: it holds Python objects")
-    return np.frombuffer(base64.b64decode(data), dtype).reshape(shape).copy()
+    name, shape, data = content
+    dtype = np.dtype(_is(name, str))
+    if dtype.kind not in "biufcSU" or dtype.itemsize < 1:
+        raise ValueError(
+            f"an array of the type {name!r} cannot be read: it holds no plain numbers or text"
+        )
+    extents = [_count(extent) for extent in _is(shape, list)]
+    return np.frombuffer(_decode_bytes(data), dtype).reshape(extents).copy()
+
+
+def _decode_bytes(content: Json) -> bytes:
+    return base64.b64decode(_is(content, str), validate=True)
+
+
+def _decode_tensor(content: Json) -> torch.Tensor:
+    return torch.from_numpy(_is(decode(content), np.ndarray))
 
 
 def _decode_enum(content: Json) -> Any:
     name, member = content
-    if name not in _ENUMS:
-        raise ValueError(f"unknown enumeration {name!r}")
-    return _ENUMS[name][member]
+    return _ENUMS[name][_is(member, str)]
+
+
+def _decode_float(content: Json) -> float:
+    if content not in ("inf", "-inf", "nan"):
+        raise ValueError(f"no saved float: {_shown(content)}")
+    return float(content)
+
+
+def _decode_dtype(content: Json) -> torch.dtype:
+    dtype = getattr(torch, _is(content, str), None)
+    if not isinstance(dtype, torch.dtype):
+        raise ValueError(f"no type of torch: {_shown(content)}")
+    return types.to_torch_dtype(dtype)
+
+
+def _is(value: Any, kind: type[T]) -> T:
+    """Return a value of exactly one type."""
+    if type(value) is not kind:
+        raise ValueError(f"{_shown(value)} is no {kind.__name__}")
+    return value
+
+
+def _count(value: Any) -> int:
+    if _is(value, int) < 0:
+        raise ValueError(f"{value} is negative")
+    return int(value)
 
 
 _ENUMS: dict[str, Any] = {
@@ -89,14 +146,14 @@ _ENUMS: dict[str, Any] = {
     )
 }  # fmt: skip
 
-_DECODERS: dict[str, Any] = {
+_DECODERS: dict[str, Callable[[Json], Any]] = {
     "enum": _decode_enum,
-    "float": float,
-    "dtype": lambda name: types.to_torch_dtype(getattr(torch, name)),
-    "bytes": base64.b64decode,
-    "tensor": lambda data: torch.from_numpy(decode(data)),
+    "float": _decode_float,
+    "dtype": _decode_dtype,
+    "bytes": _decode_bytes,
+    "tensor": _decode_tensor,
     "array": _decode_array,
-    "dict": lambda content: {k: decode(v) for k, v in content.items()},
+    "dict": lambda content: {_is(k, str): decode(v) for k, v in content.items()},
 }
 
 
@@ -121,7 +178,7 @@ def graph_to_json(graph: Graph) -> Json:
             "device": node.device,
             "inputs": [edge(e) for e in node.inputs],
             "constants": {k: _encode_argument(node, k, v) for k, v in node.constants.items()},
-            "edges": {k: edge(e) for k, e in node.edges.items()},
+            "edges": {k: edge(e) for k, e in node.per_sample.items()},
             "scope": [[edge(c.edge), c.value] for c in node.scope],
             "preserve": node.preserve,
             "stream": node.stream,
@@ -149,44 +206,126 @@ def graph_from_json(data: Json) -> Graph:
     """Return the graph that `graph_to_json` wrote.
 
     Raises:
-        RuntimeError: it uses an operator that is not declared.
+        RuntimeError: it uses an operator that is not declared, or this is no such graph; names the node.
     """
     nodes: list[Node] = []
+    with _reading("its form"):
+        if _is(data, dict).keys() != {"nodes", "outputs"}:
+            raise ValueError("it is no dictionary of nodes and outputs")
+        saved_nodes, outputs = _is(data["nodes"], list), _is(data["outputs"], list)
+    for i, saved in enumerate(saved_nodes):
+        title = saved.get("name") if isinstance(saved, dict) else None
+        with _reading(f"node {i} ({_shown(title)})"):
+            nodes.append(_node(saved, nodes))
+            if nodes[-1].name in {node.name for node in nodes[:-1]}:
+                raise ValueError("another node has its name")
+    with _reading("its outputs"):
+        return Graph(tuple(nodes), tuple(_edge(at, nodes) for at in outputs))
 
-    def edge(at: Json) -> DataNode | None:
-        return None if at is None else nodes[at[0]].outputs[at[1]]
 
-    def present(at: Json) -> DataNode:
-        found = edge(at)
-        assert found is not None
-        return found
+@contextlib.contextmanager
+def _reading(where: str) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise RuntimeError(f"the saved graph cannot be read, {where}: {error}") from None
 
-    for saved in data["nodes"]:
-        node = Node(
-            _operator(saved["operator"]),
-            saved["name"],
-            saved["device"],
-            tuple(edge(at) for at in saved["inputs"]),
-            {k: decode(v) for k, v in saved["constants"].items()},
-            {k: present(at) for k, at in saved["edges"].items()},
-            tuple(SourceLine(*line) for line in saved["lines"]),
-            tuple(Condition(present(at), value) for at, value in saved["scope"]),
-            saved["preserve"],
-            saved["stream"],
+
+def _node(saved: Json, before: list[Node]) -> Node:
+    """Read a node, whose inputs are outputs of the nodes before it."""
+    if _is(saved, dict).keys() != _KEYS:
+        raise ValueError(f"it has the fields {', '.join(saved)}, not {', '.join(sorted(_KEYS))}")
+    operator = _operator(_is(saved["operator"], str))
+    constants = {k: _constant(operator, k, v) for k, v in _is(saved["constants"], dict).items()}
+    inputs = _inputs(operator, _is(saved["inputs"], list), before)
+    node = Node(
+        operator,
+        _is(saved["name"], str),
+        _device(operator, saved["device"]),
+        inputs,
+        constants,
+        {k: _per_sample(operator, k, at, before) for k, at in _is(saved["edges"], dict).items()},
+        tuple(_source_line(line) for line in _is(saved["lines"], list)),
+        tuple(_condition(each, before) for each in _is(saved["scope"], list)),
+        _is(saved["preserve"], bool),
+        _count(saved["stream"]),
+    )
+    operator.schema.check_names({**constants, **node.per_sample})
+    count = operator.count_outputs(constants, len(inputs))
+    if _count(saved["outputs"]) != count:
+        raise ValueError(f"operator {operator.name!r} has {count} outputs, not {saved['outputs']}")
+    where = "cpu" if node.device == "cpu" else "gpu"
+    node.outputs = tuple(DataNode(node.name, where, node, i) for i in range(count))
+    return node
+
+
+_KEYS = frozenset((
+    "operator", "name", "device", "inputs", "constants", "edges", "scope", "preserve", "stream", "outputs", "lines",
+))  # fmt: skip
+
+
+def _inputs(
+    operator: Operator, saved: list[Json], nodes: list[Node]
+) -> tuple[DataNode | None, ...]:
+    operator.schema.check_inputs(len(saved))
+    for i, at in enumerate(saved):
+        if at is None and not operator.schema.input(i).optional:
+            raise ValueError(f"operator {operator.name!r} needs input {i}")
+    return tuple(None if at is None else _edge(at, nodes) for at in saved)
+
+
+def _edge(at: Json, nodes: list[Node]) -> DataNode:
+    node, output = map(_count, _is(at, list))
+    if node >= len(nodes) or output >= len(nodes[node].outputs):
+        raise ValueError(f"there is no output {output} of node {node} before it")
+    return nodes[node].outputs[output]
+
+
+def _device(operator: Operator, device: Json) -> str:
+    if device not in operator.devices:
+        raise ValueError(f"operator {operator.name!r} does not run on {_shown(device)}")
+    return str(device)
+
+
+def _constant(operator: Operator, name: str, data: Json) -> Any:
+    value = decode(data)
+    operator.schema.check_known([name])
+    argument = operator.schema.arguments.get(name)
+    if argument is None or value is None:
+        return value
+    converted = argument.convert(value)
+    if encode(converted) != data:
+        raise ValueError(
+            f"argument {name!r} of operator {operator.name!r} cannot be {_shown(data)}"
         )
-        where = "cpu" if node.device == "cpu" else "gpu"
-        node.outputs = tuple(DataNode(node.name, where, node, i) for i in range(saved["outputs"]))
-        nodes.append(node)
-    return Graph(tuple(nodes), tuple(present(at) for at in data["outputs"]))
+    return converted
+
+
+def _per_sample(operator: Operator, name: str, at: Json, nodes: list[Node]) -> DataNode:
+    argument = operator.schema.arguments.get(name)
+    if argument is None or argument.edge is None:
+        raise ValueError(f"operator {operator.name!r} takes no argument {_shown(name)} per sample")
+    return _edge(at, nodes)
+
+
+def _source_line(line: Json) -> SourceLine:
+    file, number, function = _is(line, list)
+    return SourceLine(_is(file, str), _count(number), _is(function, str))
+
+
+def _condition(saved: Json, nodes: list[Node]) -> Condition:
+    at, value = _is(saved, list)
+    if type(value) not in (bool, int):
+        raise ValueError(f"a condition compares with a bool or an int, not with {_shown(value)}")
+    return Condition(_edge(at, nodes), value)
 
 
 def _operator(name: str) -> Operator:
-    try:
-        return lookup(name).operator  # type: ignore[attr-defined, no-any-return]
-    except KeyError:
+    if name not in registry:
         raise RuntimeError(
             f"the saved graph uses the operator {name!r}, which is not declared: import the module that declares it"
-        ) from None
+        )
+    return registry[name]
 
 
 # ---------------------------------------------------------------- drawing
@@ -223,5 +362,5 @@ def _box(edge: DataNode) -> str:
 
 def _labelled(node: Node) -> list[tuple[DataNode, str]]:
     found = [(edge, "") for edge in node.inputs if edge is not None]
-    found += [(edge, f' [label="{name}"]') for name, edge in node.edges.items()]
+    found += [(edge, f' [label="{name}"]') for name, edge in node.per_sample.items()]
     return found + [(c.edge, f' [label="if {c.value}", style=dashed]') for c in node.scope]

@@ -12,8 +12,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from torchdali.operator import Operator, registry
 from torchdali.ops import _compose as compose
+from torchdali.registry import Operator, registry
 from torchdali.schema import COMMON, Argument, split
 
 __all__ = ["stubs", "write"]
@@ -123,7 +123,17 @@ def _argument(argument: Argument) -> str:
         text += " | DataNode | TensorList"
     if optional:
         text += " | None"
-    return f"{argument.name}: {text}{'' if argument.required else ' = ...'}"
+    return f"{argument.name}: {text}{'' if argument.required else f' = {_default(argument.default)}'}"
+
+
+def _default(value: Any) -> str:
+    """Write a default as text; dots for one that has no short text."""
+    if isinstance(value, enum.Enum):
+        return f"{type(value).__name__}.{value.name}"
+    plain = value is None or type(value) in (bool, int, float, str)
+    plain = plain or (type(value) is list and all(type(v) in (bool, int, float, str) for v in value))
+    text = repr(value)
+    return text if plain and len(text) <= 40 and "inf" not in text else "..."
 
 
 def _type(base: Any) -> str:

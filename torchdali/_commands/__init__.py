@@ -1,1 +1,1 @@
-"""What the command line runs, one file a command; they use nothing but the public API."""
+"""Commands of the command line, one file each; they use nothing but the public API."""

@@ -27,7 +27,7 @@ WARMUP = 5
 
 
 class _Thread(threading.local):
-    """When this thread's last step ended, and the nanoseconds that each step took so far."""
+    """End of this thread's last step, and the nanoseconds that each step took so far."""
 
     def __init__(self) -> None:
         self.mark = time.thread_time_ns()
@@ -73,7 +73,7 @@ def _training(size: int, source: dict[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Usage:
-    """What some batches cost.
+    """Cost of some batches.
 
     ``wall``, ``cpu`` and ``waited`` (by the consumer, for batches) are seconds; ``steps`` are CPU
     nanoseconds, of ``samples`` samples.

@@ -36,7 +36,7 @@ SIZE = (48, 32)
 
 
 class State(Enum):
-    """Whether a thing works, is not there, or is there and fails; the value is its mark."""
+    """State of a component: works, missing, or fails; the value is its mark."""
 
     WORKS = "ok"
     MISSING = "-"
@@ -167,7 +167,7 @@ def _package(name: str, extra: str) -> Finding:
     try:
         return Finding(name, State.WORKS, f"{metadata.version(name)} ({extra})")
     except metadata.PackageNotFoundError:
-        return Finding(name, State.MISSING, f"pip install 'torchdali[{extra}]'")
+        return Finding(name, State.MISSING, f'pip install -e ".[{extra}]"')
 
 
 def devices() -> Iterator[Finding]:

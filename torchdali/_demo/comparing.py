@@ -39,7 +39,7 @@ class Comparison:
 
     @property
     def ratio(self) -> float:
-        """How many times faster torchdali is: the median over the rounds."""
+        """Speed of torchdali relative to the other side: the median over the rounds."""
         pairs = zip(self.torchdali.rates, self.dataloader.rates, strict=True)
         return median(ours / theirs for ours, theirs in pairs)
 

@@ -1,6 +1,6 @@
-"""Draw the demo's labelled pictures: ten shapes, of any size, place, turn, colour and texture.
+"""Draw the demo's labelled pictures: ten shapes, of any size, place, turn, color and texture.
 
-The class is the shape alone. Colours, textures and the clutter around it say nothing about it, so a
+The class is the shape alone. Colors, textures and the clutter around it say nothing about it, so a
 network has to find the outline.
 """
 
@@ -113,12 +113,12 @@ TEXTURES: tuple[Callable[[Array, Array, np.random.Generator], Array], ...] = (
 )
 
 
-def _surface(size: tuple[int, int], colour: Array, rng: np.random.Generator) -> Array:
-    """A texture between a colour and a neighbour of it, ``(H, W, 3)``."""
+def _surface(size: tuple[int, int], color: Array, rng: np.random.Generator) -> Array:
+    """A texture between a color and a neighbour of it, ``(H, W, 3)``."""
     y, x = _array(np.mgrid[: size[1], : size[0]])
     blend = TEXTURES[rng.integers(len(TEXTURES))](x, y, rng)[..., None]
-    other = _array(np.clip(colour + rng.normal(0, 18, 3), 0, 255))
-    return colour + (other - colour) * blend
+    other = _array(np.clip(color + rng.normal(0, 18, 3), 0, 255))
+    return color + (other - color) * blend
 
 
 def _mask(outline: Outline, size: tuple[int, int], rng: np.random.Generator) -> Array:
@@ -149,13 +149,13 @@ def _clutter(picture: Array, rng: np.random.Generator) -> Image.Image:
     for _ in range(rng.integers(2, 7)):
         x, y = rng.uniform(0, image.width), rng.uniform(0, image.height)
         dx, dy = rng.normal(0, 30, 2)
-        colour = tuple(int(value) for value in rng.integers(0, 256, 3))
-        draw.line((x, y, x + dx, y + dy), fill=colour, width=int(rng.integers(1, 5)))
+        color = tuple(int(value) for value in rng.integers(0, 256, 3))
+        draw.line((x, y, x + dx, y + dy), fill=color, width=int(rng.integers(1, 5)))
     return image
 
 
-def _colours(rng: np.random.Generator) -> tuple[Array, Array]:
-    """Two colours that differ enough to see an outline between them."""
+def _colors(rng: np.random.Generator) -> tuple[Array, Array]:
+    """Two colors that differ enough to see an outline between them."""
     first = rng.uniform(0, 255, 3)
     while True:
         second = rng.uniform(0, 255, 3)
@@ -166,7 +166,7 @@ def _colours(rng: np.random.Generator) -> tuple[Array, Array]:
 def draw(name: str, rng: np.random.Generator) -> Image.Image:
     """Draw one picture of a shape, 180 to 320 pixels a side."""
     size = (int(rng.integers(180, 321)), int(rng.integers(180, 321)))
-    behind, before = _colours(rng)
+    behind, before = _colors(rng)
     mask = _mask(SHAPES[name], size, rng)
     picture = _surface(size, behind, rng) * (1 - mask) + _surface(size, before, rng) * mask
     picture += rng.normal(0, rng.uniform(2, 12), (*picture.shape[:2], 1))

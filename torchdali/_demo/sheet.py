@@ -18,7 +18,7 @@ ENLARGE = 2
 
 
 def _picture(image: Tensor) -> Image.Image:
-    """Turn a normalised ``(3, H, W)`` image back into a picture."""
+    """Turn a normalized ``(3, H, W)`` image back into a picture."""
     levels = ((image * STD + MEAN) * 255).round().clamp(0, 255).to(torch.uint8)
     side = SIZE * ENLARGE
     return Image.fromarray(levels.permute(1, 2, 0).numpy()).resize((side, side))

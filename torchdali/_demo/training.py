@@ -24,7 +24,7 @@ Report = Callable[[int, int, float, float], None]
 
 @pipeline_def
 def augmented(root: str) -> Any:
-    """Read pictures, crop and mirror them at random, normalise."""
+    """Read pictures, crop and mirror them at random, normalize."""
     files, labels = fn.readers.file(file_root=root, random_shuffle=True, name="Reader")
     images = fn.decoders.image(files, output_type=types.RGB)
     images = fn.random_resized_crop(images, size=SIZE, random_area=list(AREA))
@@ -33,7 +33,7 @@ def augmented(root: str) -> Any:
 
 @pipeline_def
 def plain(root: str) -> Any:
-    """Read pictures, scale them whole to the size of the network, normalise."""
+    """Read pictures, scale them whole to the size of the network, normalize."""
     files, labels = fn.readers.file(file_root=root, name="Reader")
     images = fn.decoders.image(files, output_type=types.RGB)
     return _normalized(fn.resize(images, size=(SIZE, SIZE))), labels

@@ -1,4 +1,4 @@
-"""What the three methods share: how far translations go, checks of arguments, seeds of draws."""
+"""Common parts of the three methods: ranges of translations, checks of arguments, seeds of draws."""
 
 from __future__ import annotations
 
@@ -88,5 +88,5 @@ def check_bins(num_magnitude_bins: Any) -> None:
     """Raise ValueError unless it is a positive integer."""
     if not isinstance(num_magnitude_bins, int) or num_magnitude_bins < 1:
         raise ValueError(
-            f"`num_magnitude_bins` must be a positive integer, not {num_magnitude_bins}"
+            f"The `num_magnitude_bins` must be a positive integer, got {num_magnitude_bins}"
         )

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from torchdali import fn, types
 from torchdali.auto_aug.core._augmentation import augmentation
 from torchdali.graph import DataNode
-from torchdali.operator import lookup
+from torchdali.registry import lookup
 from torchdali.types import DALIInterpType
 
 __all__ = [

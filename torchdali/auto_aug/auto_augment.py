@@ -17,7 +17,7 @@ from torchdali.auto_aug.core import Policy, select, signed_bin
 from torchdali.auto_aug.core._augmentation import Augmentation, check_arguments
 from torchdali.auto_aug.core._draws import drawn_fraction, drawn_number, step_seed
 from torchdali.graph import DataNode
-from torchdali.operator import lookup
+from torchdali.registry import lookup
 from torchdali.types import DALIInterpType
 
 __all__ = [
@@ -93,12 +93,10 @@ def apply_auto_augment(
         kwargs: Arguments of the augmentations, such as ``fill_value``.
 
     Raises:
-        ValueError: the policy is empty, or no augmentation takes an argument.
+        ValueError: the policy is empty, no augmentation takes an argument, or one of them lacks an argument.
     """
     if not policy.sub_policies:
-        raise ValueError(
-            f"`apply_auto_augment` needs sub-policies, and got an empty policy: {policy!r}"
-        )
+        raise ValueError(f"Cannot run empty policy. Got {policy!r} in `apply_auto_augment` call.")
     check_arguments(list(policy.augmentations.values()), kwargs, "apply_auto_augment")
     count = len(policy.sub_policies)
     chosen = drawn_number(count, step_seed(seed, 0))

@@ -85,17 +85,19 @@ def apply_rand_augment(
         ValueError: an argument out of range, or one that no augmentation takes; no augmentations.
     """
     if not isinstance(n, int) or n < 0:
-        raise ValueError(f"the number of augmentations `n` must be an integer from 0, not {n!r}")
+        raise ValueError(
+            f"The number of operations to apply `n` must be a non-negative integer, got {n!r}"
+        )
     check_bins(num_magnitude_bins)
     if not isinstance(m, int) or not 0 <= m < num_magnitude_bins:
         raise ValueError(
-            f"the magnitude bin `m` must be an integer from [0, {num_magnitude_bins - 1}], not {m!r}"
+            f"the magnitude bin `m` must be an integer from `[0, {num_magnitude_bins - 1}]` range. Got {m!r}."
         )
     if n == 0:
         warnings.warn("`apply_rand_augment` with `n=0` changes nothing", stacklevel=2)
         return data
     if not augmentations:
-        raise ValueError("`apply_rand_augment` needs augmentations, and got an empty list")
+        raise ValueError("The `augmentations` list cannot be empty in an `apply_rand_augment` call")
     check_arguments(augmentations, kwargs, "apply_rand_augment")
     negates = any(augmentation.randomly_negate for augmentation in augmentations)
     for step in range(n):

@@ -1,4 +1,4 @@
-"""From the pixels of a file to the colours and the element type that were asked for.
+"""From the pixels of a file to the colors and the element type that were asked for.
 
 Pixels come as ``(H, W, C)`` in the type of the file: uint8, uint16 or float32 with full scale 255,
 65535 or 1. Unlike a cast, the conversion rescales: 100 becomes 25700 in uint16, 0.392157 in float.
@@ -53,10 +53,10 @@ def to_output(
     """Convert pixels to an output type and an element type.
 
     Args:
-        pixels: ``(H, W, C)`` as the file holds them; one or two channels are grey (and alpha).
+        pixels: ``(H, W, C)`` as the file holds them; one or two channels are gray (and alpha).
         output_type: One of `OUTPUT_TYPES`. ANY_DATA keeps the channels, the others drop alpha.
         dtype: Of the result.
-        weights: How this format makes grey from colours; None is floating point, rounded.
+        weights: How this format makes gray from colors; None is floating point, rounded.
 
     Returns:
         ``(H, W, 1 or 3)``, or ``(H, W, C)`` for ANY_DATA.
@@ -93,7 +93,7 @@ def _three_channels(pixels: Tensor) -> Tensor:
 
 
 def gray(pixels: Tensor, weights: Weights | None = None, *, rounded: bool = True) -> Tensor:
-    """Make one grey channel, in the type of the pixels; `rounded` says how without `weights`."""
+    """Make one gray channel, in the type of the pixels; `rounded` says how without `weights`."""
     if pixels.shape[2] < 3:
         return pixels[:, :, :1].contiguous()
     if weights is None or pixels.dtype == torch.float32:

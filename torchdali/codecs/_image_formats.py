@@ -1,8 +1,8 @@
-"""One function a format: encoded bytes to the pixels of the file, before they are converted.
+"""The image formats: `FORMATS` lists how each is recognized, read and decoded.
 
-Each returns ``(H, W, C)`` in the file's own type and orientation. Which library decodes what was
-chosen by comparing with the real DALI: the fastest of those that agree and survive damaged data.
-torchvision's PNG decoder does not: it crashes the process on a damaged stream of pixels.
+Decoders return the pixels of the file, ``(H, W, C)`` in its own type and orientation, before they are converted.
+The library for each format was chosen by comparing with the real DALI: the fastest of those that agree and survive
+damaged data. torchvision's PNG decoder does not: it crashes the process on a damaged stream of pixels.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import io
 import struct
 import zlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,19 +21,27 @@ from torch import Tensor
 from torchdali.codecs._image_colors import Weights, gray
 from torchdali.codecs._image_headers import (
     Header,
+    bmp_header,
+    check_size,
+    failure,
+    jpeg2000_header,
     jpeg_frame,
+    jpeg_header,
     png_chunks,
+    png_header,
     pnm_fields,
+    pnm_header,
+    tiff_header,
+    webp_header,
     without_exif,
 )
 from torchdali.codecs._opencv import decode_opencv
 from torchdali.codecs._torchvision_ops import image_operator
 
-__all__ = ["decode_file", "gray_weights"]
+__all__ = ["FORMATS", "Format", "decode_file", "gray_weights", "read_header"]
 
 _UNCHANGED, _GRAY = 0, 1  # torchvision's ImageReadMode
 
-# How formats make grey from colours; those that are not here weight in floating point.
 _FIXED_15 = Weights(9798, 19235, 3735, 1 << 14, 15)
 _FIXED_14 = Weights(4899, 9617, 1868, 1 << 13, 14)
 _TRUNCATED = Weights(9798, 19235, 3735, 0, 15)
@@ -41,23 +49,60 @@ _PNG = Weights(9797, 19234, 3737, 0, 15)
 _PNG_16 = Weights(9797, 19234, 3737, 1 << 14, 15)
 
 
-def gray_weights(header: Header, pixels: Tensor) -> Weights | None:
-    """Return how DALI makes grey from the pixels of such a file."""
-    if header.format == "PNG":
-        return _PNG if pixels.dtype == torch.uint8 else _PNG_16
-    if header.format == "BMP":
-        return _TRUNCATED if pixels.shape[2] == 4 else _FIXED_14
-    return {"PNM": _FIXED_14, "WebP": _FIXED_15, "JPEG 2000": _FIXED_15}.get(header.format)
+class Format(NamedTuple):
+    """An image format.
+
+    Attributes:
+        name: As `Header.format` and error messages have it.
+        matches: True for the first 12 bytes of such a file.
+        header: Reads size, channels and depth. ``ValueError``, ``IndexError`` or ``struct.error``: it is damaged.
+        decode: ``decode(data, view, header, output_type)``: from the encoded bytes, as a tensor and as a view of the
+            same memory, to the pixels of the file. Any exception that libraries raise for damaged data is taken.
+        gray: ``gray(header, pixels)``: fixed-point weights of DALI's gray; None for floating point.
+    """
+
+    name: str
+    matches: Callable[[bytes], bool]
+    header: Callable[[memoryview], Header]
+    decode: Callable[[Tensor, memoryview, Header, str], Tensor]
+    gray: Callable[[Header, Tensor], Weights | None] = lambda header, pixels: None
+
+
+def read_header(view: memoryview) -> Header:
+    """Parse the header of an image of any supported format, and check the size it claims."""
+    format = _detect(view)
+    try:
+        header = format.header(view)
+    except (IndexError, ValueError, OverflowError, struct.error) as error:
+        raise failure("the header is truncated or damaged", format.name, view) from error
+    check_size(header.height, header.width, header.channels, format.name, view)
+    return header
+
+
+def _detect(view: memoryview) -> Format:
+    head = bytes(view[:12])
+    for format in FORMATS.values():
+        if format.matches(head):
+            return format
+    if not head:
+        raise failure("the data is empty", "none", view)
+    raise failure(f"unknown format, the data begins with {head!r}", "unknown", view)
 
 
 def decode_file(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
-    """Decode to the pixels of the file; of a JPEG, to grey where that is wanted.
+    """Decode to the pixels of the file; of a JPEG, to gray where that is wanted.
 
     Raises RuntimeError, OSError, ValueError and others for damaged data.
     """
-    if header.format == "JPEG":
-        return _jpeg(data, view, header, output_type)
-    return _DECODERS[header.format](data, view, header)
+    return FORMATS[header.format].decode(data, view, header, output_type)
+
+
+def gray_weights(header: Header, pixels: Tensor) -> Weights | None:
+    """Return how DALI makes gray from the pixels of such a file."""
+    return FORMATS[header.format].gray(header, pixels)
+
+
+# ---------------------------------------------------------------- decoders
 
 
 def _jpeg(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
@@ -72,7 +117,7 @@ def _jpeg(data: Tensor, view: memoryview, header: Header, output_type: str) -> T
 
 
 def _pillow_jpeg(view: memoryview, mode: int) -> Tensor:
-    """Decode without torchvision; libjpeg makes the grey, inks come as they are stored."""
+    """Decode without torchvision; libjpeg makes the gray, inks come as they are stored."""
     from PIL.JpegImagePlugin import JpegImageFile
 
     with JpegImageFile(io.BytesIO(without_exif(view))) as image:
@@ -91,7 +136,7 @@ def _from_inks(pixels: Tensor, adobe: bool) -> Tensor:
     return light[:, :, :3].mul(light[:, :, 3:]).floor_divide_(255).to(torch.uint8)
 
 
-def _png(data: Tensor, view: memoryview, header: Header) -> Tensor:
+def _png(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
     essential = _essential_chunks(view)
     return _pillow("Png", essential, header) if header.depth < 16 else _png_16(essential, header)
 
@@ -111,7 +156,7 @@ def _essential_chunks(view: memoryview) -> bytes:
 def _png_16(encoded: bytes, header: Header) -> Tensor:
     """Decode 16 bits a channel, of which Pillow keeps the upper half: ask twice.
 
-    Grey with alpha goes as 8-bit RGBA, which has the same bytes.
+    Gray with alpha goes as 8-bit RGBA, which has the same bytes.
     """
     if header.channels == 1:
         return _pillow("Png", encoded, header)
@@ -123,10 +168,13 @@ def _png_16(encoded: bytes, header: Header) -> Tensor:
     else:
         upper = _pillow("Png", encoded, header)
         lower = _pillow("Png", encoded, header, "RGB;16L" if header.channels == 3 else "RGBA;16L")
-    return upper.to(torch.int32).mul_(256).add_(lower).to(torch.uint16)
+    values = np.empty(upper.shape, "<u2")
+    halves = values.view(np.uint8).reshape(*upper.shape, 2)
+    halves[..., 0], halves[..., 1] = lower.numpy(), upper.numpy()
+    return torch.from_numpy(values.astype(np.uint16, copy=False))
 
 
-def _webp(data: Tensor, view: memoryview, header: Header) -> Tensor:
+def _webp(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
     decoder = image_operator("decode_webp")
     animated = bytes(view[12:16]) == b"VP8X" and view[20] & 0x02
     if decoder is None or animated:
@@ -135,7 +183,7 @@ def _webp(data: Tensor, view: memoryview, header: Header) -> Tensor:
     return pixels
 
 
-def _jpeg2000(data: Tensor, view: memoryview, header: Header) -> Tensor:
+def _jpeg2000(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
     if header.depth > 8 and header.channels > 1:
         return decode_opencv(view, "JPEG 2000 of more than 8 bits")
     pixels = _pillow("Jpeg2K", view, header)
@@ -144,24 +192,24 @@ def _jpeg2000(data: Tensor, view: memoryview, header: Header) -> Tensor:
     return pixels
 
 
-def _tiff(data: Tensor, view: memoryview, header: Header) -> Tensor:
+def _tiff(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
     from torchdali.codecs._tiff import decode_tiff  # it imports Pillow
 
     pixels = decode_tiff(view)
     if pixels is None:
-        return decode_opencv(view, "this kind of TIFF (colour space or bit depth)")
+        return decode_opencv(view, "this kind of TIFF (color space or bit depth)")
     return torch.from_numpy(pixels)
 
 
-def _bmp(data: Tensor, view: memoryview, header: Header) -> Tensor:
+def _bmp(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
     pixels = _pillow("Bmp", view, header)
-    if header.depth == 16:  # five or six bits a colour: the lower ones stay empty
+    if header.depth == 16:  # five or six bits a color: the lower ones stay empty
         green = 0xFC if view[30] == 3 and bytes(view[58:62]) == b"\xe0\x07\0\0" else 0xF8
         return pixels & torch.tensor([0xF8, green, 0xF8], dtype=torch.uint8)
     return pixels[:, :, :1] if header.channels == 1 else pixels
 
 
-def _pnm(data: Tensor, view: memoryview, header: Header) -> Tensor:
+def _pnm(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
     """Read binary files as they are: values are not stretched to full scale, as DALI does not."""
     if view[1] in b"123":
         return _pillow("Ppm", view, header)
@@ -194,7 +242,9 @@ def _pillow(
 def _tensor(image: Any) -> Tensor:
     """Return what Pillow decoded as ``(H, W, C)``, a palette applied."""
     if image.mode == "P":
-        palette = np.array(image.getpalette("RGB"), np.uint8).reshape(-1, 3)
+        entries = np.array(image.getpalette("RGB"), np.uint8).reshape(-1, 3)
+        palette = np.zeros((256, 3), np.uint8)  # what is beyond the entries of the file is black
+        palette[: len(entries)] = entries
         return torch.from_numpy(palette[np.array(image)])
     pixels = np.array(image)
     if pixels.dtype == np.bool_:
@@ -204,11 +254,47 @@ def _tensor(image: Any) -> Tensor:
     return torch.from_numpy(pixels if pixels.ndim == 3 else pixels[:, :, None])
 
 
-_DECODERS: dict[str, Callable[[Tensor, memoryview, Header], Tensor]] = {
-    "PNG": _png,
-    "BMP": _bmp,
-    "TIFF": _tiff,
-    "WebP": _webp,
-    "JPEG 2000": _jpeg2000,
-    "PNM": _pnm,
-}
+# ---------------------------------------------------------------- the table
+
+
+def _begins(*magic: bytes) -> Callable[[bytes], bool]:
+    return lambda head: head.startswith(magic)
+
+
+def _always(weights: Weights) -> Callable[[Header, Tensor], Weights]:
+    return lambda header, pixels: weights
+
+
+def _png_gray(header: Header, pixels: Tensor) -> Weights:
+    return _PNG if pixels.dtype == torch.uint8 else _PNG_16
+
+
+def _bmp_gray(header: Header, pixels: Tensor) -> Weights:
+    return _TRUNCATED if pixels.shape[2] == 4 else _FIXED_14
+
+
+FORMATS = {
+    format.name: format
+    for format in (
+        Format("JPEG", _begins(b"\xff\xd8\xff"), jpeg_header, _jpeg),
+        Format("PNG", _begins(b"\x89PNG\r\n\x1a\n"), png_header, _png, _png_gray),
+        Format("BMP", _begins(b"BM"), bmp_header, _bmp, _bmp_gray),
+        Format("TIFF", _begins(b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), tiff_header, _tiff),
+        Format(
+            "WebP",
+            lambda head: head[:4] == b"RIFF" and head[8:] == b"WEBP",
+            webp_header, _webp, _always(_FIXED_15),
+        ),
+        Format(
+            "JPEG 2000",
+            _begins(b"\0\0\0\x0cjP  \r\n\x87\n", b"\xff\x4f\xff\x51"),
+            jpeg2000_header, _jpeg2000, _always(_FIXED_15),
+        ),
+        Format(
+            "PNM",
+            lambda head: head[:1] == b"P" and head[1:2] in (b"1", b"2", b"3", b"4", b"5", b"6"),
+            pnm_header, _pnm, _always(_FIXED_14),
+        ),
+    )
+}  # fmt: skip
+"""The formats, in the order in which they are tried."""

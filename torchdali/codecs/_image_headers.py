@@ -1,4 +1,4 @@
-"""What the first bytes of an image file say: format, size, channels, depth, orientation.
+"""Headers of image files: size, channels, depth, orientation.
 
 Everything here reads a `memoryview` and allocates nothing, so that a header which promises an
 absurd image is found out before anybody reserves memory for it. Depths are bits a channel; sizes
@@ -8,13 +8,14 @@ are as stored, before the orientation.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from torchdali.errors import DecodeError
+from torchdali.kernels.limits import MAX_PIXELS
 
 __all__ = [
     "FREE_VALUES",
@@ -22,19 +23,24 @@ __all__ = [
     "MAX_VALUES_PER_BYTE",
     "Header",
     "check_size",
-    "detect",
     "encoded_view",
     "exif_orientation",
     "failure",
     "jpeg_frame",
     "jpeg_orientation",
+    "jpeg_header",
+    "png_header",
+    "bmp_header",
+    "webp_header",
+    "jpeg2000_header",
+    "pnm_header",
+    "tiff_header",
     "png_chunks",
     "pnm_fields",
-    "read_header",
     "without_exif",
 ]
 
-MAX_VALUES = 3 << 30
+MAX_VALUES = 3 * MAX_PIXELS
 """No image may have more values (height times width times channels)."""
 
 FREE_VALUES = 3 << 26
@@ -48,7 +54,7 @@ class Header(NamedTuple):
     """The claims of an image file.
 
     `channels` counts what ANY_DATA delivers: a palette is three (in BMP one, where all its entries
-    are grey), an alpha plane is one. `orientation` is the EXIF number, 1 to 8. `frame` is where the frame
+    are gray), an alpha plane is one. `orientation` is the EXIF number, 1 to 8. `frame` is where the frame
     header of a JPEG begins.
     """
 
@@ -78,45 +84,6 @@ def encoded_view(data: Tensor) -> memoryview:
 def failure(reason: str, format: str, view: memoryview) -> DecodeError:
     """Make the error for unreadable bytes: what is wrong, the detected format, the size."""
     return DecodeError(f"cannot decode image: {reason} (format {format}, {len(view)} bytes)")
-
-
-def detect(view: memoryview) -> str:
-    """Name the format by its magic bytes; raise `DecodeError` where there is none."""
-    head = bytes(view[:12])
-    for magic, name in _MAGIC:
-        if head.startswith(magic):
-            return name
-    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        return "WebP"
-    if head[:1] == b"P" and head[1:2] in (b"1", b"2", b"3", b"4", b"5", b"6"):
-        return "PNM"
-    if not head:
-        raise failure("the data is empty", "none", view)
-    raise failure(f"unknown format, the data begins with {head!r}", "unknown", view)
-
-
-_MAGIC = (
-    (b"\xff\xd8\xff", "JPEG"),
-    (b"\x89PNG\r\n\x1a\n", "PNG"),
-    (b"BM", "BMP"),
-    (b"II*\0", "TIFF"),
-    (b"MM\0*", "TIFF"),
-    (b"II+\0", "TIFF"),
-    (b"MM\0+", "TIFF"),
-    (b"\0\0\0\x0cjP  \r\n\x87\n", "JPEG 2000"),
-    (b"\xff\x4f\xff\x51", "JPEG 2000"),
-)
-
-
-def read_header(view: memoryview) -> Header:
-    """Parse the header of an image of any supported format, and check the size it claims."""
-    format = detect(view)
-    try:
-        header = _PARSERS[format](view)
-    except (IndexError, ValueError, struct.error) as error:
-        raise failure("the header is truncated or damaged", format, view) from error
-    check_size(header.height, header.width, header.channels, format, view)
-    return header
 
 
 def check_size(height: int, width: int, channels: int, format: str, view: memoryview) -> None:
@@ -162,7 +129,7 @@ def jpeg_frame(view: memoryview) -> tuple[int, int, int, int, bool, int]:
     raise failure("no frame header before the pixel data or the end", "JPEG", view)
 
 
-def _jpeg(view: memoryview) -> Header:
+def jpeg_header(view: memoryview) -> Header:
     height, width, channels, exif, _, frame = jpeg_frame(view)
     return Header("JPEG", height, width, channels, 8, jpeg_orientation(view, exif), frame)
 
@@ -211,10 +178,14 @@ def png_chunks(view: memoryview) -> Iterator[tuple[bytes, int, int]]:
         position += 12 + length
 
 
-def _png(view: memoryview) -> Header:
+def png_header(view: memoryview) -> Header:
     width, height, depth, color = struct.unpack_from(">IIBB", view, 16)
     if bytes(view[12:16]) != b"IHDR" or color not in _PNG_CHANNELS:
         raise ValueError
+    if max(width, height) > _PNG_SIDE:
+        raise failure(
+            f"the header claims {width} x {height} pixels, too many on one side", "PNG", view
+        )
     return Header("PNG", height, width, _PNG_CHANNELS[color], depth, _png_orientation(view))
 
 
@@ -228,10 +199,11 @@ def _png_orientation(view: memoryview) -> int:
     return 1
 
 
+_PNG_SIDE = 1_000_000  # libpng's limit
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}
 
 
-def _bmp(view: memoryview) -> Header:
+def bmp_header(view: memoryview) -> Header:
     (size,) = struct.unpack_from("<I", view, 14)
     if size == 12:  # OS/2: small numbers and three-byte palette entries
         width, height, depth = struct.unpack_from("<HHxxH", view, 18)
@@ -249,7 +221,7 @@ def _bmp(view: memoryview) -> Header:
     return Header("BMP", abs(height), width, 1 if gray else 3, 8)
 
 
-def _webp(view: memoryview) -> Header:
+def webp_header(view: memoryview) -> Header:
     kind = bytes(view[12:16])
     if kind == b"VP8 ":
         width, height = struct.unpack_from("<HH", view, 26)
@@ -278,7 +250,7 @@ def _webp_orientation(view: memoryview) -> int:
     return 1
 
 
-def _jpeg2000(view: memoryview) -> Header:
+def jpeg2000_header(view: memoryview) -> Header:
     start = 0 if view[0] == 0xFF else _codestream(view)
     if bytes(view[start : start + 4]) != b"\xff\x4f\xff\x51":
         raise ValueError
@@ -303,7 +275,7 @@ def _codestream(view: memoryview) -> int:
         position += length
 
 
-def _pnm(view: memoryview) -> Header:
+def pnm_header(view: memoryview) -> Header:
     kind = view[1] - ord("0")
     _, width, height, largest = pnm_fields(view)
     return Header("PNM", height, width, 3 if kind in (3, 6) else 1, 16 if largest == 65535 else 8)
@@ -329,7 +301,7 @@ def pnm_fields(view: memoryview) -> tuple[int, int, int, int]:
     return position + 1, numbers[0], numbers[1], numbers[2] if wanted == 3 else 1
 
 
-def _tiff(view: memoryview) -> Header:
+def tiff_header(view: memoryview) -> Header:
     from torchdali.codecs._tiff import Directory  # it imports Pillow
 
     directory = Directory(view)
@@ -341,14 +313,3 @@ def _tiff(view: memoryview) -> Header:
         directory.depth,
         directory.orientation,
     )
-
-
-_PARSERS: dict[str, Callable[[memoryview], Header]] = {
-    "JPEG": _jpeg,
-    "PNG": _png,
-    "BMP": _bmp,
-    "TIFF": _tiff,
-    "WebP": _webp,
-    "JPEG 2000": _jpeg2000,
-    "PNM": _pnm,
-}

@@ -18,7 +18,7 @@ _lock = threading.Lock()
 
 
 def decode_opencv(view: memoryview, purpose: str) -> Tensor:
-    """Decode to ``(H, W, C)`` with the type and the channels of the file, colours as RGB.
+    """Decode to ``(H, W, C)`` with the type and the channels of the file, colors as RGB.
 
     Raises ValueError for damaged data, MissingExtraError without OpenCV.
     """
@@ -38,9 +38,9 @@ def decode_opencv(view: memoryview, purpose: str) -> Tensor:
 def _decode_quietly(cv2: Any, encoded: Any) -> Any:
     """Decode with OpenCV's log off. Its level is one for the process: hence one image at a time."""
     with _lock:
-        log = cv2.utils.logging
+        log = getattr(cv2.utils, "logging", cv2)  # before and since OpenCV 4.11
         level = log.getLogLevel()
-        log.setLogLevel(log.LOG_LEVEL_SILENT)
+        log.setLogLevel(0)
         try:
             return cv2.imdecode(encoded, cv2.IMREAD_UNCHANGED)
         except cv2.error as error:

@@ -1,7 +1,7 @@
 """TIFF: our own reader of the directory, with Pillow's libtiff as the decompressor.
 
-Pillow delivers at most 8 bits of a colour channel and three channels of six. It does unpack grey
-images of 8, 16 and 32 bits exactly, so each image is handed over as a grey one that is `samples`
+Pillow delivers at most 8 bits of a color channel and three channels of six. It does unpack gray
+images of 8, 16 and 32 bits exactly, so each image is handed over as a gray one that is `samples`
 times as wide, by a fresh directory appended to the file. That directory holds nothing but what
 decompression needs: Pillow and libtiff find nothing in it to warn about.
 """
@@ -24,7 +24,7 @@ Array = npt.NDArray[Any]
 _KINDS = {1: "B", 3: "H", 4: "I", 7: "B", 16: "Q"}  # byte, short, long, raw bytes, long8
 
 _JPEG = 7  # a way of compression
-_TABLES = 347  # its quantisation and Huffman tables
+_TABLES = 347  # its quantization and Huffman tables
 
 # The tags with one value for each strip, tile or sample; all others have one.
 _LISTS = (258, 273, 279, 324, 325, 530, _TABLES)
@@ -123,7 +123,10 @@ def decode_tiff(view: memoryview) -> Array | None:
     if directory.photometric == 0:
         pixels = (1 if pixels.dtype.kind == "f" else np.iinfo(pixels.dtype).max) - pixels
     elif directory.photometric == 3:
-        table = np.array(directory.numbers(320), np.uint16).reshape(3, -1).T
+        colors = np.array(directory.numbers(320), np.int64).reshape(3, -1).T
+        table = colors.astype(np.uint16)
+        if (table != colors).any():
+            raise ValueError("a color of the palette has more than 16 bits")
         pixels = table[pixels[:, :, 0]]
     elif directory.photometric == 5:
         pixels = _from_cmyk(pixels)
@@ -157,7 +160,7 @@ def _samples(directory: Directory) -> Array:
 
 
 def _plane(directory: Directory, samples: int, index: int, planes: int) -> Array:
-    """Unpack one plane of `planes` as a grey image of `samples` times the width."""
+    """Unpack one plane of `planes` as a gray image of `samples` times the width."""
     tags = {
         256: [directory.width * samples],
         257: [directory.height],

@@ -1,17 +1,20 @@
 """JPEGs by simplejpeg (the extra ``image``): torchvision's pixels, sooner or fewer of them.
 
 It brings a newer libjpeg-turbo, which can decode into a buffer that the caller keeps, and at a half, a
-quarter or an eighth of the size. And it forgives an image that ends before its data do: of a sequential
-JPEG whose header is made to claim fewer rows, libjpeg decodes those alone, bit for bit.
+quarter or an eighth of the size. And of a sequential JPEG whose header is made to claim fewer rows, libjpeg
+decodes those alone, bit for bit.
 
-Its leniency is asked for only where the data end as a JPEG does: what torchvision would call truncated
-is left to it.
+It is always asked to be strict. Its leniency forgives what libjpeg calls fatal too, and then the buffer keeps
+the pixels of the image before. So what libjpeg only warns of goes to torchvision, which tells a warning from
+a failure. The one exception is the warning that the shortened header causes.
 """
 
 from __future__ import annotations
 
 import importlib
 import mmap
+import os
+import re
 import threading
 from functools import cache
 from typing import Any
@@ -25,8 +28,12 @@ Pixels = npt.NDArray[np.uint8]
 
 _KEPT_BYTES = 1 << 28  # a thread keeps no larger buffer than this
 _LARGE_BYTES = 1 << 22  # from here on, only what comes in a row is kept
-_CONTEXT_ROWS = 4  # colours of a row are interpolated from at most as many rows below it
+_CONTEXT_ROWS = 4  # colors of a row are interpolated from at most as many rows below it
 _END = b"\xff\xd9"
+_ROWS_LEFT = re.compile(
+    r"\ACorrupt JPEG data: \d+ extraneous bytes before marker 0xd\d\Z"
+)  # end or restart
+_UNTOUCHED = np.frombuffer(os.urandom(8), np.uint8)  # what no image holds by chance
 _SEQUENTIAL, _USUAL = (0xC0, 0xC1), (0xC0, 0xC1, 0xC2)  # frame markers; C2 is progressive
 
 _kept = threading.local()
@@ -53,7 +60,7 @@ def decode_whole(view: memoryview, frame: int, fast: bool = False) -> Pixels | N
     if simplejpeg is None or view[frame + 1] not in _USUAL or view[-2:] != _END:
         return None
     try:
-        pixels: Pixels = simplejpeg.decode_jpeg(view, "RGB", fastdct=fast, strict=False)
+        pixels: Pixels = simplejpeg.decode_jpeg(view, "RGB", fastdct=fast)
     except ValueError:  # an unusual subsampling; or damaged, and torchvision says how
         return None
     return pixels
@@ -71,12 +78,11 @@ def decode_rows(
         return None
     view, rows = _shortened(view, frame, height, bottom + _CONTEXT_ROWS)
     width = view[frame + 7] << 8 | view[frame + 8]
+    buffer = _marked(rows * width * 3)
     try:
-        pixels: Pixels = simplejpeg.decode_jpeg(
-            view, "RGB", fastdct=fast, buffer=_buffer("pixels", rows * width * 3), strict=False
-        )
-    except ValueError:
-        return None
+        pixels: Pixels = simplejpeg.decode_jpeg(view, "RGB", fastdct=fast, buffer=buffer)
+    except ValueError as error:
+        return _filled(buffer, (rows, width), error) if rows < height else None
     return pixels
 
 
@@ -101,15 +107,36 @@ def decode_scaled(
         return None
     view, rows = _shortened(view, frame, height, bottom + _CONTEXT_ROWS * scale)
     width = view[frame + 7] << 8 | view[frame + 8]
+    is_short = rows < height
     height, width = -(-rows // scale), -(-width // scale)
-    buffer = _buffer("pixels", height * width * 3)
+    buffer = _marked(height * width * 3)
     try:
         pixels: Pixels = simplejpeg.decode_jpeg(
-            view, "RGB", fastdct=fast, min_height=height, min_width=width, buffer=buffer, strict=False
-        )  # fmt: skip
-    except ValueError:
-        return None
+            view, "RGB", fastdct=fast, min_height=height, min_width=width, buffer=buffer
+        )
+    except ValueError as error:
+        return _filled(buffer, (height, width), error) if is_short else None
     return pixels if pixels.shape[:2] == (height, width) else None
+
+
+def _filled(buffer: Pixels, size: tuple[int, int], error: ValueError) -> Pixels | None:
+    """Return the pixels of a JPEG with a shortened header if its one fault is that rows are left; else None.
+
+    The error names libjpeg's first warning, or the failure that ended the decoding. A warning about the header
+    comes before anything is decoded: then the end of the buffer is as `_marked` left it.
+    """
+    height, width = size
+    pixels = buffer[: height * width * 3]
+    if _ROWS_LEFT.match(str(error)) and not np.array_equal(pixels[-8:], _UNTOUCHED[-pixels.size :]):
+        return pixels.reshape(height, width, 3)
+    return None
+
+
+def _marked(size: int) -> Pixels:
+    """Return this thread's buffer for the pixels, its end marked."""
+    buffer = _buffer("pixels", size)
+    buffer[max(0, size - 8) : size] = _UNTOUCHED[-size:]
+    return buffer
 
 
 def copied(window: Pixels) -> Pixels:
@@ -163,7 +190,7 @@ def _buffer(name: str, size: int) -> Pixels:
 
 
 def _is_single(name: str, size: int) -> bool:
-    """Whether this is large and the last one that this thread asked for by the name was not."""
+    """True if this is large and the last one that this thread asked for by the name was not."""
     in_a_row = getattr(_kept, name + " was large", False)
     large = size > _LARGE_BYTES
     if large != in_a_row:

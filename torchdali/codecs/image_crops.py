@@ -17,10 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.codecs._image_formats import read_header
 from torchdali.codecs._image_headers import (
     Header,
     encoded_view,
-    read_header,
     without_exif,
 )
 from torchdali.codecs._image_orientation import stored_window, turn, upright_window

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from torchdali.codecs._image_colors import DTYPES, OUTPUT_TYPES, to_output
-from torchdali.codecs._image_formats import decode_file, gray_weights
+from torchdali.codecs._image_formats import decode_file, gray_weights, read_header
 from torchdali.codecs._image_headers import (
     FREE_VALUES,
     Header,
@@ -22,7 +22,6 @@ from torchdali.codecs._image_headers import (
     failure,
     jpeg_frame,
     jpeg_orientation,
-    read_header,
 )
 from torchdali.codecs._image_orientation import turn
 from torchdali.codecs._torchvision_ops import image_operator

@@ -1,4 +1,4 @@
-"""What rewritten code calls: an ``if``, ``and``, ``or`` or ``not`` on a value that may be a node."""
+"""Functions that rewritten code calls: an ``if``, ``and``, ``or`` or ``not`` on a value that may be a node."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from torchdali import graph
+from torchdali.dispatch import as_node
 from torchdali.graph import Condition, DataNode
-from torchdali.operator import as_node, lookup
+from torchdali.registry import lookup
 
 __all__ = ["and_", "if_else", "if_return", "not_", "or_", "python_only", "undefined"]
 
@@ -17,8 +18,10 @@ __all__ = ["and_", "if_else", "if_return", "not_", "or_", "python_only", "undefi
 class Undefined:
     """The value of a variable that has not been set, or only in one branch."""
 
-    def __init__(self, name: str, reason: str = "is used before it is set") -> None:
-        self.__dict__["message"] = f"the variable {name!r} {reason}"
+    def __init__(
+        self, name: str, reason: str = "", what: str = "is used before it is set."
+    ) -> None:
+        self.__dict__["message"] = f"{reason} Variable {name!r} {what}".strip()
 
     def _raise(self, *_: Any, **__: Any) -> Any:
         raise RuntimeError(self.__dict__["message"])
@@ -138,7 +141,10 @@ def _shortcut(left: DataNode, right: Callable[[], Any], word: str) -> Any:
 def _traced(test: DataNode, value: bool, branch: Callable[[], Any]) -> Any:
     """Run a branch, marking what it records with the condition."""
     if test.device != "cpu":
-        raise RuntimeError(f"the condition {test} must be on the CPU; use .cpu()")
+        raise RuntimeError(
+            "Invalid device \"gpu\" for argument 'predicate' of operator 'nvidia.dali.fn._conditional.split'. "
+            f"The condition {test} must be on the CPU; use .cpu()"
+        )
     tracer = graph.current()
     if tracer is None:
         raise RuntimeError("`if` on a node works while a pipeline is being defined")
@@ -160,7 +166,10 @@ def _merge_variable(test: DataNode, name: str, before: Any, on_true: Any, on_fal
             if on_true is on_false:
                 return before
             return Undefined(
-                name, f"is not set in the {branch!r} branch of an `if` on {test}; both must set it"
+                name,
+                "Encountered inconsistent outputs out of the `if/else` control flow statement. Variables need to be "
+                "initialized in every code path (both `if` branches).",
+                f"must also be initialized in the `{branch}` branch. The condition is {test}.",
             )
     return _merge(test, on_true, on_false, f"the variable {name!r}")
 

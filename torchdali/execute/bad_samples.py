@@ -1,20 +1,21 @@
-"""What to do with a sample that fails: fail the batch, leave the sample out, or put another in its place."""
+"""Policies for samples that fail: fail the batch, drop the sample, or replace it by another one."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from torchdali.errors import is_for_all
-from torchdali.graph import DataNode, Node
+from torchdali.errors import is_batch_level
+from torchdali.graph import DataNode, Graph, Node
+from torchdali.plan import edges
 from torchdali.tensors import TensorList
 
 if TYPE_CHECKING:
-    from torchdali.execute.batch import Batch
+    from torchdali.execute.batch import InFlightBatch
 
-__all__ = ["BadSample", "BadSamples"]
+__all__ = ["BadSample", "BadSamples", "recomputed"]
 
 
 @dataclass(frozen=True)
@@ -22,9 +23,9 @@ class BadSample:
     """A sample that was left out or replaced.
 
     Attributes:
-        file: Where it came from, as far as known.
-        operator: Which operator failed on it.
-        reason: What it said.
+        file: Its source, as far as known.
+        operator: Name of the operator that failed.
+        reason: Class and message of the exception.
         batch: Index of the batch.
         sample: Index in the batch, as it would have been.
     """
@@ -58,7 +59,7 @@ class BadSamples:
 
     def repair(
         self,
-        batch: Batch,
+        batch: InFlightBatch,
         done: dict[DataNode, list[Any]],
         failures: dict[int, BaseException],
         nodes: Mapping[int, Node | None],
@@ -68,7 +69,7 @@ class BadSamples:
         good = [i for i in range(batch.size) if i not in failures]
         failed = dict(failures)
         failures.clear()  # their frames hold the job, and the job would hold them
-        if not self.keeps_going or (not good and is_for_all(*failed.values())):
+        if not self.keeps_going or (not good and is_batch_level(*failed.values())):
             raise error
         self._note(batch, failed, nodes, error)
         if self.policy == "replace":
@@ -84,7 +85,7 @@ class BadSamples:
 
     def _note(
         self,
-        batch: Batch,
+        batch: InFlightBatch,
         failures: Mapping[int, BaseException],
         nodes: Mapping[int, Node | None],
         error: Exception,
@@ -94,7 +95,7 @@ class BadSamples:
             for i, failure in sorted(failures.items()):
                 node, sample = nodes[i], batch.original(i)
                 if sample in seen:
-                    continue  # it had been put in the place of another one
+                    continue  # it had replaced another one
                 seen.add(sample)
                 self.report.append(
                     BadSample(
@@ -109,7 +110,7 @@ class BadSamples:
                 raise error
 
 
-def _select(batch: Batch, done: dict[DataNode, list[Any]], keep: list[int]) -> None:
+def _select(batch: InFlightBatch, done: dict[DataNode, list[Any]], keep: list[int]) -> None:
     """Rearrange everything that belongs to samples of the batch."""
     for edge, values in done.items():
         done[edge] = [values[i] for i in keep]
@@ -125,3 +126,60 @@ def _select(batch: Batch, done: dict[DataNode, list[Any]], keep: list[int]) -> N
             source_info=None if infos is None else [infos[i] for i in keep],
         )
     batch.select(keep)
+
+
+# ---------------------------------------------------------------- permutations of a batch
+
+
+def recomputed(
+    graph: Graph, ran: Collection[Node], smaller: bool, can_run: Callable[[Node], bool]
+) -> Sequence[Node] | None:
+    """Find the nodes that ran and must run again, since a permutation of the batch would name missing samples.
+
+    A permutation that is still needed is drawn again, and everything computed with it is computed again, so that all
+    that it arranges fits together. Otherwise each value stays with its sample.
+
+    Args:
+        ran: The nodes that have run.
+        smaller: True if the batch becomes smaller.
+        can_run: Returns True if a node that ran can run again.
+
+    Returns:
+        The nodes, in order; None if samples cannot be dropped: an operator that cannot run again made their indices,
+        or used them.
+    """
+    permuting: set[Node] = set()  # whose values are indices of samples, or computed from such
+    outdated: dict[Node, None] = {}
+    for node in graph.nodes:
+        takes = set(_index_arguments(node))
+        others = [e for e in edges(node) if e not in takes]
+        if _draws_indices(node) or any(e.source in permuting for e in others):
+            permuting.add(node)
+        if node in ran and (_draws_indices(node) or any(p in outdated for p in node.parents())):
+            outdated[node] = None
+    later = [node for node in graph.nodes if node not in ran]
+    if smaller and any(e.source not in permuting for node in later for e in _index_arguments(node)):
+        return None
+    used = {*graph.outputs, *(e for node in later for e in edges(node))}
+    is_used = any(o in used for node in outdated if node in permuting for o in node.outputs)
+    if not is_used or all(map(can_run, outdated)):
+        return list(outdated) if is_used else []
+    # Random numbers that permute nothing stay with their sample.
+    arranges = any(e.source in permuting for n in graph.nodes if _mixes(n) for e in edges(n))
+    return None if arranges else []
+
+
+def _index_arguments(node: Node) -> Iterator[DataNode]:
+    """Yield the edges whose values are indices of samples."""
+    return (edge for name, edge in node.per_sample.items() if name in node.operator.index_arguments)
+
+
+def _mixes(node: Node) -> bool:
+    """Return True if the result for a sample may depend on other samples."""
+    alone = node.operator.is_separable({**node.constants, **node.per_sample})
+    return node.operator.kind == "batch" and not alone
+
+
+def _draws_indices(node: Node) -> bool:
+    """Return True if the operator draws numbers that belong to the batch as a whole."""
+    return node.operator.schema.random and _mixes(node)

@@ -1,4 +1,4 @@
-"""One batch in flight, and what a pipeline decides for all of them."""
+"""A batch in flight, and the settings that all batches of a pipeline share."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchdali.execute.order import Signal
+from torchdali.execute.sync import OneShotEvent
 from torchdali.graph import DataNode, Node
 from torchdali.loader import Cursor, Dataset, Indices, Keys
 from torchdali.rng import BatchRng, mix
+from torchdali.source import SourceBatch
 from torchdali.tensors import TensorList
 
-__all__ = ["Batch", "Reader", "Settings", "known_outputs", "random_key"]
+__all__ = ["InFlightBatch", "Reader", "Settings", "metadata_outputs", "random_key"]
 
 _NO_SEED = -1
 
 
 @dataclass(frozen=True)
 class Reader:
-    """The runtime side of a reader: its records and the place in its epochs."""
+    """The runtime side of a reader: its records and the position in its epochs."""
 
     dataset: Dataset
     cursor: Cursor
@@ -31,7 +32,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Settings:
-    """What a pipeline decides for its executor."""
+    """Settings of an executor, decided by the pipeline."""
 
     batch_size: int
     num_threads: int
@@ -43,13 +44,16 @@ class Settings:
 
 
 @dataclass(eq=False)
-class Batch:
-    """One batch in flight.
+class InFlightBatch:
+    """A batch between the call that schedules it and the one that takes it.
 
     Attributes:
         index: In the order in which batches are started; -1 before.
-        kept: Which samples are left, where bad ones were left out or replaced; None for all.
-        asked: Whether it was handed to what starts batches.
+        kept: Original indices of the samples that are left after bad ones were dropped or replaced; None for all.
+        ready: Event on the device stream behind all kernels of the batch, if there is one.
+        asked: True once the scheduler thread was asked to start it.
+        prepared: By source, the batches that were taken in the user's thread.
+        random_keys: Keys of the random operators of this batch alone, by `Node.stream`; None for the pipeline's.
     """
 
     index: int
@@ -64,24 +68,28 @@ class Batch:
     stage: int = 0
     ended: bool = False
     asked: bool = False
+    prepared: dict[Node, SourceBatch] = field(default_factory=dict)
+    random_keys: Sequence[int] | None = None
     outputs: tuple[TensorList, ...] = ()
-    finished: Signal = field(default_factory=Signal)
+    ready: Any = None
+    finished: OneShotEvent = field(default_factory=OneShotEvent)
     _rng: BatchRng | None = None
+
+    def rng_of(self, seed: int, node: Node) -> BatchRng:
+        """Return the random numbers of a node, for a pipeline's seed."""
+        if self.random_keys is None:
+            return self.rng(random_key(seed, node))
+        return BatchRng(self.random_keys[node.stream], [0] * self.size, range(self.size))
 
     def rng(self, key: int) -> BatchRng:
         """Return the random numbers of an operator."""
         if self._rng is None:
-            self._rng = self._numbers(key)
+            self._rng = BatchRng(key, *self.sample_keys())
             return self._rng
         return self._rng.of(key)
 
-    def _numbers(self, key: int) -> BatchRng:
-        if self.keys or self.kept is not None:
-            return BatchRng(key, *self.sample_keys())
-        return BatchRng.following(key, 0, self.position, self.size)
-
     def select(self, keep: list[int]) -> None:
-        """Leave samples out, or take them again; what was computed for them is not changed."""
+        """Keep the given samples (an index may repeat) in everything but `values`."""
         self.keys = {
             n: Keys(k.records[keep], k.epochs[keep], k.padded[keep]) for n, k in self.keys.items()
         }
@@ -97,11 +105,11 @@ class Batch:
         """Return epoch and record of each sample: those of the first reader, or the running number."""
         for keys in self.keys.values():
             return keys.epochs, keys.records
-        places = np.arange(self.size) if self.kept is None else np.asarray(self.kept, np.int64)
-        return np.zeros(self.size, np.int64), self.position + places
+        indices = np.arange(self.size) if self.kept is None else np.asarray(self.kept, np.int64)
+        return np.zeros(self.size, np.int64), self.position + indices
 
-    def place(self, node: Node | None, sample: int | None = None) -> str:
-        """Say what failed, on which sample, and on which of the user's lines."""
+    def location(self, node: Node | None, sample: int | None = None) -> str:
+        """Describe for an error message what failed, on which sample, on which of the user's lines."""
         parts = [f"operator {node.operator.name!r}" if node else "the pipeline", "failed"]
         if sample is not None:
             parts.append(f"on sample {self.original(sample)} of batch {self.index}")
@@ -113,17 +121,17 @@ class Batch:
         return " ".join(parts) + where
 
 
-def known_outputs(node: Node, dataset: Any, records: Indices) -> dict[DataNode, TensorList]:
+def metadata_outputs(node: Node, dataset: Any, records: Indices) -> dict[DataNode, TensorList]:
     """Return the outputs of a reader that are known without reading."""
-    count = node.operator.known
+    count = node.operator.metadata
     if not count:
         return {}
-    columns = map(TensorList.from_dense, dataset.known(records))
+    columns = map(TensorList.from_dense, dataset.metadata(records))
     return dict(zip(node.outputs[-count:], columns, strict=True))
 
 
 def random_key(seed: int, node: Node) -> int:
-    """Return the key of a random operator's numbers: of its own seed, or the pipeline's and its place."""
+    """Return the key of a random operator's numbers: from its own seed, or from the pipeline's and its stream."""
     own = node.constants.get("seed", _NO_SEED)
     return _mixed(seed, node.stream) if own == _NO_SEED else _mixed(own)
 

@@ -1,16 +1,19 @@
-"""The place of a pipeline as JSON values, and which pipeline it belongs to.
+"""Checkpoint states: the position of a pipeline as JSON values, and which pipeline it belongs to.
 
-A place is a few integers per source. With it goes a *fingerprint*: the graph as lines of text, so that a
-place of another pipeline is refused with the lines that differ. What decides only where the data lie, who
-reads which part of them, or how fast, is left out of the lines: such a place may be continued.
+A checkpoint state is a few integers per source. With it goes a *fingerprint*: the graph as lines of text, so that a
+state of another pipeline is refused with the lines that differ. Arguments that decide only where the data lie, who
+reads which part of them, or how fast, are left out of the lines: such a state may be continued.
 """
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -20,7 +23,18 @@ import torch
 from torchdali import loader
 from torchdali.graph import DataNode, Graph, Node
 
-__all__ = ["State", "check", "decode", "encode", "fingerprint", "labels", "reshard"]
+__all__ = [
+    "State",
+    "check",
+    "check_form",
+    "decode",
+    "encode",
+    "fingerprint",
+    "labels",
+    "reshard",
+    "restoring",
+    "write",
+]
 
 State = dict[str, Any]
 
@@ -36,7 +50,7 @@ _OF_READERS = _FOR_SPEED | frozenset((
 
 
 def labels(graph: Graph) -> dict[Node, str]:
-    """Name the nodes of a graph: as the user did, otherwise by operator and place in the graph.
+    """Name the nodes of a graph: as the user did, otherwise by operator and index in the graph.
 
     Unlike names made while tracing, these do not change with what was traced and pruned.
     """
@@ -47,7 +61,7 @@ def labels(graph: Graph) -> dict[Node, str]:
 
 
 def fingerprint(graph: Graph) -> list[str]:
-    """Write a graph down, one line a node, the same in every run of a program."""
+    """Return a graph as text, one line a node, the same in every run of a program."""
     named = labels(graph)
 
     def edge(e: DataNode | None) -> str:
@@ -58,7 +72,7 @@ def fingerprint(graph: Graph) -> list[str]:
     def line(node: Node) -> str:
         left_out = _OF_READERS if node.operator.kind == "reader" else _FOR_SPEED
         given = [edge(e) for e in node.inputs]
-        given += [f"{k}={edge(e)}" for k, e in sorted(node.edges.items())]
+        given += [f"{k}={edge(e)}" for k, e in sorted(node.per_sample.items())]
         constants = sorted(node.constants.items())
         write = {"source": _source}
         given += [f"{k}={write.get(k, _text)(v)}" for k, v in constants if k not in left_out]
@@ -71,7 +85,7 @@ def fingerprint(graph: Graph) -> list[str]:
 
 
 def _source(value: Any) -> str:
-    """Write where an external source has its data from: not the data, which may be large, and change."""
+    """Describe the data source of an external source: not the data, which may be large, and change."""
     if isinstance(value, (list, tuple, Mapping, np.ndarray, torch.Tensor)):
         return f"{type(value).__name__} of {len(value)}"
     return _text(value)
@@ -106,7 +120,7 @@ def _plain(value: Any) -> str:
 
 
 def encode(state: State, graph: Sequence[str]) -> State:
-    """Add version and fingerprint to a place."""
+    """Add version and fingerprint to a state."""
     return {"version": _VERSION, "graph": list(graph), **state}
 
 
@@ -130,15 +144,16 @@ def decode(data: str | bytes) -> State:
 
 
 def check(state: Mapping[str, Any], graph: Sequence[str]) -> None:
-    """Refuse a place that belongs to another pipeline, or was written in another form.
+    """Refuse a state of another pipeline or version, and what is no state.
 
     Raises:
-        RuntimeError: with the lines of the two graphs that differ.
+        RuntimeError: with the lines of the two graphs that differ, or the field that is wrong.
     """
     if state.get("version") != _VERSION:
         raise RuntimeError(
             f"the checkpoint has the version {state.get('version')}, this torchdali reads version {_VERSION}"
         )
+    check_form(state)
     if list(state["graph"]) != list(graph):
         differing = [line for line in difflib.ndiff(state["graph"], graph) if line[0] in "+-?"]
         raise RuntimeError(
@@ -147,11 +162,93 @@ def check(state: Mapping[str, Any], graph: Sequence[str]) -> None:
         )
 
 
-def reshard(states: Sequence[State], num_shards: int) -> list[State]:
-    """Turn the places of all ranks' pipelines into places for another number of ranks.
+def check_form(state: Mapping[str, Any]) -> None:
+    """Check that a state has all fields, each of its type.
 
-    What the old ranks had left of the epoch is divided anew, see `loader.reshard`. A reader that is not
-    divided (``num_shards=1`` on every rank) goes on at the place of one of the old ranks.
+    Raises:
+        RuntimeError: names the field.
+    """
+    for name, (is_right, form) in _FORM.items():
+        if name not in state:
+            raise RuntimeError(f"the checkpoint is damaged: it has no field {name!r}")
+        if not is_right(state[name]):
+            raise RuntimeError(
+                f"the checkpoint is damaged: its field {name!r} is no {form}: {_short(state[name])}"
+            )
+    if not isinstance(state.get("external_context", {}), Mapping):
+        raise RuntimeError(
+            "the checkpoint is damaged: its field 'external_context' is no dictionary"
+        )
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 63
+
+
+def _are_states(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(each, Mapping) for each in value.values())
+
+
+def _are_lines(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(line, str) for line in value)
+
+
+_STATES = _are_states, "dictionary of dictionaries"
+_FORM: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "graph": (_are_lines, "list of lines"),
+    "seed": (_is_number, "number of 63 bits"),
+    "position": (_is_number, "number of 63 bits"),
+    "stopped": (lambda value: type(value) is bool, "bool"),
+    "readers": _STATES,
+    "sources": _STATES,
+}
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONG else text[: _LONG - 3] + "..."
+
+
+@contextlib.contextmanager
+def restoring() -> Iterator[None]:
+    """Turn what goes wrong while a state is restored into an error that says so."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError) as error:
+        raise RuntimeError(f"the checkpoint is damaged: {type(error).__name__}: {error}") from error
+
+
+def write(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file beside the one it replaces, so that a full disk or a crash leaves the old one whole."""
+    path = os.path.abspath(path)
+    handle, beside = tempfile.mkstemp(
+        prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path)
+    )
+    try:
+        with open(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(beside, _mode(path))
+        os.replace(beside, path)
+    except BaseException:
+        os.unlink(beside)
+        raise
+
+
+def _mode(path: str) -> int:
+    """Return the permissions of a file, or for a new one: `mkstemp` gives it to its owner alone."""
+    try:
+        return os.stat(path).st_mode & 0o777
+    except FileNotFoundError:
+        return 0o644
+
+
+def reshard(states: Sequence[State], num_shards: int) -> list[State]:
+    """Turn the checkpoint states of all ranks' pipelines into states for another number of ranks.
+
+    The records that the old ranks had left of the epoch are divided anew, see `loader.reshard`. A reader that is not
+    divided (``num_shards=1`` on every rank) continues at the position of one of the old ranks.
 
     Args:
         states: What `Pipeline.state_dict` returned on each of the old ranks, in any order.
@@ -192,5 +289,5 @@ def reshard(states: Sequence[State], num_shards: int) -> list[State]:
 
 
 def _ranks(states: Sequence[State], label: str) -> bool:
-    """Whether the ranks divide a reader's records."""
+    """Return True if the ranks divide a reader's records."""
     return len(states) == 1 or any(s["readers"][label]["num_shards"] > 1 for s in states)

@@ -11,16 +11,18 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from torchdali.dispatch import Call, record
 from torchdali.errors import located, note
-from torchdali.execute.batch import Batch, Reader, Settings, known_outputs, random_key
-from torchdali.execute.buffers import Buffers
-from torchdali.execute.device import Lane
-from torchdali.execute.profile import Profile
-from torchdali.execute.scope import run_step
+from torchdali.execute.batch import InFlightBatch, Reader, Settings, metadata_outputs, random_key
+from torchdali.execute.buffer_pool import BufferPool
+from torchdali.execute.device_stream import DeviceStream
+from torchdali.execute.steps import run_step
+from torchdali.execute.timings import Profile
 from torchdali.graph import DataNode, Node, Tracer
-from torchdali.loader import Keys
-from torchdali.operator import Call, Operator, Source, record
+from torchdali.loader import Keys, owning_read
+from torchdali.registry import Operator
 from torchdali.rng import BatchRng
+from torchdali.source import Source
 from torchdali.tensors import TensorList
 
 __all__ = ["DebugNode", "DebugRun"]
@@ -43,7 +45,7 @@ class DebugNode(DataNode):
 
 
 class _Restart(BaseException):
-    """A reader was met after random numbers were drawn: only now it is known what their keys are."""
+    """A reader was met after random numbers were drawn, whose keys depend on it: start over."""
 
 
 class DebugRun(Tracer):
@@ -70,16 +72,16 @@ class DebugRun(Tracer):
         super().__init__(owner)
         self._settings, self._function = settings, function
         self._open_reader, self._open_source = open_reader, open_source
-        self._lane = Lane(settings.device)
+        self._device_stream = DeviceStream(settings.device)
         self._opened: list[tuple[Node, Reader | Source]] = []
         self._drawn: list[Any] = []
-        self._flight: deque[Batch] = deque()
+        self._flight: deque[InFlightBatch] = deque()
         self._count = self._position = 0
         self._nodes: dict[tuple[str, Operator], Node] = {}
         self._fed: dict[str, list[tuple[Any, ...]]] = {}
         self.stopped = self.knows_sources = False
         self.profile = Profile()
-        self.buffers = Buffers()
+        self.buffers = BufferPool()
 
     # ------------------------------------------------------------ what a pipeline asks of its executor
 
@@ -90,7 +92,7 @@ class DebugRun(Tracer):
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is in flight but the end of an epoch."""
+        """True if no batch is left to take."""
         return not self._flight or isinstance(self._flight[0].error, StopIteration)
 
     @property
@@ -105,7 +107,7 @@ class DebugRun(Tracer):
 
     def schedule(self, ended: bool = False) -> None:
         """Run the function for one more batch, or note that the data has come to its end."""
-        batch = Batch(self._count, self._settings.batch_size, self._position)
+        batch = InFlightBatch(self._count, self._settings.batch_size, self._position)
         self._count += 1
         try:
             if ended:
@@ -121,7 +123,7 @@ class DebugRun(Tracer):
             batch.error = error
         self._flight.append(batch)
 
-    def pop(self) -> Batch:
+    def pop(self, stream: Any = None) -> InFlightBatch:
         """Return the oldest batch, or raise what failed in it."""
         if not self._flight:
             raise RuntimeError(
@@ -130,8 +132,12 @@ class DebugRun(Tracer):
         batch = self._flight.popleft()
         error, batch.error = batch.error, None  # whose frames hold the batch
         if error is not None:
-            raise error
+            try:
+                raise error
+            finally:
+                del error  # see `Executor.pop`
         self.profile.delivered(batch.size)
+        self._device_stream.hand_over(batch.outputs, self._device_stream.record(), stream)
         return batch
 
     def hold(self, name: str, *data: Any) -> None:
@@ -153,7 +159,7 @@ class DebugRun(Tracer):
 
     # ------------------------------------------------------------ running the function
 
-    def _run(self, batch: Batch) -> tuple[TensorList, ...]:
+    def _run(self, batch: InFlightBatch) -> tuple[TensorList, ...]:
         while True:
             self.restart()
             self._used = 0
@@ -167,7 +173,9 @@ class DebugRun(Tracer):
             self._position += batch.size
             self.knows_sources = True
             if self._fed:
-                raise KeyError(f"no input of the pipeline is called {self._fed.popitem()[0]}")
+                raise KeyError(
+                    f'Could not find an input operator with name "{self._fed.popitem()[0]}"'
+                )
             return tuple(batch.values[output] for output in outputs)
 
     def run(self, declared: Operator, checked: Call) -> Any:
@@ -191,7 +199,8 @@ class DebugRun(Tracer):
             results = self._next(node)
         else:
             rng = self._rng(node) if node.operator.schema.random else None
-            results = run_step(self._batch, node, self._lane, rng)
+            with self._device_stream.context():
+                results = run_step(self._batch, node, self._device_stream, rng)
         self._batch.values.update(zip(node.outputs, results, strict=True))
         same = self._nodes.setdefault((node.name, node.operator), node)
         self.profile.step(same, started, self._batch.size, self._batch.index)
@@ -227,19 +236,19 @@ class DebugRun(Tracer):
         if isinstance(source, Reader):
             return source.cursor.next_batch(self._settings.batch_size)
         try:
-            source.schedule()
-            return source.next(self._settings.batch_size)
+            size = self._settings.batch_size
+            return source.next(size, source.prepare(size))
         except StopIteration:
             raise
         except BaseException as error:
-            note(error, self._batch.place(node))
+            note(error, self._batch.location(node))
             raise
 
     def _read(self, node: Node, reader: Reader, keys: Keys) -> list[TensorList]:
         rows = [self._read_one(node, reader, i, r) for i, r in enumerate(keys.records.tolist())]
         name = getattr(reader.dataset, "source_info", reader.dataset.info)
         layouts = node.operator.output_layouts((), node.constants)
-        known = known_outputs(node, reader.dataset, keys.records)
+        known = metadata_outputs(node, reader.dataset, keys.records)
         columns = zip(zip(*rows, strict=True), layouts[: len(layouts) - len(known)], strict=True)
         batches = [TensorList.from_samples(list(c), layout) for c, layout in columns]
         batches += known.values()
@@ -248,9 +257,13 @@ class DebugRun(Tracer):
 
     def _read_one(self, node: Node, reader: Reader, sample: int, record: int) -> Any:
         try:
-            return reader.dataset.read(record)
+            given = {
+                name: self._batch.values[edge].samples()[sample].tolist()
+                for name, edge in node.per_sample.items()
+            }
+            return owning_read(reader.dataset)(record, **given)
         except Exception as error:
-            raise located(error, self._batch.place(node, sample)) from error
+            raise located(error, self._batch.location(node, sample)) from error
 
     def _rng(self, node: Node) -> BatchRng:
         for drawn in self._drawn:

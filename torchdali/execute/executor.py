@@ -2,6 +2,8 @@
 
 The contract, which every line below keeps:
 
+- *Sources.* Plain Python sources are called in the thread that calls `schedule`, inside the call and in the graph's
+  order; everything else happens in the scheduler thread and the pool.
 - *Success.* Batches are delivered in the order they were scheduled. Everything that has a state (sources,
   steps over a batch) sees them in that order; samples of a chain run in any order on any thread.
 - *Failure.* An exception belongs to the batch it happened in. It is raised when that batch is popped, with
@@ -23,7 +25,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,20 +33,18 @@ import torch
 
 from torchdali.errors import note
 from torchdali.execute.bad_samples import BadSamples
-from torchdali.execute.batch import Batch, Reader, Settings, known_outputs
-from torchdali.execute.buffers import Buffers
+from torchdali.execute.batch import InFlightBatch, Reader, Settings, metadata_outputs
+from torchdali.execute.buffer_pool import BufferPool
 from torchdali.execute.checkpoint import labels
-from torchdali.execute.device import Lane
+from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.memory_stats import MemoryStats
-from torchdali.execute.order import Errands, Exclusive, Signal
-from torchdali.execute.profile import Profile
-from torchdali.execute.progress import Means, Progress
-from torchdali.execute.threads import Threads, isolated_torch_threads, run_torch_alone
+from torchdali.execute.stages import Runtime, StageRunner
+from torchdali.execute.sync import CallerQueue, SingleCaller
+from torchdali.execute.thread_pool import ThreadPool, keep_torch_threads, use_one_torch_thread
+from torchdali.execute.timings import Profile
 from torchdali.graph import Node
-from torchdali.operator import Source, is_large
 from torchdali.plan import Plan
-from torchdali.plan import plan as make_plan
-from torchdali.running import is_moderate
+from torchdali.source import Source, SourceBatch
 from torchdali.tensors import TensorList
 
 __all__ = ["Executor"]
@@ -71,43 +71,45 @@ class Executor:
     ) -> None:
         self.readers, self.sources, self.bad_samples = readers, sources, bad_samples
         self._labels = labels(plan.graph)
-        self.lane = Lane(settings.device)
-        self.buffers = Buffers(pinned=self.lane.pins)
+        self.device_stream = DeviceStream(settings.device)
+        self.buffers = BufferPool(pinned=self.device_stream.pins)
         self.profile = Profile()
         self.memory = MemoryStats()
-        self._errands = Errands() if settings.synchronous else None
-        self._means = Means(
-            settings, readers, bad_samples, self.lane, self.buffers, self.profile, self.memory,
-            Threads(settings.num_threads, start=settings.start_thread), self._errands,
+        self._caller_queue = CallerQueue() if settings.synchronous else None
+        self._runtime = Runtime(
+            settings, readers, bad_samples, self.device_stream, self.buffers, self.profile, self.memory,
+            ThreadPool(settings.num_threads, start=settings.start_thread), self._caller_queue,
         )  # fmt: skip
-        self._progress = Progress(plan, self._means)
-        self._flight: deque[Batch] = deque()
+        self._stages = StageRunner(plan, self._runtime)
+        self._flight: deque[InFlightBatch] = deque()
         self._count = self._position = 0
-        self._stopped = self._closed = False
-        self._large: list[Node] = []
-        self._moderate: list[Node] = []
-        self._first_done: Signal | None = None
-        self.place = self.state()
-        self._lock, self._taking, self._process = threading.RLock(), Exclusive(), os.getpid()
-        self._requests: queue.SimpleQueue[tuple[Executor, Batch] | None] = queue.SimpleQueue()
-        with isolated_torch_threads(1) as ready:
-            self._conductor = threading.Thread(
-                target=_conduct,
+        self._stopped = self._ended = self._closed = False
+        self._scheduled = 0
+        self._prepared: dict[Node, SourceBatch] = {}
+        self.taken_state = self.state()
+        self._lock, self._taking, self._process = threading.RLock(), SingleCaller(), os.getpid()
+        self._asking_sources = threading.RLock()
+        self._requests: queue.SimpleQueue[tuple[Executor, InFlightBatch] | None] = (
+            queue.SimpleQueue()
+        )
+        with keep_torch_threads(1) as ready:
+            self._scheduler = threading.Thread(
+                target=_schedule_batches,
                 args=(self._requests, ready),
-                name="torchdali-conductor",
+                name="torchdali-scheduler",
                 daemon=True,
             )
-            self._conductor.start()
+            self._scheduler.start()
 
     @property
     def settings(self) -> Settings:
-        """What the pipeline decided."""
-        return self._means.settings
+        """Settings of the pipeline."""
+        return self._runtime.settings
 
     @property
     def plan(self) -> Plan:
-        """The plan for the next batch."""
-        return self._progress.plan
+        """The plan."""
+        return self._stages.plan
 
     # ------------------------------------------------------------ the user's side
 
@@ -118,7 +120,7 @@ class Executor:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is in flight but the end of an epoch; waits for the oldest batch to know it."""
+        """True if no batch is left to take. May wait for the oldest batch to find out."""
         if not self._flight:
             return True
         oldest = self._flight[0]
@@ -128,64 +130,109 @@ class Executor:
 
     @property
     def stopped(self) -> bool:
-        """Whether a source has come to its end; waits for the batches in flight to know it."""
+        """True if a source has ended. May wait for the batches in flight to find out."""
         if self.sources and self._flight and not self._stopped:
             self._wait(self._flight[-1])
         return self._stopped
 
-    def schedule(self, ended: bool = False) -> None:
-        """Start one more batch; returns at once. With ``ended``, it is the end of the epoch instead.
+    def schedule(self, ended: bool = False, random_keys: Sequence[int] | None = None) -> None:
+        """Start one more batch; returns once its sources were called.
 
+        With ``ended``, it is the end of the epoch instead.
+
+        With ``random_keys``, random operators draw for these, whatever the position of the batch.
         A synchronous executor returns when the batch is done, all steps having run in this thread.
         """
         self._check_open()
+        with self._asking_sources:  # not under the lock: close() must not wait for the user's code
+            self._ended |= ended
+            batch = InFlightBatch(
+                -1, self.settings.batch_size, 0, ended=ended, random_keys=random_keys
+            )
+            if not self._ended and not self._stopped:
+                self._prepare(batch)
+            self._put_in_flight(batch)
+
+    def _prepare(self, batch: InFlightBatch) -> None:
+        """Take the next batch of the sources that belong in this thread, in the graph's order, until one fails.
+
+        Interrupted, the batches already taken wait in `_prepared` for the next call, so that sources stay in step.
+        """
+        for node, source in self.sources.items():
+            if node not in self._prepared:
+                started = time.perf_counter()
+                prepared = source.prepare(self.settings.batch_size)
+                if prepared is None:
+                    continue
+                self._prepared[node] = prepared
+                size = len(prepared.outputs[0]) if prepared.outputs else 1
+                self.profile.step(node, started, max(1, size), self._scheduled)
+            if not isinstance(self._prepared[node].error, (StopIteration, type(None))):
+                break
+        else:
+            self._ended = any(each.error is not None for each in self._prepared.values())
+        batch.prepared, self._prepared = self._prepared, {}
+
+    def _put_in_flight(self, batch: InFlightBatch) -> None:
         with self._lock:
-            for source in self.sources.values() if not ended else ():
-                source.schedule()
-            batch = Batch(-1, self.settings.batch_size, 0, ended=ended)
+            self._check_open()
+            # The user's thread alone adds to the flight, under the lock; `close`, which may run in any thread, only
+            # reads it.
             self._flight.append(batch)
-            if self._errands is None:
+            self._scheduled += 1
+            if self._caller_queue is None:
                 self._ask()
-        if self._errands is not None:
+        if self._caller_queue is not None:
             self.profile.asked(0)
             self._wait(batch)
 
     def _ask(self) -> None:
-        """Have all scheduled batches started. An interrupt may fall between any two lines: ask again then."""
+        """Request the start of all scheduled batches.
+
+        Safe to repeat: a KeyboardInterrupt may fall between any two lines.
+        """
         for batch in list(self._flight):
             if batch.asked:
                 continue
-            if self._errands is None:
+            if self._caller_queue is None:
+                # Hand-over to the scheduler thread. The queue keeps the order of the calls, so batches are started in
+                # it. The request holds the executor, the thread itself does not: see the end of the file.
                 self._requests.put((self, batch))
             else:
-                with self._errands.own(), torch.no_grad():
+                with self._caller_queue.own(), torch.no_grad():
                     self.start(batch)
             batch.asked = True
 
-    def _wait(self, batch: Batch) -> None:
+    def _wait(self, batch: InFlightBatch) -> None:
         """Wait for a batch, in slices: close() in another thread must be noticed."""
         if not batch.asked:
             self._ask()
         while not batch.finished.is_set():
             self._check_open()
-            if self._errands is None:
+            if self._caller_queue is None:
+                # Set by the thread that ran the last stage; all it wrote to the batch came before.
                 batch.finished.wait(1.0)
                 continue
             with torch.no_grad():
-                self._errands.run_next(timeout=1.0)
+                # The stages after a chain run here: workers leave them in the queue, and nothing of the batch is
+                # touched by them after that.
+                self._caller_queue.run_next(timeout=1.0)
 
-    def _give_up(self, errands: Errands) -> None:
-        """Drop the batches whose steps an interrupt tore apart, in this thread; it was raised then."""
+    def _give_up(self, caller_queue: CallerQueue) -> None:
+        """Drop batches that a KeyboardInterrupt left half done in this thread."""
         for batch in list(self._flight):
             if batch.index >= 0 and not batch.finished.is_set():
                 batch.error = KeyboardInterrupt()
                 batch.finished.set()
                 self._flight.remove(batch)
-        self._progress.line_up(self._count)
-        errands.torn = False
+        self._stages.reset_order(self._count)
+        caller_queue.interrupted = False
 
-    def pop(self) -> Batch:
+    def pop(self, stream: Any = None) -> InFlightBatch:
         """Wait for the oldest batch and return it.
+
+        Args:
+            stream: On which the caller will use it; see `DeviceStream.hand_over`.
 
         Raises:
             StopIteration: a source is at its end. RuntimeError: nothing was scheduled, or the executor
@@ -200,29 +247,38 @@ class Executor:
                 )
             batch = self._flight[0]
             self._wait(batch)
+            # Only now: an interrupt while waiting leaves the batch where it is, for the next call.
             self._flight.popleft()
-            self.place = batch.state
+            self.taken_state = batch.state
         error, batch.error = batch.error, None  # whose frames hold the batch
         if error is not None:
-            raise error
+            try:
+                raise error
+            finally:
+                del error  # or it, its traceback and this frame keep each other and the pipeline alive
         self.profile.delivered(batch.size)
-        self.lane.hand_over(batch.outputs)
+        self.device_stream.hand_over(batch.outputs, batch.ready, stream)
         return batch
 
     def reset(self) -> None:
         """Drop the batches in flight and start the next epoch of all sources that ended."""
-        self._drop_flight()
+        for batch in reversed(self._drop_flight()):
+            for node, prepared in batch.prepared.items():
+                self.sources[node].take_back(prepared)
         for source in self.sources.values():
             source.reset()
-        self._stopped = False
-        self.place = self.state()
+        self._stopped = self._ended = False
+        self.taken_state = self.state()
 
-    def _drop_flight(self) -> None:
+    def _drop_flight(self) -> list[InFlightBatch]:
+        """Wait for the batches in flight, forget them, and return them."""
         self._check_open()
+        dropped = []
         with self._taking:
             while self._flight:
                 self._wait(self._flight[0])
-                self._flight.popleft()
+                dropped.append(self._flight.popleft())
+        return dropped
 
     def close(self) -> None:
         """End all threads and fail what is in flight."""
@@ -234,13 +290,15 @@ class Executor:
             return  # the threads and processes are the parent's
         for source in self.sources.values():
             source.close()
+        # Ends the scheduler thread behind the requests that are left; it does not join the workers, so the order of
+        # the two does not matter.
         self._requests.put(None)
-        self._means.threads.close()
-        if self._conductor is not threading.current_thread():
-            self._conductor.join(timeout=10)
+        self._runtime.threads.close()
+        if self._scheduler is not threading.current_thread():
+            self._scheduler.join(timeout=10)
         for batch in list(self._flight):
             error = RuntimeError("the pipeline was closed while this batch was in flight")
-            self._progress.finish(batch, error)
+            self._stages.finish(batch, error)
 
     def _check_open(self) -> None:
         if os.getpid() != self._process:
@@ -250,12 +308,12 @@ class Executor:
             )
         if self._closed:
             raise RuntimeError("the pipeline is closed")
-        if self._errands is not None and self._errands.torn:
-            self._give_up(self._errands)
+        if self._caller_queue is not None and self._caller_queue.interrupted:
+            self._give_up(self._caller_queue)
 
-    # ------------------------------------------------------------ starting a batch (conductor thread)
+    # ------------------------------------------------------------ starting a batch (scheduler thread)
 
-    def start(self, batch: Batch) -> None:
+    def start(self, batch: InFlightBatch) -> None:
         """Draw the samples of a batch and begin its first stage."""
         if batch.index >= 0:
             return  # it was asked for twice
@@ -265,89 +323,60 @@ class Executor:
                 raise StopIteration
             batch.position = self._position
             self._draw(batch)
-            self._adapt(batch)
         except StopIteration as stop:
             self._stopped = True
             batch.state = self.state()
-            self._progress.fail(batch, StopIteration(*stop.args))
+            self._stages.fail(batch, StopIteration(*stop.args))
         except BaseException as error:
             batch.state = self.state()
-            self._progress.fail(batch, error)
+            self._stages.fail(batch, error)
         else:
-            self._progress.begin(batch)
+            self._stages.begin(batch)
 
-    def _draw(self, batch: Batch) -> None:
+    def _draw(self, batch: InFlightBatch) -> None:
         """Advance every source, in the graph's order, and note the state after it."""
         sizes = self._pull(batch)
         for node, reader in self.readers.items():
             batch.keys[node] = reader.cursor.next_batch(self.settings.batch_size)
-            batch.values.update(known_outputs(node, reader.dataset, batch.keys[node].records))
-            sizes[node.name] = self.settings.batch_size
+            batch.values.update(metadata_outputs(node, reader.dataset, batch.keys[node].records))
+            sizes[node] = self.settings.batch_size
         if len(set(sizes.values())) > 1:
-            raise RuntimeError(f"batch size clash: the sources of one batch gave {sizes}")
+            raise RuntimeError(_clash(sizes))
         batch.size = next(iter(sizes.values()), self.settings.batch_size)
         self._position += batch.size
-        batch.info = self._names(batch)
+        batch.info = self._source_infos(batch)
         batch.state = self.state()
 
-    def _pull(self, batch: Batch) -> dict[str, int]:
+    def _pull(self, batch: InFlightBatch) -> dict[Node, int]:
         """Take the next batch of every source, also of those after one that is at its end (as DALI does)."""
-        sizes, ended = {}, False
+        sizes: dict[Node, int] = {}
+        ended = False
         for node, source in self.sources.items():
             started = time.perf_counter()
+            prepared = batch.prepared.pop(node, None)
             try:
-                outputs = source.next(self.settings.batch_size)
+                outputs = source.next(self.settings.batch_size, prepared)
             except StopIteration:
                 ended = True
                 continue
             except BaseException as error:
-                note(error, batch.place(node))
+                note(error, batch.location(node))
                 raise
-            self.profile.step(node, started, max(1, len(outputs[0])), batch.index)
-            batch.values.update(zip(node.outputs, self._placed(node, outputs), strict=True))
-            sizes[node.name] = len(outputs[0])
+            if prepared is None:
+                self.profile.step(node, started, max(1, len(outputs[0])), batch.index)
+            batch.values.update(zip(node.outputs, self._on_device(node, outputs), strict=True))
+            sizes[node] = len(outputs[0])
         if ended:
             raise StopIteration
         return sizes
 
-    def _placed(self, node: Node, outputs: tuple[TensorList, ...]) -> tuple[TensorList, ...]:
+    def _on_device(self, node: Node, outputs: tuple[TensorList, ...]) -> tuple[TensorList, ...]:
         """Bring the data of a source to the device of its node."""
-        move = self.lane.to_cpu if node.device == "cpu" else self.lane.to_device
-        with self.lane.context():
+        move = self.device_stream.to_cpu if node.device == "cpu" else self.device_stream.to_device
+        with self.device_stream.context():
             return tuple(map(move, outputs))
 
-    def _adapt(self, batch: Batch) -> None:
-        """Plan anew when the first batch has shown which sources give large samples, and what is light."""
-        if batch.index == 0:
-            self._first_done = batch.finished
-            for node in self.sources:
-                large = [d for o in node.outputs if is_large(d := batch.values[o])]
-                if large:
-                    self._large.append(node)
-                if all(map(is_moderate, large)):
-                    self._moderate.append(node)
-        elif self._first_done is None or not self._first_done.is_set():
-            return
-        planned = make_plan(
-            self.plan.graph, self._large, self._progress.light, self._moderate, self._progress.alone
-        )
-        is_new = [s.steps for s in planned.stages] != [s.steps for s in self.plan.stages]
-        if is_new and not self._runs_alone(batch):
-            return
-        if batch.index > 0:
-            self._first_done = None
-        if is_new:
-            self._progress = Progress(planned, self._means, batch.index)
-
-    def _runs_alone(self, batch: Batch) -> bool:
-        """Wait for the batches before, which another plan runs; a synchronous executor cannot."""
-        before = [b for b in list(self._flight) if 0 <= b.index < batch.index]
-        for other in before:
-            while self._errands is None and not (other.finished.wait(0.1) or self._closed):
-                pass
-        return all(b.finished.is_set() for b in before)
-
-    def _names(self, batch: Batch) -> list[str] | None:
+    def _source_infos(self, batch: InFlightBatch) -> list[str] | None:
         for node, keys in batch.keys.items():
             return [self.readers[node].dataset.info(r) for r in keys.records.tolist()]
         for node in self.sources:
@@ -357,7 +386,7 @@ class Executor:
         return None
 
     def state(self) -> dict[str, Any]:
-        """Return the place after the batches drawn so far, as JSON values."""
+        """Return the checkpoint state after the batches drawn so far, as JSON values."""
         return {
             "seed": self.settings.seed,
             "position": self._position,
@@ -367,24 +396,36 @@ class Executor:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a place; batches in flight are dropped."""
+        """Continue from a checkpoint state; batches in flight are dropped."""
         self._drop_flight()
         for node, reader in self.readers.items():
             reader.cursor.restore(state["readers"][self._labels[node]])
         for node, source in self.sources.items():
             source.restore(state["sources"][self._labels[node]])
-        self._means.settings = replace(self.settings, seed=state["seed"])
-        self._position, self._stopped = state["position"], state["stopped"]
-        self.place = self.state()
+        self._runtime.settings = replace(self.settings, seed=state["seed"])
+        self._position = state["position"]
+        self._stopped = self._ended = state["stopped"]
+        self.taken_state = self.state()
 
 
-def _conduct(
-    requests: queue.SimpleQueue[tuple[Executor, Batch] | None], ready: threading.Barrier
+def _clash(sizes: Mapping[Node, int]) -> str:
+    """Say which sources gave batches of which sizes, and on which of the user's lines they are."""
+    first, size = next(iter(sizes.items()))
+    other, its_size = next((node, found) for node, found in sizes.items() if found != size)
+    return (
+        f'Batch size clash! The input operator "{other.name}" returned a batch size {its_size} which is different than '
+        f'{size} returned by "{first.name}"\n  {other.where}\n  {first.where}'
+    )
+
+
+def _schedule_batches(
+    requests: queue.SimpleQueue[tuple[Executor, InFlightBatch] | None], ready: threading.Barrier
 ) -> None:
     """Start batches one after another; holds no executor between them."""
-    run_torch_alone(ready)
+    use_one_torch_thread(ready)
     with torch.no_grad():
         while (request := requests.get()) is not None:
             executor, batch = request
+            # From here the batch is the scheduler thread's, until a chain gives it to the workers.
             executor.start(batch)
             del request, executor, batch

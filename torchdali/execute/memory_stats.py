@@ -1,4 +1,4 @@
-"""How much memory the operators of a pipeline deliver."""
+"""Memory that the operators of a pipeline deliver."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _KEEP = 4  # free blocks; a consumer that hoards in bursts would make them pile 
 
 @dataclass(frozen=True)
 class _Stored:
-    """How one batch lies in a block: a dense tensor, or samples, each with offset and shape."""
+    """Position of one batch in a block: a dense tensor, or samples, each with offset and shape."""
 
     layout: str
     dtype: torch.dtype | None
@@ -43,7 +43,7 @@ class _Stored:
 
 @dataclass(frozen=True)
 class Packed:
-    """What goes over the pipe instead of batches.
+    """Message that goes over the pipe instead of batches.
 
     Attributes:
         block: Number of the block they are in; -1 if they have no bytes.
@@ -74,6 +74,7 @@ class Writer:
     def free(self, blocks: Sequence[int]) -> None:
         """Take blocks back that the parent does not need any more."""
         for number in blocks:
+            # The parent has dropped the last tensor on it before it sent the number: nobody reads the block any more.
             self._free[number] = self._used.pop(number)
 
     def write(self, batches: Sequence[TensorList]) -> Packed:
@@ -135,6 +136,8 @@ class Reader:
 
     def returned(self) -> list[int]:
         """Return the numbers of the blocks that came back since the last call."""
+        # Appended to by whatever thread drops a tensor; only this one takes out, so the length does not shrink
+        # meanwhile.
         loans = [self._returned.popleft() for _ in range(len(self._returned))]
         return [self._lent.pop(loan.block).block for loan in loans]
 

@@ -5,7 +5,6 @@ Published from the registry: an operator that a user declares appears here too.
 
 from __future__ import annotations
 
-import torchdali.ops  # noqa: F401  declares the operators
 from torchdali.namespaces import publish
 
 __getattr__ = publish(__name__, lambda operator: (operator.name, operator.function))

@@ -18,11 +18,11 @@ def gaussian(
     *,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
-    mean: float | DataNode | TensorList = ...,
+    mean: float | DataNode | TensorList = 0.0,
     name: str | None = None,
     preserve: Any = ...,
-    seed: int = ...,
-    stddev: float | DataNode | TensorList = ...,
+    seed: int = -1,
+    stddev: float | DataNode | TensorList = 1.0,
 ) -> _T:
     """Add normally distributed noise: ``out = in + normal(mean, stddev)``, rounded and saturated."""
     ...
@@ -34,13 +34,13 @@ def salt_and_pepper(
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
     name: str | None = None,
-    pepper_val: float | DataNode | TensorList | None = ...,
-    per_channel: bool = ...,
+    pepper_val: float | DataNode | TensorList | None = None,
+    per_channel: bool = False,
     preserve: Any = ...,
-    prob: float | DataNode | TensorList = ...,
-    salt_val: float | DataNode | TensorList | None = ...,
-    salt_vs_pepper: float | DataNode | TensorList = ...,
-    seed: int = ...,
+    prob: float | DataNode | TensorList = 0.05,
+    salt_val: float | DataNode | TensorList | None = None,
+    salt_vs_pepper: float | DataNode | TensorList = 0.5,
+    seed: int = -1,
 ) -> _T:
     """Replace some pixels by the lightest or darkest value."""
     ...
@@ -51,10 +51,10 @@ def shot(
     *,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
-    factor: float | DataNode | TensorList = ...,
+    factor: float | DataNode | TensorList = 20.0,
     name: str | None = None,
     preserve: Any = ...,
-    seed: int = ...,
+    seed: int = -1,
 ) -> _T:
     """Add shot noise: ``out = factor * poisson(in / factor)``, rounded and saturated; 0 keeps the data."""
     ...

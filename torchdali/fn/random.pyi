@@ -16,15 +16,15 @@ def beta(
     shape_like: _T | None = None,
     /,
     *,
-    alpha: float | DataNode | TensorList = ...,
-    beta: float | DataNode | TensorList = ...,
+    alpha: float | DataNode | TensorList = 1.0,
+    beta: float | DataNode | TensorList = 1.0,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
-    dtype: DALIDataType | torch.dtype | None = ...,
+    dtype: DALIDataType | torch.dtype | None = None,
     name: str | None = None,
     preserve: Any = ...,
-    seed: int = ...,
-    shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+    seed: int = -1,
+    shape: abc.Sequence[int] | int | DataNode | TensorList | None = None,
 ) -> DataNode:
     """Draw numbers in [0, 1] from the beta distribution, of density ``~ x^(alpha - 1) (1 - x)^(beta - 1)``."""
     ...
@@ -37,10 +37,10 @@ def choice(
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
     name: str | None = None,
-    p: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+    p: abc.Sequence[float] | float | DataNode | TensorList | None = None,
     preserve: Any = ...,
-    seed: int = ...,
-    shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+    seed: int = -1,
+    shape: abc.Sequence[int] | int | DataNode | TensorList | None = None,
 ) -> _T:
     """Draw elements of a sample, with replacement."""
     ...
@@ -51,12 +51,12 @@ def coin_flip(
     *,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
-    dtype: DALIDataType | torch.dtype | None = ...,
+    dtype: DALIDataType | torch.dtype | None = None,
     name: str | None = None,
     preserve: Any = ...,
-    probability: float | DataNode | TensorList = ...,
-    seed: int = ...,
-    shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+    probability: float | DataNode | TensorList = 0.5,
+    seed: int = -1,
+    shape: abc.Sequence[int] | int | DataNode | TensorList | None = None,
 ) -> DataNode:
     """Draw 1 with a probability, otherwise 0."""
     ...
@@ -67,13 +67,13 @@ def normal(
     *,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
-    dtype: DALIDataType | torch.dtype | None = ...,
-    mean: float | DataNode | TensorList = ...,
+    dtype: DALIDataType | torch.dtype | None = None,
+    mean: float | DataNode | TensorList = 0.0,
     name: str | None = None,
     preserve: Any = ...,
-    seed: int = ...,
-    shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
-    stddev: float | DataNode | TensorList = ...,
+    seed: int = -1,
+    shape: abc.Sequence[int] | int | DataNode | TensorList | None = None,
+    stddev: float | DataNode | TensorList = 1.0,
 ) -> DataNode:
     """Draw numbers from the normal distribution."""
     ...
@@ -84,13 +84,13 @@ def uniform(
     *,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
-    dtype: DALIDataType | torch.dtype | None = ...,
+    dtype: DALIDataType | torch.dtype | None = None,
     name: str | None = None,
     preserve: Any = ...,
-    range: abc.Sequence[float] | float | DataNode | TensorList = ...,
-    seed: int = ...,
-    shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
-    values: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+    range: abc.Sequence[float] | float | DataNode | TensorList = [-1.0, 1.0],
+    seed: int = -1,
+    shape: abc.Sequence[int] | int | DataNode | TensorList | None = None,
+    values: abc.Sequence[float] | float | DataNode | TensorList | None = None,
 ) -> DataNode:
     """Draw numbers from a range, or from a list of values, all equally likely."""
     ...

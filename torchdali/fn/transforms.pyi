@@ -20,7 +20,7 @@ def combine(
     device: str | None = None,
     name: str | None = None,
     preserve: Any = ...,
-    reverse_order: bool = ...,
+    reverse_order: bool = False,
 ) -> _T:
     """Combine transforms: the first input is applied first."""
     ...
@@ -29,16 +29,16 @@ def crop(
     mtx: _T | None = None,
     /,
     *,
-    absolute: bool = ...,
+    absolute: bool = False,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
-    from_end: abc.Sequence[float] | float | DataNode | TensorList = ...,
-    from_start: abc.Sequence[float] | float | DataNode | TensorList = ...,
+    from_end: abc.Sequence[float] | float | DataNode | TensorList = [1.0],
+    from_start: abc.Sequence[float] | float | DataNode | TensorList = [0.0],
     name: str | None = None,
     preserve: Any = ...,
-    reverse_order: bool = ...,
-    to_end: abc.Sequence[float] | float | DataNode | TensorList = ...,
-    to_start: abc.Sequence[float] | float | DataNode | TensorList = ...,
+    reverse_order: bool = False,
+    to_end: abc.Sequence[float] | float | DataNode | TensorList = [1.0],
+    to_start: abc.Sequence[float] | float | DataNode | TensorList = [0.0],
 ) -> DataNode:
     """Make a matrix that maps one box to another: ``from_start`` to ``to_start``, ``from_end`` to ``to_end``."""
     ...
@@ -48,13 +48,13 @@ def rotation(
     /,
     *,
     angle: float | DataNode | TensorList,
-    axis: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+    axis: abc.Sequence[float] | float | DataNode | TensorList | None = None,
     bytes_per_sample_hint: Any = ...,
-    center: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+    center: abc.Sequence[float] | float | DataNode | TensorList | None = None,
     device: str | None = None,
     name: str | None = None,
     preserve: Any = ...,
-    reverse_order: bool = ...,
+    reverse_order: bool = False,
 ) -> DataNode:
     """Make a matrix that turns points, from x to y in the plane, or right-handed around an axis in space."""
     ...
@@ -65,12 +65,12 @@ def scale(
     *,
     scale: abc.Sequence[float] | float | DataNode | TensorList,
     bytes_per_sample_hint: Any = ...,
-    center: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+    center: abc.Sequence[float] | float | DataNode | TensorList | None = None,
     device: str | None = None,
     name: str | None = None,
-    ndim: int | None = ...,
+    ndim: int | None = None,
     preserve: Any = ...,
-    reverse_order: bool = ...,
+    reverse_order: bool = False,
 ) -> DataNode:
     """Make a matrix that scales."""
     ...
@@ -79,14 +79,14 @@ def shear(
     mtx: _T | None = None,
     /,
     *,
-    angles: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+    angles: abc.Sequence[float] | float | DataNode | TensorList | None = None,
     bytes_per_sample_hint: Any = ...,
-    center: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+    center: abc.Sequence[float] | float | DataNode | TensorList | None = None,
     device: str | None = None,
     name: str | None = None,
     preserve: Any = ...,
-    reverse_order: bool = ...,
-    shear: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+    reverse_order: bool = False,
+    shear: abc.Sequence[float] | float | DataNode | TensorList | None = None,
 ) -> DataNode:
     """Make a matrix that shears: ones on the diagonal, and the factors around it, row by row."""
     ...
@@ -100,7 +100,7 @@ def translation(
     device: str | None = None,
     name: str | None = None,
     preserve: Any = ...,
-    reverse_order: bool = ...,
+    reverse_order: bool = False,
 ) -> DataNode:
     """Make a matrix that moves points."""
     ...

@@ -20,7 +20,7 @@ from torch import Tensor
 from torchdali.kernels import unsigned
 from torchdali.kernels.convert import integer_limits
 
-__all__ = ["ARITY", "Number", "broadcast_batches", "function", "promote", "result_type"]
+__all__ = ["ARITY", "SYMBOLS", "Number", "broadcast_batches", "function", "promote", "result_type"]
 
 
 class Number(NamedTuple):
@@ -74,10 +74,12 @@ _SIGNED_BY_SIZE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64
 _SAME_BITS = frozenset(
     ("add", "sub", "mul", "pos", "neg", "and", "or", "xor", "invert", "lshift", "eq", "ne")
 )
-_SYMBOLS = {
+SYMBOLS = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "and": "&", "or": "|",
-    "xor": "^", "lshift": "<<", "rshift": ">>", "invert": "~", "neg": "-",
+    "xor": "^", "lshift": "<<", "rshift": ">>", "invert": "~", "neg": "-", "eq": "==", "ne": "!=", "lt": "<",
+    "le": "<=", "gt": ">", "ge": ">=",
 }  # fmt: skip
+"""How some functions are written as operators."""
 
 
 # ---------------------------------------------------------------- types
@@ -118,13 +120,17 @@ def result_type(name: str, *dtypes: torch.dtype) -> torch.dtype:
 
 
 def _check_types(name: str, common: torch.dtype) -> None:
-    what = _SYMBOLS.get(name, name)
+    what = SYMBOLS.get(name, name)
     if name in BITWISE:
         if common.is_floating_point:
-            raise RuntimeError(f"`{what}` takes integers and booleans, not {_name(common)}")
+            raise RuntimeError(
+                f"inputs to bitwise operator `{what}` must be of integral type or booleans, not {_name(common)}"
+            )
     elif common == torch.bool and name not in COMPARISONS and name not in ("mul", "pos"):
-        advice = "use a bitwise operator (`|`, `&`, `^`, `~`), or convert one to a number"
-        raise RuntimeError(f"`{what}` does not take booleans alone; {advice}")
+        raise RuntimeError(
+            f"inputs to arithmetic operator `{what}` cannot be booleans. Consider using bitwise operators "
+            "(`|`, `&`, `^`, `~`), or convert one to a number."
+        )
 
 
 def _name(dtype: torch.dtype) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.kernels.views import is_plain
+from torchdali.kernels.memory import is_plain
 
 __all__ = [
     "convert",

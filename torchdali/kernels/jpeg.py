@@ -1,6 +1,6 @@
-"""What JPEG does to pixels, as maths: for devices on which no bytes need to be written.
+"""The distortion of pixels by JPEG, as maths: for devices on which no bytes need to be written.
 
-Baseline JPEG as libjpeg does it (ITU-T T.81, with the quantisation tables of its annex K): YCbCr, chroma
+Baseline JPEG as libjpeg does it (ITU-T T.81, with the quantization tables of its annex K): YCbCr, chroma
 halved both ways, cosine transform of 8x8 blocks, rounding to multiples of the table, and back.
 """
 
@@ -12,6 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from torch import Tensor
+
+from torchdali.kernels.device_cache import device_cache
 
 __all__ = ["distort"]
 
@@ -26,7 +28,7 @@ _CHROMA = """
 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99
 """
 
-# Colours, in units of 2**-16; the chroma of the way there is rounded down where it is a half.
+# Colors, in units of 2**-16; the chroma of the way there is rounded down where it is a half.
 _TO_YCC = (
     ((19595, 38470, 7471), 1 << 15),
     ((-11059, -21709, 32768), (128 << 16) + (1 << 15) - 1),
@@ -58,10 +60,10 @@ def distort(x: Tensor, quality: int) -> Tensor:
     height, width = x.shape[-3:-1]
     luma, blue, red = _converted(x.to(torch.int32).unbind(-1), _TO_YCC)
     tables = _tables(quality, x.device)
-    luma = _quantised(luma, tables[0])[..., :height, :width]
+    luma = _quantized(luma, tables[0])[..., :height, :width]
     size = (height + 1) // 2, (width + 1) // 2
     blue, red = (
-        _doubled(_quantised(_halved(chroma), tables[1])[..., : size[0], : size[1]])
+        _doubled(_quantized(_halved(chroma), tables[1])[..., : size[0], : size[1]])
         for chroma in (blue, red)
     )
     chroma = [plane[..., :height, :width] - 128 for plane in (blue, red)]
@@ -114,7 +116,7 @@ def _neighboured(x: Tensor, axis: int) -> Tensor:
     return torch.stack([x * 3 + before, x * 3 + after], axis + 1).flatten(axis, axis + 1)
 
 
-def _quantised(x: Tensor, table: Tensor) -> Tensor:
+def _quantized(x: Tensor, table: Tensor) -> Tensor:
     """Transform blocks, round them to multiples of the table, and transform them back."""
     waves = _waves(x.device)
     x = _extended(x, _BLOCK, _BLOCK) - 128
@@ -141,7 +143,7 @@ def _waves(device: torch.device) -> Tensor:
     return torch.from_numpy(np.concatenate([half, half[:, ::-1] * sign], 1)).to(device)
 
 
-@functools.lru_cache(maxsize=256)
+@device_cache(maxsize=256)
 def _tables(quality: int, device: torch.device) -> Tensor:
     """Return the tables of luma and chroma, ``(2, 8, 8)``."""
     percent = 5000 // quality if quality < 50 else 200 - 2 * quality

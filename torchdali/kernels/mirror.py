@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.kernels.memory import place
 from torchdali.kernels.opencv import opencv_for
-from torchdali.kernels.rounding import place
 
 __all__ = ["mirror", "mirror_each"]
 

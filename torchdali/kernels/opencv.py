@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from torchdali.kernels.views import is_plain
+from torchdali.kernels.memory import is_plain
 
 __all__ = ["opencv", "opencv_for"]
 

@@ -1,4 +1,4 @@
-"""Where regions of images come to lie on canvases, for a batch at once."""
+"""Positions of image regions on canvases, for a batch at once."""
 
 from __future__ import annotations
 
@@ -55,6 +55,8 @@ def _pixels(given: Given | None, lengths: Array, whole: Any) -> Array:
     if given is None:
         return np.zeros((1, 1, 2), np.int64)
     values, relative = given
+    if relative and values.size and not 0 <= values.min() <= values.max() <= 1:
+        raise ValueError("a share that is not in [0, 1]")
     if relative:  # in single precision, as DALI does, so that 0.3 of 10 is 3 and not 3.0000001
         values = whole(values.astype(np.float32) * lengths.astype(np.float32))
     return values.astype(np.int64)

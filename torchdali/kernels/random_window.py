@@ -1,4 +1,4 @@
-"""Where a random crop lies: a window of random area and aspect ratio."""
+"""Position of a random crop: a window of random area and aspect ratio."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def random_windows(
         fits &= narrowest <= shape
         fits &= shape <= widest
         first = fits.argmax(1)
-        chosen = rows * attempts + first  # one list of places keeps Python's lock, two would not
+        chosen = rows * attempts + first  # one list of places keeps the GIL, two would not
         found = fits.ravel()[chosen]
         windows[0], windows[1] = tall.ravel()[chosen], wide.ravel()[chosen]
     if not found.all():
@@ -132,7 +132,7 @@ def _ranges(
         raise RuntimeError(
             f"random_area {list(area)} and random_aspect_ratio {list(ratio)} have one value, or two"
         )
-    if area[0] > area[-1] or not 0 < ratio[0] <= ratio[-1]:
+    if not area[0] <= area[-1] or not 0 < ratio[0] <= ratio[-1]:
         raise RuntimeError(
             f"random_area {list(area)} and random_aspect_ratio {list(ratio)} must be ranges [least, greatest], the "
             "ratios positive"

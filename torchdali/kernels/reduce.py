@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from torchdali.kernels.moments import Moments, moments_of
-from torchdali.kernels.views import is_plain
+from torchdali.kernels.memory import is_plain
+from torchdali.kernels.moments_opencv import Moments, moments_of
 
 __all__ = ["extreme", "moments", "resolve_axes", "spread", "total"]
 
@@ -24,22 +24,26 @@ def resolve_axes(
     """Return the axes to reduce: those given by index or by name, all by default.
 
     Raises:
-        IndexError: an axis out of range. ValueError: an axis given twice, or a name that is not in the layout.
+        IndexError: an axis out of range.
+        ValueError: an axis given twice.
+        RuntimeError: a name that is not in the layout, or both are given.
     """
+    if axes is not None and axis_names is not None:
+        raise RuntimeError("arguments `axes` and `axis_names` are mutually exclusive")
     if axis_names is not None:
         missing = [name for name in axis_names if name not in layout]
         if missing:
-            raise ValueError(f"axis {missing[0]!r} is not in the layout {layout!r}")
+            raise RuntimeError(f"axis {missing[0]!r} is not present in the input layout {layout!r}")
         axes = [layout.index(name) for name in axis_names]
     if axes is None:
         return tuple(range(ndim))
     for axis in axes:
         if not -ndim <= axis < ndim:
-            raise IndexError(f"axis {axis} is out of range [{-ndim}, {ndim - 1}]")
+            raise IndexError(f"axis index out of range: {axis} is not in [{-ndim}, {ndim - 1}]")
     found = tuple(axis % ndim for axis in axes)
     for axis in found:
         if found.count(axis) > 1:
-            raise ValueError(f"axis {axis} is given twice")
+            raise ValueError(f"duplicate axis index {axis}")
     return found
 
 
@@ -121,6 +125,12 @@ def extreme(x: Tensor, axes: tuple[int, ...], keep: bool, *, largest: bool) -> T
     """Return the largest or smallest value, of the input's type."""
     if not axes:
         return x
+    if any(x.shape[axis] == 0 for axis in axes):  # as DALI: where a maximum starts
+        limits = torch.finfo(x.dtype) if x.is_floating_point() else torch.iinfo(x.dtype)
+        shape = x.to(torch.float32).sum(axes, keepdim=keep).shape
+        return torch.full(
+            shape, limits.min if largest else limits.max, dtype=x.dtype, device=x.device
+        )
     if x.dtype == torch.uint64:  # flipping the sign bit keeps the order
         flipped = x.view(torch.int64) ^ (-(2**63))
         return (extreme(flipped, axes, keep, largest=largest) ^ (-(2**63))).view(torch.uint64)

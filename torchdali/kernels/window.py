@@ -13,7 +13,7 @@ from torch import Tensor
 
 from torchdali.kernels.convert import convert, integer_limits
 from torchdali.kernels.folding import folded
-from torchdali.kernels.views import narrowed
+from torchdali.kernels.memory import narrowed
 
 __all__ = [
     "anchor", "anchors", "check_fill", "cut", "fill_into", "fill_number", "filled", "meet", "out_of_bounds",
@@ -186,7 +186,10 @@ def _out_of_bounds(
         f"{start}:{start + extent} of {shape[axis]} on axis {axis}"
         for axis, start, extent in zip(axes, starts, extents, strict=True)
     )
-    return f"the window is out of bounds ({box}); out_of_bounds_policy can pad or trim it"
+    return (
+        f"slice can't be placed out of bounds with current policy. Got: {box}; out_of_bounds_policy='pad' or "
+        "'trim_to_shape' takes it"
+    )
 
 
 def _extended(

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchdali.errors import shorten
+from torchdali.errors import strip_internal_frames
 from torchdali.namespaces import publish
-from torchdali.operator import Operator
 from torchdali.ops import (  # noqa: F401  each declares its operators
     _arithmetic,
+    _audio,
     _augmenting,
     _box_crop,
     _boxes,
@@ -23,13 +23,15 @@ from torchdali.ops import (  # noqa: F401  each declares its operators
     _decoders,
     _dump_image,
     _equalize,
+    _external_source,
     _filters,
     _flip,
+    _fused,
     _generic,
-    _inputs,
     _io,
     _jpeg_distortion,
     _legacy,
+    _levels,
     _noise,
     _normalize,
     _optical_flow,
@@ -45,14 +47,26 @@ from torchdali.ops import (  # noqa: F401  each declares its operators
     _sequence,
     _shape,
     _slice,
+    _spectra,
     _subscript,
     _tables,
-    _tensor_resize,
     _transforms,
+    _video,
+    _video_input,
     _warp,
 )
 from torchdali.ops._compose import Compose, cpu_ops, gpu_ops, mixed_ops  # noqa: F401
-from torchdali.ops._readers import file  # noqa: F401
+from torchdali.ops._readers import (  # noqa: F401
+    caffe,
+    coco,
+    file,
+    mxnet,
+    numpy,
+    tfrecord,
+    video,
+    webdataset,
+)
+from torchdali.registry import Operator
 
 
 class OperatorClass:
@@ -72,7 +86,7 @@ class OperatorClass:
         try:
             self.operator.schema.check_known(known)
         except Exception as error:
-            shorten(error)
+            strip_internal_frames(error)
             raise
         self._arguments = {"device": device, "name": name, **arguments}
         self.device, self.name = device or "cpu", name

@@ -20,7 +20,8 @@ from torchdali.graph import DataNode
 from torchdali.kernels import arithmetic
 from torchdali.kernels.arithmetic import Number
 from torchdali.kernels.convert import integer_limits
-from torchdali.operator import define_expression, lookup, operator
+from torchdali.operator import batched, operator
+from torchdali.registry import define_expression, lookup
 from torchdali.schema import Data
 from torchdali.tensors import TensorList
 
@@ -39,8 +40,8 @@ def common_layout(layouts: tuple[str, ...], arguments: Any) -> str:
     for layout in layouts:
         if not (longest.endswith(layout) or layout.endswith(longest)):
             raise RuntimeError(
-                f"the layouts of the operands, {longest!r} and {layout!r}, do not match: they must be equal, or one "
-                "must be the end of the other"
+                f"the layouts of the operands, {longest!r} and {layout!r}, do not match. They must be equal or one "
+                "must be a suffix of the other."
             )
         longest = max(longest, layout, key=len)
     return longest
@@ -78,41 +79,16 @@ def _declare(name: str) -> None:
     def body(*operands: Data, constants: str = "") -> Data:
         return _compiled(name, constants, tuple([x.dtype for x in operands]))(*operands)
 
-    def make() -> Callable[..., Tensor]:
-        return _remembering(name)
-
-    def dense(*operands: Tensor, constants: str = "") -> Tensor:
+    def together(*operands: Tensor, constants: str) -> Tensor:
         return body(*arithmetic.broadcast_batches(*operands), constants=constants)
 
     def expression(*operands: Any) -> Any:
         return _record(name, operands)
 
     body.__doc__ = f"Compute ``{name}`` with DALI's type promotion, element by element."
-    operator(name=f"math.{name}", hidden=True, layout=common_layout, dense=dense, make=make)(body)
+    declared = operator(name=f"math.{name}", hidden=True, layout=common_layout)(body)
+    batched(declared)(together)
     define_expression(name)(expression)
-
-
-def _remembering(name: str) -> Callable[..., Tensor]:
-    """Return the function for one place in a graph: its constants stay, and its types hardly change."""
-    of_one: dict[torch.dtype, Callable[..., Tensor]] = {}
-    of_two: dict[tuple[torch.dtype, torch.dtype], Callable[..., Tensor]] = {}
-
-    def body(x: Tensor, *rest: Tensor, constants: str = "") -> Tensor:
-        found: Callable[..., Tensor] | None
-        if not rest:
-            found = of_one.get(x.dtype)
-            if found is None:
-                found = of_one[x.dtype] = _compiled(name, constants, (x.dtype,))
-            return found(x)
-        if len(rest) > 1:
-            return _compiled(name, constants, (x.dtype, *[y.dtype for y in rest]))(x, *rest)
-        (y,) = rest
-        found = of_two.get((x.dtype, y.dtype))
-        if found is None:
-            found = of_two[x.dtype, y.dtype] = _compiled(name, constants, (x.dtype, y.dtype))
-        return found(x, y)
-
-    return body
 
 
 for _name in arithmetic.ARITY:
@@ -126,6 +102,8 @@ def _record(name: str, operands: tuple[Any, ...]) -> Any:
     if len(operands) != arithmetic.ARITY[name]:
         raise TypeError(f"{name!r} takes {arithmetic.ARITY[name]} operands, not {len(operands)}")
     recorded = graph.current() is not None or any(isinstance(o, DataNode) for o in operands)
+    for i, operand in enumerate(operands):
+        _check_nesting(name, i, operand)
     parts = tuple(_number(operand, recorded) for operand in operands)
     inputs = [_input(o, recorded) for o, p in zip(operands, parts, strict=True) if p is None]
     if not inputs:
@@ -133,6 +111,16 @@ def _record(name: str, operands: tuple[Any, ...]) -> Any:
     constants = _write(parts)
     function = lookup(f"math.{name}")
     return function(*inputs, constants=constants) if constants else function(*inputs)
+
+
+def _check_nesting(name: str, index: int, operand: Any) -> None:
+    """Refuse a list that holds nodes: what is in it is not known while the graph is made."""
+    if isinstance(operand, (list, tuple)) and any(isinstance(o, DataNode) for o in operand):
+        raise TypeError(
+            f"input {index} of operator `{arithmetic.SYMBOLS.get(name, name)}` must be a node, a number, an array "
+            f"or a types.Constant. Got a `{type(operand).__name__}` with nested DataNode; fn.stack makes one node "
+            "of several."
+        )
 
 
 def _number(operand: Any, recorded: bool) -> Number | None:

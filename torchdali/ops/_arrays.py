@@ -1,11 +1,11 @@
-"""The samples of a batch as NumPy arrays: small calls cost less than torch's, and keep Python's lock."""
+"""The samples of a batch as NumPy arrays: small calls cost less than torch's, and hold the GIL."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
-from torchdali.kernels.arrays import Array, is_array
+from torchdali.kernels.memory import Array, is_array
 from torchdali.tensors import TensorList
 
 __all__ = ["arrays_of"]
@@ -13,9 +13,7 @@ __all__ = ["arrays_of"]
 
 def arrays_of(batch: TensorList) -> Sequence[Array] | None:
     """Return the samples as arrays that share their memory, None where NumPy cannot read them."""
-    arrays, dense, rows = batch.arrays(), batch.dense(), batch.rows()
-    if arrays is not None:
-        return arrays
+    dense, rows = batch.dense(), batch.rows()
     if dense is not None:
         whole = dense.numpy() if is_array(dense) else None
         return None if whole is None else [whole[i, ...] for i in range(len(whole))]

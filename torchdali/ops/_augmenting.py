@@ -1,4 +1,4 @@
-"""What automatic augmentation records beside the public operators; see `torchdali.auto_aug`."""
+"""Hidden operators of automatic augmentation; see `torchdali.auto_aug`."""
 
 from __future__ import annotations
 
@@ -9,29 +9,12 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from torchdali.kernels import tone
-from torchdali.operator import operator
+from torchdali.kernels.color import tone
+from torchdali.operator import batched, operator
 from torchdali.schema import Data, PerSample, Takes
 
 Bytes = Annotated[Tensor, Takes(("HWC", "FHWC"), (torch.uint8,))]
 AnyBytes = Annotated[Tensor, Takes((), (torch.uint8,))]
-
-
-class _Rows:
-    """Takes rows of a table, which is divided once."""
-
-    def __init__(self) -> None:
-        self._rows: tuple[Tensor, ...] | None = None
-
-    def __call__(self, index: Tensor, /, *, table: Any, signed: bool = False) -> Tensor:
-        if self._rows is None:
-            self._rows = torch.as_tensor(table).unbind(0)
-        if index.ndim or index.is_floating_point():
-            raise RuntimeError(_not_an_index(index, index.ndim))
-        place = int(index)
-        if not 0 <= place < len(self._rows):
-            raise RuntimeError(_no_bin(place, len(self._rows), signed))
-        return self._rows[place]
 
 
 def _not_an_index(index: Tensor, ndim: int) -> str:
@@ -45,7 +28,23 @@ def _no_bin(place: int, count: int, signed: bool) -> str:
     return f"there is no magnitude bin {place}: they are from 0 to {count - 1}"
 
 
-def _rows(index: Tensor, *, table: Any, signed: bool = False) -> Tensor:
+@operator(hidden=True, layout=lambda layouts, arguments: "")
+def _row(index: Data, /, *, table: Any, signed: bool = False) -> Data:
+    """Return a row of a table.
+
+    Args:
+        signed: Two rows are one magnitude bin.
+    """
+    if index.ndim or index.is_floating_point():
+        raise RuntimeError(_not_an_index(index, index.ndim))
+    number = int(index)
+    if not 0 <= number < len(table):
+        raise RuntimeError(_no_bin(number, len(table), signed))
+    return torch.as_tensor(table[number])
+
+
+@batched(_row)
+def _rows(index: Tensor, *, table: Any, signed: bool) -> Tensor:
     """Take a row for each sample."""
     if index.ndim != 1 or index.is_floating_point():
         raise RuntimeError(_not_an_index(index, index.ndim - 1))
@@ -53,16 +52,6 @@ def _rows(index: Tensor, *, table: Any, signed: bool = False) -> Tensor:
     if least < 0 or greatest >= len(table):
         raise RuntimeError(_no_bin(least if least < 0 else greatest, len(table), signed))
     return torch.as_tensor(table).index_select(0, index.to(torch.int32))
-
-
-@operator(hidden=True, make=_Rows, layout=lambda layouts, arguments: "", dense=_rows)
-def _row(index: Data, /, *, table: Any, signed: bool = False) -> Data:
-    """Return a row of a table; see `_Rows`, which does it.
-
-    Args:
-        signed: Two rows are one magnitude bin.
-    """
-    return _Rows()(index, table=table, signed=signed)
 
 
 def _each_image(function: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:

@@ -13,15 +13,14 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchdali.errors import for_all
-from torchdali.kernels import box_crop as kernel
+from torchdali.errors import batch_level
+from torchdali.kernels.boxes import crop as kernel
 from torchdali.kernels.window import round_half_away_number
 from torchdali.operator import operator
-from torchdali.ops._axis_arguments import listed
-from torchdali.ops._defaults import UnsetFlag
+from torchdali.ops._arguments import UnsetFlag, listed
 from torchdali.ops._rows import remaining, rows_of
 from torchdali.rng import BatchRng
-from torchdali.schema import Column, Data, PerSample, Takes
+from torchdali.schema import BatchOutput, Column, PerSample, Takes
 from torchdali.tensors import TensorList
 
 __all__ = ["random_bbox_crop", "ssd_random_crop"]
@@ -47,7 +46,8 @@ _ONE = [1.0, 1.0]  # the default, told from the same numbers given by identity
 
 
 @operator(
-    over="batch", separate=True, devices=("cpu",), class_name="RandomBBoxCrop", layout=_no_layout, outputs=_crop_outputs
+    over="batch", separable=True, devices=("cpu",), class_name="RandomBBoxCrop", layout=_no_layout,
+    outputs=_crop_outputs,
 )  # fmt: skip
 def random_bbox_crop(
     boxes: BoxBatch,
@@ -71,7 +71,7 @@ def random_bbox_crop(
     thresholds: list[float] = [0.0],  # noqa: B006  never changed
     total_num_attempts: int = -1,
     rng: BatchRng,
-) -> Data:
+) -> BatchOutput | tuple[BatchOutput, ...]:
     """Choose a random window that keeps enough of the boxes in an image, and move the boxes into it.
 
     A round draws one of ``thresholds``, or the whole image, then makes ``num_attempts`` attempts to find a
@@ -117,12 +117,12 @@ def random_bbox_crop(
             "inputs": 1 + (labels is not None),
             "output_bbox_indices": output_bbox_indices,
         }
-        return ([],) * _crop_outputs(arguments)  # type: ignore[return-value]
+        return ([],) * _crop_outputs(arguments)
     rows, counts = _rows(boxes)
     axes = rows.shape[1] // 2
     fixed = crop_shape is not None
     if fixed and (scaling is not _ONE or aspect_ratio is not _ONE or input_shape is None):
-        raise for_all(
+        raise batch_level(
             RuntimeError("crop_shape needs input_shape, and excludes scaling and aspect_ratio")
         )
     rules = _rules(
@@ -146,8 +146,9 @@ def random_bbox_crop(
         firsts = known.counts.cumsum() - known.counts
         indices = places - firsts[known.owner[places]]
         columns.append(torch.from_numpy(indices.astype(np.int32)))
-    chosen = [TensorList.from_rows(column, left) for column in columns]
-    return torch.from_numpy(windows.start), torch.from_numpy(windows.extent), *chosen  # type: ignore[return-value]
+    found: list[BatchOutput] = [torch.from_numpy(windows.start), torch.from_numpy(windows.extent)]
+    found += [TensorList.from_rows(column, left) for column in columns]
+    return tuple(found)
 
 
 class _Draws:
@@ -183,21 +184,23 @@ def _rules(
     attempts: int, total: int, kind: str, every: bool, prune: float | None,
 ) -> kernel.Rules:  # fmt: skip
     if not thresholds or not all(0 <= threshold <= 1 for threshold in thresholds):
-        raise for_all(
+        raise batch_level(
             RuntimeError(
                 f"thresholds must be in [0, 1], at least one of them, not {list(thresholds)}"
             )
         )
     if prune is not None and not 0 <= prune <= 1:
-        raise for_all(RuntimeError(f"bbox_prune_threshold must be in [0, 1], not {prune}"))
+        raise batch_level(RuntimeError(f"bbox_prune_threshold must be in [0, 1], not {prune}"))
     if kind not in ("iou", "overlap"):
-        raise for_all(RuntimeError(f"unknown threshold_type {kind!r}: it is 'iou' or 'overlap'"))
+        raise batch_level(
+            RuntimeError(f"unknown threshold_type {kind!r}: it is 'iou' or 'overlap'")
+        )
     if attempts < 1 or (total < 1 and total != -1):
-        raise for_all(
+        raise batch_level(
             RuntimeError(f"num_attempts {attempts} and total_num_attempts {total} must be positive")
         )
     if len(scaling) != 2 or not 0 <= scaling[0] <= scaling[1]:
-        raise for_all(
+        raise batch_level(
             RuntimeError(
                 f"scaling must be a range [least, greatest], not negative: {list(scaling)}"
             )
@@ -212,7 +215,7 @@ def _ratios(axes: int, values: Sequence[float]) -> tuple[tuple[int, int, float, 
     if len(values) not in (2, 6) or not all(
         0 <= a <= b for a, b in zip(values[::2], values[1::2], strict=True)
     ):
-        raise for_all(
+        raise batch_level(
             RuntimeError(
                 f"aspect_ratio must be a range [least, greatest], or three, not negative: {list(values)}"
             )
@@ -228,18 +231,18 @@ def _box_layout(axes: int, layout: str | None, ltrb: bool) -> str:
     if layout is None:
         return "xyz"[:axes] + ("XYZ" if ltrb else "WHD")[:axes]
     if not isinstance(ltrb, UnsetFlag):
-        raise for_all(
+        raise batch_level(
             RuntimeError("ltrb and bbox_layout cannot be used together; ltrb is deprecated")
         )
     if sorted(layout) not in (sorted("xyz"[:axes] + ends[:axes]) for ends in ("XYZ", "WHD")):
-        raise for_all(
+        raise batch_level(
             RuntimeError(f"unknown bbox_layout {layout!r} for boxes of {axes} dimensions")
         )
     return layout
 
 
 class _Order:
-    """How the numbers of a box are laid out."""
+    """Order of the numbers of a box."""
 
     def __init__(self, axes: int, layout: str) -> None:
         self._sized = "W" in layout
@@ -294,7 +297,7 @@ def _checked_extents(
     names = "WHD"[:axes]
     layout = names if layout is None else layout
     if sorted(layout) != sorted(names):
-        raise for_all(
+        raise batch_level(
             RuntimeError(f"shape_layout must be a permutation of {names}, not {layout!r}")
         )
     if rows is None:
@@ -345,7 +348,7 @@ _SSD = (0.1, 0.3, 0.5, 0.7, 0.9, 0.0)
 
 
 @operator(
-    over="batch", separate=True, devices=("cpu",), class_name="SSDRandomCrop", instead="random_bbox_crop",
+    over="batch", separable=True, devices=("cpu",), class_name="SSDRandomCrop", instead="random_bbox_crop",
     layout=lambda layouts, arguments: layouts[:1],
 )  # fmt: skip
 def ssd_random_crop(
@@ -356,7 +359,7 @@ def ssd_random_crop(
     *,
     num_attempts: int = 1,
     rng: BatchRng,
-) -> tuple[Data, Data, Data]:
+) -> tuple[BatchOutput, BatchOutput, BatchOutput]:
     """Crop images at random so that boxes stay in them, as single-shot detectors are trained.
 
     Deprecated: use `random_bbox_crop`, of which this is the case of ``scaling`` 0.3 to 1, ``aspect_ratio`` 0.5 to
@@ -372,7 +375,7 @@ def ssd_random_crop(
         The cropped images, the boxes whose centres are in them, relative to them, and their labels.
     """
     if not len(boxes):
-        return [], [], []  # type: ignore[return-value]
+        return [], [], []
     rows, counts = _rows(boxes)
     if rows.shape[1] != 4:
         raise RuntimeError(f"boxes are (N, 4), not {boxes.shape()[0]}")
@@ -383,11 +386,26 @@ def ssd_random_crop(
     )
     windows = kernel.search(known, rules, _Draws(rng, 5))
     kept, left, corners = _seen(known, windows, None, None)
-    known_labels = _labels(labels, known).index_select(0, torch.from_numpy(kept))
+    kept_boxes = TensorList.from_rows(torch.from_numpy(np.concatenate(corners, axis=1)), left)
+    kept_labels = _labels_left(labels, known, kept, left)
     places = zip(images.samples(), windows.start.tolist(), windows.extent.tolist(), strict=True)
     cut = [_cut(image, *start, *extent) for image, start, extent in places]
-    columns = torch.from_numpy(np.concatenate(corners, axis=1)), known_labels
-    return (cut, *(TensorList.from_rows(column, left) for column in columns))  # type: ignore[return-value]
+    return cut, kept_boxes, kept_labels
+
+
+def _labels_left(
+    labels: TensorList, boxes: kernel.Boxes, kept: Array, left: Sequence[int]
+) -> TensorList:
+    """Return the labels of the boxes that are left; as in DALI, some boxes may have none."""
+    counts = boxes.counts.tolist()
+    known = [len(sample) if sample.ndim else 0 for sample in labels.samples()]
+    if all(there >= count for there, count in zip(known, counts, strict=True)):
+        rows = _labels(labels, boxes).index_select(0, torch.from_numpy(kept))
+        return TensorList.from_rows(rows, left)
+    firsts = np.repeat(np.cumsum([0, *counts[:-1]]), left)
+    places = np.split(kept - firsts, np.cumsum(left)[:-1])
+    each = zip(labels.samples(), places, known, strict=True)
+    return TensorList.from_samples([s[torch.from_numpy(p[p < n])] for s, p, n in each])
 
 
 def _cut(image: Tensor, x: float, y: float, width: float, height: float) -> Tensor:
@@ -395,4 +413,4 @@ def _cut(image: Tensor, x: float, y: float, width: float, height: float) -> Tens
     rows, columns = image.shape[:2]
     top, bottom = (round_half_away_number(place * rows) for place in (y, y + height))
     left, right = (round_half_away_number(place * columns) for place in (x, x + width))
-    return image[top:bottom, left:right].contiguous()
+    return image[top:bottom, left:right].clone(memory_format=torch.contiguous_format)

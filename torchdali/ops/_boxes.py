@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchdali.kernels.box_encode import Anchors, center_size, matches
+from torchdali.kernels.boxes.encode import Anchors, center_size, matches
 from torchdali.operator import operator
 from torchdali.schema import Data, Takes
 
@@ -24,7 +24,7 @@ def _no_layout(layouts: tuple[str, ...], arguments: Any) -> str:
 
 
 class _Known:
-    """What is the same for all samples.
+    """Values that all samples share.
 
     Raises:
         RuntimeError: arguments out of range or of a wrong length.
@@ -68,7 +68,7 @@ class _Known:
         return (torch.cat((place, (boxes[:, 2:] / size).log()), 1) - self.means) / self.stds
 
     def offsets_of_arrays(self, boxes: Array, found: Array) -> Array:
-        """Do the same by NumPy, which keeps Python's lock for small calls; for torch's, threads wait for each other."""
+        """Do the same by NumPy, which keeps the GIL for small calls; for torch's, threads wait for each other."""
         anchors, means, stds = self.arrays
         beside, result = anchors[found], boxes * np.float32(self.scale)
         result[:, :2] -= beside[:, :2]

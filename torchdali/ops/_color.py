@@ -1,4 +1,4 @@
-"""Colour operators."""
+"""Color operators."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.kernels import color as kernel
-from torchdali.kernels.color import affine_intensities, affine_intensity, affine_rgb, twist_matrix
+from torchdali.kernels.color import spaces
+from torchdali.kernels.color.affine import (
+    affine_intensities,
+    affine_intensity,
+    affine_rgb,
+    twist_matrix,
+)
 from torchdali.kernels.convert import full_scale
-from torchdali.kernels.rounding import placed
-from torchdali.operator import operator
+from torchdali.kernels.memory import placed
+from torchdali.operator import batched, operator
 from torchdali.schema import Column, DType, Out, PerFrame, Takes, per_sample
 from torchdali.types import DALIImageType
 
@@ -51,36 +57,31 @@ def _affine_batch(
     return affine_intensities(image, [made(*row) for row in rows], kind, out)
 
 
+_f32 = np.float32  # in which DALI computes factors and offsets: halves depend on their last bits
+
+
 def _brightened(source: torch.dtype, kind: torch.dtype, factor: float, shift: float) -> Numbers:
-    return factor, shift * full_scale(kind)
+    return float(_f32(factor)), float(_f32(shift) * _f32(full_scale(kind)))
 
 
 def _contrasted(
     source: torch.dtype, kind: torch.dtype, factor: float, center: float | None
 ) -> Numbers:
-    middle = _center(source) if center is None else center
-    return factor, middle - factor * middle
+    middle, scale = _f32(_center(source) if center is None else center), _f32(factor)
+    return float(scale), float(middle - scale * middle)
 
 
 def _adjusted(
     source: torch.dtype, kind: torch.dtype, brightness: float, shift: float, contrast: float,
     center: float | None,
 ) -> Numbers:  # fmt: skip
-    middle = _center(source) if center is None else center
-    return brightness * contrast, shift * full_scale(kind) + brightness * (
-        middle - contrast * middle
-    )
+    middle = _f32(_center(source) if center is None else center)
+    light, scale = _f32(brightness), _f32(contrast)
+    offset = _f32(shift) * _f32(full_scale(kind)) + light * (middle - scale * middle)
+    return float(light * scale), float(offset)
 
 
-def _adjust_batch(
-    image: Tensor, *, brightness: Any = 1.0, brightness_shift: Any = 0.0, contrast: Any = 1.0,
-    contrast_center: Any = None, dtype: torch.dtype | None = None, out: Tensor | None = None,
-) -> Tensor:  # fmt: skip
-    given = brightness, brightness_shift, contrast, contrast_center
-    return _affine_batch(image, _adjusted, given, dtype, out)
-
-
-@operator(dense=_adjust_batch, columns=True)
+@operator
 def brightness_contrast(
     image: Intensities,
     /,
@@ -109,14 +110,16 @@ def brightness_contrast(
     return affine_intensity(image, *_adjusted(image.dtype, kind, *given), kind, out)
 
 
-def _brighten_batch(
-    image: Tensor, *, brightness: Any = 1.0, brightness_shift: Any = 0.0,
-    dtype: torch.dtype | None = None, out: Tensor | None = None,
+@batched(brightness_contrast)
+def _adjust_batch(
+    image: Tensor, *, brightness: float | Column, brightness_shift: float | Column, contrast: float | Column,
+    contrast_center: float | Column | None, dtype: torch.dtype | None, out: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    return _affine_batch(image, _brightened, (brightness, brightness_shift), dtype, out)
+    given = brightness, brightness_shift, contrast, contrast_center
+    return _affine_batch(image, _adjusted, given, dtype, out)
 
 
-@operator(dense=_brighten_batch, columns=True)
+@operator
 def brightness(
     image: Intensities,
     /,
@@ -141,14 +144,15 @@ def brightness(
     return affine_intensity(image, *numbers, kind, out)
 
 
-def _contrast_batch(
-    image: Tensor, *, contrast: Any = 1.0, contrast_center: Any = None,
-    dtype: torch.dtype | None = None, out: Tensor | None = None,
+@batched(brightness)
+def _brighten_batch(
+    image: Tensor, *, brightness: float | Column, brightness_shift: float | Column, dtype: torch.dtype | None,
+    out: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    return _affine_batch(image, _contrasted, (contrast, contrast_center), dtype, out)
+    return _affine_batch(image, _brightened, (brightness, brightness_shift), dtype, out)
 
 
-@operator(dense=_contrast_batch, columns=True)
+@operator
 def contrast(
     image: Intensities,
     /,
@@ -171,13 +175,21 @@ def contrast(
     return affine_intensity(image, *numbers, kind, out)
 
 
+@batched(contrast)
+def _contrast_batch(
+    image: Tensor, *, contrast: float | Column, contrast_center: float | Column | None, dtype: torch.dtype | None,
+    out: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    return _affine_batch(image, _contrasted, (contrast, contrast_center), dtype, out)
+
+
 def _twist(
     image: Tensor, hue: float, saturation: float, value: float, offset: float, dtype: torch.dtype | None,
     out: Tensor | None,
 ) -> Tensor:  # fmt: skip
     if image.shape[-1] != 3:
         raise ValueError(
-            f"the colour operators take RGB images of 3 channels, not {image.shape[-1]}"
+            f"the color operators take RGB images of 3 channels, not {image.shape[-1]}"
         )
     return affine_rgb(
         image, twist_matrix(hue, saturation, value), (offset,) * 3, dtype or image.dtype, out
@@ -246,7 +258,7 @@ def saturation(
         image: ``(..., H, W, 3)``.
         dtype: Of the output; the input's own when None.
         image_type: Accepted; images are RGB.
-        saturation: Multiplier; 0 makes the image grey, 1 keeps it.
+        saturation: Multiplier; 0 makes the image gray, 1 keeps it.
     """
     return _twist(image, 0.0, saturation, 1.0, 0.0, dtype, out)
 
@@ -280,7 +292,7 @@ def color_twist(
     return _twist(image, hue, saturation, brightness * contrast, offset, dtype, out)
 
 
-@operator(dense=True)
+@operator(batched=True)
 def color_space_conversion(
     image: Annotated[Tensor, Takes(("HWC", "FHWC", "DHWC", "FDHWC"), (torch.uint8,))],
     /,
@@ -293,15 +305,15 @@ def color_space_conversion(
 
     Args:
         image: ``(..., H, W, C)`` uint8.
-        image_type: Colour space of the input.
+        image_type: Color space of the input.
         output_type: Of the output.
     """
     source, target = image_type.name, output_type.name
     if source == target:
         return placed(image, out)
     if {source, target} == {"RGB", "BGR"}:
-        return kernel.swap_red_and_blue(image, out)
+        return spaces.swap_red_and_blue(image, out)
     if target == "GRAY" and source != "YCbCr":
-        return kernel.gray(image, source == "BGR", out)
-    matrix, offset = kernel.space_matrix(source, target)
+        return spaces.gray(image, source == "BGR", out)
+    matrix, offset = spaces.space_matrix(source, target)
     return affine_rgb(image, matrix, offset, torch.uint8, out)

@@ -1,4 +1,4 @@
-"""What conditionals and `auto_aug` record: merging branches, and logic on truth values."""
+"""Hidden operators of conditionals and `auto_aug`: merging branches, and logic on truth values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchdali.operator import operator
+from torchdali.operator import batched, operator
 from torchdali.schema import Data, PerSample
 
 
@@ -86,10 +86,13 @@ def _cases(index: Tensor, *, count: int) -> Tensor:
     return whole.to(torch.int32).clamp_(0, count - 1)
 
 
-@operator(hidden=True, dense=_cases)
+@operator(hidden=True)
 def _case(index: Data, /, *, count: int) -> Data:
     """Return which of several branches a number stands for: the first also below 0, the last also above."""
     return _cases(index[None], count=count)[0]
+
+
+batched(_case)(_cases)
 
 
 @operator(hidden=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -11,23 +10,33 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchdali.errors import for_all
-from torchdali.kernels import warp
-from torchdali.kernels.arrays import is_array
+from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert
+from torchdali.kernels.device_cache import device_cache
+from torchdali.kernels.memory import is_array
+from torchdali.kernels.warp import affine
 from torchdali.kernels.window import round_half_away_number
-from torchdali.operator import operator
+from torchdali.operator import batched, operator
 from torchdali.ops._rows import Rows, column, remaining, rows_of, width_of
-from torchdali.schema import Column, Data, DType, PerFrame, PerSample, Takes, per_sample
+from torchdali.schema import (
+    BatchOutput,
+    Column,
+    DType,
+    PerFrame,
+    PerSample,
+    Takes,
+    per_sample,
+)
 from torchdali.tensors import TensorList
 
 __all__ = ["bb_flip", "bbox_rotate", "coord_flip", "coord_transform"]
 
-Points = Annotated[
-    Tensor, Takes((), (torch.uint8, torch.int16, torch.uint16, torch.int32, torch.float32))
-]
+_POINT_TYPES = (torch.uint8, torch.int16, torch.uint16, torch.int32, torch.float32)
+Points = Annotated[Tensor, Takes()]
 PointBatch = Annotated[TensorList, Takes((), (torch.float32,))]
 Array = npt.NDArray[Any]
+
+_SIZE_TYPES = (np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.uint32), np.dtype(np.float32))
 
 
 # ---------------------------------------------------------------- coord_transform
@@ -42,7 +51,7 @@ def _flat(value: Any) -> tuple[float, ...] | None:
     return tuple(n for row in value for n in (row if isinstance(row, (list, tuple)) else [row]))
 
 
-@functools.lru_cache(maxsize=256)
+@device_cache(maxsize=256)
 def _affine(
     m: tuple[float, ...] | None, mt: tuple[float, ...] | None, t: tuple[float, ...] | None, size: int,
     device: torch.device,
@@ -56,7 +65,7 @@ def _affine(
 def _matrices(m: Array | None, mt: Array | None, t: Array | None, *, size: int) -> list[Array]:
     """Return transposed matrices and translations of numbers that are given as ``(batch, n)``, or one for all."""
     if mt is not None and (m is not None or t is not None):
-        raise for_all(
+        raise batch_level(
             RuntimeError(
                 "the combined MT argument cannot be used together with separate M, T arguments"
             )
@@ -92,24 +101,9 @@ def _transformed(
     T: Any = None,
     dtype: torch.dtype = torch.float32,
 ) -> Tensor:
-    _check_points(points.dim(), points.dtype, dtype)
+    _check_points(points.dim(), points, dtype)
     matrix, moved = _affine(_flat(M), _flat(MT), _flat(T), points.shape[-1], points.device)
     return convert((points.to(torch.float32) @ matrix).add_(moved), dtype)
-
-
-def _transformed_batch(
-    points: Tensor, *, dtype: torch.dtype = torch.float32, **numbers: Any
-) -> Tensor:
-    if not any(isinstance(value, Column) for value in numbers.values()):
-        return _transformed(points, **numbers, dtype=dtype)
-    _check_points(points.dim() - 1, points.dtype, dtype)
-    m, mt, t = (_each(numbers.get(name)) for name in ("M", "MT", "T"))
-    made = _matrices(m, mt, t, size=points.shape[-1])
-    matrix, moved = (torch.from_numpy(part.copy()).to(points.device) for part in made)
-    rows = points.to(torch.float32)
-    rows = rows if rows.dim() == 3 else rows.flatten(1, -2)
-    found = (rows @ matrix).add_(moved.unsqueeze(1))
-    return convert(found.view(*points.shape[:-1], found.shape[-1]), dtype)
 
 
 def _each(value: Any) -> Array | None:
@@ -120,14 +114,20 @@ def _each(value: Any) -> Array | None:
     return rows.reshape(len(rows), -1)
 
 
-def _check_points(ndim: int, given: torch.dtype, dtype: torch.dtype) -> None:
+def _check_points(ndim: int, points: Tensor, dtype: torch.dtype) -> None:
+    given = points.dtype
+    if points.numel() and given not in _POINT_TYPES:
+        supported = ", ".join(str(kind).removeprefix("torch.") for kind in _POINT_TYPES)
+        raise RuntimeError(
+            f"coord_transform: unsupported input type: {given}; it takes {supported}"
+        )
     if ndim < 2:
         raise RuntimeError("coord_transform expects an input with at least 2 dimensions")
     if dtype not in (given, torch.float32):
         raise RuntimeError(f"dtype must be the input's, which is {given}, or float32; not {dtype}")
 
 
-@operator(dense=_transformed_batch, columns=True)
+@operator
 def coord_transform(
     points: Points,
     /,
@@ -152,6 +152,20 @@ def coord_transform(
     return _transformed(points, M=M, MT=MT, T=T, dtype=dtype)
 
 
+@batched(coord_transform)
+def _transformed_batch(points: Tensor, *, dtype: torch.dtype, **numbers: Any | Column) -> Tensor:
+    if not any(isinstance(value, Column) for value in numbers.values()):
+        return _transformed(points, **numbers, dtype=dtype)
+    _check_points(points.dim() - 1, points, dtype)
+    m, mt, t = (_each(numbers.get(name)) for name in ("M", "MT", "T"))
+    made = _matrices(m, mt, t, size=points.shape[-1])
+    matrix, moved = (torch.from_numpy(part.copy()).to(points.device) for part in made)
+    rows = points.to(torch.float32)
+    rows = rows if rows.dim() == 3 else rows.flatten(1, -2)
+    found = (rows @ matrix).add_(moved.unsqueeze(1))
+    return convert(found.view(*points.shape[:-1], found.shape[-1]), dtype)
+
+
 # ---------------------------------------------------------------- flips
 
 
@@ -170,7 +184,7 @@ def _mirrors(axes: Mapping[str, tuple[Any, Any]], names: str, size: int) -> Arra
     return table
 
 
-@operator(over="batch", separate=True)
+@operator(over="batch", separable=True)
 def coord_flip(
     points: PointBatch,
     /,
@@ -182,7 +196,7 @@ def coord_flip(
     flip_y: PerSample[int] = 0,
     flip_z: PerSample[int] = 0,
     layout: str = "",
-) -> Data:
+) -> BatchOutput:
     """Mirror points: ``out = 2 center - in`` on the axes that are flipped.
 
     Args:
@@ -196,23 +210,23 @@ def coord_flip(
         layout: Order of the coordinates; ``"x"``, ``"xy"`` or ``"xyz"`` when not given.
     """
     if not len(points):
-        return points  # type: ignore[return-value]
+        return points
     size = width_of(points)
     if not 1 <= size <= 3:
         raise RuntimeError(f"points have 1 to 3 coordinates, not {size}")
     names = layout or "xyz"[:size]
     for name in "xyz"[: len(names)]:
         if name not in names:
-            raise for_all(RuntimeError(f"dimension {name!r} not found in the layout {names!r}"))
+            raise batch_level(RuntimeError(f"dimension {name!r} not found in the layout {names!r}"))
     axes = {"x": (flip_x, center_x), "y": (flip_y, center_y), "z": (flip_z, center_z)}
     table = Rows(points, size)
     sign, offset = table.spread_array(_mirrors(axes, names, size))
     if is_array(table.rows):
         found = table.rows.numpy() * sign
         found += offset
-        return table.batch(torch.from_numpy(found))  # type: ignore[return-value]
+        return table.batch(torch.from_numpy(found))
     sign, offset = (torch.from_numpy(part).to(table.rows.device) for part in (sign, offset))
-    return table.batch(table.rows * sign + offset)  # type: ignore[return-value]
+    return table.batch(table.rows * sign + offset)
 
 
 def _box_flips(ltrb: bool) -> tuple[Tensor, Tensor]:
@@ -233,7 +247,7 @@ def _box_flips(ltrb: bool) -> tuple[Tensor, Tensor]:
 _FLIPS = {ltrb: _box_flips(ltrb) for ltrb in (False, True)}
 
 
-@operator(over="batch", separate=True)
+@operator(over="batch", separable=True)
 def bb_flip(
     boxes: PointBatch,
     /,
@@ -241,7 +255,7 @@ def bb_flip(
     horizontal: PerSample[int] = 1,
     ltrb: bool = False,
     vertical: PerSample[int] = 0,
-) -> Data:
+) -> BatchOutput:
     """Flip boxes along with their image.
 
     Args:
@@ -251,16 +265,16 @@ def bb_flip(
         vertical: Mirror top and bottom.
     """
     if not len(boxes):
-        return boxes  # type: ignore[return-value]
+        return boxes
     table = Rows(boxes, 4)
     kinds = (column(horizontal) != 0) + 2 * (column(vertical) != 0)
     matrices, offsets = (values.to(table.rows.device) for values in _FLIPS[bool(ltrb)])
     if len(kinds) == 1:
         kind = int(kinds[0, 0])
-        return table.batch(table.rows @ matrices[kind] + offsets[kind])  # type: ignore[return-value]
+        return table.batch(table.rows @ matrices[kind] + offsets[kind])
     each = table.spread(kinds)[:, 0]
     flipped = torch.baddbmm(offsets[each].unsqueeze(1), table.rows.unsqueeze(1), matrices[each])
-    return table.batch(flipped.squeeze(1))  # type: ignore[return-value]
+    return table.batch(flipped.squeeze(1))
 
 
 # ---------------------------------------------------------------- bbox_rotate
@@ -274,7 +288,7 @@ def _keep_layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tup
 
 
 @operator(
-    over="batch", separate=True, devices=("cpu",), class_name="BBoxRotate", layout=_keep_layouts,
+    over="batch", separable=True, devices=("cpu",), class_name="BBoxRotate", layout=_keep_layouts,
     outputs=lambda arguments: 2 if arguments["inputs"] == 2 else None,
 )  # fmt: skip
 def bbox_rotate(
@@ -291,7 +305,7 @@ def bbox_rotate(
     remove_threshold: float = 0.1,
     shape_layout: str = "HW",
     size: PerSample[list[float]] = [],  # noqa: B006  never changed
-) -> Data:
+) -> BatchOutput | tuple[BatchOutput, ...]:
     """Rotate boxes along with the image that `rotate` turns.
 
     Args:
@@ -313,10 +327,11 @@ def bbox_rotate(
     """
     _check_boxes(mode, bbox_layout, remove_threshold)
     if keep_size and size:
-        raise for_all(RuntimeError("keep_size and size cannot be used together"))
+        raise batch_level(RuntimeError("keep_size and size cannot be used together"))
     if not len(boxes):
-        return [] if labels is None else ([], [])  # type: ignore[return-value]
+        return [] if labels is None else ([], [])
     rows, counts = rows_of(boxes)
+    _check_size_type(size)
     columns = (per_sample(v, len(counts)) for v in (angle, input_shape, size))
     turns = [
         _turn(a, shape, s, shape_layout, keep_size) for a, shape, s in zip(*columns, strict=True)
@@ -332,11 +347,21 @@ def bbox_rotate(
         counts = remaining(keep.numpy(), counts)
         results = [(each[keep], layout) for each, layout in results]
     found = [TensorList.from_rows(each, counts, layout) for each, layout in results]
-    return found[0] if labels is None else tuple(found)  # type: ignore[return-value]
+    return found[0] if labels is None else tuple(found)
+
+
+def _check_size_type(size: Any) -> None:
+    """Refuse a type of canvas sizes that DALI refuses, too."""
+    kind = size.dtype if isinstance(size, Column) else None
+    if kind is not None and kind not in _SIZE_TYPES:
+        raise batch_level(RuntimeError(f"size is int32, int64, uint32 or float32, not {kind}"))
 
 
 def _labels(labels: TensorList, boxes: Sequence[int]) -> Tensor:
     """Return the labels of all boxes, of which each sample has so many."""
+    for shape in labels.shape():
+        if len(shape) > 2 or tuple(shape[1:]) not in ((), (1,)):
+            raise RuntimeError(f"labels are [N] or [N, 1], not of shape {tuple(shape)}")
     rows, counts = rows_of(labels)
     for i, (there, count) in enumerate(zip(counts, boxes, strict=True)):
         if there != count:
@@ -349,12 +374,12 @@ def _turn(
 ) -> tuple[float, ...]:
     """Return cosine and sine, then width and height of the image, and of the canvas."""
     height, width = _image_size(shape, layout)
-    turned = warp.rotation(angle)
+    turned = affine.rotation(angle)
     canvas: Sequence[float] = (height, width)
     if size:
         canvas = [round_half_away_number(v) for v in size]
     elif not keep_size:
-        canvas = warp.rotated_size(turned, (height, width))
+        canvas = affine.rotated_size(turned, (height, width))
     return (*turned[0], float(width), float(height), float(canvas[1]), float(canvas[0]))
 
 
@@ -367,11 +392,11 @@ def _check_boxes(mode: str, layout: str, threshold: float) -> None:
         wrong = f"remove_threshold must be in [0, 1), not {threshold}"
     else:
         return
-    raise for_all(RuntimeError(wrong))
+    raise batch_level(RuntimeError(wrong))
 
 
 def _image_size(shape: Sequence[int], layout: str) -> tuple[int, int]:
-    if len(shape) != len(layout) or "H" not in layout or "W" not in layout:
+    if "H" not in layout or "W" not in layout or max(map(layout.index, "HW")) >= len(shape):
         raise RuntimeError(f"input_shape {list(shape)} does not fit shape_layout {layout!r}")
     return int(shape[layout.index("H")]), int(shape[layout.index("W")])
 

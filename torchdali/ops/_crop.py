@@ -1,18 +1,16 @@
-"""Windows of images: crop, and crop with mirroring and normalisation."""
+"""Windows of images: crop, and crop with mirroring and normalization."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
-from torchdali.kernels.arrays import copied, inside, is_array
 from torchdali.kernels.folding import folded
-from torchdali.kernels.normalise import affine, normalise_each_into, normalise_into
-from torchdali.kernels.rounding import place, placed
+from torchdali.kernels.memory import copied, inside, is_array, place, placed
+from torchdali.kernels.normalize import affine, normalize_each_into, normalize_into
 from torchdali.kernels.window import (
     anchor,
     anchors,
@@ -22,7 +20,7 @@ from torchdali.kernels.window import (
     meet,
     out_of_bounds,
 )
-from torchdali.operator import operator
+from torchdali.operator import batched, operator
 from torchdali.schema import (
     Column,
     DType,
@@ -43,7 +41,7 @@ Picture = Annotated[Tensor, Takes(CROP_LAYOUTS)]
 
 RENAMED = {"image_type": None, "output_dtype": "dtype"}
 
-_NORMALISED = (torch.float32, torch.float16, torch.uint8, torch.int8)
+_NORMALIZED = (torch.float32, torch.float16, torch.uint8, torch.int8)
 
 
 class _Whole(float):
@@ -134,21 +132,7 @@ def _window_sizes(
     return w, h, d
 
 
-def _crop_batch(
-    data: Tensor, *, dtype: torch.dtype | None = None, fill_values: Sequence[float] = (0.0,),
-    out_of_bounds_policy: str = "error", layout: str, out: Tensor | None = None, **window: Any,
-) -> Any:  # fmt: skip
-    out_of_bounds(out_of_bounds_policy)
-    if dtype not in (None, data.dtype) or not is_array(data):
-        return NotImplemented
-    windows = windows_inside(data, layout, window)
-    if windows is None:
-        return NotImplemented
-    check_fill(fill_values, windows[0].shape, layout.find("C"))
-    return copied(windows, data.dtype, out)
-
-
-@operator(deprecated=RENAMED, dense=_crop_batch, columns=True)
+@operator(deprecated=RENAMED)
 def crop(
     data: Picture,
     /,
@@ -181,6 +165,21 @@ def crop(
     return placed(found, out)
 
 
+@batched(crop)
+def _crop_batch(
+    data: Tensor, *, dtype: torch.dtype | None, fill_values: list[float], out_of_bounds_policy: str, layout: str,
+    out: Tensor | None = None, **window: Any | Column,
+) -> Any:  # fmt: skip
+    out_of_bounds(out_of_bounds_policy)
+    if dtype not in (None, data.dtype) or not is_array(data):
+        return NotImplemented
+    windows = windows_inside(data, layout, window)
+    if windows is None:
+        return NotImplemented
+    check_fill(fill_values, windows[0].shape, layout.find("C"))
+    return copied(windows, data.dtype, out)
+
+
 # ---------------------------------------------------------------- crop_mirror_normalize
 
 
@@ -197,42 +196,6 @@ def _orders(layout: str, output_layout: str) -> tuple[tuple[int, ...], tuple[int
             f"output_layout {wanted!r} is not a permutation of the layout {layout!r}"
         )
     return tuple(map(layout.index, wanted)), tuple(map(wanted.index, layout))
-
-
-def _normalise_batch(
-    data: Tensor,
-    *,
-    dtype: torch.dtype = torch.float32,
-    mean: Any = (0.0,),
-    mirror: Any = 0,
-    output_layout: str = "CHW",
-    pad_output: bool = False,
-    scale: float = 1.0,
-    shift: float = 0.0,
-    std: Any = (1.0,),
-    fill_values: Sequence[float] = (0.0,),
-    out_of_bounds_policy: str = "error",
-    layout: str,
-    out: Tensor | None = None,
-    **window: Any,
-) -> Any:
-    is_usual = layout == "HWC" and data.dtype == torch.uint8 and dtype == torch.float32
-    is_drawn = isinstance(mean, Column) or isinstance(std, Column)
-    if not is_usual or pad_output or is_drawn or not is_array(data):
-        return NotImplemented
-    images = windows_inside(data, layout, window)
-    if images is None:
-        return NotImplemented
-    out_of_bounds(out_of_bounds_policy, borders=False)
-    check_fill(fill_values, images[0].shape, 2)
-    forth, back = _orders(layout, output_layout)
-    channels = images[0].shape[2]
-    scaling = affine(_several(mean), _several(std), scale, shift, channels, channels)
-    shape = (len(images), *[images[0].shape[axis] for axis in forth])
-    result = place(out, shape, dtype, data.device)
-    mirrored = [m != 0 for m in per_sample(mirror, len(images))]
-    normalise_each_into(result, images, scaling, mirrored, back)
-    return result
 
 
 def windows_inside(data: Tensor, layout: str, window: dict[str, Any]) -> Any:
@@ -267,7 +230,7 @@ def windows_inside(data: Tensor, layout: str, window: dict[str, Any]) -> Any:
 _POSITIONS = {"W": "crop_pos_x", "H": "crop_pos_y", "D": "crop_pos_z"}
 
 
-@operator(deprecated=RENAMED, layout=_output_layout, dense=_normalise_batch, columns=True)
+@operator(deprecated=RENAMED, layout=_output_layout)
 def crop_mirror_normalize(
     data: Picture,
     /,
@@ -286,9 +249,9 @@ def crop_mirror_normalize(
     out: Out = None,
     **window: Annotated[Any, shares(crop_window)],
 ) -> Picture:
-    """Crop, mirror, normalise and transpose.
+    """Crop, mirror, normalize and transpose.
 
-    ``out = (in - mean) / std * scale + shift``; what lies outside the image is ``fill_values``, not normalised.
+    ``out = (in - mean) / std * scale + shift``; what lies outside the image is ``fill_values``, not normalized.
 
     Args:
         data: Images, frames or volumes in any layout.
@@ -299,7 +262,7 @@ def crop_mirror_normalize(
         out_of_bounds_policy: For windows that reach outside: ``"error"``, ``"pad"`` or ``"trim_to_shape"``.
         output_layout: Order of the output's axes: a permutation of the input's; the input's own when empty.
         pad_output: Add channels up to a power of two, of ``fill_values`` or, unless the policy is ``"pad"``, of 0.
-        scale: Multiplies the normalised value.
+        scale: Multiplies the normalized value.
         shift: Is added to it.
         std: One value, or one a channel. 0 gives infinities, and NaN where the value is the mean.
 
@@ -307,7 +270,7 @@ def crop_mirror_normalize(
         RuntimeError: the window reaches outside, an unsupported dtype, an output layout that is no permutation,
             or a number of values that is neither one nor the number of channels.
     """
-    if dtype not in _NORMALISED:
+    if dtype not in _NORMALIZED:
         raise RuntimeError(
             f"unsupported output type: {dtype}; it is float32, float16, uint8 or int8"
         )
@@ -328,14 +291,50 @@ def crop_mirror_normalize(
         check_fill(fill_values, [shape[axis] for axis in back], channel)
     scaling = affine(_several(mean), _several(std), scale, shift, channels, full)
     if part is None and full == channels:
-        normalise_into(out, inside, scaling, channel, row, back)
+        normalize_into(out, inside, scaling, channel, row, back)
         return out
     region = fill_into(out.permute(back), fill_values if padded else (), channel)
     region = region.narrow(channel, 0, channels)
     if part is not None:
         region = region[part]
-    normalise_into(region, inside, scaling, channel, row)
+    normalize_into(region, inside, scaling, channel, row)
     return out
+
+
+@batched(crop_mirror_normalize)
+def _normalize_batch(
+    data: Tensor,
+    *,
+    dtype: torch.dtype,
+    mean: list[float],
+    mirror: int | Column,
+    output_layout: str,
+    pad_output: bool,
+    scale: float,
+    shift: float,
+    std: list[float],
+    fill_values: list[float],
+    out_of_bounds_policy: str,
+    layout: str,
+    out: Tensor | None = None,
+    **window: Any | Column,
+) -> Any:
+    is_usual = layout == "HWC" and data.dtype == torch.uint8 and dtype == torch.float32
+    if not is_usual or pad_output or not is_array(data):
+        return NotImplemented
+    images = windows_inside(data, layout, window)
+    if images is None:
+        return NotImplemented
+    out_of_bounds(out_of_bounds_policy, borders=False)
+    check_fill(fill_values, images[0].shape, 2)
+    forth, back = _orders(layout, output_layout)
+    channels = images[0].shape[2]
+    scaling = affine(_several(mean), _several(std), scale, shift, channels, channels)
+    shape = (len(images), *[images[0].shape[axis] for axis in forth])
+    result = place(out, shape, dtype, data.device)
+    mirrored = [m != 0 for m in per_sample(mirror, len(images))]
+    normalize_each_into(result, images, scaling, mirrored, back)
+    return result
 
 
 def _several(values: Any) -> tuple[float, ...]:

@@ -1,4 +1,4 @@
-"""Colours from the mosaic of a camera's sensor."""
+"""Colors from the mosaic of a camera's sensor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from torchdali.kernels import debayer as kernels
+from torchdali.kernels.color import debayer as kernels
 from torchdali.operator import operator
 from torchdali.schema import Layout, Out, PerFrame, Takes
 
@@ -34,9 +34,9 @@ def debayer(
     layout: Layout,
     out: Out = None,
 ) -> Mosaic:
-    """Fill in the colours of a Bayer mosaic: from one channel to three.
+    """Fill in the colors of a Bayer mosaic: from one channel to three.
 
-    As in DALI, the CPU's algorithms (those of OpenCV) put the colour found at ``blue_position`` into the *first*
+    As in DALI, the CPU's algorithms (those of OpenCV) put the color found at ``blue_position`` into the *first*
     channel and that of the opposite corner of the 2x2 cell into the third; ``default_npp`` puts it into the third.
 
     Args:

@@ -55,7 +55,7 @@ def decoding(
         adjust_orientation: Turn the image as its EXIF block says.
         dtype: Of the output: uint8, int8, uint16, int16, uint32, int32 or float32; values are rescaled from the
             full scale of the file to that of the type.
-        output_type: Colour space; ``ANY_DATA`` keeps the channels of the file.
+        output_type: Color space; ``ANY_DATA`` keeps the channels of the file.
         use_fast_idct: Decode JPEGs to RGB bytes by libjpeg's faster transform, some levels off; not those that are
             turned. Needs simplejpeg (the extra ``image``), else the exact one is used.
     """
@@ -84,7 +84,7 @@ def decoder_hints(
         host_memory_padding_jpeg2k: Accepted: the same, for JPEG 2000.
         hw_decoder_load: Accepted: share of the images that DALI gives to a hardware decoder.
         hybrid_huffman_threshold: Accepted: pixels from which on DALI decodes Huffman codes on the GPU.
-        jpeg_fancy_upsampling: Accepted: colours are always upsampled smoothly, as DALI's CPU decoder does.
+        jpeg_fancy_upsampling: Accepted: colors are always upsampled smoothly, as DALI's CPU decoder does.
         preallocate_height_hint: Accepted: height of images for which DALI reserves hardware decoders.
         preallocate_width_hint: Accepted: their width.
     """
@@ -248,7 +248,7 @@ def peek_image_shape(
         data: Encoded bytes, ``(n,)`` uint8.
         adjust_orientation: Swap the sides as the EXIF block says.
         dtype: Of the output: int32, uint32, int64, uint64, float32 or float64.
-        image_type: Colour space that decides the channels.
+        image_type: Color space that decides the channels.
 
     Raises:
         RuntimeError: another dtype, data of more than one dimension, or of an unknown format.
@@ -339,6 +339,7 @@ def _placed(
         raise RuntimeError(f"the window [{y}:{y + h}, {x}:{x + w}] is empty")
     if y < 0 or x < 0 or y + h > size[0] or x + w > size[1]:
         raise RuntimeError(
-            f"the window [{y}:{y + h}, {x}:{x + w}] reaches outside of the image of {size[0]} x {size[1]}"
+            f"cropping window {y}..{y + h}, {x}..{x + w} is not valid for image dimensions "
+            f"[{size[0]} x {size[1]}]"
         )
     return y, x, h, w

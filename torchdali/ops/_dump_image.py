@@ -7,7 +7,7 @@ from typing import Annotated
 import torch
 
 from torchdali.operator import operator
-from torchdali.schema import Takes
+from torchdali.schema import BatchOutput, Takes
 from torchdali.tensors import TensorList
 
 __all__ = ["dump_image"]
@@ -16,7 +16,7 @@ Batch = Annotated[TensorList, Takes()]
 
 
 @operator(over="batch")
-def dump_image(data: Batch, /, *, input_layout: str = "HWC", suffix: str = "") -> Batch:
+def dump_image(data: Batch, /, *, input_layout: str = "HWC", suffix: str = "") -> BatchOutput:
     """Write each image of the batch to a file in the working directory, and pass the batch on unchanged.
 
     The file of sample ``i`` is ``{i}-{suffix}-0.ppm``, a portable pixmap in text form (P3; P2 for one channel); the
@@ -35,7 +35,7 @@ def dump_image(data: Batch, /, *, input_layout: str = "HWC", suffix: str = "") -
     for i, image in enumerate(data.samples()):
         _check(image)
         _write(f"{i}-{suffix}-0.ppm", image.cpu())
-    return data
+    return [image.clone() for image in data.samples()]
 
 
 def _check(image: torch.Tensor) -> None:

@@ -1,4 +1,4 @@
-"""Histogram equalisation."""
+"""Histogram equalization."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
-from torchdali.kernels import histogram
-from torchdali.kernels.lab import lab_to_rgb, rgb_to_lab
+from torchdali.kernels.color import histogram
+from torchdali.kernels.color.lab import lab_to_rgb, rgb_to_lab
 from torchdali.operator import operator
 from torchdali.schema import Layout, Out, Takes
 
@@ -22,11 +22,11 @@ Interleaved = Annotated[Tensor, Takes(("HWC",))]
 
 @operator
 def equalize(image: Equalized, /, *, layout: Layout, out: Out = None) -> Equalized:
-    """Spread the values of images over the full range: histogram equalisation, each channel by itself.
+    """Spread the values of images over the full range: histogram equalization, each channel by itself.
 
     ``out = round(255 * (below_or_at(v) - n0) / (n - n0))``, where ``below_or_at`` counts the pixels of a channel
     with values up to ``v``, ``n0`` the pixels of its smallest value, ``n`` all. A channel of one value stays as it
-    is. The frames of a sequence are equalised one by one.
+    is. The frames of a sequence are equalized one by one.
 
     Args:
         image: uint8, at most 128 channels; layout HW, HWC, CHW or the same after F.
@@ -70,15 +70,15 @@ def clahe(
 ) -> Interleaved:
     """Spread the values of an image tile by tile, with limited contrast (CLAHE).
 
-    Each tile is equalised by its own histogram, whose bins are cut at ``clip_limit`` times their mean; what was cut
+    Each tile is equalized by its own histogram, whose bins are cut at ``clip_limit`` times their mean; what was cut
     is dealt out evenly. A pixel is mapped by the four tiles around it, weighted bilinearly. Source: K. Zuiderveld,
     "Contrast limited adaptive histogram equalization", Graphics Gems IV, 1994.
 
     Args:
-        image: ``(H, W, 1)`` or ``(H, W, 3)`` uint8; colours are RGB.
+        image: ``(H, W, 1)`` or ``(H, W, 3)`` uint8; colors are RGB.
         bins: Accepted; histograms have 256 bins, as those of DALI's CPU operator.
         clip_limit: Largest bin, in units of the mean bin; no limit from 0 down.
-        luma_only: Equalise only the lightness of colours (L of CIE Lab), instead of each channel.
+        luma_only: Equalize only the lightness of colors (L of CIE Lab), instead of each channel.
         tiles_x: Tiles across the image.
         tiles_y: Tiles down the image.
 

@@ -9,14 +9,18 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from torchdali.kernels import filters
+from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert
+from torchdali.kernels.filters import linear, rank
+from torchdali.kernels.limits import check_window
+from torchdali.kernels.memory import scratch
 from torchdali.kernels.rounding import to_bytes
-from torchdali.kernels.scratch import scratch
 from torchdali.operator import operator
 from torchdali.schema import Data, DType, Layout, Out, PerFrame, PerSample, Takes
 
 __all__ = ["dilate", "erode", "filter", "gaussian_blur", "laplacian", "median_blur"]
+
+_LAPLACIAN_LIMIT = 31  # the largest window; above, its weights no longer fit into float32
 
 _PLANAR = ("HW", "HWC", "CHW", "FHWC", "FCHW")
 Planar = Annotated[
@@ -27,7 +31,34 @@ Morphed = Annotated[Tensor, Takes(_PLANAR, names=False)]
 
 def _spatial(layout: str, ndim: int) -> list[int]:
     """Return the axes to filter: all but frames and channels; all of them without a layout."""
-    return [i for i, name in enumerate(layout) if name not in "FC"] if layout else list(range(ndim))
+    _check_axes(layout)
+    axes = [i for i, name in enumerate(layout) if name not in "FC"] if layout else list(range(ndim))
+    if len(axes) > 3:
+        raise batch_level(
+            RuntimeError(
+                f"too many dimensions, found: {len(axes)} data axes, maximum supported is: 3."
+            )
+        )
+    return axes
+
+
+def _check_axes(layout: str) -> None:
+    """Refuse a layout whose axes to filter are not neighbors.
+
+    Raises:
+        RuntimeError: frames or channels lie between them, or occur twice.
+    """
+    if max(layout.count("F"), layout.count("C")) > 1:
+        wrong = f"found more the one occurrence of 'F' or 'C' axes in layout: {layout}."
+    elif "F" in layout.lstrip("FC"):
+        wrong = f"for sequences, layout should begin with 'F' or 'C', got: {layout}."
+    elif layout and not layout.strip("FC"):
+        wrong = f"no spatial axes found in the layout: {layout}"
+    elif "C" in layout.lstrip("FC")[:-1]:
+        wrong = f"only channel-first or channel-last layouts are supported, got: {layout}."
+    else:
+        return
+    raise batch_level(RuntimeError(wrong))
 
 
 def _each(values: Any, count: int, name: str) -> list[Any]:
@@ -36,7 +67,7 @@ def _each(values: Any, count: int, name: str) -> list[Any]:
     if len(found) == 1:
         return found * count
     if len(found) != count:
-        raise RuntimeError(f"{name}: {len(found)} values for {count} axes")
+        raise RuntimeError(f'argument "{name}" expected shape {count} but got {len(found)} values')
     return found
 
 
@@ -70,7 +101,7 @@ def gaussian_blur(
         window_size: Odd number of pixels, likewise.
 
     Raises:
-        RuntimeError: both are 0, or a window is even.
+        RuntimeError: both are 0, a window is even, or wider than 131072.
     """
     kind = _result_type(data, dtype)
     axes = _spatial(layout, data.ndim)
@@ -78,7 +109,7 @@ def gaussian_blur(
         _each(sigma, len(axes), "sigma"), _each(window_size, len(axes), "window_size"), strict=True
     )
     windows = [_gaussian(float(deviation), int(window)) for deviation, window in pairs]
-    total = filters.separable(data, axes, windows, _room(data, kind, out))
+    total = linear.separable(data, axes, windows, _room(data, kind, out))
     return _finish(total, data.dtype, kind, out)
 
 
@@ -92,7 +123,7 @@ def _room(
 def _finish(x: Tensor, source: torch.dtype, dtype: torch.dtype, out: Tensor | None) -> Tensor:
     """Convert what was computed; `x` may be overwritten."""
     if source == dtype == torch.uint8:
-        return to_bytes(x.contiguous(), 0.0, out)
+        return to_bytes(x.contiguous(), out)
     return convert(x, dtype)
 
 
@@ -103,10 +134,11 @@ def _gaussian(sigma: float, window: int) -> tuple[float, ...]:
         raise RuntimeError(
             f"gaussian_blur: sigma ({sigma}) and window_size ({window}) cannot be negative"
         )
+    check_window(window or 6 * sigma, "gaussian_blur")
     window = window or 2 * math.ceil(3 * sigma) + 1
     if window % 2 == 0:
-        raise RuntimeError(f"gaussian_blur: the window has an even size, {window}; it must be odd")
-    return filters.gaussian(window, sigma or 0.3 * ((window - 1) * 0.5 - 1) + 0.8)
+        raise RuntimeError(f"gaussian_blur: kernel window should have odd length, got: {window}.")
+    return linear.gaussian(window, sigma or 0.3 * ((window - 1) * 0.5 - 1) + 0.8)
 
 
 @operator
@@ -131,43 +163,46 @@ def laplacian(
         dtype: The input's own, or float32.
         normalized_kernel: Scale each derivative by ``2 ** (n + 2 - s)``, s being the sum of its window sizes.
         scale: Multiplier of each derivative.
-        smoothing_size: Odd size of the smoothing of each derivative; its ``window_size`` when None.
-        window_size: Odd size of each derivative, from 3.
+        smoothing_size: Odd size of the smoothing along each axis, up to 31; when None, each derivative is smoothed by
+            its own ``window_size``.
+        window_size: Odd size of each derivative, from 3 to 31.
 
     Raises:
-        RuntimeError: an even or small window, or ``scale`` together with ``normalized_kernel``.
+        RuntimeError: a window that is even, too small or above 31, or ``scale`` together with ``normalized_kernel``.
     """
     kind = _result_type(data, dtype)
     axes = _spatial(layout, data.ndim)
     windows = _each(window_size, len(axes), "window_size")
-    smooth = _each(
-        windows if smoothing_size is None else smoothing_size, len(axes), "smoothing_size"
-    )
+    smooth = None if smoothing_size is None else _each(smoothing_size, len(axes), "smoothing_size")
     scales = _each(scale, len(axes), "scale")
     if normalized_kernel and any(s != 1.0 for s in scales):
         raise RuntimeError("laplacian: scale cannot be combined with normalized_kernel")
     total: Tensor | None = None
-    for axis, window, size, factor in zip(axes, windows, smooth, scales, strict=True):
-        _check_windows(int(window), int(size))
+    for place, (window, factor) in enumerate(zip(windows, scales, strict=True)):
+        sizes = [int(size) for size in smooth or [window] * len(axes)]
+        sizes[place] = int(window)
+        _check_windows(sizes, place)
         if normalized_kernel:
-            factor = 2.0 ** (len(axes) + 2 - int(window) - int(size) * (len(axes) - 1))
-        derivative = filters.laplacian_kernels(int(window))
-        smoothing = filters.binomial(int(size))
-        each = [derivative if other == axis else smoothing for other in axes]
+            factor = 2.0 ** (len(axes) + 2 - sum(sizes))
+        each = [linear.binomial(size) for size in sizes]
+        each[place] = linear.laplacian_kernels(int(window))
         first = total is None
         room = _room(data, kind, out if first else None, "result" if first else "part")
-        part = filters.separable(data, axes, each, room)
+        part = linear.separable(data, axes, each, room)
         part = part if factor == 1.0 else part * factor
         total = part if total is None else total + part
     assert total is not None
     return _finish(total, data.dtype, kind, out)
 
 
-def _check_windows(window: int, smoothing: int) -> None:
-    if window < 3 or window % 2 == 0:
-        raise RuntimeError(f"laplacian: window_size is {window}; it must be odd and at least 3")
-    if smoothing < 1 or smoothing % 2 == 0:
-        raise RuntimeError(f"laplacian: smoothing_size is {smoothing}; it must be odd")
+def _check_windows(sizes: Sequence[int], place: int) -> None:
+    """Check the window of a derivative, which stands at `place`, and those that smooth it."""
+    for number, size in enumerate(sizes):
+        name, least = ("window_size", 3) if number == place else ("smoothing_size", 1)
+        if not least <= size <= _LAPLACIAN_LIMIT or size % 2 == 0:
+            raise RuntimeError(
+                f"laplacian: {name} is {size}; it must be an odd number from {least} to {_LAPLACIAN_LIMIT}"
+            )
 
 
 @operator
@@ -211,7 +246,7 @@ def filter(
             f"filter: the anchor {places} lies outside of the window {list(window.shape)}"
         )
     fill = 0.0 if fill_value is None else float(fill_value)
-    return filters.correlate(data, axes, window, places, border, fill, mode == "same", kind, out)
+    return linear.correlate(data, axes, window, places, border, fill, mode == "same", kind, out)
 
 
 @operator(name="experimental.median_blur")
@@ -232,7 +267,7 @@ def median_blur(
     sizes = [int(size) for size in _each(window_size, len(axes), "window_size")]
     if any(size % 2 == 0 or size < 1 for size in sizes):
         raise RuntimeError(f"median_blur: window sizes must be odd, not {sizes}")
-    return filters.median(data, axes, sizes)
+    return rank.median(data, axes, sizes)
 
 
 def _morph(
@@ -247,7 +282,7 @@ def _morph(
     axes = _spatial(layout, data.ndim)
     sizes, places = _each(mask, len(axes), "mask_size"), _each(anchor, len(axes), "anchor")
     for _ in range(iterations):
-        data = filters.rank(data, axes, sizes, places, _BORDER.get(border, border), largest)
+        data = rank.rank(data, axes, sizes, places, _BORDER.get(border, border), largest)
     return data
 
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from torch import Tensor
 
+from torchdali.kernels.memory import placed
 from torchdali.kernels.mirror import mirror, mirror_each
-from torchdali.kernels.rounding import placed
-from torchdali.operator import operator
+from torchdali.operator import batched, operator
 from torchdali.schema import Column, Layout, Out, PerSample, Takes, per_sample
 
 __all__ = ["flip"]
@@ -18,19 +18,7 @@ Flippable = Annotated[
 ]
 
 
-def _flip_batch(
-    data: Tensor, /, *, depthwise: Any = 0, horizontal: Any = 1, vertical: Any = 0, layout: str,
-    out: Tensor | None = None,
-) -> Tensor:  # fmt: skip
-    given = depthwise, horizontal, vertical
-    if not any(isinstance(value, Column) for value in given):
-        axes = [axis + 1 for axis in _axes(layout, *given)]
-        return mirror(data, axes, out) if axes else placed(data, out)
-    rows = zip(*[per_sample(value, len(data)) for value in given], strict=True)
-    return mirror_each(data, [_axes(layout, *row) for row in rows], out)
-
-
-@operator(dense=_flip_batch, columns=True)
+@operator
 def flip(
     data: Flippable,
     /,
@@ -51,6 +39,19 @@ def flip(
     """
     axes = _axes(layout, depthwise, horizontal, vertical)
     return mirror(data, axes, out) if axes else placed(data, out)
+
+
+@batched(flip)
+def _flip_batch(
+    data: Tensor, /, *, depthwise: int | Column, horizontal: int | Column, vertical: int | Column, layout: str,
+    out: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    given: tuple[Any, ...] = depthwise, horizontal, vertical
+    if not any(isinstance(value, Column) for value in given):
+        axes = [axis + 1 for axis in _axes(layout, *given)]
+        return mirror(data, axes, out) if axes else placed(data, out)
+    rows = zip(*[per_sample(value, len(data)) for value in given], strict=True)
+    return mirror_each(data, [_axes(layout, *row) for row in rows], out)
 
 
 def _axes(layout: str, depthwise: int, horizontal: int, vertical: int) -> list[int]:

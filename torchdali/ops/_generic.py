@@ -11,10 +11,20 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.convert import convert, convert_number
-from torchdali.kernels.rounding import place, placed
-from torchdali.operator import operator
-from torchdali.running import is_moderate
-from torchdali.schema import BatchSize, Column, Data, DType, Out, PerSample, Takes, per_sample
+from torchdali.kernels.memory import place, placed
+from torchdali.operator import batched, operator
+from torchdali.schema import (
+    BatchOutput,
+    BatchSize,
+    Column,
+    Data,
+    DType,
+    Out,
+    PerSample,
+    Shapes,
+    Takes,
+    per_sample,
+)
 from torchdali.tensors import TensorList
 
 __all__ = [
@@ -42,7 +52,7 @@ def _no_layout(layouts: tuple[str, ...], arguments: Any) -> str:
 # ---------------------------------------------------------------- conversion and copies
 
 
-@operator(dense=True)
+@operator(batched=True)
 def cast(data: Data, /, *, dtype: DType, out: Out = None) -> Data:
     """Convert to another element type.
 
@@ -75,7 +85,7 @@ def _converted(data: Tensor, dtype: torch.dtype, out: Tensor | None) -> Tensor:
     return place(out, data.shape, dtype, data.device).copy_(data)
 
 
-@operator(dense=True)
+@operator(batched=True)
 def copy(data: Data, /, *, out: Out = None) -> Data:
     """Copy.
 
@@ -88,9 +98,9 @@ def copy(data: Data, /, *, out: Out = None) -> Data:
 
 
 @operator(hidden=True, over="batch")
-def _to_device(data: Batch, /) -> Data:
+def _to_device(data: Batch, /) -> BatchOutput:
     """Return the batch: the executor has brought it to the device of the node."""
-    return data  # type: ignore[return-value]
+    return data
 
 
 # ---------------------------------------------------------------- constants
@@ -161,7 +171,7 @@ def full_like(data_like: Data, fill_value: Data, /) -> Data:
     return _spread(convert(fill_value, data_like.dtype), tuple(data_like.shape))
 
 
-@operator(dense=True)
+@operator(batched=True)
 def ones_like(data_like: Data, /, *, dtype: DType | None = None, out: Out = None) -> Data:
     """Return ones in the shape of an input.
 
@@ -172,7 +182,7 @@ def ones_like(data_like: Data, /, *, dtype: DType | None = None, out: Out = None
     return place(out, data_like.shape, dtype or data_like.dtype, data_like.device).fill_(1)
 
 
-@operator(dense=True)
+@operator(batched=True)
 def zeros_like(data_like: Data, /, *, dtype: DType | None = None, out: Out = None) -> Data:
     """Return zeros in the shape of an input.
 
@@ -183,21 +193,7 @@ def zeros_like(data_like: Data, /, *, dtype: DType | None = None, out: Out = Non
     return place(out, data_like.shape, dtype or data_like.dtype, data_like.device).zero_()
 
 
-def _full_batch(
-    fill_value: Tensor, *, layout: str | None = None, shape: list[int] | None = None
-) -> Tensor:
-    extents = _extents(shape)
-    _check_layout(layout, len(extents))
-    if shape is None:
-        return fill_value.flatten(1)[:, 0].clone() if fill_value.ndim > 1 else fill_value.clone()
-    given = fill_value.shape[1:]
-    while len(given) > len(extents) and given[0] == 1:
-        given = given[1:]
-    aligned = (len(fill_value), *[1] * (len(extents) - len(given)), *given)
-    return fill_value.reshape(aligned).expand(len(fill_value), *extents).contiguous()
-
-
-@operator(layout=_given, dense=_full_batch)
+@operator(layout=_given)
 def full(
     fill_value: Data, /, *, layout: str | None = None, shape: PerSample[list[int]] | None = None
 ) -> Data:
@@ -218,6 +214,19 @@ def full(
     return _spread(fill_value, extents)
 
 
+@batched(full)
+def _full_batch(fill_value: Tensor, *, layout: str | None, shape: list[int] | None) -> Tensor:
+    extents = _extents(shape)
+    _check_layout(layout, len(extents))
+    if shape is None:
+        return fill_value.flatten(1)[:, 0].clone() if fill_value.ndim > 1 else fill_value.clone()
+    given = fill_value.shape[1:]
+    while len(given) > len(extents) and given[0] == 1:
+        given = given[1:]
+    aligned = (len(fill_value), *[1] * (len(extents) - len(given)), *given)
+    return fill_value.reshape(aligned).expand(len(fill_value), *extents).contiguous()
+
+
 def _spread(value: Tensor, extents: tuple[int, ...]) -> Tensor:
     """Broadcast to a shape; leading axes of extent 1 that it does not have are dropped."""
     while value.ndim > len(extents) and value.shape[0] == 1:
@@ -225,7 +234,7 @@ def _spread(value: Tensor, extents: tuple[int, ...]) -> Tensor:
     return value.expand(extents).contiguous()
 
 
-@operator(over="batch", separate=True, layout=_given)
+@operator(over="batch", separable=True, layout=_given)
 def ones(
     *,
     dtype: DType = torch.int32,
@@ -246,7 +255,7 @@ def ones(
     return _filled(torch.ones, shape, size, dtype, layout)
 
 
-@operator(over="batch", separate=True, layout=_given)
+@operator(over="batch", separable=True, layout=_given)
 def zeros(
     *,
     dtype: DType = torch.int32,
@@ -298,8 +307,8 @@ def _check_layout(layout: str | None, ndim: int) -> None:
 # ---------------------------------------------------------------- about a batch
 
 
-@operator(over="batch", places=("indices",))
-def permute_batch(data: Batch, /, *, indices: PerSample[list[int]]) -> Data:
+@operator(over="batch", index_arguments=("indices",))
+def permute_batch(data: Batch, /, *, indices: PerSample[list[int]]) -> BatchOutput:
     """Return the samples of the batch in another order.
 
     Args:
@@ -313,13 +322,16 @@ def permute_batch(data: Batch, /, *, indices: PerSample[list[int]]) -> Data:
     _check_indices(order, len(data))
     dense, infos = data.dense(), data.source_infos
     moved = None if infos is None else [infos[i] for i in order]
-    if dense is not None and is_moderate(data):
+    if dense is not None and dense.nbytes <= _AT_ONCE * len(dense):
         picked = dense.index_select(0, torch.tensor(order, device=dense.device))
-        return TensorList.from_dense(picked, data.layout(), moved)  # type: ignore[return-value]
+        return TensorList.from_dense(picked, data.layout(), moved)
     samples = data.samples()  # one by one, large ones get memory that was used before
-    return TensorList.from_samples(  # type: ignore[return-value]
+    return TensorList.from_samples(
         [samples[i].clone() for i in order], data.layout(), data.torch_dtype, data.ndim(), moved
     )
+
+
+_AT_ONCE = 1 << 18  # bytes of a sample; above, samples are copied one by one
 
 
 def _single(index: Any) -> int:
@@ -339,7 +351,7 @@ def _check_indices(order: Sequence[int], size: int) -> None:
 
 
 @operator(over="batch", layout=_no_layout)
-def get_property(data: Batch, /, *, key: str) -> Data:
+def get_property(data: Batch, /, *, key: str) -> BatchOutput:
     """Return what is known about each sample, as text: 1D uint8.
 
     Args:
@@ -353,20 +365,14 @@ def get_property(data: Batch, /, *, key: str) -> Data:
     if key not in ("source_info", "layout"):
         raise RuntimeError(f"unknown property {key!r}: it is 'source_info' or 'layout'")
     texts = per_sample(data.layout(), len(data)) if key == "layout" else data.source_infos
-    return [_bytes(text) for text in texts or [""] * len(data)]  # type: ignore[return-value]
+    return [_bytes(text) for text in texts or [""] * len(data)]
 
 
 def _bytes(text: str) -> Tensor:
     return torch.tensor(list(text.encode("utf-8", "surrogateescape")), dtype=torch.uint8)
 
 
-def _shape_batch(shapes: list[tuple[int, ...]], *, dtype: torch.dtype = torch.int64) -> Any:
-    if shapes and shapes.count(shapes[0]) == len(shapes):
-        return extents_of(shapes[0], dtype).repeat(len(shapes), 1)
-    return [extents_of(shape, dtype) for shape in shapes]
-
-
-@operator(hidden=True, layout=_no_layout, dense=_shape_batch, by_shape=True)
+@operator(hidden=True, layout=_no_layout)
 def _shape(data: Data, /, *, dtype: DType = torch.int64) -> Data:
     """Return the shape of each sample, 1D.
 
@@ -374,6 +380,13 @@ def _shape(data: Data, /, *, dtype: DType = torch.int64) -> Data:
         RuntimeError: ``dtype`` is not int32, uint32, int64, uint64, float32 or float64.
     """
     return extents_of(data.shape, dtype)
+
+
+@batched(_shape)
+def _shape_batch(shapes: Shapes, *, dtype: torch.dtype) -> Any:
+    if shapes and shapes.count(shapes[0]) == len(shapes):
+        return extents_of(shapes[0], dtype).repeat(len(shapes), 1)
+    return [extents_of(shape, dtype) for shape in shapes]
 
 
 def extents_of(shape: Sequence[int], dtype: torch.dtype) -> Tensor:

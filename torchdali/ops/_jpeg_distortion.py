@@ -23,7 +23,7 @@ def jpeg_compression_distortion(image: Colored, /, *, quality: PerSample[int] = 
 
     On the CPU the images are encoded and decoded by libjpeg-turbo; on an accelerator, and under `torch.compile`,
     the same arithmetic runs without the bytes in between: YCbCr, chroma halved both ways, cosine transform of 8x8
-    blocks, rounding to multiples of the quantisation tables of ITU-T T.81 annex K scaled by the quality, and back.
+    blocks, rounding to multiples of the quantization tables of ITU-T T.81 annex K scaled by the quality, and back.
 
     Args:
         image: ``(H, W, 3)`` or ``(F, H, W, 3)`` uint8, RGB; the frames are distorted one by one.

@@ -6,16 +6,18 @@ from typing import Annotated, Any
 
 from torchdali.operator import alias, operator
 from torchdali.ops import (
+    _audio,
     _debayer,
     _decoders,
     _equalize,
     _filters,
     _random,
-    _tensor_resize,
+    _resize,
     _transforms,
+    _video,
 )
 from torchdali.ops._crop import crop_window
-from torchdali.ops._readers import file, sequence
+from torchdali.ops._readers import caffe, coco, file, mxnet, numpy, sequence, tfrecord, video
 from torchdali.ops._resize import resampling, resize_crop_mirror, sizing
 from torchdali.schema import Image, Layout, PerSample, shares
 
@@ -35,13 +37,26 @@ alias("experimental.decoders.image_random_crop", _decoders.image_random_crop)
 alias("experimental.decoders.image_slice", _decoders.image_slice)
 alias("experimental.peek_image_shape", _decoders.peek_image_shape)
 
+alias("audio_decoder", _audio.audio)
+alias("experimental.audio_resample", _audio.audio_resample)
+
+alias("experimental.decoders.video", _video.video)
+alias("video_reader", video.video)
+alias("video_reader_resize", video.video_resize)
+
+alias("caffe_reader", caffe.caffe)
+alias("caffe2_reader", caffe.caffe2)
+alias("coco_reader", coco.coco, "COCOReader")
 alias("file_reader", file.file)
+alias("mxnet_reader", mxnet.mxnet, "MXNetReader")
+alias("numpy_reader", numpy.numpy)
 alias("sequence_reader", sequence.sequence)
+alias("tfrecord_reader", tfrecord.tfrecord, "TFRecordReader")
 
 alias("experimental.debayer", _debayer.debayer)
 alias("experimental.equalize", _equalize.equalize)
 alias("experimental.filter", _filters.filter)
-alias("experimental.tensor_resize", _tensor_resize.tensor_resize)
+alias("experimental.tensor_resize", _resize.tensor_resize)
 alias("transform_translation", _transforms.translation)
 
 

@@ -30,7 +30,7 @@ def _on(array: np.ndarray[tuple[int, ...], np.dtype[np.float32]], data: Tensor) 
     return torch.from_numpy(array).to(data.device)
 
 
-@operator(name="noise.gaussian", draws=0)
+@operator(name="noise.gaussian")
 def gaussian(
     data: Numbers, /, *, mean: PerSample[float] = 0.0, stddev: PerSample[float] = 1.0, rng: Rng
 ) -> Data:
@@ -45,7 +45,7 @@ def gaussian(
     return convert(_on(noise, data).mul_(stddev).add_(_floats(data)).add_(mean), data.dtype)
 
 
-@operator(name="noise.shot", draws=0)
+@operator(name="noise.shot")
 def shot(data: Numbers, /, *, factor: PerSample[float] = 20.0, rng: Rng) -> Data:
     """Add shot noise: ``out = factor * poisson(in / factor)``, rounded and saturated; 0 keeps the data.
 
@@ -66,7 +66,7 @@ def _poisson(
     return generator.poisson(expected).astype(np.float32)
 
 
-@operator(name="noise.salt_and_pepper", draws=0)
+@operator(name="noise.salt_and_pepper")
 def salt_and_pepper(
     data: Numbers,
     /,
@@ -88,7 +88,12 @@ def salt_and_pepper(
         prob: Share of pixels that are replaced.
         salt_val: The light value; the greatest of integers, 1 of floats when None.
         salt_vs_pepper: Share of the light ones among them.
+
+    Raises:
+        RuntimeError: a share outside of [0, 1].
     """
+    _check_share("prob", prob)
+    _check_share("salt_vs_pepper", salt_vs_pepper)
     channel = layout.find("C") if layout else data.ndim - 1
     shape = [
         1 if i == channel and not per_channel else extent for i, extent in enumerate(data.shape)
@@ -100,6 +105,11 @@ def salt_and_pepper(
     salt = draws < prob * salt_vs_pepper
     values = torch.where(salt, _value(light, data), _value(dark, data))
     return torch.where(hit, values, data)
+
+
+def _check_share(name: str, share: float) -> None:
+    if not 0 <= share <= 1:
+        raise RuntimeError(f"{name} is {share}; it must be a share from 0 to 1")
 
 
 def _darkest(dtype: torch.dtype) -> float:

@@ -1,4 +1,4 @@
-"""Normalisation by mean and standard deviation."""
+"""Normalization by mean and standard deviation."""
 
 from __future__ import annotations
 
@@ -10,13 +10,23 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from torchdali.kernels.color import affine_intensities, affine_intensity
+from torchdali.kernels.color.affine import affine_intensities, affine_intensity
 from torchdali.kernels.convert import convert
-from torchdali.kernels.moments import moments_of, pooled
+from torchdali.kernels.moments_opencv import moments_of, pooled
 from torchdali.kernels.reduce import resolve_axes
-from torchdali.kernels.standard import standardise
-from torchdali.operator import operator
-from torchdali.schema import Column, Data, DType, Layout, Out, PerSample, Takes, per_sample
+from torchdali.kernels.standardize import standardize
+from torchdali.operator import batched, operator
+from torchdali.schema import (
+    BatchOutput,
+    Column,
+    Data,
+    DType,
+    Layout,
+    Out,
+    PerSample,
+    Takes,
+    per_sample,
+)
 from torchdali.tensors import TensorList
 
 __all__ = ["normalize"]
@@ -32,31 +42,16 @@ def _over_batch(arguments: Mapping[str, Any]) -> str | None:
     return "_normalize_batch" if arguments.get("batch") else None
 
 
-def _normalize_together(
-    data: Tensor, *, mean: Any = None, stddev: Any = None, dtype: torch.dtype = torch.float32,
-    epsilon: float = 0.0, scale: float = 1.0, shift: float = 0.0, ddof: int = 0, batch: bool = False,
-    axes: list[int] | None = None, axis_names: str | None = None, layout: str,
-    out: Tensor | None = None,
-) -> Any:  # fmt: skip
-    rows = list(zip(per_sample(mean, len(data)), per_sample(stddev, len(data)), strict=True))
-    if not all(isinstance(number, (int, float)) for row in rows for number in row):
-        return NotImplemented
-    numbers = [_affine(*row, epsilon, scale, shift) for row in rows]
-    if isinstance(mean, Column) or isinstance(stddev, Column) or not rows:
-        return affine_intensities(data, numbers, dtype, out)
-    return affine_intensity(data, *numbers[0], dtype, out)
-
-
 def _affine(
     mean: float, stddev: float, epsilon: float, scale: float, shift: float
 ) -> tuple[float, float]:
-    """Return factor and offset of the normalisation by given numbers."""
+    """Return factor and offset of the normalization by given numbers."""
     variance = stddev * stddev + epsilon
     factor = scale / math.sqrt(variance) if variance else 0.0
     return factor, shift - mean * factor
 
 
-@operator(variant=_over_batch, dense=_normalize_together, columns=True)
+@operator(variant=_over_batch)
 def normalize(
     data: Numbers,
     /,
@@ -97,7 +92,7 @@ def normalize(
     where = resolve_axes(axes, axis_names, layout, data.ndim)
     found = moments_of(data, where) if mean is stddev is None else None
     if found is not None:
-        made = standardise(data, found, found.count - ddof, epsilon, scale, shift, dtype, out)
+        made = standardize(data, found, found.count - ddof, epsilon, scale, shift, dtype, out)
         if made is not None:
             return made
     x = data.to(torch.float32)
@@ -107,6 +102,21 @@ def normalize(
         center = x.mean(where, keepdim=True) if where else x
     deviation = _given(stddev, x, where, "stddev")
     return _finish(x - center, where, count - ddof, deviation, epsilon, scale, shift, dtype)
+
+
+@batched(normalize)
+def _normalize_together(
+    data: Tensor, *, mean: Any | Column, stddev: Any | Column, dtype: torch.dtype, epsilon: float, scale: float,
+    shift: float, ddof: int, batch: bool, axes: list[int] | None, axis_names: str | None, layout: str,
+    out: Tensor | None = None,
+) -> Any:  # fmt: skip
+    rows = list(zip(per_sample(mean, len(data)), per_sample(stddev, len(data)), strict=True))
+    if not all(isinstance(number, (int, float)) for row in rows for number in row):
+        return NotImplemented
+    numbers = [_affine(*row, epsilon, scale, shift) for row in rows]
+    if isinstance(mean, Column) or isinstance(stddev, Column) or not rows:
+        return affine_intensities(data, numbers, dtype, out)
+    return affine_intensity(data, *numbers[0], dtype, out)
 
 
 def _finish(
@@ -151,7 +161,7 @@ def _tensor(value: float) -> Tensor:
     return torch.tensor(value, dtype=torch.float32)
 
 
-@operator(over="batch", separate=True, hidden=True)
+@operator(over="batch", separable=True, hidden=True)
 def _normalize_batch(
     data: Batch,
     /,
@@ -167,13 +177,13 @@ def _normalize_batch(
     shift: float = 0.0,
     stddev: PerSample[Any] | None = None,
     layout: Layout,
-) -> Data:
-    """Normalise by the mean and deviation of all samples of the batch together; see `normalize`."""
+) -> BatchOutput:
+    """Normalize by the mean and deviation of all samples of the batch together; see `normalize`."""
     where = resolve_axes(axes, axis_names, layout, data.ndim())
     if mean is stddev is None:
         fast = _pooled(data, where, ddof, epsilon, scale, shift, dtype)
         if fast is not None:
-            return fast  # type: ignore[return-value]
+            return fast
     samples = [s.to(torch.float32) for s in data.samples()]
     count = sum(math.prod(s.shape[a] for a in where) for s in samples)
     centers = _centers(samples, where, count, mean)
@@ -189,7 +199,7 @@ def _normalize_batch(
         deviations = [
             (squares / divisor).sqrt() if divisor > 0 else torch.zeros_like(squares)
         ] * len(samples)
-    return [  # type: ignore[return-value]
+    return [
         _finish(c, where, 1, d, epsilon, scale, shift, dtype)
         for c, d in zip(centred, deviations, strict=True)
     ]
@@ -208,7 +218,7 @@ def _pooled(
     out = None if dense is None else torch.empty(dense.shape, dtype=dtype)
     slots = [None] * len(samples) if out is None else out.unbind(0)
     made = [
-        standardise(s, moments, moments.count - ddof, epsilon, scale, shift, dtype, slot)
+        standardize(s, moments, moments.count - ddof, epsilon, scale, shift, dtype, slot)
         for s, slot in zip(samples, slots, strict=True)
     ]
     if any(m is None for m in made):

@@ -10,14 +10,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.errors import for_all
+from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert
 from torchdali.kernels.grid import grid_mask as masked
+from torchdali.kernels.memory import Array
+from torchdali.kernels.pasting import covered, regions
 from torchdali.operator import operator
-from torchdali.ops._pasting import Places, pasted
+from torchdali.ops._arrays import arrays_of
 from torchdali.ops._rows import Rows, column
-from torchdali.running import LARGE
-from torchdali.schema import Column, Data, DType, PerFrame, PerSample, Takes
+from torchdali.running import LARGE, each_frame_value
+from torchdali.schema import BatchOutput, Column, DType, PerFrame, PerSample, Takes
 from torchdali.tensors import TensorList
 
 __all__ = ["bbox_paste", "grid_mask", "multi_paste", "paste"]
@@ -48,7 +50,7 @@ def paste(
 
     Args:
         image: ``(H, W, C)`` uint8.
-        fill_value: Colour of the canvas, one value or one a channel.
+        fill_value: Color of the canvas, one value or one a channel.
         min_canvas_size: Least height and width of the canvas, in pixels.
         n_channels: Accepted; the image tells.
         paste_x: Where the image lies: 0 is at the left edge, 1 at the right one.
@@ -84,7 +86,7 @@ def _colored(shape: tuple[int, int, int], values: Sequence[int], like: Tensor) -
     return color.expand(shape).contiguous()
 
 
-@operator(over="batch", separate=True, devices=("cpu",), class_name="BBoxPaste")
+@operator(over="batch", separable=True, devices=("cpu",), class_name="BBoxPaste")
 def bbox_paste(
     boxes: Boxes,
     /,
@@ -93,7 +95,7 @@ def bbox_paste(
     paste_x: PerSample[float] = 0.5,
     paste_y: PerSample[float] = 0.5,
     ratio: PerSample[float],
-) -> Data:
+) -> BatchOutput:
     """Move boxes along with the image that `paste` puts on a canvas.
 
     Args:
@@ -104,14 +106,14 @@ def bbox_paste(
         ratio: As of `paste`.
     """
     if not len(boxes):
-        return boxes  # type: ignore[return-value]
+        return boxes
     table = Rows(boxes, 4)
     size = column(ratio)
     corner = np.concatenate(
         np.broadcast_arrays((size - 1) * column(paste_x), (size - 1) * column(paste_y)), 1
     )
     moved = np.concatenate((corner, corner if ltrb else np.zeros_like(corner)), 1)
-    return table.batch((table.rows + table.spread(moved)) / table.spread(size))  # type: ignore[return-value]
+    return table.batch((table.rows + table.spread(moved)) / table.spread(size))
 
 
 @operator
@@ -153,7 +155,7 @@ def _single(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> str:
 
 
 @operator(
-    over="batch", separate=lambda arguments: arguments["in_ids"] is None, places=("in_ids",), layout=_single
+    over="batch", separable=lambda arguments: arguments["in_ids"] is None, index_arguments=("in_ids",), layout=_single
 )  # fmt: skip
 def multi_paste(
     images: Pictures,
@@ -168,7 +170,7 @@ def multi_paste(
     output_size: PerSample[list[int]] | None = None,
     shapes: PerFrame[Any] | None = None,
     shapes_rel: PerFrame[Any] | None = None,
-) -> Data:
+) -> BatchOutput:
     """Paste regions of several images on a canvas of zeros; what comes later covers what came before.
 
     The regions come from the samples of the batch that ``in_ids`` names, or else, one region each, from the
@@ -194,30 +196,70 @@ def multi_paste(
     relative = {"in_anchors": in_anchors_rel, "out_anchors": out_anchors_rel, "shapes": shapes_rel}
     for name in given:
         if given[name] is not None and relative[name] is not None:
-            raise for_all(RuntimeError(f"{name} and {name}_rel cannot be specified together"))
+            raise batch_level(RuntimeError(f"{name} and {name}_rel cannot be specified together"))
     if in_ids is not None and others:
         raise RuntimeError(f"with in_ids there is exactly one input, not {1 + len(others)}")
-    made = pasted([images, *others], dtype, _places(given, relative), in_ids, output_size)
-    if made is not None:
-        return made if isinstance(made, Tensor) else TensorList.from_samples(made, images.layout())  # type: ignore[return-value]
-    batch = images.samples()
-    inputs = [batch, *(other.samples() for other in others)]
-    count = range(len(batch))
+    inputs = [images, *others]
+    _check_inputs(inputs)
+    made = pasted(inputs, dtype, _places(given, relative), in_ids, output_size)
+    if made is None:
+        made = _one_by_one(inputs, dtype, given, relative, in_ids, output_size)
+    infos = _joined_infos(inputs, in_ids)
+    if isinstance(made, Tensor):
+        return TensorList.from_dense(made, images.layout(), source_info=infos)
+    kind = dtype or images.torch_dtype
+    return TensorList.from_samples(made, images.layout(), kind, source_info=infos)
+
+
+def _check_inputs(inputs: Sequence[TensorList]) -> None:
+    kinds = [each.torch_dtype for each in inputs]
+    for i, kind in enumerate(kinds):
+        if kind != kinds[0]:
+            raise batch_level(
+                RuntimeError(
+                    f"all input batches must have the same data type, not {kinds[0]} and {kind} (input {i})"
+                )
+            )
+
+
+def _one_by_one(
+    inputs: Sequence[TensorList],
+    dtype: torch.dtype | None,
+    given: Mapping[str, Any],
+    relative: Mapping[str, Any],
+    ids: Any,
+    size: Any,
+) -> Tensor | list[Tensor]:
+    """Paste sample by sample: anything that `pasted` does not do, errors included."""
+    columns = [each.samples() for each in inputs]
+    count = range(len(columns[0]))
     sources = [
-        [column[i] for column in inputs] if in_ids is None else _pick(batch, _at(in_ids, i))
+        [column[i] for column in columns] if ids is None else _pick(columns[0], _at(ids, i), i)
         for i in count
     ]
-    shapes_out = [_canvas(sources[i], _at(output_size, i)) for i in count]
-    canvases = _zeros(shapes_out, dtype or batch[0].dtype, batch[0].device) if batch else []
-    as_arrays = all(_is_plain(each, canvases[0]) for column in inputs for each in column)
+    common = _common_size(columns) if size is None else None
+    shapes = [_canvas(sources[i], columns[0][i], _at(size, i) or common, i) for i in count]
+    canvases = _zeros(shapes, dtype or columns[0][0].dtype, columns[0][0].device) if count else []
+    as_arrays = all(_is_plain(each, canvases[0]) for column in columns for each in column)
     for i in count:
         places = _places(
             {k: _at(v, i) for k, v in given.items()}, {k: _at(v, i) for k, v in relative.items()}
         )
         _compose(*_arrays(canvases[i], sources[i], as_arrays), places)
-    if isinstance(canvases, Tensor):
-        return canvases
-    return TensorList.from_samples(canvases, images.layout(), dtype or images.torch_dtype)  # type: ignore[return-value]
+    return canvases
+
+
+def _joined_infos(inputs: Sequence[TensorList], ids: Any) -> list[str] | None:
+    """Return where the regions of each sample come from, joined with ";"."""
+    known = [each.source_infos for each in inputs]
+    if not any(known):
+        return None
+    count = range(len(inputs[0]))
+    if ids is None:
+        found = [[infos[i] for infos in known if infos] for i in count]
+    else:
+        found = [[(known[0] or ())[k] for k in _indices(_at(ids, i))] for i in count]
+    return [";".join(filter(None, each)) for each in found]
 
 
 def _zeros(
@@ -230,29 +272,57 @@ def _zeros(
 
 
 def _at(value: Any, i: int) -> Any:
-    return value[i] if isinstance(value, Column) else value
+    if isinstance(value, Column):
+        return value[i]
+    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-def _pick(batch: Sequence[Tensor], ids: Any) -> list[Tensor]:
-    chosen = [ids] if isinstance(ids, int) else list(ids)
-    if any(not 0 <= k < len(batch) for k in chosen):
-        raise RuntimeError(
-            f"in_ids must be in range [0, batch size - 1], which is {len(batch) - 1}; not {chosen}"
-        )
+def _indices(ids: Any) -> list[int]:
+    return [int(k) for k in np.ravel(ids)]
+
+
+def _pick(batch: Sequence[Tensor], ids: Any, sample: int) -> list[Tensor]:
+    chosen = _indices(ids)
+    for k in chosen:
+        if not 0 <= k < len(batch):
+            raise RuntimeError(
+                f"the `in_idx` must be in range [0, {len(batch)}), for sample {sample}. Got in_idx: {k}. Input "
+                f"batch size is: {len(batch)}."
+            )
     return [batch[k] for k in chosen]
 
 
-def _canvas(sources: Sequence[Tensor], size: Any) -> tuple[int, ...]:
-    first = sources[0].shape
-    if size is None:
-        found = {tuple(s.shape[-3:-1]) for s in sources}
-        if len(found) != 1:
-            raise RuntimeError(
-                f"without output_size, all input samples must have the same shape, not {sorted(found)}"
+def _common_size(columns: Sequence[Sequence[Tensor]]) -> tuple[int, int]:
+    """Return the height and width of all images.
+
+    Raises:
+        RuntimeError: they differ.
+    """
+    found = sorted({(s.shape[-3], s.shape[-2]) for column in columns for s in column})
+    if len(found) > 1:
+        raise batch_level(
+            RuntimeError(
+                f"without output_size, all the input samples must have the same shape, not {found}"
             )
-        size = first[-3:-1]
-    height, width = size
-    return (*first[:-3], int(height), int(width), first[-1])
+        )
+    return found[0] if found else (0, 0)
+
+
+def _canvas(sources: Sequence[Tensor], own: Tensor, size: Any, sample: int) -> tuple[int, ...]:
+    first = sources[0].shape if sources else own.shape
+    if len(size) < 2 or min(size) < 0:
+        raise RuntimeError(
+            f"the `output_size` must be non-negative, height and width; not {list(size)} (sample {sample})"
+        )
+    if len({s.shape[:-3] for s in sources}) > 1:
+        raise RuntimeError(f"the inputs have different number of frames for sample {sample}")
+    channels = sorted({s.shape[-1] for s in sources})
+    if len(channels) > 1:
+        raise RuntimeError(
+            f"all regions pasted into given output sample must have the same number of channels, not {channels} "
+            f"(sample {sample})"
+        )
+    return (*first[:-3], int(size[0]), int(size[1]), first[-1])
 
 
 def _places(given: Mapping[str, Any], relative: Mapping[str, Any]) -> Places:
@@ -266,7 +336,7 @@ def _places(given: Mapping[str, Any], relative: Mapping[str, Any]) -> Places:
 
 
 def _is_plain(source: Tensor, canvas: Tensor) -> bool:
-    """Whether NumPy can copy, in fewer calls and faster."""
+    """True if NumPy can copy, in fewer calls and faster."""
     return source.dtype == canvas.dtype and source.device.type == "cpu" and not source.requires_grad
 
 
@@ -280,12 +350,20 @@ def _compose(canvas: Any, sources: Sequence[Any], places: Places) -> None:
     if not any(v is not None and _depth(v[0]) == 3 for v in places.values()):
         _paste_all(canvas, sources, places)
         return
-    for f in range(len(canvas)):  # places differ from frame to frame
-        now = {
-            k: (v[0][f], v[1]) if v is not None and _depth(v[0]) == 3 else v
-            for k, v in places.items()
-        }
+    if canvas.ndim != 4:
+        raise RuntimeError("images without frames have one (regions, 2) table for each argument")
+    for f in range(len(canvas)):
+        now = {k: _of_frame(k, v, f, len(canvas)) for k, v in places.items()}
         _paste_all(canvas[f], [s[f] for s in sources], now)
+
+
+def _of_frame(
+    name: str, place: tuple[Any, bool] | None, frame: int, frames: int
+) -> tuple[Any, bool] | None:
+    if place is None or _depth(place[0]) != 3:
+        return place
+    values = each_frame_value(name, place[0], frames)
+    return values[frame], place[1]
 
 
 def _depth(value: Any) -> int:
@@ -294,6 +372,8 @@ def _depth(value: Any) -> int:
 
 def _paste_all(canvas: Any, sources: Sequence[Any], places: Places) -> None:
     """Paste regions of tensors, or of arrays of one type, on a canvas."""
+    for name, place in places.items():
+        _check_table(name, place, len(sources))
     for k, source in enumerate(sources):
         (y, x), (v, u), (h, w) = _region(k, source, canvas, places)
         region = source[..., y : y + h, x : x + w, :]
@@ -309,13 +389,27 @@ def _region(k: int, source: Any, canvas: Any, places: Places) -> Iterator[tuple[
     target = _pair(places["out_anchors"], k, outside, math.floor) or (0, 0)
     rest = (inside[0] - start[0], inside[1] - start[1])
     extent = _pair(places["shapes"], k, inside, math.ceil) or rest
-    for anchor, limits, where in ((start, inside, "input"), (target, outside, "output")):
+    for anchor, limits, where in (
+        (start, inside, "input sample"),
+        (target, outside, "output bounds"),
+    ):
         if not all(0 <= a <= a + e <= n for a, e, n in zip(anchor, extent, limits, strict=True)):
             raise RuntimeError(
-                f"the region must be within {where} bounds: anchor {anchor}, shape {extent}, {where} shape "
-                f"{tuple(limits)}, for the region at index {k}"
+                f"the pasted region must be within {where}: the region at index {k}, of shape {extent}, at {anchor} "
+                f"of {tuple(limits)}, is not"
             )
     return iter((start, target, extent))
+
+
+def _check_table(name: str, place: tuple[Any, bool] | None, regions: int) -> None:
+    """Check that there are two numbers a region, or one for all."""
+    if place is None or not isinstance(place[0], (list, tuple)):
+        return
+    shape: tuple[int, ...] = np.shape(place[0])
+    if shape != (regions, 2) and (regions or shape[:1] != (0,)):
+        raise RuntimeError(
+            f"unexpected shape for argument `{name}`: {shape}; it is (regions, 2), ({regions}, 2) here"
+        )
 
 
 def _pair(
@@ -326,14 +420,114 @@ def _pair(
     values, relative = place
     if not isinstance(values, (list, tuple)):
         values = [[values, values]] * (k + 1)
-    if k >= len(values):
-        raise RuntimeError(f"there are {len(values)} anchors or shapes for more regions")
     y, x = values[k]
     if not relative:
         return int(y), int(x)
+    if not (0 <= y <= 1 and 0 <= x <= 1):
+        raise RuntimeError(
+            f"relative values must be floats in [0, 1] range, not {[y, x]}, for the region at index {k}"
+        )
     return whole(_single_precision(y, lengths[0])), whole(_single_precision(x, lengths[1]))
 
 
 def _single_precision(share: float, length: int) -> float:
     """Multiply as DALI does, so that 0.3 of 10 is 3 and not 3.0000001."""
     return float(np.float32(share) * np.float32(length))
+
+
+# ---------------------------------------------------------------- a batch at once
+
+Places = Mapping[str, "tuple[Any, bool] | None"]
+"""Values of anchors in the images and on the canvases, and of extents, and whether they are relative."""
+
+_WHOLE = 1 << 18  # bytes of a canvas, up to which those of a batch are one tensor
+
+
+def pasted(
+    inputs: Sequence[TensorList], dtype: torch.dtype | None, places: Places, ids: Any, size: Any
+) -> Tensor | list[Tensor] | None:
+    """Paste by NumPy, where each sample has as many regions; see `multi_paste`.
+
+    Args:
+        ids: The sample of each region; None for one region of each input.
+        size: Of the canvases; that of the images when None.
+
+    Returns:
+        The canvases; None where that does not work, or something is wrong.
+    """
+    columns = [arrays_of(each) for each in inputs]
+    kind = inputs[0].torch_dtype
+    if not len(inputs[0]) or None in columns or kind is None or dtype not in (None, kind):
+        return None
+    arrays = [array for column in columns for array in column or ()]
+    if len({(array.dtype, array.shape[:-3], array.shape[-1:]) for array in arrays}) > 1:
+        return None
+    try:
+        chosen, found, sizes = _planned(arrays, len(inputs[0]), places, ids, size)
+    except (TypeError, ValueError, IndexError):
+        return None
+    head, tail = arrays[0].shape[:-3], arrays[0].shape[-1:]
+    made, canvases = _empty([(*head, *extents, *tail) for extents in sizes.tolist()], kind)
+    is_full = covered(found, sizes)
+    for canvas, full, ids_, rows in zip(
+        canvases, is_full.tolist(), chosen.tolist(), found.tolist(), strict=True
+    ):
+        if not full:
+            canvas.fill(0)
+        for k, (y, x, v, u, h, w) in zip(ids_, rows, strict=True):
+            canvas[..., v : v + h, u : u + w, :] = arrays[k][..., y : y + h, x : x + w, :]
+    return made
+
+
+def _planned(
+    arrays: Sequence[Array], count: int, places: Places, ids: Any, size: Any
+) -> tuple[Array, Array, Array]:
+    """Return the image of each region, where the regions lie, and the extents of the canvases.
+
+    Raises:
+        ValueError: the samples differ in how much they are given, or something is wrong.
+    """
+    chosen = np.arange(len(arrays)).reshape(-1, count).T if ids is None else _table(ids, 2)
+    chosen = np.broadcast_to(chosen, (count, chosen.shape[1])).astype(np.int64)
+    if chosen.min(initial=0) < 0:
+        raise ValueError("no such sample")
+    inside = np.array([array.shape[-3:-1] for array in arrays])[chosen]
+    sizes = inside[:, 0] if size is None else _table(size, 2, 2).astype(np.int64)
+    if size is None and len({array.shape[-3:-1] for array in arrays}) > 1:
+        raise ValueError("images of several sizes")
+    if sizes.ndim != 2 or (sizes.size and sizes.min() < 0) or not inside.size:
+        raise ValueError("no canvas of such a size")
+    sizes = np.broadcast_to(sizes, (count, 2))
+    given = {
+        name: None if place is None else (_each(_table(place[0], 3, 2), inside.shape[1]), place[1])
+        for name, place in places.items()
+    }
+    return chosen, regions(**given, inside=inside, outside=sizes), sizes
+
+
+def _table(value: Any, ndim: int, last: int = 0) -> Array:
+    """Return an argument as a row a sample, or one for all; one number stands for all of a sample's."""
+    rows = np.array(value if isinstance(value, Column) else [value], np.float64)
+    if rows.ndim == 1 and not (last and ndim == 2):
+        return rows.reshape(-1, *[1] * (ndim - 1))
+    if rows.ndim != ndim or last not in (0, rows.shape[-1]):
+        raise ValueError(f"not {ndim} axes, or not {last} numbers")
+    return rows
+
+
+def _each(table: Array, count: int) -> Array:
+    """Return the values of so many regions."""
+    if table.shape[1] != count and table.shape[2] > 1:
+        raise ValueError("not as many values as regions")
+    return table[:, :count]
+
+
+def _empty(
+    shapes: Sequence[tuple[int, ...]], dtype: torch.dtype
+) -> tuple[Tensor | list[Tensor], Sequence[Array]]:
+    """Return canvases, as tensors and as arrays; several tensors where large ones can use freed memory."""
+    if len(set(shapes)) == 1 and math.prod(shapes[0]) * dtype.itemsize <= _WHOLE:
+        whole = torch.empty((len(shapes), *shapes[0]), dtype=dtype)
+        return whole, list(whole.numpy())
+    made = [torch.empty(shape, dtype=dtype) for shape in shapes]
+    return made, [each.numpy() for each in made]

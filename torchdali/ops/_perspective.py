@@ -7,9 +7,9 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
-from torchdali.kernels import perspective as kernel
 from torchdali.kernels.folding import folded
-from torchdali.kernels.perspective import BORDERS, sample_at
+from torchdali.kernels.warp import perspective as kernel
+from torchdali.kernels.warp.perspective import BORDERS, sample_at
 from torchdali.operator import operator
 from torchdali.ops._warp import canvas, each_frame, matrices
 from torchdali.schema import Data, Layout, Out, PerSample, Takes

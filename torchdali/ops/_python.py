@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 
-from torchdali.errors import told
+from torchdali.errors import batch_level, self_explanatory
 from torchdali.operator import operator
 from torchdali.schema import BatchSize, Takes
 from torchdali.tensors import TensorList
@@ -34,6 +34,12 @@ def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[st
     count = int(arguments["num_outputs"])
     if given is None or isinstance(given, str):
         return (given or "",) * max(1, count)
+    if len(given) > count:
+        raise batch_level(
+            RuntimeError(
+                f"the length of `output_layouts`, {len(given)}, is greater than the number of outputs, {count}"
+            )
+        )
     return tuple(layout or "" for layout in given)
 
 
@@ -41,7 +47,7 @@ def _is_by_sample(arguments: Mapping[str, Any]) -> bool:
     return not arguments["batch_processing"]
 
 
-@operator(over="batch", separate=_is_by_sample, outputs=_count, layout=_layouts, preserve=True)
+@operator(over="batch", separable=_is_by_sample, outputs=_count, layout=_layouts, preserve=True)
 def python_function(
     *inputs: Any_,
     function: Any,
@@ -53,7 +59,7 @@ def python_function(
     """Call a function on NumPy arrays.
 
     Args:
-        inputs: What the function gets, one argument an input: arrays, read-only views of the samples.
+        inputs: What the function gets, one argument an input: arrays, copies that it may change.
         function: Returns an array, or a tuple of them where there are several outputs.
         batch_processing: Call it once, with a list of arrays an input, instead of once a sample.
         num_outputs: 0 for a function that is called for its effect.
@@ -66,11 +72,11 @@ def python_function(
     return _call(function, columns, batch_processing, num_outputs, size, _from_array)  # type: ignore[no-any-return]
 
 
-@operator(over="batch", separate=_is_by_sample, outputs=_count, layout=_layouts, preserve=True)
+@operator(over="batch", separable=_is_by_sample, outputs=_count, layout=_layouts, preserve=True)
 def torch_python_function(
     *inputs: Any_,
     function: Any,
-    batch_processing: bool = True,
+    batch_processing: bool = False,
     num_outputs: int = 1,
     output_layouts: Any = None,
     size: BatchSize,
@@ -80,15 +86,16 @@ def torch_python_function(
     On an accelerator the tensors are on it, and its stream is current.
 
     Args:
-        inputs: What the function gets, one argument an input: lists of tensors, which it must not change.
-        function: Returns a list of tensors or one tensor whose first dimension is the batch; a tuple of them
-            where there are several outputs.
-        batch_processing: With False it is called once a sample, with tensors, and returns tensors.
+        inputs: What the function gets, one argument an input: tensors, which it must not change.
+        function: Returns a tensor, or a tuple of them where there are several outputs.
+        batch_processing: Call it once, with a list of tensors an input, instead of once a sample. It returns a list of
+            tensors an output, or one tensor whose first dimension is the batch. A transform of torchvision would
+            change the first sample alone: that is refused.
         num_outputs: 0 for a function that is called for its effect.
         output_layouts: One for all, or one an output.
 
     Raises:
-        RuntimeError: the function raises, or returns something other than tensors.
+        RuntimeError: the function raises, returns something other than tensors, or changes the first sample alone.
     """
     columns = [each.samples() for each in inputs]
     return _call(function, columns, batch_processing, num_outputs, size, _from_tensor)  # type: ignore[no-any-return]
@@ -96,7 +103,7 @@ def torch_python_function(
 
 @operator(
     over="batch",
-    separate=_is_by_sample,
+    separable=_is_by_sample,
     outputs=_count,
     layout=_layouts,
     preserve=True,
@@ -141,12 +148,29 @@ def _call(
     """Call once, or once a sample, and check what comes back; one column an output."""
     if batched:
         found = _results(function, [list(c) for c in columns], outputs, _ONCE)
+        _check_all_are_done(function, columns, found[:outputs])
         made: _Columns = [_column(f, convert) for f in found[:outputs]]
     else:
         count = len(columns[0]) if columns else size
         rows = [_results(function, [c[i] for c in columns], outputs) for i in range(count)]
         made = [[convert(row[k]) for row in rows] for k in range(outputs)]
     return made[0] if outputs == 1 else tuple(made)
+
+
+def _check_all_are_done(
+    function: Callable[..., Any], columns: Sequence[Sequence[Any]], found: Sequence[Any]
+) -> None:
+    """Refuse a function of tensors that leaves all but the first sample alone, as torchvision's do with a list."""
+    for column, result in zip(columns, found, strict=False):
+        passed = isinstance(result, (list, tuple)) and len(result) == len(column) > 1
+        if not passed or not isinstance(column[0], torch.Tensor):
+            continue
+        same = [one is other for one, other in zip(result, column, strict=True)]
+        if not same[0] and all(same[1:]):
+            raise RuntimeError(
+                f"{_name(function)} changed the first of {len(column)} samples only; a transform of torchvision does "
+                "so with a list: batch_processing=False calls it once a sample"
+            )
 
 
 _ONCE = "it was called once, with a list an input; batch_processing=False calls it once a sample"
@@ -161,7 +185,7 @@ def _results(
     except Exception as error:
         hint = f"\n  {how}" if how and isinstance(error, (TypeError, AttributeError)) else ""
         message = f"{_name(function)} raised {type(error).__name__}: {error}{hint}"
-        raise told(RuntimeError(message)) from error
+        raise self_explanatory(RuntimeError(message)) from error
     if outputs == 0:
         return ()
     if outputs == 1 and not isinstance(result, tuple):
@@ -172,8 +196,9 @@ def _results(
         or (outputs > 1 and len(result) != outputs)
     ):
         count = len(result) if isinstance(result, (tuple, list)) else 1
+        hint = "; what it returns must be a tuple" if not isinstance(result, tuple) else ""
         raise RuntimeError(
-            f"{_name(function)} returned {count} outputs, and {outputs} were expected"
+            f"unexpected number of outputs of {_name(function)}: got {count}, expected {outputs}{hint}"
         )
     if result[0] is None:
         raise RuntimeError(f"{_name(function)} returned None, and {outputs} outputs were expected")
@@ -190,10 +215,8 @@ def _name(function: Any) -> str:
 
 
 def _array(sample: torch.Tensor) -> Any:
-    """Return a read-only view, so that a function that writes into its input fails instead of damaging it."""
-    array = sample.numpy(force=True)
-    array.flags.writeable = False
-    return array
+    """Return a copy: the function may write into it without a change to what others read."""
+    return sample.numpy(force=True).copy()
 
 
 def _from_array(value: Any) -> torch.Tensor:

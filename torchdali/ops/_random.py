@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from torchdali.errors import for_all
+from torchdali.errors import batch_level
 from torchdali.kernels import beta as kernel
 from torchdali.kernels.convert import convert
 from torchdali.operator import operator
 from torchdali.rng import BatchRng
-from torchdali.schema import Column, Data, DType, PerSample, Takes, per_sample
+from torchdali.schema import BatchOutput, Column, Data, DType, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = ["batch_permutation", "beta", "choice", "coin_flip", "normal", "uniform"]
@@ -36,6 +36,7 @@ Kind = tuple[
 """How few numbers for all samples are drawn, and how many for one, of an element type."""
 
 _MANY = 4096  # numbers of a sample, from which on a generator of its own is faster
+_LARGEST = float(np.finfo(np.float32).max)
 _FEW_BETAS = 64  # the same, of the beta distribution
 _UNIFORM: Kind = (BatchRng.uniform, np.random.Generator.random)
 _NORMAL: Kind = (BatchRng.normal, np.random.Generator.standard_normal)
@@ -54,7 +55,7 @@ def _no_layout(layouts: tuple[str, ...], arguments: Any) -> str:
     return ""
 
 
-@operator(name="random.uniform", over="batch", separate=True, layout=_no_layout)
+@operator(name="random.uniform", over="batch", separable=True, layout=_no_layout)
 def uniform(
     shape_like: ShapeLike | None = None,
     /,
@@ -85,11 +86,12 @@ def uniform(
     if not isinstance(chosen, Column):  # the same in all batches
         compute = (_always_between if values is None else _always_among)(tuple(chosen), kind)
     else:
-        compute = _between(chosen, kind) if values is None else _among(chosen)
+        listed = chosen.values
+        compute = _between(listed, kind) if values is None else _among(listed)
     return _drawn(_UNIFORM, rng, shapes, compute, kind)
 
 
-@operator(name="random.normal", over="batch", separate=True, layout=_no_layout)
+@operator(name="random.normal", over="batch", separable=True, layout=_no_layout)
 def normal(
     shape_like: ShapeLike | None = None,
     /,
@@ -122,7 +124,7 @@ def normal(
     return _drawn(_NORMAL, rng, sample_shapes(shape_like, shape, rng.size), compute, kind)
 
 
-@operator(name="random.coin_flip", over="batch", separate=True, layout=_no_layout)
+@operator(name="random.coin_flip", over="batch", separable=True, layout=_no_layout)
 def coin_flip(
     shape_like: ShapeLike | None = None,
     /,
@@ -152,7 +154,7 @@ def coin_flip(
     return _drawn(_UNIFORM, rng, sample_shapes(shape_like, shape, rng.size), compute, kind)
 
 
-@operator(name="random.beta", over="batch", separate=True, layout=_no_layout, devices=("cpu",))
+@operator(name="random.beta", over="batch", separable=True, layout=_no_layout, devices=("cpu",))
 def beta(
     shape_like: ShapeLike | None = None,
     /,
@@ -162,7 +164,7 @@ def beta(
     shape: PerSample[list[int]] | None = None,
     dtype: DType | None = None,
     rng: BatchRng,
-) -> Data:
+) -> BatchOutput:
     """Draw numbers in [0, 1] from the beta distribution, of density ``~ x^(alpha - 1) (1 - x)^(beta - 1)``.
 
     Args:
@@ -177,8 +179,7 @@ def beta(
     """
     kind = _checked(dtype or torch.float32, (torch.float32, torch.float64))
     shapes = sample_shapes(shape_like, shape, rng.size)
-    is_always = not (isinstance(alpha, Column) or isinstance(beta, Column))
-    if is_always:
+    if not (isinstance(alpha, Column) or isinstance(beta, Column)):
         gammas = _always_beta(alpha, beta)
         alphas, betas = gammas.shape
     else:
@@ -188,23 +189,22 @@ def beta(
     counts = [math.prod(extents) for extents in (shapes[:1] if are_alike else shapes)]
     few = max((count for count in counts if count <= _FEW_BETAS), default=0)
     draws = few * kernel.DRAWS
-    compute = gammas.betas
-    numbers = rng.computed(draws, compute) if is_always else compute(rng.uniform(draws))
+    numbers = gammas.betas(rng.uniform(draws))
     if are_alike:
         if counts[0] == few and not np.isnan(numbers).any():
             return _converted(numbers, (len(shapes), *shapes[0]), kind)
         counts *= len(shapes)
     parts = []
-    for i, (count, one) in enumerate(zip(counts, rng.samples(0), strict=True)):
+    for i, (count, one) in enumerate(zip(counts, rng.samples(), strict=True)):
         found = numbers[i, :count]
         if count > few or np.isnan(found).any():
             row = slice(i, i + 1)
             found = one.generator().beta(_of(alphas, row)[0, 0], _of(betas, row)[0, 0], count)
         parts.append(_converted(found, shapes[i], kind))
-    return parts  # type: ignore[return-value]
+    return parts
 
 
-@operator(name="random.choice", over="batch", separate=True, devices=("cpu",))
+@operator(name="random.choice", over="batch", separable=True, devices=("cpu",))
 def choice(
     a: Annotated[TensorList, Takes()],
     shape_like: ShapeLike | None = None,
@@ -213,7 +213,7 @@ def choice(
     p: PerSample[list[float]] | None = None,
     shape: PerSample[list[int]] | None = None,
     rng: BatchRng,
-) -> Data:
+) -> BatchOutput:
     """Draw elements of a sample, with replacement.
 
     Args:
@@ -237,7 +237,7 @@ def choice(
     dense = a.dense()
     if dense is not None and are_alike and not isinstance(p, Column):
         found = torch.from_numpy(_pick(dense.numpy(), rows, shapes[0], p))
-        return TensorList.from_dense(found, layout if len(layout) == found.ndim - 1 else "")  # type: ignore[return-value]
+        return TensorList.from_dense(found, layout if len(layout) == found.ndim - 1 else "")
     chances = [None] * rng.size if p is None else per_sample(p, rng.size)
     picked = [
         torch.from_numpy(
@@ -246,7 +246,7 @@ def choice(
         for sample, row, extents, chance in zip(a.samples(), rows, shapes, chances, strict=True)
     ]
     layout = layout if picked and len(layout) == picked[0].ndim else ""
-    return TensorList.from_samples(picked, layout, dtype=a.torch_dtype)  # type: ignore[return-value]
+    return TensorList.from_samples(picked, layout, dtype=a.torch_dtype)
 
 
 @operator(over="batch", devices=("cpu",))
@@ -285,9 +285,9 @@ def batch_permutation(
 def _checked(dtype: torch.dtype, allowed: Sequence[torch.dtype]) -> torch.dtype:
     if dtype not in allowed:
         names = ", ".join(str(a).removeprefix("torch.") for a in allowed)
-        raise for_all(
+        raise batch_level(
             RuntimeError(
-                f"unsupported type: {str(dtype).removeprefix('torch.')}; it is one of {names}"
+                f"data type {str(dtype).removeprefix('torch.')} is not supported; it is one of {names}"
             )
         )
     return dtype
@@ -300,10 +300,10 @@ def _always_beta(alpha: float, beta: float) -> kernel.Gammas:
 
 def _positive(name: str, value: Any, size: int) -> Numbers:
     found = _column(value, size)
-    if found.size and not (found.min() > 0 and found.max() < math.inf):
-        wrong = found[~((found > 0) & (found < math.inf))][0]
-        error = RuntimeError(f"{name} must be positive, not {wrong:g}")
-        raise error if isinstance(value, Column) else for_all(error)
+    if found.size and not (found.min() > 0 and found.max() <= _LARGEST):
+        wrong = found[~((found > 0) & (found <= _LARGEST))][0]
+        error = RuntimeError(f"the `{name}` must be a positive float32, not {wrong:g}")
+        raise error if isinstance(value, Column) else batch_level(error)
     return found
 
 
@@ -330,7 +330,9 @@ def sample_shapes(like: TensorList | None, shape: Any, size: int) -> list[Shape]
     """
     if like is not None:
         if shape is not None:
-            raise for_all(RuntimeError("shape and shape_like exclude each other: give one of them"))
+            raise batch_level(
+                RuntimeError('argument "shape" is incompatible with providing a shape-like input')
+            )
         return list(like.shape())
     if shape is None:
         return [()] * size
@@ -339,7 +341,7 @@ def sample_shapes(like: TensorList | None, shape: Any, size: int) -> list[Shape]
     for extents in found:
         if min(extents, default=0) < 0:
             error = RuntimeError(f"shape has a negative extent: {list(extents)}")
-            raise error if isinstance(shape, Column) else for_all(error)
+            raise error if isinstance(shape, Column) else batch_level(error)
     return found if isinstance(shape, Column) else found * size
 
 
@@ -347,7 +349,8 @@ def _between(ends: Sequence[list[float]], dtype: torch.dtype) -> Compute:
     """Spread numbers in [0, 1) over ranges, one a sample or one for all."""
     for pair in ends:
         if len(pair) != 2 or not pair[0] < pair[1]:
-            raise RuntimeError(f"range must be [low, high) with low < high, not {pair}")
+            shown = f"[{', '.join(f'{end:g}' for end in pair)})" if np.ndim(pair) == 1 else pair
+            raise RuntimeError(f"invalid range {shown}. It is [low, high) with low < high.")
     given = np.asarray(ends, np.float64).reshape(-1, 2)
     if dtype.is_floating_point:
         kind = np.float32 if dtype == torch.float32 else np.float64
@@ -372,7 +375,7 @@ def _always_between(ends: tuple[float, ...], dtype: torch.dtype) -> Compute:
     try:
         return _between([list(ends)], dtype)
     except RuntimeError as error:
-        for_all(error)
+        batch_level(error)
         raise
 
 
@@ -381,7 +384,7 @@ def _always_among(values: tuple[float, ...], dtype: torch.dtype) -> Compute:
     try:
         return _among([list(values)])
     except RuntimeError as error:
-        for_all(error)
+        batch_level(error)
         raise
 
 
@@ -428,7 +431,7 @@ def _drawn(
         return _converted(compute(few(rng, count), slice(None)), (len(shapes), *shapes[0]), dtype)
     counts = [math.prod(shape) for shape in shapes]
     rows = few(rng, max((count for count in counts if count <= _MANY), default=0))
-    ones = rng.samples(0)
+    ones = rng.samples()
     precision = np.float32 if dtype in _COARSE else np.float64
     parts = []
     for i, (count, shape) in enumerate(zip(counts, shapes, strict=True)):
@@ -442,7 +445,7 @@ def _drawn(
 
 
 def _alike(shapes: list[Shape]) -> bool:
-    """Whether there are samples, all of one shape."""
+    """True if there are samples, all of one shape."""
     return bool(shapes) and shapes.count(shapes[0]) == len(shapes)
 
 
@@ -462,10 +465,12 @@ def _pick(
     """Draw elements of samples ``(batch, ...)`` by numbers ``(batch, count)`` in [0, 1)."""
     is_list = elements.ndim > 1
     if not is_list and elements.dtype.kind not in "iu":
-        raise RuntimeError(f"a number to draw below must be an integer, not {elements.dtype}")
+        raise RuntimeError(
+            f"data type {elements.dtype} is not supported for 0D inputs: a number to draw below is an integer"
+        )
     limits = np.full((len(elements), 1), elements.shape[1]) if is_list else elements[:, None]
     if limits.size and (least := int(limits.min())) <= 0:
-        raise RuntimeError(f"there must be a positive number of elements to draw from, not {least}")
+        raise RuntimeError(f"expected positive number of elements for sampling, got: {least}")
     if chances is None:
         places = (draws * limits).astype(np.int64)
     else:
@@ -482,17 +487,19 @@ def _pick(
 def _weighted(draws: Numbers, chances: Sequence[float], limits: Numbers) -> Numbers:
     others = limits != len(chances)
     if np.count_nonzero(others):
-        raise RuntimeError(f"p has {len(chances)} probabilities for {limits[others][0]} elements")
+        raise RuntimeError(
+            f'argument "p" expected shape {limits[others][0]} but got {len(chances)} values'
+        )
     return _ends(tuple(chances)).searchsorted(draws, side="right")
 
 
 @functools.lru_cache(maxsize=256)
 def _ends(chances: tuple[float, ...]) -> Numbers:
     """Return where in [0, 1) the part of each element ends."""
-    if min(chances) < 0 or max(chances) > 1:
-        raise RuntimeError(f"the probabilities p must be in [0, 1], not {list(chances)}")
+    if not all(0 <= chance <= 1 for chance in chances):
+        raise RuntimeError(f"probabilities must be in range [0, 1], but got: {list(chances)}")
     ends = np.cumsum(chances)
     if abs(ends[-1] - 1) >= 1e-4:
-        raise RuntimeError(f"the probabilities p must sum to 1, not to {ends[-1]:g}")
+        raise RuntimeError(f"sum of probabilities must be 1.0, but got {ends[-1]:g}")
     found: Numbers = ends / ends[-1]
     return found

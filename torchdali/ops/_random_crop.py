@@ -1,4 +1,4 @@
-"""Where random crops lie: numbers for slice and the decoders to cut by."""
+"""Positions of random crops: numbers for slice and the decoders to cut by."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from torchdali.errors import for_all
+from torchdali.errors import batch_level
 from torchdali.kernels.random_window import random_windows
 from torchdali.operator import operator
 from torchdali.rng import BatchRng
@@ -34,7 +34,7 @@ def _no_layout(layouts: tuple[str, ...], arguments: Any) -> str:
     return ""
 
 
-@operator(over="batch", separate=True, layout=_no_layout)
+@operator(over="batch", separable=True, layout=_no_layout)
 def random_crop_generator(
     shape: Annotated[TensorList, Takes(dtypes=_SHAPE_TYPES)],
     /,
@@ -77,7 +77,7 @@ def random_crop_generator(
             draws, sides, num_attempts, random_area, random_aspect_ratio
         )
     except RuntimeError as error:  # wrong ranges
-        for_all(error)
+        batch_level(error)
         raise
     if is_empty:
         windows[:, empty] = 0
@@ -99,7 +99,7 @@ def _sides(shape: TensorList) -> Array:
     return np.array(rows, np.int64).reshape(-1, 2).T
 
 
-@operator(over="batch", separate=True, layout=_no_layout, class_name="ROIRandomCrop")
+@operator(over="batch", separable=True, layout=_no_layout, class_name="ROIRandomCrop")
 def roi_random_crop(
     data: Annotated[TensorList, Takes()] | None = None,
     /,
@@ -132,9 +132,13 @@ def roi_random_crop(
             larger than the data, a region outside of them, or a number of values that does not fit.
     """
     if (roi_end is None) == (roi_shape is None):
-        raise for_all(RuntimeError("give either roi_end or roi_shape"))
+        raise batch_level(
+            RuntimeError("either ROI end or ROI shape should be defined, but not both")
+        )
     if data is not None and in_shape is not None:
-        raise for_all(RuntimeError("in_shape excludes an input"))
+        raise batch_level(
+            RuntimeError("``in_shape`` argument is incompatible with providing an input.")
+        )
     window = _rows(crop_shape)
     count = window.shape[1]
     begin = _rows(roi_start, "roi_start", count)
@@ -167,19 +171,25 @@ def _rows(value: Any, name: str = "", count: int = 0) -> Array:
     rows = value.rows(np.int64) if isinstance(value, Column) else np.array([value], np.int64)
     rows = rows.reshape(len(rows), -1)
     if count and rows.shape[1] not in (1, count):
-        raise RuntimeError(f"{name} has {rows.shape[1]} values for {count} axes")
+        raise RuntimeError(
+            f'argument "{name}" expected shape {count} but got {rows.shape[1]} values'
+        )
     return rows
 
 
 def _wrong_region(window: Array, begin: Array, end: Array, limit: Array | None) -> RuntimeError:
     if bad := _first(window < 0, window):
-        return RuntimeError(f"the extent of a window cannot be negative: {bad[0]}")
+        return RuntimeError(f"crop shape can't be negative: {bad[0]}")
     assert limit is not None
+    if bad := _first(limit < 0, limit):
+        return RuntimeError(f"input shape can't be negative. It has an extent of {bad[0]}")
     if bad := _first(window > limit, window, limit):
-        return RuntimeError(f"a window of {bad[0]} elements is larger than the data, {bad[1]}")
+        return RuntimeError(
+            f"cropping shape can't be bigger than the input shape. It is {bad[0]} of {bad[1]} on one axis"
+        )
     bad = _first((begin < 0) | (end > limit), begin, end, limit)
     return RuntimeError(
-        f"the region {bad[0]}:{bad[1]} is out of the bounds of the data, 0:{bad[2]}"
+        f"ROI can't be out of bounds. It is {bad[0]}:{bad[1]} of data of 0:{bad[2]} on one axis"
     )
 
 

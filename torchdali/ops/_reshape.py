@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchdali.errors import for_all
-from torchdali.operator import operator
+from torchdali.errors import batch_level
+from torchdali.operator import batched, operator
 from torchdali.ops._generic import extents_of
 from torchdali.schema import Data, DType, PerSample
 
@@ -29,14 +29,7 @@ def _reshaped(layouts: Layouts, arguments: Arguments) -> str:
     return layouts[0] if ndim == len(layouts[0]) else ""
 
 
-def _reshape_batch(data: Tensor, shape_input: Tensor | None = None, **arguments: Any) -> Any:
-    if shape_input is not None:
-        rows = zip(data, shape_input, strict=True)
-        return [_reshape(sample, shape, **arguments) for sample, shape in rows]
-    return data.reshape(len(data), *_checked_shape(data.shape[1:], None, **arguments))
-
-
-@operator(layout=_reshaped, dense=_reshape_batch)
+@operator(layout=_reshaped)
 def reshape(
     data: Data,
     shape_input: Data | None = None,
@@ -66,6 +59,14 @@ def reshape(
     )
 
 
+@batched(reshape)
+def _reshape_batch(data: Tensor, shape_input: Tensor | None = None, **arguments: Any) -> Any:
+    if shape_input is not None:
+        rows = zip(data, shape_input, strict=True)
+        return [_reshape(sample, shape, **arguments) for sample, shape in rows]
+    return data.reshape(len(data), *_checked_shape(data.shape[1:], None, **arguments))
+
+
 def _reshape(data: Tensor, shape_input: Tensor | None, **arguments: Any) -> Tensor:
     return data.reshape(_checked_shape(data.shape, shape_input, **arguments))
 
@@ -80,10 +81,16 @@ def _checked_shape(
     src_dims: Any = None,
 ) -> list[int]:
     if all(given is None for given in (shape_input, layout, rel_shape, shape, src_dims)):
-        raise for_all(RuntimeError("reshape needs a shape or a layout"))
+        raise batch_level(
+            RuntimeError("reshape is no-op: arguments specify neither new shape nor layout")
+        )
     found = _filled(_extents(old, shape_input, rel_shape, shape, src_dims), old, math.prod(old))
     if layout and len(layout) != len(found):
-        raise for_all(RuntimeError(f"the layout {layout!r} does not fit {len(found)}D data"))
+        raise batch_level(
+            RuntimeError(
+                f"requested layout {layout!r} is not compatible with a {len(found)}D shape"
+            )
+        )
     return found
 
 
@@ -92,7 +99,9 @@ def _extents(
 ) -> list[int]:
     """Return the new extents; a negative one is to take what is left."""
     if sum(given is not None for given in (shape_input, rel_shape, shape)) > 1:
-        raise RuntimeError("the shape as an input, shape and rel_shape exclude each other")
+        raise RuntimeError(
+            "shape input, `shape` argument and `rel_shape` argument are mutually exclusive"
+        )
     if shape_input is not None:
         if shape_input.dtype.is_floating_point or shape_input.ndim != 1:
             raise RuntimeError("the input that gives the shape must be 1D integers")
@@ -102,7 +111,8 @@ def _extents(
     sources = _sources(old, rel_shape, src_dims)
     if rel_shape is None:
         return sources
-    pairs = zip(listed(rel_shape), sources, strict=True)
+    factors = listed(rel_shape)
+    pairs = zip(factors, [*sources, *[1] * (len(factors) - len(sources))], strict=True)
     return [-1 if factor < 0 else math.floor(factor * extent + 0.5) for factor, extent in pairs]
 
 
@@ -110,18 +120,23 @@ def _sources(old: Sequence[int], rel_shape: Any, src_dims: Any) -> list[int]:
     """Return the extents of the input that the new ones come from."""
     count = None if rel_shape is None else len(listed(rel_shape))
     if src_dims is None:
-        if count is not None and count > len(old):
+        if count is not None and any(factor >= 0 for factor in listed(rel_shape)[len(old) :]):
             raise RuntimeError(
-                f"rel_shape has {count} elements, more than the input has axes; use src_dims"
+                f"`rel_shape` has more elements ({count}) than there are dimensions in the input ({len(old)}). With "
+                "src_dims, -1 adds one."
             )
-        return list(old[:count])
+        return [*old, *[1] * ((count or 0) - len(old))][:count]
     axes = [int(axis) for axis in listed(src_dims)]
     if count is not None and count != len(axes):
-        raise RuntimeError(f"rel_shape has {count} elements, but src_dims has {len(axes)}")
-    if not all(-1 <= axis < len(old) for axis in axes):
         raise RuntimeError(
-            f"src_dims {axes} must be axes of the input, from 0 to {len(old) - 1}, or -1"
+            f"`src_dims` and `rel_shape` have different lengths: {len(axes)} vs {count}"
         )
+    for i, axis in enumerate(axes):
+        if not -1 <= axis < len(old):
+            raise RuntimeError(
+                f"`src_dims[{i}] == {axis}` is out of bounds: there are the axes 0 to {len(old) - 1} in the input, "
+                "and -1 adds one"
+            )
     return [1 if axis < 0 else old[axis] for axis in axes]
 
 
@@ -134,15 +149,20 @@ def _filled(new: list[int], old: Sequence[int], volume: int) -> list[int]:
     """Replace the negative extent by what makes the number of elements come out as `volume`."""
     free = [i for i, extent in enumerate(new) if extent < 0]
     if len(free) > 1:
-        raise RuntimeError(f"one extent at most may be negative, not {new}")
+        raise RuntimeError(f"only one negative extent is allowed; got: {new}")
     known = math.prod(extent for extent in new if extent >= 0)
     if free:
+        if not known:
+            raise RuntimeError(
+                f"cannot infer the extent of dimension {free[0]} when the volume of remaining dimensions is 0: the "
+                f"input has the shape {list(old)}"
+            )
         new = [*new]
-        new[free[0]] = volume // known if known else 0
+        new[free[0]] = volume // known
         known *= new[free[0]]
     if known != volume:
         raise RuntimeError(
-            f"the shape {new} does not have the size of the input, of shape {list(old)}"
+            f"input and output samples must occupy the same size in bytes: {new} is not the size of {list(old)}"
         )
     return new
 
@@ -187,7 +207,11 @@ def reinterpret(
         )
     found = _filled(new, old, data.nbytes // kind.itemsize)
     if layout and len(layout) != len(found):
-        raise RuntimeError(f"the layout {layout!r} does not fit {len(found)}D data")
+        raise RuntimeError(
+            f"requested layout {layout!r} is not compatible with a {len(found)}D shape"
+        )
+    if not data.numel():
+        return data.new_empty(found, dtype=kind)
     if kind == data.dtype:
         return data.reshape(found)  # the values stay, and so does their gradient
     return _as_type(data, kind).view(found)

@@ -1,32 +1,27 @@
-"""Resizing, with and without a crop before or after it."""
+"""Resizing: images, and any axes of a tensor; with a crop before or after it."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, NamedTuple
+import math
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
-from torchdali.codecs.image_crops import decode_crop, decode_scaled_crop, decode_upper
-from torchdali.codecs.images import peek_header
-from torchdali.errors import LAST_BUT_ONE, LAST_BUT_TWO
-from torchdali.kernels.arrays import is_array
-from torchdali.kernels.resample import lines_read, resample
-from torchdali.kernels.resample_bytes import SMALLEST, resize_bytes, takes_bytes
-from torchdali.kernels.resample_nearest import nearest_each
-from torchdali.kernels.resample_weights import Axis, resize_axes
-from torchdali.kernels.resize_shape import plain_size, resize_shape
-from torchdali.kernels.rounding import placed
-from torchdali.operator import operator
-from torchdali.ops._crop import crop_mirror_normalize, crop_window
-from torchdali.ops._decoders import Encoded, cache_hints, choose_window, decoder_hints, image
+from torchdali.kernels.memory import is_array, placed
+from torchdali.kernels.resample.bytes import SMALLEST, resize_bytes, takes_bytes
+from torchdali.kernels.resample.nearest_opencv import nearest_each
+from torchdali.kernels.resample.separable import resample
+from torchdali.kernels.resample.shape import plain_size, resize_shape
+from torchdali.kernels.resample.weights import Axis, resize_axes
+from torchdali.operator import batched, operator
+from torchdali.ops._crop import crop_window
+from torchdali.ops._decoders import choose_window
 from torchdali.rng import Rng
 from torchdali.schema import (
-    IMAGE_LAYOUTS,
-    Column,
     DType,
     Image,
     Layout,
@@ -35,9 +30,15 @@ from torchdali.schema import (
     Takes,
     shares,
 )
-from torchdali.types import DALIImageType, DALIInterpType
+from torchdali.types import DALIInterpType
 
-__all__ = ["random_resized_crop", "resize", "resize_crop_mirror"]
+__all__ = [
+    "experimental_resize",
+    "random_resized_crop",
+    "resize",
+    "resize_crop_mirror",
+    "tensor_resize",
+]
 
 FILTER = {
     DALIInterpType.INTERP_NN: "nn",
@@ -47,6 +48,8 @@ FILTER = {
     DALIInterpType.INTERP_TRIANGULAR: "triangular",
     DALIInterpType.INTERP_GAUSSIAN: "gaussian",
 }
+
+FILTERS = ("antialias", "interp_type", "mag_filter", "min_filter")
 
 
 def resampling(
@@ -161,7 +164,7 @@ def _spatial(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
 
 
 @functools.cache
-def _names(*functions: Any) -> frozenset[str]:
+def argument_names(*functions: Any) -> frozenset[str]:
     """Return the keyword-only arguments of functions."""
     return frozenset(
         p.name
@@ -173,7 +176,7 @@ def _names(*functions: Any) -> frozenset[str]:
 
 def _divide(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Divide arguments into those of `sizing` and those of `resampling`."""
-    ours = _names(sizing)
+    ours = argument_names(sizing)
     first = {k: v for k, v in arguments.items() if k in ours}
     return first, {k: v for k, v in arguments.items() if k not in first}
 
@@ -193,32 +196,9 @@ def _plain_target(
     return (size[0], size[1]) if size is not None and min(size) >= SMALLEST else None
 
 
-def _resize_batch(
-    data: Tensor,
-    *,
-    save_attrs: bool = False,
-    layout: str,
-    out: Tensor | None = None,
-    **arguments: Any,
-) -> Any:
-    """Take nearest pixels; other filters take long enough, and are not faster with several images at once."""
-    is_drawn = any(isinstance(value, Column) for value in arguments.values())
-    if save_attrs or is_drawn or layout != "HWC" or not is_array(data) or not len(data):
-        return NotImplemented
-    size_arguments, filters = _divide(arguments)
-    chosen = {k: v for k, v in filters.items() if k in _FILTERS}
-    is_nearest = DALIInterpType.INTERP_NN in chosen.values()
-    if not is_nearest or filters.get("dtype") not in (None, data.dtype):
-        return NotImplemented
-    size, region = sizing(_spatial(data.shape[1:], layout), **size_arguments)
-    return nearest_each(data, axes_of(data.shape[1:3], size, region, **chosen), out)
-
-
 @operator(
     outputs=lambda arguments: 2 if arguments["save_attrs"] else None,
     deprecated={"image_type": None},
-    dense=_resize_batch,
-    columns=True,
 )
 def resize(
     data: Image,
@@ -254,6 +234,22 @@ def resize(
     return placed(result, out)
 
 
+@batched(resize)
+def _resize_batch(
+    data: Tensor, *, save_attrs: bool, layout: str, out: Tensor | None = None, **arguments: Any
+) -> Any:
+    """Take nearest pixels; other filters take long enough, and are not faster with several images at once."""
+    if save_attrs or layout != "HWC" or not is_array(data) or not len(data):
+        return NotImplemented
+    size_arguments, filters = _divide(arguments)
+    chosen = {k: v for k, v in filters.items() if k in FILTERS}
+    is_nearest = DALIInterpType.INTERP_NN in chosen.values()
+    if not is_nearest or filters.get("dtype") not in (None, data.dtype):
+        return NotImplemented
+    size, region = sizing(_spatial(data.shape[1:], layout), **size_arguments)
+    return nearest_each(data, axes_of(data.shape[1:3], size, region, **chosen), out)
+
+
 @operator
 def resize_crop_mirror(
     data: Image,
@@ -272,7 +268,7 @@ def resize_crop_mirror(
     size_arguments, others = _divide(arguments)
     lengths = _spatial(data.shape, layout)
     size, whole = sizing(lengths, **size_arguments)
-    names = _names(crop_window)
+    names = argument_names(crop_window)
     window = {k: v for k, v in others.items() if k in names}
     filters = {k: v for k, v in others.items() if k not in names}
     axes, starts, extents = crop_window(size, "DHW"[-len(size) :], **window)
@@ -288,14 +284,12 @@ def resize_crop_mirror(
     return resampling(data, tuple(final), region, **filters)
 
 
-_DRAWS = 22  # of ten attempts to find a window
-
 RandomlyCropped = Annotated[
     Tensor, Takes(("HWC", "CHW", "FHWC", "FCHW", "CFHW"), channel_last=True)
 ]
 
 
-@operator(draws=_DRAWS)
+@operator
 def random_resized_crop(
     data: RandomlyCropped,
     /,
@@ -319,229 +313,148 @@ def random_resized_crop(
     height, width = data.shape[-3:-1]
     y, x, h, w = choose_window(rng, height, width, num_attempts, random_area, random_aspect_ratio)
     # The outermost lines of a random window need not be DALI's to the last level.
-    return resampling(data, _both(size), [(y, y + h), (x, x + w)], False, **filters)
+    return resampling(data, height_width(size), [(y, y + h), (x, x + w)], False, **filters)
 
 
-def _both(size: list[int]) -> tuple[int, int]:
-    return (size[0], size[0]) if len(size) == 1 else (size[0], size[1])
+def height_width(size: list[int]) -> tuple[int, int]:
+    """Return the size of an image from ``[H, W]``, or one value for both."""
+    if not 1 <= len(size) <= 2 or min(size) < 0:
+        raise RuntimeError(
+            f"size is a height and a width, or one value for both, none negative; not {list(size)}"
+        )
+    return size[0], size[-1]
 
 
-@operator(hidden=True, draws=_DRAWS, layout=lambda layouts, arguments: "HWC")
-def _decode_random_resized_crop(
-    data: Encoded,
+# ---------------------------------------------------------------- any axes
+
+Resized = Annotated[Tensor, Takes((), (torch.uint8, torch.int16, torch.uint16, torch.float32))]
+
+experimental_resize = operator(
+    name="experimental.resize",
+    outputs=lambda arguments: 2 if arguments["save_attrs"] else None,
+    deprecated={"image_type": None},
+    devices=("gpu",),
+)(resize.body)  # type: ignore[attr-defined]
+
+
+@operator
+def tensor_resize(
+    data: Resized,
     /,
     *,
-    size: list[int],
-    scaled: bool = False,
-    adjust_orientation: bool = True,
-    output_type: DALIImageType = DALIImageType.RGB,
-    dtype: DType | None = None,
-    num_attempts: int = 10,
-    random_area: list[float] = [0.08, 1.0],  # noqa: B006  never changed
-    random_aspect_ratio: list[float] = [3 / 4, 4 / 3],  # noqa: B006
-    use_fast_idct: bool = False,
-    rng: Rng,
-    **others: Annotated[Any, shares(resampling), shares(decoder_hints), shares(cache_hints)],
-) -> Image:
-    """Decode a random window and resize it; at a reduced scale, if `scaled` and one has the pixels."""
-    target = _both(size)
-    with LAST_BUT_ONE:
-        header = peek_header(data)
-    height, width = header.size(adjust_orientation)
-    window = choose_window(rng, height, width, num_attempts, random_area, random_aspect_ratio)
-    y, x, h, w = window
-    filters = {k: v for k, v in others.items() if k in _FILTERS}
-    inside = (
-        dtype in (None, torch.uint8) and min(target) >= SMALLEST and filters.keys() <= {"antialias"}
-    )
-    filters["dtype"] = dtype
-    if output_type != DALIImageType.RGB or not (
-        scaled or inside
-    ):  # or the filter reads outside of the window
-        with LAST_BUT_ONE:
-            whole = _whole(data, adjust_orientation, output_type, use_fast_idct)
-        return resampling(whole, target, [(y, y + h), (x, x + w)], False, **filters)
-    if not scaled:
-        with LAST_BUT_ONE:
-            part = decode_crop(
-                data,
-                *window,
-                adjust_orientation=adjust_orientation,
-                fast=use_fast_idct,
-                header=header,
-            )
-        if dtype is None:  # as nearly always: the shortest way
-            return resize_bytes(part, target, filters.get("antialias", True))
-        return resampling(part, target, None, False, **filters)
-    if h >= 2 * target[0] and w >= 2 * target[1]:  # scaled windows are met exactly at whole blocks
-        y, x, h, w = (8 * (value // 8) for value in window)
-    with LAST_BUT_ONE:
-        crop = decode_scaled_crop(
-            data,
-            *(y, x, h, w),
-            *target,
-            adjust_orientation=adjust_orientation,
-            fast=use_fast_idct,
-            header=header,
+    alignment: PerSample[list[float]] = [0.5],  # noqa: B006  never changed
+    axes: list[int] | None = None,
+    axis_names: str | None = None,
+    max_size: list[float] | None = None,
+    mode: str = "default",
+    roi_end: PerSample[list[float]] | None = None,
+    roi_relative: bool = False,
+    roi_start: PerSample[list[float]] | None = None,
+    scales: PerSample[list[float]] | None = None,
+    size_rounding: str = "round",
+    sizes: PerSample[list[float]] | None = None,
+    subpixel_scale: bool = True,
+    layout: Layout,
+    **filters: Annotated[Any, shares(resampling)],
+) -> Resized:
+    """Resize some or all axes of a tensor.
+
+    Args:
+        data: uint8, int16, uint16 or float32, of any shape.
+        alignment: Point of the axis that stays where it is when ``subpixel_scale`` corrects a rounded size:
+            0 is the start, 1 the end.
+        axes: Which axes are resized; all when neither this nor ``axis_names`` is given.
+        axis_names: The same, by names in the layout.
+        max_size: Upper limits, one for all axes or one an axis.
+        mode: How sizes and proportions meet: ``"default"``, ``"stretch"``, ``"not_larger"``, ``"not_smaller"``.
+        roi_end: Where the region to show ends.
+        roi_relative: The region is in units of the input's extent.
+        roi_start: Where it starts.
+        scales: Output size in units of the input's, one for all axes or one an axis.
+        size_rounding: ``"round"``, ``"truncate"`` or ``"ceil"``.
+        sizes: Output sizes, one for all axes or one an axis; 0 leaves an axis to ``mode``.
+        subpixel_scale: Keep the exact scale where a size had to be rounded.
+
+    Raises:
+        RuntimeError: not exactly one of ``sizes`` and ``scales``, or lists of a wrong length.
+        ValueError: an axis twice. IndexError: an axis that is not there.
+    """
+    if (sizes is None) == (scales is None):
+        raise RuntimeError("need one of scales or sizes, but not both")
+    chosen = _axes(data.dim(), axes, axis_names, layout)
+    lengths = list(data.shape)
+    if scales is not None:
+        sizes = _scaled(_each(scales, "scales", chosen), [lengths[a] for a in chosen])
+    # The axes that are not chosen take part in what `mode` does, with the size that they have.
+    assert sizes is not None
+    ends = [1.0] * len(lengths) if roi_relative else lengths
+    size, shown = resize_shape(
+        lengths, mode=mode, roi_relative=roi_relative, subpixel_scale=subpixel_scale, rounding=size_rounding,
+        size=_spread(sizes, "sizes", chosen, lengths),
+        max_size=None if max_size is None else _spread(max_size, "max_size", chosen, [0] * len(lengths)),
+        roi_start=None if roi_start is None else _spread(roi_start, "roi_start", chosen, [0] * len(lengths)),
+        roi_end=None if roi_end is None else _spread(roi_end, "roi_end", chosen, ends),
+        alignment=_spread(alignment, "alignment", chosen, [0.5] * len(lengths)),
+    )  # fmt: skip
+    return _resized(data, size, shown, filters)
+
+
+def _each(values: Sequence[float], name: str, axes: Sequence[int]) -> Sequence[float]:
+    """Return one value an axis."""
+    if len(values) not in (1, len(axes)):
+        raise RuntimeError(
+            f"{name} expects a single value or a list of {len(axes)} elements, not {len(values)}"
         )
-    roi = [(crop.y, crop.y + crop.h), (crop.x, crop.x + crop.w)]
-    return resampling(crop.pixels, target, roi, False, **filters)
+    return values if len(values) == len(axes) else [values[0]] * len(axes)
 
 
-def _whole(data: Tensor, upright: bool, output_type: DALIImageType, fast: bool) -> Tensor:
-    """Decode a whole image."""
-    found: Tensor = image.body(  # type: ignore[attr-defined]
-        data, adjust_orientation=upright, output_type=output_type, use_fast_idct=fast
-    )
+def _spread(
+    values: Sequence[float], name: str, axes: Sequence[int], others: Sequence[float]
+) -> list[float]:
+    """Return one value for each axis of the tensor: those of the chosen ones, and the others."""
+    found = [float(v) for v in others]
+    for axis, value in zip(axes, _each(values, name, axes), strict=True):
+        found[axis] = value
     return found
 
 
-_FILTERS = ("antialias", "interp_type", "mag_filter", "min_filter")
+def _scaled(scales: Sequence[float], lengths: Sequence[int]) -> list[float]:
+    """Return the sizes that scales make, in float32: 1.1 times 10 is 11."""
+    return [torch.tensor(s).mul(n).item() for s, n in zip(scales, lengths, strict=True)]
 
 
-class _Kept(NamedTuple):
-    """What a crop keeps of a resized image.
-
-    Attributes:
-        size: Of the whole resized image.
-        region: Of the input that it shows.
-        windows: ``(start, extent)`` of the crop, for rows and columns.
-        at_border: The crop has lines that see pixels outside of the image, with linear filters.
-    """
-
-    size: tuple[int, ...]
-    region: tuple[tuple[float, float], ...]
-    windows: list[tuple[int, int]]
-    at_border: bool
-
-
-_BORDER = 2  # lines at the edge of the output of which that may be true
-
-
-def _kept(
-    lengths: tuple[int, ...], size_arguments: dict[str, Any], window: dict[str, Any]
-) -> _Kept | None:
-    """Return what a crop keeps of an image ``(H, W, C)``, or None if it reaches outside."""
-    with LAST_BUT_ONE:
-        size, region = sizing(lengths, **size_arguments)
-    windows = [(0, extent) for extent in size]
-    for axis, start, extent in zip(*crop_window((*size, 3), "HWC", **window), strict=True):
-        windows[axis] = start, extent
-    ends = [(start, n - start - extent) for (start, extent), n in zip(windows, size, strict=True)]
-    if any(before < 0 or after < 0 for before, after in ends):
-        return None
-    at_border = any(before < _BORDER or after < _BORDER for before, after in ends)
-    return _Kept(size, region, windows, at_border)
+def _axes(dims: int, axes: list[int] | None, names: str | None, layout: str) -> list[int]:
+    if axes is not None and names is not None:
+        raise RuntimeError("arguments axes and axis_names are mutually exclusive")
+    if names is not None:
+        missing = [n for n in names if n not in layout]
+        if missing:
+            raise ValueError(f"axis_names: {missing} not in the layout {layout!r}")
+        axes = [layout.index(n) for n in names]
+    if axes is None:
+        return list(range(dims))
+    if any(not -dims <= a < dims for a in axes):
+        raise IndexError(f"axes {axes} of a tensor with {dims} axes")
+    chosen = [a % dims for a in axes]
+    if len(set(chosen)) != len(chosen):
+        raise ValueError(f"axes {axes}: one of them is there twice")
+    return chosen
 
 
-def _normalising(
-    *,
-    dtype: DType = torch.float32,
-    fill_values: list[float] = [0.0],  # noqa: B006  never changed
-    mean: PerSample[list[float]] = [0.0],  # noqa: B006
-    mirror: PerSample[int] = 0,
-    out_of_bounds_policy: str = "error",
-    output_layout: str = "CHW",
-    pad_output: bool = False,
-    scale: float = 1.0,
-    shift: float = 0.0,
-    std: PerSample[list[float]] = [1.0],  # noqa: B006
-) -> None:
-    """Arguments of `crop_mirror_normalize`, but for those of the window."""
-
-
-class _Divided(NamedTuple):
-    """Arguments of three operators, and those of others."""
-
-    size: dict[str, Any]
-    window: dict[str, Any]
-    last: dict[str, Any]
-    others: dict[str, Any]
-
-
-def _divide_all(arguments: dict[str, Any]) -> _Divided:
-    """Divide arguments into those of `sizing`, `crop_window`, `_normalising`, and `resampling` or none of them."""
-    divided = _Divided({}, {}, {}, {})
-    for place, (name, value) in zip(_places(*arguments), arguments.items(), strict=True):
-        divided[place][name] = value
-    return divided
-
-
-@functools.lru_cache(maxsize=64)
-def _places(*names: str) -> tuple[int, ...]:
-    """Return for each argument which of the parts of `_Divided` it belongs to."""
-    parts = _names(sizing), _names(crop_window), _names(_normalising)
-    return tuple(
-        next((i for i, part in enumerate(parts) if name in part), len(parts)) for name in names
-    )
-
-
-@operator(hidden=True, layout=lambda layouts, arguments: arguments["output_layout"])
-def _resize_crop_mirror_normalize(
-    data: Annotated[Tensor, Takes(IMAGE_LAYOUTS)],
-    /,
-    *,
-    layout: Layout,
-    out: Out = None,
-    **arguments: Annotated[
-        Any, shares(_normalising), shares(sizing), shares(resampling), shares(crop_window)
-    ],
-) -> Image:
-    """Resize, then crop, mirror and normalise; of the resized image only the crop is computed."""
-    size, window, last, filters = _divide_all(arguments)
-    kept = _kept(data.shape[:2], size, window) if window and layout == "HWC" else None
-    if kept is None:
-        with LAST_BUT_ONE:
-            data = resize.body(data, layout=layout, **size, **filters)  # type: ignore[attr-defined]
-        last |= window
-    else:
-        with LAST_BUT_ONE:
-            data = resampling(data, kept.size, kept.region, kept.at_border, kept.windows, **filters)
-    return _normalised(data, layout=layout, out=out, **last)
-
-
-_normalised: Callable[..., Tensor] = crop_mirror_normalize.body  # type: ignore[attr-defined]
-
-
-@operator(hidden=True, layout=lambda layouts, arguments: arguments["output_layout"])
-def _decode_resize_crop_mirror_normalize(
-    data: Encoded,
-    /,
-    *,
-    adjust_orientation: bool = True,
-    output_type: DALIImageType = DALIImageType.RGB,
-    use_fast_idct: bool = False,
-    out: Out = None,
-    **arguments: Annotated[
-        Any,
-        shares(_normalising),
-        shares(sizing),
-        shares(resampling),
-        shares(crop_window),
-        shares(decoder_hints),
-        shares(cache_hints),
-    ],
-) -> Image:
-    """Decode as many rows as the crop needs, and go on as `_resize_crop_mirror_normalize`."""
-    size, window, last, others = _divide_all(arguments)
-    filters = {k: v for k, v in others.items() if k in _FILTERS}
-    with LAST_BUT_TWO:
-        header = peek_header(data)
-    lengths = header.size(adjust_orientation)
-    kept = _kept(lengths, size, window) if output_type == DALIImageType.RGB else None
-    if kept is None:
-        with LAST_BUT_TWO:
-            whole = _whole(data, adjust_orientation, output_type, use_fast_idct)
-        return _resize_crop_mirror_normalize.body(  # type: ignore[attr-defined,no-any-return]
-            whole, layout="HWC", out=out, **size, **window, **last, **filters
-        )
-    with LAST_BUT_ONE:
-        axes = axes_of(lengths, kept.size, kept.region, **filters)
-        bottom = lines_read(axes[0], kept.windows[0], kept.at_border)
-    with LAST_BUT_TWO:
-        upper = decode_upper(
-            data, bottom, adjust_orientation=adjust_orientation, fast=use_fast_idct, header=header
-        )
-    with LAST_BUT_ONE:
-        cut = resample(upper, axes, torch.uint8, patch_border=kept.at_border, windows=kept.windows)
-    return _normalised(cut, layout="HWC", out=out, **last)
+def _resized(
+    x: Tensor,
+    size: Sequence[int],
+    region: Sequence[tuple[float, float]],
+    filters: Mapping[str, Any],
+) -> Tensor:
+    """Resize: all from the first to the last axis that change are spatial, what follows are channels."""
+    changed = [
+        a for a, (n, low_high) in enumerate(zip(size, region, strict=True))
+        if n != x.shape[a] or low_high != (0.0, float(n))
+    ]  # fmt: skip
+    if not changed:
+        changed = [0]
+    first, last = changed[0], changed[-1] + 1
+    image = x.reshape(*x.shape[:last], math.prod(x.shape[last:]))
+    result = resampling(image, tuple(size[first:last]), list(region[first:last]), **filters)
+    return result.view(*size)

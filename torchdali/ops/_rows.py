@@ -46,9 +46,6 @@ def rows_of(batch: TensorList) -> tuple[Tensor, Sequence[int]]:
         return dense.flatten(0, 1), [dense.shape[1]] * dense.shape[0]
     if stored is not None:
         return stored
-    arrays = batch.arrays()
-    if arrays is not None and batch.ndim() and len({array.shape[1:] for array in arrays}) == 1:
-        return torch.from_numpy(np.concatenate(arrays)), list(map(len, arrays))
     samples = batch.samples()
     return torch.cat(samples), [sample.shape[0] for sample in samples]
 
@@ -91,8 +88,6 @@ class Rows:
             return
         self._counts: Sequence[int]
         stored = batch.rows()
-        if batch.arrays() is not None and batch.ndim() == 2:
-            stored = rows_of(batch)
         if stored is not None and stored[0].shape[1:] == (width,):
             self._plain, (self.rows, self._counts) = True, stored
             return

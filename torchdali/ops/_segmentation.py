@@ -12,14 +12,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchdali.errors import for_all
-from torchdali.kernels import foreground as kernel
-from torchdali.kernels.blobs import blobs
+from torchdali.errors import batch_level
+from torchdali.kernels.masks import foreground as kernel
+from torchdali.kernels.masks.blobs import blobs
 from torchdali.operator import operator
-from torchdali.ops._axis_arguments import listed, matched
-from torchdali.ops._defaults import UnsetFloat, UnsetInt
+from torchdali.ops._arguments import UnsetFloat, UnsetInt, listed, matched
 from torchdali.rng import BatchRng, Rng
-from torchdali.schema import Data, PerSample, Takes
+from torchdali.schema import BatchOutput, Data, PerSample, Takes
 from torchdali.tensors import TensorList
 
 __all__ = ["random_mask_pixel", "random_object_bbox", "select_masks"]
@@ -54,7 +53,7 @@ def _over_batch(arguments: Mapping[str, Any]) -> str | None:
 
 
 @operator(
-    name="segmentation.random_mask_pixel", draws=4, devices=("cpu",), layout=_no_layout, variant=_over_batch
+    name="segmentation.random_mask_pixel", devices=("cpu",), layout=_no_layout, variant=_over_batch
 )  # fmt: skip
 def random_mask_pixel(
     mask: Annotated[Tensor, Takes(dtypes=_MASKS)],
@@ -93,7 +92,7 @@ def random_mask_pixel(
     return torch.tensor(coordinates[::-1])
 
 
-@operator(hidden=True, over="batch", separate=True, devices=("cpu",), layout=_no_layout)
+@operator(hidden=True, over="batch", separable=True, devices=("cpu",), layout=_no_layout)
 def _any_pixel(
     mask: Annotated[TensorList, Takes(dtypes=_MASKS)],
     /,
@@ -118,7 +117,9 @@ def _any_pixel(
 
 def _check_pixels(shapes: Sequence[Sequence[int]], threshold: Any, value: Any) -> None:
     if value is not None and not isinstance(threshold, UnsetFloat):
-        raise for_all(RuntimeError("value and threshold cannot be used together"))
+        raise batch_level(
+            RuntimeError("arguments ``value`` and ``threshold`` can not be provided together")
+        )
     for shape in shapes:
         if not math.prod(shape) or not len(shape):
             raise RuntimeError(f"there is no pixel to choose in a mask of shape {tuple(shape)}")
@@ -145,7 +146,7 @@ class _Seen:
 
 
 @operator(
-    name="segmentation.random_object_bbox", draws=4, devices=("cpu",), layout=_no_layout,
+    name="segmentation.random_object_bbox", devices=("cpu",), layout=_no_layout,
     class_name="RandomObjectBBox", outputs=_box_outputs, make=_Seen,
 )  # fmt: skip
 def random_object_bbox(
@@ -218,7 +219,7 @@ def _object_box(
     _check_choice(mask.ndim, format, k_largest)
     if ignore_class and (classes is not None or class_weights is not None or output_class):
         raise RuntimeError(
-            "classes, class_weights and output_class cannot be used with ignore_class"
+            "``classes``, ``weights`` and ``output_class`` cannot be used when ``ignore_class`` is True"
         )
     background, weights = _weights(background, classes, class_weights)
     least = None if threshold is None else matched("threshold", threshold, mask.ndim)
@@ -242,9 +243,11 @@ def _check_choice(ndim: int, form: str, k_largest: int | None) -> None:
     if not 1 <= ndim <= 6:
         raise RuntimeError(f"a label map has 1 to 6 dimensions, not {ndim}")
     if form not in ("anchor_shape", "start_end", "box"):
-        raise RuntimeError(f"unknown format {form!r}: it is 'anchor_shape', 'start_end' or 'box'")
+        raise RuntimeError(
+            f'invalid output format: "{form}"; it is "anchor_shape", "start_end" or "box"'
+        )
     if k_largest is not None and k_largest < 1:
-        raise RuntimeError(f"k_largest must be at least 1, not {k_largest}")
+        raise RuntimeError(f"``k_largest`` must be at least 1; got {k_largest}")
 
 
 def _wrapped(label: int) -> int:
@@ -266,11 +269,12 @@ def _weights(background: int, classes: Any, given: Any) -> tuple[int, dict[int, 
             background = min(labels) - 1
     if len(labels) != len(weights) or min(weights, default=0.0) < 0:
         raise RuntimeError(
-            f"class_weights {weights} must be as many as the classes {labels}, none of them negative"
+            "the shapes of ``classes`` and ``class_weights`` must match, and no weight is negative: "
+            f"{labels} and {weights}"
         )
     if background in labels:
         raise RuntimeError(
-            f"the label {background} is that of the background, and one of the classes"
+            f"class label {background} coincides with background label, and is one of the classes"
         )
     total = dict.fromkeys(labels, 0.0)
     for label, weight in zip(labels, weights, strict=True):
@@ -333,7 +337,7 @@ def _drawn(rng: Rng, values: list[int], chances: list[float]) -> int:
 @operator(
     name="segmentation.select_masks",
     over="batch",
-    separate=True,
+    separable=True,
     devices=("cpu",),
     layout=_no_layout,
 )
@@ -344,7 +348,7 @@ def select_masks(
     /,
     *,
     reindex_masks: bool = False,
-) -> tuple[Data, Data]:
+) -> tuple[BatchOutput, BatchOutput]:
     """Select polygons by the masks they belong to.
 
     Args:
@@ -362,9 +366,9 @@ def select_masks(
             not exist.
     """
     if not len(mask_ids):
-        return [], []  # type: ignore[return-value]
+        return [], []
     _check_polygons(mask_ids, polygons, vertices)
-    points = _as_arrays(vertices)
+    points = [sample.numpy() for sample in vertices.samples()]
     names: list[int] = []
     ranges: list[tuple[int, int]] = []
     parts: list[list[Array]] = []
@@ -381,13 +385,9 @@ def select_masks(
     rows = torch.from_numpy(_numbered(names, ranges, counts, lengths))
     chosen = TensorList.from_rows(rows, counts)
     if len({array.shape[1] for array in points}) > 1:
-        return chosen, [torch.from_numpy(np.concatenate(each)) for each in parts]  # type: ignore[return-value]
+        return chosen, [torch.from_numpy(np.concatenate(each)) for each in parts]
     taken = torch.from_numpy(np.concatenate([part for each in parts for part in each]))
-    return chosen, TensorList.from_rows(taken, lengths)  # type: ignore[return-value]
-
-
-def _as_arrays(batch: TensorList) -> Sequence[Array]:
-    return batch.arrays() or [sample.numpy() for sample in batch.samples()]
+    return chosen, TensorList.from_rows(taken, lengths)
 
 
 def _numbered(

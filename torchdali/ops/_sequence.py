@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.errors import for_all
-from torchdali.operator import operator
+from torchdali.errors import batch_level
+from torchdali.kernels.device_cache import device_cache
+from torchdali.operator import batched, operator
 from torchdali.ops._reshape import listed
-from torchdali.schema import Data, Layout, Out, PerSample, Takes
+from torchdali.schema import BatchOutput, Data, Layout, Out, PerSample, Takes
 from torchdali.tensors import TensorList
 
 __all__ = ["element_extract", "per_frame", "sequence_rearrange"]
@@ -29,15 +30,7 @@ def _count(arguments: Any) -> int | None:
     return None if count <= 1 else count
 
 
-def _extract_batch(data: Tensor, *, element_map: list[int], layout: str) -> Any:
-    _check_elements(data.shape[1:], element_map, layout)
-    frames = tuple(
-        data.select(1, i).clone(memory_format=torch.contiguous_format) for i in element_map
-    )
-    return frames if len(frames) > 1 else frames[0]
-
-
-@operator(outputs=_count, layout=_extracted, dense=_extract_batch, copies=True)
+@operator(outputs=_count, layout=_extracted)
 def element_extract(data: Data, /, *, element_map: list[int], layout: Layout) -> Data:
     """Take frames out of a sequence, each as an output of its own.
 
@@ -53,19 +46,29 @@ def element_extract(data: Data, /, *, element_map: list[int], layout: Layout) ->
     return frames if len(frames) > 1 else frames[0]  # type: ignore[return-value]
 
 
+@batched(element_extract)
+def _extract_batch(data: Tensor, *, element_map: list[int], layout: str) -> Any:
+    _check_elements(data.shape[1:], element_map, layout)
+    frames = tuple(
+        data.select(1, i).clone(memory_format=torch.contiguous_format) for i in element_map
+    )
+    return frames if len(frames) > 1 else frames[0]
+
+
 def _check_elements(shape: Sequence[int], element_map: list[int], layout: str) -> None:
     _check_sequence(shape, layout)
     if not element_map:
-        raise for_all(RuntimeError("element_map is empty"))
-    _check_frames(element_map, shape[0])
+        raise batch_level(RuntimeError("element_map is empty"))
+    for frame in element_map:
+        if frame < 0:
+            raise RuntimeError(f"negative indices in `element_map` are not allowed, found: {frame}")
+        if frame >= shape[0]:
+            raise RuntimeError(
+                f"index `{frame}` from `element_map` is out of bounds for sample with {shape[0]} frames"
+            )
 
 
-def _rearrange_batch(data: Tensor, *, new_order: list[int], layout: str) -> Tensor:
-    order = _checked_order(data.shape[1:], new_order, layout)
-    return data.index_select(1, _index(tuple(order), data.device))
-
-
-@operator(dense=_rearrange_batch, copies=True)
+@operator
 def sequence_rearrange(
     data: Data, /, *, new_order: PerSample[list[int]], layout: Layout, out: Out = None
 ) -> Data:
@@ -84,18 +87,34 @@ def sequence_rearrange(
     return data[order]
 
 
+@batched(sequence_rearrange)
+def _rearrange_batch(data: Tensor, *, new_order: list[int], layout: str) -> Tensor:
+    order = _checked_order(data.shape[1:], new_order, layout)
+    return data.index_select(1, _index(tuple(order), data.device))
+
+
 def _checked_order(shape: Sequence[int], new_order: Any, layout: str) -> Sequence[int]:
     _check_sequence(shape, layout)
     order = listed(new_order)
     if not order:
-        raise RuntimeError("new_order is empty")
+        raise RuntimeError(
+            f"empty result sequences are not allowed: an empty `new_order` for sample of shape {tuple(shape)} is not "
+            "allowed"
+        )
     if not all(isinstance(frame, int) for frame in order):
-        raise RuntimeError("new_order must be integers")
-    _check_frames(order, shape[0])
+        raise RuntimeError(
+            f"new_order: input with dimension {np.ndim(order)} cannot be converted to dimension 1, frame numbers"
+        )
+    for i, frame in enumerate(order):
+        if not 0 <= frame < shape[0]:
+            raise RuntimeError(
+                f"new_order[{i}] must be between 0 and input_sequence_length = {shape[0]} for sample of shape "
+                f"{tuple(shape)}, but it is: {frame}"
+            )
     return order
 
 
-@functools.lru_cache(maxsize=64)
+@device_cache(maxsize=64)
 def _index(order: tuple[int, ...], device: torch.device) -> Tensor:
     return torch.tensor(order, device=device)
 
@@ -104,17 +123,13 @@ def _check_sequence(shape: Sequence[int], layout: str) -> None:
     if layout and not layout.startswith("F"):
         raise RuntimeError(f"the layout of a sequence starts with 'F', unlike {layout!r}")
     if len(shape) < 2:
-        raise RuntimeError(f"a sequence has at least two axes, not {len(shape)}")
+        raise RuntimeError(
+            f"input must have at least two dimensions, of frames and of elements, not {len(shape)}"
+        )
 
 
-def _check_frames(frames: Any, count: int) -> None:
-    for frame in frames:
-        if not 0 <= frame < count:
-            raise RuntimeError(f"there is no frame {frame} in a sequence of {count}")
-
-
-@operator(over="batch", separate=True)
-def per_frame(data: Batch, /, *, replace: bool = False) -> Data:
+@operator(over="batch", separable=True)
+def per_frame(data: Batch, /, *, replace: bool = False) -> BatchOutput:
     """Mark data as one value a frame, for the arguments of operators on sequences.
 
     Args:
@@ -131,4 +146,4 @@ def per_frame(data: Batch, /, *, replace: bool = False) -> Data:
         raise RuntimeError(f"the layout of values per frame starts with 'F', unlike {layout!r}")
     marked = type(data)(data)
     marked.set_layout("F" + (layout[1:] or "*" * (data.ndim() - 1)))
-    return marked  # type: ignore[return-value]
+    return marked

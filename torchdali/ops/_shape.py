@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from torchdali.errors import for_all
-from torchdali.operator import operator
+from torchdali.errors import batch_level
+from torchdali.operator import batched, operator
 from torchdali.ops._reshape import listed
 from torchdali.schema import Data, Layout, Out, PerSample
 
@@ -28,19 +29,12 @@ def _stacked(layouts: Layouts, arguments: Arguments) -> str:
     if name is None:
         return ""
     if len(name) != 1:
-        raise for_all(RuntimeError(f"axis_name is one character, not {name!r}"))
+        raise batch_level(RuntimeError(f"axis_name is one character, not {name!r}"))
     at = axis if axis >= 0 else len(layout) + 1 + axis
     return f"{layout[:at]}{name}{layout[at:]}"
 
 
-def _stack_batches(
-    *input: Tensor, axis: int = 0, axis_name: str | None = None, layout: str
-) -> Tensor:
-    at = _new_axis(input, axis, axis_name, layout, input[0].ndim - 1)
-    return torch.stack(input, at + 1)
-
-
-@operator(layout=_stacked, dense=_stack_batches)
+@operator(layout=_stacked)
 def stack(
     *input: Data, axis: int = 0, axis_name: str | None = None, layout: Layout, out: Out = None
 ) -> Data:
@@ -60,6 +54,12 @@ def stack(
     return torch.stack(input, at, out=_slot(out, shape, first.dtype))
 
 
+@batched(stack)
+def _stack_batches(*input: Tensor, axis: int, axis_name: str | None, layout: str) -> Tensor:
+    at = _new_axis(input, axis, axis_name, layout, input[0].ndim - 1)
+    return torch.stack(input, at + 1)
+
+
 def _new_axis(
     parts: Sequence[Tensor], axis: int, axis_name: str | None, layout: str, ndim: int
 ) -> int:
@@ -67,9 +67,9 @@ def _new_axis(
     if any(part.shape != parts[0].shape for part in parts):
         raise RuntimeError(f"stack takes inputs of one shape, not {_shapes(parts)}")
     if axis_name is not None and ndim and not layout:
-        raise for_all(RuntimeError("axis_name needs an input with a layout, or without axes"))
+        raise batch_level(RuntimeError("axis_name needs an input with a layout, or without axes"))
     if not -ndim <= axis <= ndim:
-        raise for_all(
+        raise batch_level(
             RuntimeError(
                 f"axis {axis} is out of range: it is from {-ndim} to {ndim} for {ndim}D data"
             )
@@ -77,14 +77,7 @@ def _new_axis(
     return axis if axis >= 0 else ndim + 1 + axis
 
 
-def _cat_batches(
-    *input: Tensor, axis: int = 0, axis_name: str | None = None, layout: str
-) -> Tensor:
-    at = _old_axis(input, axis, axis_name, layout, input[0].ndim - 1)
-    return torch.cat(input, at + 1)
-
-
-@operator(dense=_cat_batches)
+@operator
 def cat(
     *input: Data, axis: int = 0, axis_name: str | None = None, layout: Layout, out: Out = None
 ) -> Data:
@@ -107,18 +100,26 @@ def cat(
     return torch.cat(input, at, out=_slot(out, shape, first.dtype))
 
 
+@batched(cat)
+def _cat_batches(*input: Tensor, axis: int, axis_name: str | None, layout: str) -> Tensor:
+    at = _old_axis(input, axis, axis_name, layout, input[0].ndim - 1)
+    return torch.cat(input, at + 1)
+
+
 def _old_axis(
     parts: Sequence[Tensor], axis: int, axis_name: str | None, layout: str, ndim: int
 ) -> int:
     _check_alike(parts)
     if axis_name is not None:
         if axis:
-            raise for_all(RuntimeError("axis and axis_name cannot be given together"))
+            raise batch_level(RuntimeError("axis and axis_name cannot be given together"))
         axis = layout.find(axis_name)
         if axis < 0 or len(axis_name) != 1:
-            raise for_all(RuntimeError(f"there is no axis {axis_name!r} in the layout {layout!r}"))
+            raise batch_level(
+                RuntimeError(f"there is no axis {axis_name!r} in the layout {layout!r}")
+            )
     if not -ndim <= axis < ndim:
-        raise for_all(
+        raise batch_level(
             RuntimeError(
                 f"axis {axis} is out of range: it is from {-ndim} to {ndim - 1} for {ndim}D data"
             )
@@ -131,7 +132,7 @@ def _check_alike(parts: Sequence[Tensor]) -> None:
     for part in parts:
         if part.dtype != first.dtype or part.ndim != first.ndim:
             kinds = ", ".join(f"{str(p.dtype).removeprefix('torch.')} {p.ndim}D" for p in parts)
-            raise for_all(
+            raise batch_level(
                 RuntimeError(f"the inputs must have one type and number of axes, not {kinds}")
             )
 
@@ -153,19 +154,15 @@ def _expanded(layouts: Layouts, arguments: Arguments) -> str:
     if not axes:
         return layout
     if names and len(names) != len(axes):
-        raise for_all(RuntimeError(f"{len(names)} names {names!r} do not fit {len(axes)} new axes"))
+        raise batch_level(
+            RuntimeError(f"{len(names)} names {names!r} do not fit {len(axes)} new axes")
+        )
     for axis, name in sorted(zip(axes, names or "", strict=False)):
         layout = layout[:axis] + name + layout[axis:]
     return layout if names else ""
 
 
-def _expand_batch(
-    data: Tensor, *, axes: list[int], new_axis_names: str = "", layout: str
-) -> Tensor:
-    return _expand(data, axes, new_axis_names, layout, 1)
-
-
-@operator(layout=_expanded, dense=_expand_batch)
+@operator(layout=_expanded)
 def expand_dims(
     data: Data, /, *, axes: list[int], new_axis_names: str = "", layout: Layout
 ) -> Data:
@@ -182,14 +179,23 @@ def expand_dims(
     return _expand(data, axes, new_axis_names, layout, 0)
 
 
+@batched(expand_dims)
+def _expand_batch(data: Tensor, *, axes: list[int], new_axis_names: str, layout: str) -> Tensor:
+    return _expand(data, axes, new_axis_names, layout, 1)
+
+
 def _expand(data: Tensor, axes: list[int], names: str, layout: str, first: int) -> Tensor:
     if names and not layout and data.ndim > first:
-        raise for_all(RuntimeError("new_axis_names needs an input with a layout, or without axes"))
+        raise batch_level(
+            RuntimeError("new_axis_names needs an input with a layout, or without axes")
+        )
     if len(set(axes)) != len(axes) or min(axes, default=0) < 0:
-        raise for_all(RuntimeError(f"axes {axes} must be different and not negative"))
+        raise batch_level(RuntimeError(f"axes {axes} must be different and not negative"))
     for axis in sorted(axes):
         if axis + first > data.ndim:
-            raise for_all(RuntimeError(f"axes {axes} are too far for {data.ndim - first}D data"))
+            raise batch_level(
+                RuntimeError(f"axes {axes} are too far for {data.ndim - first}D data")
+            )
         data = data.unsqueeze(axis + first)
     return data
 
@@ -202,12 +208,7 @@ def _squeezed(layouts: Layouts, arguments: Arguments) -> str:
     return "".join(name for axis, name in enumerate(layout) if axis not in dropped)
 
 
-def _squeeze_batch(data: Tensor, *, layout: str, **arguments: Any) -> Tensor:
-    axes = _dropped(data.shape[1:], layout, **arguments)
-    return data.squeeze([axis + 1 for axis in axes])
-
-
-@operator(layout=_squeezed, dense=_squeeze_batch)
+@operator(layout=_squeezed)
 def squeeze(
     data: Data,
     /,
@@ -224,24 +225,39 @@ def squeeze(
         axis_names: The same by their names in the layout.
 
     Raises:
-        RuntimeError: an extent that is not 1, a name that is not in the layout, both or none given.
+        RuntimeError: an extent that is not 1 (unless the sample stays empty), a name that is not in the layout,
+            both or none given.
     """
-    return data.squeeze(_dropped(data.shape, layout, axes=axes, axis_names=axis_names))
+    gone = _dropped(data.shape, layout, axes=axes, axis_names=axis_names)
+    return data.reshape([n for axis, n in enumerate(data.shape) if axis not in gone])
+
+
+@batched(squeeze)
+def _squeeze_batch(data: Tensor, *, layout: str, **arguments: Any) -> Tensor:
+    axes = _dropped(data.shape[1:], layout, **arguments)
+    return data.reshape([n for axis, n in enumerate(data.shape) if axis - 1 not in axes])
 
 
 def _dropped(
     shape: Sequence[int], layout: str, *, axes: Any = None, axis_names: str | None = None
 ) -> tuple[int, ...]:
     if (axes is None) == (axis_names is None):
-        raise for_all(RuntimeError("give either axes or axis_names"))
+        wrong = "missing argument ``axes`` or ``axis_names``."
+        if axes is not None:
+            wrong = "provided both ``axes`` and ``axis_names`` arguments"
+        raise batch_level(RuntimeError(f"squeeze: {wrong}"))
     if axis_names is not None:
         axes = [_axis_of(name, layout) for name in axis_names]
     found = tuple(axis for axis in listed(axes) if 0 <= axis < len(shape))
     if len(set(found)) != len(found):
-        raise for_all(RuntimeError(f"axes {list(found)} must be different"))
-    if any(shape[axis] != 1 for axis in found):
+        raise batch_level(
+            RuntimeError(f"specified at least twice same dimension to remove: {list(found)}")
+        )
+    rest = math.prod(n for axis, n in enumerate(shape) if axis not in found)
+    if rest != math.prod(shape):
         raise RuntimeError(
-            f"only axes of extent 1 can be dropped, not {list(found)} of {list(shape)}"
+            f"the volume of the new shape should match: without the axes {list(found)}, the shape {list(shape)} has "
+            f"{rest} elements"
         )
     return found
 
@@ -249,7 +265,7 @@ def _dropped(
 def _axis_of(name: str, layout: str) -> int:
     axis = layout.find(name)
     if axis < 0:
-        raise for_all(RuntimeError(f"there is no axis {name!r} in the layout {layout!r}"))
+        raise batch_level(RuntimeError(f"there is no axis {name!r} in the layout {layout!r}"))
     return axis
 
 
@@ -262,12 +278,7 @@ def _transposed(layouts: Layouts, arguments: Arguments) -> str:
     return "".join(layout[axis] for axis in _permutation(len(layout), _hashable(perm)))
 
 
-def _transpose_batch(data: Tensor, *, perm: list[int] | None = None, **arguments: Any) -> Tensor:
-    axes = _permutation(data.ndim - 1, _hashable(perm), arguments.get("output_layout"))
-    return data.permute(0, *[axis + 1 for axis in axes])
-
-
-@operator(layout=_transposed, dense=_transpose_batch)
+@operator(layout=_transposed)
 def transpose(
     data: Data,
     /,
@@ -290,6 +301,12 @@ def transpose(
     return data.permute(_permutation(data.ndim, _hashable(perm), output_layout))
 
 
+@batched(transpose)
+def _transpose_batch(data: Tensor, *, perm: list[int] | None, **arguments: Any) -> Tensor:
+    axes = _permutation(data.ndim - 1, _hashable(perm), arguments.get("output_layout"))
+    return data.permute(0, *[axis + 1 for axis in axes])
+
+
 def _hashable(perm: list[int] | None) -> tuple[int, ...]:
     return tuple(perm or ())
 
@@ -300,7 +317,7 @@ def _permutation(
 ) -> tuple[int, ...]:
     perm = perm or tuple(range(ndim))[::-1]
     if sorted(perm) != list(range(ndim)):
-        raise for_all(RuntimeError(f"perm {list(perm)} is no permutation of {ndim} axes"))
+        raise batch_level(RuntimeError(f"perm {list(perm)} is no permutation of {ndim} axes"))
     if output_layout and len(output_layout) != ndim:
-        raise for_all(RuntimeError(f"the layout {output_layout!r} does not fit {ndim}D data"))
+        raise batch_level(RuntimeError(f"the layout {output_layout!r} does not fit {ndim}D data"))
     return perm

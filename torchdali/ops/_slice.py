@@ -10,9 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.errors import for_all
-from torchdali.kernels.arrays import copied, inside, is_array
-from torchdali.kernels.rounding import placed
+from torchdali.errors import batch_level
+from torchdali.kernels.memory import copied, inside, is_array, placed
 from torchdali.kernels.window import (
     check_fill,
     cut,
@@ -22,10 +21,11 @@ from torchdali.kernels.window import (
     round_half_away_number,
     single,
 )
-from torchdali.operator import operator
+from torchdali.operator import batched, operator
+from torchdali.ops._arguments import Unset, indices, listed, matched, named
 from torchdali.ops._arrays import arrays_of
-from torchdali.ops._axis_arguments import Unset, indices, listed, matched, named
 from torchdali.schema import (
+    BatchOutput,
     Column,
     Data,
     DType,
@@ -117,36 +117,6 @@ def slice_window(
     return which, *_rounded(spans)
 
 
-def _slice_batch(
-    data: Tensor, anchor: Tensor | None = None, extent: Tensor | None = None, /, *,
-    dtype: torch.dtype | None = None, fill_values: Sequence[float] = (0.0,),
-    out_of_bounds_policy: str = "error", layout: str, out: Tensor | None = None, **window: Any,
-) -> Any:  # fmt: skip
-    out_of_bounds(out_of_bounds_policy)
-    if dtype not in (None, data.dtype) or not is_array(data) or not len(data):
-        return NotImplemented
-    known = layout or _ASSUMED.get(data.ndim - 1, "")
-    rows, shape = each_of(window), data.shape[1:]
-    if anchor is None or extent is None:
-        found = [slice_window(shape, known, anchor, extent, **row) for row in rows]
-    elif len(rows) > 1 or not anchor.ndim == extent.ndim == 2:
-        return NotImplemented
-    else:
-        which, _, _ = slice_window(shape, known, anchor[0], extent[0], **window)
-        lengths, relative = [shape[axis] for axis in which], _relative(anchor, window)
-        pairs = zip(anchor.tolist(), extent.tolist(), strict=True)
-        found = [(which, *_rounded(_spans(*pair, lengths, *relative))) for pair in pairs]
-    sizes = {(tuple(axes), tuple(extents)) for axes, _, extents in found}
-    windows = None
-    if len(sizes) == 1:
-        axes, extents = sizes.pop()
-        windows = inside(data.numpy(), axes, [starts for _, starts, _ in found], extents)
-    if windows is None:
-        return NotImplemented
-    check_fill(fill_values, windows[0].shape, known.find("C"))
-    return copied(windows, data.dtype, out)
-
-
 def _relative(anchor: Tensor, window: Mapping[str, Any]) -> tuple[bool, bool]:
     """Return whether anchor and shape are relative to the extents of the data."""
     names = "normalized_anchor", "normalized_shape"
@@ -155,8 +125,7 @@ def _relative(anchor: Tensor, window: Mapping[str, Any]) -> tuple[bool, bool]:
 
 
 @operator(
-    name="slice", deprecated={"image_type": None, "output_dtype": "dtype"}, dense=_slice_batch,
-    columns=True,
+    name="slice", deprecated={"image_type": None, "output_dtype": "dtype"},
 )  # fmt: skip
 def slice_(
     data: Data,
@@ -198,6 +167,38 @@ def slice_(
     return placed(found, out)
 
 
+@batched(slice_)
+def _slice_batch(
+    data: Tensor, anchor: Tensor | None = None, extent: Tensor | None = None, /, *, dtype: torch.dtype | None,
+    fill_values: list[float], out_of_bounds_policy: str, layout: str, out: Tensor | None = None,
+    **window: Any | Column,
+) -> Any:  # fmt: skip
+    arguments: dict[str, Any] = window
+    out_of_bounds(out_of_bounds_policy)
+    if dtype not in (None, data.dtype) or not is_array(data) or not len(data):
+        return NotImplemented
+    known = layout or _ASSUMED.get(data.ndim - 1, "")
+    rows, shape = each_of(arguments), data.shape[1:]
+    if anchor is None or extent is None:
+        found = [slice_window(shape, known, anchor, extent, **row) for row in rows]
+    elif len(rows) > 1 or not anchor.ndim == extent.ndim == 2:
+        return NotImplemented
+    else:
+        which, _, _ = slice_window(shape, known, anchor[0], extent[0], **arguments)
+        lengths, relative = [shape[axis] for axis in which], _relative(anchor, arguments)
+        pairs = zip(anchor.tolist(), extent.tolist(), strict=True)
+        found = [(which, *_rounded(_spans(*pair, lengths, *relative))) for pair in pairs]
+    sizes = {(tuple(axes), tuple(extents)) for axes, _, extents in found}
+    windows = None
+    if len(sizes) == 1:
+        axes, extents = sizes.pop()
+        windows = inside(data.numpy(), axes, [starts for _, starts, _ in found], extents)
+    if windows is None:
+        return NotImplemented
+    check_fill(fill_values, windows[0].shape, known.find("C"))
+    return copied(windows, data.dtype, out)
+
+
 Spans = list[tuple[float, float]]
 
 
@@ -218,6 +219,7 @@ def _numbers(
     """Return what anchor and shape say, one number an axis."""
     if extent is None:
         raise RuntimeError("slice takes the inputs anchor and shape, or neither")
+    _check_ends(given)
     if given:
         raise RuntimeError(f"slice takes either the inputs anchor and shape, or {', '.join(given)}")
     if anchor.dtype != extent.dtype:
@@ -242,15 +244,21 @@ def _spans(
     return spans
 
 
+def _check_ends(given: Mapping[str, Any]) -> None:
+    if len(given.keys() & {"end", "rel_end", "shape", "rel_shape"}) > 1:
+        raise RuntimeError(
+            '"end", "rel_end", "shape", and "rel_shape" arguments are mutually exclusive'
+        )
+
+
 def _spans_of_arguments(given: dict[str, Any], lengths: Sequence[int]) -> Spans:
     if not given:
         raise RuntimeError(
             "slice needs the inputs anchor and shape, or start, end or shape as arguments"
         )
     if "start" in given and "rel_start" in given:
-        raise RuntimeError("start and rel_start exclude each other")
-    if len(given.keys() & {"end", "rel_end", "shape", "rel_shape"}) > 1:
-        raise RuntimeError("end, rel_end, shape and rel_shape exclude each other")
+        raise RuntimeError('"start" and "rel_start" arguments are mutually exclusive')
+    _check_ends(given)
     for size in [*given.get("shape", ()), *given.get("rel_shape", ())]:
         if size < 0:
             raise RuntimeError(f"the shape of a slice is negative: {size}")
@@ -284,7 +292,7 @@ def _span(given: dict[str, float], length: int) -> tuple[float, float]:
 # ---------------------------------------------------------------- pad
 
 
-@operator(over="batch", separate=True)
+@operator(over="batch", separable=True)
 def pad(
     data: Batch,
     /,
@@ -294,7 +302,7 @@ def pad(
     axis_names: str | None = None,
     fill_value: PerSample[float] = 0.0,
     shape: PerSample[list[int]] | None = None,
-) -> Data:
+) -> BatchOutput:
     """Grow samples at their ends, to the largest extent in the batch or to a given shape.
 
     Args:
@@ -310,9 +318,9 @@ def pad(
             or as many values as there are no axes.
     """
     if axes is not None and axis_names is not None:
-        raise for_all(RuntimeError("axes and axis_names exclude each other"))
+        raise batch_level(RuntimeError("axes and axis_names exclude each other"))
     if not len(data):
-        return data  # type: ignore[return-value]
+        return data
     given, ndim, count = [tuple(extents) for extents in data.shape()], data.ndim(), len(data)
     largest = list(map(max, zip(*given, strict=True)))
     by_name = None if axis_names is None else named(axis_names, data.layout(), ndim)
@@ -330,7 +338,7 @@ def pad(
     fills = per_sample(fill_value, count)
     if shapes.count(shapes[0]) < count:
         columns = [data.samples(), shapes, [(fill,) for fill in fills]]
-        return [_padded(*each) for each in zip(*columns, strict=True)]  # type: ignore[return-value]
+        return [_padded(*each) for each in zip(*columns, strict=True)]
     arrays = arrays_of(data)
     if arrays is None:
         return torch.stack(list(map(_padded, data.samples(), shapes, [(f,) for f in fills])))
@@ -370,35 +378,7 @@ def _padded(sample: Tensor, shape: Sequence[int], fill: Sequence[float]) -> Tens
 # ---------------------------------------------------------------- erase
 
 
-def _erase_batch(
-    data: Tensor, *, anchor: Any = _NONE, axes: list[int] = _AXES, axis_names: str = _ERASED,
-    fill_value: Any = 0.0, shape: Any = _NONE, layout: str, out: Tensor | None = None, **how: bool,
-) -> Any:  # fmt: skip
-    if not is_array(data):
-        return NotImplemented
-    count, extents, channel = len(data), data.shape[1:], layout.find("C")
-    which = _erased_axes(axes, axis_names, layout, len(extents))
-    lengths, relative = tuple([extents[axis] for axis in which]), _erased_relative(**how)
-    made = placed(data, out)
-    made = made.clone() if made is data else made
-    values: dict[tuple[float, ...], Any] = {}
-    for result, start, size, fill in zip(
-        made.numpy(), *[per_sample(v, count) for v in (anchor, shape, fill_value)], strict=True
-    ):
-        filling = tuple(listed(fill))
-        if filling not in values:
-            check_fill(filling, extents, channel)
-            value = _erased_value(filling, data[0], channel)
-            values[filling] = value.numpy() if isinstance(value, Tensor) else value
-        for place in _erased_regions(
-            tuple(listed(start)), tuple(listed(size)), which, lengths, relative, len(extents)
-        ):
-            value = values[filling]
-            result[place] = value[place] if isinstance(value, np.ndarray) else value
-    return made
-
-
-@operator(dense=_erase_batch, columns=True)
+@operator
 def erase(
     data: Data,
     /,
@@ -448,6 +428,35 @@ def erase(
             made[place] = value[place]
         else:
             made[place].fill_(value)
+    return made
+
+
+@batched(erase)
+def _erase_batch(
+    data: Tensor, *, anchor: Any | Column, axes: list[int], axis_names: str, fill_value: Any | Column,
+    shape: Any | Column, layout: str, out: Tensor | None = None, **how: bool,
+) -> Any:  # fmt: skip
+    if not is_array(data):
+        return NotImplemented
+    count, extents, channel = len(data), data.shape[1:], layout.find("C")
+    which = _erased_axes(axes, axis_names, layout, len(extents))
+    lengths, relative = tuple([extents[axis] for axis in which]), _erased_relative(**how)
+    made = placed(data, out)
+    made = made.clone() if made is data else made
+    values: dict[tuple[float, ...], Any] = {}
+    for result, start, size, fill in zip(
+        made.numpy(), *[per_sample(v, count) for v in (anchor, shape, fill_value)], strict=True
+    ):
+        filling = tuple(listed(fill))
+        if filling not in values:
+            check_fill(filling, extents, channel)
+            value = _erased_value(filling, data[0], channel)
+            values[filling] = value.numpy() if isinstance(value, Tensor) else value
+        for place in _erased_regions(
+            tuple(listed(start)), tuple(listed(size)), which, lengths, relative, len(extents)
+        ):
+            value = values[filling]
+            result[place] = value[place] if isinstance(value, np.ndarray) else value
     return made
 
 

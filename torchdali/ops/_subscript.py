@@ -15,9 +15,10 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 from torch import Tensor
 
 from torchdali import types
-from torchdali.errors import for_all
+from torchdali.errors import batch_level
 from torchdali.graph import DataNode, NewAxis
-from torchdali.operator import define_expression, lookup, operator
+from torchdali.operator import batched, operator
+from torchdali.registry import define_expression, lookup
 from torchdali.schema import Data, Layout, PerSample, shares
 from torchdali.tensors import TensorList
 
@@ -173,7 +174,9 @@ def _spread(index: str, ndim: int) -> list[Item]:
     items = _read(index)
     used = sum(isinstance(item, (At, Range)) for item in items)
     if used > ndim:
-        raise for_all(RuntimeError(f"too many indices: {used} for {ndim} axes"))
+        raise batch_level(
+            RuntimeError(f"too many indices: {used} indices, not enough dimensions ({ndim})")
+        )
     spread: list[Item] = []
     for item in items:
         spread += [_WHOLE] * (ndim - used) if isinstance(item, Rest) else [item]
@@ -193,11 +196,7 @@ def _layout(layouts: tuple[str, ...], arguments: Any) -> str:
     return result + "".join(axes)
 
 
-def _subscript_batch(data: Tensor, *, index: str, layout: str) -> Tensor:
-    return _subscript(data, index, {}, layout, first=1)
-
-
-@operator(hidden=True, layout=_layout, dense=_subscript_batch)
+@operator(hidden=True, layout=_layout)
 def subscript(
     data: Data,
     /,
@@ -220,6 +219,11 @@ def subscript(
     return _subscript(data, index, positions, layout, first=0)
 
 
+@batched(subscript)
+def _subscript_batch(data: Tensor, *, index: str, layout: str) -> Tensor:
+    return _subscript(data, index, {}, layout, first=1)
+
+
 def _subscript(
     data: Tensor, index: str, positions: dict[str, Any], layout: str, first: int
 ) -> Tensor:
@@ -230,7 +234,7 @@ def _subscript(
             data = _element(data, axis, _number(item.place, positions))
         elif isinstance(item, New):
             if item.name and not layout and data.ndim > axis:
-                raise for_all(RuntimeError("to name new axes, the data need a layout"))
+                raise batch_level(RuntimeError("to name new axes, the data need a layout"))
             data, axis = data.unsqueeze(axis), axis + 1
         elif isinstance(item, Range):
             if item != _WHOLE:
@@ -245,7 +249,7 @@ def _number(position: Position, positions: dict[str, Any]) -> Any:
     number = positions[position]
     if type(number) is not int:
         what = "an array" if isinstance(number, list) else repr(number)
-        raise for_all(
+        raise batch_level(
             RuntimeError(f"an index given per sample must be an integer without axes, not {what}")
         )
     return number
@@ -260,7 +264,7 @@ def _element(data: Tensor, axis: int, index: int) -> Tensor:
 
 def _range(data: Tensor, axis: int, start: Any, stop: Any, step: Any) -> Tensor:
     if step == 0:
-        raise for_all(RuntimeError("the step of a range cannot be 0"))
+        raise batch_level(RuntimeError("step cannot be zero in a range"))
     chosen = range(data.shape[axis])[slice(start, stop, step)]
     if not chosen:
         return data.narrow(axis, 0, 0)

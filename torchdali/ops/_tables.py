@@ -11,12 +11,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchdali.errors import for_all
+from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert, integer_limits
+from torchdali.kernels.device_cache import device_cache
+from torchdali.kernels.memory import place
 from torchdali.kernels.opencv import opencv_for
-from torchdali.kernels.rounding import place
 from torchdali.operator import operator
-from torchdali.schema import Data, DType, Out, Takes
+from torchdali.schema import BatchOutput, Data, DType, Out, Takes
 from torchdali.tensors import TensorList
 
 __all__ = ["lookup_table", "one_hot"]
@@ -32,7 +33,7 @@ Integers = Annotated[Tensor, Takes(dtypes=INTEGERS)]
 # ---------------------------------------------------------------- one-hot
 
 
-@operator(over="batch", separate=True, layout=lambda layouts, arguments: "")
+@operator(over="batch", separable=True, layout=lambda layouts, arguments: "")
 def one_hot(
     data: Batch,
     /,
@@ -43,7 +44,7 @@ def one_hot(
     num_classes: int = 0,
     off_value: float = 0.0,
     on_value: float = 1.0,
-) -> Data:
+) -> BatchOutput:
     """Encode class numbers by a new axis that is on at the class and off elsewhere.
 
     Args:
@@ -59,13 +60,13 @@ def one_hot(
         RuntimeError: other types, an axis out of range, a name for data whose layout is not known.
     """
     if not len(data):
-        return TensorList.from_samples([])  # type: ignore[return-value]
+        return TensorList.from_samples([])
     whole, layout, ndim = data.dense(), data.layout(), data.ndim()
     _check_types(data.torch_dtype, dtype)
     if not -1 <= axis <= ndim:
         raise RuntimeError(f"axis {axis} is out of range: it is from -1 to {ndim}")
     if num_classes < 0:
-        raise for_all(RuntimeError(f"num_classes cannot be negative: {num_classes}"))
+        raise batch_level(RuntimeError(f"num_classes cannot be negative: {num_classes}"))
     samples = [] if whole is not None else data.samples()
     if axis == -1:
         if whole is not None and whole.numel() == len(whole):
@@ -77,22 +78,22 @@ def one_hot(
     )
     layout = _encoded_layout(layout, ndim, axis, axis_name)
     if whole is not None:
-        return TensorList.from_dense(encode(whole, axis=axis + 1 if axis >= 0 else -1), layout)  # type: ignore[return-value]
-    return TensorList.from_samples([encode(s, axis=axis) for s in samples], layout)  # type: ignore[return-value]
+        return TensorList.from_dense(encode(whole, axis=axis + 1 if axis >= 0 else -1), layout)
+    return TensorList.from_samples([encode(s, axis=axis) for s in samples], layout)
 
 
 def _check_types(given: torch.dtype | None, wanted: torch.dtype) -> None:
     for what, dtype in (("input", given), ("output", wanted)):
         if dtype not in NUMBERS:
             error = RuntimeError(f"unsupported {what} type: {str(dtype).removeprefix('torch.')}")
-            raise for_all(error) if what == "output" else error
+            raise batch_level(error) if what == "output" else error
 
 
 def _encoded_layout(layout: str, ndim: int, axis: int, name: str | None) -> str:
     if name is None:
         return ""
     if len(name) != 1:
-        raise for_all(RuntimeError(f"axis_name is one character, not {name!r}"))
+        raise batch_level(RuntimeError(f"axis_name is one character, not {name!r}"))
     if len(layout) != ndim:
         raise RuntimeError(f"axis_name needs an input with a layout of {ndim} axes, not {layout!r}")
     at = axis if axis >= 0 else ndim
@@ -152,7 +153,7 @@ _KEYS = 1 << 16
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 
 
-@operator(deprecated={"output_dtype": "dtype"}, dense=True)
+@operator(deprecated={"output_dtype": "dtype"}, batched=True)
 def lookup_table(
     data: Integers,
     /,
@@ -200,7 +201,7 @@ def _places(data: Tensor) -> Tensor:
     return numbers.masked_fill((numbers < 0).logical_or_(numbers >= _KEYS), _KEYS)
 
 
-@functools.lru_cache(maxsize=64)
+@device_cache(maxsize=64)
 def _table(
     keys: tuple[int, ...],
     values: tuple[float, ...],

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from torchdali.errors import for_all
+from torchdali.errors import batch_level
 from torchdali.operator import operator
-from torchdali.schema import BatchSize, Column, Data, PerFrame, Takes
+from torchdali.schema import BatchOutput, BatchSize, Column, PerFrame, Takes
 from torchdali.tensors import TensorList
 
 __all__ = ["combine", "crop", "rotation", "scale", "shear", "translation"]
@@ -50,21 +50,27 @@ class _Rows:
             if value is not None
         }
         given = [self._matrices(m) for m in inputs if m is not None]
-        found = [frames for _, frames in [*read.values(), *given] if frames is not None]
+        counts = {f"input {i}": frames for i, (_, frames) in enumerate(given)}
+        counts |= {f"argument `{name}`": read[name][1] for name in sorted(read)}
+        found = {name: frames for name, frames in counts.items() if frames is not None}
         if found:
-            self.frames = found[0]
-            if any(f != self.frames for f in found):
-                raise RuntimeError("the numbers of frames of the arguments and inputs should match")
+            self.frames = next(iter(found.values()))
+            _check_frames(found)
         self._values = {name: self._spread(*value) for name, value in read.items()}
         self.inputs = [self._spread(*value) for value in given]
 
     def _read(self, value: Any, axes: int) -> tuple[Array, list[int] | None]:
         if not isinstance(value, Column):
             return np.asarray(value, np.float64).reshape(1, *[-1] * axes), None
-        if value and _depth(value[0]) > axes:
+        if value.per_frame:
             parts = [np.asarray(v, np.float64) for v in value]
-            return np.concatenate(parts), [len(p) for p in parts]
+            rows = [part.reshape(len(part), *[-1 if part.size else 0] * axes) for part in parts]
+            return np.concatenate(rows), [len(part) for part in parts]
         whole = value.rows(np.float64)
+        if not axes and whole.size != len(whole):
+            raise RuntimeError(
+                f"an argument is one number a sample, not of shape {whole.shape[1:]}"
+            )
         return whole.reshape(len(whole), *[-1 if len(whole) else 1] * axes), None
 
     def _matrices(self, batch: TensorList) -> tuple[Array, list[int] | None]:
@@ -83,9 +89,19 @@ class _Rows:
         return torch.cat(samples).numpy().astype(np.float64), [len(s) for s in samples]
 
     def _spread(self, rows: Array, frames: list[int] | None) -> Array:
-        if self.frames is None or frames is not None or len(rows) != self.size:
+        if (
+            self.frames is None
+            or frames == self.frames
+            or (frames is None and len(rows) != self.size)
+        ):
             return rows
-        return np.repeat(rows, self.frames, axis=0)
+        there = frames or [1] * self.size
+        each = [
+            n if one == 1 else 1
+            for n, one in zip(self.frames, there, strict=True)
+            for _ in range(one)
+        ]
+        return np.repeat(rows, each, axis=0)
 
     def __getitem__(self, name: str) -> Array:
         return self._values[name]
@@ -114,9 +130,26 @@ class _Rows:
         return TensorList.from_samples(list(torch.split(whole, self.frames)), "F**")
 
 
-def _depth(value: Any) -> int:
-    """Return the number of axes of nested lists."""
-    return 1 + (_depth(value[0]) if value else 0) if isinstance(value, list) else 0
+def _check_frames(found: Mapping[str, list[int]]) -> None:
+    """Check that all have as many frames in each sample as the first; of an argument, one stands for all.
+
+    Raises:
+        RuntimeError: some have not.
+    """
+    (first, wanted), *others = found.items()
+    for name, frames in others:
+        for sample, (there, count) in enumerate(zip(frames, wanted, strict=True)):
+            if there == count or (there == 1 and name.startswith("argument")):
+                continue
+            if not name.startswith("argument"):
+                raise RuntimeError(
+                    f"the {first} and the {name} have different number of frames for sample {sample}, {count} "
+                    f"and {there}"
+                )
+            raise RuntimeError(
+                f"the sample {sample} of tensor {name} contains {there} per-frame parameters, but there are "
+                f"{count} frames in the corresponding sample of {first}. Give one for each, or one for all."
+            )
 
 
 def _compose(after: Array, before: Array) -> Array:
@@ -153,7 +186,7 @@ def _around(rows: _Rows, linear: Array) -> Array:
 
 
 @operator(
-    name="transforms.translation", over="batch", separate=True, devices=("cpu",), layout=_layout
+    name="transforms.translation", over="batch", separable=True, devices=("cpu",), layout=_layout
 )
 def translation(
     mtx: Matrices | None = None,
@@ -162,7 +195,7 @@ def translation(
     offset: PerFrame[list[float]],
     reverse_order: bool = False,
     size: BatchSize,
-) -> Data:
+) -> BatchOutput:
     """Make a matrix that moves points.
 
     Args:
@@ -172,10 +205,10 @@ def translation(
     """
     rows = _Rows(size, [mtx], {"offset": (offset, 1)})
     moved = rows["offset"]
-    return _finish(rows, np.eye(moved.shape[1])[None], moved, reverse_order)  # type: ignore[return-value]
+    return _finish(rows, np.eye(moved.shape[1])[None], moved, reverse_order)
 
 
-@operator(name="transforms.scale", over="batch", separate=True, devices=("cpu",), layout=_layout)
+@operator(name="transforms.scale", over="batch", separable=True, devices=("cpu",), layout=_layout)
 def scale(
     mtx: Matrices | None = None,
     /,
@@ -185,7 +218,7 @@ def scale(
     reverse_order: bool = False,
     scale: PerFrame[list[float]],
     size: BatchSize,
-) -> Data:
+) -> BatchOutput:
     """Make a matrix that scales.
 
     Args:
@@ -200,10 +233,12 @@ def scale(
     if n == 1:
         n = rows.inputs[0].shape[1] if rows.inputs else ndim or 1
     linear = rows.vector("scale", n)[..., None] * np.eye(n)
-    return _finish(rows, linear, _around(rows, linear), reverse_order)  # type: ignore[return-value]
+    return _finish(rows, linear, _around(rows, linear), reverse_order)
 
 
-@operator(name="transforms.rotation", over="batch", separate=True, devices=("cpu",), layout=_layout)
+@operator(
+    name="transforms.rotation", over="batch", separable=True, devices=("cpu",), layout=_layout
+)
 def rotation(
     mtx: Matrices | None = None,
     /,
@@ -213,7 +248,7 @@ def rotation(
     center: PerFrame[list[float]] | None = None,
     reverse_order: bool = False,
     size: BatchSize,
-) -> Data:
+) -> BatchOutput:
     """Make a matrix that turns points, from x to y in the plane, or right-handed around an axis in space.
 
     Args:
@@ -233,7 +268,7 @@ def rotation(
         linear[:, 0, 1], linear[:, 1, 0] = -s, s
     else:
         linear = _turned(rows.vector("axis", 3), c, s)
-    return _finish(rows, linear, _around(rows, linear), reverse_order)  # type: ignore[return-value]
+    return _finish(rows, linear, _around(rows, linear), reverse_order)
 
 
 def _turned(axis: Array, c: Array, s: Array) -> Array:
@@ -249,7 +284,7 @@ def _turned(axis: Array, c: Array, s: Array) -> Array:
     return made
 
 
-@operator(name="transforms.shear", over="batch", separate=True, devices=("cpu",), layout=_layout)
+@operator(name="transforms.shear", over="batch", separable=True, devices=("cpu",), layout=_layout)
 def shear(
     mtx: Matrices | None = None,
     /,
@@ -259,7 +294,7 @@ def shear(
     reverse_order: bool = False,
     shear: PerFrame[list[float]] | None = None,
     size: BatchSize,
-) -> Data:
+) -> BatchOutput:
     """Make a matrix that shears: ones on the diagonal, and the factors around it, row by row.
 
     Args:
@@ -273,7 +308,7 @@ def shear(
         RuntimeError: not exactly one of ``shear`` and ``angles``, or neither 2 nor 6 factors.
     """
     if (shear is None) == (angles is None):
-        raise for_all(
+        raise batch_level(
             RuntimeError("one and only one of the arguments is expected: shear or angles")
         )
     both = {"shear": (shear, 1), "angles": (angles, 1), "center": (center, 1)}
@@ -284,10 +319,10 @@ def shear(
     n = 2 if factors.shape[1] == 2 else 3
     linear = np.ones((len(factors), n, n))
     linear[:, ~np.eye(n, dtype=bool)] = factors
-    return _finish(rows, linear, _around(rows, linear), reverse_order)  # type: ignore[return-value]
+    return _finish(rows, linear, _around(rows, linear), reverse_order)
 
 
-@operator(name="transforms.crop", over="batch", separate=True, devices=("cpu",), layout=_layout)
+@operator(name="transforms.crop", over="batch", separable=True, devices=("cpu",), layout=_layout)
 def crop(
     mtx: Matrices | None = None,
     /,
@@ -299,7 +334,7 @@ def crop(
     to_end: PerFrame[list[float]] = [1.0],  # noqa: B006
     to_start: PerFrame[list[float]] = [0.0],  # noqa: B006
     size: BatchSize,
-) -> Data:
+) -> BatchOutput:
     """Make a matrix that maps one box to another: ``from_start`` to ``to_start``, ``from_end`` to ``to_end``.
 
     Args:
@@ -331,17 +366,17 @@ def crop(
         factor = (new_high - new_low) / (high - low)
         moved = new_low - factor * low
     linear = np.where(np.eye(n, dtype=bool), factor[..., None], 0.0)
-    return _finish(rows, linear, moved, reverse_order)  # type: ignore[return-value]
+    return _finish(rows, linear, moved, reverse_order)
 
 
-@operator(name="transforms.combine", over="batch", separate=True, devices=("cpu",), layout=_layout)
+@operator(name="transforms.combine", over="batch", separable=True, devices=("cpu",), layout=_layout)
 def combine(
     first: Matrices,
     second: Matrices,
     /,
     *others: Matrices,
     reverse_order: bool = False,
-) -> Data:
+) -> BatchOutput:
     """Combine transforms: the first input is applied first.
 
     Args:
@@ -357,4 +392,4 @@ def combine(
     total = steps[0]
     for step in steps[1:]:
         total = _compose(step, total)
-    return rows.output(total)  # type: ignore[return-value]
+    return rows.output(total)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import math
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.kernels import warp
+from torchdali.kernels.device_cache import device_cache
+from torchdali.kernels.warp import affine, effects, sample
 from torchdali.kernels.window import round_half_away_number
 from torchdali.operator import operator
 from torchdali.rng import Rng
@@ -100,7 +101,8 @@ def each_frame(x: Tensor, frames: bool, settings: Sequence[Any], function: Any) 
         return function(x, settings[0])  # type: ignore[no-any-return]
     if not frames or len(settings) != len(x):
         raise RuntimeError(
-            f"{len(settings)} per-frame values for {len(x) if frames else 'no'} frames; the numbers should match"
+            f"the tensor argument contains {len(settings)} per-frame parameters, but there are "
+            f"{len(x) if frames else 'no'} frames in the corresponding sample of input 0"
         )
     return torch.stack([function(f, s) for f, s in zip(x, settings, strict=True)])
 
@@ -147,11 +149,11 @@ def warp_affine(
     axes = len(lengths)
     maps: list[Any] = list(matrices(given, axes, axes + 1))
     if not inverse_map:
-        maps = list(map(warp.invert, maps))
+        maps = list(map(affine.invert, maps))
     target, linear = canvas(size, lengths), is_linear(interp_type)
     return each_frame(
         data, layout.startswith("F"), maps,
-        lambda x, m: warp.warp_affine(x, m, target, linear=linear, fill=fill_value, dtype=dtype, out=out),
+        lambda x, m: affine.warp_affine(x, m, target, linear=linear, fill=fill_value, dtype=dtype, out=out),
     )  # fmt: skip
 
 
@@ -191,19 +193,21 @@ def rotate(
     if size or keep_size:
         target = canvas(size, lengths)
     else:
-        target = [max(s) for s in zip(*(warp.rotated_size(t, lengths) for t in turns), strict=True)]
+        target = [
+            max(s) for s in zip(*(affine.rotated_size(t, lengths) for t in turns), strict=True)
+        ]
     linear = is_linear(interp_type)
-    maps = [warp.turn(t, lengths, target) for t in turns]
+    maps = [affine.turn(t, lengths, target) for t in turns]
     return each_frame(
         data, layout.startswith("F"), maps,
-        lambda x, m: warp.warp_affine(x, m, target, linear=linear, fill=fill_value, dtype=dtype, out=out),
+        lambda x, m: affine.warp_affine(x, m, target, linear=linear, fill=fill_value, dtype=dtype, out=out),
     )  # fmt: skip
 
 
 def _rotations(angle: Any, axis: Any, dims: int) -> list[list[list[float]]]:
     angles = list(numbers([angle]))
     if dims == 2:
-        return [warp.rotation(a) for a in angles]
+        return [affine.rotation(a) for a in angles]
     if axis is None:
         raise RuntimeError("axis is required to rotate volumes")
     flat = list(numbers(axis))
@@ -212,32 +216,34 @@ def _rotations(angle: Any, axis: Any, dims: int) -> list[list[list[float]]]:
     axes = [flat[i : i + 3] for i in range(0, len(flat), 3)]
     count = max(len(angles), len(axes))
     angles, axes = (v * count if len(v) == 1 else v for v in (angles, axes))  # type: ignore[assignment]
-    return [warp.rotation(a, x) for a, x in zip(angles, axes, strict=True)]
+    return [affine.rotation(a, x) for a, x in zip(angles, axes, strict=True)]
 
 
 # ---------------------------------------------------------------- displacements
 
 
-@functools.lru_cache(maxsize=4)  # images of a data set often have one size
+@device_cache(maxsize=4)  # images of a data set often have one size
 def _water(
     height: int, width: int, device: torch.device, linear: bool, *waves: tuple[float, float]
 ) -> Tensor:
-    return _prepared(warp.water_positions(height, width, device, *waves), height, width, linear)
+    return _prepared(effects.water_positions(height, width, device, *waves), height, width, linear)
 
 
-@functools.lru_cache(maxsize=4)
+@device_cache(maxsize=4)
 def _sphere(height: int, width: int, device: torch.device, linear: bool) -> Tensor:
-    return _prepared(warp.sphere_positions(height, width, device), height, width, linear)
+    return _prepared(effects.sphere_positions(height, width, device), height, width, linear)
 
 
 def _prepared(positions: Sequence[Tensor], height: int, width: int, linear: bool) -> Tensor:
     if linear:
-        return warp.grid_of(positions, (height, width))
-    return warp.nearest_index(positions, (height, width), bordered=True)
+        return sample.grid_of(positions, (height, width))
+    return sample.nearest_index(positions, (height, width), bordered=True)
 
 
 def _displace(image: Tensor, places: Tensor, linear: bool, fill: float) -> Tensor:
-    take = warp.sample_linear if linear else warp.sample_nearest
+    if not image.numel():
+        return image.clone()
+    take = sample.sample_linear if linear else sample.sample_nearest
     return take(image, places, fill, image.dtype)
 
 
@@ -249,8 +255,8 @@ def water(
     ampl_x: float = 10.0,
     ampl_y: float = 10.0,
     fill_value: float = 0.0,
-    freq_x: float = 0.049087,
-    freq_y: float = 0.049087,
+    freq_x: float = math.pi / 64,
+    freq_y: float = math.pi / 64,
     interp_type: DALIInterpType = DALIInterpType.INTERP_NN,
     mask: PerSample[int] = 1,
     phase_x: float = 0.0,
@@ -333,4 +339,4 @@ def jitter(
     x, y = torch.from_numpy(moved).to(image.device, torch.float32)
     x += torch.arange(0.5, width, device=image.device)
     y += torch.arange(0.5, height, device=image.device)[:, None]
-    return warp.sample(image, (x, y), linear=False, fill=fill_value)
+    return sample.sample(image, (x, y), linear=False, fill=fill_value)

@@ -19,11 +19,11 @@ class Gaussian:
         *,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
-        mean: float | DataNode | TensorList = ...,
+        mean: float | DataNode | TensorList = 0.0,
         name: str | None = None,
         preserve: Any = ...,
-        seed: int = ...,
-        stddev: float | DataNode | TensorList = ...,
+        seed: int = -1,
+        stddev: float | DataNode | TensorList = 1.0,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -35,13 +35,13 @@ class SaltAndPepper:
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
         name: str | None = None,
-        pepper_val: float | DataNode | TensorList | None = ...,
-        per_channel: bool = ...,
+        pepper_val: float | DataNode | TensorList | None = None,
+        per_channel: bool = False,
         preserve: Any = ...,
-        prob: float | DataNode | TensorList = ...,
-        salt_val: float | DataNode | TensorList | None = ...,
-        salt_vs_pepper: float | DataNode | TensorList = ...,
-        seed: int = ...,
+        prob: float | DataNode | TensorList = 0.05,
+        salt_val: float | DataNode | TensorList | None = None,
+        salt_vs_pepper: float | DataNode | TensorList = 0.5,
+        seed: int = -1,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -52,9 +52,9 @@ class Shot:
         *,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
-        factor: float | DataNode | TensorList = ...,
+        factor: float | DataNode | TensorList = 20.0,
         name: str | None = None,
         preserve: Any = ...,
-        seed: int = ...,
+        seed: int = -1,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...

@@ -17,15 +17,15 @@ class Beta:
     def __init__(
         self,
         *,
-        alpha: float | DataNode | TensorList = ...,
-        beta: float | DataNode | TensorList = ...,
+        alpha: float | DataNode | TensorList = 1.0,
+        beta: float | DataNode | TensorList = 1.0,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
-        dtype: DALIDataType | torch.dtype | None = ...,
+        dtype: DALIDataType | torch.dtype | None = None,
         name: str | None = None,
         preserve: Any = ...,
-        seed: int = ...,
-        shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+        seed: int = -1,
+        shape: abc.Sequence[int] | int | DataNode | TensorList | None = None,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -37,10 +37,10 @@ class Choice:
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
         name: str | None = None,
-        p: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+        p: abc.Sequence[float] | float | DataNode | TensorList | None = None,
         preserve: Any = ...,
-        seed: int = ...,
-        shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+        seed: int = -1,
+        shape: abc.Sequence[int] | int | DataNode | TensorList | None = None,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -51,12 +51,12 @@ class CoinFlip:
         *,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
-        dtype: DALIDataType | torch.dtype | None = ...,
+        dtype: DALIDataType | torch.dtype | None = None,
         name: str | None = None,
         preserve: Any = ...,
-        probability: float | DataNode | TensorList = ...,
-        seed: int = ...,
-        shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+        probability: float | DataNode | TensorList = 0.5,
+        seed: int = -1,
+        shape: abc.Sequence[int] | int | DataNode | TensorList | None = None,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -67,13 +67,13 @@ class Normal:
         *,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
-        dtype: DALIDataType | torch.dtype | None = ...,
-        mean: float | DataNode | TensorList = ...,
+        dtype: DALIDataType | torch.dtype | None = None,
+        mean: float | DataNode | TensorList = 0.0,
         name: str | None = None,
         preserve: Any = ...,
-        seed: int = ...,
-        shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
-        stddev: float | DataNode | TensorList = ...,
+        seed: int = -1,
+        shape: abc.Sequence[int] | int | DataNode | TensorList | None = None,
+        stddev: float | DataNode | TensorList = 1.0,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -84,12 +84,12 @@ class Uniform:
         *,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
-        dtype: DALIDataType | torch.dtype | None = ...,
+        dtype: DALIDataType | torch.dtype | None = None,
         name: str | None = None,
         preserve: Any = ...,
-        range: abc.Sequence[float] | float | DataNode | TensorList = ...,
-        seed: int = ...,
-        shape: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
-        values: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+        range: abc.Sequence[float] | float | DataNode | TensorList = [-1.0, 1.0],
+        seed: int = -1,
+        shape: abc.Sequence[int] | int | DataNode | TensorList | None = None,
+        values: abc.Sequence[float] | float | DataNode | TensorList | None = None,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...

@@ -19,12 +19,12 @@ class RandomMaskPixel:
         *,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
-        foreground: int | DataNode | TensorList = ...,
+        foreground: int | DataNode | TensorList = 0,
         name: str | None = None,
         preserve: Any = ...,
-        seed: int = ...,
+        seed: int = -1,
         threshold: float | DataNode | TensorList = ...,
-        value: int | DataNode | TensorList | None = ...,
+        value: int | DataNode | TensorList | None = None,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -35,19 +35,19 @@ class RandomObjectBBox:
         *,
         background: int | DataNode | TensorList = ...,
         bytes_per_sample_hint: Any = ...,
-        cache_objects: bool = ...,
-        class_weights: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
-        classes: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+        cache_objects: bool = False,
+        class_weights: abc.Sequence[float] | float | DataNode | TensorList | None = None,
+        classes: abc.Sequence[int] | int | DataNode | TensorList | None = None,
         device: str | None = None,
-        foreground_prob: float | DataNode | TensorList = ...,
-        format: str = ...,
-        ignore_class: bool = ...,
-        k_largest: int | None = ...,
+        foreground_prob: float | DataNode | TensorList = 1.0,
+        format: str = 'anchor_shape',
+        ignore_class: bool = False,
+        k_largest: int | None = None,
         name: str | None = None,
-        output_class: bool = ...,
+        output_class: bool = False,
         preserve: Any = ...,
-        seed: int = ...,
-        threshold: abc.Sequence[int] | int | DataNode | TensorList | None = ...,
+        seed: int = -1,
+        threshold: abc.Sequence[int] | int | DataNode | TensorList | None = None,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -60,6 +60,6 @@ class SelectMasks:
         device: str | None = None,
         name: str | None = None,
         preserve: Any = ...,
-        reindex_masks: bool = ...,
+        reindex_masks: bool = False,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...

@@ -21,7 +21,7 @@ class Combine:
         device: str | None = None,
         name: str | None = None,
         preserve: Any = ...,
-        reverse_order: bool = ...,
+        reverse_order: bool = False,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -30,16 +30,16 @@ class Crop:
     def __init__(
         self,
         *,
-        absolute: bool = ...,
+        absolute: bool = False,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
-        from_end: abc.Sequence[float] | float | DataNode | TensorList = ...,
-        from_start: abc.Sequence[float] | float | DataNode | TensorList = ...,
+        from_end: abc.Sequence[float] | float | DataNode | TensorList = [1.0],
+        from_start: abc.Sequence[float] | float | DataNode | TensorList = [0.0],
         name: str | None = None,
         preserve: Any = ...,
-        reverse_order: bool = ...,
-        to_end: abc.Sequence[float] | float | DataNode | TensorList = ...,
-        to_start: abc.Sequence[float] | float | DataNode | TensorList = ...,
+        reverse_order: bool = False,
+        to_end: abc.Sequence[float] | float | DataNode | TensorList = [1.0],
+        to_start: abc.Sequence[float] | float | DataNode | TensorList = [0.0],
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -49,13 +49,13 @@ class Rotation:
         self,
         *,
         angle: float | DataNode | TensorList,
-        axis: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+        axis: abc.Sequence[float] | float | DataNode | TensorList | None = None,
         bytes_per_sample_hint: Any = ...,
-        center: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+        center: abc.Sequence[float] | float | DataNode | TensorList | None = None,
         device: str | None = None,
         name: str | None = None,
         preserve: Any = ...,
-        reverse_order: bool = ...,
+        reverse_order: bool = False,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -66,12 +66,12 @@ class Scale:
         *,
         scale: abc.Sequence[float] | float | DataNode | TensorList,
         bytes_per_sample_hint: Any = ...,
-        center: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+        center: abc.Sequence[float] | float | DataNode | TensorList | None = None,
         device: str | None = None,
         name: str | None = None,
-        ndim: int | None = ...,
+        ndim: int | None = None,
         preserve: Any = ...,
-        reverse_order: bool = ...,
+        reverse_order: bool = False,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -80,14 +80,14 @@ class Shear:
     def __init__(
         self,
         *,
-        angles: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+        angles: abc.Sequence[float] | float | DataNode | TensorList | None = None,
         bytes_per_sample_hint: Any = ...,
-        center: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+        center: abc.Sequence[float] | float | DataNode | TensorList | None = None,
         device: str | None = None,
         name: str | None = None,
         preserve: Any = ...,
-        reverse_order: bool = ...,
-        shear: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
+        reverse_order: bool = False,
+        shear: abc.Sequence[float] | float | DataNode | TensorList | None = None,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -101,6 +101,6 @@ class Translation:
         device: str | None = None,
         name: str | None = None,
         preserve: Any = ...,
-        reverse_order: bool = ...,
+        reverse_order: bool = False,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from torchdali.conditionals import do_not_convert
+from torchdali.execute.checkpoint import reshard as reshard_pipelines
 from torchdali.graph import DataNode
 from torchdali.pipeline import experimental
 from torchdali.pipeline._factory import pipeline_def
 from torchdali.pipeline._pipeline import Pipeline
-from torchdali.pipeline._saving import reshard_pipelines
 from torchdali.types import OperatorConcurrency, StreamPolicy
 
 __all__ = [

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from torchdali.execute.batch import Settings
 from torchdali.execute.debug import DebugRun
-from torchdali.execute.device import resolve_device
-from torchdali.execute.workers import open_sources
-from torchdali.graph import DataNode, Node
-from torchdali.operator import Source
-from torchdali.pipeline._definition import as_output
+from torchdali.execute.device_stream import resolve_device
+from torchdali.graph import DataNode
+from torchdali.pipeline._build import open_reader, open_source
+from torchdali.pipeline._graph_builder import as_output
 from torchdali.pipeline._pipeline import Pipeline
 
 __all__ = ["DebugPipeline"]
 
 
 class DebugPipeline(Pipeline):
-    """What ``pipeline_def(debug=True)`` makes.
+    """The pipeline that ``pipeline_def(debug=True)`` makes.
 
     Operators run where the function calls them, in the caller's thread, one batch at a time. A node can be
     printed, and `DebugNode.get` returns its batch; breakpoints stop where the data is. Results are those of
@@ -32,30 +33,20 @@ class DebugPipeline(Pipeline):
         """Check the arguments; the graph is made anew for every batch."""
         if self._executor is not None:
             return
-        if self._batch_size is None:
-            raise ValueError("batch_size must be set before the pipeline is built")
-        device = resolve_device(self._device_id)
-        settings = Settings(self._batch_size, 1, self._seed, device)
-        run = DebugRun(self, settings, self._evaluate, self._open_reader, self._open_source)
-        self._executor = run  # type: ignore[assignment]  # stands in for an executor
+        self._check_batch_size()
+        options = self._options
+        assert options.batch_size is not None
+        device = resolve_device(options.device_id)
+        settings = Settings(options.batch_size, 1, options.random_seed, device)
+        openers = functools.partial(open_reader, options), functools.partial(open_source, options)
+        run = DebugRun(self, settings, _weakly(self._evaluate), *openers)
+        self._executor = run
         self._finalizer = weakref.finalize(self, DebugRun.close, run)
 
     def _evaluate(self) -> list[DataNode]:
         result = self.define_graph()
         outputs = result if isinstance(result, (tuple, list)) else (result,)
         return [as_output(value, i) for i, value in enumerate(outputs)]
-
-    def _open_source(self, node: Node) -> Source:
-        source: Source = node.operator.body(**node.constants)
-        assert self._batch_size is not None
-        open_sources(
-            [source],
-            self._batch_size,
-            self._py_num_workers,
-            self._py_start_method,
-            self._py_callback_pickler,
-        )
-        return source
 
     def reader_meta(self, name: str | None = None) -> dict[str, Any]:
         """Describe a reader, or all; what readers there are, the first batch tells, which is delivered later."""
@@ -73,10 +64,6 @@ class DebugPipeline(Pipeline):
             self._ahead = False
             return
         super().schedule_run()
-
-    def state_dict(self) -> dict[str, Any]:
-        """Raise RuntimeError: a place belongs to a graph."""
-        return dict(self._traced())
 
     @property
     def prefetch_depth(self) -> int:
@@ -103,11 +90,19 @@ class DebugPipeline(Pipeline):
         """Return how many batches to feed before the first run: one."""
         return self.prefetch_depth
 
-    def explain(self) -> str:
-        """Raise RuntimeError: there is no graph."""
-        return str(self._traced())
-
     def _traced(self) -> Any:
         raise RuntimeError(
             "a pipeline in debug mode has no graph: its function runs for every batch"
         )
+
+
+def _weakly(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a call of a bound method that does not keep its object alive."""
+    reference = weakref.WeakMethod(method)
+
+    def call(*arguments: Any) -> Any:
+        bound = reference()
+        assert bound is not None  # the pipeline is running
+        return bound(*arguments)
+
+    return call

@@ -8,14 +8,12 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from torchdali.conditionals import convert
-from torchdali.errors import shorten
+from torchdali.errors import strip_internal_frames
 from torchdali.pipeline._debug import DebugPipeline
-from torchdali.pipeline._options import Options
+from torchdali.pipeline._options import NAMES
 from torchdali.pipeline._pipeline import Pipeline
 
 __all__ = ["pipeline_def"]
-
-_PIPELINE_ARGUMENTS = frozenset(inspect.signature(Options.__init__).parameters) - {"self"}
 
 
 @overload
@@ -45,7 +43,7 @@ def pipeline_def(
 
     Args:
         enable_conditionals: Let ``if``, ``and``, ``or`` and ``not`` in the function work on nodes, sample by
-            sample.
+            sample; may be overridden at the call.
         debug: Run the function anew for every batch, so that it can be stepped through and its nodes can be
             printed; may be overridden at the call.
 
@@ -60,7 +58,10 @@ def pipeline_def(
         @functools.wraps(function)
         def create(*args: Any, **kwargs: Any) -> Pipeline:
             debugged = kwargs.pop("debug", debug) if "debug" not in own else debug
-            overriding = {k: v for k, v in kwargs.items() if k in _PIPELINE_ARGUMENTS - own.keys()}
+            rewrites = enable_conditionals
+            if "enable_conditionals" not in own:
+                rewrites = kwargs.pop("enable_conditionals", enable_conditionals)
+            overriding = {k: v for k, v in kwargs.items() if k in NAMES - own.keys()}
             rest = {k: v for k, v in kwargs.items() if k not in overriding}
             unknown = [k for k in rest if k not in own and not varies]
             assert not unknown, (
@@ -69,15 +70,16 @@ def pipeline_def(
             )
             kind = DebugPipeline if debugged else Pipeline
             pipe = kind(**{**pipeline_kwargs, **overriding})
-            defining = convert(function, always=True) if enable_conditionals else function
+            pipe._builder.defined_by = _described(function)
+            defining = convert(function, always=True) if rewrites else function
             if debugged:
-                pipe._function = functools.partial(defining, *args, **rest)
+                pipe._builder.function = functools.partial(defining, *args, **rest)
                 return pipe
             try:
                 with pipe:
                     result = defining(*args, **rest)
             except Exception as error:
-                shorten(error)
+                strip_internal_frames(error)
                 raise
             if result is not None:
                 pipe.set_outputs(*(result if isinstance(result, tuple) else (result,)))
@@ -87,3 +89,10 @@ def pipeline_def(
         return create
 
     return decorate if fn is None else decorate(fn)
+
+
+def _described(function: Callable[..., Any]) -> str:
+    """Return the name and line of a function."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    name = getattr(function, "__name__", repr(function))
+    return f'{name!r} (File "{code.co_filename}", line {code.co_firstlineno})' if code else name

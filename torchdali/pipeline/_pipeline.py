@@ -1,57 +1,549 @@
-"""The class `Pipeline`: what it is, and what can be asked of it."""
+"""The class `Pipeline`: a graph of operators, what runs it, and what can be asked of it."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+import json
 import os
-from typing import Any
+import weakref
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from torchdali.execute.bad_samples import BadSample
-from torchdali.execute.profile import Stats
+from torchdali import graph, serialize
+from torchdali.errors import strip_internal_frames
+from torchdali.execute import checkpoint
+from torchdali.execute.bad_samples import BadSample, BadSamples
+from torchdali.execute.batch import InFlightBatch
+from torchdali.execute.executor import Executor
+from torchdali.execute.timings import Stats
+from torchdali.graph import DataNode, Graph
 from torchdali.loader import reader_meta
-from torchdali.pipeline._saving import Saved
-from torchdali.types import DALIDataType
+from torchdali.pipeline._api_check import ApiCheck
+from torchdali.pipeline._build import Opened, Runner, build, find_source, open_graph
+from torchdali.pipeline._graph_builder import GraphBuilder
+from torchdali.pipeline._options import Option, PipelineOptions
+from torchdali.pipeline._saved import read_pipeline, write_pipeline
+from torchdali.tensors import TensorList
+from torchdali.types import DALIDataType, OperatorConcurrency, PipelineAPIType, StreamPolicy
 
 __all__ = ["Pipeline"]
 
+_FED = ("external_source", "experimental.inputs.video")
+P = ParamSpec("P")
+Self = TypeVar("Self", bound="Pipeline")
 
-class Pipeline(Saved):
+
+def _takes(
+    options: Callable[P, PipelineOptions],
+) -> Callable[[Any], Callable[Concatenate[Any, P], None]]:
+    """Give a constructor the parameters of `PipelineOptions`."""
+
+    def decorate(function: Any) -> Callable[Concatenate[Any, P], None]:
+        function.__signature__ = inspect.signature(PipelineOptions.__init__)
+        return function  # type: ignore[no-any-return]
+
+    return decorate
+
+
+class Pipeline:
     """A graph of operators and what runs it.
 
     Define the graph in one of three ways: decorate a function with `pipeline_def`; call operators inside
     ``with pipe:`` and name the results with `set_outputs`; or override `define_graph`.
-
-    Args:
-        batch_size: Samples of a batch, the largest one where sources give fewer.
-        num_threads: Threads that run CPU operators.
-        device_id: The accelerator that ``"gpu"`` means: a number for ``cuda:N``, None for none, and ``"cpu"``
-            to run the device stage on the CPU.
-        seed: Of all random operators without a seed of their own; None or -1 for a new one each time.
-        prefetch_queue_depth: Batches in flight; a dict ``{"cpu_size": n, "gpu_size": m}`` takes the larger.
-        exec_pipelined: With False, one batch is in flight, and `schedule_run` returns when it is done.
-        exec_async: With False, `schedule_run` returns when the batch is done. Whatever runs over whole
-            batches, such as a Python function, then runs on the thread that calls it.
-        bytes_per_sample, max_streams, default_cuda_stream_priority, exec_dynamic, stream_policy, concurrency:
-            Accepted, without effect; see docs/pipelines.md.
-        set_affinity: Bind worker threads to cores: those of ``DALI_AFFINITY_MASK``, or those next to the GPU.
-        enable_memory_stats: Keep `executor_statistics`.
-        enable_checkpointing: Accepted; every pipeline can be saved.
-        checkpoint: Continue where a pipeline of the same graph was, whose `checkpoint` returned this.
-        py_num_workers, py_start_method, py_callback_pickler: Processes of parallel sources, see
-            `fn.external_source`.
-        output_dtype, output_ndim, output_layout: What the outputs must be, as one value or a list with one an
-            output; None for anything.
-        bad_samples: What to do with a sample that fails: ``"raise"``, ``"skip"`` (a smaller batch) or
-            ``"replace"`` (repeat a good one of the batch), also where an operator works on the whole batch; see
-            `bad_sample_report`. A failure that no sample is to blame for, such as a wrong argument, fails the
-            batch, and in debug mode every failure does.
-        max_bad_samples: How many of them to bear before failing all the same.
-        scaled_decode: Decode large JPEG photos at a reduced scale when a random crop follows that shrinks
-            them anyway; much faster, and the pixels differ slightly.
-
-    Raises:
-        ValueError: ``batch_size`` or a queue depth is not positive, or a declared output cannot be.
-        TypeError: an unknown argument, or one of the wrong type.
     """
+
+    __doc__ = f"{__doc__}\n{PipelineOptions.ARGUMENTS}"
+    external_context: Mapping[str, Any] = {}
+    """What an iterator added to the checkpoint that the pipeline continues."""
+
+    @_takes(PipelineOptions)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self._options = PipelineOptions(*args, **options)
+        self._builder = GraphBuilder(self)
+        self._bad_samples = BadSamples(self._options.bad_samples, self._options.max_bad_samples)
+        self._api_check = ApiCheck()
+        self._opened: Opened | None = None
+        self._executor: Runner | None = None
+        self._finalizer: weakref.finalize[Any, Any] | None = None
+        self._held: InFlightBatch | None = None
+        self._first, self._restored = True, False
+
+    batch_size = Option[int | None]("Largest number of samples in a batch.")
+    num_threads = Option[int | None]("Threads that run CPU operators.")
+    device_id = Option[int | str | None]('The accelerator that ``"gpu"`` means.')
+    seed = Option[int | None]("The seed as given; None where the pipeline chose one.")
+    exec_pipelined = Option[bool]("True if several batches are in flight.")
+    exec_async = Option[bool]("True if scheduling returns before the batch is done.")
+    exec_dynamic = Option[bool | None](
+        "Accepted; data may always go back from the device to the CPU."
+    )
+    prefetch_queue_depth = Option[int | dict[str, int]]("Batches in flight, as given.")
+    bytes_per_sample = Option[int]("A hint; sizes are exact here.")
+    set_affinity = Option[bool]("True if worker threads are bound to cores.")
+    max_streams = Option[int]("Accepted; the device stage has one stream.")
+    default_cuda_stream_priority = Option[int](
+        "Accepted; the device stage has one stream, of the default priority."
+    )
+    enable_memory_stats = Option[bool]("True if `executor_statistics` are kept.")
+    py_num_workers = Option[int]("Worker processes of parallel sources.")
+    py_start_method = Option[str]("How worker processes are started.")
+    stream_policy = Option[StreamPolicy | None]("Accepted; the device stage has one stream.")
+    concurrency = Option[OperatorConcurrency | None](
+        "Accepted; operators of one batch run in order, samples and batches concurrently."
+    )
+
+    @property
+    def max_batch_size(self) -> int | None:
+        """Largest number of samples in a batch."""
+        return self._options.batch_size
+
+    @property
+    def exec_separated(self) -> bool:
+        """True if the queues of CPU and GPU stage have different depths."""
+        return self._options.depths[0] != self._options.depths[1]
+
+    @property
+    def prefetch_depth(self) -> int:
+        """Batches kept in flight."""
+        return max(self._options.depths) if self._options.exec_pipelined else 1
+
+    @property
+    def cpu_queue_size(self) -> int:
+        """Depth of the CPU queue."""
+        return self._options.depths[0]
+
+    @property
+    def gpu_queue_size(self) -> int:
+        """Depth of the GPU queue."""
+        return self._options.depths[1]
+
+    # ------------------------------------------------------------ defining
+
+    def __enter__(self) -> Pipeline:
+        self.push_current(self)
+        return self
+
+    def __exit__(self, exception_type: Any, exception_value: Any, traceback: Any) -> None:
+        self.pop_current()
+
+    @staticmethod
+    def current() -> Any:
+        """Return the pipeline that this thread is defining, or None."""
+        tracer = graph.current()
+        return None if tracer is None else tracer.owner
+
+    @staticmethod
+    def push_current(pipeline: Pipeline) -> None:
+        """Record operators in a pipeline, until `pop_current`."""
+        pipeline._builder.tracer.__enter__()
+
+    @staticmethod
+    def pop_current() -> None:
+        """Record operators where they were recorded before `push_current`.
+
+        Raises:
+            RuntimeError: no pipeline is being defined.
+        """
+        tracer = graph.current()
+        if tracer is None:
+            raise RuntimeError("no pipeline is being defined: push_current() comes before")
+        tracer.__exit__()
+
+    def define_graph(self) -> Any:
+        """Return the outputs: one, or a tuple or list of them; override it to define the graph in a subclass.
+
+        Raises:
+            NotImplementedError: nothing defines the graph.
+        """
+        if self._builder.function is None:
+            function = self._builder.defined_by
+            raise NotImplementedError(
+                f"the function {function} returns nothing: return the outputs of the pipeline from it"
+                if function
+                else "the pipeline has no outputs: return them from the function under pipeline_def, call "
+                "set_outputs(), or override define_graph()"
+            )
+        return self._builder.function()
+
+    def set_outputs(self, *output_data_nodes: Any) -> None:
+        """Name the outputs of the pipeline: nodes, or constants (numbers, arrays, lists of numbers).
+
+        Raises:
+            TypeError: a value that cannot be an output, such as None, a string, a dict or a nested list.
+        """
+        self._builder.set_outputs(output_data_nodes)
+
+    def add_sink(self, edge: DataNode) -> None:
+        """Run the operator of an edge although no output needs it.
+
+        Raises:
+            TypeError: something that is not an output of an operator.
+        """
+        self._builder.add_sink(edge)
+
+    def _traced(self) -> Graph:
+        return self._builder.traced(self.define_graph)
+
+    # ------------------------------------------------------------ building
+
+    def build(self) -> None:
+        """Trace, plan, open the readers and start the threads; does nothing the second time.
+
+        Raises:
+            ValueError: no ``batch_size``, or less than one thread. TypeError: no ``num_threads``. Otherwise
+            what the graph raises, and what `load_state_dict` raises for the argument ``checkpoint``.
+        """
+        if self._executor is not None:
+            return
+        try:
+            self._build()
+        except Exception as error:
+            strip_internal_frames(error)
+            raise
+        if self._options.checkpoint is not None:
+            self._continue(self._options.checkpoint)
+
+    def _build(self) -> None:
+        self.start_py_workers()
+        assert self._opened is not None
+        executor = build(self._options, self._opened, self._bad_samples)
+        self._executor = executor
+        self._finalizer = weakref.finalize(self, Executor.close, executor)
+
+    def _continue(self, saved: str | bytes) -> None:
+        try:
+            self.load_state_dict(checkpoint.decode(saved))
+        except BaseException:
+            self.close()
+            self._executor = None
+            raise
+
+    def start_py_workers(self) -> None:
+        """Trace, plan and open the sources, which starts the worker processes of parallel ones.
+
+        `build` does it; call it before if the processes should be forked before something else starts.
+        """
+        if self._opened is not None:
+            return
+        threads = self._options.num_threads
+        if threads is None:
+            raise TypeError("num_threads must be set before the pipeline is built")
+        if threads < 1:
+            raise ValueError(f"a pipeline needs at least 1 thread to run, got {threads}")
+        self._check_batch_size()
+        self._opened = open_graph(self._options, self._traced())
+
+    def _check_batch_size(self) -> None:
+        if self._options.batch_size is None:
+            raise ValueError("batch_size must be set before the pipeline is built")
+
+    def close(self) -> None:
+        """End the pipeline's threads; batches in flight are lost. May be called again."""
+        if self._finalizer is not None:
+            self._finalizer()
+        for source in self._opened.sources.values() if self._opened is not None else ():
+            source.close()
+
+    def __del__(self) -> None:
+        finalizer = getattr(self, "_finalizer", None)
+        if finalizer is not None:
+            finalizer()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            "a pipeline cannot be pickled or copied: it has threads and open files. Make it in the process that uses "
+            "it; serialize() saves its graph, and checkpoint() its position"
+        )
+
+    @property
+    def _running(self) -> Runner:
+        self.build()
+        assert self._executor is not None
+        return self._executor
+
+    @property
+    def _planned(self) -> Executor:
+        """The executor of a graph that was traced before; debug mode has none."""
+        running = self._running
+        if not isinstance(running, Executor):
+            raise RuntimeError(
+                "a pipeline in debug mode has no graph: its function runs for every batch"
+            )
+        return running
+
+    # ------------------------------------------------------------ running
+
+    def run(self, cuda_stream: Any = None, /, **pipeline_inputs: Any) -> tuple[TensorList, ...]:
+        """Return the outputs of the next batch, keeping the following ones in flight.
+
+        Args:
+            pipeline_inputs: A batch for each of these sources; see `feed_input`.
+
+        Raises:
+            StopIteration: a source is at its end; `reset` starts its next epoch. RuntimeError: inputs, with
+            more than one batch in flight.
+        """
+        if pipeline_inputs and self.prefetch_depth > 1:
+            raise RuntimeError(
+                "run() takes inputs only if one batch is in flight: `prefetch_queue_depth` in Pipeline constructor "
+                "shall be set to 1, or `exec_pipelined` to False; or use feed_input() or a source"
+            )
+        with self.driven_by(PipelineAPIType.BASIC):
+            for name, data in pipeline_inputs.items():
+                self.feed_input(name, data)
+            self.schedule_run()
+            return self.outputs(cuda_stream)
+
+    def schedule_run(self) -> None:
+        """Start the next batch; the first call starts as many as the queue is deep."""
+        with self.driven_by(PipelineAPIType.SCHEDULED):
+            running = self._running
+            count = self.prefetch_depth if self._first else 1
+            self._first = False
+            for _ in range(count):
+                try:
+                    self.iter_setup()
+                except StopIteration:
+                    running.schedule(ended=True)  # after the batches in flight
+                else:
+                    running.schedule()
+
+    def outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
+        """Wait for the oldest batch in flight and return its outputs; they are the caller's to keep."""
+        self.release_outputs()
+        return self.share_outputs(cuda_stream)
+
+    def share_outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
+        """Like `outputs`; kept apart because DALI's scripts pair it with `release_outputs`.
+
+        Raises:
+            StopIteration: a source is at its end, or nothing is scheduled. RuntimeError: an output is not
+            what ``output_dtype``, ``output_ndim`` or ``output_layout`` say.
+        """
+        with self.driven_by(PipelineAPIType.SCHEDULED):
+            running = self._running
+            if not running.in_flight:
+                raise StopIteration("no batch is scheduled: call schedule_run() before")
+            self._held = running.pop(cuda_stream)
+            if self._options.output_specs.given:
+                self._options.output_specs.check(self._held.outputs)
+            return self._held.outputs
+
+    def release_outputs(self) -> None:
+        """Let go of the last batch; what the caller still holds stays whole."""
+        with self.driven_by(PipelineAPIType.SCHEDULED):
+            self._held = None
+
+    def reset(self) -> None:
+        """Start the next epoch after StopIteration; otherwise nothing happens."""
+        if self._executor is not None and self._executor.stopped:
+            self._executor.reset()
+            self._first = True
+
+    def empty(self) -> bool:
+        """Return whether no batch is scheduled and not yet taken; the end of an epoch is none."""
+        return self._executor is None or self._executor.empty
+
+    def iter_setup(self) -> None:
+        """Called before every batch is scheduled; override it to `feed_input` there."""
+
+    # ------------------------------------------------------------ who drives it
+
+    def enable_api_check(self, enable: bool) -> None:
+        """Refuse to mix `run`, `schedule_run` and iterators (the default), or allow it."""
+        self._api_check.enabled = enable
+
+    def driven_by(self, api: PipelineAPIType) -> AbstractContextManager[None]:
+        """Drive the pipeline in one of DALI's styles; inside, all methods are allowed.
+
+        Batches are counted differently in each, so that mixing them would skip some.
+
+        Raises:
+            RuntimeError: it was driven in another style before.
+        """
+        return self._api_check.driven_by(api)
+
+    # ------------------------------------------------------------ feeding
+
+    def feed_input(
+        self,
+        data_node: Any,
+        data: Any,
+        layout: str | None = None,
+        cuda_stream: Any = None,
+        use_copy_kernel: bool = False,
+    ) -> None:
+        """Give an `external_source` without a source its next batch, or `experimental.inputs.video` a video.
+
+        Args:
+            data_node: The source's node, name or operator.
+            data: A batch: an array, a tensor, a `TensorList`, or a list of samples.
+            layout: Of a sample.
+            cuda_stream: Stream on which data of a GPU were made; the current one by default.
+            use_copy_kernel: Accepted, without effect.
+
+        Raises:
+            KeyError: no such source in the graph. TypeError: neither a node, a name nor an operator.
+            RuntimeError: the source has its own data, or these are no batch (of at most ``batch_size``).
+        """
+        source = find_source(self._running, data_node)
+        if not hasattr(source, "feed"):
+            name = getattr(data_node, "name", data_node)
+            raise RuntimeError(
+                f"Cannot use `feed_input` on the external source '{name}' with a `source` argument specified."
+            )
+        source.feed(data, layout, cuda_stream)
+
+    def input_feed_count(self, input_name: str) -> int:
+        """Return how many batches to feed before the first run; KeyError for an unknown name."""
+        find_source(self._running, input_name)
+        return max(self._options.depths)
+
+    @property
+    def input_names(self) -> list[str]:
+        """Names of the sources that wait for `feed_input`, in the order of their definition."""
+        return [
+            node.name
+            for node in self._traced().nodes
+            if node.operator.name in _FED and node.constants.get("source") is None
+        ]
+
+    def submit(self, **inputs: Any) -> None:
+        """Start exactly one batch with data for its sources; `outputs` returns it when its turn comes.
+
+        Unlike `schedule_run`, it starts one batch the first time too.
+
+        Raises:
+            As `feed_input`, and then nothing is started.
+        """
+        with self.driven_by(PipelineAPIType.SCHEDULED):
+            for name, data in inputs.items():
+                self.feed_input(name, data)
+            self._first = False
+            self._running.schedule()
+
+    # ------------------------------------------------------------ position and graph, saved
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the place after the last batch that was taken, as JSON values.
+
+        It costs nothing, and counts only batches that were taken: those in flight come again.
+        """
+        return checkpoint.encode(self._planned.taken_state, self._fingerprint)
+
+    @functools.cached_property
+    def _fingerprint(self) -> list[str]:
+        return checkpoint.fingerprint(self._traced())
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue at a place that `state_dict` returned; batches in flight are dropped.
+
+        The pipeline must have the same graph; batch size, threads, queue depth and the location of the data
+        may differ. The random seed is that of the place.
+
+        Raises:
+            RuntimeError: the graph is another one, with the lines that differ; or the place is of another
+            data set or shard.
+        """
+        checkpoint.check(state, self._fingerprint)
+        with checkpoint.restoring():
+            self._planned.restore(state)
+        self._first, self._restored = True, True
+        self.external_context = state.get("external_context", {})
+
+    def checkpoint(self, filename: str | None = None) -> bytes:
+        """Return the place after the last batch that was taken, for ``Pipeline(checkpoint=...)``.
+
+        Args:
+            filename: Where to write it, too.
+        """
+        data = json.dumps(self.state_dict()).encode()
+        if filename is not None:
+            checkpoint.write(filename, data)
+        return data
+
+    @property
+    def is_restored_from_checkpoint(self) -> bool:
+        """True if the pipeline continues from a saved place; known once it is built."""
+        return self._restored
+
+    # ------------------------------------------------------------ the graph
+
+    def serialize(
+        self, define_graph: Callable[[], Any] | None = None, filename: str | None = None
+    ) -> bytes:
+        """Return graph and arguments as JSON text, for `deserialize`.
+
+        Args:
+            define_graph: Defines the graph, if nothing else does.
+            filename: Where to write it, too.
+
+        Raises:
+            RuntimeError: an argument of an operator is a Python object, such as a callback; names both.
+        """
+        if define_graph is not None and self._builder.function is None:
+            self._builder.function = define_graph
+        data = write_pipeline(self._options, self._traced())
+        if filename is not None:
+            Path(filename).write_bytes(data)
+        return data
+
+    @classmethod
+    def deserialize(
+        cls: type[Self],
+        serialized_pipeline: str | bytes | None = None,
+        filename: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Return the pipeline that `serialize` wrote.
+
+        Args:
+            serialized_pipeline: What it returned; or
+            filename: the file it wrote.
+            kwargs: Arguments of `Pipeline` that override the saved ones.
+
+        Raises:
+            ValueError: not exactly one of the two. RuntimeError: this is no saved pipeline, or it uses an
+            operator that is not declared.
+        """
+        if (serialized_pipeline is None) == (filename is None):
+            raise ValueError("give either serialized_pipeline or filename")
+        if filename is not None:
+            serialized_pipeline = Path(filename).read_bytes()
+        assert serialized_pipeline is not None
+        arguments, found = read_pipeline(serialized_pipeline)
+        pipe = cls(**{**arguments, **kwargs})
+        pipe._builder.graph = found
+        return pipe
+
+    def deserialize_and_build(self, serialized_pipeline: str | bytes) -> None:
+        """Take over the graph that `serialize` wrote, with this pipeline's own arguments, and build it."""
+        self._builder.graph = read_pipeline(serialized_pipeline)[1]
+        self.build()
+
+    def save_graph_to_dot_file(
+        self,
+        filename: str,
+        *,
+        show_tensors: bool = False,
+        show_ids: bool | None = None,
+        use_colors: bool = False,
+    ) -> None:
+        """Write a drawing of the graph in the language of Graphviz.
+
+        Args:
+            filename: Where to.
+            show_tensors: Draw the edges as boxes of their own.
+            show_ids: Accepted, without effect, as in DALI.
+            use_colors: Colour operators by device.
+        """
+        text = serialize.dot(self._traced(), show_tensors=show_tensors, use_colors=use_colors)
+        Path(filename).write_text(text, encoding="utf-8")
+
+    # ------------------------------------------------------------ what can be asked
 
     @property
     def num_outputs(self) -> int:
@@ -60,18 +552,18 @@ class Pipeline(Saved):
 
     def output_dtype(self) -> list[DALIDataType | None]:
         """Return the declared element type of each output."""
-        return [dtype for dtype, _, _ in self._declared.each(self.num_outputs)]
+        return [dtype for dtype, _, _ in self._options.output_specs.each(self.num_outputs)]
 
     def output_ndim(self) -> list[int | None]:
         """Return the declared number of dimensions of each output."""
-        return [ndim for _, ndim, _ in self._declared.each(self.num_outputs)]
+        return [ndim for _, ndim, _ in self._options.output_specs.each(self.num_outputs)]
 
     def output_stream(self) -> Any:
         """Return the stream on which the device stage runs; None on the CPU.
 
         Outputs need no waiting: the stream that is current when they are taken waits for them.
         """
-        return self._running.lane.stream
+        return self._planned.device_stream.stream
 
     def epoch_size(self, name: str | None = None) -> Any:
         """Return the (padded) size of a reader's epoch, or of all: ``{name: size}``."""
@@ -104,7 +596,7 @@ class Pipeline(Saved):
         with ``max_`` before them of the largest sample. Operators inside a fused chain deliver nothing but
         its results. Empty without ``enable_memory_stats``.
         """
-        return self._running.memory.summary()
+        return self._planned.memory.summary()
 
     def external_source_shm_statistics(self) -> dict[str, list[Any]]:
         """Return DALI's statistics of shared memory; empty lists: blocks grow as needed here."""
@@ -112,8 +604,8 @@ class Pipeline(Saved):
 
     def explain(self) -> str:
         """Return the graph and the plan as text."""
-        running = self._running
-        return f"{running.plan.graph}\n\n{running.plan}"
+        plan = self._planned.plan
+        return f"{plan.graph}\n\n{plan}"
 
     def bad_sample_report(self) -> list[BadSample]:
         """Return the samples that were skipped or replaced so far."""

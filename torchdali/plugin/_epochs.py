@@ -1,4 +1,4 @@
-"""How many batches an epoch of an iterator has, on every rank, and which samples of them count.
+"""Number of batches in an epoch of an iterator, on every rank, and the samples of them that count.
 
 Pure counting: nothing here runs a pipeline. Every rank computes the numbers of all ranks, so that
 all of them deliver the same number of batches whatever the sizes of their shards. With batch size
@@ -29,7 +29,7 @@ State = dict[str, Any]
 
 
 class LastBatchPolicy(Enum):
-    """What becomes of the last batch of an epoch where the samples do not fill it.
+    """Policies for the last batch of an epoch where the samples do not fill it.
 
     FILL completes it, by padding or with the first samples of the next epoch; DROP leaves it out;
     PARTIAL delivers a smaller one.
@@ -146,12 +146,12 @@ class EpochCounter:
 
     @property
     def carries(self) -> bool:
-        """Whether the end of a last batch already belongs to the next epoch."""
+        """True if the end of a last batch already belongs to the next epoch."""
         return self.policy is LastBatchPolicy.FILL and not self.shards.padded
 
     @property
     def finished(self) -> bool:
-        """Whether all batches of the epoch were delivered."""
+        """True if all batches of the epoch were delivered."""
         return self.delivered >= self.batches
 
     def advance(self) -> list[int] | None:

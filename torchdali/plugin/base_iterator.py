@@ -1,4 +1,4 @@
-"""What the iterators of all frameworks share: epochs, resets, several pipelines, saved places."""
+"""The common parts of the iterators of all frameworks: epochs, resets, several pipelines, saved places."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, runtime_checkable
 
-from torchdali.errors import shorten
+from torchdali.errors import strip_internal_frames
 from torchdali.plugin._epochs import EpochCounter, LastBatchPolicy, OpenEpochs, Shards
 from torchdali.types import PipelineAPIType
 
@@ -56,6 +56,8 @@ class BaseIterator:
         last_batch_padded: With `size`: the pipelines pad their last batch.
         last_batch_policy: What becomes of a last batch that is not full.
         prepare_first_batch: Take the first batch at once, so that errors show here.
+        on_break: What a new loop does after one that was left in mid-epoch: ``"continue"`` goes on with the epoch,
+            as DALI does; ``"restart"`` begins the epoch again, with the same samples in the same order (not DALI's).
     """
 
     def __init__(
@@ -68,7 +70,10 @@ class BaseIterator:
         last_batch_padded: bool = False,
         last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
         prepare_first_batch: bool = True,
+        *,
+        on_break: str = "continue",
     ) -> None:
+        self._on_break = _as_on_break(on_break)
         self._pipes = list(pipelines) if isinstance(pipelines, Sequence) else [pipelines]
         if not self._pipes:
             raise IndexError("pipelines is empty: give the iterator at least one pipeline.")
@@ -84,10 +89,12 @@ class BaseIterator:
         self._declared_size = size
         self._reader_name = reader_name
         self._counter = self._make_counter(size, reader_name, last_batch_padded)
-        self._scheduled = self._over = False
+        self._scheduled = self._over = self._resumed = False
+        self._epoch_start: dict[str, Any] | None = None
         self._first: Any = None
         self._before_first: list[dict[str, Any]] = []
         self._continue_checkpoint()
+        self._mark_start()
         if prepare_first_batch:
             self._prepare()
 
@@ -107,7 +114,7 @@ class BaseIterator:
         if reader_name:
             if size != -1:
                 raise AssertionError(
-                    "reader_name says what an epoch is: leave out size, or leave out reader_name."
+                    "When reader_name is provided, size should not be set: leave out size, or leave out reader_name."
                 )
             if padded:
                 raise AssertionError(
@@ -116,11 +123,13 @@ class BaseIterator:
                 )
             return self._reader_counter(reader_name)
         if size == 0:
-            raise AssertionError("size is 0: give the samples of an epoch, or -1 for no limit.")
+            raise AssertionError(
+                "Size cannot be 0: size is 0; give the samples of an epoch, or -1 for no limit."
+            )
         if size < 0:
             if len(self._pipes) > 1:
                 raise AssertionError(
-                    "Without size and reader_name there can be only one pipeline: give one of them."
+                    "Negative size is supported only for a single pipeline: give reader_name or size."
                 )
             self._warn_of_no_end()
             return OpenEpochs()
@@ -159,10 +168,31 @@ class BaseIterator:
     # ------------------------------------------------------------ iterating
 
     def __iter__(self) -> Any:
-        """Begin the next epoch if this one is finished, otherwise go on with it."""
-        if not self._at_start():
+        """Begin the next epoch if this one is finished; otherwise go on with it, or begin it again (`on_break`)."""
+        finished = self._over or self._counter.finished
+        if self._at_start() or (self._resumed and not finished):
+            return self
+        if not finished and self._on_break == "restart":
+            self._begin_again()
+        else:
             self.reset()
         return self
+
+    def _begin_again(self) -> None:
+        if self._epoch_start is None:
+            raise RuntimeError(
+                'on_break="restart" needs pipelines with a state_dict(); a pipeline in debug mode has none'
+            )
+        self.load_state_dict(self._epoch_start)
+        self._resumed = False
+
+    def _mark_start(self) -> None:
+        """Remember the start of the present epoch, if `on_break` may go back there."""
+        if self._on_break == "restart" and not self._over and not self._counter.delivered:
+            with contextlib.suppress(
+                RuntimeError
+            ):  # a pipeline in debug mode cannot tell its place
+                self._epoch_start = self.state_dict()
 
     def __next__(self) -> Any:
         """Return the next batch.
@@ -170,14 +200,29 @@ class BaseIterator:
         Raises:
             StopIteration: The epoch is finished.
         """
+        self._resumed = False
         if self._first is not None:
             batch, self._first = self._first, None
             return batch
         try:
             return self._next_batch()
         except Exception as error:
-            shorten(error)
+            strip_internal_frames(error)
             raise
+
+    @property
+    def dataset(self) -> Any:
+        """Raise AttributeError: an iterator over pipelines is no DataLoader."""
+        raise AttributeError(
+            f"a {type(self).__name__} is no torch DataLoader and has no dataset: use it as it is. To divide samples "
+            "among processes, give the reader shard_id and num_shards; for another device, give the pipeline device_id"
+        )
+
+    def __getitem__(self, index: Any) -> NoReturn:
+        raise TypeError(
+            f"a {type(self).__name__} gives whole batches in their order and cannot be indexed: use it in a loop, "
+            "instead of a torch DataLoader"
+        )
 
     def next(self) -> Any:
         """Return the next batch, as ``next(iterator)`` does."""
@@ -197,13 +242,23 @@ class BaseIterator:
             return min(counter.sizes)
         return max(counter.sizes) if counter.shards.padded else counter.batches * self.batch_size
 
+    @property
+    def _size(self) -> int:
+        """`size` under the name that DALI's published training scripts read."""
+        return self.size
+
+    @property
+    def _num_gpus(self) -> int:
+        return len(self._pipes)
+
     def reset(self) -> None:
         """Begin the next epoch; in the middle of one, this is ignored with a logged warning."""
         if self._over or self._counter.finished:
             self._begin_epoch()
         elif not self._at_start():
             _log.warning(
-                "The epoch is not finished: reset() is ignored, the iterator goes on with it."
+                "The epoch is not finished: reset() is ignored, the iterator goes on with it. To begin it again "
+                'after leaving a loop, give the iterator on_break="restart".'
             )
 
     def explain_epoch(self) -> None:
@@ -225,7 +280,7 @@ class BaseIterator:
                 "There is no data in the pipeline: its source ended before the first batch."
             ) from None
         except Exception as error:
-            shorten(error)
+            strip_internal_frames(error)
             raise
 
     def _next_batch(self) -> Any:
@@ -256,6 +311,7 @@ class BaseIterator:
         self._over = False
         if isinstance(self._counter, OpenEpochs):
             self._restart(self._pipes[0])
+        self._mark_start()
 
     # ------------------------------------------------------------ saving the place
 
@@ -286,7 +342,7 @@ class BaseIterator:
         for pipe, place in zip(self._pipes, places, strict=True):
             assert isinstance(pipe, Resumable)
             pipe.load_state_dict(place)
-        self._first, self._scheduled = None, False
+        self._first, self._scheduled, self._resumed = None, False, True
 
     def checkpoints(self) -> list[bytes]:
         """Return a checkpoint of each pipeline that holds the iterator's place as well.
@@ -341,7 +397,10 @@ class BaseIterator:
                 pipe.release_outputs()
                 pipe.schedule_run()
         if failure is not None:
-            raise failure
+            try:
+                raise failure
+            finally:
+                del failure  # its traceback holds this frame, and the callers', whose variables hold the pipelines
         return outputs
 
     def _share(self, pipe: Pipeline) -> tuple[TensorList, ...]:
@@ -386,6 +445,12 @@ def _as_flag(auto_reset: bool | str | None) -> bool:
     raise ValueError(f'auto_reset is {auto_reset!r}; it must be True, False, "yes" or "no".')
 
 
+def _as_on_break(value: str) -> str:
+    if value not in ("continue", "restart"):
+        raise ValueError(f'on_break is {value!r}; it must be "continue" or "restart".')
+    return value
+
+
 def _policy(policy: LastBatchPolicy, fill_last_batch: bool | None) -> LastBatchPolicy:
     if fill_last_batch is not None:
         warnings.warn(
@@ -397,7 +462,7 @@ def _policy(policy: LastBatchPolicy, fill_last_batch: bool | None) -> LastBatchP
         return LastBatchPolicy.FILL if fill_last_batch else LastBatchPolicy.PARTIAL
     if not isinstance(policy, LastBatchPolicy):
         raise ValueError(
-            f"last_batch_policy must be a LastBatchPolicy, such as LastBatchPolicy.PARTIAL, "
-            f"not {policy!r}."
+            f"Wrong type for `last_batch_policy`. It must be a LastBatchPolicy, such as LastBatchPolicy.PARTIAL, not "
+            f"{policy!r}."
         )
     return policy

@@ -15,8 +15,8 @@ from typing import Any
 
 import torch
 
-from torchdali.operator import Operator, registry
 from torchdali.reference._examples import EXAMPLES, INPUTS, PICTURES
+from torchdali.registry import Operator, registry
 from torchdali.schema import IMAGE_LAYOUTS, Argument, Input, split
 
 __all__ = ["descriptions", "is_alias", "is_public", "reference"]
@@ -56,7 +56,7 @@ def reference() -> str:
 
 
 def is_public(operator: Operator) -> bool:
-    """Whether it is one of torchdali's, and stands in `fn`."""
+    """True if it is one of torchdali's, and stands in `fn`."""
     return not operator.hidden and operator.body.__module__.startswith("torchdali.")
 
 
@@ -81,7 +81,7 @@ def descriptions(operator: Operator) -> dict[str, str]:
 
 
 def is_alias(operator: Operator) -> bool:
-    """Whether it is only another name of an operator."""
+    """True if it is only another name of an operator."""
     return operator.instead in registry and registry[operator.instead].body is operator.body
 
 

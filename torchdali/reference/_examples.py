@@ -15,7 +15,10 @@ INPUTS = {
     "mapx": "where a wave takes each pixel from, `(160, 240)` float32: x in pixels",
     "mapy": "the same: y",
     "numbers": "`[3, 1, 4, 1, 5]`, float32",
-    "folder": "the path of a folder with a folder of files for each class",
+    "film": "the picture moving past in twelve frames, as the bytes of a GIF file, which lies in the folder too",
+    "sound": "a second of a chord, float32 at 8 kHz",
+    "wav": "its encoded bytes",
+    "folder": "the path of a folder with a folder of files for each class, and with containers of the same files",
 }
 """What the examples begin with."""
 
@@ -87,7 +90,7 @@ PICTURES: dict[str, str] = {
     "ssd_random_crop": "fn.ssd_random_crop(image, boxes, labels, num_attempts=10, seed=4)",
     "tensor_resize": 'fn.tensor_resize(image, axis_names="HW", scales=[1.25, 0.5])',
     "torch_python_function": (
-        "fn.torch_python_function(image, function=lambda pixels: pixels.flip(-1), batch_processing=False)"
+        "fn.torch_python_function(image, function=lambda pixels: pixels.flip(-1))"
     ),
     "transpose": "fn.transpose(image, perm=[1, 0, 2])",
     "warp_affine": "fn.warp_affine(image, matrix=[1.0, 0.3, 0.0, 0.0, 1.2, -10.0], fill_value=0)",
@@ -96,6 +99,7 @@ PICTURES: dict[str, str] = {
 """Those whose result is a picture; it is shown beside the code."""
 
 EXAMPLES: dict[str, str] = PICTURES | {
+    "audio_resample": "fn.audio_resample(sound, in_rate=8000.0, out_rate=16000.0)",
     "batch_permutation": "fn.batch_permutation(no_fixed_points=True)",
     "bb_flip": "fn.bb_flip(boxes, ltrb=True, horizontal=1)",
     "bbox_paste": "fn.bbox_paste(boxes, ltrb=True, ratio=1.4, paste_x=0.2, paste_y=0.7)",
@@ -108,15 +112,27 @@ EXAMPLES: dict[str, str] = PICTURES | {
     "constant": "fn.constant(fdata=[1.0, 2.0, 3.0, 4.0], shape=[2, 2])",
     "coord_flip": "fn.coord_flip(points, flip_x=1, center_x=120.0)",
     "coord_transform": "fn.coord_transform(points, MT=fn.transforms.rotation(angle=25.0, center=[120.0, 80.0]))",
+    "decoders.audio": "fn.decoders.audio(wav, sample_rate=16000.0, downmix=True)",
+    "decoders.video": "fn.decoders.video(film, start_frame=2, sequence_length=3, stride=4)",
+    "decoders.numpy": 'fn.decoders.numpy(fn.io.file.read(np.frombuffer(f"{folder}/numbers.npy".encode(), np.uint8)))',
     "dl_tensor_python_function": "fn.dl_tensor_python_function(image, function=lambda batch: batch)",
     "dump_image": 'fn.dump_image(image, suffix="seen")',
     "element_extract": 'fn.element_extract(fn.reshape(image, layout="FHW"), element_map=[0, 80])',
     "expand_dims": 'fn.expand_dims(image, axes=[0], new_axis_names="F")',
+    "experimental.inputs.video": 'fn.experimental.inputs.video(name="camera", sequence_length=3)',
+    "experimental.readers.video": (
+        'fn.experimental.readers.video(filenames=[f"{folder}/film.gif"], sequence_length=3, enable_timestamps=True)'
+    ),
     "external_source": "fn.external_source(source=lambda: [np.zeros(3), np.ones(3)])",
     "full": "fn.full(7, shape=[2, 3])",
     "full_like": "fn.full_like(image, 7)",
     "get_property": 'fn.get_property(image, key="layout")',
     "io.file.read": 'fn.io.file.read(np.frombuffer(f"{folder}/class0/image.jpg".encode(), np.uint8))',
+    "mel_filter_bank": "fn.mel_filter_bank(fn.spectrogram(sound), sample_rate=8000.0, nfilter=40)",
+    "mfcc": (
+        "fn.mfcc(fn.to_decibels(fn.mel_filter_bank(fn.spectrogram(sound), sample_rate=8000.0)), n_mfcc=13)"
+    ),
+    "nonsilent_region": "fn.nonsilent_region(sound, window_length=256)",
     "one_hot": "fn.one_hot(labels, num_classes=4)",
     "ones": "fn.ones(shape=[2, 3])",
     "optical_flow": (
@@ -126,6 +142,8 @@ EXAMPLES: dict[str, str] = PICTURES | {
     "ones_like": "fn.ones_like(image, dtype=types.FLOAT)",
     "peek_image_shape": "fn.peek_image_shape(jpeg)",
     "per_frame": "fn.per_frame(numbers)",
+    "power_spectrum": "fn.power_spectrum(sound)",
+    "preemphasis_filter": "fn.preemphasis_filter(sound, preemph_coeff=0.9)",
     "random.beta": "fn.random.beta(alpha=2.0, beta=5.0)",
     "random.choice": "fn.random.choice(numbers, shape=[2])",
     "random.coin_flip": "fn.random.coin_flip(probability=0.3)",
@@ -135,8 +153,22 @@ EXAMPLES: dict[str, str] = PICTURES | {
         'fn.random_bbox_crop(boxes, labels, bbox_layout="xyXY", thresholds=[0.1, 0.5], scaling=[0.3, 1.0])'
     ),
     "random_crop_generator": "fn.random_crop_generator(image.shape(), random_area=[0.3, 0.6])",
+    "readers.caffe": 'fn.readers.caffe(path=f"{folder}/caffe")',
+    "readers.caffe2": 'fn.readers.caffe2(path=f"{folder}/caffe2", label_type=0)',
+    "readers.coco": 'fn.readers.coco(file_root=folder, annotations_file=f"{folder}/annotations.json", ratio=True)',
     "readers.file": "fn.readers.file(file_root=folder, random_shuffle=True)",
+    "readers.numpy": "fn.readers.numpy(file_root=folder, roi_shape=[2])",
     "readers.sequence": "fn.readers.sequence(file_root=folder, sequence_length=1)",
+    "readers.mxnet": 'fn.readers.mxnet(path=f"{folder}/images.rec")',
+    "readers.tfrecord": (
+        'fn.readers.tfrecord(path=f"{folder}/images.tfrecord", features={'
+        '"image": tfrecord.FixedLenFeature((), tfrecord.string, "")})["image"]'
+    ),
+    "readers.video": 'fn.readers.video(filenames=[f"{folder}/film.gif"], sequence_length=3, labels=[1])',
+    "readers.video_resize": (
+        'fn.readers.video_resize(filenames=[f"{folder}/film.gif"], sequence_length=3, resize_shorter=40.0)'
+    ),
+    "readers.webdataset": 'fn.readers.webdataset(paths=f"{folder}/images.tar", ext=["jpg", "cls"])',
     "reductions.max": "fn.reductions.max(numbers)",
     "reductions.mean": 'fn.reductions.mean(image, axis_names="HW")',
     "reductions.mean_square": "fn.reductions.mean_square(numbers)",
@@ -158,8 +190,10 @@ EXAMPLES: dict[str, str] = PICTURES | {
     ),
     "sequence_rearrange": 'fn.sequence_rearrange(fn.reshape(image, layout="FHW"), new_order=[2, 0, 0])',
     "shapes": "fn.shapes(image)",
+    "spectrogram": "fn.spectrogram(sound, window_length=256, window_step=128)",
     "squeeze": "fn.squeeze(fn.expand_dims(image, axes=[0]), axes=[0])",
     "stack": "fn.stack(image, fn.flip(image))",
+    "to_decibels": "fn.to_decibels(fn.spectrogram(sound), cutoff_db=-80.0)",
     "transforms.combine": (
         "fn.transforms.combine(fn.transforms.scale(scale=[2.0, 2.0]), fn.transforms.rotation(angle=25.0))"
     ),

@@ -12,10 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from torchdali import fn, types
+from torchdali import fn, tfrecord, types
 from torchdali.pipeline import Pipeline
+from torchdali.reference._containers import write_containers
 from torchdali.reference._examples import EXAMPLES, PICTURES
+from torchdali.reference._film import film
 from torchdali.reference._scene import BOXES, mask, scene
+from torchdali.reference._sound import sound, wav
 
 __all__ = ["Result", "files", "run"]
 
@@ -46,10 +49,19 @@ def run(name: str, folder: Path) -> list[Result]:
     """
     pipe = Pipeline(batch_size=2, num_threads=1, device_id="cpu", seed=5)
     with pipe:
-        names = {"fn": fn, "types": types, "np": np, "torch": torch, **_inputs(folder)}
+        names = {
+            "fn": fn,
+            "types": types,
+            "tfrecord": tfrecord,
+            "np": np,
+            "torch": torch,
+            **_inputs(folder),
+        }
         results = eval(EXAMPLES[name], names)
         pipe.set_outputs(*results if isinstance(results, (list, tuple)) else [results])
     try:
+        for waiting in pipe.input_names * 2:
+            pipe.feed_input(waiting, [np.frombuffer(film(), np.uint8)])
         outputs: Any = pipe.run()
         return [Result(np.array(each.as_cpu().at(0)), each.layout()) for each in outputs]
     finally:
@@ -66,6 +78,9 @@ def _inputs(folder: Path) -> Mapping[str, Any]:
         path = folder / f"class{number}"
         path.mkdir(exist_ok=True)
         (path / "image.jpg").write_bytes(data.tobytes())
+    write_containers(folder, [data.tobytes() for data in jpegs])
+
+    (folder / "film.gif").write_bytes(film())
 
     def node(values: Any, layout: str = "") -> Any:
         return fn.external_source(source=lambda: list(values), layout=layout or None)
@@ -83,13 +98,16 @@ def _inputs(folder: Path) -> Mapping[str, Any]:
         "points": twice([[10, 20], [166, 52], [30, 90]], np.float32),
         "mapx": twice(x + 8 * np.sin(y / 8), np.float32),
         "mapy": twice(y + 8 * np.sin(x / 8), np.float32),
+        "film": twice(np.frombuffer(film(), np.uint8), np.uint8),
+        "sound": twice(sound(), np.float32),
+        "wav": twice(wav(), np.uint8),
         "numbers": twice([3, 1, 4, 1, 5], np.float32),
         "folder": str(folder),
     }
 
 
 def _mosaic(image: Array) -> Array:
-    """Keep one colour of each pixel: red and green in even rows, green and blue in odd ones."""
+    """Keep one color of each pixel: red and green in even rows, green and blue in odd ones."""
     seen = image[..., 1].copy()
     seen[::2, ::2], seen[1::2, 1::2] = image[::2, ::2, 0], image[1::2, 1::2, 2]
     return seen

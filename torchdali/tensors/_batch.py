@@ -1,7 +1,7 @@
 """A batch of samples: the base class of `TensorListCPU` and `TensorListGPU`.
 
 It stores them in one of four forms (`_storage.py`). It is made once a batch with `TensorList.from_dense`,
-`from_samples`, `from_arrays` or `from_rows`, which neither copy nor look at the samples.
+`from_samples` or `from_rows`, which neither copy nor look at the samples.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 import torch
 
+from torchdali.dtypes import DALIDataType, from_torch_dtype
 from torchdali.tensors._foreign import as_torch
 from torchdali.tensors._printing import attributes, batch_values, listing, shapes_of
 from torchdali.tensors._single import (
@@ -25,8 +26,7 @@ from torchdali.tensors._single import (
     sample_of,
     tensor_of,
 )
-from torchdali.tensors._storage import CPU, Arrays, Dense, Rows, Samples, Storage
-from torchdali.types import DALIDataType, from_torch_dtype
+from torchdali.tensors._storage import CPU, Dense, Rows, Samples, Storage
 
 _Batch = TypeVar("_Batch", bound="TensorList")
 
@@ -122,18 +122,6 @@ class TensorList:
         return cls._of(stored, device.type == "cpu", layout, source_info)
 
     @classmethod
-    def from_arrays(
-        cls: type[_Batch], arrays: Sequence[np.ndarray[Any, Any]], dtype: torch.dtype
-    ) -> _Batch:
-        """Make a batch of arrays of any shapes, which it shares; tensors of them are made when asked for.
-
-        Args:
-            arrays: One a sample, all of one type and number of axes, packed and writeable; one at least.
-            dtype: That type.
-        """
-        return cls._of(Arrays(arrays, dtype), True)
-
-    @classmethod
     def from_rows(
         cls: type[_Batch], rows: torch.Tensor, counts: Sequence[int], layout: str = ""
     ) -> _Batch:
@@ -169,10 +157,6 @@ class TensorList:
     def rows(self) -> tuple[torch.Tensor, Sequence[int]] | None:
         """Return the rows of all samples and how many each has, if the batch is stored like this, else None."""
         return self._stored.rows
-
-    def arrays(self) -> Sequence[np.ndarray[Any, Any]] | None:
-        """Return the samples as arrays, if the batch is stored like this, else None."""
-        return self._stored.arrays
 
     def dense(self) -> torch.Tensor | None:
         """Return the tensor ``(batch, ...)`` if the batch is stored as one, else None."""
@@ -210,7 +194,7 @@ class TensorList:
 
     @property
     def source_infos(self) -> Sequence[str] | None:
-        """Where each sample comes from, or None where that is not known."""
+        """Origin of each sample, or None where it is not known."""
         return self._source_info
 
     def set_source_infos(self, infos: Sequence[str] | None) -> None:
@@ -236,12 +220,16 @@ class TensorList:
         """Return a sample, sharing memory; negative indices count from the end."""
         i, samples = sample_index(i), self._stored.samples()
         if not -len(samples) <= i < len(samples):
-            raise IndexError(f"there is no sample {i} in a batch of {len(samples)}")
+            raise IndexError(f"sample index {i} is out of range for a batch of {len(samples)}")
         source = self._source_info[i] if self._source_info else None
         return tensor_of(self._kind, samples[i], self._layout, source)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Use at least protocol 2: before Python 3.11, the ones below forget slots of base classes."""
+        return super().__reduce_ex__(max(protocol, 2))
 
     if not TYPE_CHECKING:  # for a type checker, what is missing stays missing
 
@@ -249,6 +237,10 @@ class TensorList:
             raise no_attribute(
                 self, name, "as_tensor().torch(), where the samples have one shape, or samples()"
             )
+
+    def at(self, i: int, /) -> Any:
+        """Return sample `i`, counted from 0: a copy as an array on the CPU, a tensor on the GPU."""
+        raise NotImplementedError
 
     def shape(self) -> list[tuple[int, ...]]:
         """Return the shape of each sample."""

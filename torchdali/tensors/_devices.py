@@ -45,7 +45,7 @@ class TensorListCPU(TensorList):
         """Return a copy of sample `i`, counted from 0; RuntimeError where there is none."""
         samples = self.samples()
         if not 0 <= sample_index(i) < len(samples):
-            raise RuntimeError(f"there is no sample {i} in a batch of {len(samples)}")
+            raise RuntimeError(f"sample index {i} is out of range for a batch of {len(samples)}")
         return samples[i].numpy().copy()
 
     def as_array(self) -> np.ndarray[Any, Any]:
@@ -115,7 +115,7 @@ class TensorListGPU(TensorList):
     def at(self, i: int, /) -> TensorGPU:
         """Return sample `i`, counted from 0, sharing memory; RuntimeError where there is none."""
         if not 0 <= sample_index(i) < len(self):
-            raise RuntimeError(f"there is no sample {i} in a batch of {len(self)}")
+            raise RuntimeError(f"sample index {i} is out of range for a batch of {len(self)}")
         sample: TensorGPU = self[i]
         return sample
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch.utils.dlpack import from_dlpack
 
-from torchdali.types import from_torch_dtype, to_dali_type
+from torchdali.dtypes import from_torch_dtype, to_dali_type
 
 Array = np.ndarray[Any, Any]
 
@@ -39,11 +39,20 @@ def _shared(object: Any, device: str) -> torch.Tensor | None:
     if type(object).__name__ == "PyCapsule":
         return from_dlpack(object)
     if device == "gpu" and hasattr(object, "__cuda_array_interface__"):
-        return torch.as_tensor(object, device="cuda")
+        return torch.as_tensor(object, device=_device_of(object))
     array = _buffer(object) if device == "cpu" else None
     if array is not None:
         return _from_numpy(array)
     return from_dlpack(object) if hasattr(object, "__dlpack__") else None
+
+
+def _device_of(object: Any) -> torch.device:
+    """Return the GPU on which data lie; the current one where the object does not tell."""
+    if isinstance(getattr(object, "device", None), torch.device):
+        return object.device  # type: ignore[no-any-return]
+    if hasattr(object, "__dlpack_device__"):
+        return torch.device("cuda", object.__dlpack_device__()[1])
+    return torch.device("cuda")
 
 
 def _buffer(object: Any) -> Array | None:
@@ -98,7 +107,7 @@ def copy_to_device(
     source = tensor.contiguous().view(-1).view(torch.uint8)
     target = torch.as_tensor(_DeviceMemory(_address(ptr), source.numel()), device=source.device)
     made_on = torch.cuda.current_stream(source.device)
-    stream = made_on if cuda_stream is None else _stream(cuda_stream, source.device)
+    stream = made_on if cuda_stream is None else stream_of(cuda_stream, source.device)
     stream.wait_stream(made_on)
     with torch.cuda.stream(stream):
         target.copy_(source, non_blocking=True)
@@ -107,7 +116,12 @@ def copy_to_device(
         stream.synchronize()
 
 
-def _stream(stream: Any, device: torch.device) -> torch.cuda.Stream:
+def stream_of(stream: Any, device: torch.device) -> torch.cuda.Stream:
+    """Return a stream that was given as one of torch's or as a handle.
+
+    Raises:
+        TypeError: it is neither.
+    """
     if isinstance(stream, torch.cuda.Stream):
         return stream
     handle = stream if isinstance(stream, int) else getattr(stream, "ptr", None)
@@ -121,7 +135,7 @@ def _stream(stream: Any, device: torch.device) -> torch.cuda.Stream:
 def wait_for(stream: Any, device: torch.device) -> None:
     """Let the current stream of a CUDA device wait for the work given so far to another."""
     if stream is not None and device.type == "cuda":
-        torch.cuda.current_stream(device).wait_stream(_stream(stream, device))
+        torch.cuda.current_stream(device).wait_stream(stream_of(stream, device))
 
 
 def current_stream(device: torch.device) -> int | None:

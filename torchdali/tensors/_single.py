@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from torch import Tensor as TorchTensor  # because `Tensor.torch` hides the name of the module
 
+from torchdali.dtypes import DALIDataType, from_torch_dtype, to_torch_dtype
 from torchdali.tensors._foreign import (
     as_torch,
     copy_to_device,
@@ -16,7 +17,6 @@ from torchdali.tensors._foreign import (
     wait_for,
 )
 from torchdali.tensors._printing import attributes, listing, values_of
-from torchdali.types import DALIDataType, from_torch_dtype, to_torch_dtype
 
 
 def no_attribute(holder: object, name: str, way: str) -> AttributeError:
@@ -40,6 +40,10 @@ class Tensor:
         self._tensor = object._tensor if shared else as_torch(object, self._device)
         self._layout = checked_layout(layout, self._tensor.dim())
         self._source_info = None
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Use at least protocol 2: before Python 3.11, the ones below forget slots of base classes."""
+        return super().__reduce_ex__(max(protocol, 2))
 
     if not TYPE_CHECKING:  # for a type checker, what is missing stays missing
 
@@ -262,7 +266,15 @@ def check_alike(tensors: Sequence[Tensor]) -> None:
         first, layout = tensors[0], tensor._layout or tensors[0]._layout
         ours = (tensor.dtype, tensor.ndim(), layout)
         if ours != (first.dtype, first.ndim(), first._layout):
-            raise TypeError(f"sample {i} differs from sample 0 in type, number of axes or layout")
+            if tensor.dtype != first.dtype:
+                raise TypeError(
+                    f"Tensors cannot have different data types. Tensor at position {i} has type '{tensor.dtype}' "
+                    f"expected to have type '{first.dtype}'."
+                )
+            raise TypeError(
+                f"Tensors cannot have different numbers of axes or layouts. Tensor at position {i} has {tensor.ndim()} "
+                f"axes and the layout {layout!r}, expected to have {first.ndim()} and {first._layout!r}"
+            )
 
 
 def checked_layout(layout: str | None, ndim: int | None) -> str:
@@ -280,5 +292,7 @@ def reinterpreted(tensor: TorchTensor, new_type: DALIDataType) -> TorchTensor:
         raise TypeError(f"a type is a DALIDataType, not a {type(new_type).__name__}")
     dtype = None if new_type == DALIDataType.NO_TYPE else to_torch_dtype(new_type)
     if dtype is None or dtype.itemsize != tensor.dtype.itemsize:
-        raise RuntimeError(f"{from_torch_dtype(tensor.dtype)} and {new_type} differ in size")
+        raise RuntimeError(
+            f"cannot reinterpret {from_torch_dtype(tensor.dtype).name} as {new_type.name}: elements of different size"
+        )
     return tensor.view(dtype)

@@ -1,8 +1,8 @@
-"""How a batch stores its samples: as `Dense`, `Samples`, `Rows` or `Arrays`.
+"""Storage of the samples of a batch: as `Dense`, `Samples` or `Rows`.
 
-All four answer the same questions. What a form holds never changes, so several batches may hold the same one: to bring
-the samples into another form, or into one piece of memory, is to make another form, which the batch holds from then on.
-Only what costs time per sample, and gives views, is done when asked for, and kept.
+All three answer the same questions. A storage object is immutable, so several batches may hold the same one; a
+batch that needs its samples in another form, or in one piece of memory, swaps its storage. Only views of samples are
+made on demand and kept.
 """
 
 from __future__ import annotations
@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
+from torchdali.dtypes import DALIDataType, to_torch_dtype
 from torchdali.tensors._single import reinterpreted
-from torchdali.types import DALIDataType, to_torch_dtype
-
-Array = np.ndarray[Any, Any]
 
 CPU = torch.device("cpu")
 
@@ -28,7 +25,6 @@ class Storage:
 
     dense: torch.Tensor | None = None
     rows: tuple[torch.Tensor, Sequence[int]] | None = None
-    arrays: Sequence[Array] | None = None
 
     _samples: list[torch.Tensor] | None
 
@@ -251,45 +247,6 @@ class Rows(Storage):
         if self._flat is None:
             self._flat = self.rows[0].view(-1)
         return self, self._flat
-
-
-class Arrays(Storage):
-    """One array a sample, of any shapes, at least one; the samples share their memory.
-
-    Args:
-        arrays: All of one type and number of axes, packed and writeable.
-        dtype: That type.
-    """
-
-    __slots__ = ("_dtype", "arrays")
-
-    arrays: Sequence[Array]
-    device = CPU
-
-    def __init__(self, arrays: Sequence[Array], dtype: torch.dtype) -> None:
-        self.arrays, self._dtype, self._samples = arrays, dtype, None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Arrays, (self.arrays, self._dtype)
-
-    def _divided(self) -> list[torch.Tensor]:
-        return list(map(torch.from_numpy, self.arrays))
-
-    def __len__(self) -> int:
-        return len(self.arrays)
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return self._dtype
-
-    def ndim(self) -> int:
-        return self.arrays[0].ndim
-
-    def shape(self) -> list[tuple[int, ...]]:
-        return [array.shape for array in self.arrays]
-
-    def tolist(self) -> list[Any]:
-        return [array.tolist() for array in self.arrays]
 
 
 def _split_as(flat: torch.Tensor, samples: list[torch.Tensor]) -> list[torch.Tensor]:

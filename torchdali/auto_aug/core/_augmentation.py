@@ -14,7 +14,7 @@ from torchdali import types
 from torchdali.auto_aug.core._signed_bin import SignedBin, signed_bin
 from torchdali.conditionals import convert
 from torchdali.graph import DataNode
-from torchdali.operator import lookup
+from torchdali.registry import lookup
 
 __all__ = ["Augmentation", "augmentation", "check_arguments"]
 
@@ -78,17 +78,17 @@ class Augmentation:
 
     @property
     def randomly_negate(self) -> bool:
-        """Whether magnitudes get a random sign."""
+        """True if magnitudes get a random sign."""
         return bool(self._randomly_negate)
 
     @property
     def mag_to_param(self) -> Parameter:
-        """What makes the parameter of a magnitude."""
+        """Function from a magnitude to the parameter."""
         return self._mag_to_param or np.asarray
 
     @property
     def param_device(self) -> str:
-        """Where the parameter is: ``"cpu"``, ``"gpu"``, or ``"auto"``: where the samples are."""
+        """Device of the parameter: ``"cpu"``, ``"gpu"``, or ``"auto"``: where the samples are."""
         return self._param_device or "cpu"
 
     @property
@@ -138,12 +138,17 @@ class Augmentation:
         """
         taken, missing = self.arguments(kwargs)
         if missing:
-            raise ValueError(
-                f"the augmentation `{self.name}` needs arguments that the call does not have: {', '.join(missing)}"
-            )
+            raise ValueError(self._lacks(missing))
         device = self._device(data)
         parameter = self._parameter(magnitude_bin, num_magnitude_bins, device)
         return convert(self._op)(data, parameter, **taken)  # type: ignore[no-any-return]
+
+    def _lacks(self, missing: Sequence[str]) -> str:
+        names = ", ".join(f"`{name}`" for name in missing)
+        return (
+            f"The augmentation `{self.name}` requires {names} {_plural('argument', missing)}, "
+            f"not provided to the call: {', '.join(missing)}"
+        )
 
     def arguments(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """Return those of the given arguments that the function takes, and names of those that are missing."""
@@ -212,9 +217,9 @@ class Augmentation:
         """Return the row, and each magnitude followed by its negative: of all bins, or only the given one."""
         if not isinstance(magnitude_bin, SignedBin):
             warnings.warn(
-                f"the augmentation `{self.name}` negates magnitudes at random, but got a `magnitude_bin` without a "
-                "sign and draws one itself. Where samples are divided among several augmentations, one "
-                "`signed_bin(magnitude_bin)` before that is faster.",
+                f"the augmentation `{self.name}` negates magnitudes at random, but unsigned `magnitude_bin` was passed "
+                "to the augmentation call: it draws the signs itself. Where samples are divided among several "
+                "augmentations, one `signed_bin(magnitude_bin)` before that is faster.",
                 stacklevel=4,
             )
             magnitude_bin = signed_bin(magnitude_bin)
@@ -225,13 +230,15 @@ class Augmentation:
 
     def _table(self, magnitudes: Sequence[Any] | npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return the parameters of magnitudes, one a row, in a type of the graph."""
-        rows = [np.asarray(self.mag_to_param(magnitude)) for magnitude in magnitudes]
+        rows = [self._row(magnitude) for magnitude in magnitudes]
         first = rows[0]
-        if any(row.shape != first.shape or row.dtype != first.dtype for row in rows):
-            raise ValueError(
-                f"`mag_to_param` of the augmentation `{self.name}` must return values of one type and shape for all "
-                "magnitudes"
-            )
+        for magnitude, row in zip(magnitudes, rows, strict=True):
+            if row.shape != first.shape or row.dtype != first.dtype:
+                raise ValueError(
+                    f"`mag_to_param` of the `{self.name}` augmentation must return the arrays of the same type and "
+                    f"shape for all magnitudes: that of {magnitudes[0]} has shape {first.shape} and type "
+                    f"{first.dtype}, that of {magnitude} has shape {row.shape} and type {row.dtype}."
+                )
         if first.dtype.kind not in "biuf":
             raise TypeError(
                 f"`mag_to_param` of the augmentation `{self.name}` must return numbers or arrays of them, not "
@@ -240,6 +247,19 @@ class Augmentation:
         narrow = {"f": np.float32, "i": np.int32}.get(first.dtype.kind)
         table = np.stack(rows)
         return table.astype(narrow) if narrow is not None and first.itemsize == 8 else table
+
+    def _row(self, magnitude: Any) -> npt.NDArray[Any]:
+        parameter = self.mag_to_param(magnitude)
+        if isinstance(parameter, DataNode):
+            raise TypeError(
+                f"`mag_to_param` of the augmentation `{self.name}` gave a node of the graph: the callback must return "
+                "parameter that is `np.ndarray` or a number, since it runs while the pipeline is made"
+            )
+        return np.asarray(parameter)
+
+
+def _plural(noun: str, names: Sequence[str]) -> str:
+    return noun if len(names) == 1 else f"{noun}s"
 
 
 def _placed(node: DataNode, device: str) -> DataNode:
@@ -251,15 +271,15 @@ def _check_signature(made: Augmentation) -> None:
         raise TypeError(f"`@augmentation` decorates a function, and {made.op!r} is none")
     if isinstance(made.op, Augmentation):
         raise TypeError(
-            f"`@augmentation` was applied to {made.op!r}, which is an augmentation already: use "
+            f"The `@augmentation` was applied to already decorated Augmentation. `{made.op.name}` is one: use "
             f"`{made.op.name}.augmentation(...)` to change its options, or decorate `{made.op.name}.op`"
         )
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     found = sum(p.kind in kinds for p in inspect.signature(made.op).parameters.values())
     if found < 2:
         raise TypeError(
-            f"a function decorated with `@augmentation` takes at least two positional arguments, the samples and the "
-            f"parameter; {made.op!r} takes {found}"
+            f"{made.op!r} accepts {found} positional argument(s), but the functions decorated with `@augmentation` "
+            "take at least two: the samples and the parameter"
         )
 
 
@@ -315,9 +335,16 @@ def augmentation(
 def check_arguments(
     augmentations: Sequence[Augmentation], given: Mapping[str, Any], caller: str
 ) -> None:
-    """Raise ValueError for arguments that no augmentation takes."""
+    """Raise ValueError for arguments that no augmentation takes, or that one lacks."""
     taken = {name for a in augmentations for name in a.arguments(given)[0]}
     unused = [name for name in given if name not in taken]
     if unused:
-        names = ", ".join(f"`{name}`" for name in unused)
-        raise ValueError(f"`{caller}` got arguments that none of the augmentations takes: {names}")
+        raise ValueError(
+            f"The {_plural('kwarg', unused)} `{', '.join(unused)}` {'is' if len(unused) == 1 else 'are'} not used by "
+            f"any of the augmentations. They were passed to the `{caller}` call"
+        )
+    for each in augmentations:
+        if missing := each.arguments(given)[1]:
+            raise ValueError(
+                f"{each._lacks(missing)}; provide it as `{missing[0]}` argument to `{caller}` call"
+            )

@@ -37,11 +37,11 @@ class Policy:
     ) -> None:
         if not isinstance(num_magnitude_bins, int) or num_magnitude_bins < 1:
             raise ValueError(
-                f"`num_magnitude_bins` must be a positive integer, not {num_magnitude_bins}"
+                f"The `num_magnitude_bins` must be a positive integer, got {num_magnitude_bins}"
             )
         if not isinstance(sub_policies, (list, tuple)):
             raise TypeError(
-                f"`sub_policies` must be a list or tuple of sub-policies, not {type(sub_policies)}"
+                f"The `sub_policies` must be a list or tuple of sub policies, not {type(sub_policies)}"
             )
         self.name, self.num_magnitude_bins = name, num_magnitude_bins
         for steps in sub_policies:
@@ -65,15 +65,16 @@ class Policy:
 
     def _check(self, steps: Any) -> None:
         if not isinstance(steps, (list, tuple)):
-            raise TypeError(f"a sub-policy must be a list or tuple, not {steps!r}")
+            raise TypeError(f"Each sub policy must be a list or tuple of steps, not {steps!r}")
         for step in steps:
             if not isinstance(step, (list, tuple)) or len(step) != 3:
                 raise TypeError(
-                    f"a step of a sub-policy is a triple (augmentation, probability, magnitude bin), not {step!r}"
+                    f"a step of a sub-policy is given as a triple: (augmentation, probability, magnitude). Got {step!r}"
                 )
             if not isinstance(step[0], Augmentation):
                 raise TypeError(
-                    f"augmentations in sub-policies are made with the decorator `@augmentation`; {step[0]!r} is not"
+                    f"an augmentation of a sub-policy must be an instance of Augmentation. Got `{step[0]!r}`; "
+                    "decorate it with `@augmentation`"
                 )
             self._check_probability(step[0], step[1])
             self._check_bin(step[0], step[2])
@@ -81,12 +82,13 @@ class Policy:
     def _check_probability(self, augmentation: Augmentation, probability: Any) -> None:
         if not isinstance(probability, (int, float)) or not 0 <= probability <= 1:
             raise ValueError(
-                f"the probability of the augmentation `{augmentation.name}` must be a number from [0, 1], not "
-                f"{probability!r}"
+                f"Probability of the augmentation `{augmentation.name}` must be a number from `[0, 1]` range. Got "
+                f"`{probability!r}`"
             )
         if probability == 0:
             warnings.warn(
-                f"policy `{self.name}` applies the augmentation `{augmentation.name}` with probability 0",
+                f"policy `{self.name}` gives the augmentation `{augmentation.name}` probability 0 in one of the "
+                "sub-policies",
                 stacklevel=4,
             )
 
@@ -95,18 +97,18 @@ class Policy:
             if magnitude_bin is not None:
                 warnings.warn(
                     f"the magnitude bin {magnitude_bin} of the augmentation `{augmentation.name}` in policy "
-                    f"`{self.name}` is ignored: it has no `mag_range`. Give None instead",
+                    f"`{self.name}` is ignored: The augmentation does not accept magnitudes. Give None instead",
                     stacklevel=4,
                 )
         elif magnitude_bin is None:
             raise ValueError(
-                f"the augmentation `{augmentation.name}` has a `mag_range`, so that policy `{self.name}` must give "
-                "a magnitude bin instead of None"
+                f"the augmentation `{augmentation.name}` has a `mag_range`: the magnitude bin is required in policy "
+                f"`{self.name}`, instead of None"
             )
         elif not isinstance(magnitude_bin, int) or not 0 <= magnitude_bin < self.num_magnitude_bins:
             raise ValueError(
-                f"the magnitude bin of the augmentation `{augmentation.name}` must be an integer from "
-                f"[0, {self.num_magnitude_bins - 1}], not {magnitude_bin!r}"
+                f"Magnitude bin of the augmentation `{augmentation.name}` must be an integer from "
+                f"`[0, {self.num_magnitude_bins - 1}]` range. Got `{magnitude_bin!r}`"
             )
 
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from torchdali import graph
 from torchdali.conditionals import convert
+from torchdali.dispatch import as_node
 from torchdali.graph import Condition, DataNode
-from torchdali.operator import as_node, lookup
+from torchdali.registry import lookup
 
 __all__ = ["select"]
 

@@ -18,10 +18,10 @@ def read(
     *,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
-    dont_use_mmap: bool = ...,
+    dont_use_mmap: bool = False,
     name: str | None = None,
     preserve: Any = ...,
-    use_o_direct: bool = ...,
+    use_o_direct: bool = False,
 ) -> _T:
     """Read the files that the samples name."""
     ...

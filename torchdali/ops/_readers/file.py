@@ -15,9 +15,9 @@ import numpy.typing as npt
 import torch
 
 from torchdali.codecs.files import read_file
-from torchdali.loader import LoaderOptions
+from torchdali.loader import Dataset, LoaderOptions
 from torchdali.operator import reader
-from torchdali.schema import Data, shares
+from torchdali.schema import OutputCount, shares
 
 __all__ = ["FileDataset", "file"]
 
@@ -61,7 +61,7 @@ class FileDataset:
         """Return the bytes of a file."""
         return (self._read(self.info(index)),)
 
-    def known(self, records: npt.NDArray[np.int64]) -> tuple[torch.Tensor]:
+    def metadata(self, records: npt.NDArray[np.int64]) -> tuple[torch.Tensor]:
         """Return the labels, ``(N, 1)``."""
         return (torch.from_numpy(self._labels[records, None]),)
 
@@ -75,7 +75,7 @@ class FileDataset:
         return self._paths[index]
 
 
-@reader(name="readers.file", known=1)
+@reader(name="readers.file", metadata=1)
 def file(
     *,
     file_root: str | None = None,
@@ -86,7 +86,7 @@ def file(
     dir_filters: list[str] | None = None,
     case_sensitive_filter: bool = False,
     **options: Annotated[Any, shares(LoaderOptions)],
-) -> tuple[Data, Data]:
+) -> Annotated[Dataset, OutputCount(2)]:
     """Read files and labels.
 
     One of three ways says which: ``file_root`` alone (each direct subfolder is a class, numbered in the order
@@ -114,16 +114,16 @@ def file(
     dataset = functools.partial(FileDataset, mapped=not options.get("dont_use_mmap", False))
     if files is not None:
         numbers = range(len(files)) if labels is None else labels
-        return dataset(files, numbers, file_root or "")  # type: ignore[return-value]
+        return dataset(files, numbers, file_root or "")
     if file_list is not None:
         root = os.path.dirname(file_list) if file_root is None else file_root
-        return dataset(*_listed(file_list), root)  # type: ignore[return-value]
+        return dataset(*_listed(file_list), root)
     assert file_root is not None
     names = _filter("file_filters", file_filters, case_sensitive_filter)
     folders = None
     if dir_filters is not None:
         folders = _filter("dir_filters", dir_filters, case_sensitive_filter)
-    return dataset(*_in_folders(file_root, names, folders), file_root)  # type: ignore[return-value]
+    return dataset(*_in_folders(file_root, names, folders), file_root)
 
 
 def _check(
@@ -219,11 +219,19 @@ _FEW_FOLDERS = 32  # below it threads cost more than they save
 _LISTERS = 16  # a listing waits for the disk or the network
 
 
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Tell folders from files; a link that leads nowhere, or to itself, is taken for a file."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
 def _names(path: str, folders: bool) -> list[str]:
     """List the folders or the files of a folder, in the order of their names' bytes."""
     try:
         with os.scandir(path) as entries:
-            names = [entry.name for entry in entries if entry.is_dir() == folders]
+            names = [entry.name for entry in entries if _is_folder(entry) == folders]
     except OSError as error:
         raise RuntimeError(f"cannot list the folder {path!r}: {error.strerror}") from None
     plain = all(map(str.isascii, names))  # then both orders are one

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from torchdali.codecs.files import read_file
 from torchdali.codecs.images import decode
-from torchdali.loader import LoaderOptions
+from torchdali.loader import Dataset, LoaderOptions
 from torchdali.operator import reader
-from torchdali.schema import Data, shares
+from torchdali.schema import OutputCount, shares
 from torchdali.types import DALIImageType
 
 __all__ = ["SequenceDataset", "sequence"]
@@ -29,7 +29,7 @@ class SequenceDataset:
 
     Args:
         sequences: Paths of the frames, for each record.
-        image_type: Colour space, by its name in `DALIImageType`.
+        image_type: Color space, by its name in `DALIImageType`.
         mapped: Map the files into memory; otherwise they are read.
 
     Raises:
@@ -83,12 +83,12 @@ def sequence(
     step: int = 1,
     stride: int = 1,
     **options: Annotated[Any, shares(LoaderOptions)],
-) -> Data:
+) -> Annotated[Dataset, OutputCount(1)]:
     """Read sequences of frames that lie in folders as images, ordered by their names.
 
     Args:
         file_root: Folder of folders; each holds the frames of one video. What is no image is left out.
-        image_type: Colour space: RGB, BGR, GRAY, or ANY_DATA, which keeps the channels of the files.
+        image_type: Color space: RGB, BGR, GRAY, or ANY_DATA, which keeps the channels of the files.
         sequence_length: Frames of a sequence.
         step: Frames from the beginning of one sequence to that of the next.
         stride: Frames from one frame of a sequence to the next.
@@ -111,7 +111,7 @@ def sequence(
         for frames in _folders(file_root)
         for start in range(0, len(frames) - extent + 1, step)
     ]
-    return SequenceDataset(found, image_type.name, not options.get("dont_use_mmap", False))  # type: ignore[return-value]
+    return SequenceDataset(found, image_type.name, not options.get("dont_use_mmap", False))
 
 
 def _folders(root: str) -> list[list[str]]:

@@ -13,14 +13,34 @@ _T = TypeVar("_T", DataNode, TensorList, torch.Tensor)
 
 
 from . import decoders as decoders
+from . import inputs as inputs
+from . import readers as readers
+
+class AudioResample:
+    """Resample a signal, by a sinc under a Hann window."""
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype | None = None,
+        in_rate: float | DataNode | TensorList | None = None,
+        name: str | None = None,
+        out_length: int | DataNode | TensorList | None = None,
+        out_rate: float | DataNode | TensorList | None = None,
+        preserve: Any = ...,
+        quality: float = 50.0,
+        scale: float | DataNode | TensorList | None = None,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
 class Debayer:
-    """Fill in the colours of a Bayer mosaic: from one channel to three."""
+    """Fill in the colors of a Bayer mosaic: from one channel to three."""
     def __init__(
         self,
         *,
         blue_position: abc.Sequence[int] | int | DataNode | TensorList,
-        algorithm: str | None = ...,
+        algorithm: str | None = None,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
         name: str | None = None,
@@ -33,19 +53,19 @@ class Dilate:
     def __init__(
         self,
         *,
-        anchor: abc.Sequence[int] | int | DataNode | TensorList = ...,
-        border_mode: str = ...,
+        anchor: abc.Sequence[int] | int | DataNode | TensorList = [-1, -1],
+        border_mode: str = 'constant',
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
-        iterations: int = ...,
-        mask_size: abc.Sequence[int] | int | DataNode | TensorList = ...,
+        iterations: int = 1,
+        mask_size: abc.Sequence[int] | int | DataNode | TensorList = [3, 3],
         name: str | None = None,
         preserve: Any = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
 class Equalize:
-    """Spread the values of images over the full range: histogram equalisation, each channel by itself."""
+    """Spread the values of images over the full range: histogram equalization, each channel by itself."""
     def __init__(
         self,
         *,
@@ -61,12 +81,12 @@ class Erode:
     def __init__(
         self,
         *,
-        anchor: abc.Sequence[int] | int | DataNode | TensorList = ...,
-        border_mode: str = ...,
+        anchor: abc.Sequence[int] | int | DataNode | TensorList = [-1, -1],
+        border_mode: str = 'constant',
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
-        iterations: int = ...,
-        mask_size: abc.Sequence[int] | int | DataNode | TensorList = ...,
+        iterations: int = 1,
+        mask_size: abc.Sequence[int] | int | DataNode | TensorList = [3, 3],
         name: str | None = None,
         preserve: Any = ...,
     ) -> None: ...
@@ -77,12 +97,12 @@ class Filter:
     def __init__(
         self,
         *,
-        anchor: abc.Sequence[int] | int | DataNode | TensorList = ...,
-        border: str = ...,
+        anchor: abc.Sequence[int] | int | DataNode | TensorList = [-1],
+        border: str = 'reflect_101',
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
-        dtype: DALIDataType | torch.dtype | None = ...,
-        mode: str = ...,
+        dtype: DALIDataType | torch.dtype | None = None,
+        mode: str = 'same',
         name: str | None = None,
         preserve: Any = ...,
     ) -> None: ...
@@ -97,7 +117,7 @@ class MedianBlur:
         device: str | None = None,
         name: str | None = None,
         preserve: Any = ...,
-        window_size: abc.Sequence[int] | int | DataNode | TensorList = ...,
+        window_size: abc.Sequence[int] | int | DataNode | TensorList = [3, 3],
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -106,11 +126,11 @@ class PeekImageShape:
     def __init__(
         self,
         *,
-        adjust_orientation: bool = ...,
+        adjust_orientation: bool = True,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
         dtype: DALIDataType | torch.dtype = ...,
-        image_type: DALIImageType = ...,
+        image_type: DALIImageType = DALIImageType.RGB,
         name: str | None = None,
         preserve: Any = ...,
     ) -> None: ...
@@ -123,9 +143,9 @@ class Remap:
         *,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
-        interp: DALIInterpType = ...,
+        interp: DALIInterpType = DALIInterpType.INTERP_LINEAR,
         name: str | None = None,
-        pixel_origin: str = ...,
+        pixel_origin: str = 'corner',
         preserve: Any = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
@@ -135,30 +155,30 @@ class Resize:
     def __init__(
         self,
         *,
-        antialias: bool = ...,
+        antialias: bool = True,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
-        dtype: DALIDataType | torch.dtype | None = ...,
-        interp_type: DALIInterpType | DataNode | TensorList = ...,
-        mag_filter: DALIInterpType | DataNode | TensorList | None = ...,
-        max_size: abc.Sequence[float] | float | None = ...,
-        min_filter: DALIInterpType | DataNode | TensorList | None = ...,
-        minibatch_size: int = ...,
-        mode: str | None = ...,
+        dtype: DALIDataType | torch.dtype | None = None,
+        interp_type: DALIInterpType | DataNode | TensorList = DALIInterpType.INTERP_LINEAR,
+        mag_filter: DALIInterpType | DataNode | TensorList | None = None,
+        max_size: abc.Sequence[float] | float | None = None,
+        min_filter: DALIInterpType | DataNode | TensorList | None = None,
+        minibatch_size: int = 32,
+        mode: str | None = None,
         name: str | None = None,
         preserve: Any = ...,
-        resize_longer: float | DataNode | TensorList | None = ...,
-        resize_shorter: float | DataNode | TensorList | None = ...,
-        resize_x: float | DataNode | TensorList | None = ...,
-        resize_y: float | DataNode | TensorList | None = ...,
-        resize_z: float | DataNode | TensorList | None = ...,
-        roi_end: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
-        roi_relative: bool = ...,
-        roi_start: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
-        save_attrs: bool = ...,
-        size: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
-        subpixel_scale: bool = ...,
-        temp_buffer_hint: int = ...,
+        resize_longer: float | DataNode | TensorList | None = None,
+        resize_shorter: float | DataNode | TensorList | None = None,
+        resize_x: float | DataNode | TensorList | None = None,
+        resize_y: float | DataNode | TensorList | None = None,
+        resize_z: float | DataNode | TensorList | None = None,
+        roi_end: abc.Sequence[float] | float | DataNode | TensorList | None = None,
+        roi_relative: bool = False,
+        roi_start: abc.Sequence[float] | float | DataNode | TensorList | None = None,
+        save_attrs: bool = False,
+        size: abc.Sequence[float] | float | DataNode | TensorList | None = None,
+        subpixel_scale: bool = True,
+        temp_buffer_hint: int = 0,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -167,29 +187,29 @@ class TensorResize:
     def __init__(
         self,
         *,
-        alignment: abc.Sequence[float] | float | DataNode | TensorList = ...,
-        antialias: bool = ...,
-        axes: abc.Sequence[int] | int | None = ...,
-        axis_names: str | None = ...,
+        alignment: abc.Sequence[float] | float | DataNode | TensorList = [0.5],
+        antialias: bool = True,
+        axes: abc.Sequence[int] | int | None = None,
+        axis_names: str | None = None,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
-        dtype: DALIDataType | torch.dtype | None = ...,
-        interp_type: DALIInterpType | DataNode | TensorList = ...,
-        mag_filter: DALIInterpType | DataNode | TensorList | None = ...,
-        max_size: abc.Sequence[float] | float | None = ...,
-        min_filter: DALIInterpType | DataNode | TensorList | None = ...,
-        minibatch_size: int = ...,
-        mode: str = ...,
+        dtype: DALIDataType | torch.dtype | None = None,
+        interp_type: DALIInterpType | DataNode | TensorList = DALIInterpType.INTERP_LINEAR,
+        mag_filter: DALIInterpType | DataNode | TensorList | None = None,
+        max_size: abc.Sequence[float] | float | None = None,
+        min_filter: DALIInterpType | DataNode | TensorList | None = None,
+        minibatch_size: int = 32,
+        mode: str = 'default',
         name: str | None = None,
         preserve: Any = ...,
-        roi_end: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
-        roi_relative: bool = ...,
-        roi_start: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
-        scales: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
-        size_rounding: str = ...,
-        sizes: abc.Sequence[float] | float | DataNode | TensorList | None = ...,
-        subpixel_scale: bool = ...,
-        temp_buffer_hint: int = ...,
+        roi_end: abc.Sequence[float] | float | DataNode | TensorList | None = None,
+        roi_relative: bool = False,
+        roi_start: abc.Sequence[float] | float | DataNode | TensorList | None = None,
+        scales: abc.Sequence[float] | float | DataNode | TensorList | None = None,
+        size_rounding: str = 'round',
+        sizes: abc.Sequence[float] | float | DataNode | TensorList | None = None,
+        subpixel_scale: bool = True,
+        temp_buffer_hint: int = 0,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -198,16 +218,16 @@ class WarpPerspective:
     def __init__(
         self,
         *,
-        border_mode: str = ...,
+        border_mode: str = 'constant',
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
-        fill_value: abc.Sequence[float] | float = ...,
-        interp_type: DALIInterpType = ...,
-        inverse_map: bool = ...,
-        matrix: abc.Sequence[float] | float | DataNode | TensorList = ...,
+        fill_value: abc.Sequence[float] | float = [],
+        interp_type: DALIInterpType = DALIInterpType.INTERP_LINEAR,
+        inverse_map: bool = True,
+        matrix: abc.Sequence[float] | float | DataNode | TensorList = [],
         name: str | None = None,
-        pixel_origin: str = ...,
+        pixel_origin: str = 'corner',
         preserve: Any = ...,
-        size: abc.Sequence[float] | float | DataNode | TensorList = ...,
+        size: abc.Sequence[float] | float | DataNode | TensorList = [],
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...

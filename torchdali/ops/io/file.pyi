@@ -19,9 +19,9 @@ class Read:
         *,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
-        dont_use_mmap: bool = ...,
+        dont_use_mmap: bool = False,
         name: str | None = None,
         preserve: Any = ...,
-        use_o_direct: bool = ...,
+        use_o_direct: bool = False,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...

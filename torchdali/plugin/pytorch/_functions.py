@@ -24,7 +24,7 @@ class TorchPythonFunction(ops.TorchPythonFunction):
             `num_outputs` says.
         num_outputs: 0 for a function that is called for its effect.
         device: Where it runs.
-        batch_processing: Call it once a batch. `fn.torch_python_function` has True for this, the class False.
+        batch_processing: Call it once a batch.
         kwargs: Of any operator.
     """
 

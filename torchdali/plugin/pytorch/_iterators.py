@@ -77,6 +77,8 @@ class DALIGenericIterator(_NamedOutputs):
         last_batch_padded: With `size`: the pipelines pad their last batch.
         last_batch_policy: What becomes of a last batch that is not full, see `LastBatchPolicy`.
         prepare_first_batch: Take the first batch at once, so that errors show here.
+        on_break: What a new loop does after one that was left in mid-epoch: ``"continue"`` goes on with the epoch,
+            as DALI does; ``"restart"`` begins the epoch again, with the same samples in the same order (not DALI's).
 
     Raises:
         RuntimeError: The samples of a batch differ in shape (use `DALIRaggedIterator`), there is no
@@ -96,6 +98,8 @@ class DALIGenericIterator(_NamedOutputs):
         last_batch_padded: bool = False,
         last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
         prepare_first_batch: bool = True,
+        *,
+        on_break: str = "continue",
     ) -> None:
         super().__init__(
             pipelines,
@@ -107,6 +111,7 @@ class DALIGenericIterator(_NamedOutputs):
             last_batch_padded,
             last_batch_policy,
             prepare_first_batch,
+            on_break=on_break,
         )
 
     def _value(self, output: int, batch: TensorList, count: int | None) -> torch.Tensor:
@@ -130,6 +135,8 @@ class DALIClassificationIterator(DALIGenericIterator):
         last_batch_padded: bool = False,
         last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
         prepare_first_batch: bool = True,
+        *,
+        on_break: str = "continue",
     ) -> None:
         super().__init__(
             pipelines,
@@ -142,6 +149,7 @@ class DALIClassificationIterator(DALIGenericIterator):
             last_batch_padded,
             last_batch_policy,
             prepare_first_batch,
+            on_break=on_break,
         )
 
 
@@ -174,6 +182,8 @@ class DALIRaggedIterator(_NamedOutputs):
         last_batch_padded: bool = False,
         last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
         prepare_first_batch: bool = True,
+        *,
+        on_break: str = "continue",
     ) -> None:
         self._types = _checked_types(output_types, list(output_map))
         super().__init__(
@@ -186,6 +196,7 @@ class DALIRaggedIterator(_NamedOutputs):
             last_batch_padded,
             last_batch_policy,
             prepare_first_batch,
+            on_break=on_break,
         )
 
     def _value(self, output: int, batch: TensorList, count: int | None) -> Any:

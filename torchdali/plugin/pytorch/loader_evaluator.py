@@ -129,7 +129,7 @@ class Rates:
 
     @property
     def verdict(self) -> str:
-        """What limits training."""
+        """Verdict on the component that limits training."""
         if self.loader < 0.9 * self.step:
             gain = self.cached / self.training - 1
             return f"The loader limits training: a loader that costs nothing would make it {gain:.0%} faster."

@@ -49,15 +49,15 @@ def feed_ndarray(
         AssertionError: Shape or dtype differ.
     """
     source = to_torch_tensor(dali_tensor, copy=False)
-    if source.shape != arr.shape:
-        raise AssertionError(
-            f"The shapes differ: the pipeline's tensor has {list(source.shape)}, the torch tensor "
-            f"{list(arr.shape)}."
-        )
     if source.dtype != arr.dtype:
         raise AssertionError(
-            f"The types of the elements differ: the pipeline's tensor has {source.dtype}, the "
-            f"torch tensor {arr.dtype}."
+            "The element type of DALI Tensor/TensorList doesn't match the element type of the target PyTorch Tensor: "
+            f"{source.dtype} and {arr.dtype}."
+        )
+    if source.shape != arr.shape:
+        raise AssertionError(
+            "The shape of DALI Tensor/TensorList doesn't match the shape of the target PyTorch Tensor: "
+            f"{list(source.shape)} and {list(arr.shape)}."
         )
     device = next((tensor.device for tensor in (source, arr) if tensor.is_cuda), None)
     if cuda_stream is None or device is None:

@@ -35,7 +35,10 @@ class _Watching(_Torchs or object):  # type: ignore[misc]
         until = time.monotonic() + timeout
         while True:
             left = until - time.monotonic()
-            got = super()._try_get_data(max(0.0, min(left, _LOOK_EVERY)))
+            try:
+                got = super()._try_get_data(max(0.0, min(left, _LOOK_EVERY)))
+            except (EOFError, ConnectionError) as error:
+                raise _death(self._workers) or error from error
             if got[0] or left <= _LOOK_EVERY:
                 return got
 
@@ -45,9 +48,19 @@ class _Watching(_Torchs or object):  # type: ignore[misc]
             _end(self._workers)
 
     def _told_later(self, worker_id: int) -> bool:
-        """Whether torch will tell a worker after this one to end."""
+        """True if torch will tell a worker after this one to end."""
         later = self._workers_status[worker_id + 1 :]
         return bool(later) if self._persistent_workers else any(later)
+
+
+def _death(workers: Sequence[Any]) -> RuntimeError | None:
+    """Return the error for a worker that died while it handed something over; torch would show a broken connection."""
+    dead = {worker.sentinel: worker for worker in workers}
+    ended = wait(list(dead), _PATIENCE)
+    if not ended:
+        return None
+    pids = ", ".join(str(dead[sentinel].pid) for sentinel in ended)
+    return RuntimeError(f"DataLoader worker (pid(s) {pids}) is killed or exited unexpectedly")
 
 
 def _end(workers: Sequence[Any]) -> None:
@@ -61,7 +74,7 @@ def _end(workers: Sequence[Any]) -> None:
 
 
 def has_arrived(arrivals: Any) -> bool:
-    """Whether workers have sent something that was not taken yet; True where that cannot be known."""
+    """True if workers have sent something that was not taken yet; True where that cannot be known."""
     try:
         early = len(arrivals._task_info.get(arrivals._rcvd_idx, ())) == 2
         return early or not arrivals._data_queue.empty()

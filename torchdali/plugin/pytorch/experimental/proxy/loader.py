@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import torch
 from torch.utils import data as _torch
 
-from torchdali.errors import shorten
+from torchdali.errors import strip_internal_frames
 from torchdali.plugin.pytorch.experimental.proxy.arrivals import has_arrived, watched
 from torchdali.plugin.pytorch.experimental.proxy.server import DALIServer, Pending
 from torchdali.plugin.pytorch.experimental.proxy.worker import Collate, NamedSamples
@@ -82,7 +82,7 @@ class _Batches:
         try:
             return self._take()
         except Exception as error:
-            shorten(error)
+            strip_internal_frames(error)
             raise
 
     def _take(self) -> Any:

@@ -1,4 +1,4 @@
-"""What travels from a worker to the main process: references to outputs, and the inputs they need."""
+"""Messages from a worker to the main process: references to outputs, and the inputs they need."""
 
 from __future__ import annotations
 

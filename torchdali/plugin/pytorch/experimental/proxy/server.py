@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from torchdali.errors import shorten
+from torchdali.errors import strip_internal_frames
 from torchdali.pipeline import Pipeline
 from torchdali.plugin.pytorch.experimental.proxy.messages import (
     DALIOutputBatchRef,
@@ -93,7 +93,7 @@ class DALIServer:
 
     @property
     def proxy(self) -> Proxy:
-        """What stands for the pipeline in a dataset or transform: call it with the inputs of a sample."""
+        """Stand-in for the pipeline in a dataset or transform: call it with the inputs of a sample."""
         return Proxy(self._target)
 
     def start_thread(self) -> None:
@@ -128,7 +128,7 @@ class DALIServer:
         try:
             return Pending(obj, only=self).data()
         except Exception as error:
-            shorten(error)
+            strip_internal_frames(error)
             raise
 
     @property

@@ -1,4 +1,4 @@
-"""What runs in the worker processes: the proxy, and what names the sample that is being loaded."""
+"""Code of the worker processes: the proxy, and what names the sample that is being loaded."""
 
 from __future__ import annotations
 

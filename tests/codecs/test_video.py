@@ -1,0 +1,185 @@
+"""Video: random access is exact in every codec, files that are damaged, and how many files are open."""
+
+from __future__ import annotations
+
+import os
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from tests.helpers.data import folder
+from tests.helpers.encoded_video import CODECS, FRAMES, make, numbers
+from torchdali.codecs.video import VideoDecoder, index_video
+from torchdali.codecs.video_clips import padded, uniform
+from torchdali.codecs.video_files import VideoFiles, index_file
+from torchdali.errors import DecodeError, MissingExtraError
+
+EXACT = 0x2 | 0x2000 | 0x40000
+
+
+def by_pyav(path):
+    """Decode all frames one after the other."""
+    av = pytest.importorskip("av", reason="the extra `video` is not installed")
+    with av.open(path) as file:
+        found = sorted(file.decode(file.streams.best("video")), key=lambda frame: frame.pts)
+        return np.stack([f.to_ndarray(format="rgb24", interpolation=EXACT) for f in found])
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_any_order_gives_the_frames_of_pyav(tmp_path, name):
+    path = make(tmp_path, name)
+    wanted, decoder = by_pyav(path), VideoDecoder(path)
+    assert len(decoder.index) == FRAMES == len(wanted)
+    rng = random.Random(3)
+    for _ in range(20):
+        frames = rng.sample(range(FRAMES), rng.randint(1, 6))
+        assert np.array_equal(decoder.read(frames).numpy(), wanted[frames])
+    assert np.array_equal(decoder.read(range(FRAMES)).numpy(), wanted)
+    assert numbers(wanted) == pytest.approx(range(FRAMES), abs=1)
+    decoder.close()
+
+
+@pytest.mark.parametrize("name", ["nasa_13013.mp4", "h265_video.mp4", "av1_video.mkv", "bt709_full_range.mp4"])
+def test_real_files(name):
+    path = str(folder("video") / name)
+    wanted, decoder = by_pyav(path), VideoDecoder(path)
+    assert len(decoder.index) == len(wanted)
+    rng = random.Random(5)
+    for _ in range(8):
+        start = rng.randrange(max(len(wanted) - 6, 1))
+        frames = [min(start + i, len(wanted) - 1) for i in range(6)]
+        assert np.array_equal(decoder.read(frames).numpy(), wanted[frames]), start
+    decoder.close()
+
+
+def test_bytes_are_read_as_files_are(tmp_path):
+    path = make(tmp_path, "h264.mp4")
+    data = torch.from_numpy(np.fromfile(path, np.uint8))
+    assert index_video(data) == index_video(path)
+    assert torch.equal(VideoDecoder(data).read([20, 3]), VideoDecoder(path).read([20, 3]))
+
+
+def test_repeated_frames_and_a_place_for_them(tmp_path):
+    decoder = VideoDecoder(make(tmp_path, "vp9.webm"))
+    place = torch.zeros(4, *decoder.index.shape, dtype=torch.uint8)
+    found = decoder.read([7, 2, 7, 7], place)
+    assert found is place and torch.equal(found[0], found[3]) and not torch.equal(found[0], found[1])
+
+
+def test_times_of_a_varying_rate(tmp_path):
+    times = [40 * i + 10 * (i % 3) for i in range(FRAMES)]
+    index = index_video(make(tmp_path, "vp9.webm", times))
+    assert [round(1000 * index.seconds(i)) for i in range(FRAMES)] == times
+
+
+def test_coded_colors(tmp_path):
+    path = make(tmp_path, "vp9.webm")
+    found = VideoDecoder(path, color="YCbCr").read([4])
+    assert found.shape == (1, 64, 96, 3)
+    y, rgb = found[0, :, :, 0].float(), VideoDecoder(path).read([4])[0].float()
+    luma = rgb @ torch.tensor([0.299, 0.587, 0.114]) * 219 / 255 + 16
+    assert (y - luma).abs().mean() < 2
+
+
+def test_an_open_decoder_goes_on_where_the_next_clip_lies_ahead(tmp_path, monkeypatch):
+    decoder, seeks = VideoDecoder(make(tmp_path, "vp9.webm")), []
+    decoder.read([8])
+    monkeypatch.setattr(decoder, "_seek", lambda time: seeks.append(time))
+    for frame in (9, 12, 15, 16, 17):
+        decoder.read([frame])
+    assert not seeks
+
+
+def test_files_that_lie_idle_stay_few(tmp_path):
+    paths = [make(tmp_path, f"{i}-vp8.webm", frames=2) for i in range(12)]
+    files = VideoFiles()
+    for path in paths * 2:
+        with files.lend(path) as decoder:
+            decoder.read([1])
+    opened = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    for path in paths * 3:
+        with files.lend(path) as decoder:
+            decoder.read([0])
+    if opened:
+        assert len(os.listdir("/proc/self/fd")) <= opened + 1
+
+
+def test_an_index_is_made_anew_when_the_file_changes(tmp_path):
+    path = make(tmp_path, "vp8.webm", frames=5)
+    assert len(index_file(path)) == 5
+    make(tmp_path, "vp8.webm", frames=9)
+    assert len(index_file(path)) == 9
+
+
+@pytest.mark.parametrize("data", [b"", b"no video at all", bytes(range(256)) * 20])
+def test_refused(data):
+    pytest.importorskip("av", reason="the extra `video` is not installed")
+    with pytest.raises(DecodeError):
+        index_video(torch.from_numpy(np.frombuffer(data, np.uint8).copy()))
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(DecodeError, match="nowhere"):
+        index_file(str(tmp_path / "nowhere.mp4"))
+
+
+def test_without_pyav(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "av", None)
+    with pytest.raises(MissingExtraError, match=r"\.\[video\]"):
+        index_video("film.mp4")
+
+
+@pytest.mark.parametrize(
+    ("mode", "wanted"),
+    [("none", [3, 4]), ("constant", [3, 4, -1, -1]), ("edge", [3, 4, 4, 4]), ("symmetric", [3, 4, 4, 3]),
+     ("reflect_1001", [3, 4, 4, 3]), ("reflect", [3, 4, 3, 2]), ("reflect_101", [3, 4, 3, 2])],
+)  # fmt: skip
+def test_padding(mode, wanted):
+    assert padded([3, 4, 5, 6], 5, mode) == wanted
+    assert padded([13, 14, 15, 16], 15, mode, 10) == [w + 10 if w >= 0 else w for w in wanted]
+
+
+def test_reflections_of_one_frame():
+    assert padded([0, 1, 2], 1, "reflect") == padded([0, 1, 2], 1, "symmetric") == [0, 0, 0]
+
+
+def test_uniform_samples():
+    assert uniform(0, 30, 5) == [0, 7, 15, 22, 29] and uniform(3, 9, 1) == [3] and uniform(0, 3, 3) == [0, 1, 2]
+
+
+def _fuzz(folder, count, seed):
+    rng = np.random.default_rng(seed)
+    names = ("vp9.webm", "vp8.webm", "mjpeg.avi", "h264.mp4", "mpeg4.mp4")
+    sources = [np.fromfile(make(folder, name, frames=6), np.uint8) for name in names]
+    outcomes = {"decoded": 0, "refused": 0}
+    for i in range(count):
+        data = sources[i % len(sources)].copy()
+        head = 400 if rng.random() < 0.3 else len(data)
+        for at in rng.integers(0, min(head, len(data)), rng.integers(1, 12)):
+            data[at] = rng.integers(0, 256)
+        if rng.random() < 0.3:
+            data = data[: rng.integers(0, len(data))]
+        try:
+            decoder = VideoDecoder(torch.from_numpy(data))
+            decoder.read(range(min(len(decoder.index), 3)))
+            decoder.close()
+            outcomes["decoded"] += 1
+        except DecodeError:
+            outcomes["refused"] += 1
+    assert min(outcomes.values()) > count // 20, outcomes
+
+
+def test_damaged_files(tmp_path):
+    _fuzz(tmp_path, 200, 1)
+
+
+@pytest.mark.slow
+def test_many_damaged_files(tmp_path):
+    import resource
+
+    _fuzz(tmp_path, 500, 2)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    _fuzz(tmp_path, 10_000, 3)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 << 10  # KiB

@@ -1,0 +1,399 @@
+"""The command line: each command does what it says, on small data."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+import torch
+
+import torchdali
+from torchdali import cli, fn
+from torchdali._commands import benching, doctoring
+from torchdali._commands import training as training_command
+from torchdali._commands.doctoring import CODECS, State
+from torchdali._commands.startup import torchdali_alias
+from torchdali._demo import comparing, pictures, sheet, training
+from torchdali.errors import MissingExtraError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _command(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "torchdali", *arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=cwd, timeout=300, check=False
+    )
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> Path:
+    """Twenty small JPEG files of two classes."""
+    rng = np.random.default_rng(0)
+    for number in range(20):
+        folder = tmp_path / "images" / f"class{number % 2}"
+        folder.mkdir(parents=True, exist_ok=True)
+        pixels = rng.integers(0, 256, (60 + number, 80, 3), dtype=np.uint8)
+        PIL.Image.fromarray(pixels).save(folder / f"{number}.jpg")
+    return tmp_path / "images"
+
+
+def test_ctrl_c_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted() -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(doctoring, "run", interrupted)
+    assert cli.main(["doctor"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+@pytest.mark.parametrize(("option", "message"), [("--help", "doctor"), ("--version", f"torchdali {torchdali.__version__}")])
+def test_the_console_script_answers_without_torch(option: str, message: str) -> None:
+    code = "import sys, torchdali_command as command; sys.argv[0] = 'torchdali'\ntry: command.main()\nfinally: print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code, option], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+    assert message in done.stdout
+    assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_the_console_script_runs_a_command() -> None:
+    code = "import sys, torchdali_command as command; sys.argv[0] = 'torchdali'; sys.exit(command.main())"
+    done = subprocess.run([sys.executable, "-c", code, "bench", "no/such/folder"], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 2
+    assert "no/such/folder" in done.stderr
+
+
+def test_extras_that_are_named_exist() -> None:
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    extras = set(re.findall(r"^([a-z]+) = \[", project.split("[project.optional-dependencies]")[1].split("\n\n")[0], re.MULTILINE))
+    source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "torchdali").rglob("*.py"))
+    named = set(re.findall(r'MissingExtraError\("[\w-]+", "(\w+)"', source))
+    assert named
+    assert named <= extras
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["bench", "no/such/folder"], "no/such/folder"),
+        (["run", "no_such_script.py"], "no_such_script.py"),
+        (["dance"], "dance"),
+        (["bench", ".", "--batch-size", "0"], "--batch-size: '0' is no number from 1"),
+        (["bench", ".", "--threads", "two"], "--threads: 'two' is no number from 1"),
+        (["demo", "--epochs", "-1"], "--epochs: '-1' is no number from 1"),
+        ([], "COMMAND"),
+    ],
+)
+def test_bad_arguments_are_named(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as status:
+        cli.main(arguments)
+    assert status.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- doctor
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_doctor_tries_a_codec(codec: str) -> None:
+    finding = doctoring.try_codec(codec)
+    assert finding.state is State.WORKS, finding
+
+
+def test_doctor_sees_wrong_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
+    decode = fn.decoders.image
+    monkeypatch.setattr(
+        fn.decoders, "image", lambda *a, **k: 255 - torch.as_tensor(decode(*a, **k))
+    )
+    assert doctoring.try_codec("PNG").state is State.BROKEN
+
+
+def test_doctor_sees_wrong_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fn.decoders, "image", lambda *a, **k: torch.zeros(1, 2, 3))
+    assert doctoring.try_codec("PNG").state is State.BROKEN
+
+
+def test_doctor_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    def decode(*_: object, **__: object) -> None:
+        raise MissingExtraError("opencv-python-headless", "image", "16-bit TIFF")
+
+    monkeypatch.setattr(fn.decoders, "image", decode)
+    finding = doctoring.try_codec("TIFF, 16 bit")
+    assert finding.state is State.MISSING
+    assert 'pip install -e ".[image]"' in finding.text
+
+
+def test_doctor_fails_when_something_is_broken(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def decode(*_: object, **__: object) -> None:
+        raise RuntimeError("libjpeg is upset")
+
+    monkeypatch.setattr(fn.decoders, "image", decode)
+    assert cli.main(["doctor"]) == 1
+    assert "libjpeg is upset" in capsys.readouterr().out
+
+
+def test_doctor_lists_devices_and_packages(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["doctor"]) == 0
+    printed = capsys.readouterr().out
+    for part in ("torch", "cpu", "Image codecs", "JPEG, CMYK"):
+        assert part in printed
+
+
+# ---------------------------------------------------------------- bench
+
+
+def test_bench_accounts_for_the_time(images: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    small = ["--batch-size=4", "--batches=8", "--size=32", "--threads=2", "--step=1"]
+    assert cli.main(["bench", str(images), *small]) == 0
+    printed = capsys.readouterr().out
+    assert "20 images" in printed
+    for part in (*benching.STEPS, "everything else", "consumer that takes 1 ms", "Limited by the"):
+        assert part in printed
+    assert "Skipped" not in printed
+
+
+def test_bench_counts_each_sample_once(images: Path) -> None:
+    pipeline = benching.build(benching.find(images), batch=4, threads=2, size=32)
+    benching.measure(pipeline, 2)
+    usage = benching.measure(pipeline, 10)
+    pipeline.close()
+    assert usage.samples == pytest.approx(40, abs=8)  # what is in flight at either end
+    assert all(step > 0 for step in usage.steps)
+    assert sum(usage.steps) / 1e9 <= 1.05 * usage.cpu
+
+
+def test_bench_names_bad_images(images: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (images / "class0" / "bad.jpg").write_text("this is no image")
+    assert cli.main(["bench", str(images), "--batch-size=4", "--batches=6", "--size=32"]) == 0
+    printed = capsys.readouterr().out
+    assert "decoders.image" in printed.split("Skipped")[1]
+    assert "bad.jpg" in printed.split("Skipped")[1]
+
+
+def test_bench_trains_and_gives_a_verdict(images: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    small = ["--batch-size=4", "--batches=3", "--size=32", "--threads=1"]
+    assert cli.main(["bench", str(images), *small, "--train", "--device=cpu"]) == 0
+    printed = capsys.readouterr().out.split("Training a network (small) on cpu")[1]
+    rates = [float(line.split()[-2]) for line in printed.splitlines() if "images/s" in line]
+    assert len(rates) == 4
+    assert all(rate > 0 for rate in rates)
+    assert "limits training" in printed or "compete" in printed
+
+
+def test_bench_trains_networks_of_torchvision(images: Path) -> None:
+    torch.manual_seed(0)
+    model = training_command.network("resnet18", classes=5)
+    assert model(torch.zeros(2, 3, 32, 32)).shape == (2, 5)
+    before = [parameter.clone() for parameter in model.parameters()]
+    pipeline = benching.build(benching.find(images), batch=8, threads=1, size=32)
+    batches = iter(training_command._Batches(pipeline))
+    pixels, labels = next(batches)
+    assert pixels.shape == (8, 3, 32, 32)
+    assert set(labels.tolist()) <= {0, 1}
+    training_command._step(model, torch.device("cpu"))((pixels, labels))
+    pipeline.close()
+    changed = [bool((a != b).any()) for a, b in zip(before, model.parameters(), strict=True)]
+    assert any(changed)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [("--model=resnet5000", "no network 'resnet5000'"), ("--device=abacus", "no device 'abacus'")],
+)
+def test_bench_refuses_what_it_cannot_train(
+    images: Path, option: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["bench", str(images), "--train", option])
+    assert message in capsys.readouterr().err
+
+
+def test_bench_takes_flat_folders(images: Path) -> None:
+    assert cli.main(["bench", str(images / "class0"), "--batch-size=2", "--batches=2"]) == 0
+
+
+def test_bench_without_images(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench", str(tmp_path)]) == 1
+    assert "no images" in capsys.readouterr().out
+
+
+# ---------------------------------------------------------------- run
+
+SCRIPT = """
+import sys
+import nvidia.dali.fn as fn
+import nvidia.dali.types as types
+from nvidia.dali import pipeline_def
+from nvidia.dali.pipeline import Pipeline
+from nvidia.dali.plugin.pytorch import DALIGenericIterator
+import beside
+
+@pipeline_def(batch_size=2, num_threads=1, device_id=None)
+def pipe(root):
+    files, labels = fn.readers.file(file_root=root, name="Reader")
+    return fn.decoders.image(files, output_type=types.RGB), labels
+
+assert __name__ == "__main__"
+made = pipe(sys.argv[1])
+assert isinstance(made, Pipeline)
+made.build()
+images, labels = made.run()
+print(images.at(0).shape, labels.at(1), sys.argv[1:], pipe.__module__, beside.NAME)
+import torchdali.fn
+assert fn is torchdali.fn
+"""
+
+
+@pytest.mark.slow
+def test_run_replaces_dali(images: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    (tmp_path / "beside.py").write_text("NAME = 'beside'")
+    done = _command("run", str(script), str(images), "--flag")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"(60, 80, 3) [0] ['{images}', '--flag'] __main__ beside\n"
+
+
+CHILDREN = """
+import multiprocessing, subprocess, sys
+import torch.utils.data
+import nvidia.dali.types as types
+
+def which(queue):
+    queue.put(types.__name__)
+
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 1
+    def __getitem__(self, index):
+        from nvidia.dali import fn
+        return fn.__name__
+
+if __name__ == "__main__":
+    for method in ("spawn", "forkserver"):
+        context = multiprocessing.get_context(method)
+        queue = context.Queue()
+        child = context.Process(target=which, args=(queue,))
+        child.start()
+        print(queue.get(timeout=120))
+        child.join()
+    loader = torch.utils.data.DataLoader(Data(), num_workers=1, multiprocessing_context="spawn")
+    print(*next(iter(loader)))
+    code = "import nvidia.dali as d, other; print(d.__name__)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+"""
+
+
+@pytest.mark.slow
+def test_run_reaches_child_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spawned processes, workers of a DataLoader, and what a script starts by itself."""
+    script = tmp_path / "script.py"
+    script.write_text(CHILDREN)
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "sitecustomize.py").write_text("import sys; sys.modules['other'] = sys")
+    monkeypatch.setenv("PYTHONPATH", str(own))
+    done = _command("run", str(script))
+    assert done.returncode == 0, done.stderr
+    names = ["torchdali.types", "torchdali.types", "torchdali.fn", "torchdali"]
+    assert done.stdout.splitlines() == names, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("import nvidia.dali.nonsense", 1, "No module|no module 'torchdali.nonsense'"),
+        ("from nvidia.dali import nonsense", 1, "nonsense"),
+        ("raise SystemExit(7)", 7, ""),
+        ("1 / 0", 1, "ZeroDivisionError"),
+    ],
+)
+def test_run_fails_as_the_script_does(tmp_path: Path, text: str, code: int, message: str) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(text)
+    done = _command("run", str(script))
+    assert done.returncode == code
+    assert any(part in done.stderr for part in message.split("|"))
+
+
+def test_alias_refuses_to_mix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nvidia.dali", torch)
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    with pytest.raises(RuntimeError, match="imported already"):
+        torchdali_alias.alias_nvidia_dali()
+
+
+# ---------------------------------------------------------------- demo
+
+
+def test_pictures_are_reproducible(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        pictures.write(tmp_path / name, 1, seed=5)
+    first, second = (sorted((tmp_path / name).rglob("*.jpg")) for name in ("a", "b"))
+    assert len(first) == len(pictures.SHAPES)
+    assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
+
+
+def test_pictures_differ() -> None:
+    rng = np.random.default_rng(0)
+    one, other = (pictures.draw("star", rng) for _ in range(2))
+    assert one.size != other.size
+    assert all(180 <= side <= 320 for side in (*one.size, *other.size))
+
+
+def test_network_learns_what_it_sees() -> None:
+    """Two constant images are told apart after a few steps, and accuracy says so."""
+    torch.manual_seed(0)
+    images = torch.stack([torch.full((3, 16, 16), value) for value in (-1.0, 1.0) * 4])
+    batches = [(images, torch.tensor([0, 1] * 4))]
+    model = training.network(2)
+    training.train(model, batches, epochs=50, steps=1, report=lambda *_: None)
+    assert training.accuracy(model, batches) == 1.0
+    assert training.accuracy(model, [(images, torch.tensor([1, 0] * 4))]) == 0.0
+
+
+def test_sheet_shows_each_class(tmp_path: Path) -> None:
+    reds = torch.zeros(3, 64, 64) - 2
+    reds[0] = 2
+    columns = sheet.collect([(torch.stack([reds, -reds]), torch.tensor([1, 0]))] * 9, classes=2)
+    assert [len(column) for column in columns] == [sheet.ROWS, sheet.ROWS]
+    sheet.save(columns, ["cyan", "red"], tmp_path / "sheet.png")
+    picture = PIL.Image.open(tmp_path / "sheet.png")
+    left, right = (picture.getpixel((int(picture.width * at), 100)) for at in (0.25, 0.75))
+    assert (left, right) == ((0, 255, 255), (255, 0, 0))
+
+
+def test_comparison_takes_pairs() -> None:
+    ours, theirs = comparing.Side([300.0, 100.0, 200.0], 1.0), comparing.Side([100.0] * 3, 1.0)
+    assert comparing.Comparison(ours, theirs).ratio == 2.0
+
+
+@pytest.mark.slow
+def test_comparison_counts_workers(tmp_path: Path) -> None:
+    pictures.write(tmp_path, 10, seed=0)
+    found = comparing.compare(tmp_path, threads=1)
+    assert len(found.torchdali.rates) == len(found.dataloader.rates) == comparing.ROUNDS
+    assert min(found.torchdali.rates + found.dataloader.rates) > 0
+    assert 0.2 < found.torchdali.cpu < found.dataloader.cpu < 20
+
+
+@pytest.mark.slow
+def test_demo_learns(tmp_path: Path) -> None:
+    done = _command("demo", "--epochs=12", "--threads=2", f"--output={tmp_path / 'sheet.png'}")
+    assert done.returncode == 0, done.stderr
+    share = float(done.stdout.split("accuracy ")[1].split("%")[0])
+    assert share > 70, done.stdout
+    assert "times the pictures/s" in done.stdout
+    assert PIL.Image.open(tmp_path / "sheet.png").width > 1000

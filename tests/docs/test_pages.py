@@ -1,0 +1,73 @@
+"""The Python examples of ``docs/*.md`` and of the guides run, and give what they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.helpers import pages
+
+PAGES = [
+    str(path.relative_to(pages.ROOT))
+    for path in [*sorted((pages.ROOT / "docs").glob("**/*.md")), pages.ROOT / "CONTRIBUTING.md"]
+    if pages.blocks(path.read_text(encoding="utf-8"))
+]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_examples(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    pages.check(page)
+
+
+@pytest.mark.parametrize(
+    "page", ["examples/migrate_from_dataloader.md", "examples/migrate_from_dali.md"]
+)
+def test_migrations(page: str, tmp_path: Path) -> None:
+    pages.pictures(tmp_path / "images", count=40)
+    pages.check(page, {"root": str(tmp_path / "images")})
+
+
+EXAMPLE = """
+# A page
+
+```python
+a = 1
+```
+
+<!-- not run: needs a GPU -->
+```python
+raise AssertionError
+```
+
+text
+
+```python
+assert a == 1
+a + 1  # -> 2
+a.missing
+```
+"""
+
+
+def test_blocks_are_found() -> None:
+    found = pages.blocks(EXAMPLE)
+    assert [(b.line, b.runs) for b in found] == [(5, True), (10, False), (16, True)]
+    assert found[2].examples == [("a + 1", "2")]
+
+
+def test_a_failing_example_names_its_line() -> None:
+    with pytest.raises(AttributeError) as caught:
+        pages.run("page.md", pages.blocks(EXAMPLE))
+    assert caught.traceback[-1].lineno == 17  # counted from 0
+    assert str(caught.traceback[-1].path).endswith("page.md")
+
+
+def test_a_wrong_result_is_told() -> None:
+    with pytest.raises(AssertionError, match=r"1 \+ 1  # -> 2, not 3"):
+        pages.run("page.md", pages.blocks("```python\n1 + 1  # -> 3\n```\n"))
+
+
+def test_a_mark_needs_a_reason() -> None:
+    assert pages.blocks("<!-- not run: -->\n```python\n1\n```\n")[0].runs

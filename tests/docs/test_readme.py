@@ -1,0 +1,82 @@
+"""README.md: its Python runs, its commands are the ones that continuous integration runs."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.helpers import pages
+from torchdali import operator
+from torchdali.registry import Operator
+
+ROOT = pages.ROOT
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder ``images`` with 128 small pictures, where the examples run."""
+    pages.pictures(tmp_path / "images")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "images"
+
+
+def _names(root: Path) -> dict[str, Any]:
+    """What the examples take as given."""
+    from torch.utils.data import DataLoader
+    from torchvision.datasets import ImageFolder
+    from torchvision.transforms import v2
+
+    given = {"torch": torch, "v2": v2, "DataLoader": DataLoader, "ImageFolder": ImageFolder}
+    return {**given, "root": str(root)}
+
+
+@pytest.mark.slow
+def test_examples_run(images: Path) -> None:
+    names = pages.check("README.md", _names(images))
+    assert names["images"].shape == (64, 3, 224, 224)
+    assert names["labels"].shape[0] == 64
+
+
+def test_own_operators_work_as_shown() -> None:
+    from torchdali import fn
+
+    block = next(block for block in pages.blocks(README) if "invert" in block.code)
+    image = torch.tensor([[[0, 10, 255]]], dtype=torch.uint8)
+    with pages.own_operators():
+        pages.run("README.md", [block])
+        assert torch.as_tensor(fn.invert(image)).tolist() == [[[255, 245, 0]]]
+
+
+@pytest.mark.parametrize("name", ["demo-command", "test-command"])
+def test_commands_are_one_line_each(name: str) -> None:
+    """``.ci/run`` takes them from between these marks, so that the two cannot diverge."""
+    assert name in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    text = README.split(f"<!-- {name} -->\n")[1].split(f"\n<!-- /{name} -->")[0]
+    fence, command, end = text.splitlines()
+    assert (fence, end) == ("```sh", "```")
+    assert "pip install -e" in command
+
+
+def test_links_lead_somewhere() -> None:
+    for page in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/*.md", "examples/*.md"):
+        for path in ROOT.glob(page):
+            for link in re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text(encoding="utf-8")):
+                target = path.parent / " ".join(link.split())
+                assert target.exists(), f"{path.name} links to {link}"
+
+
+def test_the_list_of_pages_has_all() -> None:
+    listed = set(re.findall(r"^\| \[\w+\]\((\w+\.md)\)", (ROOT / "docs" / "README.md").read_text(encoding="utf-8"), re.MULTILINE))
+    assert listed == {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
+
+
+def test_every_option_of_a_declaration_is_in_the_table() -> None:
+    options = set(inspect.signature(Operator).parameters) & set(re.findall(r"^    (\w+): ", inspect.getdoc(operator) or "", re.MULTILINE))
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert options and not {option for option in options if f"{option}=" not in page}

@@ -1,0 +1,124 @@
+"""``docs/operators.md`` is what the declarations give: all is described, and has an example that runs."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+
+import torchdali.ops  # noqa: F401  declares the operators
+from tests.helpers import pages
+from torchdali.reference import descriptions, is_alias, is_public, reference
+from torchdali.reference._examples import EXAMPLES, INPUTS, PICTURES
+from torchdali.reference._pictures import Result, files, run
+from torchdali.registry import registry
+
+OPERATORS = {o.name: o for o in registry.values() if is_public(o) and not is_alias(o)}
+FOLDER = pages.ROOT / "docs" / "pictures"
+
+WITHOUT_PICTURE = {
+    "cast": "the picture stays",
+    "cast_like": "the picture stays",
+    "dl_tensor_python_function": "the picture stays",
+    "dump_image": "the picture stays",
+    "squeeze": "the picture stays",
+    "full_like": "one gray",
+    "ones_like": "one gray",
+    "zeros_like": "one gray",
+    "reductions.sum": "numbers, though one a pixel",
+}
+"""Operators whose example gives an image that would show nothing."""
+
+
+def test_the_reference_is_up_to_date() -> None:
+    page = (pages.ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
+    assert page == reference(), (
+        "run `python -m torchdali.reference > docs/operators.md` and commit it"
+    )
+
+
+def test_inputs_arguments_and_their_descriptions_stand_in_it() -> None:
+    entry = reference().split("\n### crop_mirror_normalize\n")[1].split("\n### ")[0]
+    assert "`ops.CropMirrorNormalize`" in entry and "- `mean` (" in entry
+    assert "- `crop_w` (float, per sample" in entry, "shared arguments are listed"
+    shared = [line for line in entry.splitlines() if line.startswith("- `crop_pos_x`")]
+    assert "): " in shared[0], "and described"
+    assert "Example: `fn.crop_mirror_normalize(image, " in entry
+    assert "](pictures/crop_mirror_normalize.jpg)" in entry
+
+
+def test_old_names_stand_in_it() -> None:
+    assert "\n- `fn.coin_flip`, `ops.CoinFlip`: [random.coin_flip]" in reference()
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_every_operator_and_all_it_takes_is_described(name: str) -> None:
+    operator = OPERATORS[name]
+    described = descriptions(operator)
+    taken = [
+        *operator.schema.inputs,
+        *(a for a in operator.schema.arguments.values() if not a.hidden),
+    ]
+    missing = [each.name for each in taken if not described.get(each.name)]
+    assert not missing, (
+        f"say in the docstring of {name}, or in those of its shared arguments: {missing}"
+    )
+    assert (operator.body.__doc__ or "").strip()
+
+
+def test_every_operator_has_an_example() -> None:
+    replaced = {name for name, o in OPERATORS.items() if o.instead in registry} - EXAMPLES.keys()
+    assert OPERATORS.keys() - replaced == EXAMPLES.keys()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_example_runs_and_shows_a_picture_if_it_gives_an_image(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "video" in name:
+        pytest.importorskip("av", reason="the extra `video` is not installed")
+    monkeypatch.chdir(tmp_path)
+    result = run(name, tmp_path)[0]
+    assert EXAMPLES[name].startswith(f"fn.{name}(")
+    if name in PICTURES:
+        height, width, channels = result.picture().shape
+        assert min(height, width) >= 64 and channels == 3
+    else:
+        assert not is_image(result) or name in WITHOUT_PICTURE
+
+
+def is_image(result: Result) -> bool:
+    shape = result.value.shape
+    return len(shape) == 3 and min(shape[:2]) >= 64 and shape[2] in (1, 3)
+
+
+def test_all_names_of_the_examples_are_explained() -> None:
+    words = {
+        word for example in EXAMPLES.values() for word in re.findall(r"(?<!\.)\b\w+\b", example)
+    }
+    used = INPUTS.keys() & words
+    assert used == INPUTS.keys()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_pictures_are_up_to_date(tmp_path: Path) -> None:
+    stored = {path.name: path.read_bytes() for path in FOLDER.iterdir()}
+    drawn = files(tmp_path)
+    again = "run `python -m torchdali.reference --pictures docs/pictures` and commit them"
+    assert stored.keys() == drawn.keys(), again
+    for name, data in drawn.items():
+        one, other = (
+            np.asarray(PIL.Image.open(io.BytesIO(d)), float) for d in (stored[name], data)
+        )
+        assert one.shape == other.shape, f"{name}: {again}"
+        assert np.abs(one - other).mean() < 2, f"{name}: {again}"
+
+
+def test_the_pictures_are_small() -> None:
+    sizes = [path.stat().st_size for path in FOLDER.iterdir()]
+    assert sum(sizes) < 1_500_000 and max(sizes) < 32_000

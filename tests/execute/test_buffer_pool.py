@@ -1,0 +1,50 @@
+"""Memory of batches: reused only when nobody holds it."""
+
+from __future__ import annotations
+
+import gc
+
+import torch
+
+from torchdali.execute.buffer_pool import BufferPool
+
+SHAPE = (64, 3, 80, 80)
+SIZE = 64 * 3 * 80 * 80 * 4
+
+
+def test_a_block_comes_back_when_the_last_view_is_gone():
+    buffers = BufferPool()
+    batch = buffers.empty(SHAPE, torch.float32)
+    place = batch.data_ptr()
+    sample = batch[5]
+    del batch
+    other = buffers.empty(SHAPE, torch.float32)
+    assert other.data_ptr() != place and buffers.bytes_out == 2 * SIZE
+    del sample
+    gc.collect()
+    assert buffers.bytes_out == SIZE
+    assert buffers.empty(SHAPE, torch.float32).data_ptr() == place
+
+
+def test_blocks_fit_exactly_and_few_are_kept():
+    buffers = BufferPool()
+    several = [buffers.empty(SHAPE, torch.float32) for _ in range(12)]
+    places = {t.data_ptr() for t in several}
+    assert len(places) == 12
+    smaller = buffers.empty((32, *SHAPE[1:]), torch.float32)
+    assert smaller.shape == (32, *SHAPE[1:]) and smaller.data_ptr() not in places
+    del several
+    assert buffers.bytes_out == SIZE // 2
+    assert buffers.bytes_free <= 4 * SIZE
+
+
+def test_small_tensors_are_not_pooled():
+    buffers = BufferPool()
+    assert buffers.empty((4,), torch.int32).shape == (4,) and buffers.bytes_out == 0
+
+
+def test_what_is_still_held_survives_the_pool():
+    buffers = BufferPool()
+    held = buffers.empty(SHAPE, torch.float32).fill_(3.0)
+    del buffers
+    assert (held == 3.0).all()

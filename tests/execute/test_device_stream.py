@@ -1,0 +1,160 @@
+"""Device streams with fakes in place of CUDA: events, the queue of pinned batches, caches apart by stream."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from torchdali import Pipeline, fn, pipeline_def
+from torchdali.execute import device_stream
+from torchdali.execute.device_stream import DeviceStream
+from torchdali.kernels import device_cache as caching
+from torchdali.kernels.device_cache import device_cache
+from torchdali.tensors import TensorList, _foreign
+
+
+class Event:
+    """An event that is done once `done` is set."""
+
+    done = False
+
+    def record(self, stream: Stream) -> None:
+        self.at = stream.enqueued
+
+    def query(self) -> bool:
+        return self.done
+
+
+class Stream:
+    """A stream that counts what was enqueued on it, and notes what it waited for."""
+
+    def __init__(self, device: Any = None) -> None:
+        self.enqueued = 0
+        self.waited: list[int] = []
+        self.cuda_stream = id(self)
+
+    def wait_event(self, event: Event) -> None:
+        self.waited.append(event.at)
+
+
+@pytest.fixture
+def cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    current = Stream()
+    fake = SimpleNamespace(
+        is_available=lambda: True, Stream=Stream, Event=Event, current_stream=lambda device=None: fake.current,
+        stream=lambda stream: contextlib.nullcontext(), current=current,
+    )
+    monkeypatch.setattr(device_stream.torch, "cuda", fake)
+    yield fake
+
+
+GPU = torch.device("cuda", 0)
+
+
+def batch(value: int = 0) -> TensorList:
+    return TensorList.from_dense(torch.full((2, 3), value))
+
+
+def test_a_consumer_waits_for_its_batch_alone(cuda: Any) -> None:
+    ours = DeviceStream(GPU)
+    ours.stream.enqueued = 3
+    ready = ours.record()
+    ours.stream.enqueued = 9  # a later batch, which nobody asked for yet
+    ours.hand_over([], ready)
+    assert cuda.current.waited == [3]
+
+
+def test_the_stream_that_is_given_waits(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = DeviceStream(GPU), Stream()
+    monkeypatch.setattr(device_stream, "stream_of", lambda stream, device: stream)
+    ours.hand_over([], ours.record(), theirs)
+    assert theirs.waited == [0] and cuda.current.waited == []
+
+
+def test_a_pinned_batch_is_kept_until_its_copy_is_done(cuda: Any) -> None:
+    """A second thread sends a batch just when the first has heard that the oldest copy is done."""
+    ours, events = DeviceStream(GPU), []
+    other = threading.Thread(target=lambda: ours._keep_until_copied(batch(4)))
+
+    class Asked(Event):
+        def __init__(self) -> None:
+            events.append(self)
+
+        def query(self) -> bool:
+            if self.done and other.ident is None:
+                other.start()
+                other.join(0.2)  # as far as it comes
+            return self.done
+
+    cuda.Event = Asked
+    for value in (1, 2):
+        ours._keep_until_copied(batch(value))
+    events[0].done = True
+    ours._keep_until_copied(batch(3))
+    other.join(30)
+    assert [int(kept.stacked()[0, 0]) for _, kept in ours._sent] == [2, 3, 4]
+
+
+def test_streams_have_tensors_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    stream = 1
+
+    @device_cache(maxsize=8)
+    def table(size: int, device: torch.device) -> int:
+        made.append(stream)
+        return size + stream
+
+    monkeypatch.setattr(caching, "current_stream", lambda device: stream if device.type == "cuda" else 0)
+    assert [table(10, GPU), table(10, device=GPU)] == [11, 11]
+    stream = 2
+    assert table(10, GPU) == 12 and table(10, torch.device("cpu")) == 12
+    stream = 1
+    assert table(10, GPU) == 11 and table(10, torch.device("cpu")) == 12
+    assert made == [1, 1, 2, 2]  # by position and by name are two entries
+
+
+def test_data_stay_on_their_gpu() -> None:
+    assert _foreign._device_of(SimpleNamespace(device=torch.device("cuda", 1))) == torch.device("cuda", 1)
+    assert _foreign._device_of(SimpleNamespace(__dlpack_device__=lambda: (2, 1))) == torch.device("cuda", 1)
+
+
+def test_a_run_hands_its_stream_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr(DeviceStream, "hand_over", lambda self, batches, ready, stream=None: seen.append(stream))
+    pipe = Pipeline(2, 1, None)
+    pipe.set_outputs(fn.external_source(lambda: np.zeros((2, 3), np.uint8)))
+    pipe.enable_api_check(False)
+    pipe.run(7)
+    pipe.schedule_run()
+    pipe.outputs(8)
+    pipe.share_outputs(9)
+    pipe.release_outputs()
+    pipe.close()
+    assert seen == [7, 8, 9]
+
+
+def test_debug_mode_runs_steps_on_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    inside: list[bool] = []
+
+    @contextlib.contextmanager
+    def context(self: DeviceStream) -> Iterator[None]:
+        inside.append(True)
+        yield
+        inside.append(False)
+
+    monkeypatch.setattr(DeviceStream, "context", context)
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None, debug=True)
+    def define() -> Any:
+        return fn.copy(fn.external_source(lambda: np.zeros((2, 3), np.uint8)))
+
+    made = define()
+    made.run()
+    made.close()
+    assert inside and inside[::2] == [True] * (len(inside) // 2)

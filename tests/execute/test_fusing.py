@@ -1,0 +1,131 @@
+"""Fused operators: the same pixels, the user's names in errors and figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.utils.dlpack
+
+from tests.helpers.encoded_images import encoded, exif, picture, tensor
+from torchdali import fn, pipeline_def, types
+from torchdali.errors import PipelineError
+
+
+def images() -> list[np.ndarray[Any, Any]]:
+    """Encode images of all kinds: orientations, subsamplings, progressive, gray, CMYK, PNG."""
+    photo = picture(230, 310)
+    files = [encoded(photo, "JPEG", exif=exif(k)) for k in range(1, 9)]
+    files += [encoded(photo, "JPEG", subsampling=k) for k in (0, 1, 2)]
+    files += [encoded(photo, "JPEG", progressive=True), encoded(photo[:, :, 0].copy(), "JPEG")]
+    files += [encoded(photo, "PNG"), encoded(photo, "JPEG", restart_marker_rows=1)]
+    return [tensor(file).numpy() for file in files]
+
+
+@pipeline_def(num_threads=2, device_id=None, seed=5)
+def crops(files: Any, apart: bool, **arguments: Any) -> Any:
+    """Decode and crop at random, with another use of the image if `apart`, which prevents fusing."""
+    image = fn.decoders.image(fn.external_source(source=lambda: files))
+    crop = fn.random_resized_crop(image, **arguments)
+    return (crop, image) if apart else crop
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"size": [64, 96]},
+        {"size": 20},
+        {"size": [64, 64], "antialias": False},
+        {"size": [64, 64], "interp_type": types.INTERP_CUBIC},
+        {"size": [64, 64], "dtype": types.FLOAT},
+        {"size": [64, 64], "random_area": [0.01, 0.1]},
+        {"size": [64, 64], "interp_type": types.INTERP_NN},
+    ],
+)
+def test_decoding_a_random_crop_changes_no_pixel(arguments: dict[str, Any]) -> None:
+    files = images()
+    made = [crops(files, apart, batch_size=len(files), **arguments) for apart in (False, True)]
+    assert "+" in made[0].explain() and "+" not in made[1].explain()
+    for _ in range(4):
+        together, separate = (
+            torch.utils.dlpack.from_dlpack(pipe.run()[0].as_tensor()) for pipe in made
+        )
+        assert torch.equal(together, separate)
+
+
+def test_errors_name_the_part_in_which_they_happened() -> None:
+    with pytest.raises(PipelineError, match=r"'decoders.image' failed.*\n.*\n +image = fn.decod"):
+        crops([np.frombuffer(b"\xff\xd8\xff no more", np.uint8)], False, batch_size=1, size=9).run()
+    bad = {"size": 50, "random_area": [0.0, -1.0]}
+    with pytest.raises(PipelineError, match=r"'random_resized_crop' failed"):
+        crops(images()[:1], False, batch_size=1, **bad).run()
+
+
+def test_figures_name_both_parts() -> None:
+    pipe = crops(images()[:4], False, batch_size=4, size=50)
+    pipe.run()
+    assert "decoders.image + random_resized_crop" in str(pipe.stats())
+
+
+@pipeline_def(num_threads=2, device_id=None, seed=5)
+def centres(files: Any, apart: int, decoding: dict[str, Any], resizing: dict[str, Any], crop: dict[str, Any]) -> Any:
+    """Decode, resize, crop; with other uses of the first `apart` results, which prevents fusing."""
+    image = fn.decoders.image(fn.external_source(source=lambda: files), **decoding)
+    resized = fn.resize(image, **resizing)
+    done = fn.crop_mirror_normalize(resized, std=[2.0], **crop)
+    return (done, image, resized)[: 1 + apart]
+
+
+_CROP = {"crop": [60, 70], "crop_pos_y": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("decoding", "resizing", "crop"),
+    [
+        ({}, {"resize_shorter": 90}, _CROP),
+        ({}, {"resize_shorter": 90, "antialias": False}, _CROP),
+        ({}, {"resize_shorter": 400}, _CROP),
+        ({}, {"size": [230, 310]}, _CROP),
+        ({}, {"size": [115, 100]}, {"crop": [115, 50]}),
+        ({}, {"size": [115, 100]}, {"crop": [50, 50], "crop_pos_y": 1.0, "mirror": 1}),
+        ({}, {"resize_x": -120}, _CROP),
+        ({}, {"resize_y": -120}, _CROP),
+        ({}, {"resize_shorter": 90}, {"crop": [130, 60], "out_of_bounds_policy": "pad"}),
+        ({}, {"resize_shorter": 90, "interp_type": types.INTERP_CUBIC}, _CROP),
+        ({}, {"resize_shorter": 90, "interp_type": types.INTERP_NN}, _CROP),
+        ({}, {"size": [80, 90], "roi_start": [10, 20], "roi_end": [200, 250]}, _CROP),
+        ({}, {"size": [80, 90], "roi_start": [10.5, 20.5], "roi_end": [200, 250]}, _CROP),
+        ({"adjust_orientation": False}, {"resize_shorter": 90}, _CROP),
+        ({"output_type": types.GRAY}, {"resize_shorter": 90}, {**_CROP, "mean": [3.0]}),
+        ({"use_fast_idct": True}, {"resize_shorter": 90}, _CROP),
+        ({}, {"resize_shorter": 90}, {**_CROP, "dtype": types.UINT8, "output_layout": "HWC"}),
+    ],
+)  # fmt: skip
+def test_decoding_resizing_and_cropping_together_changes_no_pixel(
+    decoding: dict[str, Any], resizing: dict[str, Any], crop: dict[str, Any]
+) -> None:
+    files = images()
+    made = [
+        centres(files, apart, decoding, resizing, crop, batch_size=len(files)) for apart in range(3)
+    ]
+    found = [torch.utils.dlpack.from_dlpack(pipe.run()[0].as_tensor()) for pipe in made]
+    assert ["decoders.image + resize + crop" in pipe.explain() for pipe in made] == [True, False, False]
+    assert torch.equal(found[0], found[2]) and torch.equal(found[1], found[2])
+
+
+def test_of_three_parts_the_one_that_failed_is_named() -> None:
+    def run(files: list[Any], **arguments: Any) -> None:
+        centres(files, 0, {}, {"resize_shorter": 50.0, **arguments}, {"crop": [60, 60]}, batch_size=1).run()
+
+    with pytest.raises(PipelineError, match=r"'decoders.image' failed.*\n.*\n +image = fn.decod"):
+        run([np.frombuffer(b"\xff\xd8\xff no more", np.uint8)])
+    damaged = images()[8].copy()
+    damaged[len(damaged) // 2 :] = 0
+    with pytest.raises(PipelineError, match=r"'decoders.image' failed.*\n.*\n +image = fn.decod"):
+        run([damaged])
+    with pytest.raises(RuntimeError, match=r"'resize' failed.*\n.*\n +resized = fn.resize"):
+        run(images()[:1], resize_longer=70.0)
+    with pytest.raises(PipelineError, match=r"'crop_mirror_normalize' failed.*\n.*\n +done = fn.crop"):
+        run(images()[:1])

@@ -1,0 +1,89 @@
+"""Arguments given per sample: samples of one element are numbers, others are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.helpers.per_sample_cases import LISTS, NUMBERS, Case, images
+from torchdali import fn, pipeline_def
+from torchdali.batching import Column
+from torchdali.errors import PipelineError
+from torchdali.registry import registry
+
+SHAPES = [(1,), (1, 1)]
+
+
+def run(case: Case, shape: tuple[int, ...], *, chained: bool = False) -> list[np.ndarray]:
+    """Run an operator with samples of a shape as its argument; of which a chain computes them."""
+    values = np.array(case.values).astype(np.int32 if isinstance(case.values[0], int) else np.float32)
+    given = np.broadcast_to(values.reshape(4, *[1] * len(shape)), (4, *shape)).copy()
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None, seed=3)
+    def define() -> Any:
+        data = fn.external_source(lambda: images(), layout="HWC")
+        argument = fn.external_source(lambda: given)
+        if chained:  # random numbers over the batch would not be: a per-sample operator is
+            argument = fn.reductions.sum(fn.stack(argument, argument * 0), axes=[0])
+        return case.call(fn, data, argument)
+
+    pipe = define()
+    try:
+        return [np.asarray(sample) for sample in pipe.run()[0]]
+    finally:
+        pipe.close()
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("name", NUMBERS)
+def test_samples_of_one_element_are_numbers(name: str, shape: tuple[int, ...]) -> None:
+    case = NUMBERS[name]
+    for found, wanted in zip(run(case, shape), run(case, ()), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("name", ["flip", "resize", "brightness"])
+def test_samples_of_one_element_that_a_chain_computes_are_numbers(name: str) -> None:
+    case = NUMBERS[name]
+    for found, wanted in zip(run(case, (1,), chained=True), run(case, ()), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_number_is_a_list_of_one(name: str) -> None:
+    for found, wanted in zip(run(LISTS[name], ()), run(LISTS[name], (1,)), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("shape", [(2,), (0,), (2, 1)], ids=str)
+@pytest.mark.parametrize("name", NUMBERS)
+def test_other_shapes_are_refused(name: str, shape: tuple[int, ...]) -> None:
+    case = NUMBERS[name]
+    operator = name.partition(",")[0]
+    with pytest.raises((PipelineError, RuntimeError), match=rf"{operator}(.|\n)*'{case.argument}' is one number") as caught:
+        run(case, shape)
+    assert str(shape) in str(caught.value)
+
+
+def test_ragged_samples() -> None:
+    column = Column([[1], [[2]], 3])
+    assert column.shaped(0, "x").values == [1, 2, 3]
+    assert Column([1, [2, 3]]).shaped(1, "x").values == [[1], [2, 3]]
+    with pytest.raises(RuntimeError, match=r"argument 'x' is one number a sample, and the value of sample 1 has the shape \(2,\)"):
+        Column([[1], [2, 3]]).shaped(0, "x")
+
+
+def test_a_column_is_an_array_and_python_numbers() -> None:
+    column = Column.of(torch.arange(6).view(3, 2))
+    assert list(column) == [[0, 1], [2, 3], [4, 5]] and column[1] == [2, 3] and len(column) == 3
+    assert column[1:].values == [[2, 3], [4, 5]] and column.rows(np.float32).tolist() == column.values
+    assert type(Column.of(torch.ones(2, dtype=torch.uint8))[0]) is int
+
+
+def test_every_operator_declares_axes() -> None:
+    flip, resize, matrix = (registry[n].schema.arguments for n in ("flip", "resize", "warp_affine"))
+    assert (flip["horizontal"].axes, resize["size"].axes, resize["resize_x"].axes) == (0, 1, 0)
+    assert matrix["interp_type"].axes is None

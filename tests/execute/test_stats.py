@@ -1,0 +1,67 @@
+"""Statistics and traces of running pipelines."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from torchdali import fn, pipeline_def
+from torchdali.execute.timings import Profile
+
+
+@pipeline_def(batch_size=4, num_threads=2, device_id=None, seed=1)
+def pipe():
+    x = fn.random.uniform(shape=[6, 6, 3])
+    blurred = fn.gaussian_blur(fn.crop(x, crop=[4, 4]), window_size=3)
+    return fn.flip(blurred, horizontal=fn.random.coin_flip())
+
+
+def test_stats_name_operators_and_lines():
+    running = pipe()
+    for _ in range(3):
+        running.run()
+    stats = running.stats()
+    assert {"crop", "gaussian_blur", "flip", "random.uniform", "random.coin_flip"} <= {
+        o.operator for o in stats.operators
+    }
+    assert all(o.line.startswith("test_stats.py:") and o.per_sample > 0 for o in stats.operators)
+    assert abs(sum(o.share for o in stats.operators) - 1) < 1e-6
+    assert stats.batches == 3 and stats.samples == 12
+    assert "crop" in str(stats) and stats.verdict in str(stats)
+    running.close()
+
+
+def test_the_verdict_follows_from_waiting(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    for waited, consumed, word in (
+        (9.0, 1.0, "loader is"),
+        (0.1, 9.9, "consumer is"),
+        (3.0, 7.0, "even"),
+    ):
+        profile = Profile()
+        profile.asked(0)
+        now[0] += waited
+        profile.delivered(1)
+        now[0] += consumed
+        profile.asked(0)
+        assert word in profile.stats(0).verdict
+
+
+def test_a_trace_has_every_sample_of_every_operator(tmp_path):
+    running = pipe()
+    running.build()
+    running.trace()
+    for _ in range(2):
+        running.run()
+    running.write_trace(tmp_path / "trace.json")
+    running.close()
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    for name in ("crop", "gaussian_blur", "flip"):
+        found = [e for e in events if e["name"] == name and e["args"]["what"].startswith("batch 0,")]
+        assert len(found) == 4 and all(e["ph"] == "X" and e["dur"] >= 0 for e in found)
+    with pytest.raises(RuntimeError, match=r"call trace\(\) before"):
+        other = pipe()
+        other.build()
+        other.write_trace(tmp_path / "none.json")

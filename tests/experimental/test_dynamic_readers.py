@@ -1,0 +1,215 @@
+"""Readers, sources, captured loops, checkpoints and torchdata's nodes in the dynamic mode."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from torchdali import dynamic as ndd
+
+COUNT = 22
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("images")
+    rng = np.random.default_rng(0)
+    for i in range(COUNT):
+        place = folder / f"class{i % 3}"
+        place.mkdir(exist_ok=True)
+        pixels = rng.integers(0, 256, (30 + i, 40, 3), np.uint8)
+        Image.fromarray(pixels).save(place / f"{i:02}.jpg")
+    return folder
+
+
+def epoch(reader: Any, rng: Any, capture: bool = False, size: int = 5) -> list[Any]:
+    found = []
+    for jpegs, labels in reader.next_epoch(batch_size=size, capture=capture):
+        images = ndd.decoders.image(jpegs)
+        images = ndd.random_resized_crop(images, size=[16, 16], rng=rng)
+        mirror = ndd.random.coin_flip(batch_size=size, rng=rng)
+        images = ndd.crop_mirror_normalize(images, mirror=mirror, mean=[128.0], std=[60.0])
+        found.append((images.torch().clone(), labels.torch().clone(), reader.get_state()))
+    return found
+
+
+def reader_of(root: Path, **arguments: Any) -> Any:
+    return ndd.readers.File(file_root=str(root), random_shuffle=True, seed=4, **arguments)
+
+
+def test_an_epoch_is_as_long_as_the_shard(root: Path) -> None:
+    reader = ndd.readers.File(file_root=str(root))
+    assert [jpegs.batch_size for jpegs, _ in reader.next_epoch(batch_size=5)] == [5] * 5
+    alone = [label.item() for _, label in ndd.readers.File(file_root=str(root)).next_epoch()]
+    assert len(alone) == COUNT
+    assert reader.get_metadata()["epoch_size"] == COUNT
+
+
+@pytest.mark.parametrize("shuffled_twice", [False, True])
+def test_capture_changes_nothing(root: Path, shuffled_twice: bool) -> None:
+    plain, captured = reader_of(root), reader_of(root)
+    one, two = ndd.random.RNG(3), ndd.random.RNG(3)
+    for _ in range(1 + shuffled_twice):
+        for a, b in zip(epoch(plain, one), epoch(captured, two, capture=True), strict=True):
+            assert torch.equal(a[0], b[0]) and torch.equal(a[1], b[1]) and a[2] == b[2]
+    assert one.state == two.state
+
+
+def test_capture_goes_on_when_the_generator_is_used_elsewhere(root: Path) -> None:
+    def run(capture: bool) -> list[torch.Tensor]:
+        rng, found = ndd.random.RNG(3), []
+        for i, (jpegs, _) in enumerate(reader_of(root).next_epoch(batch_size=5, capture=capture)):
+            if i == 3:
+                rng()
+            cropped = ndd.random_resized_crop(ndd.decoders.image(jpegs), size=[8, 8], rng=rng)
+            found.append(cropped.torch().clone())
+        return found
+
+    assert all(torch.equal(a, b) for a, b in zip(run(False), run(True), strict=True))
+
+
+def _another_operator(i: int, images: Any) -> Any:
+    return ndd.flip(images) if i < 2 else ndd.rotate(images, angle=3.0)
+
+
+def _another_argument(i: int, images: Any) -> Any:
+    return ndd.resize(images, size=[4 + (i > 1), 4])
+
+
+def _another_operand(i: int, images: Any) -> Any:
+    return ndd.resize(images, size=[4, 4]) + np.float32(i)
+
+
+def _a_call_more(i: int, images: Any) -> Any:
+    found = ndd.resize(images, size=[4, 4])
+    return ndd.flip(found) if i > 1 else found
+
+
+@pytest.mark.parametrize(
+    "body", [_another_operator, _another_argument, _another_operand, _a_call_more]
+)
+def test_a_captured_body_must_stay_the_same(root: Path, body: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"captured loop(.|\n)*test_dynamic_readers"):
+        for i, (jpegs, _) in enumerate(reader_of(root).next_epoch(batch_size=4, capture=True)):
+            body(i, ndd.decoders.image(jpegs)).evaluate()
+
+
+def test_an_error_in_a_captured_loop_comes_to_its_iteration(root: Path) -> None:
+    files = [str(p) for p in sorted(root.glob("*/*.jpg"))]
+    files[7] = str(Path(__file__))
+    reader = ndd.readers.File(files=files)
+    good = 0
+    with pytest.raises(RuntimeError, match="test_dynamic_readers"):
+        for jpegs, _ in reader.next_epoch(batch_size=2, capture=True):
+            ndd.resize(ndd.decoders.image(jpegs), size=[4, 4]).evaluate()
+            good += 1
+    assert good == 3
+
+
+def test_a_reader_goes_on_from_a_state(root: Path) -> None:
+    whole = epoch(reader_of(root), ndd.random.RNG(1))
+    reader, rng = reader_of(root), ndd.random.RNG(1)
+    checkpoint = ndd.checkpoint.Checkpoint()
+    checkpoint.register(reader, "reader")
+    checkpoint.register(rng, "rng")
+    for i, (jpegs, _) in enumerate(reader.next_epoch(batch_size=5)):
+        ndd.random_resized_crop(ndd.decoders.image(jpegs), size=[16, 16], rng=rng)
+        ndd.random.coin_flip(batch_size=5, rng=rng)
+        if i == 1:
+            break
+    checkpoint.collect()
+    loaded = ndd.checkpoint.Checkpoint()
+    loaded.deserialize(checkpoint.serialize())
+    other, numbers = reader_of(root), ndd.random.RNG(99)
+    loaded.register(other, "reader")
+    loaded.register(numbers, "rng")
+    rest = epoch(other, numbers)
+    assert len(rest) == 3
+    assert all(torch.equal(a[0], b[0]) for a, b in zip(whole[2:], rest, strict=True))
+
+
+def test_checkpoint_files(tmp_path: Path) -> None:
+    rng = ndd.random.RNG(5)
+    checkpoint = ndd.checkpoint.Checkpoint()
+    assert checkpoint.register(rng) == "__op_0"
+    checkpoint.collect()
+    pattern = str(tmp_path / "c_{seq:03d}.json")
+    assert [Path(checkpoint.save(pattern)).name for _ in range(2)] == ["c_000.json", "c_001.json"]
+    other = ndd.checkpoint.Checkpoint()
+    assert other.load(pattern).endswith("c_001.json") and other.is_loaded
+    fresh = ndd.random.RNG(8)
+    other.register(fresh, "__op_0")
+    assert fresh.state == rng.state
+    with pytest.raises(KeyError):
+        other.register(ndd.random.RNG(1), "unknown")
+    with pytest.raises(ValueError):
+        other.deserialize("{}")
+    with pytest.raises(RuntimeError):
+        checkpoint.register(rng, "another")
+
+
+def test_two_loops_over_one_reader(root: Path) -> None:
+    reader = reader_of(root)
+    first = reader.next_epoch(batch_size=5)
+    next(first)
+    next(reader.next_epoch(batch_size=5))
+    with pytest.raises(RuntimeError, match="another loop"):
+        next(first)
+    with pytest.raises(ValueError, match="batch_size 4"):
+        reader.next_epoch(batch_size=4)
+
+
+@pytest.mark.parametrize(("cycle", "values"), [(None, [0, 1, "end", "end"]), ("raise", [0, 1, "end", 0]), (True, [0, 1, 0, 1])])
+def test_sources(cycle: Any, values: list[Any]) -> None:
+    source = ndd.ExternalSource([np.int32(0), np.int32(1)], cycle=cycle)
+    found: list[Any] = []
+    for _ in range(4):
+        try:
+            found.append(source().item())
+        except StopIteration:
+            found.append("end")
+    assert found == values
+
+
+def test_sources_of_functions() -> None:
+    source = ndd.ExternalSource(lambda: (np.zeros(2), np.ones(3)), 2, layout=["A", "B"])
+    first, second = source(batch_size=3)
+    assert first.shape == [(2,)] * 3 and second.layout == "B"
+    with pytest.raises(ValueError, match="without parameters"):
+        ndd.ExternalSource(lambda x: x)
+    captured = ndd.ExternalSource([np.full(2, i, np.float32) for i in range(6)])
+    found = [(x + 1).torch().tolist() for x in captured.captured(batch_size=2)]
+    assert found == [[[i + 1.0] * 2] * 2 for i in range(6)]
+
+
+def test_imread(root: Path) -> None:
+    paths = sorted(root.glob("*/*.jpg"))[:2]
+    assert ndd.imread(paths[0]).ndim == 3
+    assert ndd.imread(paths).batch_size == 2
+
+
+def test_nodes_of_torchdata(root: Path) -> None:
+    pytest.importorskip("torchdata.nodes", reason="torchdata is not installed")
+    from torchdata.nodes import Loader
+
+    from torchdali.experimental.dynamic.pytorch import nodes
+
+    def make() -> Any:
+        reader = nodes.Reader(ndd.readers.File, batch_size=5, file_root=str(root))
+        small = nodes.DictMapper(reader, lambda x: ndd.resize(ndd.decoders.image(x), size=[4, 4]))
+        return Loader(nodes.ToTorch(small))
+
+    loader = make()
+    batches = list(loader)
+    assert [image.shape for image, _ in batches] == [(5, 4, 4, 3)] * 5
+    part, resumed = make(), make()
+    iterator = iter(part)
+    next(iterator)
+    resumed.load_state_dict(part.state_dict())
+    rest = list(resumed)
+    assert len(rest) == 4 and torch.equal(rest[0][0], batches[1][0])

@@ -1,0 +1,90 @@
+"""Masks of COCO by hand, and annotations that are damaged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from torchdali.formats import coco
+from torchdali.formats.coco_masks import fill_polygon, fill_runs, uncompress
+
+
+def test_a_polygon_of_whole_pixels() -> None:
+    mask = fill_polygon(np.array([[1, 2], [4, 2], [4, 5], [1, 5]], np.float32), 6, 8)
+    wanted = np.zeros((6, 8), bool)
+    wanted[2:5, 1:4] = True
+    np.testing.assert_array_equal(mask, wanted)
+
+
+@pytest.mark.parametrize("points", [[], [[1, 1]], [[1, 1], [3, 1]], [[-50, -50], [-20, -50], [-20, -20]]])
+def test_polygons_without_pixels(points: list[list[int]]) -> None:
+    assert not fill_polygon(np.array(points, np.float32).reshape(-1, 2), 6, 8).any()
+
+
+@pytest.mark.parametrize("far", [100.0, 1e6, 1e30])
+def test_a_polygon_around_everything(far: float) -> None:
+    assert fill_polygon(np.array([[-far, -far], [far, -far], [far, far], [-far, far]], np.float32), 6, 8).all()
+
+
+def test_runs_go_down_the_columns() -> None:
+    np.testing.assert_array_equal(fill_runs([1, 3, 2], 2, 3), [[False, True, False], [True, True, False]])
+
+
+@pytest.mark.parametrize("runs", [[7], [-1, 3], [3, 4], [2**62, 2**62, 2**62]])
+def test_runs_that_do_not_fit(runs: list[int]) -> None:
+    with pytest.raises(ValueError, match="do not fit"):
+        fill_runs(runs, 2, 3)
+
+
+def test_compressed_runs() -> None:
+    assert uncompress("32P31") == [3, 2, 96, 3]  # from the fourth on as differences to the last but one
+    assert uncompress("") == []
+
+
+@pytest.mark.parametrize("text", ["P", "oooooooooooooooooooo"])
+def test_compressed_runs_that_do_not_end(text: str) -> None:
+    with pytest.raises(ValueError, match="number"):
+        uncompress(text)
+
+
+IMAGE = {"id": 1, "file_name": "a", "width": 4, "height": 3}
+DAMAGED: dict[str, Any] = {
+    "cut off": '{"images": [', "a number": "5x", "an image without an id": {"images": [{"file_name": "a"}]},
+    "an image without a name": {"images": [{"id": 1}]}, "an annotation that is none": {"images": [IMAGE], "annotations": [5]},
+    "a box of words": {"images": [IMAGE], "annotations": [{"image_id": 1, "category_id": 1, "bbox": ["a", "b", "c", "d"]}]},
+    "no class": {"images": [IMAGE], "annotations": [{"image_id": 1, "bbox": [0, 0, 1, 1]}]},
+    "deep": "[" * 100000,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_damaged_annotations(tmp_path: Path, case: str) -> None:
+    text = DAMAGED[case] if isinstance(DAMAGED[case], str) else json.dumps(DAMAGED[case])
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(RuntimeError, match=r"a\.json"):
+        coco.parse(str(tmp_path / "a.json"), coco.Form())
+
+
+@pytest.mark.parametrize("name", ["boxes.dat", "counts.dat", "labels.dat", "vertices.dat"])
+def test_damaged_tables(tmp_path: Path, name: str) -> None:
+    annotation = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1], "segmentation": [[0, 0, 1, 0, 1, 1]]}
+    (tmp_path / "a.json").write_text(json.dumps({"images": [IMAGE], "annotations": [annotation]}))
+    coco.save(coco.parse(str(tmp_path / "a.json"), coco.Form(polygons=True)), str(tmp_path))
+    coco.load(str(tmp_path), True, True)
+    content = (tmp_path / name).read_bytes()
+    for damaged in (b"", content[:-1], b"\0\0\0\0"):
+        (tmp_path / name).write_bytes(damaged)
+        with pytest.raises(RuntimeError, match=r"damaged|go together"):
+            coco.load(str(tmp_path), True, True)
+
+
+def test_a_mask_in_an_image_without_end() -> None:
+    (sizes, segmentations) = [(1 << 20, 1 << 20)], [[[[0, 0, 1, 0, 1, 1]]]]
+    outlines = coco.Outlines(*[np.zeros(1, np.int64)] * 2, *[np.zeros(1, np.int64)] * 2)  # type: ignore[arg-type]
+    made = coco.Annotations(["a"], *[np.zeros(1, np.int32)] * 2, np.zeros((1, 4), np.float32), np.zeros(1, np.int32), outlines, sizes, segmentations)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="cannot be drawn"):
+        coco.draw(made, 0, np.zeros(1, np.int32))

@@ -1,0 +1,115 @@
+"""Archives against the standard library, and what is refused."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.containers import write_tar
+from torchdali.formats import tar
+from torchdali.formats.storage import open_storage
+
+LONG = "d" * 120 + "/" + "n" * 180 + ".jpg"
+MEMBERS = [
+    ("a.jpg", b"a1"), ("dir", None), ("dir/b.cls", b"x" * 1025), ("empty.txt", b""), ("link.jpg", "a.jpg"),
+    (LONG, b"long"), ("ümlaut.jpg", b"u"), ("p" * 90 + "/" + "q" * 90 + ".jpg", b"prefix"), ("no space.txt", b"1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("format", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+def test_members_are_those_of_the_standard_library(tmp_path: Path, format: int) -> None:
+    path = write_tar(tmp_path / "a.tar", MEMBERS, format)
+    with tarfile.open(path) as archive:
+        wanted = [(m.name, m.offset_data, m.size) for m in archive if m.isreg()]
+    assert [tuple(member) for member in tar.members(open_storage(path))] == wanted
+
+
+def test_what_is_written_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.tar"
+    content = {"a.jpg": b"1" * 700, "b/c.cls": b"", "x" * 100: b"2" * 512}
+    with open(path, "wb") as file:
+        for name, data in content.items():
+            before = file.tell()
+            assert tar.write_member(file, name, data) == file.tell() - before
+        tar.write_end(file)
+    with tarfile.open(path) as archive:
+        assert {m.name: archive.extractfile(m).read() for m in archive} == content  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("name", ["", "x" * 101])
+def test_names_that_do_not_fit(name: str) -> None:
+    with pytest.raises(ValueError, match="1 to 100 bytes"):
+        tar.write_member(io.BytesIO(), name, b"")
+
+
+def damaged(data: bytearray, at: int, content: bytes) -> bytearray:
+    """Change a header and mend its check sum."""
+    data[at : at + len(content)] = content
+    start = at // 512 * 512
+    data[start + 148 : start + 156] = b" " * 8
+    data[start + 148 : start + 156] = b"%06o\0 " % sum(data[start : start + 512])
+    return data
+
+
+HOSTILE = {
+    "a size beyond the end": (124, b"77777777777\0", "reaches beyond the end"),
+    "a size of base 256": (124, b"\xff" * 12, "reaches beyond the end"),
+    "a name without end": (124, b"00077777777\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0L", "a name has"),
+    "no number": (124, b"-0000000007\0", "where a number should be"),
+    "letters": (124, b"hello world\0", "where a number should be"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_headers(tmp_path: Path, case: str) -> None:
+    at, content, message = HOSTILE[case]
+    path = Path(write_tar(tmp_path / "a.tar", [("a.jpg", b"abc"), ("b.jpg", b"d")]))
+    data = damaged(bytearray(path.read_bytes()), at, content[:12])
+    if len(content) > 12:
+        data = damaged(data, 156, content[-1:])
+    path.write_bytes(data)
+    with pytest.raises(RuntimeError, match=message):
+        list(tar.members(open_storage(str(path))))
+
+
+@pytest.mark.parametrize("record", [b"99 path=x\n", b"x path=x\n", b"11 path+x\n", b"14 size=-111\n", b"9999999999 path=x\n"])
+def test_hostile_pax_headers(tmp_path: Path, record: bytes) -> None:
+    path = write_tar(tmp_path / "a.tar", [("x", (tarfile.XHDTYPE, record)), ("a.jpg", b"abc")])
+    with pytest.raises(RuntimeError, match="pax header"):
+        list(tar.members(open_storage(path)))
+
+
+def test_a_pax_header_gives_name_and_size(tmp_path: Path) -> None:
+    path = write_tar(tmp_path / "a.tar", [("x", (tarfile.XHDTYPE, b"14 path=new.b\n9 size=2\n")), ("a.jpg", b"abc")])
+    assert [(m.name, m.size) for m in tar.members(open_storage(path))] == [("new.b", 2)]
+
+
+SPLITS = {
+    "a.jpg": ("a", "jpg"), "d.e/a.x.jpg": ("d.e/a", "x.jpg"), ".hidden": ("", "hidden"), "d/.h": ("d/", "h"),
+    "plain": ("plain", ""), "d/plain": ("d/plain", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", SPLITS)
+def test_split_name(path: str) -> None:
+    assert tar.split_name(path) == SPLITS[path]
+
+
+@pytest.mark.parametrize(("name", "version"), [("a.jpg", "v1.2"), ("a b.jpg", "v1.1")])
+def test_an_index_gives_the_samples_back(tmp_path: Path, name: str, version: str) -> None:
+    path = write_tar(tmp_path / "a.tar", [(name, b"abc"), ("a.cls", b"1"), ("z.cls", b"2")])
+    storage = open_storage(path)
+    samples = list(tar.group(tar.members(storage)))
+    tar.write_index(str(tmp_path / "a.idx"), samples)
+    assert (tmp_path / "a.idx").read_text().startswith(version)
+    found = tar.read_index(str(tmp_path / "a.idx"), storage)
+    assert [[part[:3] for part in s] for s in found] == [[part[:3] for part in s] for s in samples]
+
+
+def test_an_index_cannot_hold_spaces_in_extensions(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="space"):
+        tar.write_index(str(tmp_path / "a.idx"), [[("j pg", 512, 1, "a.j pg")]])
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,96 @@
+"""Write small containers for the tests of readers, with the writers of `torchdali.formats` and of others."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torchdali.formats import recordio, tfrecord
+from torchdali.formats.protobuf import VARINT, tag, write_bytes, write_varint
+
+Examples = Sequence[Mapping[str, Any]]
+
+
+def write_tfrecord(path: Path, examples: Examples) -> tuple[str, str]:
+    """Write a TFRecord file and its index; return both paths."""
+    places, at = [], 0
+    with open(path, "wb") as file:
+        for example in examples:
+            size = tfrecord.write_record(file, tfrecord.write_example(example))
+            places.append((at, size))
+            at += size
+    index = f"{path}.idx"
+    tfrecord.write_index(index, places)
+    return str(path), index
+
+
+def write_tar(
+    path: Path, members: Sequence[tuple[str, Any]], format: int = tarfile.GNU_FORMAT
+) -> str:
+    """Write an archive: content is bytes, a link's target as text, None for a folder, or (type, bytes)."""
+    with tarfile.open(path, "w", format=format) as archive:
+        for name, content in members:
+            info = tarfile.TarInfo(name)
+            if content is None:
+                info.type = tarfile.DIRTYPE
+            elif isinstance(content, str):
+                info.type, info.linkname = tarfile.SYMTYPE, content
+            elif isinstance(content, tuple):
+                info.type, content = content
+                info.linkname = "x"
+            data = content if isinstance(content, bytes) else b""
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return str(path)
+
+
+def write_recordio(path: Path, images: Sequence[tuple[bytes, Sequence[float]]]) -> tuple[str, str]:
+    """Write images and labels as RecordIO, and an index; return both paths."""
+    places, at = [], 0
+    with open(path, "wb") as file:
+        for data, labels in images:
+            size = recordio.write_image(file, data, labels)
+            places.append((at, size))
+            at += size
+    recordio.write_index(f"{path}.idx", places)
+    return str(path), f"{path}.idx"
+
+
+def write_lmdb(path: Path, values: Sequence[bytes], size: int = 1 << 24) -> str:
+    """Write a database with the keys 00000000, 00000001 ... by the real library."""
+    import lmdb
+
+    with lmdb.open(str(path), map_size=size) as environment, environment.begin(write=True) as transaction:
+        for number, value in enumerate(values):
+            transaction.put(b"%08d" % number, value)
+    return str(path)
+
+
+def datum(data: bytes | None = None, label: int | None = None, **shape: int) -> bytes:
+    """Write a `Datum` of Caffe."""
+    numbers = {"channels": 1, "height": 2, "width": 3, "encoded": 7}
+    parts = [tag(numbers[name], VARINT) + write_varint(value) for name, value in shape.items()]
+    parts += [] if data is None else [write_bytes(4, data)]
+    parts += [] if label is None else [tag(5, VARINT) + write_varint(label)]
+    return b"".join(parts)
+
+
+def proto(dtype: int, content: Any, dims: Sequence[int] = ()) -> bytes:
+    """Write a tensor of Caffe2: 1, float; 2, int32; 3, bytes; 4, a string."""
+    head = b"".join(tag(1, VARINT) + write_varint(extent) for extent in dims)
+    head += tag(2, VARINT) + write_varint(dtype)
+    if dtype == 1:
+        return head + write_bytes(3, np.asarray(content, "<f4").tobytes())
+    if dtype == 2:
+        return head + b"".join(tag(4, VARINT) + write_varint(value) for value in content)
+    return head + write_bytes(5 if dtype == 3 else 6, content)
+
+
+def protos(*tensors: bytes) -> bytes:
+    """Write `TensorProtos` of Caffe2."""
+    return b"".join(write_bytes(1, tensor) for tensor in tensors)

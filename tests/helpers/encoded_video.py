@@ -1,0 +1,55 @@
+"""Small videos made by PyAV: every frame says its number in its upper left corner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+CODECS = {
+    "vp9.webm": "libvpx-vp9", "vp8.webm": "libvpx", "mjpeg.avi": "mjpeg", "h264.mp4": "libx264", "hevc.mp4": "libx265",
+    "mpeg4.mp4": "mpeg4", "av1.mkv": "libsvtav1",
+}  # fmt: skip
+FRAMES, HEIGHT, WIDTH, GROUP, RATE = 30, 64, 96, 8, 25
+
+
+def picture(number: int) -> Any:
+    y, x = np.mgrid[0:HEIGHT, 0:WIDTH]
+    colors = [(x * 2 + number * 5) % 256, (y * 3 + number * 7) % 256, (x + y + number * 11) % 256]
+    made = np.stack(colors, -1).astype(np.uint8)
+    made[:16, :16] = number * 8
+    return made
+
+
+def make(folder: Path, name: str, times: Sequence[int] | None = None, frames: int = FRAMES) -> str:
+    """Write a video; skips the calling test without PyAV, or an encoder for it.
+
+    Args:
+        times: When frames are shown, in milliseconds.
+    """
+    av = pytest.importorskip("av", reason="the extra `video` is not installed")
+    codec, path = CODECS[name.rpartition("-")[2]], str(folder / name)
+    if codec not in av.codecs_available:
+        pytest.skip(f"PyAV has no encoder {codec}")
+    with av.open(path, "w") as file:
+        stream = file.add_stream(codec, rate=RATE)
+        stream.width, stream.height, stream.gop_size = WIDTH, HEIGHT, GROUP
+        stream.pix_fmt = "yuvj420p" if codec == "mjpeg" else "yuv420p"
+        if times is not None:
+            stream.time_base = stream.codec_context.time_base = Fraction(1, 1000)
+        for number in range(frames):
+            frame = av.VideoFrame.from_ndarray(picture(number), format="rgb24")
+            if times is not None:
+                frame.pts, frame.time_base = times[number], Fraction(1, 1000)
+            file.mux(stream.encode(frame))
+        file.mux(stream.encode(None))
+    return path
+
+
+def numbers(frames: Any) -> list[int]:
+    """Return the numbers that frames say they have."""
+    return [round(float(np.asarray(frame)[4:12, 4:12].mean()) / 8) for frame in frames]

@@ -1,0 +1,155 @@
+"""Whether the parity tests cover each operator widely enough, and results are close enough.
+
+Each operator needs six combinations of arguments on three types and two layouts, as far as its declaration takes as
+many; `NARROW` and `ELSEWHERE` say where the real DALI does not. ``pytest -m parity --write-parity=FILE`` ends with the
+audit, and fails where it finds something.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import torchdali.ops  # noqa: F401  declares the operators
+from tests.helpers.parity_table import Case, Distance
+from torchdali.registry import Operator, registry
+
+__all__ = ["ELSEWHERE", "NARROW", "Coverage", "covered", "demanded", "far", "short"]
+
+_GPU = "the real one runs on the GPU only; compared with a reference in "
+_DRAWN = "its numbers cannot be reproduced; distributions are compared in "
+
+ELSEWHERE: dict[str, str] = {
+    "batch_permutation": _DRAWN + "parity/ops/test_random.py",
+    "constant": "built when the pipeline is; parity/ops/test_generic.py",
+    "decoders.image_random_crop": _DRAWN + "parity/ops/test_decoders.py",
+    "dl_tensor_python_function": "calls the user's function; ops/test_python.py",
+    "dump_image": "writes files; its own tests look at them",
+    "experimental.dilate": _GPU + "ops/test_filters.py",
+    "experimental.erode": _GPU + "ops/test_filters.py",
+    "experimental.median_blur": _GPU + "ops/test_filters.py",
+    "experimental.remap": _GPU + "ops/test_geometry.py",
+    "experimental.resize": "the body of resize",
+    "full": "parity/ops/test_generic.py",
+    "full_like": "parity/ops/test_generic.py",
+    "get_property": "parity/ops/test_generic.py",
+    "io.file.read": "parity/readers/test_file.py",
+    "jitter": _GPU + "ops/test_geometry.py",
+    "noise.gaussian": _DRAWN + "ops/test_noise.py",
+    "noise.salt_and_pepper": _DRAWN + "ops/test_noise.py",
+    "noise.shot": _DRAWN + "ops/test_noise.py",
+    "ones": "parity/ops/test_generic.py",
+    "permute_batch": "parity/ops/test_generic.py",
+    "python_function": "calls the user's function; ops/test_python.py",
+    "random.beta": _DRAWN + "parity/ops/test_random.py",
+    "random.choice": _DRAWN + "parity/ops/test_random.py",
+    "random.coin_flip": _DRAWN + "parity/ops/test_random.py",
+    "random.normal": _DRAWN + "parity/ops/test_random.py",
+    "random.uniform": _DRAWN + "parity/ops/test_random.py",
+    "random_bbox_crop": _DRAWN + "its own parity tests",
+    "random_crop_generator": _DRAWN + "parity/ops/test_random_crop.py",
+    "random_resized_crop": _DRAWN + "parity/ops/test_random_crop.py",
+    "roi_random_crop": _DRAWN + "parity/ops/test_random_crop.py",
+    "segmentation.random_mask_pixel": _DRAWN + "its own parity tests",
+    "segmentation.random_object_bbox": _DRAWN + "its own parity tests",
+    "torch_python_function": "calls the user's function; ops/test_python.py",
+    "zeros": "parity/ops/test_generic.py",
+}
+"""Operators that are not compared case by case, and why, or where."""
+
+
+_ALONE = ("reader", "source")
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How many different argument combinations, element types and layouts."""
+
+    arguments: int = 0
+    types: int = 0
+    layouts: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.arguments} argument combinations, {self.types} types, {self.layouts} layouts"
+
+
+NARROW: dict[str, tuple[Coverage, str]] = {
+    "bb_flip": (Coverage(6, 1, 0), "boxes have no layout"),
+    "bbox_paste": (Coverage(6, 1, 0), "boxes have no layout"),
+    "bbox_rotate": (Coverage(6, 1, 0), "boxes have no layout"),
+    "box_encoder": (Coverage(6, 1, 0), "boxes have no layout"),
+    "cast_like": (Coverage(1, 3, 2), "no arguments"),
+    "clahe": (Coverage(6, 1, 1), "bytes only"),
+    "coord_flip": (Coverage(6, 1, 0), "points have no layout"),
+    "coord_transform": (Coverage(6, 3, 1), "points have one layout of their own"),
+    "copy": (Coverage(1, 3, 2), "no arguments"),
+    "decoders.image": (Coverage(6, 1, 0), "takes bytes"),
+    "decoders.image_crop": (Coverage(6, 1, 0), "takes bytes"),
+    "decoders.image_slice": (Coverage(6, 1, 0), "takes bytes"),
+    "element_extract": (Coverage(3, 3, 2), "one argument, indices of frames"),
+    "equalize": (Coverage(1, 1, 2), "no arguments, and bytes only"),
+    "grid_mask": (Coverage(6, 3, 1), "other layouts are masked wrongly, or crash"),
+    "multi_paste": (Coverage(6, 3, 1), "images are HWC"),
+    "peek_image_shape": (Coverage(6, 1, 0), "takes bytes"),
+    "per_frame": (Coverage(2, 3, 2), "one argument, a flag"),
+    "segmentation.select_masks": (
+        Coverage(2, 1, 0),
+        "one argument, a flag; polygons have no layout",
+    ),
+    "transforms.combine": (Coverage(2, 1, 0), "one argument, a flag"),
+}
+"""Where the real DALI, or the operator itself, does not leave room for more: what there must be, and why."""
+
+
+def covered(cases: Iterable[Case]) -> dict[str, Coverage]:
+    """Count, by operator, what cases differ in."""
+    by_name: dict[str, list[Case]] = defaultdict(list)
+    for case in cases:
+        by_name[case.operator].append(case)
+    return {
+        name: Coverage(
+            len({case.arguments for case in found}),
+            len(frozenset[str]().union(*(case.dtypes for case in found))),
+            len(frozenset[str]().union(*(case.layouts for case in found))),
+        )
+        for name, found in by_name.items()
+    }
+
+
+def demanded(operator: Operator) -> Coverage:
+    """Return what an operator's cases must reach: six, three and two, or what its declaration has room for."""
+    if operator.name in NARROW:
+        return NARROW[operator.name][0]
+    if not operator.schema.inputs or operator.schema.inputs[0].optional:
+        return Coverage(6)
+    takes = operator.schema.inputs[0].takes
+    return Coverage(6, min(3, len(takes.dtypes) or 3), min(2, len(takes.layouts) or 2))
+
+
+def far(cases: Iterable[Case]) -> dict[str, Distance]:
+    """Return the cases whose results are too far: 1 % of the integers off by more than 1, floats by 0.0001."""
+    return {
+        f"{case.operator} {case.arguments}": case.distance
+        for case in cases
+        if (case.distance.off or 0) > 0.01 or (case.distance.error or 0) > 1e-4
+    }
+
+
+def short(
+    cases: Iterable[Case], operators: Mapping[str, Operator] = registry
+) -> dict[str, tuple[Coverage, Coverage]]:
+    """Return found and demanded of the operators whose cases do not reach what they must.
+
+    Deprecated names of other operators, and what is not in `fn`, do not count; nor do readers and sources, which have
+    tests of their own.
+    """
+    counts = covered(cases)
+    found: dict[str, tuple[Coverage, Coverage]] = {}
+    for name, operator in operators.items():
+        if operator.hidden or operator.instead or name in ELSEWHERE or operator.kind in _ALONE:
+            continue
+        got, must = counts.get(name, Coverage()), demanded(operator)
+        if got.arguments < must.arguments or got.types < must.types or got.layouts < must.layouts:
+            found[name] = got, must
+    return found

@@ -1,0 +1,188 @@
+"""The table of ``docs/parity.md``, filled while the parity tests run.
+
+``pytest -m parity --write-parity=docs/parity.md`` writes it (see ``conftest.py``). `tests.check.check` notes every case
+that it compares with the real DALI; `note_pixels` takes what ``parity/test_pixels.py`` measures on photos.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+__all__ = ["Case", "Distance", "Tolerance", "cases", "note", "note_pixels", "page", "percent"]
+
+COMMAND = "python -m pytest -m parity --write-parity=docs/parity.md"
+
+_HEAD = f"""# Parity with DALI
+
+Written by the tests, do not edit: `{COMMAND}`
+
+Every case ran on torchdali and on the real DALI 2.4 (CPU, `device_id=None`), and passed: layouts, shapes and types are
+equal, and values as the tables say.
+"""
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """Allowed difference: levels, plus a part of the value."""
+
+    level: float
+    relative: float
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How far results are from the real DALI's.
+
+    Attributes:
+        off: Share of the values that are more than one level off, of integer outputs.
+        error: Largest difference relative to the largest value, of floating outputs.
+    """
+
+    off: float | None = None
+    error: float | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case of an operator: what went in, what was allowed, the share of values that kept to it, and how far."""
+
+    operator: str
+    arguments: str
+    dtypes: frozenset[str]
+    layouts: frozenset[str]
+    tolerance: Tolerance
+    share: float
+    distance: Distance = Distance()
+
+
+@dataclass(frozen=True)
+class _Pixels:
+    subject: str
+    images: int
+    found: str
+    demanded: str
+
+
+_cases: list[Case] = []
+_pixels: list[_Pixels] = []
+
+
+def cases() -> tuple[Case, ...]:
+    """Return the cases of this session so far."""
+    return tuple(_cases)
+
+
+def note(case: Case) -> None:
+    """Keep a case that was compared with the real DALI."""
+    _cases.append(case)
+
+
+def note_pixels(subject: str, images: int, found: str, demanded: str) -> None:
+    """Keep what a comparison on photos gave, and what the test demands."""
+    _pixels.append(_Pixels(subject, images, found, demanded))
+
+
+def page(
+    exceptions: Mapping[str, Sequence[str]],
+    modules: Mapping[str, tuple[str, int]],
+    short: Sequence[str] = (),
+) -> str:
+    """Return the page.
+
+    Args:
+        exceptions: Reasons by operator.
+        modules: Subject and number of passed tests by test file.
+        short: What is known to be missing.
+    """
+    parts = [_HEAD, _pixel_table(), _operator_table(), _module_table(modules)]
+    if short:
+        parts.append(
+            "\n".join(["## Too few cases, or too far", "", *[f"- {line}" for line in short], ""])
+        )
+    return "\n".join([*parts, _exception_list(exceptions)])
+
+
+def _pixel_table() -> str:
+    rows = [(p.subject, str(p.images), p.found, p.demanded) for p in _pixels]
+    return "## Photos\n\n64 files of ImageNet, as they are.\n\n" + _table(
+        ("what", "images", "found", "demanded"), rows
+    )
+
+
+def _operator_table() -> str:
+    by_name: dict[str, list[Case]] = defaultdict(list)
+    for case in _cases:
+        by_name[case.operator].append(case)
+    text = (
+        "## Operators\n\n*Within* is the smallest share of values of any case that is within the tolerance; the "
+        "tolerance is the\nwidest of any case: levels, plus a part of the value. *Arguments* counts different combinations.\n"
+        "*Off by more than 1* is the largest share of an integer output's values; *error* is the largest difference of "
+        "a\nfloating output relative to its largest value (of float16 beyond its last place).\n\n"
+    )
+    rows = [_row(name, by_name[name]) for name in sorted(by_name)]
+    return text + _table(
+        (
+            "operator",
+            "cases",
+            "arguments",
+            "dtypes",
+            "layouts",
+            "within",
+            "tolerance",
+            "off by more than 1",
+            "error",
+        ),
+        rows,
+    )
+
+
+def _row(name: str, cases: Sequence[Case]) -> tuple[str, ...]:
+    dtypes = sorted(set().union(*(c.dtypes for c in cases)))
+    layouts = sorted(set().union(*(c.layouts for c in cases)))
+    level, relative = (
+        max(c.tolerance.level for c in cases),
+        max(c.tolerance.relative for c in cases),
+    )
+    tolerance = [f"{level:g}"] if level else []
+    tolerance += [f"{relative:g} relative"] if relative else []
+    within = percent(min(c.share for c in cases))
+    return (
+        f"`{name}`", str(len(cases)), str(len({c.arguments for c in cases})), " ".join(dtypes), " ".join(layouts), within,
+        " + ".join(tolerance) or "none: equal", *_worst(cases),
+    )  # fmt: skip
+
+
+def _worst(cases: Sequence[Case]) -> tuple[str, str]:
+    off = [c.distance.off for c in cases if c.distance.off is not None]
+    error = [c.distance.error for c in cases if c.distance.error is not None]
+    share = f"{math.ceil(max(off) * 1e5) / 1e3:g} %" if off else ""
+    return share, f"{max(error):.1g}" if error else ""
+
+
+def percent(share: float) -> str:
+    """Return a share as text, rounded down: only all is called 100 %."""
+    return "100 %" if share == 1 else f"{math.floor(share * 1e5) / 1e3:.3f} %"
+
+
+def _module_table(modules: Mapping[str, tuple[str, int]]) -> str:
+    rows = [(f"`{name}`", subject, str(count)) for name, (subject, count) in modules.items()]
+    return "## Tests that passed\n\n" + _table(("file", "what it compares", "tests"), rows)
+
+
+def _exception_list(exceptions: Mapping[str, Sequence[str]]) -> str:
+    lines = [f"- `{name}`: {reason}" for name in sorted(exceptions) for reason in exceptions[name]]
+    return "\n".join(
+        ["## Exceptions", "", "Where exact parity is not kept, and why.", "", *lines, ""]
+    )
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [
+        head,
+        ["---"] * len(head),
+        *([cell.replace("|", "\\|") for cell in row] for row in rows),
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"

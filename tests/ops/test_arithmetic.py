@@ -1,0 +1,514 @@
+"""Arithmetic, comparison, bitwise and mathematical functions against Python's integers and NumPy."""
+
+from __future__ import annotations
+
+import itertools
+import math as pymath
+import operator as op
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import torchdali
+from tests.helpers.expressions import Given, evaluate, failure, given
+from torchdali import fn, math, pipeline_def, types
+from torchdali.kernels import arithmetic
+from torchdali.kernels.arithmetic import Number, broadcast_batches, function, promote
+from torchdali.operator import operator
+from torchdali.schema import Data
+from torchdali.tensors import TensorList
+
+TABLE = """
+     bool i8  u8  i16 u16 i32 u32 i64 u64 f32 f64
+bool bool i8  u8  i16 u16 i32 u32 i64 u64 f32 f64
+i8   .    i8  i16 i16 i32 i32 i64 i64 i64 f32 f64
+u8   .    .   u8  i16 u16 i32 u32 i64 u64 f32 f64
+i16  .    .   .   i16 i32 i32 i64 i64 i64 f32 f64
+u16  .    .   .   .   u16 i32 u32 i64 u64 f32 f64
+i32  .    .   .   .   .   i32 i64 i64 i64 f32 f64
+u32  .    .   .   .   .   .   u32 i64 u64 f32 f64
+i64  .    .   .   .   .   .   .   i64 i64 f32 f64
+u64  .    .   .   .   .   .   .   .   u64 f32 f64
+f32  .    .   .   .   .   .   .   .   .   f32 f64
+f64  .    .   .   .   .   .   .   .   .   .   f64
+"""
+SHORT = {
+    "bool": torch.bool, "i8": torch.int8, "u8": torch.uint8, "i16": torch.int16, "u16": torch.uint16,
+    "i32": torch.int32, "u32": torch.uint32, "i64": torch.int64, "u64": torch.uint64,
+    "f32": torch.float32, "f64": torch.float64,
+}  # fmt: skip
+INTEGERS = [name for name in SHORT if name[0] in "iu"]
+
+
+def test_promotion_table() -> None:
+    rows = [line.split() for line in TABLE.strip().splitlines()]
+    for row in rows[1:]:
+        for right, wanted in zip(rows[0], row[1:], strict=True):
+            if wanted != ".":
+                assert promote(SHORT[row[0]], SHORT[right]) == SHORT[wanted], (row[0], right)
+                assert promote(SHORT[right], SHORT[row[0]]) == SHORT[wanted], (right, row[0])
+
+
+# ---------------------------------------------------------------- integers, exactly
+
+
+def limits(dtype: torch.dtype) -> tuple[int, int]:
+    bits = 8 * dtype.itemsize
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype.is_signed else (0, (1 << bits) - 1)
+
+
+def wrapped(value: int, dtype: torch.dtype) -> int:
+    low, high = limits(dtype)
+    return (value - low) % (high - low + 1) + low
+
+
+def quotient(x: int, y: int) -> int:
+    return abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+
+
+EXACT: dict[str, Callable[[int, int], int]] = {
+    "add": op.add, "sub": op.sub, "mul": op.mul, "floordiv": quotient,
+    "mod": lambda x, y: x - y * quotient(x, y), "min": min, "max": max, "and": op.and_, "or": op.or_,
+    "xor": op.xor, "pow": lambda x, y: x ** (y % 100) if y >= 0 else 0,
+}  # fmt: skip
+COMPARE: dict[str, Callable[[int, int], bool]] = {
+    "eq": op.eq, "ne": op.ne, "lt": op.lt, "le": op.le, "gt": op.gt, "ge": op.ge,
+}  # fmt: skip
+
+
+def edges(dtype: torch.dtype) -> list[int]:
+    """Small numbers of both signs, and those around the ends and the middle of the range."""
+    low, high = limits(dtype)
+    near = [low, low + 1, high // 2, high // 2 + 1, high - 1, high]
+    return sorted({v for v in [-7, -2, -1, 0, 1, 2, 3, 100, *near] if low <= v <= high})
+
+
+def tensor(values: list[int], dtype: torch.dtype) -> torch.Tensor:
+    return torch.from_numpy(np.array(values, dtype=str(dtype).removeprefix("torch.")))
+
+
+def pairs(name: str, left: torch.dtype, right: torch.dtype) -> list[tuple[int, int]]:
+    found = itertools.product(edges(left), edges(right))
+    if name in ("floordiv", "mod"):
+        common = promote(left, right)
+        return [(x, y) for x, y in found if wrapped(y, common)]
+    if name == "pow":
+        return [(x, y) for x, y in found if y < 100]
+    return list(found)
+
+
+@pytest.mark.parametrize("name", [*EXACT, *COMPARE])
+def test_integers(name: str) -> None:
+    for left, right in itertools.product(INTEGERS, repeat=2):
+        one, two = SHORT[left], SHORT[right]
+        common = promote(one, two)
+        given_pairs = pairs(name, one, two)
+        x, y = (
+            tensor(list(side), d)
+            for side, d in zip(zip(*given_pairs, strict=True), (one, two), strict=True)
+        )
+        found = function(name, one, two)(x, y)
+        if name in COMPARE:
+            wanted: list[Any] = [COMPARE[name](a, b) for a, b in given_pairs]
+        else:
+            met = [(wrapped(a, common), wrapped(b, common)) for a, b in given_pairs]
+            wanted = [wrapped(EXACT[name](a, b), common) for a, b in met]
+        assert found.dtype == (torch.bool if name in COMPARE else common)
+        assert found.tolist() == wanted, (name, left, right)
+
+
+@pytest.mark.parametrize("name", [*EXACT, *COMPARE])
+def test_integers_with_constants(name: str) -> None:
+    """A constant on either side gives what a tensor of its type gives."""
+    for left, right in itertools.product(INTEGERS, repeat=2):
+        one, two = SHORT[left], SHORT[right]
+        for constant in edges(two):
+            xs = [x for x, c in pairs(name, one, two) if c == constant]
+            if xs:
+                x = tensor(xs, one)
+                wanted = function(name, one, two)(x, tensor([constant], two))
+                found = function(name, one, Number(constant, two))(x)
+                assert torch.equal(found, wanted), (name, left, constant, right)
+            ys = [y for c, y in pairs(name, two, one) if c == constant]
+            if ys:
+                wanted = function(name, two, one)(tensor([constant], two), tensor(ys, one))
+                found = function(name, Number(constant, two), one)(tensor(ys, one))
+                assert torch.equal(found, wanted), (name, constant, right, left)
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_shifts(name: str) -> None:
+    dtype = SHORT[name]
+    bits = max(8 * dtype.itemsize, 32)
+    for n in (0, 1, 3, 7, 8, 31, 32, 63, 100):
+        if n > limits(dtype)[1]:
+            continue
+        values, shift = edges(dtype), n % bits
+        for distance in (tensor([n], dtype), Number(n, dtype)):
+            operands = (dtype, distance if isinstance(distance, Number) else dtype)
+            rest = () if isinstance(distance, Number) else (distance,)
+            left = function("lshift", *operands)(tensor(values, dtype), *rest)
+            right = function("rshift", *operands)(tensor(values, dtype), *rest)
+            assert left.tolist() == [wrapped(v << shift, dtype) for v in values]
+            assert right.tolist() == [v >> shift for v in values]
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_signs(name: str) -> None:
+    dtype = SHORT[name]
+    values = edges(dtype)
+    assert function("neg", dtype)(tensor(values, dtype)).tolist() == [
+        wrapped(-v, dtype) for v in values
+    ]
+    assert function("abs", dtype)(tensor(values, dtype)).tolist() == [
+        wrapped(abs(v), dtype) for v in values
+    ]
+    assert function("invert", dtype)(tensor(values, dtype)).tolist() == [
+        wrapped(~v, dtype) for v in values
+    ]
+
+
+@pytest.mark.parametrize("dtype", [torch.uint16, torch.uint32, torch.uint64])
+def test_clamp_of_unsigned(dtype: torch.dtype) -> None:
+    high = limits(dtype)[1]
+    clamped = function("clamp", dtype, Number(2, torch.uint8), dtype)(
+        tensor([0, 5, high], dtype), tensor([high - 1], dtype)
+    )
+    assert clamped.dtype == dtype
+    assert clamped.tolist() == [2, 5, high - 1]
+
+
+# ---------------------------------------------------------------- floats
+
+
+def test_floats_and_negative_integers_compare_by_value() -> None:
+    x = torch.tensor([-2.5, -1.0, 0.0])
+    assert math.max(x, -1).tolist() == [-1, -1, 0]
+    assert function("ge", torch.float32, Number(-1, torch.int32))(x).tolist() == [False, True, True]
+    assert function("eq", torch.float32, torch.int8)(x, torch.full((3,), -1, dtype=torch.int8)).tolist() == [
+        False, True, False,
+    ]  # fmt: skip
+
+
+def test_division() -> None:
+    ints = torch.tensor([7, -2, 0], dtype=torch.int32)
+    found = function("truediv", torch.int32, Number(0, torch.int32))(ints)
+    assert found.dtype == torch.float32
+    assert found[:2].tolist() == [pymath.inf, -pymath.inf]
+    assert found[2].isnan()
+    assert function("truediv", Number(3, torch.int32), torch.float32)(
+        torch.tensor([7.0])
+    ).item() == np.float32(3) / np.float32(7)
+    assert (
+        function("floordiv", torch.float32, torch.float32)(
+            torch.tensor([-7.0]), torch.tensor([2.0])
+        ).item()
+        == -3.5
+    )
+    assert (
+        function("mod", torch.float32, torch.float32)(
+            torch.tensor([-7.5]), torch.tensor([2.0])
+        ).item()
+        == -1.5
+    )
+
+
+def test_constants_have_their_type() -> None:
+    x = torch.zeros(1, dtype=torch.float64)
+    single = function("add", torch.float64, Number(0.1, torch.float32))(x).item()
+    double = function("add", torch.float64, Number(0.1, torch.float64))(x).item()
+    assert single == float(np.float32(0.1))
+    assert double == 0.1
+    assert (
+        function("mul", torch.float32, Number(-0.0, torch.float32))(torch.ones(1)).signbit().item()
+    )
+
+
+def test_reciprocal_root_of_zero() -> None:
+    assert math.rsqrt(torch.zeros(1)).item() == pymath.inf
+
+
+def test_cube_roots() -> None:
+    x = torch.tensor([-27.0, -0.0, 0.0, 8.0, 1e30])
+    assert math.cbrt(x).tolist() == pytest.approx([-3, 0, 0, 2, 1e10], rel=1e-7)
+
+
+NUMPY = {
+    "fabs": np.fabs, "floor": np.floor, "ceil": np.ceil, "sqrt": np.sqrt, "cbrt": np.cbrt, "exp": np.exp,
+    "log": np.log, "log2": np.log2, "log10": np.log10, "sin": np.sin, "cos": np.cos, "tan": np.tan,
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh,
+    "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", NUMPY)
+def test_functions(name: str) -> None:
+    assert set(NUMPY) == set(arithmetic.FUNCTIONS)
+    values = np.array([-20.5, -1, -0.7, 0.1, 0.5, 1, 1.5, 20.5])
+    found = getattr(math, name)(torch.from_numpy(values))
+    assert found.dtype == torch.float64
+    np.testing.assert_allclose(found.numpy(), NUMPY[name](values), rtol=1e-12)
+    whole = np.array([0, 1, 3, 200], np.uint8)
+    found = getattr(math, name)(torch.from_numpy(whole))
+    assert found.dtype == torch.float32
+    np.testing.assert_allclose(found.numpy(), NUMPY[name](whole.astype(np.float32)), rtol=1e-6)
+
+
+DIFFERENTIABLE: list[Callable[..., Any]] = [
+    lambda x, y: math.sqrt(x * x + y * y),
+    lambda x, y: math.pow(x, 3) / y,
+    lambda x, y: math.clamp(x, 0.5, 1.5) + math.max(x, y),
+    lambda x, y: math.atan2(x, y) * math.exp(-x),
+    lambda x, y: math.cbrt(x) % 0.3 - math.log(y),
+]
+
+
+@pytest.mark.parametrize("number", range(len(DIFFERENTIABLE)))
+def test_gradients(number: int) -> None:
+    x = torch.tensor([0.7, 1.2, 2.1], dtype=torch.float64, requires_grad=True)
+    y = torch.tensor([1.1, 0.4, 3.0], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(DIFFERENTIABLE[number], (x, y))
+
+
+# ---------------------------------------------------------------- at once
+
+
+def test_eager_operands() -> None:
+    x = torch.tensor([1, 2, 250], dtype=torch.uint8)
+    assert math.max(x, 100).dtype == torch.int32
+    assert math.max(x, types.Constant(100).uint8()).dtype == torch.uint8
+    assert math.max(x, np.array([3, 3, 3], np.uint8)).tolist() == [3, 3, 250]
+    assert math.sqrt(torch.tensor(4.0)).item() == 2
+    batch = TensorList.from_samples([x, x[:2]], layout="W")
+    found = math.min(batch, 100)
+    assert [s.tolist() for s in found.samples()] == [[1, 2, 100], [1, 2]]
+    assert found.layout() == "W"
+
+
+def test_inputs_stay_as_they_are() -> None:
+    x = torch.tensor([1.0, -2.0])
+    for name, arity in arithmetic.ARITY.items():
+        if name not in arithmetic.BITWISE:
+            function(name, *[torch.float32] * arity)(*[x] * arity)
+    assert x.tolist() == [1, -2]
+
+
+def test_half_precision_is_refused_on_the_cpu() -> None:
+    with pytest.raises(RuntimeError, match="float16"):
+        math.sqrt(torch.ones(2, dtype=torch.float16))
+
+
+def test_broadcast_batches() -> None:
+    a, b = broadcast_batches(torch.ones(5, 3), torch.ones(5, 2, 3))
+    assert (a + b).shape == (5, 2, 3)
+    (c,) = broadcast_batches(torch.ones(5))
+    assert c.shape == (5,)
+
+
+# ---------------------------------------------------------------- in pipelines
+
+
+@operator(hidden=True)
+def _in_a_chain(data: Data, /) -> Data:
+    """Return the data; what follows is fused with it."""
+    return data
+
+
+EXPRESSIONS: dict[str, Callable[..., Any]] = {
+    "affine": lambda lib, x, n: (x - 128) / 64.0 + n,
+    "uint8": lambda lib, x, n: (x + np.uint8(200)) * np.uint8(3),
+    "uint16": lambda lib, x, n: fn.cast(x, dtype=types.UINT16) * np.uint16(999) - n,
+    "mask": lambda lib, x, n: ((x > 3) & (x < n)) ^ (x == 7),
+    "number first": lambda lib, x, n: 255 - x + 2.5 / (x + 1),
+    "clamp": lambda lib, x, n: math.clamp(x, 5, n),
+    "array": lambda lib, x, n: x * np.array([1, 2, 3]) + [0.5, 1, 2],
+    "index": lambda lib, x, n: x[0] * 2 + x[:, 1:2, ...][1, 0],
+    "index per sample": lambda lib, x, n: x[n // 9, ::-1],
+    "shape": lambda lib, x, n: x.shape() * n,
+    "stack": lambda lib, x, n: fn.stack(x, x + np.uint8(1), axis=2),
+    "cat": lambda lib, x, n: fn.cat(x[0], x[1], x[0] * np.uint8(2)),
+    "reshape": lambda lib, x, n: fn.reshape(x, shape=[3, -1]) + n,
+    "axes": lambda lib, x, n: fn.squeeze(fn.expand_dims(fn.transpose(x), axes=[1]), axes=[1]),
+    "table": lambda lib, x, n: fn.lookup_table(x, keys=[0, 1, 2], values=[5.5, 6, 7]),
+    "one hot": lambda lib, x, n: fn.one_hot(n, num_classes=12) * 0.9 + 0.1 / 12,
+}  # fmt: skip
+IMAGES = [np.arange(6, dtype=np.uint8).reshape(2, 3) * (i + 1) for i in range(4)]
+NUMBERS = [np.int32(k) for k in (5, 9, 10, 3)]
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_every_way_gives_the_same(name: str) -> None:
+    """As steps over the batch, sample by sample in a chain, with samples that differ in shape, and in debug mode."""
+    inputs = [given(*IMAGES, layout="HW"), given(*NUMBERS)]
+    cases = {name: EXPRESSIONS[name]}
+    over_batch = evaluate("torchdali", inputs, cases)[name]
+    for through in (_in_a_chain, fn.copy):
+        chained = evaluate("torchdali", inputs, cases, through=through)[name]
+        same(chained.samples, over_batch.samples)
+        assert chained.layout == over_batch.layout
+    odd = np.zeros((3, 3), np.uint8)
+    ragged = evaluate(
+        "torchdali", [Given([*IMAGES, odd], "HW"), given(*NUMBERS, np.int32(0))], cases
+    )[name]
+    same(ragged.samples[:4], over_batch.samples)
+    assert ragged.layout == over_batch.layout
+    same(debugged(inputs, EXPRESSIONS[name]), over_batch.samples)
+
+
+def same(found: list[Any], wanted: list[Any]) -> None:
+    for x, y in zip(found, wanted, strict=True):
+        assert x.dtype == y.dtype
+        np.testing.assert_array_equal(x, y)
+
+
+def debugged(inputs: list[Given], expression: Callable[..., Any]) -> list[Any]:
+    found = evaluate("torchdali", inputs, {"": expression}, debug=True)
+    return found[""].samples
+
+
+def test_on_the_device_stage() -> None:
+    @pipeline_def(batch_size=3, num_threads=1, device_id="cpu", seed=1)
+    def define() -> Any:
+        x = fn.external_source(source=lambda: [np.uint16([1, 2, 60000])] * 3).gpu()
+        return x + np.uint16(6000), (x * 2.5)[0], fn.stack(x, x), x.shape()
+
+    pipe = define()
+    pipe.build()
+    added, scaled, stacked, shape = pipe.run()
+    assert added.as_cpu().at(0).tolist() == [6001, 6002, 464]
+    assert scaled.as_cpu().at(1) == 2.5
+    assert stacked.as_cpu().at(2).shape == (2, 3)
+    assert shape.as_cpu().at(0).tolist() == [3]
+    pipe.close()
+
+
+def planned(define: Callable[[], Any], **settings: Any) -> str:
+    pipe = pipeline_def(batch_size=4, num_threads=1, device_id=None, seed=1, **settings)(define)()
+    pipe.build()
+    pipe.run()
+    text = str(pipe.explain())
+    pipe.close()
+    return text
+
+
+def test_one_node_an_operator() -> None:
+    def define() -> Any:
+        return (fn.random.uniform() * 2 - 1) / types.Constant(3).float64()
+
+    text = planned(define)
+    assert text.count(" = math.") == 3
+    assert "constant(" not in text
+    assert "math.sub(__mul_1, constants='_, 1:int32')" in text
+
+
+def test_numbers_are_computed_in_groups_and_data_of_a_chain_in_it() -> None:
+    def define() -> Any:
+        angle = fn.random.uniform(range=[-10, 10]) * 2 + 1
+        late = _in_a_chain(fn.external_source(source=lambda: [np.ones(3, np.float32)] * 4))
+        return late * 2, angle, late + angle
+
+    numbers, single = planned(define).split("for each group of samples:")[1].split("for each sample:")
+    assert numbers.count(" = f") == 2
+    assert single.count(" = f") == 3  # with the operator before the two
+
+
+@pytest.mark.parametrize("extent", [10, 100])
+def test_batches_of_one_tensor_are_computed_in_groups(extent: int) -> None:
+    def define() -> Any:
+        image = fn.external_source(source=lambda: [np.ones((extent, extent, 3), np.uint8)] * 4)
+        return image + 1, fn.random.uniform() + 1
+
+    pipe = pipeline_def(batch_size=4, num_threads=2, device_id=None)(define)()
+    pipe.build()
+    for _ in range(3):
+        images, _numbers = pipe.run()
+        assert (images.as_array() == 2).all()
+    assert pipe.explain().count("for each group of samples:") == 1
+    assert "for each sample:" not in pipe.explain()
+    pipe.close()
+
+
+def test_branches_compute_their_samples_only() -> None:
+    @pipeline_def(batch_size=4, num_threads=1, device_id=None, enable_conditionals=True)
+    def define() -> Any:
+        n = fn.external_source(source=lambda: [np.int32(i) for i in (0, 1, 2, 0)])
+        if n > 0:
+            out = 12 // n
+        else:
+            out = n - 1
+        return out
+
+    pipe = define()
+    pipe.build()
+    (out,) = pipe.run()
+    assert out.as_array().tolist() == [-1, 12, 6, -1]
+    pipe.close()
+
+
+def test_threads_of_torch_stay_as_set() -> None:
+    seen = []
+
+    @operator(hidden=True, over="batch")
+    def _watch(data: Data, /) -> Data:
+        seen.append(
+            (threading.current_thread() is threading.main_thread(), torch.get_num_threads())
+        )
+        return data
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        pipe = pipeline_def(batch_size=2, num_threads=1, device_id=None)(
+            lambda: _watch(fn.random.uniform()) + 1
+        )()
+        pipe.build()
+        pipe.run()
+        pipe.close()
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert set(seen) == {(False, 1)}
+
+
+def test_errors_name_the_line() -> None:
+    error = failure("torchdali", [given(np.int32([1, 2]))], lambda lib, x: x // 0)
+    assert isinstance(error, ValueError)
+    assert "math.floordiv" in str(error)
+    assert "test_arithmetic.py" in str(error)
+
+
+def test_wrong_operands() -> None:
+    x = torchdali.DataNode("x")
+    with pytest.raises(TypeError, match="node, a number, an array"):
+        x + object()  # type: ignore[operator]
+    with pytest.raises(TypeError, match="write the node first"):
+        np.ones(3) + x
+    with pytest.raises(ValueError, match="at least one operand"):
+        math.max(1, 2)
+    with pytest.raises(OverflowError, match="out of range"):
+        x + 2**31
+    with pytest.raises(TypeError, match="2 operands"):
+        torchdali.graph.apply("add", x)
+
+
+def test_numpy_scalars_first_count_as_python_numbers() -> None:
+    x = given(np.uint8([1, 2, 250]))
+    cases = {"u8": lambda lib, n: np.uint8(2) + n, "f64": lambda lib, n: np.float64(2) * n}
+    found = evaluate("torchdali", [x], cases)
+    assert found["u8"].samples[0].dtype == np.int32
+    assert found["f64"].samples[0].dtype == np.float32
+
+
+def test_smallest_integer_by_minus_one() -> None:
+    for dtype in (torch.int8, torch.int16, torch.int32, torch.int64):
+        least = torch.full((40,), limits(dtype)[0], dtype=dtype)
+        ones = torch.full((40,), -1, dtype=dtype)
+        assert torch.equal(function("floordiv", dtype, dtype)(least, ones), least)
+        assert not function("mod", dtype, dtype)(least, ones).any()
+        assert torch.equal(function("floordiv", dtype, Number(-1, dtype))(least), least)

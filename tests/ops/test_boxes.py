@@ -1,0 +1,590 @@
+"""Boxes: encoding against a slow reference, and random windows that keep every rule they are given."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+
+from tests.check import PerSample, Result, check, pipeline
+from torchdali import fn
+from torchdali.kernels.boxes import crop as box_crop
+from torchdali.registry import lookup
+from torchdali.rng import BatchRng
+from torchdali.tensors import TensorList
+
+Array = npt.NDArray[Any]
+
+
+def f32(*values: Any) -> Array:
+    return np.array(values, np.float32)
+
+
+def i32(*values: Any) -> Array:
+    return np.array(values, np.int32)
+
+
+def some_boxes(count: int, seed: int, axes: int = 2) -> Array:
+    """Return boxes inside of the image, by corners."""
+    rng = np.random.default_rng(seed)
+    center, half = rng.random((count, axes)), rng.uniform(0.02, 0.3, (count, axes))
+    return np.concatenate([center - half, center + half], axis=1).clip(0, 1).astype(np.float32)
+
+
+# ---------------------------------------------------------------- box_encoder
+
+
+def overlap(a: Array, b: Array) -> float:
+    """Return intersection over union of two boxes."""
+    half = len(a) // 2
+    sides = np.minimum(a[half:], b[half:]) - np.maximum(a[:half], b[:half])
+    inside = float(np.prod(sides.clip(0)))
+    union = float(np.prod(a[half:] - a[:half]) + np.prod(b[half:] - b[:half])) - inside
+    return inside / union if union else 0.0
+
+
+def last_best(values: Sequence[float]) -> int:
+    return max(range(len(values)), key=lambda i: (values[i], i))
+
+
+def centered(box: Array) -> Array:
+    low, high = box[:2], box[2:]
+    return np.concatenate([(low + high) / 2, high - low])
+
+
+def encoded(name: str, inputs: Any, arguments: Mapping[str, Any], layouts: Any) -> list[Result]:
+    """Encode boxes one by one."""
+    anchors = np.array(arguments["anchors"], np.float64).reshape(-1, 4)
+    means, stds = (
+        np.array(arguments.get(k, d)) for k, d in (("means", [0.0] * 4), ("stds", [1.0] * 4))
+    )
+    rows, names = [], []
+    for boxes, labels in zip(*inputs, strict=True):
+        owner: dict[int, int] = {}
+        for i, anchor in enumerate(anchors):
+            scores = [overlap(box.astype(np.float64), anchor) for box in boxes]
+            if scores and max(scores) > arguments.get("criteria", 0.5):
+                owner[i] = last_best(scores)
+        for k, box in enumerate(boxes):
+            owner[last_best([overlap(box.astype(np.float64), anchor) for anchor in anchors])] = k
+        found = []
+        for i, anchor in enumerate(map(centered, anchors)):
+            box = centered(boxes[owner[i]].astype(np.float64)) if i in owner else anchor
+            if arguments.get("offset"):
+                scaled, base = (
+                    box * arguments.get("scale", 1.0),
+                    anchor * arguments.get("scale", 1.0),
+                )
+                moved = np.concatenate(
+                    [(scaled - base)[:2] / base[2:], np.log(scaled[2:] / base[2:])]
+                )
+                box = (moved - means) / stds if i in owner else np.zeros(4)
+            found.append(box)
+        rows.append(np.array(found, np.float32))
+        names.append(
+            np.array([labels[owner[i]] if i in owner else 0 for i in range(len(anchors))], np.int32)
+        )
+    return [Result(rows, ""), Result(names, "")]
+
+
+ANCHORS = some_boxes(40, 0).ravel().tolist()
+ENCODINGS: list[dict[str, Any]] = [
+    {},
+    {"criteria": 0.3},
+    {"criteria": 1.0},
+    {"criteria": 0.0},
+    {"offset": True},
+    {"offset": True, "scale": 300.0, "means": [0.1, 0.2, 0.3, 0.4], "stds": [0.5, 0.6, 0.7, 0.8]},
+]
+
+
+@pytest.mark.parametrize("arguments", ENCODINGS, ids=str)
+def test_box_encoder(arguments: dict[str, Any]) -> None:
+    boxes = [some_boxes(count, count + 1) for count in (1, 0, 5, 9)]
+    labels = [np.arange(1, len(b) + 1, dtype=np.int32) for b in boxes]
+    check(
+        "box_encoder",
+        [boxes, labels],
+        {"anchors": ANCHORS, **arguments},
+        expected=encoded,
+        relative=1e-5,
+        level=1e-5,
+    )
+
+
+def test_the_last_of_equal_boxes_and_anchors_counts() -> None:
+    box = f32([0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5])
+    anchors = [0, 0, 0.5, 0.5, 0.5, 0.5, 1, 1, 0, 0, 0.5, 0.5]
+    for criteria, expected in ((1.0, [0, 0, 2]), (0.5, [2, 0, 2])):
+        _, labels = fn.box_encoder(
+            torch.from_numpy(box),
+            torch.tensor([1, 2], dtype=torch.int32),
+            anchors=anchors,
+            criteria=criteria,
+        )
+        assert labels.tolist() == expected
+
+
+def test_a_box_far_from_all_anchors_gets_the_last_one() -> None:
+    boxes, labels = fn.box_encoder(
+        torch.tensor([[2.0, 2, 3, 3], [float("nan"), 0, 1, 1]]), torch.tensor([5, 6], dtype=torch.int32),
+        anchors=[0, 0, 1, 1, 0.5, 0.5, 0.5, 0.5],
+    )  # fmt: skip
+    assert labels.tolist() == [0, 6] and boxes[0].tolist() == [0.5, 0.5, 1, 1]
+
+
+@pytest.mark.parametrize("arguments", ENCODINGS, ids=str)
+def test_boxes_that_need_a_gradient_are_encoded_alike(arguments: dict[str, Any]) -> None:
+    boxes, labels = torch.from_numpy(some_boxes(9, 3)), torch.arange(1, 10, dtype=torch.int32)
+    plain = fn.box_encoder(boxes, labels, anchors=ANCHORS, **arguments)
+    traced = fn.box_encoder(boxes.clone().requires_grad_(), labels, anchors=ANCHORS, **arguments)
+    assert traced[0].requires_grad and not plain[0].requires_grad
+    assert torch.equal(plain[0], traced[0].detach()) and torch.equal(plain[1], traced[1])
+
+
+BAD_ENCODINGS: list[tuple[Array, Array, dict[str, Any]]] = [
+    (f32([0, 0, 1, 1]), i32(1), {"criteria": 1.1}),
+    (f32([0, 0, 1, 1]), i32(1), {"criteria": -0.1}),
+    (f32([0, 0, 1, 1]), i32(1), {"means": [0.0]}),
+    (f32([0, 0, 1, 1]), i32(1), {"stds": [1.0, 1.0, 1.0]}),
+    (f32([0, 0, 1, 1]), i32(1), {"stds": [1.0, 0.0, 1.0, 1.0]}),
+    (f32([0, 0, 1, 1]), i32(1), {"anchors": []}),
+    (f32([0, 0, 1, 1]), i32(1), {"anchors": [0.0, 0.0, 1.0]}),
+    (f32([0, 0, 1, 1]), i32(), {}),
+    (f32([0, 0, 1, 1]), f32(1), {}),
+    (f32(0, 0, 1, 1), i32(1), {}),
+    (f32([0, 0, 1]), i32(1), {}),
+    (np.array([[0.0, 0, 1, 1]]), i32(1), {}),
+]
+
+
+@pytest.mark.parametrize("boxes, labels, arguments", BAD_ENCODINGS, ids=lambda v: str(v)[:30])
+def test_box_encoder_errors(boxes: Array, labels: Array, arguments: dict[str, Any]) -> None:
+    with pytest.raises(RuntimeError):
+        fn.box_encoder(
+            torch.from_numpy(boxes),
+            torch.from_numpy(labels),
+            **{"anchors": [0, 0, 1, 1], **arguments},
+        )
+
+
+# ---------------------------------------------------------------- random_bbox_crop
+
+THREE = f32([0.1, 0.1, 0.3, 0.4], [0.6, 0.6, 0.9, 0.9], [0.45, 0.4, 0.6, 0.6])
+SOLID = f32([0.1, 0.1, 0.1, 0.4, 0.5, 0.6], [0.5, 0.5, 0.5, 0.7, 0.8, 0.9])
+COUNT = 400
+
+
+def crop(boxes: Array, count: int = COUNT, **arguments: Any) -> list[list[Array]]:
+    """Return what comes out for copies of one sample, with the indices of the boxes last."""
+    batch = TensorList.from_samples([torch.from_numpy(boxes)] * count)
+    found = fn.random_bbox_crop(
+        batch, **{"seed": 3, "output_bbox_indices": True, "quiet": True, **arguments}
+    )
+    return [[np.array(o.at(i)) for i in range(count)] for o in found]
+
+
+RANDOM = {"scaling": [0.3, 0.9], "aspect_ratio": [0.5, 2.0], "allow_no_crop": False}
+SIZED = {"crop_shape": [50, 60], "input_shape": [100, 80]}
+RULES: list[tuple[Array, dict[str, Any]]] = [
+    (THREE, {**RANDOM}),
+    (THREE, {**RANDOM, "thresholds": [0.01, 0.02], "num_attempts": 5}),
+    (THREE, {**RANDOM, "thresholds": [0.2, 0.3], "all_boxes_above_threshold": False}),
+    (THREE, {**RANDOM, "thresholds": [0.5, 1.0], "threshold_type": "overlap"}),
+    (
+        THREE,
+        {
+            **RANDOM,
+            "thresholds": [1.0],
+            "threshold_type": "overlap",
+            "all_boxes_above_threshold": False,
+        },
+    ),
+    (THREE, {**RANDOM, "bbox_prune_threshold": 0.0}),
+    (THREE, {**RANDOM, "bbox_prune_threshold": 0.4}),
+    (THREE, {**RANDOM, "bbox_prune_threshold": 1.0}),
+    (THREE, {**RANDOM, "input_shape": [200, 100]}),
+    (THREE, {**RANDOM, "input_shape": [100, 200], "shape_layout": "HW"}),
+    (THREE, {**RANDOM, "aspect_ratio": [2.0, 2.0]}),
+    (THREE, {**RANDOM, "aspect_ratio": [0.5, 0.5], "scaling": [0.9, 1.3]}),
+    (THREE, {**SIZED}),
+    (THREE, {**SIZED, "crop_shape": [150, 60]}),
+    (THREE, {**SIZED, "thresholds": [0.1], "all_boxes_above_threshold": False}),
+    (SOLID, {**RANDOM}),
+    (SOLID, {**RANDOM, "aspect_ratio": [0.8, 1.25, 0.5, 2.0, 1.0, 1.5]}),
+    (SOLID, {**RANDOM, "aspect_ratio": [0.5, 0.5, 0.25, 0.25, 0.5, 0.5], "thresholds": [0.001]}),
+    (SOLID, {**RANDOM, "aspect_ratio": [0.8, 1.2, 0.5, 0.5, 0.1, 10.0]}),
+    (SOLID, {"crop_shape": [5, 6, 7], "input_shape": [10, 10, 20], "shape_layout": "DHW"}),
+    (np.zeros((0, 4), np.float32), {**RANDOM, "thresholds": [0.5]}),
+]
+
+
+@pytest.mark.parametrize("boxes, arguments", RULES, ids=lambda v: str(v)[:80])
+def test_windows_keep_the_rules(boxes: Array, arguments: dict[str, Any]) -> None:
+    axes = boxes.shape[1] // 2
+    start, extent, moved, indices = crop(boxes, **arguments)
+    assert (
+        start[0].dtype == extent[0].dtype == moved[0].dtype == np.float32
+        and indices[0].dtype == np.int32
+    )
+    low, size = np.stack(start).astype(np.float64), np.stack(extent).astype(np.float64)
+    layout = arguments.get("shape_layout", "WHD"[:axes])
+    shape = np.array(
+        [arguments.get("input_shape", [1] * axes)[layout.index(n)] for n in "WHD"[:axes]]
+    )
+    check_place(low, size, shape if "crop_shape" in arguments else np.ones(axes))
+    if "crop_shape" in arguments:
+        wanted = [arguments["crop_shape"][layout.index(n)] for n in "WHD"[:axes]]
+        assert (size == wanted).all() and (low == np.round(low)).all()
+        low, size = low / shape, size / shape
+    else:
+        check_ratios(size * shape, arguments["aspect_ratio"])
+        if all(
+            a < b
+            for a, b in zip(
+                arguments["aspect_ratio"][::2], arguments["aspect_ratio"][1::2], strict=True
+            )
+        ):
+            assert size.min() >= 0.3 - 1e-6 and size.max() <= 0.9 + 1e-6
+    for place, side, inside, kept in zip(low, size, moved, indices, strict=True):
+        check_boxes(boxes, place, side, inside, kept.tolist(), arguments)
+
+
+def check_place(low: Array, size: Array, shape: Array) -> None:
+    """Windows lie in the image, or cover it, on each axis."""
+    room = shape - size
+    assert (low >= np.minimum(room, 0) - 1e-6).all() and (low <= np.maximum(room, 0) + 1e-6).all()
+
+
+def check_ratios(size: Array, limits: Sequence[float]) -> None:
+    pairs = [(i, j) for i in range(size.shape[1]) for j in range(i + 1, size.shape[1])]
+    ranges = [limits[2 * k : 2 * k + 2] for k in range(len(limits) // 2)] * (
+        3 if len(limits) == 2 else 1
+    )
+    for (i, j), (least, greatest) in zip(pairs, ranges, strict=False):
+        ratio = size[:, i] / size[:, j]
+        assert ratio.min() >= least * (1 - 1e-3) and ratio.max() <= greatest * (1 + 1e-3)
+
+
+def check_boxes(
+    boxes: Array,
+    low: Array,
+    size: Array,
+    moved: Array,
+    kept: list[int],
+    arguments: Mapping[str, Any],
+) -> None:
+    """Boxes reach the threshold, the right ones are kept, and they lie where they should."""
+    axes = len(low)
+    window = np.concatenate([low, low + size])
+    sides = np.minimum(boxes[:, axes:], window[axes:]) - np.maximum(boxes[:, :axes], window[:axes])
+    share = np.prod(sides.clip(0), axis=1) / np.prod(boxes[:, axes:] - boxes[:, :axes], axis=1)
+    if len(boxes):
+        whole = arguments.get("threshold_type") == "overlap"
+        scores = (
+            share.tolist() if whole else [overlap(box.astype(np.float64), window) for box in boxes]
+        )
+        score = min(scores) if arguments.get("all_boxes_above_threshold", True) else max(scores)
+        assert score >= min(arguments.get("thresholds", [0.0])) - 1e-5
+        assert kept
+    prune = arguments.get("bbox_prune_threshold")
+    center = (boxes[:, :axes] + boxes[:, axes:]) / 2
+    margin = np.abs(np.concatenate([center - window[:axes], center - window[axes:]], axis=1)).min(
+        axis=1, initial=1.0
+    )
+    inside = ((center >= window[:axes]) & (center < window[axes:])).all(axis=1)
+    if prune is not None:
+        margin, inside = np.abs(share - prune), (share >= prune) & (share > 0)
+    for i in range(len(boxes)):
+        assert (i in kept) == inside[i] or margin[i] < 1e-4
+    expected = ((boxes.reshape(-1, 2, axes) - low) / size).clip(0, 1).reshape(-1, 2 * axes)[kept]
+    assert np.allclose(moved, expected, atol=1e-5)
+
+
+def test_the_whole_image_is_one_of_the_outcomes() -> None:
+    boxes = np.concatenate([THREE, f32([1, 1, 1, 1])])
+    start, extent, moved, indices = crop(
+        boxes, 2000, scaling=[0.3, 0.5], thresholds=[0.0, 0.0, 0.0]
+    )
+    whole = [i for i in range(2000) if extent[i].tolist() == [1, 1]]
+    assert 0.2 < len(whole) / 2000 < 0.45
+    for i in whole:
+        assert (
+            start[i].tolist() == [0, 0]
+            and np.array_equal(moved[i], boxes)
+            and indices[i].tolist() == [0, 1, 2, 3]
+        )
+
+
+LAYOUTS = ["xyXY", "xyWH", "WHxy", "yxYX", "xXyY", "HyWx"]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts_of_boxes_tell_the_same(layout: str) -> None:
+    def arranged(corners: Array) -> Array:
+        low, high = corners[:, :2], corners[:, 2:]
+        names = dict(zip("xyXYWH", np.concatenate([low, high, high - low], axis=1).T, strict=True))
+        return np.stack([names[name] for name in layout], axis=1)
+
+    arguments = {**RANDOM, "bbox_prune_threshold": 0.0}
+    expected, found = (
+        crop(THREE, 50, **arguments),
+        crop(arranged(THREE), 50, **arguments, bbox_layout=layout),
+    )
+    for (a, b), (c, d) in zip(
+        zip(expected[0], expected[2], strict=True),
+        zip(found[0], found[2], strict=True),
+        strict=True,
+    ):
+        assert np.array_equal(a, c) and np.allclose(arranged(b), d, atol=1e-5)
+
+
+def test_ltrb_says_that_boxes_have_sizes() -> None:
+    sized = np.concatenate([THREE[:, :2], THREE[:, 2:] - THREE[:, :2]], axis=1)
+    for one, other in zip(
+        crop(sized, 20, **RANDOM, ltrb=False),
+        crop(sized, 20, **RANDOM, bbox_layout="xyWH"),
+        strict=True,
+    ):
+        assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [i32(7, 8, 9), i32([7], [8], [9]), np.int64([[7, 1], [8, 2], [9, 3]]), i32(7, 8, 9, 10)],
+)
+def test_labels_follow_their_boxes(labels: Array) -> None:
+    results = pipeline(
+        "torchdali",
+        "random_bbox_crop",
+        [[THREE] * 40, [labels] * 40],
+        {**RANDOM, "output_bbox_indices": True},
+    )
+    assert len(results) == 5 and all(r.layout == "" for r in results)
+    for chosen, kept in zip(results[3].samples, results[4].samples, strict=True):
+        assert chosen.dtype == labels.dtype and np.array_equal(chosen, labels[kept])
+
+
+def test_the_number_of_outputs() -> None:
+    for labels, indices in ((False, False), (True, False), (False, True), (True, True)):
+        inputs = [[THREE] * 2, [i32(1, 2, 3)] * 2] if labels else [[THREE] * 2]
+        for classes in (False, True):
+            found = pipeline(
+                "torchdali",
+                "random_bbox_crop",
+                inputs,
+                {"output_bbox_indices": indices},
+                classes=classes,
+            )
+            assert len(found) == 3 + labels + indices
+
+
+def test_a_sample_does_not_depend_on_its_batch() -> None:
+    batch = [some_boxes(count, count) for count in (3, 0, 9, 1, 5)]
+    body = fn.random_bbox_crop.body
+    arguments = {
+        "scaling": [0.2, 1.0],
+        "aspect_ratio": [0.5, 2.0],
+        "thresholds": [0.0, 0.1, 0.3],
+        "num_attempts": 7,
+    }
+
+    def run(chosen: Sequence[int]) -> Any:
+        samples = TensorList.from_samples([torch.from_numpy(batch[i]) for i in chosen])
+        return body(samples, rng=BatchRng(5, [0] * len(chosen), chosen), **arguments)
+
+    together = run([0, 1, 2, 3, 4])
+    for i in range(5):
+        for whole, alone in zip(together, run([i]), strict=True):
+            assert np.array_equal(np.asarray(whole[i]), np.asarray(alone[0]))
+
+
+def test_an_extent_for_each_sample() -> None:
+    sizes, shapes = [[50, 60], [20, 30], [80, 80]], [[100, 80], [40, 50], [80, 90]]
+    found = pipeline(
+        "torchdali", "random_bbox_crop", [[THREE] * 3],
+        {"crop_shape": PerSample(sizes), "input_shape": PerSample(shapes)},
+    )  # fmt: skip
+    assert [e.tolist() for e in found[1].samples] == sizes
+    for low, size, shape in zip(found[0].samples, sizes, shapes, strict=True):
+        assert (low >= 0).all() and (low + size <= shape).all()
+
+
+def test_the_best_window_after_all_attempts() -> None:
+    arguments = {
+        **RANDOM,
+        "bbox_prune_threshold": 0.0,
+        "thresholds": [1.0],
+        "aspect_ratio": [0.1, 10.0],
+    }
+    means = [
+        np.mean(
+            [
+                np.prod(e)
+                for e in crop(f32([0, 0, 1, 1]), 3000, **arguments, total_num_attempts=total)[1]
+            ]
+        )
+        for total in (1, 2, 5)
+    ]
+    draws = np.random.default_rng(0).uniform(0.3, 0.9, (20000, 5, 2)).prod(axis=2)
+    for mean, total in zip(means, (1, 2, 5), strict=True):
+        assert abs(mean - draws[:, :total].max(axis=1).mean()) < 0.02
+
+
+def test_the_window_is_empty_when_no_ratio_was_allowed() -> None:
+    found = crop(THREE, 5, **{**RANDOM, "aspect_ratio": [9.0, 10.0]}, total_num_attempts=20)
+    assert (
+        not np.any(found[0]) and not np.any(found[1]) and all(len(kept) == 0 for kept in found[3])
+    )
+
+
+def test_a_warning_when_nothing_will_do() -> None:
+    arguments = {**RANDOM, "thresholds": [1.0], "total_num_attempts": 3}
+    with pytest.warns(UserWarning, match="no window"):
+        crop(THREE, 2, **arguments, quiet=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        crop(THREE, 2, **arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments", [{**RANDOM, "thresholds": [1.0]}, {**SIZED, "thresholds": [0.99]}], ids=str
+)
+def test_a_search_without_a_result_ends(
+    arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(box_crop, "MOST", 2000)
+    with pytest.raises(RuntimeError, match="total_num_attempts"):
+        crop(THREE, 2, **arguments)
+
+
+BAD: list[dict[str, Any]] = [
+    {"thresholds": []},
+    {"thresholds": [1.5]},
+    {"thresholds": [-0.5]},
+    {"threshold_type": "area"},
+    {"bbox_prune_threshold": 1.5},
+    {"num_attempts": 0},
+    {"total_num_attempts": 0},
+    {"scaling": [0.5]},
+    {"scaling": [0.5, 0.4]},
+    {"scaling": [-0.5, 0.4]},
+    {"aspect_ratio": [1.0]},
+    {"aspect_ratio": [2.0, 1.0]},
+    {"aspect_ratio": [1.0, 1.0, 1.0, 1.0]},
+    {"bbox_layout": "xyxy"},
+    {"bbox_layout": "xyzXYZ"},
+    {"bbox_layout": "xyXH"},
+    {"bbox_layout": "xyXY", "ltrb": True},
+    {"crop_shape": [10, 10]},
+    {**SIZED, "scaling": [1.0, 1.0]},
+    {**SIZED, "aspect_ratio": [1.0, 1.0]},
+    {**SIZED, "crop_shape": [10]},
+    {**SIZED, "crop_shape": [10, -1]},
+    {**SIZED, "shape_layout": "HWC"},
+    {**SIZED, "input_shape": [0, 10]},
+]
+
+
+@pytest.mark.parametrize("arguments", BAD, ids=str)
+def test_random_bbox_crop_errors(arguments: dict[str, Any]) -> None:
+    with pytest.raises(RuntimeError):
+        crop(THREE, 2, **arguments)
+
+
+BAD_BOXES: list[Array] = [
+    f32([-0.1, 0, 1, 1]),
+    f32([0, 0, 1.0001, 1]),
+    f32([0, float("nan"), 1, 1]),
+    f32(0, 0, 1, 1),
+    f32([0, 0, 1, 1, 1]),
+    THREE.astype(np.float64),
+]
+
+
+@pytest.mark.parametrize("boxes", BAD_BOXES, ids=str)
+def test_random_bbox_crop_refuses_other_boxes(boxes: Array) -> None:
+    with pytest.raises(RuntimeError):
+        crop(boxes, 1)
+
+
+def test_too_few_labels() -> None:
+    with pytest.raises(RuntimeError, match="labels"):
+        fn.random_bbox_crop(torch.from_numpy(THREE), torch.tensor([1, 2], dtype=torch.int32))
+
+
+# ---------------------------------------------------------------- ssd_random_crop
+
+
+def ssd(count: int, dtype: str = "uint8", layout: str = "HWC") -> list[Result]:
+    image = np.stack(np.broadcast_arrays(*np.mgrid[:60, :100]), axis=-1).astype(dtype)
+    inputs = [[image] * count, [THREE] * count, [i32(7, 8, 9)] * count]
+    with pytest.warns(DeprecationWarning, match="random_bbox_crop"):
+        return pipeline(
+            "torchdali", "ssd_random_crop", inputs, {"num_attempts": 5}, [layout, None, None]
+        )
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "int16"])
+def test_ssd_random_crop_cuts_what_the_boxes_say(dtype: str) -> None:
+    images, boxes, labels = ssd(300, dtype)
+    assert (images.layout, boxes.layout, labels.layout) == ("HWC", "", "")
+    cropped = 0
+    for image, moved, names in zip(images.samples, boxes.samples, labels.samples, strict=True):
+        assert image.dtype == dtype and len(moved) == len(names) > 0
+        y, x = image[0, 0]
+        height, width = image.shape[:2]
+        assert (image[-1, -1] == [y + height - 1, x + width - 1]).all()
+        cropped += (height, width) != (60, 100)
+        low, size = np.array([x / 100, y / 60]), np.array([width / 100, height / 60])
+        expected = ((THREE[names - 7].reshape(-1, 2, 2) - low) / size).clip(0, 1).reshape(-1, 4)
+        assert np.abs(moved - expected).max() < 0.06  # windows are rounded to pixels, boxes are not
+    assert 100 < cropped < 250
+
+
+def test_ssd_random_crop_has_a_class() -> None:
+    from torchdali import ops
+
+    assert ops.SSDRandomCrop.operator.name == "ssd_random_crop"
+    assert ops.RandomBBoxCrop.operator.name == "random_bbox_crop"
+    assert ops.segmentation.RandomObjectBBox.operator.name == "segmentation.random_object_bbox"
+
+
+# ---------------------------------------------------------------- a batch without samples
+
+EMPTY: dict[str, tuple[list[tuple[torch.dtype, list[int]]], dict[str, Any], int]] = {
+    "segmentation.random_mask_pixel": ([(torch.uint8, [3, 3])], {}, 1),
+    "segmentation.random_object_bbox": ([(torch.uint8, [3, 3])], {}, 2),
+    "segmentation.select_masks": ([(torch.int32, [2]), (torch.int32, [2, 3]), (torch.float32, [9, 2])], {}, 2),
+    "random_crop_generator": ([(torch.int64, [2])], {}, 2),
+    "roi_random_crop": ([(torch.uint8, [3, 3])], {"crop_shape": [2, 2], "roi_start": [0, 0], "roi_end": [3, 3]}, 1),
+    "bb_flip": ([(torch.float32, [2, 4])], {}, 1),
+    "bbox_paste": ([(torch.float32, [2, 4])], {"ratio": 2.0}, 1),
+    "bbox_rotate": ([(torch.float32, [2, 4]), (torch.int32, [2])], {"angle": 9.0, "input_shape": [3, 3]}, 2),
+    "box_encoder": ([(torch.float32, [2, 4]), (torch.int32, [2])], {"anchors": [0, 0, 1, 1]}, 2),
+    "coord_flip": ([(torch.float32, [5, 2])], {}, 1),
+    "coord_transform": ([(torch.float32, [5, 2])], {"M": 2.0}, 1),
+    "element_extract": ([(torch.uint8, [4, 3])], {"element_map": [0, 3]}, 2),
+    "random_bbox_crop": ([(torch.float32, [2, 4]), (torch.int32, [2])], {}, 4),
+    "sequence_rearrange": ([(torch.uint8, [4, 3])], {"new_order": [0, 3]}, 1),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+@pytest.mark.parametrize("dense", [True, False])
+def test_a_batch_without_samples(name: str, dense: bool) -> None:
+    kinds, arguments, outputs = EMPTY[name]
+    inputs = [
+        TensorList.from_dense(torch.zeros(0, *shape, dtype=dtype))
+        if dense
+        else TensorList.from_samples([], dtype=dtype, ndim=len(shape))
+        for dtype, shape in kinds
+    ]
+    results = lookup(name)(*inputs, **arguments)
+    found = results if isinstance(results, tuple) else (results,)
+    assert [len(batch) for batch in found] == [0] * outputs

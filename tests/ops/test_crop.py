@@ -1,0 +1,303 @@
+"""crop and crop_mirror_normalize: against a slow reference, and what the real DALI cannot tell."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.helpers.crop_cases import arrays
+from torchdali import fn
+from torchdali.kernels.window import anchor, fill_number
+from torchdali.registry import registry
+from torchdali.tensors import TensorList
+
+Array = npt.NDArray[Any]
+
+RGB: dict[str, Any] = {"mean": [123.675, 116.28, 103.53], "std": [58.395, 57.12, 57.375]}
+
+
+CROP, NORMALIZE = registry["crop"].body, registry["crop_mirror_normalize"].body
+
+
+def batch(image: Array, layout: str) -> TensorList:
+    return TensorList.from_samples([torch.from_numpy(image)], layout)
+
+
+def run(name: str, image: Array, layout: str, **arguments: Any) -> Array:
+    found = getattr(fn, name)(batch(image, layout), **arguments)
+    return np.asarray(found.at(0))
+
+
+def cut_by_index(image: Array, layout: str, window: dict[str, tuple[int, int]]) -> Array:
+    """Cut ``start, extent`` of named axes, element by element: channels last, NaN outside."""
+    image = np.moveaxis(image, layout.index("C"), -1)
+    names = layout.replace("C", "")
+    spans = [window.get(name, (0, n)) for name, n in zip(names, image.shape, strict=False)]
+    out = np.empty([extent for _, extent in spans] + [image.shape[-1]], np.float64)
+    for place in np.ndindex(*out.shape[:-1]):
+        there = tuple(i + start for i, (start, _) in zip(place, spans, strict=True))
+        inside = all(0 <= i < n for i, n in zip(there, image.shape, strict=False))
+        out[place] = image[there] if inside else np.nan
+    return out
+
+
+def reference(
+    image: Array,
+    layout: str,
+    output_layout: str,
+    window: dict[str, tuple[int, int]],
+    mirror: int,
+    mean: Array,
+    std: Array,
+    fill: Array,
+    pad_output: bool,
+) -> Array:
+    """Do what crop_mirror_normalize does, one step after the other, in float64."""
+    pixels = cut_by_index(image, layout, window)
+    names = layout.replace("C", "") + "C"
+    if mirror:
+        pixels = np.flip(pixels, names.index("W"))
+    outside = np.isnan(pixels)
+    pixels = np.where(outside, fill, (pixels - mean) / std)
+    channels = pixels.shape[-1]
+    if pad_output:
+        wanted = 1
+        while wanted < channels:
+            wanted *= 2
+        more = np.full((*pixels.shape[:-1], wanted - channels), fill[0])
+        pixels = np.concatenate([pixels, more], axis=-1)
+    return np.transpose(pixels, [names.index(name) for name in output_layout])
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> dict[str, Any]:
+    layout = draw(st.sampled_from(["HWC", "CHW", "DHWC", "FCHW", "CFHW", "FDHWC"]))
+    sizes = {name: draw(st.integers(1, 5)) for name in layout}
+    window = {}
+    for name in "HW":
+        extent = draw(st.integers(1, 7))
+        window[name] = (anchor(0.25, sizes[name], extent), extent)
+    channels = sizes["C"]
+    return {
+        "image": arrays([tuple(sizes.values())], draw(st.sampled_from(["uint8", "int16", "float32"])))[0],
+        "layout": layout,
+        "output_layout": "".join(draw(st.permutations(layout))),
+        "window": window,
+        "mirror": draw(st.integers(0, 1)),
+        "mean": np.arange(channels) * 3.0 + 1,
+        "std": np.arange(channels) + 2.0,
+        "fill": np.array([7.5]),
+        "pad_output": draw(st.booleans()),
+    }
+
+
+@settings(deadline=None, max_examples=150, derandomize=True)
+@given(cases())
+def test_crop_mirror_normalize_of_any_layout(case: dict[str, Any]) -> None:
+    found = run(
+        "crop_mirror_normalize", case["image"], case["layout"],
+        output_layout=case["output_layout"], mirror=case["mirror"], pad_output=case["pad_output"],
+        mean=case["mean"].tolist(), std=case["std"].tolist(), fill_values=case["fill"].tolist(),
+        crop=[case["window"]["H"][1], case["window"]["W"][1]],
+        crop_pos_x=0.25, crop_pos_y=0.25, out_of_bounds_policy="pad",
+    )  # fmt: skip
+    np.testing.assert_allclose(found, reference(**case), rtol=1e-5, atol=1e-3)
+
+
+def strided(image: Array, order: tuple[int, ...]) -> torch.Tensor:
+    """Return an image whose axes lie in memory in another order."""
+    back = np.argsort(order)
+    return torch.from_numpy(np.ascontiguousarray(image.transpose(order))).permute(*back.tolist())
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0), (2, 1, 0)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.uint8, torch.int8])
+@pytest.mark.parametrize("output_layout", ["CHW", "HWC"])
+def test_the_memory_order_of_the_image_does_not_matter(
+    order: tuple[int, ...], dtype: torch.dtype, output_layout: str
+) -> None:
+    image = arrays([(9, 7, 3)])[0]
+    arguments: dict[str, Any] = {**RGB, "dtype": dtype, "output_layout": output_layout, "mirror": 1}
+    expected = fn.crop_mirror_normalize(torch.from_numpy(image), **arguments)
+    assert torch.equal(fn.crop_mirror_normalize(strided(image, order), **arguments), expected)
+
+
+@pytest.mark.parametrize("layout", ["HWC", "CHW"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.uint8])
+def test_large_images_are_done_in_pieces(layout: str, dtype: torch.dtype) -> None:
+    image = arrays([(700, 400, 3) if layout == "HWC" else (3, 700, 400)])[0]
+    for arguments in (RGB, {}):
+        found = run("crop_mirror_normalize", image, layout, mirror=1, dtype=dtype, **arguments)
+        pixels = image if layout == "HWC" else image.transpose(1, 2, 0)
+        expected = pixels[:, ::-1].astype(np.float64)
+        if arguments:
+            expected = (expected - RGB["mean"]) / RGB["std"]
+        if dtype == torch.uint8:
+            expected = np.rint(expected).clip(0, 255)
+        np.testing.assert_allclose(found, expected.transpose(2, 0, 1), rtol=1e-3, atol=1e-3)
+
+
+def test_results_stay_when_the_next_image_comes() -> None:
+    images = [torch.from_numpy(a) for a in arrays([(6, 5, 3)] * 3)]
+    kept = [fn.crop_mirror_normalize(image, **RGB) for image in images]
+    copies = [k.clone() for k in kept]
+    for image in reversed(images):
+        fn.crop_mirror_normalize(image, **RGB, dtype=torch.uint8)
+    assert all(torch.equal(a, b) for a, b in zip(kept, copies, strict=True))
+
+
+def test_threads_have_buffers_of_their_own() -> None:
+    images = [torch.from_numpy(a) for a in arrays([(50, 40, 3)] * 8)]
+    expected = [fn.crop_mirror_normalize(image, **RGB) for image in images]
+    found: list[Any] = [None] * len(images)
+
+    def work(i: int) -> None:
+        for _ in range(50):
+            found[i] = fn.crop_mirror_normalize(images[i], **RGB)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(images))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
+def test_what_is_kept_works_in_and_out_of_inference_mode() -> None:
+    image = torch.from_numpy(arrays([(11, 13, 3)], "float32")[0])
+    with torch.inference_mode():
+        inside = fn.crop_mirror_normalize(image, **RGB)
+    tracked = image.clone().requires_grad_()
+    outside = fn.crop_mirror_normalize(tracked, **RGB)
+    outside.sum().backward()  # type: ignore[no-untyped-call]
+    assert torch.equal(inside, outside.detach())
+    gradient = torch.tensor(RGB["std"]).reciprocal().expand(11, 13, 3)
+    torch.testing.assert_close(tracked.grad, gradient)
+
+
+class TestOut:
+    """Where the batch has a place for the result, it is written there."""
+
+    def test_is_used_when_it_fits(self) -> None:
+        image = torch.from_numpy(arrays([(6, 5, 3)])[0])
+        for dtype, layout, shape in (
+            (torch.float32, "CHW", (3, 6, 5)),
+            (torch.float16, "HWC", (6, 5, 3)),
+            (torch.uint8, "CHW", (3, 6, 5)),
+        ):
+            out = torch.empty(shape, dtype=dtype)
+            found = NORMALIZE(image, dtype=dtype, output_layout=layout, **RGB, layout="HWC", out=out)
+            assert found is out
+            assert torch.equal(out, fn.crop_mirror_normalize(image, dtype=dtype, output_layout=layout, **RGB))
+
+    def test_is_left_alone_when_it_does_not(self) -> None:
+        image = torch.from_numpy(arrays([(6, 5, 3)])[0])
+        for out in (torch.full((3, 6, 6), 7.0), torch.full((3, 6, 5), 7.0, dtype=torch.float64)):
+            found = NORMALIZE(image, **RGB, layout="HWC", out=out)
+            assert found is not out and found.shape == (3, 6, 5)
+            assert (out == 7).all()
+
+
+def test_crop_inside_is_a_view() -> None:
+    image = torch.zeros(6, 5, 3)
+    window = CROP(image, crop=[2, 2], crop_pos_x=0.0, crop_pos_y=0.0, layout="HWC")
+    image[0, 0, 0] = 1
+    assert window[0, 0, 0] == 1
+
+
+@pytest.mark.parametrize("policy", ["pad", "clamp", "wrap", "reflect_101", "trim_to_shape"])
+def test_crop_has_a_gradient(policy: str) -> None:
+    image = torch.rand(4, 5, 2, dtype=torch.float64, requires_grad=True)
+
+    def function(x: torch.Tensor) -> Any:
+        return CROP(x, crop=[6, 3], out_of_bounds_policy=policy, fill_values=[2.0], layout="HWC")
+
+    assert torch.autograd.gradcheck(function, (image,))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"mirror": 1}, {"output_layout": "HWC", "pad_output": True}, {"crop": [6, 3], "out_of_bounds_policy": "pad"}],
+)
+@pytest.mark.filterwarnings("ignore:Input #0 requires gradient and is not a double")
+def test_crop_mirror_normalize_has_a_gradient(arguments: dict[str, Any]) -> None:
+    """It is linear in the image, so that the steps may be large enough for float32."""
+    image = torch.rand(4, 5, 3, requires_grad=True)
+
+    def function(x: torch.Tensor) -> Any:
+        return NORMALIZE(x, mean=[0.1, 0.2, 0.3], std=[0.5, 1.0, 2.0], layout="HWC", **arguments)
+
+    assert torch.autograd.gradcheck(function, (image,), eps=0.125, atol=1e-4, check_batched_grad=False)
+
+
+def test_frames_are_cut_where_there_is_no_depth() -> None:
+    frames = arrays([(5, 4, 3, 1)])[0]
+    found = run("crop", frames, "FHWC", crop_d=2, crop_h=2, crop_w=2, crop_pos_z=1.0)
+    assert np.array_equal(found, frames[3:5, 1:3, 1:3])  # 0.5 is rounded away from zero
+
+
+@pytest.mark.parametrize(
+    "position, extent, window, rounded, truncated",
+    [(0.5, 10, 3, 4, 3), (0.25, 10, 4, 2, 1), (0.0, 10, 3, 0, 0), (1.0, 10, 3, 7, 7), (0.5, 3, 6, -2, -1)],
+)
+def test_anchor(position: float, extent: int, window: int, rounded: int, truncated: int) -> None:
+    assert anchor(position, extent, window) == rounded
+    assert anchor(position, extent, window, "truncate") == truncated
+
+
+def test_the_number_of_a_position_is_a_float32() -> None:
+    """0.7 of 15 is 10.4999998 in float32 and 10.5 otherwise."""
+    assert anchor(0.7, 35, 20) == 10
+
+
+FILLS = [
+    (7.9, torch.uint8, 7), (-7.6, torch.uint8, 249), (300.0, torch.uint8, 44), (1e10, torch.uint8, 0),
+    (200.0, torch.int8, -56), (-1e6 + 3, torch.int8, -61), (40000.0, torch.int16, -25536), (1e10, torch.int32, -(2**31)),
+    (1e10, torch.uint32, 1410065408), (-7.6, torch.uint64, 2**64 - 7), (0.1, torch.float64, 0.10000000149011612),
+    (0.5, torch.bool, True), (0.0, torch.bool, False), (float("nan"), torch.uint8, 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value, dtype, expected", FILLS)
+def test_fill_values_are_converted_as_c_does(
+    value: float, dtype: torch.dtype, expected: float
+) -> None:
+    assert fill_number(value, dtype) == expected
+
+
+ERRORS: list[tuple[str, dict[str, Any], str]] = [
+    ("crop", {"crop": [9, 2]}, "out of bounds"),
+    ("crop", {"crop": [2]}, "2 elements"),
+    ("crop", {"crop_h": 2}, "together"),
+    ("crop", {"crop": [2, 2], "crop_w": 2, "crop_h": 2}, "combined"),
+    ("crop", {"crop": [2, 2], "crop_pos_x": float("nan")}, "out of range"),
+    ("crop", {"crop": [2, 2], "rounding": "up"}, "rounding"),
+    ("crop", {"out_of_bounds_policy": "Error"}, "out_of_bounds_policy"),
+    ("crop_mirror_normalize", {"out_of_bounds_policy": "wrap"}, "out_of_bounds_policy"),
+    ("crop_mirror_normalize", {"mean": [1, 2]}, "channels"),
+    ("crop_mirror_normalize", {"mean": [1, 2, 3], "std": [1, 2]}, "channels"),
+    ("crop_mirror_normalize", {"output_layout": "CHWF"}, "permutation"),
+    ("crop_mirror_normalize", {"dtype": torch.int32}, "output type"),
+    ("crop_mirror_normalize", {"out_of_bounds_policy": "pad", "fill_values": [1, 2]}, "fill values"),
+]
+
+
+@pytest.mark.parametrize("name, arguments, words", ERRORS)
+def test_errors(name: str, arguments: dict[str, Any], words: str) -> None:
+    image = torch.zeros(6, 5, 3, dtype=torch.uint8)
+    with pytest.raises(RuntimeError, match=words):
+        getattr(fn, name)(image, **arguments)
+
+
+def test_layouts_that_are_no_images_are_value_errors() -> None:
+    with pytest.raises(ValueError, match="layout"):
+        fn.crop(torch.zeros(6, 5), crop=[2, 2])
+    with pytest.raises(ValueError, match="layout"):
+        run("crop", np.zeros((6, 5, 3), np.uint8), "HWF", crop=[2, 2])

@@ -1,0 +1,83 @@
+"""`dump_image`: the files it writes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from tests.check import Result, check, pipeline
+from torchdali import Pipeline, fn
+from torchdali.tensors import TensorList
+
+RANDOM = np.random.default_rng(6)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def image(*shape: int) -> np.ndarray:
+    return RANDOM.integers(0, 256, shape).astype(np.uint8)
+
+
+def test_text_of_the_files(folder):
+    colored = np.arange(18, dtype=np.uint8).reshape(2, 3, 3) * 13
+    pipeline(
+        "torchdali", "dump_image", [[colored, colored[..., :1].copy()]], {"suffix": "q"}, "HWC"
+    )
+    assert sorted(path.name for path in folder.iterdir()) == ["0-q-0.ppm", "1-q-0.ppm"]
+    lines = (folder / "0-q-0.ppm").read_text().split("\n")
+    assert lines == [
+        "P3",
+        "3 2",
+        "255",
+        "0 13 26 39 52 65 78 91 104 ",
+        "117 130 143 156 169 182 195 208 221 ",
+        "",
+    ]
+    assert (folder / "1-q-0.ppm").read_text() == "P2\n3 2\n255\n0 39 78 \n117 156 195 \n"
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_others_can_read_them(folder, channels):
+    samples = [image(7, 9, channels), image(4, 12, channels)]
+    check("dump_image", [samples], {}, "HWC", expected=[Result(samples, "HWC")])
+    pipeline("torchdali", "dump_image", [samples], {}, "HWC")  # the files of this batch, after all those of `check`
+    for i, sample in enumerate(samples):
+        read = np.asarray(Image.open(folder / f"{i}--0.ppm"))
+        assert np.array_equal(read.reshape(sample.shape), sample)
+
+
+def test_a_later_batch_overwrites(folder):
+    batches = iter([[image(2, 2, 3)], [np.full((2, 2, 3), 7, np.uint8)]])
+    pipe = Pipeline(batch_size=1, num_threads=1, device_id=None, prefetch_queue_depth=1)
+    with pipe:
+        pipe.set_outputs(fn.dump_image(fn.external_source(lambda: next(batches), layout="HWC")))
+    pipe.build()
+    for _ in range(2):
+        pipe.run()
+    pipe.close()
+    assert (np.asarray(Image.open(folder / "0--0.ppm")) == 7).all()
+
+
+@pytest.mark.parametrize(
+    ("sample", "arguments", "message"),
+    [
+        (image(4, 5, 2), {}, "not torch.uint8"),
+        (image(4, 5), {}, "not torch.uint8"),
+        (image(2, 4, 5, 3), {}, "not torch.uint8"),
+        (image(4, 5, 3).astype(np.int16), {}, "int16"),
+        (image(0, 5, 3), {}, "without pixels"),
+        (image(4, 5, 3), {"input_layout": "CHW"}, "input_layout"),
+        (image(4, 5, 3), {"suffix": "no/folder"}, "cannot write"),
+    ],
+)
+def test_refuses(folder, sample, arguments, message):
+    batch = TensorList.from_samples([torch.from_numpy(sample)])
+    with pytest.raises(RuntimeError, match=message):
+        fn.dump_image(batch, **arguments)
+    assert not list(folder.iterdir())

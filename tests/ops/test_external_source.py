@@ -1,0 +1,384 @@
+"""`external_source` in this process: sources of all kinds, data of all kinds, feeding, errors."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.helpers.sources import batch, batches, epochs, pipeline, run, source, values
+from torchdali import types
+from torchdali.tensors import TensorListCPU
+
+
+def generate() -> Iterator[list[Any]]:
+    yield from batches(2)
+
+
+def generate_many(count: int = 3) -> Iterator[list[Any]]:
+    yield from batches(count)
+
+
+class Batches:
+    """A class whose instances iterate."""
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        return iter(batches(2))
+
+
+class Counted:
+    """Batches of a data set that may have been changed."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        return iter(batches(self.count))
+
+
+class Numbered:
+    """A callable object; and a method."""
+
+    def __call__(self, i: int) -> list[Any]:
+        return batch(i)
+
+    def method(self, i: int) -> list[Any]:
+        return batch(i)
+
+
+class CallableIterable(Batches):
+    def __call__(self) -> list[Any]:
+        return batch(9)
+
+
+def counting() -> Callable[[], list[Any]]:
+    found = iter(batches(2))
+    return lambda: next(found)
+
+
+B0, B1, B2, B3 = batches(4)
+BATCHES = [values([TensorListCPU(b)]) for b in (B0, B1, B2, B3)]
+b0, b1, b2, b3 = BATCHES
+STOP = "stop"
+
+KINDS: list[tuple[str, Callable[[], Any], list[Any]]] = [
+    ("no parameter", counting, [b0, b1, STOP, STOP]),
+    ("the number of the batch", lambda: lambda i: batch(i), [b0, b1, b2, b3]),
+    ("a default counts as a parameter", lambda: lambda i=7: batch(i), [b0, b1, b2, b3]),
+    ("callable object", Numbered, [b0, b1, b2, b3]),
+    ("method", lambda: Numbered().method, [b0, b1, b2, b3]),
+    ("partial", lambda: functools.partial(lambda a, i: batch(a + i), 1), [b1, b2, b3]),
+    ("list", lambda: batches(2), [b0, b1, STOP, STOP]),
+    ("empty list", list, [STOP, STOP]),
+    ("tuple", lambda: tuple(batches(1)), [b0, STOP]),
+    ("iterator", lambda: iter(batches(2)), [b0, b1, STOP]),
+    ("iterable", Batches, [b0, b1, STOP]),
+    ("class that iterates", lambda: Batches, [b0, b1, STOP]),
+    ("callable iterable iterates", CallableIterable, [b0, b1, STOP]),
+    ("generator", generate, [b0, b1, STOP, STOP]),
+    ("generator function", lambda: generate, [b0, b1, STOP, STOP]),
+    ("its defaults", lambda: generate_many, [b0, b1, b2, STOP]),
+    ("partial generator function", lambda: functools.partial(generate_many, 1), [b0, STOP]),
+    ("function that returns an iterator", lambda: lambda: iter(batches(2)), [b0, b1, STOP]),
+]
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize(("make", "expected"), [k[1:] for k in KINDS], ids=[k[0] for k in KINDS])
+def test_kinds_of_sources(make, expected, depth) -> None:
+    pipe = pipeline(source(make()), prefetch_queue_depth=depth)
+    assert [run(pipe) for _ in expected] == expected
+
+
+# ---------------------------------------------------------------- epochs
+
+CYCLES: list[tuple[Any, list[list[Any]]]] = [
+    (None, [[b0, b1, STOP, STOP], [STOP] * 4]),
+    (False, [[b0, b1, STOP, STOP], [STOP] * 4]),
+    ("no", [[b0, b1, STOP, STOP], [STOP] * 4]),
+    (True, [[b0, b1, b0, b1], [b0, b1, b0, b1]]),
+    ("quiet", [[b0, b1, b0, b1], [b0, b1, b0, b1]]),
+    ("raise", [[b0, b1, STOP, STOP], [b0, b1, STOP, STOP]]),
+]
+ANEW = {
+    "list": lambda: batches(2),
+    "generator function": lambda: generate,
+    "class": lambda: Batches,
+    "iterable": Batches,
+}
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("kind", ANEW)
+@pytest.mark.parametrize(("cycle", "expected"), CYCLES)
+def test_cycles(kind, cycle, expected, depth) -> None:
+    pipe = pipeline(source(ANEW[kind](), cycle=cycle), prefetch_queue_depth=depth)
+    assert epochs(pipe) == expected
+
+
+def test_places_of_samples_and_batches() -> None:
+    seen: list[Any] = []
+
+    def sample(info: types.SampleInfo) -> Any:
+        place = (info.idx_in_epoch, info.idx_in_batch, info.iteration, info.epoch_idx)
+        seen.append(place)
+        if info.idx_in_epoch == 7:
+            raise StopIteration
+        return np.int32(info.idx_in_epoch)
+
+    pipe = pipeline(source(sample, batch=False), prefetch_queue_depth=1)
+    # The seventh sample is in a batch that is never full: it is dropped.
+    assert epochs(pipe, runs=3) == [[[0, 1, 2], [3, 4, 5], STOP]] * 2
+    first = [(i, i % 3, i // 3, 0) for i in range(8)]
+    assert seen == first + [(*place[:3], 1) for place in first]
+
+
+def test_batch_info() -> None:
+    def whole(info: types.BatchInfo) -> Any:
+        if info.iteration == 2:
+            raise StopIteration
+        return [np.int32([info.iteration, info.epoch_idx])]
+
+    pipe = pipeline(source(whole, batch_info=True))
+    assert epochs(pipe, runs=3) == [[[[0, 0]], [[1, 0]], STOP], [[[0, 1]], [[1, 1]], STOP]]
+
+
+SAMPLES: list[tuple[Any, list[list[Any]]]] = [
+    (None, [[[0, 1, 2], [3, 4, 5], STOP], [STOP] * 3]),
+    (True, [[[0, 1, 2], [3, 4, 5], [6, 0, 1]], [[2, 3, 4], [5, 6, 0], [1, 2, 3]]]),
+    ("raise", [[[0, 1, 2], [3, 4, 5], STOP]] * 2),
+]
+
+
+@pytest.mark.parametrize(("cycle", "expected"), SAMPLES)
+def test_iterables_of_samples(cycle, expected) -> None:
+    """A batch that is not full is dropped; with "quiet" it goes on in the next pass."""
+    numbers = [np.int32(i) for i in range(7)]
+    pipe = pipeline(source(numbers, batch=False, cycle=cycle), prefetch_queue_depth=1)
+    assert epochs(pipe, runs=3) == expected
+
+
+def test_sources_of_one_pipeline_advance_together() -> None:
+    """Where one ends, the others lose a batch, as in DALI."""
+    pipe = pipeline(
+        lambda dali: [
+            dali.fn.external_source(batches(2), cycle="raise"),
+            dali.fn.external_source(batches(5, 10), cycle="raise"),
+        ]
+    )
+    firsts = [[b if b == STOP else b[1][0] for b in epoch] for epoch in epochs(pipe, 3, 3)]
+    assert firsts == [[10, 11, STOP], [13, 14, STOP], [10, 11, STOP]]
+
+
+def test_reset_in_an_epoch_is_ignored() -> None:
+    pipe = pipeline(source(lambda i: batch(i)))
+    assert run(pipe) == b0
+    pipe.reset()
+    assert run(pipe) == b1
+
+
+@pytest.mark.parametrize("depth", [1, 2, 4])
+def test_every_batch_before_the_end_is_delivered(depth) -> None:
+    calls: list[int] = []
+
+    def until_five(i: int) -> list[Any]:
+        calls.append(i)
+        if i == 5:
+            raise StopIteration
+        return batch(i)
+
+    pipe = pipeline(source(until_five), prefetch_queue_depth=depth)
+    assert [run(pipe) for _ in range(7)] == [[i] * 3 for i in range(5)] + [STOP] * 2
+    assert calls == list(range(6))  # not asked again before reset
+
+
+# ---------------------------------------------------------------- errors of the user's code
+
+
+class OwnError(Exception):
+    def __init__(self, number: int, text: str) -> None:
+        super().__init__(number, text)
+
+
+ERRORS = [KeyError("key"), ValueError("value"), OwnError(1, "own"), OSError(2, "no file")]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=[type(e).__name__ for e in ERRORS])
+def test_exceptions_pass_through(error) -> None:
+    """Unchanged, with the place in a note; the next run asks for the same batch again."""
+    failures = [error]
+
+    def fails_once(i: int) -> list[Any]:
+        if i == 1 and failures:
+            raise failures.pop()
+        return batch(i)
+
+    pipe = pipeline(source(fails_once))
+    assert run(pipe) == b0
+    with pytest.raises(type(error)) as caught:
+        pipe.run()
+    assert caught.value is error
+    if sys.version_info >= (3, 11):
+        (note,) = error.__notes__
+        assert "external_source" in note and "batch 1" in note and "line" in note
+    assert [run(pipe) for _ in range(2)] == [b1, b2]
+
+
+def test_a_generator_that_fails_is_at_its_end() -> None:
+    def fails() -> Iterator[list[Any]]:
+        yield batch(0)
+        raise ValueError("torn")
+
+    pipe = pipeline(source(fails, cycle=True))
+    assert [run(pipe) for _ in range(4)] == [b0, "ValueError", b0, "ValueError"]
+
+
+def test_sizes_of_sources_clash() -> None:
+    sizes = (2, 3)
+    pipe = pipeline(lambda dali: [source([batch(0, n)])(dali) for n in sizes])
+    with pytest.raises(RuntimeError, match=r"Batch size clash!.*size 3.*than 2 returned") as caught:
+        pipe.run()
+    assert str(caught.value).count("lambda") >= 2  # the lines of both
+
+
+# ---------------------------------------------------------------- devices and states
+
+
+def test_gpu_sources() -> None:
+    """The device stage on the CPU: the data end up on the pipeline's device."""
+    pipe = pipeline(source(lambda i: batch(i), device="gpu"), device_id="cpu")
+    assert [run(pipe) for _ in range(2)] == [b0, b1]
+    with pytest.raises(RuntimeError, match="GPU"):
+        pipeline(source(lambda i: batch(i), device="gpu")).run()
+
+
+def infos(info: types.SampleInfo) -> Any:
+    if info.idx_in_epoch >= 13:
+        raise StopIteration
+    return np.int32([info.idx_in_epoch, info.iteration, info.epoch_idx])
+
+
+def until_four(i: int) -> list[Any]:
+    if i == 4:
+        raise StopIteration
+    return batch(i)
+
+
+def many_batches() -> Iterator[list[Any]]:
+    yield from batches(4)
+
+
+STATES: list[tuple[str, Callable[[], dict[str, Any]]]] = [
+    ("samples", lambda: {"source": infos, "batch": False}),
+    ("batches", lambda: {"source": until_four}),
+    ("infos", lambda: {"source": lambda i: [np.int32([i.iteration])], "batch_info": True}),
+    ("list", lambda: {"source": batches(4)}),
+    ("cycling list", lambda: {"source": batches(3), "cycle": True}),
+    ("list that ends", lambda: {"source": batches(4), "cycle": "raise"}),
+    ("generator function", lambda: {"source": many_batches, "cycle": "raise"}),
+    ("generator", lambda: {"source": many_batches()}),
+    ("samples of a list", lambda: {"source": [np.int32(i) for i in range(14)], "batch": False}),
+    (
+        "cycling samples",
+        lambda: {"source": [np.int32(i) for i in range(7)], "batch": False, "cycle": "quiet"},
+    ),
+    ("function without parameter", lambda: {"source": iter(batches(4)).__next__}),
+]
+
+
+@pytest.mark.parametrize("depth", [1, 2, 4])
+@pytest.mark.parametrize("make", [c[1] for c in STATES], ids=[c[0] for c in STATES])
+def test_restored_at_every_batch(make, depth) -> None:
+    """The rest of the epoch and the next one are the same; batches in flight do not count."""
+    for before in range(5):
+        pipe = pipeline(source(**make()), prefetch_queue_depth=depth)
+        taken = [run(pipe) for _ in range(before)]
+        state = pipe.state_dict()
+        assert STOP not in taken
+        again = pipeline(source(**make()), prefetch_queue_depth=depth)
+        again.load_state_dict(state)
+        assert epochs(again, 2, 5) == epochs(pipe, 2, 5), before
+
+
+def test_an_iterator_does_not_go_back() -> None:
+    pipe = pipeline(source(iter(batches(4))), prefetch_queue_depth=1)
+    start = pipe.state_dict()
+    run(pipe)
+    with pytest.raises(RuntimeError, match="iterator"):
+        pipe.load_state_dict(start)
+
+
+def test_a_shorter_iterable_is_noticed() -> None:
+    pipe = pipeline(source(Counted(4)), prefetch_queue_depth=1)
+    assert [run(pipe) for _ in range(3)] == [b0, b1, b2]
+    with pytest.raises(RuntimeError, match="2 items"):
+        pipeline(source(Counted(2))).load_state_dict(pipe.state_dict())
+
+
+# ---------------------------------------------------------------- the thread of the source
+
+
+@pytest.mark.parametrize("asynchronous", [True, False])
+@pytest.mark.parametrize("background", [False, True])
+def test_the_thread_of_a_source(background: bool, asynchronous: bool) -> None:
+    seen: list[str] = []
+
+    def get() -> Any:
+        seen.append(threading.current_thread().name)
+        return batch(0)
+
+    own = threading.current_thread().name
+    define = source(get, background=background)
+    pipe = pipeline(define, exec_async=asynchronous, exec_pipelined=asynchronous)
+    pipe.run()
+    expected = "torchdali-scheduler" if background and asynchronous else own
+    assert set(seen) == {expected}
+
+
+def test_two_threads_that_schedule_take_turns() -> None:
+    """A generator is never entered twice at a time, and no batch is lost."""
+    count = itertools.count()
+    pipe = pipeline(source(lambda: batch(next(count))), prefetch_queue_depth=1)
+    pipe.schedule_run()
+    pipe.outputs()
+    threads = [threading.Thread(target=pipe.schedule_run) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [values(pipe.outputs())[0] for _ in threads] == list(range(1, 9))
+
+
+def test_closing_while_a_source_waits() -> None:
+    """close() does not wait for the user's code, which runs in another thread."""
+    entered, go = threading.Event(), threading.Event()
+
+    def get() -> Any:
+        entered.set()
+        assert go.wait(30)
+        return batch(0)
+
+    pipe = pipeline(source(get), prefetch_queue_depth=1)
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(run(pipe)))
+    thread.start()
+    assert entered.wait(30)
+    pipe.close()
+    go.set()
+    thread.join()
+    assert found == ["RuntimeError"]
+
+
+def test_a_checkpoint_does_not_count_what_is_prepared() -> None:
+    define = source([batch(i) for i in range(9)])
+    pipe = pipeline(define, prefetch_queue_depth=3)
+    assert [run(pipe)[0] for _ in range(2)] == [0, 1]
+    again = pipeline(define)
+    again.load_state_dict(pipe.state_dict())
+    assert run(again)[0] == run(pipe)[0] == 2

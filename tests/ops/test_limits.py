@@ -1,0 +1,110 @@
+"""Arguments that would cost minutes or gigabytes, and nonsense: refused at once, in words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from torchdali import Pipeline, fn
+from torchdali.codecs.images import decode, peek_shape
+from torchdali.errors import DecodeError
+
+IMAGE = torch.arange(20 * 30 * 3).remainder(251).byte().reshape(20, 30, 3)
+NAN, INF = float("nan"), float("inf")
+
+REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+    "a huge width": (lambda: fn.resize(IMAGE, resize_x=1e8), "TORCHDALI_MAX_PIXELS"),
+    "a huge size": (lambda: fn.resize(IMAGE, size=[1e6, 1e6]), "1e.06 x 1e.06 pixels"),
+    "a size that is no number": (lambda: fn.resize(IMAGE, resize_x=NAN), "nan x nan pixels"),
+    "an infinite size": (lambda: fn.resize(IMAGE, size=[INF, 3]), "inf x 3 pixels"),
+    "a region that is no number": (
+        lambda: fn.resize(IMAGE, roi_start=[NAN, 0], roi_end=[5, 5], size=[4, 4]),
+        "finite numbers",
+    ),
+    "a huge region": (
+        lambda: fn.resize(IMAGE, roi_start=[-1e9, 0], roi_end=[5, 5], size=[4, 4]),
+        "sees .* pixels",
+    ),
+    "a wide window": (lambda: fn.gaussian_blur(IMAGE, window_size=2**31 - 1), "at most 131072"),
+    "a wide deviation": (lambda: fn.gaussian_blur(IMAGE, sigma=1e9), "at most 131072"),
+    "a deviation that is no number": (lambda: fn.gaussian_blur(IMAGE, sigma=NAN), "nan wide"),
+    "a window of the laplacian": (lambda: fn.laplacian(IMAGE, window_size=1001), "from 3 to 31"),
+    "three sizes": (lambda: fn.random_resized_crop(IMAGE, size=[4, 4, 4]), "a height and a width"),
+    "a negative size": (lambda: fn.random_resized_crop(IMAGE, size=[-1, 4]), "none negative"),
+    "an area that is no number": (
+        lambda: fn.random_resized_crop(IMAGE, size=[4, 4], random_area=[NAN, 1.0]),
+        "must be ranges",
+    ),
+    "more than all pixels": (lambda: fn.noise.salt_and_pepper(IMAGE, prob=2.0), "prob is 2.0"),
+    "a share that is no number": (
+        lambda: fn.noise.salt_and_pepper(IMAGE, salt_vs_pepper=NAN),
+        "salt_vs_pepper is nan",
+    ),
+    "a chance that is no number": (
+        lambda: fn.random.choice(3, p=[NAN, 0.5, 0.5]),
+        r"in range \[0, 1\]",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case: str) -> None:
+    call, message = REFUSED[case]
+    with pytest.raises(RuntimeError, match=message):
+        call()
+
+
+@pytest.mark.parametrize("argument", [{"batch_size": 2**63}, {"num_threads": 2**31}])
+def test_pipelines_refuse_huge_numbers(argument: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match=str(next(iter(argument.values())))):
+        Pipeline(**{"batch_size": 1, "num_threads": 1, "device_id": None, **argument})
+
+
+def test_next_to_nothing_is_one_pixel() -> None:
+    assert fn.resize(IMAGE, size=(1e-10, 1e-10)).shape == (1, 1, 3)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        lambda: fn.water(IMAGE, ampl_x=NAN, fill_value=7.0),
+        lambda: fn.water(IMAGE, freq_y=INF, fill_value=7.0),
+    ],
+)
+def test_positions_that_are_no_numbers_lie_outside(result: Callable[[], Any]) -> None:
+    assert (result() == 7).all()
+
+
+def test_a_fill_value_that_is_no_number_is_zero() -> None:
+    assert fn.rotate(IMAGE, angle=45.0, fill_value=NAN)[0, 0].tolist() == [0, 0, 0]
+
+
+def test_a_directory_beyond_the_end_of_a_tiff() -> None:
+    data = torch.frombuffer(bytearray(b"II+\0\x08\0\0\0" + b"\xff" * 8), dtype=torch.uint8)
+    for read in (decode, peek_shape):
+        with pytest.raises(DecodeError, match="truncated or damaged"):
+            read(data)
+
+
+def test_a_png_wider_than_libpng_reads_it() -> None:
+    header = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (2_097_208).to_bytes(4, "big") + (72).to_bytes(4, "big")
+    data = torch.frombuffer(bytearray(header + b"\x08\x02\0\0\0" + bytes(200)), dtype=torch.uint8)
+    with pytest.raises(DecodeError, match="2097208 x 72 pixels, too many on one side"):
+        decode(data)
+
+
+def test_a_link_to_itself_among_files(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "x.jpg").write_bytes(b"one")
+    os.symlink("ring.txt", tmp_path / "a" / "ring.txt")
+    pipe = Pipeline(1, 1, None)
+    with pipe:
+        pipe.set_outputs(fn.readers.file(file_root=str(tmp_path))[0])
+    assert bytes(np.array(pipe.run()[0].at(0))) == b"one"
+    pipe.close()

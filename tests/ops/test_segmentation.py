@@ -1,0 +1,344 @@
+"""Masks: objects found as a slow flood fill finds them, random choices inside of what is allowed, polygons by mask."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+
+from tests.check import Result, check
+from torchdali import fn
+from torchdali.kernels.masks.blobs import blobs
+from torchdali.kernels.masks.foreground import above, equal, nth
+from torchdali.rng import BatchRng
+from torchdali.tensors import TensorList
+
+Array = npt.NDArray[Any]
+Found = list[tuple[int, list[int], list[int]]]
+
+
+def flood(labels: Array, background: int, classes: Sequence[int] | None = None) -> Found:
+    """Find objects one element at a time."""
+    seen = (labels == background) if classes is None else ~np.isin(labels, classes)
+    found = []
+    for first in np.ndindex(*labels.shape):
+        if seen[first]:
+            continue
+        seen[first] = True
+        waiting, members = deque([first]), []
+        while waiting:
+            place = waiting.popleft()
+            members.append(place)
+            for axis in range(labels.ndim):
+                for step in (-1, 1):
+                    other = (*place[:axis], place[axis] + step, *place[axis + 1 :])
+                    if (
+                        0 <= other[axis] < labels.shape[axis]
+                        and not seen[other]
+                        and labels[other] == labels[first]
+                    ):
+                        seen[other] = True
+                        waiting.append(other)
+        found.append(
+            (int(labels[first]), np.min(members, 0).tolist(), (np.max(members, 0) + 1).tolist())
+        )
+    return found
+
+
+def listed(found: tuple[Array, Array, Array]) -> Found:
+    return [
+        (int(label), low.tolist(), high.tolist()) for label, low, high in zip(*found, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_objects_are_those_of_a_flood_fill(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shape = tuple(rng.integers(1, 7, rng.integers(1, 5)).tolist())
+    labels = rng.integers(0, rng.integers(2, 4), shape).astype(
+        rng.choice(["uint8", "int32", "int8"])
+    )
+    assert listed(blobs(labels, 0)) == flood(labels, 0)
+    assert listed(blobs(labels, 1, [0, 2])) == flood(labels, 1, [0, 2])
+
+
+SNAKE = np.array([[1, 1, 1, 1], [0, 0, 0, 1], [1, 1, 0, 1], [1, 0, 0, 1], [1, 1, 1, 1]], np.uint8)
+
+
+def test_a_winding_object_is_one() -> None:
+    assert listed(blobs(SNAKE, 0)) == [(1, [0, 0], [5, 4])]
+    assert len(blobs(np.kron(SNAKE, SNAKE), 0)[0]) == len(flood(np.kron(SNAKE, SNAKE), 0))
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0,)])
+def test_nothing_in_an_empty_map(shape: tuple[int, ...]) -> None:
+    labels, low, high = blobs(np.zeros(shape, np.uint8), 0)
+    assert not len(labels) and low.shape == high.shape == (0, len(shape))
+
+
+# ---------------------------------------------------------------- random_object_bbox
+
+MAP = np.zeros((6, 8), np.uint8)
+MAP[0, 0] = MAP[2:4, 2:5] = 1
+MAP[5, 7] = MAP[4, 0] = MAP[5, 1] = 2
+MAP[1, 6:8] = 3
+
+
+def choose(name: str, sample: Array, count: int = 300, **arguments: Any) -> Counter[Any]:
+    """Return what an operator chooses for copies of one sample."""
+    batch = TensorList.from_samples([torch.from_numpy(sample)] * count)
+    operator = getattr(fn.segmentation, name)
+    found = operator(batch, **arguments)
+    outputs = found if isinstance(found, tuple) else (found,)
+    rows = zip(*[[s.flatten().tolist() for s in o.samples()] for o in outputs], strict=True)
+    return Counter(tuple(tuple(part) for part in row) for row in rows)
+
+
+def boxes_of(labels: Array, background: int = 0, classes: Sequence[int] | None = None) -> set[Any]:
+    return {(*low, *high) for _, low, high in flood(labels, background, classes)}
+
+
+CHOICES: list[tuple[dict[str, Any], set[Any]]] = [
+    ({}, boxes_of(MAP)),
+    ({"classes": [2]}, boxes_of(MAP, classes=[2])),
+    ({"background": 1}, boxes_of(MAP, background=1)),
+    ({"classes": [0, 3]}, boxes_of(MAP, -1, [0, 3])),
+    ({"class_weights": [1, 0, 2]}, boxes_of(MAP, classes=[1, 3])),
+    ({"k_largest": 1}, {(2, 2, 4, 5), (4, 0, 5, 1), (1, 6, 2, 8)}),
+    ({"k_largest": 2, "ignore_class": True}, {(2, 2, 4, 5), (1, 6, 2, 8)}),
+    ({"threshold": [2, 2]}, {(2, 2, 4, 5)}),
+    ({"threshold": [1, 2]}, {(2, 2, 4, 5), (1, 6, 2, 8)}),
+    ({"threshold": 7}, {(0, 0, 6, 8)}),
+    ({"foreground_prob": 0.0}, {(0, 0, 6, 8)}),
+    ({"foreground_prob": 0.5, "classes": [3]}, {(0, 0, 6, 8), (1, 6, 2, 8)}),
+    ({"classes": [9]}, {(0, 0, 6, 8)}),
+    ({"classes": []}, {(0, 0, 6, 8)}),
+]
+
+
+@pytest.mark.parametrize("arguments, expected", CHOICES, ids=str)
+def test_which_objects_are_chosen(arguments: dict[str, Any], expected: set[Any]) -> None:
+    assert {
+        box for (box,) in choose("random_object_bbox", MAP, format="box", **arguments)
+    } == expected
+
+
+def test_formats_tell_the_same() -> None:
+    one, two, three = (
+        fn.segmentation.random_object_bbox.body(torch.from_numpy(MAP), rng=BatchRng(1, [0], [i]).samples()[0], format=f)
+        for f in ("box", "start_end", "anchor_shape")
+        for i in [5]
+    )  # fmt: skip
+    assert one.tolist() == [*two[0].tolist(), *two[1].tolist()]
+    assert three[0].tolist() == two[0].tolist()
+    assert (three[0] + three[1]).tolist() == two[1].tolist()
+    assert one.dtype == two[0].dtype == three[1].dtype == torch.int32
+
+
+def test_the_label_goes_with_the_box() -> None:
+    expected = {((*low, *high), (label,)) for label, low, high in flood(MAP, 0)}
+    assert set(choose("random_object_bbox", MAP, format="box", output_class=True)) == expected
+    whole = choose("random_object_bbox", MAP, foreground_prob=0, background=7, output_class=True)
+    assert set(whole) == {((0, 0), (6, 8), (7,))}
+    below = choose("random_object_bbox", MAP, classes=[0, 1], foreground_prob=0, output_class=True)
+    assert set(below) == {((0, 0), (6, 8), (-1,))}
+    labels = MAP.astype(np.uint32) + np.uint32(2**32 - 4)
+    far = choose("random_object_bbox", labels, k_largest=1, output_class=True, classes=[2**32 - 3])
+    assert {label for *_, (label,) in far} == {-3}
+
+
+def test_classes_are_chosen_by_weight() -> None:
+    found = choose("random_object_bbox", MAP, 4000, output_class=True, class_weights=[1, 2, 5])
+    counts: Counter[int] = Counter()
+    for (*_, (label,)), times in found.items():
+        counts[label] += times
+    for label, share in ((1, 1 / 8), (2, 2 / 8), (3, 5 / 8)):
+        assert abs(counts[label] / 4000 - share) < 0.04
+
+
+@pytest.mark.parametrize(
+    "shape", [(48,), (6, 8), (6, 1, 8), (1, 6, 8, 1), (2, 3, 8), (2, 3, 1, 4, 1, 2)]
+)
+def test_maps_of_other_dimensions(shape: tuple[int, ...]) -> None:
+    labels = MAP.reshape(shape)
+    found = choose("random_object_bbox", labels, ignore_class=True, format="box")
+    assert {box for (box,) in found} == boxes_of(labels)
+
+
+def test_remembered_objects_are_the_same() -> None:
+    batch = TensorList.from_samples(
+        [torch.from_numpy(m) for m in (MAP, MAP.T.copy(), MAP, 3 - MAP, MAP)]
+    )
+    kept, found = (
+        fn.segmentation.random_object_bbox(batch, cache_objects=cache, seed=5)
+        for cache in (True, False)
+    )
+    for a, b in zip(kept, found, strict=True):
+        assert all(torch.equal(x, y) for x, y in zip(a.samples(), b.samples(), strict=True))
+
+
+def test_maps_are_remembered() -> None:
+    from torchdali.ops._segmentation import _Seen
+
+    seen = _Seen()
+    rngs = iter(BatchRng(1, [0] * 9, range(9)).samples())
+    for labels in (MAP, MAP.copy(), MAP.T.copy()):
+        seen(torch.from_numpy(labels), rng=next(rngs), cache_objects=True)
+    seen(torch.from_numpy(MAP), rng=next(rngs), cache_objects=True, background=1)
+    seen(torch.from_numpy(MAP + 9), rng=next(rngs))
+    assert len(seen._found) == 3
+
+
+BAD_CHOICES: list[dict[str, Any]] = [
+    {"format": "boxes"},
+    {"k_largest": 0},
+    {"ignore_class": True, "classes": [1]},
+    {"ignore_class": True, "class_weights": [1.0]},
+    {"ignore_class": True, "output_class": True},
+    {"classes": [1, 2], "background": 1},
+    {"classes": [0, 1], "background": 0},
+    {"classes": [1, 2], "class_weights": [1.0]},
+    {"class_weights": [1.0, -1.0]},
+    {"threshold": [1, 2, 3]},
+]
+
+
+@pytest.mark.parametrize("arguments", BAD_CHOICES, ids=str)
+def test_random_object_bbox_errors(arguments: dict[str, Any]) -> None:
+    with pytest.raises(RuntimeError):
+        fn.segmentation.random_object_bbox(torch.from_numpy(MAP), **arguments)
+
+
+@pytest.mark.parametrize(
+    "labels", [np.float32([[1]]), np.int64([[1]]), np.zeros((1,) * 7, np.uint8), np.uint8(1)]
+)
+def test_random_object_bbox_refuses_other_maps(labels: Any) -> None:
+    with pytest.raises(RuntimeError):
+        fn.segmentation.random_object_bbox(torch.from_numpy(np.asarray(labels)))
+
+
+# ---------------------------------------------------------------- random_mask_pixel
+
+
+@pytest.mark.parametrize("size, share", [(10, 0.5), (20000, 0.5), (20000, 0.001), (5000, 1.0)])
+def test_nth_true_element(size: int, share: float) -> None:
+    flags = np.random.default_rng(1).random(size) < share
+    flags[size // 2] = True
+    places = np.flatnonzero(flags)
+    for index in {0, len(places) // 3, len(places) - 1}:
+        assert nth(flags, index) == places[index]
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "int64", "float32"]
+)
+@pytest.mark.parametrize("threshold", [-300.0, -1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 300.0, float("inf")])
+def test_above_compares_as_numbers(dtype: str, threshold: float) -> None:
+    mask = np.arange(5).astype(dtype)
+    assert above(mask, threshold).tolist() == [float(v) > threshold for v in mask]
+
+
+@pytest.mark.parametrize("value", [-1, 0, 2, 255, 256, 300])
+def test_equal_does_not_wrap(value: int) -> None:
+    for dtype in ("uint8", "int8", "int32", "float32"):
+        mask = np.array([0, 2, -1, 127]).astype(dtype)
+        assert equal(mask, value).tolist() == [float(v) == value for v in mask]
+
+
+PIXELS: list[tuple[dict[str, Any], Array]] = [
+    ({}, MAP >= 0),
+    ({"foreground": 1}, MAP > 0),
+    ({"foreground": -1, "threshold": 1.0}, MAP > 1),
+    ({"foreground": 1, "threshold": 2.5}, MAP > 2.5),
+    ({"foreground": 1, "value": 1}, MAP == 1),
+    ({"foreground": 1, "value": 9}, MAP >= 0),
+    ({"foreground": 0, "value": 1}, MAP >= 0),
+]
+
+
+@pytest.mark.parametrize("arguments, allowed", PIXELS, ids=lambda v: str(v)[:40])
+def test_pixels_come_from_the_foreground(arguments: dict[str, Any], allowed: Array) -> None:
+    found = choose("random_mask_pixel", MAP, 1500, **arguments)
+    assert {place for (place,) in found} == set(
+        zip(*(axis.tolist() for axis in np.nonzero(allowed)), strict=True)
+    )
+    expected = 1500 / allowed.sum()
+    assert max(abs(times - expected) for times in found.values()) < 6 * expected**0.5
+
+
+def test_pixels_of_strided_masks() -> None:
+    mask = torch.from_numpy(MAP).t()
+    found = fn.segmentation.random_mask_pixel(mask, foreground=1, value=3)
+    assert mask[tuple(found.tolist())] == 3
+
+
+@pytest.mark.parametrize(
+    "mask", [np.zeros((0, 3), np.uint8), np.uint8(1), np.float64([1.0]), np.float16([1.0])]
+)
+def test_random_mask_pixel_refuses(mask: Any) -> None:
+    with pytest.raises(RuntimeError):
+        fn.segmentation.random_mask_pixel(torch.from_numpy(np.asarray(mask)))
+
+
+def test_threshold_and_value_exclude_each_other() -> None:
+    with pytest.raises(RuntimeError, match="together"):
+        fn.segmentation.random_mask_pixel(torch.from_numpy(MAP), threshold=0.0, value=1)
+
+
+# ---------------------------------------------------------------- select_masks
+
+POLYGONS = np.array([[0, 0, 3], [1, 3, 7], [2, 7, 10]], np.int32)
+VERTICES = np.arange(20, dtype=np.float32).reshape(10, 2)
+
+
+def ids(*numbers: int) -> Array:
+    return np.array(numbers, np.int32)
+
+
+def selected(name: str, inputs: Any, arguments: Any, layouts: Any) -> list[Result]:
+    """Select masks with NumPy."""
+    rows, points = [], []
+    for chosen, polygons, vertices in zip(*inputs, strict=True):
+        ranges = {mask: (start, end) for mask, start, end in polygons.tolist()}
+        parts = [vertices[slice(*ranges[mask])] for mask in chosen.tolist()]
+        ends = np.cumsum([len(part) for part in parts]).tolist()
+        rows.append(np.array(
+            [[i if arguments.get("reindex_masks") else mask, end - len(part), end]
+             for i, (mask, part, end) in enumerate(zip(chosen.tolist(), parts, ends, strict=True))], np.int32,
+        ).reshape(-1, 3))  # fmt: skip
+        points.append(np.concatenate([vertices[:0], *parts]))
+    return [Result(rows, ""), Result(points, "")]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("reindex", [False, True])
+def test_select_masks(dtype: str, reindex: bool) -> None:
+    chosen = [ids(1), ids(2, 0), ids(), ids(0, 1, 2)]
+    inputs = [chosen, [POLYGONS] * 4, [VERTICES.astype(dtype)] * 4]
+    check("segmentation.select_masks", inputs, {"reindex_masks": reindex}, expected=selected)
+
+
+BAD_MASKS: list[tuple[Array, Array, Array]] = [
+    (ids(5), POLYGONS, VERTICES),
+    (ids(1, 1), POLYGONS, VERTICES),
+    (ids(1)[None], POLYGONS, VERTICES),
+    (ids(1).astype(np.int64), POLYGONS, VERTICES),
+    (ids(1), POLYGONS.astype(np.int64), VERTICES),
+    (ids(1), POLYGONS[0], VERTICES),
+    (ids(1), POLYGONS[:, :2], VERTICES),
+    (ids(1), POLYGONS, VERTICES[:, 0]),
+    (ids(1), POLYGONS, VERTICES[:6]),
+    (ids(1), ids(1, -1, 3)[None], VERTICES),
+    (ids(1), ids(1, 5, 3)[None], VERTICES),
+]
+
+
+@pytest.mark.parametrize("inputs", BAD_MASKS, ids=lambda v: str(v)[:40])
+def test_select_masks_errors(inputs: tuple[Array, ...]) -> None:
+    with pytest.raises(RuntimeError):
+        fn.segmentation.select_masks(*(torch.from_numpy(i) for i in inputs))

@@ -1,0 +1,242 @@
+"""Debug mode: operators run as the function runs, with the results of the traced pipeline."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from torchdali import fn, pipeline_def
+from torchdali.graph import DataNode
+
+
+def numbers(count=4):
+    return [[np.float32([i, i + 0.5]) for i in range(k, k + 3)] for k in range(count)]
+
+
+def test_nodes_hold_their_batch():
+    seen = []
+
+    @pipeline_def(batch_size=3, num_threads=1, device_id=None, debug=True)
+    def pipe():
+        x = fn.external_source(source=numbers())
+        y = x * 2
+        seen.append((str(y), y.get().as_array()))
+        return y
+
+    running = pipe()
+    for k in range(2):
+        (out,) = running.run()
+        assert np.array_equal(out.as_array()[:, 0], 2.0 * np.arange(k, k + 3))
+    assert len(seen) == 2, "the function runs once a batch"
+    assert "TensorListCPU" in seen[0][0] and np.array_equal(seen[1][1], out.as_array())
+
+
+def random_pipeline(**arguments):
+    @pipeline_def(
+        batch_size=5, num_threads=2, device_id=None, seed=7, enable_conditionals=True, **arguments
+    )
+    def pipe():
+        flip = fn.random.coin_flip()
+        x = fn.random.uniform(range=[0, 1], shape=[3])
+        if flip:
+            x = x + fn.random.normal(mean=10, shape=[3])
+        else:
+            x = x * fn.random.uniform(range=[2, 3])
+        return flip, x
+
+    return pipe()
+
+
+def test_random_numbers_and_branches_are_those_of_the_traced_pipeline():
+    traced, debugged = random_pipeline(), random_pipeline(debug=True)
+    for _ in range(4):
+        for one, other in zip(traced.run(), debugged.run(), strict=True):
+            assert np.array_equal(one.as_array(), other.as_array())
+
+
+def test_a_random_operator_before_the_reader_has_its_keys(tmp_path):
+    files = []
+    for i in range(6):
+        path = tmp_path / f"{i}.bin"
+        path.write_bytes(bytes([i]))
+        files.append(str(path))
+
+    def make(debug):
+        @pipeline_def(batch_size=2, num_threads=1, device_id=None, seed=3, debug=debug)
+        def pipe():
+            noise = fn.random.uniform(range=[0, 1])
+            data, label = fn.readers.file(files=files, random_shuffle=True)
+            return noise, data, label
+
+        return pipe()
+
+    for _ in range(2):
+        traced, debugged = make(False), make(True)
+        for _ in range(5):
+            for one, other in zip(traced.run(), debugged.run(), strict=True):
+                assert np.array_equal(one.as_array(), other.as_array())
+
+
+def test_the_end_of_a_source_and_the_next_epoch():
+    @pipeline_def(batch_size=3, num_threads=1, device_id=None, debug=True)
+    def pipe():
+        return fn.external_source(source=numbers(2), cycle="raise")
+
+    running = pipe()
+    for _ in range(2):
+        assert len([running.run(), running.run()]) == 2
+        with pytest.raises(StopIteration):
+            running.run()
+        running.reset()
+
+
+def test_errors_come_from_the_line():
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None, debug=True)
+    def pipe():
+        x = fn.random.uniform(shape=[2, 2, 3])
+        return fn.crop(x, crop=[5, 5])
+
+    with pytest.raises(
+        RuntimeError, match=r"'crop' failed on sample 0 of batch 0(.|\n)*test_debug"
+    ):
+        pipe().run()
+
+
+def test_debug_can_be_chosen_at_the_call():
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def pipe():
+        x = fn.random.uniform()
+        assert isinstance(x, DataNode) and hasattr(x, "get")
+        return x
+
+    pipe(debug=True).run()
+    with pytest.raises(AssertionError):
+        pipe()
+
+
+@pipeline_def(batch_size=2, num_threads=1, device_id=None, debug=True)
+def fed():
+    return fn.external_source(name="x") + 1
+
+
+def two(number):
+    return [np.float32(number), np.float32(number + 1)]
+
+
+def test_a_source_can_be_fed_before_and_after_the_first_run():
+    pipe = fed()
+    pipe.feed_input("x", two(1))
+    assert pipe.run()[0].tolist() == [2, 3]
+    pipe.feed_input("x", two(5))
+    assert pipe.run()[0].tolist() == [6, 7]
+    assert pipe.run(x=two(8))[0].tolist() == [9, 10]
+    with pytest.raises(KeyError, match='input operator with name "y"' ):
+        pipe.feed_input("y", two(1))
+    assert pipe.input_feed_count("x") == 1
+
+
+def test_an_input_that_the_first_run_does_not_find():
+    pipe = fed()
+    pipe.feed_input("x", two(1))
+    pipe.feed_input("y", two(1))
+    with pytest.raises(KeyError, match='input operator with name "y"' ):
+        pipe.run()
+
+
+def test_stats_are_those_of_the_operators():
+    @pipeline_def(batch_size=3, num_threads=1, device_id=None, debug=True)
+    def pipe():
+        return fn.external_source(source=numbers()) * 2 + fn.random.uniform()
+
+    running = pipe()
+    for _ in range(3):
+        running.run()
+    stats = running.stats()
+    names = sorted(each.operator for each in stats.operators)
+    assert names == ["external_source", "math.add", "math.mul", "random.uniform"]
+    assert (stats.batches, stats.samples) == (3, 9) and stats.waited > 0
+    assert all(each.line.startswith("test_debug.py:") for each in stats.operators)
+
+
+class Pickler:
+    used = 0
+
+    @staticmethod
+    def dumps(value):
+        Pickler.used += 1
+        return pickle.dumps(value)
+
+    loads = pickle.loads
+
+
+def one_sample(info):
+    return np.float32(info.idx_in_epoch)
+
+
+def test_the_pickler_of_callbacks_is_used():
+    @pipeline_def(
+        batch_size=2,
+        num_threads=1,
+        device_id=None,
+        debug=True,
+        py_start_method="spawn",
+        py_callback_pickler=Pickler,
+    )
+    def pipe():
+        return fn.external_source(source=one_sample, batch=False, parallel=True)
+
+    running = pipe()
+    assert running.run()[0].tolist() == [0, 1] and Pickler.used == 1
+    running.close()
+
+
+BROKEN = {
+    "a reader": (lambda data: data, "operator 'readers.file' failed on sample 1 of batch 0"),
+    "a decoder": (fn.decoders.image, "operator 'decoders.image' failed on sample 0 of batch 0"),
+}
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize(("what", "says"), BROKEN.values(), ids=BROKEN)
+def test_errors_name_operator_sample_file_and_line(tmp_path, debug, what, says):
+    (tmp_path / "broken.jpg").write_bytes(b"no image")
+    missing = ["missing.jpg"] if "readers" in says else []
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None, debug=debug)
+    def pipe():
+        data, _ = fn.readers.file(files=["broken.jpg", *missing], file_root=str(tmp_path))
+        return what(data)
+
+    with pytest.raises(RuntimeError) as caught:
+        pipe().run()
+    text = str(caught.value)
+    assert text.startswith(says) and "test_debug.py" in text
+    assert ("missing.jpg" if missing else "broken.jpg") in text.splitlines()[0]
+    assert ("fn.readers.file(" if missing else "what(data)") in text.splitlines()[2]
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_errors_over_the_batch_name_the_sample(debug):
+    @pipeline_def(batch_size=3, num_threads=1, device_id=None, debug=debug)
+    def pipe():
+        return 12 // fn.external_source(source=[[np.int32(k) for k in (3, 0, 2)]])
+
+    with pytest.raises(
+        ValueError, match=r"^operator 'math.floordiv' failed on sample 1 of batch 0"
+    ):
+        pipe().run()
+
+
+def test_the_error_of_a_source_is_its_own():
+    def source():
+        raise LookupError("mine")
+
+    @pipeline_def(batch_size=3, num_threads=1, device_id=None, debug=True)
+    def pipe():
+        return fn.external_source(source=source)
+
+    with pytest.raises(LookupError) as caught:
+        pipe().run()
+    assert type(caught.value) is LookupError and caught.value.args == ("mine",)

@@ -1,0 +1,373 @@
+"""Mistakes that everybody makes once: what the message says."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.helpers import pages
+from torchdali import Pipeline, fn, math, operator, ops, pipeline_def, types
+from torchdali.plugin.pytorch import DALIGenericIterator
+from torchdali.tensors import TensorList, TensorListCPU
+
+
+def _image() -> Any:
+    return fn.external_source(source=lambda: [np.zeros((6, 8, 3), np.uint8)] * 2)
+
+
+def _run(function: Callable[[], Any]) -> None:
+    pipeline_def(batch_size=2, num_threads=1, device_id=None)(function)().run()
+
+
+RUNNING: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "a layout": (
+        lambda: fn.resize(fn.reshape(_image(), layout="XYZ"), size=4),
+        ValueError,
+        'the layout "XYZ" does not match any of the allowed layouts',
+    ),
+    "an order of axes": (
+        lambda: fn.transpose(fn.copy(_image()), perm=[0, 1]),
+        RuntimeError,
+        "operator 'transpose' failed",
+    ),
+    "a GPU": (lambda: _image().gpu(), RuntimeError, ".gpu() runs on 'gpu', which requires"),
+    "an operator on a GPU": (
+        lambda: fn.copy(_image(), device="gpu"),
+        RuntimeError,
+        "operator 'copy' runs on 'gpu', which requires",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RUNNING)
+def test_errors_of_a_run_name_operator_and_line(name: str) -> None:
+    function, kind, message = RUNNING[name]
+    with pytest.raises(kind) as error:
+        _run(function)
+    assert message in str(error.value)
+    assert __file__ in str(error.value)
+
+
+def test_a_pipeline_without_outputs_says_so() -> None:
+    with pytest.raises(NotImplementedError, match="return the outputs of the pipeline from it"):
+        _run(lambda: None)
+
+
+def test_own_operators_return_tensors() -> None:
+    with pages.own_operators():
+
+        @operator
+        def forgetful(image: Any, /) -> Any:
+            """Forget to return."""
+
+        for use in (lambda x: x, lambda x: fn.crop(x, crop=(2, 2)), lambda x: x + 1):
+            with pytest.raises(TypeError, match="'forgetful' failed on sample 0") as error:
+                _run(lambda: use(fn.forgetful(_image())))  # noqa: B023
+            assert "returned None, not a tensor" in str(error.value)
+        with pytest.raises(TypeError, match="returned None, not a tensor"):
+            fn.forgetful(torch.zeros(2))
+
+
+RETURNED: dict[str, tuple[str, Any, str]] = {
+    "a number": (
+        "batch",
+        3,
+        "returned an int; over a batch it returns a TensorList, a list of tensors",
+    ),
+    "nothing": ("batch", None, "returned None; over a batch"),
+    "an array": ("batch", np.zeros((2, 3)), "returned a ndarray; over a batch"),
+    "a list of other things": (
+        "batch",
+        [torch.zeros(1), 3],
+        "returned an int for sample 1, not a tensor",
+    ),
+    "a list with a hole": (
+        "batch",
+        [None, torch.zeros(1)],
+        "returned None for sample 0, not a tensor",
+    ),
+    "a scalar": ("batch", torch.zeros(()), "returned a tensor without dimensions"),
+    "too few samples": ("batch", [torch.zeros(1)], "returned 1 sample for a batch of 2"),
+    "too many samples": ("batch", torch.zeros(3, 1), "returned 3 samples for a batch of 2"),
+    "two outputs": (
+        "batch",
+        (torch.zeros(2),) * 2,
+        "returned 2 outputs, and is declared to return 1 output",
+    ),
+    "an array, by sample": ("sample", np.zeros(3), "returned a ndarray, not a tensor"),
+    "a list, by sample": ("sample", [torch.zeros(1)], "returned a list, not a tensor"),
+    "two outputs, by sample": (
+        "sample",
+        (torch.zeros(2),) * 2,
+        "returned 2 outputs, and is declared to return 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", RETURNED)
+def test_what_own_operators_return(case: str) -> None:
+    over, result, message = RETURNED[case]
+    with pages.own_operators():
+
+        @operator(over=over)
+        def mistaken(image: Any, /) -> Any:
+            """Return something else."""
+            return result
+
+        with pytest.raises((TypeError, RuntimeError), match="'mistaken' failed on") as error:
+            _run(lambda: fn.mistaken(_image()))
+        with pytest.raises(type(error.value.__cause__), match=message):  # at once
+            fn.mistaken(TensorListCPU([torch.zeros(1)] * 2))
+    assert message in str(error.value)
+    assert __file__ in str(error.value)
+
+
+def test_own_operators_may_return_one_output_in_a_tuple() -> None:
+    with pages.own_operators():
+
+        @operator
+        def tidy(image: Any, /) -> Any:
+            """Return a tuple."""
+            return (image + 1,)
+
+        assert fn.tidy(torch.zeros(2)).tolist() == [1, 1]
+        _run(lambda: fn.crop(fn.tidy(_image()), crop=(2, 2)))
+
+
+def test_a_batch_is_on_a_device() -> None:
+    with pytest.raises(TypeError, match="make a TensorListCPU"):
+        TensorList([torch.zeros(1)])
+
+
+TYPES = {
+    "cast": lambda dtype: fn.cast(_image(), dtype=dtype),
+    "crop_mirror_normalize": lambda dtype: fn.crop_mirror_normalize(_image(), dtype=dtype),
+    "random.uniform": lambda dtype: fn.random.uniform(dtype=dtype),
+    "constant": lambda dtype: fn.constant(idata=1, dtype=dtype),
+    "external_source": lambda dtype: fn.external_source(
+        lambda: [np.zeros(1, np.float32)] * 2, dtype=dtype
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("dtype", ["float", "FLOAT", "uint8", float, bool, int, 99, True, 1.5])
+def test_names_are_no_types(name: str, dtype: Any) -> None:
+    message = f"argument 'dtype' of operator '{name}': cannot take {dtype!r}: pass a type of torchdali.types"
+    with pytest.raises(TypeError, match=re.escape(message)):
+        _run(lambda: TYPES[name](dtype))
+
+
+@pytest.mark.parametrize("dtype", [types.FLOAT, 9, torch.float32, np.float32, np.dtype("float32")])
+def test_types_that_are_meant(dtype: Any) -> None:
+    assert int(types.FLOAT) == 9
+    for make in TYPES.values():
+        pipe = pipeline_def(batch_size=2, num_threads=1, device_id=None)(make)(dtype)
+        assert pipe.run()[0].dtype == types.FLOAT
+
+
+DEFINING: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
+    "a size by position": (
+        lambda x: fn.resize(x, 224),
+        ValueError,
+        "operator 'resize' expects 1 input, but received 2; arguments are given by name",
+    ),
+    "a range by position": (
+        lambda x: fn.random.uniform(0, 1),
+        ValueError,
+        "expects from 0 to 1 inputs, but received 2; arguments are given by name",
+    ),
+    "torchvision's name of an argument": (
+        lambda x: fn.resize(x, size=4, interpolation="bilinear"),
+        KeyError,
+        "'interpolation' is not defined for operator 'resize'; did you mean 'interp_type'?",
+    ),
+    "torch's names of arguments": (
+        lambda x: fn.random.uniform(low=0, high=1),
+        KeyError,
+        "'low' is not defined for operator 'random.uniform'; it takes range, values, shape, dtype, seed",
+    ),
+    "a range for a number": (
+        lambda x: fn.brightness(x, brightness=(0.5, 1.5)),
+        TypeError,
+        "for a random one, pass fn.random.uniform(range=[0.5, 1.5])",
+    ),
+    "a method of tensors": (
+        lambda x: x.float(),
+        AttributeError,
+        "use fn.cast(node, dtype=types.FLOAT)",
+    ),
+    "another": (lambda x: x.permute(2, 0, 1), AttributeError, "use fn.transpose(node, perm=[...])"),
+    "a method that nothing has": (
+        lambda x: x.frobnicate(),
+        AttributeError,
+        "use the operators of fn and math",
+    ),
+    "the values": (lambda x: x.numpy(), AttributeError, "run() returns the values"),
+    "an array of a node": (
+        lambda x: np.asarray(x),
+        TypeError,
+        "has no values while the graph is made",
+    ),
+    "a function of NumPy": (
+        lambda x: np.mean(x),
+        TypeError,
+        "has no values while the graph is made",
+    ),
+    "outputs that were not announced": (
+        lambda x: tuple(fn.python_function(x, function=lambda image: (image, image))),
+        TypeError,
+        "'DataNode' object is not iterable",
+    ),
+    "iterating a node": (lambda x: [y for y in x], TypeError, "is not iterable"),
+    "a dataset": (
+        lambda x: fn.external_source(torch.utils.data.TensorDataset(torch.zeros(3))),
+        TypeError,
+        "not a TensorDataset; of a dataset make a function of a SampleInfo",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEFINING)
+def test_habits_from_torch(name: str) -> None:
+    function, kind, message = DEFINING[name]
+    with pytest.raises(kind) as error:
+        _run(lambda: function(_image()))
+    assert message in str(error.value)
+
+
+def test_methods_that_the_hints_name_exist() -> None:
+    def every(x: Any) -> Any:
+        number = fn.cast(x, dtype=types.FLOAT)
+        reduced = [getattr(fn.reductions, r)(number) for r in ("sum", "mean", "min", "max")]
+        reduced += [
+            fn.reductions.std_dev(number, reduced[1]),
+            fn.reductions.variance(number, reduced[1]),
+        ]
+        functions = [getattr(math, f)(number) for f in ("sqrt", "exp", "log")]
+        shaped = [
+            fn.transpose(x, perm=[2, 0, 1]),
+            fn.reshape(x, shape=[-1]),
+            fn.expand_dims(x, axes=[0]),
+        ]
+        return (
+            *reduced,
+            *functions,
+            *shaped,
+            math.clamp(x, 1, 2),
+            fn.flip(x, horizontal=1),
+            x.shape(),
+            x.cpu(),
+        )
+
+    _run(lambda: every(_image()))
+    for hidden in ("_nothing", "__nothing__"):
+        with pytest.raises(AttributeError, match=r"^((?!use).)*$"):
+            _run(lambda: getattr(_image(), hidden))  # noqa: B023
+
+
+@pytest.mark.parametrize("name", ["numpy", "cuda", "float", "to"])
+def test_batches_and_samples_say_the_way_to_tensors(name: str) -> None:
+    batch = TensorListCPU([torch.zeros(1)] * 2)
+    with pytest.raises(AttributeError, match=r"as_tensor\(\)\.torch\(\)"):
+        getattr(batch, name)
+    with pytest.raises(AttributeError, match=r"have it: \.torch\(\)"):
+        getattr(batch[0], name)
+    with pytest.raises(
+        AttributeError, match=r"^'TensorListCPU' object has no attribute 'nothing'$"
+    ):
+        batch.nothing  # noqa: B018
+    assert batch.as_tensor().torch().shape == (2, 1)
+
+
+def test_names_are_no_members() -> None:
+    with pytest.raises(
+        ValueError, match=r"'output_type' of operator 'decoders.image'.*pass one of types.RGB, "
+    ):
+        _run(lambda: fn.decoders.image(_image(), output_type="RGB"))
+    with pytest.raises(
+        ValueError,
+        match=r"cannot take 'bilinear': pass one of types.INTERP_NN, types.INTERP_LINEAR",
+    ):
+        _run(lambda: fn.resize(_image(), size=4, interp_type="bilinear"))
+
+
+def test_classes_refuse_unknown_arguments_when_they_are_made() -> None:
+    with pytest.raises(KeyError, match="did you mean 'size'"):
+        ops.Resize(sizee=3)
+    assert ops.Resize(size=3, seed=1, preserve=True, bytes_per_sample_hint=8).device == "cpu"
+
+
+CALLED: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "a module, on the batch": (
+        lambda x: fn.torch_python_function(x, function=torch.nn.Flatten(), batch_processing=True),
+        "batch_processing=False calls it once a sample",
+    ),
+    "an error that has to do with the data": (
+        lambda x: fn.torch_python_function(
+            x, function=lambda batch: batch[7], batch_processing=True
+        ),
+        "IndexError: list index out of range$",
+    ),
+    "a tensor of a Python function": (
+        lambda x: fn.python_function(x, function=torch.tensor),
+        "must return NumPy arrays, not Tensor; fn.torch_python_function is for tensors",
+    ),
+    "a list of a Python function": (
+        lambda x: fn.python_function(x, function=lambda image: {1: 2}),
+        "must return NumPy arrays, not dict$",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_functions_of_the_user(name: str) -> None:
+    function, message = CALLED[name]
+    with pytest.raises(RuntimeError, match=message):
+        _run(lambda: function(_image()))
+
+
+def test_a_factory_is_no_pipeline() -> None:
+    def training() -> Any:
+        return _image()
+
+    with pytest.raises(AttributeError, match=r"training.* is no pipeline; call"):
+        DALIGenericIterator(training, ["images"])
+
+
+def test_unknown_arguments_of_a_pipeline_are_those_of_pipeline() -> None:
+    with pytest.raises(TypeError, match=r"^Pipeline\.__init__\(\) got .* 'batch_sise'"):
+        Pipeline(batch_sise=3)
+
+
+def test_misspelt_words_are_corrected() -> None:
+    with pytest.raises(AttributeError, match=r"did you mean .*INTERP_LINEAR"):
+        getattr(types, "INTERP_LINAER")  # noqa: B009  mypy would see the mistake
+    with pytest.raises(AttributeError, match="did you mean resize"):
+        getattr(fn, "resise")  # noqa: B009
+
+
+def test_a_missing_import_of_a_body_names_operator_and_file() -> None:
+    def body(image: Imagee, /) -> Imagee:  # type: ignore[name-defined]  # noqa: F821
+        return image
+
+    with pytest.raises(
+        NameError, match=r"operator 'mine'.*'Imagee' is not defined.*import it\n.*test_mistakes\.py"
+    ):
+        operator(name="mine")(body)
+
+
+def test_the_tree_of_fn_is_finite() -> None:
+    def walk(module: Any, depth: int = 0) -> None:
+        assert depth < 5
+        for name, member in inspect.getmembers(module, inspect.ismodule):
+            assert member.__name__.startswith("torchdali.fn."), (module, name)
+            walk(member, depth + 1)
+
+    walk(fn)

@@ -1,0 +1,300 @@
+"""Iterators over real pipelines: readers, sources, errors, memory."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from torchdali import Pipeline, fn, pipeline_def, types
+from torchdali.plugin.pytorch import (
+    DALIClassificationIterator,
+    DALIGenericIterator,
+    DALIRaggedIterator,
+    LastBatchPolicy,
+)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Files whose bytes are their own number; the length differs from file to file."""
+    folder: Path = tmp_path_factory.mktemp("records")
+    paths = [folder / f"{index:02d}.bin" for index in range(20)]
+    for index, path in enumerate(paths):
+        path.write_bytes(bytes([index]) * (index % 3 + 1))
+    return [str(path) for path in paths]
+
+
+def reader(
+    files: list[str], size: int = 10, batch_size: int = 4, both: bool = False, **options: Any
+) -> Pipeline:
+    """Labels of a reader, and its bytes if `both`."""
+    pipe = Pipeline(batch_size=batch_size, num_threads=2, device_id=None, seed=1)
+    with pipe:
+        data, label = fn.readers.file(
+            files=files[:size], labels=list(range(size)), name="reader", **options
+        )
+        pipe.set_outputs(*((data, label) if both else (label,)))
+    return pipe
+
+
+def source(produce: Any, **options: Any) -> Pipeline:
+    pipe = Pipeline(batch_size=4, num_threads=2, device_id=None)
+    with pipe:
+        pipe.set_outputs(fn.external_source(source=produce, **options))
+    return pipe
+
+
+def numbers(iterator: Any) -> list[list[int]]:
+    return [batch[0]["a"].ravel().tolist() for batch in iterator]
+
+
+def test_epochs_of_a_reader(files) -> None:
+    it = DALIGenericIterator(
+        reader(files, pad_last_batch=True),
+        ["a"],
+        reader_name="reader",
+        auto_reset=True,
+        last_batch_policy=LastBatchPolicy.PARTIAL,
+    )
+    assert [numbers(it) for _ in range(3)] == [[[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]] * 3
+
+
+def test_shards_of_a_shuffled_epoch_are_disjoint_and_complete(files) -> None:
+    options = {"num_shards": 3, "pad_last_batch": True, "random_shuffle": True}
+    it = DALIGenericIterator(
+        [reader(files, 20, shard_id=rank, **options) for rank in range(3)],
+        ["a"],
+        reader_name="reader",
+        auto_reset=True,
+        last_batch_policy=LastBatchPolicy.PARTIAL,
+    )
+    epochs = [
+        [n for batch in it for part in batch for n in part["a"].ravel().tolist()] for _ in range(2)
+    ]
+    assert [sorted(epoch) for epoch in epochs] == [list(range(20))] * 2
+    assert epochs[0] != epochs[1]
+
+
+def test_data_and_labels_belong_together(files) -> None:
+    it = DALIRaggedIterator(
+        reader(files, 20, both=True, random_shuffle=True),
+        ["data", "label"],
+        reader_name="reader",
+        output_types=[DALIRaggedIterator.SPARSE_LIST_TAG, DALIRaggedIterator.DENSE_TAG],
+    )
+    for batch in it:
+        for data, label in zip(batch[0]["data"], batch[0]["label"].ravel().tolist(), strict=True):
+            assert data.tolist() == [label] * (label % 3 + 1)
+
+
+def test_samples_of_different_shapes_say_what_to_use(files) -> None:
+    with pytest.raises(RuntimeError, match=r"'data'.*DALIRaggedIterator"):
+        DALIClassificationIterator(reader(files, both=True), reader_name="reader")
+
+
+def test_a_loop_may_keep_every_batch(files) -> None:
+    """Nothing writes to a batch that somebody still holds, and nothing is copied on its way."""
+    it = DALIGenericIterator(reader(files), ["a"], size=-1)
+    kept = [next(it)[0]["a"] for _ in range(30)]
+    assert len({tensor.data_ptr() for tensor in kept}) == 30
+    flat = torch.cat(kept).ravel().tolist()
+    assert flat == [index % 10 for index in range(120)]
+
+
+HOLDS = {
+    "the tensor": lambda batch: batch,
+    "a sample": lambda batch: batch[1],
+    "a view": lambda batch: batch.flatten()[::7],
+    "an array": lambda batch: batch[2].numpy(),
+    "a parameter": lambda batch: torch.nn.Parameter(batch[:, 0]),
+}
+
+
+def test_a_loop_may_keep_any_part_of_large_batches() -> None:
+    """Memory goes back to the pool, and is used again, only when nothing of a batch is held."""
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None, prefetch_queue_depth=3)
+    def noise() -> Any:
+        images = fn.random.uniform(range=[0, 255], shape=[40, 40, 3], dtype=types.UINT8)
+        images = fn.resize(images, size=(160, 170))
+        return fn.crop_mirror_normalize(images, dtype=types.FLOAT, output_layout="CHW")
+
+    it = DALIGenericIterator(noise(), ["data"])
+    kept, places = [], []
+    for number, hold in zip(range(50), itertools.cycle([*HOLDS.values(), None]), strict=False):
+        batch = next(it)[0]["data"]
+        assert batch.nbytes > 1 << 20  # smaller ones are not pooled
+        places.append(batch.data_ptr())
+        if hold is not None:
+            held = hold(batch)
+            kept.append((number, held, torch.as_tensor(held).detach().clone()))
+            del held
+        del batch
+    assert len(set(places)) < len(places), "no memory was used again: this test shows nothing"
+    for number, held, before in kept:
+        assert torch.equal(torch.as_tensor(held), before), f"batch {number} was overwritten"
+
+
+def test_a_source_that_ends_is_started_again() -> None:
+    def produce(iteration: int) -> np.ndarray[Any, Any]:
+        if iteration == 3:
+            raise StopIteration
+        return np.full((4, 1), iteration)
+
+    it = DALIGenericIterator(source(produce), ["a"], auto_reset=True)
+    assert [numbers(it) for _ in range(3)] == [[[0] * 4, [1] * 4, [2] * 4]] * 3
+
+
+def test_the_epoch_goes_on_after_a_batch_that_failed() -> None:
+    made = iter([np.zeros((4, 1)), "not a batch", np.ones((4, 1))])
+    it = DALIGenericIterator(source(lambda: next(made)), ["a"])
+    assert next(it)[0]["a"].ravel().tolist() == [0] * 4
+    with pytest.raises((TypeError, RuntimeError)):
+        next(it)
+    assert next(it)[0]["a"].ravel().tolist() == [1] * 4
+    with pytest.raises(StopIteration):
+        next(it)
+
+
+def test_a_missing_file_names_itself_and_the_epoch_goes_on(files) -> None:
+    names = [*files[:5], files[5] + ".gone", *files[6:10]]
+    it = DALIGenericIterator(
+        reader(names), ["a"], reader_name="reader", prepare_first_batch=False, auto_reset=True
+    )
+    found = []
+    for _ in range(4):
+        try:
+            found.append(next(it)[0]["a"].ravel().tolist())
+        except StopIteration:
+            found.append("end")
+        except Exception as error:
+            assert ".gone" in str(error)
+            found.append("gone")
+    assert found == [[0, 1, 2, 3], "gone", [8, 9, 0, 1], "end"]
+
+
+def test_a_loop_without_an_end_is_announced(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"{number}.bin").write_bytes(b"abc")
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def files() -> Any:
+        return fn.readers.file(files=[str(tmp_path / f"{number}.bin") for number in range(3)], name="Files")[0]
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def numbers() -> Any:
+        return fn.external_source(lambda: np.zeros((2, 1)))
+
+    DALIGenericIterator(files(), ["x"], reader_name="Files")
+    DALIGenericIterator(files(), ["x"], size=3)
+    DALIGenericIterator(numbers(), ["x"])
+    assert not caplog.records
+    DALIGenericIterator(files(), ["x"])
+    assert [record.getMessage().endswith("Give reader_name='Files'.") for record in caplog.records] == [True]
+
+
+def test_pipelines_in_debug_mode_deliver_the_same(tmp_path: Path) -> None:
+    names = [str(tmp_path / f"{number}.bin") for number in range(5)]
+    for number, name in enumerate(names):
+        Path(name).write_bytes(bytes([number]))
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None, seed=3)
+    def files() -> Any:
+        data, label = fn.readers.file(files=names, name="Files", random_shuffle=True)
+        return data + fn.cast(fn.random.uniform(range=[0, 100]), dtype=types.UINT8), label
+
+    def epochs(debug: bool, **options: Any) -> Any:
+        loader = DALIGenericIterator(files(debug=debug), ["x", "y"], auto_reset=True, **options)
+        return [[batch[0]["x"].tolist() for batch in loader] for _ in range(2)]
+
+    for options in ({}, {"prepare_first_batch": False}):
+        expected = epochs(False, reader_name="Files", **options)
+        assert epochs(True, reader_name="Files", **options) == expected
+        assert [len(epoch) for epoch in expected] == [3, 2]
+    loader = DALIGenericIterator(files(debug=True), ["x", "y"], reader_name="Files")
+    with pytest.raises(RuntimeError, match="cannot tell their place"):
+        loader.state_dict()
+
+
+def test_what_fails_in_debug_mode_is_said_when_the_reader_is_looked_for() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None, debug=True)
+    def nothing() -> Any:
+        return fn.readers.file(files=["nowhere.bin"], name="Files")[0]
+
+    with pytest.raises(RuntimeError, match=r"'readers.file' failed on sample 0 of batch 0 \(nowhere.bin\)"):
+        DALIGenericIterator(nothing(), ["x"], reader_name="Files")
+
+
+# ---------------------------------------------------------------- leaving a loop, and starting again
+
+
+def broken_off(it: Any, after: int) -> list[list[int]]:
+    return numbers(itertools.islice(it, after))
+
+
+@pytest.mark.parametrize("policy", list(LastBatchPolicy))
+@pytest.mark.parametrize("auto_reset", [False, True])
+def test_a_loop_that_was_left_begins_again(files, policy: LastBatchPolicy, auto_reset: bool) -> None:
+    def make(on_break: str) -> Any:
+        pipe = reader(files, random_shuffle=True)
+        return DALIGenericIterator(
+            pipe, ["a"], reader_name="reader", last_batch_policy=policy, auto_reset=auto_reset, on_break=on_break
+        )  # fmt: skip
+
+    whole = make("continue")
+    expected = [numbers(whole), numbers(whole), numbers(whole)]
+    it = make("restart")
+    assert broken_off(it, 1) == expected[0][:1]
+    assert broken_off(it, 0) == []
+    assert broken_off(it, 1) == expected[0][:1]
+    assert numbers(it) == expected[0]
+    assert broken_off(it, 1) == expected[1][:1]
+    assert [numbers(it), numbers(it)] == expected[1:]
+
+
+def test_a_loop_over_a_source_that_was_left_begins_again() -> None:
+    batches = [[np.int32(i)] * 4 for i in range(3)]
+    it = DALIGenericIterator(
+        source(batches, cycle="raise"), ["a"], on_break="restart", auto_reset=True
+    )
+    assert broken_off(it, 2) == [[0] * 4, [1] * 4]
+    for _ in range(2):
+        assert numbers(it) == [[0] * 4, [1] * 4, [2] * 4]
+
+
+def test_wrong_on_break() -> None:
+    with pytest.raises(ValueError, match="on_break is 'again'"):
+        DALIGenericIterator(source([]), ["a"], on_break="again")
+
+
+@pytest.mark.parametrize("on_break", ["continue", "restart"])
+def test_a_loop_after_load_state_dict_goes_on_without_a_warning(files, on_break, caplog) -> None:
+    make = lambda: DALIGenericIterator(reader(files), ["a"], reader_name="reader", on_break=on_break)  # noqa: E731
+    it = make()
+    next(it)
+    place = it.state_dict()
+    rest = numbers(it) if on_break == "continue" else [next(it)[0]["a"].ravel().tolist() for _ in range(2)]
+    caplog.clear()
+    again = make()
+    again.load_state_dict(place)
+    assert numbers(again) == rest
+    assert caplog.text == ""
+
+
+def test_names_that_published_scripts_read(files) -> None:
+    it = DALIGenericIterator(reader(files), ["a"], reader_name="reader")
+    assert it._size == it.size == 12 and it._num_gpus == 1
+
+
+def test_an_iterator_is_no_dataset(files) -> None:
+    it = DALIGenericIterator(reader(files), ["a"], reader_name="reader")
+    assert not hasattr(it, "dataset")
+    with pytest.raises(AttributeError, match="shard_id and num_shards"):
+        _ = it.dataset
+    with pytest.raises(TypeError, match="cannot be indexed"):
+        next(iter(torch.utils.data.DataLoader(it, batch_size=None)))

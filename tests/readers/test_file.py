@@ -1,0 +1,270 @@
+"""readers.file and io.file.read: listings, shuffling, restarts, memory, messages; codecs.files beneath them."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from torchdali import fn, pipeline_def, types
+from torchdali.codecs import files
+from torchdali.codecs.files import read_file
+from torchdali.ops._readers.file import FileDataset, _filter
+
+file_reader = fn.readers.file.body
+
+
+def make(root: Path, *names: str) -> Path:
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(name.encode())
+    return root
+
+
+def listed(dataset: FileDataset) -> list[tuple[str, int]]:
+    (labels,) = dataset.metadata(np.arange(len(dataset)))
+    return [(dataset.source_info(i), int(label)) for i, label in enumerate(labels)]
+
+
+def labels(batch_size: int, runs: int, seed: int = 1, **arguments: Any) -> list[list[int]]:
+    @pipeline_def(batch_size=batch_size, num_threads=2, device_id=None, seed=seed)
+    def define() -> Any:
+        return fn.readers.file(**arguments)[1]
+
+    pipe = define()
+    found = [[label for (label,) in pipe.run()[0].tolist()] for _ in range(runs)]
+    pipe.close()
+    return found
+
+
+# ---------------------------------------------------------------- listings
+
+
+def test_many_folders_keep_their_order(tmp_path: Path) -> None:
+    names = [f"class {k:02d}/{i}.png" for k in range(40) for i in (1, 10, 2)]
+    dataset = file_reader(file_root=str(make(tmp_path, *names)))
+    assert listed(dataset) == [(name, i // 3) for i, name in enumerate(names)]
+
+
+def test_names_are_sorted_by_their_bytes(tmp_path: Path) -> None:
+    names = ["b/1.png", "\U0001f600/1.png", "\uff21/1.png", "ä/1.png", "A/1.png"]
+    dataset = file_reader(file_root=str(make(tmp_path, *names)))
+    assert [name for name, _ in listed(dataset)] == sorted(names, key=os.fsencode)
+
+
+def test_a_name_that_is_no_text_is_read(tmp_path: Path) -> None:
+    folder = os.fsencode(tmp_path / "a")
+    os.mkdir(folder)
+    try:
+        with open(folder + b"/\xff.png", "wb") as file:
+            file.write(b"abc")
+    except OSError:
+        pytest.skip("the file system wants names to be text")
+    (data,) = file_reader(file_root=str(tmp_path)).read(0)
+    assert bytes(data.tolist()) == b"abc"
+
+
+@pytest.mark.parametrize("case_sensitive", [False, True])
+@pytest.mark.parametrize(
+    "patterns", [["*.jpg"], ["*"], ["a*", "*.PNG"], ["[ab].jpg", "*b].jpg"], ["?.jpg"], ["A.jpg"]]
+)
+def test_filters_are_shell_patterns(patterns: list[str], case_sensitive: bool) -> None:
+    matches = _filter("file_filters", patterns, case_sensitive)
+    fold = str if case_sensitive else str.lower
+    for name in ["a.jpg", "A.JPG", "b.jpg", "x.png", "x.PNG", "ab].jpg", "long.jpg", "jpg", ".jpg"]:
+        expected = any(fnmatch.fnmatchcase(fold(name), fold(pattern)) for pattern in patterns)
+        assert matches(name) == expected, name
+
+
+def test_records_may_be_read_at_once_by_many_threads(tmp_path: Path) -> None:
+    names = [f"a/{i:03d}.png" for i in range(60)]
+    make(tmp_path, *names)
+
+    @pipeline_def(batch_size=30, num_threads=8, device_id=None)
+    def define() -> Any:
+        return tuple(fn.readers.file(file_root=str(tmp_path)))
+
+    pipe = define()
+    found = [
+        bytes(sample.tolist()).decode() for _ in range(2) for sample in pipe.run()[0].samples()
+    ]
+    pipe.close()
+    assert found == names
+
+
+def test_labels_of_a_batch_are_not_those_of_the_reader(tmp_path: Path) -> None:
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def define() -> Any:
+        return fn.readers.file(file_root=str(make(tmp_path, "a/1.png")))[1]
+
+    pipe = define()
+    for _ in range(3):
+        (label,) = pipe.run()
+        assert label.tolist() == [[0]]
+        label.samples()[0].fill_(9)
+    pipe.close()
+
+
+# ---------------------------------------------------------------- epochs
+
+
+@pytest.fixture
+def ten(tmp_path: Path) -> list[str]:
+    make(tmp_path, *[f"{i}.bin" for i in range(10)])
+    return [str(tmp_path / f"{i}.bin") for i in range(10)]
+
+
+def test_epochs_are_shuffled_anew(ten: list[str]) -> None:
+    epochs = labels(10, 4, files=ten, random_shuffle=True)
+    assert all(sorted(epoch) == list(range(10)) for epoch in epochs)
+    assert len(set(map(tuple, epochs))) == 4
+    assert epochs == labels(10, 4, files=ten, random_shuffle=True)
+    assert epochs != labels(10, 4, seed=2, files=ten, random_shuffle=True)
+
+
+def test_an_own_seed_orders_the_records(ten: list[str]) -> None:
+    def order(pipeline_seed: int, own: int) -> list[int]:
+        @pipeline_def(batch_size=10, num_threads=1, device_id=None, seed=pipeline_seed)
+        def define() -> Any:
+            return fn.readers.file(files=ten, random_shuffle=True, seed=own)[1]
+
+        pipe = define()
+        found: list[int] = pipe.run()[0].stacked().flatten().tolist()
+        pipe.close()
+        return found
+
+    assert order(1, 5) == order(2, 5) != order(1, 6)
+
+
+# ---------------------------------------------------------------- messages
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "give file_root, files or file_list"),
+        ({"file_root": "/nope"}, "cannot list the folder '/nope': No such file"),
+        ({"file_list": "/nope.txt"}, "cannot read the file_list '/nope.txt': No such file"),
+        ({"files": ["a"], "labels": [1, 2]}, "1 files, but 2 labels"),
+        ({"files": ["a"], "num_shards": 2}, "input samples: 1, is less than num_shards=2"),
+        ({"files": ["a"], "labels": [2**31]}, "labels must fit int32"),
+    ],
+)
+def test_errors_name_the_operator_and_the_line(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(RuntimeError, match=message) as caught:
+        labels(1, 1, **arguments)
+    assert "operator 'readers.file'" in str(caught.value) and __file__ in str(caught.value)
+    assert "return fn.readers.file(**arguments)[1]" in str(caught.value)
+
+
+def test_a_wrong_entry_of_a_list_is_named(tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text("a.png 1\n\nb.png one\n")
+    with pytest.raises(RuntimeError, match=r"list.txt', line 3: .* found 'b.png one'"):
+        file_reader(file_list=str(tmp_path / "list.txt"))
+
+
+def test_nothing_found_says_why(tmp_path: Path) -> None:
+    make(tmp_path, "a/x.txt", "b/y.txt", "top.png")
+    with pytest.raises(RuntimeError, match=r"has 2 folders .* lies directly in one of them"):
+        file_reader(file_root=str(tmp_path))
+
+
+# ---------------------------------------------------------------- reading
+
+
+WAYS = {
+    "mapped": {},
+    "read": {"mapped": False},
+    "direct": {"mapped": False, "direct": True},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("size", [1, 4095, 4096, 4097, 100_000])
+def test_all_ways_of_reading_agree(
+    tmp_path: Path, way: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_MAPPED_BYTES", 4096)
+    content = np.random.default_rng(size).bytes(size)
+    (tmp_path / "file").write_bytes(content)
+    data = read_file(str(tmp_path / "file"), **WAYS[way])
+    assert data.dtype == torch.uint8 and data.numpy().tobytes() == content
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_missing_files_raise_what_open_raises(tmp_path: Path, way: str) -> None:
+    with pytest.raises(FileNotFoundError, match="nope"):
+        read_file(str(tmp_path / "nope"), **WAYS[way])
+    with pytest.raises(IsADirectoryError):
+        read_file(str(tmp_path), **WAYS[way])
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", ["ä ö.jpg", "日本.jpg"])
+def test_names_of_any_letters(
+    tmp_path: Path, name: str, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_MAPPED_BYTES", 0)
+    (tmp_path / name).write_bytes(b"abc")
+    assert read_file(str(tmp_path / name), **WAYS[way]).tolist() == list(b"abc")
+
+
+def test_an_empty_file_cannot_be_mapped(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_bytes(b"")
+    with pytest.raises(RuntimeError, match="empty is empty"):
+        read_file(str(tmp_path / "empty"))
+    assert read_file(str(tmp_path / "empty"), mapped=False).shape == (0,)
+
+
+def test_without_torchvision_files_are_mapped_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_bytes(b"abc")
+    monkeypatch.setattr(files, "image_operator", lambda name: None)
+    monkeypatch.setattr(files, "_read_mapped", None)
+    monkeypatch.setattr(files, "_MAPPED_BYTES", 0)
+    data = read_file(str(tmp_path / "file"))
+    data[0] = ord("x")  # of this process only
+    assert bytes(data.tolist()) == b"xbc" and (tmp_path / "file").read_bytes() == b"abc"
+
+
+def test_paths_from_data(tmp_path: Path) -> None:
+    make(tmp_path, "a.bin", "ü.bin")
+    for name in ("a.bin", "ü.bin"):
+        path = torch.tensor(list(os.fsencode(tmp_path / name)), dtype=torch.uint8)
+        assert bytes(fn.io.file.read(path).tolist()) == name.encode()
+    with pytest.raises(RuntimeError, match="a path is 1D text, not 2D"):
+        fn.io.file.read(path[None])
+    with pytest.raises(FileNotFoundError, match="nope"):
+        fn.io.file.read(torch.tensor(list(b"nope"), dtype=torch.uint8))
+
+
+def test_labels_are_used_beside_files(tmp_path: Path) -> None:
+    make(tmp_path, *[f"{folder}/{k}.png" for folder in "ab" for k in range(4)])
+
+    @pipeline_def(batch_size=3, num_threads=2, device_id=None, seed=2, enable_conditionals=True)
+    def defined() -> Any:
+        data, label = fn.readers.file(file_root=str(tmp_path), random_shuffle=True)
+        number = label * 10 + 1
+        if label[0] == 1:
+            size = fn.cast(data.shape()[0], dtype=types.INT32) + label[0]
+        else:
+            size = fn.cast(data.shape()[0], dtype=types.INT32) - 1
+        return data, label, number, size
+
+    pipe = defined()
+    seen = set()
+    for _ in range(6):
+        data, label, number, size = (list(map(torch.as_tensor, output)) for output in pipe.run())
+        for each in zip(data, label, number, size, strict=True):
+            found = each[1].item()
+            seen.add(found)
+            assert each[1].shape == (1,) and each[2].tolist() == [10 * found + 1]
+            assert each[3].item() == len(each[0]) + (1 if found else -1)
+    pipe.close()
+    assert seen == {0, 1}

@@ -1,0 +1,346 @@
+"""Order of epochs, shards, padding, shuffling; saving, restoring, another number of ranks."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from itertools import chain
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torchdali.loader import Cursor, EpochOrder, LoaderOptions, reader_meta, reshard, shard_start
+
+
+def cursor(size: int, seed: int = 0, **options: object) -> Cursor:
+    return Cursor(EpochOrder(size, LoaderOptions(**options), seed))  # type: ignore[arg-type]
+
+
+def batches(place: Cursor, batch_size: int, count: int) -> list[list[int]]:
+    return [place.next_batch(batch_size).records.tolist() for _ in range(count)]
+
+
+def epochs(place: Cursor, count: int) -> list[list[int]]:
+    """Walk whole epochs, sample by sample."""
+    out = []
+    for _ in range(count):
+        number, records = place.epoch, []
+        while place.epoch == number:
+            keys = place.next_batch(1)
+            if not keys.padded[0]:
+                records.append(int(keys.records[0]))
+        out.append(records)
+    return out
+
+
+@pytest.mark.parametrize(
+    ("size", "batch_size", "options", "expected"),
+    [
+        (10, 4, {}, [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 0, 1], [2, 3, 4, 5]]),
+        (10, 4, {"pad_last_batch": True}, [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 9, 9], [0, 1, 2, 3]]),
+        (10, 2, {"num_shards": 3, "shard_id": 1}, [[3, 4], [5, 6], [7, 8], [9, 0], [1, 2], [3, 4]]),
+        (
+            10,
+            2,
+            {"num_shards": 3, "pad_last_batch": True},
+            [[0, 1], [2, 2], [3, 4], [5, 5], [6, 7], [8, 9], [0, 1]],
+        ),
+        (10, 2, {"num_shards": 3, "stick_to_shard": True}, [[0, 1], [2, 0], [1, 2], [0, 1]]),
+        (
+            10,
+            2,
+            {"num_shards": 3, "stick_to_shard": True, "pad_last_batch": True},
+            [[0, 1], [2, 2], [0, 1], [2, 2]],
+        ),
+        (3, 8, {}, [[0, 1, 2, 0, 1, 2, 0, 1], [2, 0, 1, 2, 0, 1, 2, 0]]),
+        (3, 5, {"pad_last_batch": True}, [[0, 1, 2, 2, 2], [0, 1, 2, 2, 2]]),
+        (5, 2, {"num_shards": 4, "pad_last_batch": True}, [[0, 0], [1, 1], [2, 2], [3, 4], [0, 0]]),
+    ],
+)
+def test_order_without_shuffling(size, batch_size, options, expected) -> None:
+    assert batches(cursor(size, **options), batch_size, len(expected)) == expected
+
+
+def test_shard_borders() -> None:
+    assert [shard_start(11, 4, shard) for shard in range(5)] == [0, 2, 5, 8, 11]
+
+
+def test_keys_of_a_batch_across_epochs() -> None:
+    place = cursor(3)
+    place.next_batch(2)
+    keys = place.next_batch(5)
+    assert keys.records.tolist() == [2, 0, 1, 2, 0]
+    assert keys.epochs.tolist() == [0, 1, 1, 1, 2]
+    assert not keys.padded.any()
+    assert keys.records.dtype == keys.epochs.dtype == np.int64
+
+
+def test_keys_of_a_padded_batch() -> None:
+    keys = cursor(3, pad_last_batch=True).next_batch(5)
+    assert keys.records.tolist() == [0, 1, 2, 2, 2]
+    assert keys.epochs.tolist() == [0] * 5
+    assert keys.padded.tolist() == [False, False, False, True, True]
+
+
+def test_left_counts_down_to_the_end_of_the_epoch() -> None:
+    place = cursor(10, num_shards=3, pad_last_batch=True)
+    counts = []
+    for _ in range(5):
+        counts.append(place.left())
+        place.next_batch(2)
+    assert counts == [4, 2, 4, 2, 4]
+
+
+shard_modes = st.fixed_dictionaries(
+    {"stick_to_shard": st.booleans(), "random_shuffle": st.booleans()}
+) | st.just({"shuffle_after_epoch": True})
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    size=st.integers(1, 40),
+    shards=st.integers(1, 7),
+    pad=st.booleans(),
+    mode=shard_modes,
+    seed=st.integers(-5, 2**40),
+)
+def test_shards_of_an_epoch_are_the_data_set(size, shards, pad, mode, seed) -> None:
+    """Also where every rank has another seed."""
+    shards = min(shards, size)
+    walks = [
+        epochs(
+            cursor(size, seed + rank, shard_id=rank, num_shards=shards, pad_last_batch=pad, **mode),
+            3,
+        )
+        for rank in range(shards)
+    ]
+    for epoch in range(3):
+        together = [record for walk in walks for record in walk[epoch]]
+        assert sorted(together) == list(range(size))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    size=st.integers(1, 40),
+    shards=st.integers(1, 7),
+    batch_size=st.integers(1, 9),
+    mode=shard_modes,
+)
+def test_padding_gives_all_ranks_as_many_full_batches(size, shards, batch_size, mode) -> None:
+    shards = min(shards, size)
+    per_shard = math.ceil(size / shards)
+    wanted = math.ceil(per_shard / batch_size)
+    for rank in range(shards):
+        place = cursor(size, shard_id=rank, num_shards=shards, pad_last_batch=True, **mode)
+        for epoch in range(3):
+            for _ in range(wanted):
+                keys = place.next_batch(batch_size)
+                assert set(keys.epochs.tolist()) == {epoch}
+                assert len(keys.records) == batch_size
+                assert set(keys.records[keys.padded].tolist()) <= {keys.records[-1]}
+
+
+def test_shuffling_depends_on_seed_and_epoch_only() -> None:
+    first = epochs(cursor(50, 3, random_shuffle=True), 3)
+    assert first == epochs(cursor(50, 3, random_shuffle=True), 3)
+    assert len({tuple(walk) for walk in first}) == 3
+    assert first != epochs(cursor(50, 4, random_shuffle=True), 3)
+    place = cursor(50, 3, random_shuffle=True)
+    assert [r for b in batches(place, 8, 18) for r in b] == list(chain(*first))[:144]
+
+
+def test_shuffling_covers_the_set_of_orders() -> None:
+    seen = Counter(
+        tuple(EpochOrder(3, LoaderOptions(random_shuffle=True), s).records(0).tolist())
+        for s in range(600)
+    )
+    assert len(seen) == 6
+    assert min(seen.values()) > 60  # 100 expected, deviation 9
+
+
+def test_the_stream_of_the_shuffle_never_changes() -> None:
+    """Saved positions must find the same order with every NumPy."""
+    options = LoaderOptions(random_shuffle=True)
+    assert EpochOrder(10, options, 7).records(2).tolist() == [5, 9, 3, 7, 8, 4, 6, 1, 0, 2]
+    after = LoaderOptions(shuffle_after_epoch=True)
+    assert EpochOrder(10, after).records(0).tolist() == [0, 5, 9, 7, 3, 8, 4, 6, 1, 2]
+
+
+def test_a_rank_that_sticks_to_its_shard_keeps_its_records() -> None:
+    options = {"random_shuffle": True, "stick_to_shard": True, "num_shards": 3, "shard_id": 1}
+    walks = epochs(cursor(30, 5, **options), 4)
+    assert len({frozenset(walk) for walk in walks}) == 1
+    assert len({tuple(walk) for walk in walks}) == 4
+
+
+def test_shards_change_their_records_when_shuffled_freely() -> None:
+    walks = epochs(cursor(30, 5, random_shuffle=True, num_shards=3), 4)
+    assert len({frozenset(walk) for walk in walks}) == 4
+
+
+def test_shuffle_after_epoch_ignores_the_pipeline_seed() -> None:
+    options = {"shuffle_after_epoch": True, "num_shards": 2}
+    walks = epochs(cursor(20, 1, **options), 3)
+    assert walks == epochs(cursor(20, 2, **options), 3)
+    assert walks[0] != walks[1]
+    assert walks != epochs(cursor(20, 1, shuffle_after_epoch_seed=9, **options), 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"num_shards": 2, "shard_id": 2}, RuntimeError, "greater than shard_id"),
+        ({"num_shards": 0}, RuntimeError, "greater than shard_id"),
+        ({"num_shards": 2, "shard_id": -1}, RuntimeError, "negative"),
+        ({"shuffle_after_epoch": True, "random_shuffle": True}, RuntimeError, "both be true"),
+        ({"shuffle_after_epoch": True, "stick_to_shard": True}, RuntimeError, "both be true"),
+        ({"random_shuffle": True, "initial_fill": 0}, RuntimeError, "initial_fill"),
+        ({"prefetch_queue_depth": 0}, RuntimeError, "at least 1"),
+        ({"prefetch_queue_depth": -1}, ValueError, "positive"),
+        ({"tensor_init_bytes": -1}, RuntimeError, "tensor_init_bytes"),
+    ],
+)
+def test_options_that_contradict(options, error, text) -> None:
+    with pytest.raises(error, match=text):
+        LoaderOptions(**options)
+
+
+@pytest.mark.parametrize(("size", "text"), [(0, "no records"), (2, "input samples: 2, is less than num_shards=3")])
+def test_too_few_records(size, text) -> None:
+    with pytest.raises(RuntimeError, match=text):
+        EpochOrder(size, LoaderOptions(num_shards=3))
+
+
+def test_seed_without_its_shuffle_warns() -> None:
+    with pytest.warns(UserWarning, match="no effect without shuffle_after_epoch"):
+        LoaderOptions(shuffle_after_epoch_seed=3)
+
+
+@pytest.mark.parametrize(
+    ("options", "padded", "sticks"),
+    [
+        ({"num_shards": 3, "pad_last_batch": True}, 12, 0),
+        ({"num_shards": 3}, 10, 0),
+        ({"num_shards": 3, "stick_to_shard": True}, 10, 1),
+        ({"num_shards": 3, "shuffle_after_epoch": True}, 10, 1),
+    ],
+)
+def test_reader_meta(options, padded, sticks) -> None:
+    assert reader_meta(10, LoaderOptions(**options)) == {
+        "epoch_size": 10,
+        "epoch_size_padded": padded,
+        "number_of_shards": 3,
+        "shard_id": 0,
+        "pad_last_batch": int(options.get("pad_last_batch", False)),
+        "stick_to_shard": sticks,
+    }
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"pad_last_batch": True},
+        {"random_shuffle": True},
+        {"random_shuffle": True, "pad_last_batch": True, "num_shards": 3, "shard_id": 2},
+        {"shuffle_after_epoch": True, "num_shards": 2},
+    ],
+)
+def test_restoring_at_any_batch(options) -> None:
+    place, states, walk = cursor(11, 5, **options), [], []
+    for _ in range(12):
+        states.append(json.loads(json.dumps(place.state())))
+        walk.append(place.next_batch(4).records.tolist())
+    for at, state in enumerate(states):
+        other = cursor(11, 99, **options)  # the saved seed counts
+        other.restore(state)
+        assert batches(other, 4, 12 - at) == walk[at:]
+
+
+@pytest.mark.parametrize(
+    ("saved", "text"),
+    [
+        (cursor(12, num_shards=2), "12 records"),
+        (cursor(10, num_shards=2, shard_id=1), "shard 1 of 2"),
+        (cursor(10, num_shards=3), "reshard"),
+    ],
+)
+def test_a_state_of_another_reader_is_refused(saved, text) -> None:
+    with pytest.raises(RuntimeError, match=text):
+        cursor(10, num_shards=2).restore(saved.state())
+
+
+def world(size: int, shards: int, seed: int, options: dict[str, bool]) -> list[Cursor]:
+    return [
+        cursor(size, seed + rank, shard_id=rank, num_shards=shards, **options)
+        for rank in range(shards)
+    ]
+
+
+def run(ranks: list[Cursor], batch_size: int, steps: int, seen: Counter[tuple[int, int]]) -> None:
+    """Let every rank deliver batches; count each sample by its key."""
+    for _ in range(steps):
+        for place in ranks:
+            keys = place.next_batch(batch_size)
+            real = ~keys.padded
+            seen.update(zip(keys.epochs[real].tolist(), keys.records[real].tolist(), strict=True))
+
+
+def change_world(ranks: list[Cursor], shards: int, options: dict[str, bool]) -> list[Cursor]:
+    states = json.loads(json.dumps([place.state() for place in ranks]))
+    new = world(ranks[0].order.size, shards, 1000, options)
+    for place, state in zip(new, reshard(states[::-1], shards), strict=True):
+        place.restore(state)
+    return new
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    size=st.integers(6, 40),
+    worlds=st.lists(st.tuples(st.integers(1, 6), st.integers(0, 5)), min_size=2, max_size=4),
+    batch_size=st.integers(1, 7),
+    pad=st.booleans(),
+    mode=shard_modes,
+)
+def test_another_number_of_ranks_loses_and_repeats_nothing(
+    size, worlds, batch_size, pad, mode
+) -> None:
+    options = {"pad_last_batch": pad, **mode}
+    seen: Counter[tuple[int, int]] = Counter()
+    ranks = world(size, worlds[0][0], 3, options)
+    run(ranks, batch_size, worlds[0][1], seen)
+    for shards, steps in worlds[1:]:
+        ranks = change_world(ranks, shards, options)
+        run(ranks, batch_size, steps, seen)
+    behind = min(place.epoch for place in ranks)
+    for place in ranks:  # let everyone finish the epoch of the slowest
+        while place.epoch <= behind:
+            run([place], 1, 1, seen)
+    assert set(seen.values()) == {1}
+    assert {key for key in seen if key[0] <= behind} == {
+        (epoch, record) for epoch in range(behind + 1) for record in range(size)
+    }
+
+
+def test_padding_counts_the_rest_of_a_resharded_epoch() -> None:
+    options = {"pad_last_batch": True}
+    ranks = world(16, 2, 0, options)
+    run(ranks, 3, 1, Counter())
+    three = change_world(ranks, 3, options)  # 10 samples are left: 4, 4 and 4 with padding
+    assert [place.left() for place in three] == [4, 4, 4]
+    run(three, 4, 1, Counter())
+    assert [(place.epoch, place.left()) for place in three] == [(1, 6)] * 3
+    assert three[0].state()["cuts"] == {}
+
+
+def test_reshard_wants_one_state_of_each_rank() -> None:
+    states = [place.state() for place in world(10, 2, 0, {})]
+    with pytest.raises(ValueError, match="each of the 2 ranks"):
+        reshard(states[:1], 4)
+    with pytest.raises(ValueError, match=r"ranks \[0, 0\]"):
+        reshard([states[0], states[0]], 4)
+    with pytest.raises(ValueError, match="different sizes"):
+        reshard([states[0], {**states[1], "size": 9}], 4)

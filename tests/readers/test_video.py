@@ -1,0 +1,115 @@
+"""The readers of video that DALI runs on the GPU only, sequence operators on what they give, and places in an epoch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.helpers.encoded_video import make, numbers
+from torchdali import fn, pipeline_def, types
+from torchdali.codecs.video import VideoDecoder
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return make(tmp_path_factory.mktemp("videos"), "h264.mp4")
+
+
+def run(make_node, runs=1, batch_size=2, **options):
+    @pipeline_def(batch_size=batch_size, **{"num_threads": 2, "device_id": None, **options})
+    def define():
+        made = make_node()
+        return tuple(made) if isinstance(made, list) else made
+
+    pipe = define()
+    found = [[[np.array(o.as_cpu().at(i)) for i in range(len(o))] for o in pipe.run()] for _ in range(runs)]
+    pipe.close()
+    return found
+
+
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+def test_frames_are_those_of_the_decoder(path, device):
+    (batch,) = run(lambda: fn.readers.video(device=device, filenames=[path], sequence_length=5, step=3), device_id="cpu")
+    for i, frames in enumerate(batch[0]):
+        assert np.array_equal(frames, VideoDecoder(path).read(range(3 * i, 3 * i + 5)).numpy())
+
+
+def test_floats(path):
+    (batch,) = run(lambda: fn.readers.video(filenames=[path], sequence_length=2, dtype=types.FLOAT, normalized=True))
+    assert batch[0][0].dtype == np.float32
+    assert np.allclose(batch[0][0] * 255, VideoDecoder(path).read([0, 1]).numpy(), atol=1e-3)
+
+
+def test_resized_frames_are_those_of_resize(path):
+    def both():
+        resized = fn.readers.video_resize(filenames=[path], sequence_length=3, resize_x=40.0, resize_y=20.0)
+        return [resized, fn.resize(fn.readers.video(filenames=[path], sequence_length=3), resize_x=40.0, resize_y=20.0)]
+
+    (batch,) = run(both)
+    assert batch[0][0].shape == (3, 20, 40, 3) and np.array_equal(batch[0], batch[1])
+
+
+def test_padded_sequences(path):
+    (batch,) = run(lambda: fn.readers.video(filenames=[path], sequence_length=20, pad_sequences=True, enable_frame_num="sequence"))
+    assert not batch[0][1][10:].any() and batch[1][1].tolist() == [*range(20, 30), *[-1] * 10]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "arguments", "wanted"),
+    [("5 9", {"file_list_frame_num": True}, [5, 6, 7, 8]), ("-6 -2", {"file_list_frame_num": True}, [24, 25, 26, 27]),
+     ("0.21 0.4", {}, [6, 7, 8, 9]), ("0.21 0.4", {"file_list_include_preceding_frame": True}, [5, 6, 7, 8])],
+)  # fmt: skip
+def test_lists(path, tmp_path, bounds, arguments, wanted):
+    (tmp_path / "list.txt").write_text(f"{path} 3 {bounds}\n")
+    (batch,) = run(
+        lambda: fn.readers.video(file_list=str(tmp_path / "list.txt"), sequence_length=4, enable_frame_num="sequence", **arguments)
+    )
+    assert batch[1][0].tolist() == [3] and batch[2][0].tolist() == wanted
+    assert numbers(batch[0][0]) == pytest.approx(wanted, abs=1)
+
+
+def test_sequence_operators_in_one_graph(path):
+    def augmented():
+        clip = fn.experimental.readers.video(filenames=[path], sequence_length=6, random_shuffle=True, step=2)
+        clip = fn.sequence_rearrange(fn.resize(clip, size=[32, 48]), new_order=[5, 3, 1])
+        clip = fn.rotate(clip, angle=fn.random.uniform(range=[-10.0, 10.0]), keep_size=True)
+        return fn.crop_mirror_normalize(clip, mirror=fn.random.coin_flip(), output_layout="FCHW")
+
+    found = run(augmented, runs=3, seed=7)
+    assert all(sample.shape == (3, 3, 32, 48) for batch in found for sample in batch[0])
+    again = run(augmented, runs=3, seed=7, num_threads=1)
+    assert all(np.array_equal(x, y) for a, b in zip(found, again, strict=True) for x, y in zip(a[0], b[0], strict=True))
+
+
+def test_a_checkpoint_continues_with_the_same_clips(path):
+    @pipeline_def(batch_size=2, num_threads=2, device_id=None, seed=3)
+    def define():
+        return tuple(fn.experimental.readers.video(filenames=[path], sequence_length=3, random_shuffle=True, enable_frame_num="sequence"))
+
+    def clips(pipe, count):
+        return [np.array(pipe.run()[1].as_array()).tolist() for _ in range(count)]
+
+    first = define()
+    clips(first, 3)
+    saved, wanted = first.checkpoint(), clips(first, 4)
+    second = define(checkpoint=saved)
+    assert clips(second, 4) == wanted
+
+
+def test_a_file_that_cannot_be_opened_is_left_out(path, tmp_path):
+    (tmp_path / "broken.mp4").write_bytes(b"no video")
+    with pytest.warns(UserWarning, match=r"broken\.mp4"):
+        found = run(lambda: fn.readers.video(filenames=[str(tmp_path / "broken.mp4"), path], sequence_length=3, enable_frame_num="scalar"))
+    assert found[0][1][0].tolist() == [0]
+
+
+@pytest.mark.parametrize("arguments", [{"channels": 1}, {"dtype": types.INT16}, {"sequence_length": 0}, {"step": 0}, {"stride": 0}])
+def test_refused(path, arguments):
+    with pytest.raises(RuntimeError):
+        run(lambda: fn.readers.video(**{"filenames": [path], "sequence_length": 3, **arguments}))
+
+
+@pytest.mark.parametrize("arguments", [{"sequence_length": 0}, {"sequence_length": 2, "last_sequence_policy": "x"}])
+def test_refused_inputs(arguments):
+    with pytest.raises(RuntimeError):
+        run(lambda: fn.experimental.inputs.video(name="film", **arguments))

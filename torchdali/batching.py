@@ -1,0 +1,203 @@
+"""Bodies of operators for several samples in one call, and the values of arguments that were given per sample."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+__all__ = ["Batched", "Column", "Shapes", "each_of", "per_sample", "read_batched", "shaped"]
+
+Shapes: TypeAlias = list[tuple[int, ...]]
+"""Annotates an input of a batched body of which only the shapes of the samples count."""
+
+
+class Column(Sequence[Any]):
+    """The values of an argument that was given per sample: an array, and its numbers as Python has them.
+
+    Either form is made of the other when it is asked for first, and kept.
+
+    Args:
+        values: ``(N, ...)``, or a list of numbers or (nested) lists of them, whose lengths may differ.
+
+    Attributes:
+        per_frame: Each value is a list of values, one for each frame of the sample.
+    """
+
+    __slots__ = ("_array", "_values", "per_frame")
+
+    def __init__(self, values: npt.NDArray[Any] | Sequence[Any]) -> None:
+        self._array: npt.NDArray[Any] | None = None
+        self._values: list[Any] | None = None
+        self.per_frame = False
+        if isinstance(values, np.ndarray):
+            self._array = values
+        else:
+            self._values = list(values)
+
+    @classmethod
+    def of(cls, values: torch.Tensor) -> Column:
+        """Return the values of a tensor ``(N, ...)``."""
+        if values.device.type == "cpu" and values.dtype != torch.bfloat16:
+            return cls(values.detach().numpy())
+        return cls(values.tolist())
+
+    @property
+    def values(self) -> list[Any]:
+        """The values as Python numbers and lists. Do not change them."""
+        if self._values is None:
+            assert self._array is not None
+            self._values = self._array.tolist()
+        return self._values
+
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
+        """Type of the array; None where there is none, as for lists of different lengths."""
+        return None if self._array is None else self._array.dtype
+
+    def rows(self, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Return the values as an array of its own, a row a sample; ValueError where their shapes differ."""
+        if self._array is None:
+            return np.array(self._values, dtype)
+        return self._array.astype(dtype)
+
+    def shaped(self, axes: int | None, name: str) -> Column:
+        """Return the values with the number of axes that the argument declares.
+
+        For a number, samples of one element and any number of axes are that number; for a list, a number is a list of
+        one element.
+
+        Args:
+            axes: See `schema.Argument`.
+            name: Of the argument, for errors.
+
+        Raises:
+            RuntimeError: a sample of several elements, or none, where a number belongs.
+        """
+        if axes is None or self.per_frame:
+            return self
+        if self._array is None:
+            return Column([shaped(value, axes, name, i) for i, value in enumerate(self.values)])
+        if self._array.ndim == 1:
+            return self if axes == 0 else Column(self._array[:, None])
+        if axes == 0:
+            if self._array.size != len(self._array):
+                raise _no_number(name, self._array.shape[1:])
+            return Column(self._array.reshape(-1))
+        return self
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return Column(self.values[i] if self._array is None else self._array[i])
+        return self.values[i]
+
+    def __len__(self) -> int:
+        return len(self.values if self._array is None else self._array)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values)
+
+    def __array__(
+        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
+    ) -> npt.NDArray[Any]:
+        values = self._values if self._array is None else self._array
+        return np.array(values, dtype) if copy else np.asarray(values, dtype)
+
+    def __repr__(self) -> str:
+        return f"Column({self.values})"
+
+
+def shaped(value: Any, axes: int | None, name: str, sample: int | None = None) -> Any:
+    """Do for one value, a number or nested lists, what `Column.shaped` does for all."""
+    if axes == 1:
+        return value if value is None or isinstance(value, list) else [value]
+    if axes == 0 and isinstance(value, list):
+        elements = np.asarray(value)
+        if elements.size != 1:
+            raise _no_number(name, elements.shape, sample)
+        return elements.reshape(()).tolist()
+    return value
+
+
+def _no_number(name: str, shape: tuple[int, ...], sample: int | None = None) -> RuntimeError:
+    where = "" if sample is None else f" of sample {sample}"
+    return RuntimeError(
+        f"argument {name!r} is one number a sample, and the value{where} has the shape {tuple(shape)}"
+    )
+
+
+def per_sample(value: Any, size: int) -> Sequence[Any]:
+    """Return one value a sample, of an argument that may be the same for all."""
+    return value.values if isinstance(value, Column) else [value] * size
+
+
+def each_of(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the arguments of each sample; one dictionary where they are the same for all."""
+    drawn = {k: v for k, v in arguments.items() if isinstance(v, Column)}
+    rows = zip(*drawn.values(), strict=True)
+    return (
+        [{**arguments, **dict(zip(drawn, row, strict=True))} for row in rows]
+        if drawn
+        else [dict(arguments)]
+    )
+
+
+@dataclass(frozen=True)
+class Batched:
+    """A body for several samples of one shape in one call.
+
+    Attributes:
+        body: Takes and returns tensors ``(N, ...)``; NotImplemented where it has no better way than sample by sample.
+        by_shape: It takes a list of the shapes of the samples, which may differ.
+        writes: It takes ``out``.
+    """
+
+    body: Callable[..., Any]
+    by_shape: bool
+    writes: bool
+    _defaults: Mapping[str, Any]
+    _named: frozenset[str]
+    _columns: frozenset[str]
+    _rest: bool  # arguments that it does not name may be columns, too
+
+    def takes(self, per_sample: Mapping[str, Any]) -> bool:
+        """Return True if the body takes all these arguments as `Column`s."""
+        return all(
+            name in self._columns or (self._rest and name not in self._named) for name in per_sample
+        )
+
+    def bound(self, constants: Mapping[str, Any]) -> dict[str, Any]:
+        """Return constants with the operator's defaults for the other arguments that the body names."""
+        return {**self._defaults, **constants}
+
+
+def read_batched(body: Callable[..., Any], defaults: Mapping[str, Any]) -> Batched:
+    """Read the signature of a batched body.
+
+    Args:
+        body: See `Batched`.
+        defaults: Of the operator's arguments.
+    """
+    parameters = inspect.signature(body).parameters
+    hints = typing.get_type_hints(body)
+    columns = {name for name, hint in hints.items() if _names(hint, Column)}
+    rest = next((n for n, p in parameters.items() if p.kind is p.VAR_KEYWORD), None)
+    return Batched(
+        body,
+        by_shape=Shapes in hints.values(),
+        writes="out" in parameters,
+        _defaults={name: defaults[name] for name in parameters if name in defaults},
+        _named=frozenset(parameters),
+        _columns=frozenset(columns),
+        _rest=rest in columns,
+    )
+
+
+def _names(hint: Any, wanted: type) -> bool:
+    return hint is wanted or any(_names(each, wanted) for each in typing.get_args(hint))

@@ -1,0 +1,128 @@
+"""WAV files of PCM or floating-point samples; everything else in that container is the library's.
+
+Source: Multimedia Programming Interface and Data Specifications 1.0, IBM and Microsoft, 1991, and RFC 2361.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Wav", "parse"]
+
+Array = npt.NDArray[Any]
+
+_PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
+_FORMAT = struct.Struct("<HHIIHH")
+_CHUNK = struct.Struct("<4sI")
+_KNOWN = {(_PCM, 8), (_PCM, 16), (_PCM, 24), (_PCM, 32), (_FLOAT, 32), (_FLOAT, 64)}
+_GUID = b"\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"  # the tail that turns a format into one
+
+
+@dataclass(frozen=True)
+class Wav:
+    """Fields of a header, and the bytes of the samples.
+
+    Attributes:
+        bits: Of a sample.
+        floating: Samples are IEEE floats, not integers.
+        data: The bytes of whole frames that are there.
+    """
+
+    rate: int
+    channels: int
+    bits: int
+    floating: bool
+    data: Array
+
+    def read(self, dtype: np.dtype[Any]) -> Array:
+        """Return the samples, ``(frames, channels)``, as float32 (full scale 1), int16 or int32.
+
+        Integers are shifted to the width of the type. Floats are rounded to integers as they are, not
+        scaled, as libsndfile does.
+        """
+        if self.floating:
+            found = self._floats(dtype)
+        elif self.bits == 16 and dtype == np.float32:
+            found = np.multiply(self.data.view("<i2"), np.float32(2**-15), dtype=np.float32)
+        elif self.bits == 16 and dtype == np.int16:
+            found = self.data.view("<i2").astype(np.int16)
+        else:
+            found = _narrowed(self._words(), dtype)
+        return found.reshape(-1, self.channels)
+
+    def _floats(self, dtype: np.dtype[Any]) -> Array:
+        values = self.data.view("<f4" if self.bits == 32 else "<f8")
+        if dtype == np.float32:
+            with np.errstate(over="ignore"):
+                found: Array = values.astype(np.float32)
+            return found
+        rounded = np.nan_to_num(np.rint(values), nan=-(2.0**31))
+        whole = np.clip(rounded, -(2.0**31), 2.0**31 - 1).astype(np.int64)
+        made: Array = whole.astype(dtype)
+        return made
+
+    def _words(self) -> Array:
+        """Return integer samples in the upper bits of 32."""
+        if self.bits == 16:
+            return self.data.view("<i2").astype(np.int32) << 16
+        if self.bits == 8:
+            return (self.data.astype(np.int32) - 128) << 24
+        if self.bits == 32:
+            return self.data.view("<i4").astype(np.int32)
+        words = np.zeros((len(self.data) // 3, 4), np.uint8)
+        words[:, 1:] = self.data.reshape(-1, 3)
+        return words.view("<i4")[:, 0].astype(np.int32, copy=False)
+
+
+def _narrowed(words: Array, dtype: np.dtype[Any]) -> Array:
+    if dtype == np.float32:
+        return np.multiply(words.astype(np.float32), np.float32(2**-31))
+    return words if dtype == np.int32 else (words >> 16).astype(dtype)
+
+
+def parse(encoded: Array) -> Wav | None:
+    """Read the header of a WAV file; None for anything that is not plain.
+
+    Args:
+        encoded: ``(n,)`` uint8.
+    """
+    size = len(encoded)
+    head = encoded[:12].tobytes()
+    if head[:4] != b"RIFF" or head[8:] != b"WAVE":
+        return None
+    at, form = 12, None
+    while at + 8 <= size:
+        name, length = _CHUNK.unpack_from(encoded.data, at)
+        at += 8
+        if name == b"data":
+            return None if form is None else _wav(form, encoded[at : min(at + length, size)])
+        if name == b"fmt " and length >= 16 and at + length <= size:
+            form = _form(encoded[at : at + length])
+            if form is None:
+                return None
+        at += length + (length & 1)
+    return None
+
+
+def _form(chunk: Array) -> tuple[int, int, int, int] | None:
+    """Return kind, channels, rate and bits of a format that is plain."""
+    kind, channels, rate, _, block, bits = _FORMAT.unpack_from(chunk.data)
+    if kind == _EXTENSIBLE and len(chunk) >= 40:
+        valid = chunk[18] | chunk[19] << 8
+        kind = int(chunk[24]) | int(chunk[25]) << 8 if chunk[26:40].tobytes() == _GUID else 0
+        if valid not in (0, bits):
+            return None
+    if (kind, bits) not in _KNOWN or not 1 <= channels <= 1024 or block != channels * bits // 8:
+        return None
+    return (kind, channels, rate, bits) if rate > 0 else None
+
+
+def _wav(form: tuple[int, int, int, int], data: Array) -> Wav:
+    kind, channels, rate, bits = form
+    whole = len(data) // (channels * bits // 8) * (channels * bits // 8)
+    return Wav(rate, channels, bits, kind == _FLOAT, data[:whole])

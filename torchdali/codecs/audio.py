@@ -1,0 +1,111 @@
+"""Encoded audio to samples: WAV by `_wav`, everything else by libsndfile."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.codecs._soundfile import decode_soundfile
+from torchdali.codecs._wav import Array, parse
+from torchdali.errors import DecodeError
+from torchdali.kernels.audio.resample import resample, resampled_length
+from torchdali.kernels.audio.samples import from_unit
+
+__all__ = ["decode"]
+
+_DTYPES: dict[torch.dtype, np.dtype[Any]] = {
+    torch.float32: np.dtype(np.float32),
+    torch.int16: np.dtype(np.int16),
+    torch.int32: np.dtype(np.int32),
+}
+
+_UPWARD = 1024  # ratio of rates beyond which a header is taken for damaged, not for one that fills the memory
+
+
+def decode(
+    buffer: Tensor,
+    sample_rate: float = 0.0,
+    downmix: bool = False,
+    dtype: torch.dtype = torch.float32,
+    quality: float = 50.0,
+) -> tuple[Tensor, float]:
+    """Decode a file of audio.
+
+    Args:
+        buffer: ``(n,)`` uint8, the bytes of the file.
+        sample_rate: Resample to this rate; 0, or the file's own: as it is.
+        downmix: Return the mean of the channels.
+        dtype: float32 (full scale 1), int16 or int32.
+        quality: Of resampling, from 0 to 100; see `kernels.audio.resample`.
+
+    Returns:
+        ``(samples, channels)``, or ``(samples,)`` with `downmix`; and the rate of what is returned.
+
+    Raises:
+        DecodeError: damaged or truncated data, or an unknown format.
+        MissingExtraError: the format needs the package soundfile.
+        RuntimeError: another dtype.
+    """
+    if dtype not in _DTYPES:
+        raise RuntimeError(f"unsupported output type: {dtype}; it is float32, int16 or int32")
+    encoded = buffer.numpy()
+    wav = parse(encoded)
+    rate, channels = (wav.rate, wav.channels) if wav else (0, 0)
+    if (
+        wav is not None
+        and (sample_rate <= 0 or sample_rate == rate)
+        and (channels == 1 or not downmix)
+    ):
+        found = torch.from_numpy(wav.read(_DTYPES[dtype]))
+        return (found[:, 0] if downmix else found), sample_rate or float(rate)
+    return _decode(encoded, sample_rate, downmix, dtype, quality)
+
+
+def _decode(
+    encoded: Array, sample_rate: float, downmix: bool, dtype: torch.dtype, quality: float
+) -> tuple[Tensor, float]:
+    """Decode what needs more than one step: as integers only where nothing is computed after it."""
+    samples, rate = _samples(encoded, dtype)
+    resampled = sample_rate > 0 and sample_rate != rate
+    mixed = downmix and samples.shape[1] > 1
+    if (resampled or mixed) and dtype != torch.float32:
+        samples, rate = _samples(encoded, torch.float32)
+    found = torch.from_numpy(_mixed(samples) if downmix else samples)
+    if resampled:
+        if sample_rate > _UPWARD * rate:
+            raise DecodeError(f"a sample rate of {rate} Hz, to be resampled to {sample_rate:g} Hz")
+        length = resampled_length(len(found), rate, sample_rate)
+        found = resample(found, rate, sample_rate, length, quality)
+    return from_unit(found, dtype), sample_rate or float(rate)
+
+
+def _mixed(samples: Array) -> Array:
+    """Return the mean of the channels, added up in their order as in DALI."""
+    if samples.shape[1] == 1:
+        return samples[:, 0]
+    share = np.float32(1.0 / samples.shape[1])
+    with np.errstate(invalid="ignore", over="ignore"):
+        found = samples[:, 0] * share
+        for channel in samples.T[1:]:
+            found += channel * share
+    return found
+
+
+def _samples(encoded: Array, dtype: torch.dtype) -> tuple[Array, int]:
+    wav = parse(encoded)
+    if wav is not None:
+        return wav.read(_DTYPES[dtype]), wav.rate
+    if not len(encoded):
+        raise DecodeError("the data is empty")
+    return decode_soundfile(encoded, _DTYPES[dtype], f"audio ({_named(encoded[:4].tobytes())})")
+
+
+@functools.lru_cache(maxsize=64)
+def _named(start: bytes) -> str:
+    """Return the name of a format by its first bytes."""
+    names = {b"fLaC": "FLAC", b"OggS": "Ogg", b"RIFF": "WAV", b"FORM": "AIFF", b"ID3\x03": "MP3"}
+    return names.get(start, "MP3" if start[:1] == b"\xff" else "unknown format")

@@ -1,0 +1,79 @@
+"""Frames of a clip: ranges, uniform samples, and padding beyond the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from torchdali.codecs.video import VideoDecoder
+
+__all__ = ["PAD_MODES", "fill_frame", "padded", "read_clip", "uniform"]
+
+PAD_MODES = ("none", "constant", "edge", "reflect_1001", "symmetric", "reflect_101", "reflect")
+
+
+def uniform(start: int, end: int, count: int) -> list[int]:
+    """Return frames from the first to the last of a range, equally far apart."""
+    if count == 1:
+        return [start]
+    span = end - 1 - start
+    return [start + (2 * i * span + count - 1) // (2 * (count - 1)) for i in range(count)]
+
+
+def padded(frames: Sequence[int], end: int, mode: str, start: int = 0) -> list[int]:
+    """Replace frames beyond the end by what a mode puts there; -1 stands for the fill value.
+
+    Raises:
+        RuntimeError: an unknown mode.
+    """
+    if mode not in PAD_MODES:
+        raise RuntimeError(f"Invalid pad_mode: {mode!r}; it is one of {', '.join(PAD_MODES)}")
+    if mode == "none":
+        return [frame for frame in frames if frame < end]
+    return [_replaced(frame, start, end, mode) for frame in frames]
+
+
+def _replaced(frame: int, start: int, end: int, mode: str) -> int:
+    if frame < 0:
+        return -1
+    if frame < end:
+        return frame
+    if mode in ("constant", "edge"):
+        return -1 if mode == "constant" else end - 1
+    count, place = end - start, frame - start
+    if mode in ("reflect_101", "reflect"):
+        place %= max(2 * (count - 1), 1)
+        return start + min(place, 2 * (count - 1) - place)
+    place %= 2 * count
+    return start + min(place, 2 * count - 1 - place)
+
+
+def fill_frame(values: Sequence[int], channels: int = 3) -> Tensor:
+    """Return the pixel that fills frames, ``(channels,)`` uint8.
+
+    Raises:
+        RuntimeError: not one value, or one a channel; or not from 0 to 255.
+    """
+    if len(values) not in (1, channels):
+        raise RuntimeError(f"fill_value: one value, or {channels}, not {len(values)}")
+    if not all(0 <= value <= 255 for value in values):
+        raise RuntimeError(f"fill_value {list(values)}: values are in 0 to 255")
+    return torch.tensor(list(values) * (channels // len(values)), dtype=torch.uint8)
+
+
+def read_clip(
+    decoder: VideoDecoder, frames: Sequence[int], fill: Tensor, out: Tensor | None = None
+) -> Tensor:
+    """Read frames, and fill those that are -1."""
+    inside = [frame for frame in frames if frame >= 0]
+    if len(inside) == len(frames):
+        return decoder.read(frames, out)
+    made = (
+        fill.expand(len(frames), *decoder.index.shape).clone() if out is None else out.copy_(fill)
+    )
+    if inside:
+        places = torch.tensor([i for i, frame in enumerate(frames) if frame >= 0])
+        made[places] = decoder.read(inside)
+    return made

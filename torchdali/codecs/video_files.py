@@ -1,0 +1,79 @@
+"""Open video files that several threads share, and their indices, which are kept for the process."""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from torchdali.codecs.video import VideoDecoder, VideoIndex, index_video
+from torchdali.errors import DecodeError
+
+__all__ = ["VideoFiles", "index_file"]
+
+_OPEN = 8  # idle decoders that are kept
+
+
+def index_file(path: str) -> VideoIndex:
+    """Return the index of a file, made anew only if the file has changed.
+
+    Raises:
+        DecodeError: it cannot be read.
+    """
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        raise DecodeError(f"{path}: {error.strerror}") from None
+    return _index_file(path, status.st_size, status.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=65536)
+def _index_file(path: str, size: int, changed: int) -> VideoIndex:
+    return index_video(path)
+
+
+class VideoFiles:
+    """Decoders of files, lent to one thread at a time; those that lie idle stay open, the last few of them.
+
+    Args:
+        color: See `VideoDecoder`.
+    """
+
+    def __init__(self, color: str = "RGB") -> None:
+        self._color = color
+        self._idle: list[tuple[str, VideoDecoder]] = []
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, str]:
+        return {"color": self._color}
+
+    def __setstate__(self, state: dict[str, str]) -> None:
+        self.__init__(state["color"])  # type: ignore[misc]
+
+    @contextmanager
+    def lend(self, path: str) -> Iterator[VideoDecoder]:
+        """Lend a decoder of a file; after an error it is closed."""
+        decoder = self._take(path) or VideoDecoder(path, index_file(path), color=self._color)
+        try:
+            yield decoder
+        except BaseException:
+            decoder.close()
+            raise
+        self._give_back(path, decoder)
+
+    def _take(self, path: str) -> VideoDecoder | None:
+        with self._lock:
+            for place, (name, decoder) in enumerate(self._idle):
+                if name == path:
+                    del self._idle[place]
+                    return decoder
+        return None
+
+    def _give_back(self, path: str, decoder: VideoDecoder) -> None:
+        with self._lock:
+            self._idle.append((path, decoder))
+            oldest = self._idle.pop(0)[1] if len(self._idle) > _OPEN else None
+        if oldest is not None:
+            oldest.close()

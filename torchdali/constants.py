@@ -1,0 +1,255 @@
+"""Constants: numbers with a data type for arithmetic with nodes, and nodes that always have one tensor."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchdali.dtypes import (
+    BOOL,
+    FLOAT,
+    FLOAT16,
+    FLOAT64,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    UINT8,
+    UINT16,
+    UINT32,
+    UINT64,
+    DALIDataType,
+    NamedInt,
+    to_dali_type,
+    to_numpy_type,
+)  # fmt: skip
+from torchdali.registry import lookup
+
+__all__ = ["Constant", "ConstantNode", "ScalarConstant"]
+
+_INT_TYPES = frozenset({BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64})
+_FLOAT_TYPES = frozenset({FLOAT16, FLOAT, FLOAT64})
+
+
+class ScalarConstant:
+    """A Python number with a data type, for arithmetic with nodes: ``image * Constant(2).uint8()``.
+
+    It has no arithmetic of its own: the node on the other side of the operator records it.
+
+    Args:
+        value: A bool, int or float, or a NumPy or torch scalar, whose data type it then takes.
+        dtype: Of the constant; BOOL, INT32 or FLOAT by the kind of the value when None. The value
+            is converted to the matching Python type (a float becomes an int by truncation) but
+            brought into the range of the data type only where it is used.
+    """
+
+    __slots__ = ("dtype", "shape", "value")
+    __hash__ = None  # type: ignore[assignment]
+    __array_ufunc__ = None  # so that ``ndarray + constant`` does not become an object array
+
+    def __init__(self, value: Any, dtype: DALIDataType | None = None) -> None:
+        number = _number(value)
+        self.shape: list[int] = []
+        chosen = _dtype_of_number(value) if dtype is None else dtype
+        if chosen not in _INT_TYPES | _FLOAT_TYPES:
+            raise TypeError(f"a ScalarConstant is of a bool, integer or float type, not {chosen}")
+        self.dtype = DALIDataType(chosen)
+        self.value: builtins.bool | int | float
+        if self.dtype == BOOL:
+            self.value = builtins.bool(number)
+        else:
+            self.value = int(number) if self.dtype in _INT_TYPES else float(number)
+
+    def __eq__(self, other: object) -> builtins.bool:
+        if not isinstance(other, ScalarConstant):
+            return NotImplemented
+        return self.dtype == other.dtype and self.value == other.value
+
+    def __bool__(self) -> builtins.bool:
+        return builtins.bool(self.__int__())
+
+    def __int__(self) -> int:
+        if self.dtype not in _INT_TYPES:
+            raise TypeError(f"convert the constant {self} to bool or an integer type first")
+        return int(self.value)
+
+    def __float__(self) -> float:
+        if self.dtype not in _FLOAT_TYPES:
+            raise TypeError(f"convert the constant {self} to a float type first")
+        return float(self.value)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+    def __str__(self) -> str:
+        return f"{self.value}:{self.dtype}"
+
+    def bool(self) -> ScalarConstant:
+        """Return this number as BOOL."""
+        return ScalarConstant(self.value, BOOL)
+
+    def int8(self) -> ScalarConstant:
+        """Return this number as INT8."""
+        return ScalarConstant(self.value, INT8)
+
+    def int16(self) -> ScalarConstant:
+        """Return this number as INT16."""
+        return ScalarConstant(self.value, INT16)
+
+    def int32(self) -> ScalarConstant:
+        """Return this number as INT32."""
+        return ScalarConstant(self.value, INT32)
+
+    def int64(self) -> ScalarConstant:
+        """Return this number as INT64."""
+        return ScalarConstant(self.value, INT64)
+
+    def uint8(self) -> ScalarConstant:
+        """Return this number as UINT8."""
+        return ScalarConstant(self.value, UINT8)
+
+    def uint16(self) -> ScalarConstant:
+        """Return this number as UINT16."""
+        return ScalarConstant(self.value, UINT16)
+
+    def uint32(self) -> ScalarConstant:
+        """Return this number as UINT32."""
+        return ScalarConstant(self.value, UINT32)
+
+    def uint64(self) -> ScalarConstant:
+        """Return this number as UINT64."""
+        return ScalarConstant(self.value, UINT64)
+
+    def float16(self) -> ScalarConstant:
+        """Return this number as FLOAT16."""
+        return ScalarConstant(self.value, FLOAT16)
+
+    def float32(self) -> ScalarConstant:
+        """Return this number as FLOAT."""
+        return ScalarConstant(self.value, FLOAT)
+
+    def float64(self) -> ScalarConstant:
+        """Return this number as FLOAT64."""
+        return ScalarConstant(self.value, FLOAT64)
+
+
+_ARRAYS = (np.ndarray, np.generic, torch.Tensor)
+
+
+def _number(value: Any) -> bool | int | float:
+    number = value.item() if isinstance(value, _ARRAYS) else value
+    if not isinstance(number, bool | int | float) or isinstance(number, Enum):
+        raise TypeError(f"a constant is a bool, an int or a float, not {type(value).__name__}")
+    return number
+
+
+def _dtype_of_number(value: Any) -> DALIDataType:
+    if isinstance(value, _ARRAYS):
+        return to_dali_type(value.dtype)
+    if isinstance(value, bool):
+        return BOOL
+    return INT32 if isinstance(value, int) else FLOAT
+
+
+def Constant(
+    value: Any,
+    dtype: DALIDataType | None = None,
+    shape: Sequence[int] | int | None = None,
+    layout: str | None = None,
+    device: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Make a constant: a `ScalarConstant` for a number, else a node that always has one tensor.
+
+    A number stays a number unless `device`, `layout`, an argument of `fn.constant` or a `shape`
+    other than ``()`` and ``(1,)`` asks for a node.
+
+    Args:
+        value: A number, a flat list or tuple of numbers, or a NumPy or torch array.
+        dtype: Of the constant. By default INT32, FLOAT or BOOL for Python values and the array's
+            own for arrays, save that NumPy's int64, uint64 and float64 are narrowed to 32 bits.
+        shape: An array is reshaped to it, a number is repeated.
+        layout: Of the node.
+        device: ``"cpu"`` or ``"gpu"``.
+        kwargs: Further arguments of `fn.constant`.
+
+    Raises TypeError for what is not a number, ValueError for a shape that does not fit an array,
+    OverflowError for NumPy integers outside 32 bits when `dtype` is None.
+    """
+    asks_for_node = device is not None or layout is not None or bool(kwargs)
+    if asks_for_node or not _is_scalar(value) or _lengths(shape) not in ([], [1]):
+        return ConstantNode(device, value, dtype, shape, layout, **kwargs)
+    return ScalarConstant(value, dtype)
+
+
+def _is_scalar(value: Any) -> bool:
+    if isinstance(value, _ARRAYS):
+        return value.ndim == 0
+    return not isinstance(value, list | tuple | Enum)
+
+
+def _lengths(shape: Sequence[int] | int | None) -> list[int]:
+    if shape is None:
+        return []
+    return [shape] if isinstance(shape, int) else list(shape)
+
+
+def ConstantNode(
+    device: str | None,
+    value: Any,
+    dtype: DALIDataType | None,
+    shape: Sequence[int] | int | None,
+    layout: str | None,
+    **kwargs: Any,
+) -> Any:
+    """Record `fn.constant` with the elements of a number, list or array; see `Constant`."""
+    if isinstance(value, _ARRAYS):
+        array = np.asarray(value)
+        array = array if shape is None else array.reshape(_lengths(shape))
+        dtype = _dtype_of_array(value) if dtype is None else dtype
+        shape, value = array.shape, array.ravel().tolist()
+    elif isinstance(value, list | tuple):
+        value = [_element(each) for each in value]
+        dtype = _dtype_of_list(value) if dtype is None else dtype
+    else:
+        value, shape = [_element(value)], _lengths(shape)
+        dtype = _dtype_of_number(value[0]) if dtype is None else dtype
+    data = {"fdata" if _has_float(value) else "idata": value, "dtype": DALIDataType(dtype)}
+    return _record(**data, device=device, shape=shape, layout=layout, **kwargs)
+
+
+def _element(value: Any) -> bool | int | float:
+    return int(value) if isinstance(value, NamedInt) else _number(value)
+
+
+def _has_float(numbers: list[Any]) -> bool:
+    return not numbers or any(isinstance(number, float) for number in numbers)
+
+
+def _dtype_of_list(numbers: list[Any]) -> DALIDataType:
+    if _has_float(numbers):
+        return FLOAT
+    return BOOL if all(isinstance(number, bool) for number in numbers) else INT32
+
+
+_NARROWED = {INT64: INT32, UINT64: UINT32, FLOAT64: FLOAT}
+
+
+def _dtype_of_array(array: Any) -> DALIDataType:
+    dtype = to_dali_type(array.dtype)
+    if isinstance(array, torch.Tensor) or dtype not in _NARROWED:
+        return dtype
+    dtype = _NARROWED[dtype]
+    if dtype is not FLOAT and not np.array_equal(array, array.astype(to_numpy_type(dtype))):
+        raise OverflowError(f"the integers of the constant do not fit {dtype}; give a dtype")
+    return dtype
+
+
+def _record(**arguments: Any) -> Any:
+    given = {name: value for name, value in arguments.items() if value is not None}
+    return lookup("constant")(**given)

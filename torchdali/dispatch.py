@@ -1,0 +1,337 @@
+"""Calls of operators: check them, and record them in a graph or run them at once."""
+
+from __future__ import annotations
+
+import bisect
+import inspect
+import math
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchdali import graph
+from torchdali.constants import Constant, ScalarConstant
+from torchdali.graph import DataNode
+from torchdali.registry import Operator
+from torchdali.rng import BatchRng, mix
+from torchdali.running import run_batch
+from torchdali.schema import STATE, Schema
+from torchdali.tensors import TensorList
+
+__all__ = ["Call", "as_node", "bind", "call", "record", "run_now"]
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+@dataclass
+class Call:
+    """A checked call: constants converted, and arguments given per sample apart."""
+
+    inputs: list[Any]
+    constants: dict[str, Any]
+    per_sample: dict[str, Any]
+    device: str | None
+    name: str | None
+    preserve: bool
+
+
+def call(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
+    """Record the call when a node is involved or a pipeline is being defined; otherwise run it."""
+    checked = bind(declared, inputs, arguments)
+    uploaded = declared.kind == "reader" and checked.device == "gpu" and "gpu" in declared.devices
+    checked.device = "cpu" if uploaded else checked.device
+    made = _made(declared, checked)
+    if uploaded:  # files are read by the CPU
+        made = [node.gpu() for node in made] if isinstance(made, list) else made.gpu()
+    return made if declared.results is None else declared.results(checked.constants, made)
+
+
+def _made(declared: Operator, checked: Call) -> Any:
+    declared = declared.chosen(dict.fromkeys(checked.per_sample) | checked.constants)
+    flat = [*checked.inputs, *checked.per_sample.values()]
+    tracer: Any = graph.current()
+    if tracer is not None and tracer.live:
+        return tracer.run(declared, checked)
+    if any(map(_has_node, flat)) or tracer is not None or not flat:
+        return record(declared, checked)
+    if declared.schema.random and torch.compiler.is_compiling():
+        return _run_uncompiled(declared, checked)
+    return run_now(declared, checked)
+
+
+def _has_node(value: Any) -> bool:
+    """Return True for a node, and for an input set: a list with a node in it."""
+    return isinstance(value, DataNode) or (isinstance(value, list) and any(map(_has_node, value)))
+
+
+def _run_uncompiled(declared: Operator, checked: Call) -> Any:
+    """Run at once, outside of compiled graphs: random numbers are drawn at every call."""
+    return torch.compiler.disable(run_now)(declared, checked)  # type: ignore[no-untyped-call]
+
+
+# What torch.compiler.disable sets, which would import the compiler: the graph ends here.
+_run_uncompiled._torchdynamo_disable = True  # type: ignore[attr-defined]
+_run_uncompiled._torchdynamo_disable_msg = "random numbers are drawn at every call"  # type: ignore[attr-defined]
+
+
+def bind(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Call:
+    """Check a call against the schema.
+
+    Raises:
+        KeyError: unknown argument. RuntimeError: a required one is missing. ValueError: number of inputs,
+        device, or a value that cannot be converted. TypeError: a node where a constant belongs.
+    """
+    rest = dict(arguments)
+    device, name = rest.pop("device", None), rest.pop("name", None)
+    read = declared.schema
+    if declared.instead:
+        _warn(f"operator {declared.name!r} is deprecated: use {declared.instead}")
+    rest = _renamed(read, rest)
+    if read.random and STATE in rest:
+        rest["seed"] = _seed_of(rest.pop(STATE))
+    read.check_inputs(len(inputs))
+    read.check_names(rest)
+    if device is not None and device not in ("cpu", "gpu", "mixed"):
+        raise ValueError(f"unsupported device type {device!r}; it is one of 'cpu', 'gpu', 'mixed'")
+    rest.pop("bytes_per_sample_hint", None)
+    preserve = bool(rest.pop("preserve", False)) or declared.preserve
+    checked = Call(list(inputs), {}, {}, device, name, preserve)
+    for key, value in rest.items():
+        if value is not None:
+            _bind_argument(checked, declared, key, value)
+    return checked
+
+
+def _of_old_name(name: str, new: str | None) -> str:
+    if new:
+        return f"The argument `{name}` is a deprecated alias for `{new}`. Use `{new}` instead."
+    if name == "seed":
+        return (
+            'The argument "seed" should not be used with operators that don\'t use random numbers.'
+        )
+    return f"The argument `{name}` is no longer used and will be removed in a future release."
+
+
+def _renamed(read: Schema, arguments: dict[str, Any]) -> dict[str, Any]:
+    old = [key for key in arguments if key in read.deprecated and key not in read.arguments]
+    if "seed" in arguments and "seed" not in read.arguments:
+        old.append("seed")
+    for key in old:
+        new, value = read.deprecated.get(key), arguments.pop(key)
+        if new in arguments:
+            raise TypeError(
+                f"operator {read.name!r} got unexpected {key!r}: it is the old name of {new!r}, which is given too"
+            )
+        _warn(_of_old_name(key, new))
+        if new:
+            arguments[new] = value
+    return arguments
+
+
+def _seed_of(state: Any) -> int:
+    """Return a seed made of a random state: that of the first sample, at least seven numbers."""
+    if isinstance(state, DataNode):
+        raise TypeError(f"{STATE!r} is for operators that run at once; in a pipeline give a seed")
+    first = state.samples()[0] if isinstance(state, TensorList) else state
+    words = np.asarray(first).ravel().tolist()
+    if len(words) < 7:
+        raise RuntimeError(f"{STATE!r} has at least 7 numbers, not {len(words)}")
+    return mix(*words) >> 1
+
+
+def _warn(text: str) -> None:
+    """Warn of what is deprecated, on the user's line."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, DeprecationWarning, stacklevel=level)
+
+
+def _bind_argument(checked: Call, declared: Operator, key: str, value: Any) -> None:
+    argument = declared.schema.arguments[key]
+    if isinstance(value, (DataNode, TensorList)):
+        if argument.edge is None:
+            raise TypeError(
+                f"argument {key!r} of operator {declared.name!r} must be known when the pipeline is "
+                f"built; it should not be a {type(value).__name__}"
+            )
+        if isinstance(value, DataNode) and value.device != "cpu":
+            raise ValueError(
+                f"invalid device \"{value.device}\" for argument '{key}' of operator {declared.name!r}: named "
+                "arguments must be on the CPU"
+            )
+        checked.per_sample[key] = value
+        return
+    try:
+        plain = value.value if isinstance(value, ScalarConstant) else value
+        checked.constants[key] = argument.convert(plain)
+    except (TypeError, ValueError) as error:
+        hint = _hint(value) if argument.edge is not None else ""
+        raise type(error)(
+            f"argument {key!r} of operator {declared.name!r}: cannot take {value!r}: {error}{hint}"
+        ) from None
+
+
+def _hint(value: Any) -> str:
+    """Return what to write instead of a list that an argument does not take."""
+    if not isinstance(value, (list, tuple)):
+        return ""
+    if any(isinstance(v, DataNode) for v in value):
+        return "; several nodes become one with fn.stack(...), or fn.cat(...) for nodes of one axis"
+    return (
+        f"; for a random one, pass fn.random.uniform(range={list(value)})"
+        if len(value) == 2
+        else ""
+    )
+
+
+def record(declared: Operator, checked: Call) -> Any:
+    """Add a node to the graph; return its output, or the list of its outputs."""
+    sets = [
+        len(v)
+        for v in checked.inputs
+        if isinstance(v, list) and any(isinstance(e, DataNode) for e in v)
+    ]
+    if sets:
+        results = [record(declared, _pick(checked, i)) for i in range(sets[0])]
+        return results if len(results) > 1 else results[0]
+    inputs = [None if v is None else as_node(v) for v in checked.inputs]
+    device = checked.device or (
+        "gpu" if any(n is not None and n.device == "gpu" for n in inputs) else "cpu"
+    )
+    if device not in declared.devices:
+        raise ValueError(
+            f"operator {declared.name!r} is not available on device {device!r}; it runs on "
+            f"{', '.join(map(repr, declared.devices))}"
+        )
+    _check_devices(declared, inputs, device)
+    node = graph.add_node(
+        declared, inputs, checked.constants, checked.per_sample, device=device,
+        outputs=declared.count_outputs(checked.constants, len(inputs)),
+        name=checked.name, preserve=checked.preserve,
+    )  # fmt: skip
+    several = declared.returns_list(checked.constants, len(inputs))
+    return list(node.outputs) if several else node.outputs[0]
+
+
+def _pick(checked: Call, i: int) -> Call:
+    inputs = [v[i] if isinstance(v, list) else v for v in checked.inputs]
+    name = f"{checked.name}[{i}]" if checked.name else None
+    return Call(
+        inputs, checked.constants, checked.per_sample, checked.device, name, checked.preserve
+    )
+
+
+_ANYWHERE = ("_to_device", "_shape", "get_property")  # they do not look at the data
+
+
+def _check_devices(declared: Operator, inputs: Sequence[DataNode | None], device: str) -> None:
+    if declared.name in _ANYWHERE:
+        return
+    for i, edge in enumerate(inputs):
+        if edge is not None and edge.device == "gpu" and device != "gpu":
+            raise RuntimeError(
+                f'input {i} of operator {declared.name!r} is stored on incompatible device "gpu": the '
+                f"operator runs on {device!r}. Use .cpu(), or run it with device='gpu'"
+            )
+
+
+def as_node(value: Any) -> DataNode:
+    """Return a node for an input: itself, or a constant of the graph."""
+    if isinstance(value, DataNode):
+        return value
+    if hasattr(value, "as_node"):
+        return value.as_node()  # type: ignore[no-any-return]
+    if isinstance(value, TensorList):
+        raise TypeError(
+            "a TensorList cannot be an input while a pipeline is defined; use external_source"
+        )
+    dtype = None
+    if isinstance(value, ScalarConstant):
+        value, dtype = value.value, value.dtype
+    return Constant(value, dtype, device="cpu")  # type: ignore[no-any-return]
+
+
+# ---------------------------------------------------------------- at once
+
+
+def run_now(declared: Operator, checked: Call, rng: BatchRng | None = None) -> Any:
+    """Run on tensors or `TensorList`s, at once; tensors in, tensors out, which share no memory but for `VIEWS`."""
+    alone = not any(
+        isinstance(v, TensorList) for v in [*checked.inputs, *checked.per_sample.values()]
+    )
+    inputs = [None if v is None else _as_batch(v) for v in checked.inputs]
+    rng = rng or _fresh_rng(declared, checked, inputs)
+    outputs = run_batch(declared, inputs, checked.constants, checked.per_sample, rng)
+    results = [o.samples()[0] if alone else o for o in _unshared(declared, outputs, inputs)]
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+VIEWS = frozenset((
+    "cat", "element_extract", "expand_dims", "per_frame", "reinterpret", "reshape", "squeeze", "subscript", "transpose",
+))  # fmt: skip
+"""Operators that look at their input in another way; as torch's, they may return a view of it."""
+
+
+def _unshared(
+    declared: Operator, outputs: Sequence[TensorList], inputs: Sequence[TensorList | None]
+) -> Sequence[TensorList]:
+    """Copy what a body returns of its inputs, so that writing to a result does not change an input."""
+    if declared.name in VIEWS or torch.compiler.is_compiling():
+        return outputs
+    memory = sorted(
+        _extent(t) for batch in inputs if batch is not None for t in _tensors(batch) if t.numel()
+    )
+    return [_copied(o) if any(_is_within(t, memory) for t in _tensors(o)) else o for o in outputs]
+
+
+def _tensors(batch: TensorList) -> list[torch.Tensor]:
+    dense = batch.dense()
+    return batch.samples() if dense is None else [dense]
+
+
+def _extent(tensor: torch.Tensor) -> tuple[int, int]:
+    """Return the first and the last address of the memory behind a tensor."""
+    storage = tensor.untyped_storage()
+    return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
+
+
+def _is_within(tensor: torch.Tensor, memory: list[tuple[int, int]]) -> bool:
+    address = tensor.data_ptr()
+    at = bisect.bisect_right(memory, (address, math.inf)) - 1
+    return at >= 0 and address < memory[at][1]
+
+
+def _copied(batch: TensorList) -> TensorList:
+    dense, infos = batch.dense(), batch.source_infos
+    if dense is not None:
+        return TensorList.from_dense(dense.clone(), batch.layout(), infos)
+    samples = [sample.clone() for sample in batch.samples()]
+    return TensorList.from_samples(samples, batch.layout(), source_info=infos)
+
+
+def _as_batch(value: Any) -> TensorList:
+    if isinstance(value, TensorList):
+        return value
+    layout = value.layout() if hasattr(value, "layout") and callable(value.layout) else ""
+    if hasattr(value, "torch"):
+        value = value.torch()
+    tensor = value if isinstance(value, torch.Tensor) else torch.as_tensor(np.asarray(value))
+    return TensorList.from_samples([tensor], layout=layout)
+
+
+def _fresh_rng(
+    declared: Operator, checked: Call, inputs: Sequence[TensorList | None]
+) -> BatchRng | None:
+    if not declared.schema.random:
+        return None
+    size = next((len(v) for v in [*inputs, *checked.per_sample.values()] if v is not None), 1)
+    seed = checked.constants.get("seed", -1)
+    if seed == -1:
+        seed = int(torch.randint(1 << 62, ()).item())
+    return BatchRng(mix(seed), [0] * size, range(size))

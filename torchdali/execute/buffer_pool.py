@@ -1,0 +1,113 @@
+"""Memory of batches, reused when the user releases it.
+
+A delivered batch belongs to the user: its memory comes back only when the last tensor that shares it is
+gone. A tensor made from a NumPy array keeps the array alive, so a weak reference to that array notices it without
+any hook into torch.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+__all__ = ["BufferPool", "release_unused"]
+
+_Bytes = npt.NDArray[np.uint8]
+_POOLED = 1 << 20  # bytes; below it the allocator is as fast
+_KEEP = 4  # free blocks; more would only be kept for a consumer that hoards in bursts
+
+
+class _Lease(np.ndarray[tuple[int], np.dtype[np.uint8]]):
+    """A view of a block in use; it dies with the last tensor on the block."""
+
+
+class _Loan(weakref.ref[_Lease]):
+    """A weak reference that appends itself to a queue when its block is free again."""
+
+    __slots__ = ("block",)
+    block: _Bytes
+
+
+class BufferPool:
+    """A pool of memory blocks for batch tensors.
+
+    Args:
+        pinned: Page-lock the memory, for asynchronous copies to a device.
+    """
+
+    def __init__(self, pinned: bool = False) -> None:
+        self._pinned = pinned
+        self._free: list[_Bytes] = []
+        self._lent: dict[int, _Loan] = {}
+        self._returned: deque[_Loan] = deque()
+        self._lock = threading.Lock()
+        _pools.add(self)
+
+    @property
+    def bytes_out(self) -> int:
+        """Bytes of the blocks in use."""
+        with self._lock:
+            self._collect()
+            return sum(loan.block.nbytes for loan in self._lent.values())
+
+    @property
+    def bytes_free(self) -> int:
+        """Bytes of the free blocks."""
+        with self._lock:
+            self._collect()
+            return sum(block.nbytes for block in self._free)
+
+    def empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+        """Return an uninitialised tensor, in memory that nobody else uses."""
+        size = dtype.itemsize
+        for extent in shape:
+            size *= extent
+        if size < _POOLED:
+            return torch.empty(shape, dtype=dtype, pin_memory=self._pinned)
+        block = self._take(size)
+        lease = block.view(_Lease)
+        # Not weakref.finalize: it runs Python code, where a Ctrl-C that comes just then would be lost.
+        loan = _Loan(lease, self._returned.append)
+        loan.block = block
+        # Kept alive here: a weak reference that is gone calls nothing. Its callback only appends to a deque, which is
+        # atomic: it runs in whatever thread drops the last tensor, even inside `_take`, where a lock would deadlock.
+        self._lent[id(loan)] = loan
+        return torch.from_numpy(lease).view(dtype).view(shape)
+
+    def _take(self, size: int) -> _Bytes:
+        with self._lock:
+            self._collect()
+            # The latest to come back may still be in cache.
+            for i in reversed(range(len(self._free))):
+                if self._free[i].nbytes == size:
+                    return self._free.pop(i)
+        fresh: _Bytes = torch.empty(size, dtype=torch.uint8, pin_memory=self._pinned).numpy()
+        return fresh
+
+    def _collect(self) -> None:
+        """Move returned blocks to the free ones."""
+        while self._returned:
+            # Under the lock, so that two threads do not take the same block out.
+            loan = self._returned.popleft()
+            self._free.append(self._lent.pop(id(loan)).block)
+        del self._free[:-_KEEP]
+
+    def release(self) -> None:
+        """Give free blocks back to the system."""
+        with self._lock:
+            self._collect()
+            self._free.clear()
+
+
+_pools: weakref.WeakSet[BufferPool] = weakref.WeakSet()
+
+
+def release_unused() -> None:
+    """Give the free blocks of all pools back to the system."""
+    for pool in list(_pools):
+        pool.release()

@@ -1,0 +1,372 @@
+"""Compile a chain's source, bind it to a batch, and collect the outputs.
+
+Binding prepares every operator of the chain for the layouts it will see; that is done once for each
+combination of input layouts, so that running a sample is calls of prepared functions and nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import operator as op
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any, NamedTuple
+
+import torch
+
+from torchdali.batching import Column, shaped
+from torchdali.errors import located
+from torchdali.execute.buffer_pool import BufferPool
+from torchdali.execute.steps import truth, values
+from torchdali.graph import DataNode, Node
+from torchdali.plan import Chain, Value, column
+from torchdali.running import Prepared, column_of, fitting, number_of_axes, prepare, taken_layout
+from torchdali.tensors import TensorList
+
+__all__ = ["Bodies", "BoundChain", "CompiledChain", "NotGrouped", "OpenBuffer", "OutputBuffer"]
+
+Bind = Callable[..., Callable[[int], None]]
+_Axes = tuple[str, "int | None"]  # layout, and the number of axes as far as known
+
+
+_TIMED = " timed"
+
+
+class Bodies(NamedTuple):
+    """The two functions of a chain's text.
+
+    Attributes:
+        bind: Takes the columns of a batch.
+        bind_timed: Takes a `timings.ChainTimings`, then the columns.
+    """
+
+    bind: Bind
+    bind_timed: Bind
+
+
+@dataclass
+class BoundChain:
+    """A chain for certain layouts.
+
+    Attributes:
+        single: For columns with an item a sample.
+        grouped: For columns with an item a group; None if an operator cannot do several samples in one call, or turned
+            out not to.
+        layouts: Of the chain's inputs and of all that it computes.
+    """
+
+    single: Bodies
+    grouped: Bodies | None
+    layouts: Mapping[DataNode, str]
+
+
+def _compile(text: str, file: str) -> CodeType:
+    """Compile a chain so that tracebacks show its lines."""
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    return compile(text, file, "exec")
+
+
+class CompiledChain:
+    """A chain, ready to be bound to batches.
+
+    Args:
+        chain: From the plan.
+        index: Number of each node, as in the plan.
+        readers: What reads a record, per reader node.
+        name: Shown as the file name in tracebacks.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        index: Mapping[Node, int],
+        readers: Mapping[Node, Callable[[int], Any]],
+        name: str,
+    ) -> None:
+        self.chain, self._index, self._readers = chain, index, readers
+        self._file = f"<torchdali {name}>"
+        self._code = _compile(chain.text, self._file)
+        self._timed_code = _compile(chain.timed_text, self._file + _TIMED)
+        self._bound: dict[tuple[_Axes, ...], BoundChain] = {}
+
+    def bound(self, inputs: Mapping[DataNode, TensorList]) -> BoundChain:
+        """Return ``bind``, for the layouts of the chain's inputs."""
+        entering = (*self.chain.inputs, *(value.edge for value in self.chain.values))
+        known = tuple(_axes(inputs[edge]) for edge in entering)
+        if known not in self._bound:
+            self._bound[known] = self._bind(dict(zip(entering, known, strict=True)))
+        return self._bound[known]
+
+    def _bind(self, found: dict[DataNode, _Axes]) -> BoundChain:
+        names: dict[str, Any] = {"put": put, "truth": truth, **_SINGLE_VALUES}
+        group_names: dict[str, Any] = {"put": put, **_GROUP_VALUES}
+        for node in self.chain.nodes:
+            name = f"f{self._index[node]}"
+            if node.operator.kind == "reader":
+                names[name], group_names[name] = self._readers[node], None
+                layouts = node.operator.output_layouts((), node.constants)
+            else:
+                ready, layouts = _located(node, found)
+                names[name], group_names[name] = ready.function, _group_body(node, ready)
+                per_frame = f"per_frame{self._index[node]}"
+                names[per_frame] = group_names[per_frame] = _per_frame(node, found)
+            first = node.inputs[0] if node.inputs and node.operator.layout is None else None
+            ndim = None if first is None else found[first][1]
+            axes = [(layout, len(layout) if layout else ndim) for layout in layouts]
+            found.update(zip(node.outputs, axes, strict=True))
+        can_group = self.chain.grouped and None not in group_names.values()
+        grouped = self._run_text(group_names) if can_group else None
+        layouts_ = {e: layout for e, (layout, _) in found.items()}
+        return BoundChain(self._run_text(names), grouped, layouts_)
+
+    def _run_text(self, names: dict[str, Any]) -> Bodies:
+        """Run the two texts of the chain, each in a namespace of its own."""
+        plain, timed = dict(names), dict(names)
+        exec(self._code, plain)
+        exec(self._timed_code, timed)
+        return Bodies(plain["bind"], timed["bind"])
+
+    def node_at(self, error: BaseException) -> Node | None:
+        """Return the operator in which an exception left the chain."""
+        trace = error.__traceback__
+        while trace is not None:
+            file = trace.tb_frame.f_code.co_filename
+            if file.startswith(self._file):
+                node = self.chain.lines[trace.tb_lineno - 1 - file.endswith(_TIMED)]
+                return None if node is None else node.culprit(error)
+            trace = trace.tb_next
+        return None
+
+    def columns(
+        self,
+        inputs: Mapping[DataNode, TensorList],
+        per_node: Mapping[str, Sequence[Any]],
+        slots: Mapping[str, Sequence[Any]],
+        done: Mapping[str, list[Any]],
+        group: int = 1,
+    ) -> dict[str, Sequence[Any]]:
+        """Collect the columns that ``bind`` takes.
+
+        Args:
+            group: Samples for each item of a column.
+        """
+        found: dict[str, Sequence[Any]] = {**per_node, **slots, **done}
+        for edge in self.chain.inputs:
+            found[self._column("input", edge)] = _samples(inputs[edge], group)
+        for value in self.chain.values:
+            found[self._column(value.kind, value.edge)] = _values(inputs[value.edge], value, group)
+        return {name: found[name] for name in self.chain.parameters}
+
+    def _column(self, kind: str, edge: DataNode) -> str:
+        assert edge.source is not None
+        return column(kind, self._index[edge.source], edge.index)
+
+
+def _samples(batch: TensorList, group: int) -> Sequence[torch.Tensor]:
+    return batch.samples() if group == 1 else torch.split(batch.stacked(), group)
+
+
+def _values(batch: TensorList, value: Value, group: int) -> Sequence[Any]:
+    if group == 1 and value.axes is None:
+        return values(batch)  # of a condition, or None where a branch did not compute one
+    shaped_ = _shaped(batch, value)
+    if group == 1:
+        return shaped_.values
+    if group >= len(shaped_):
+        return [shaped_]
+    return [shaped_[start : start + group] for start in range(0, len(shaped_), group)]
+
+
+def _shaped(batch: TensorList, value: Value) -> Column:
+    """Return the values of an argument; an error says which one, and on which of the user's lines."""
+    column_ = Column(values(batch)) if batch.dense() is None else column_of(batch)
+    column_.per_frame = batch.layout().startswith("F")
+    try:
+        return column_.shaped(value.axes, value.name)
+    except RuntimeError as error:
+        name, where = value.node.operator.name, value.node.where
+        raise located(error, f"operator {name!r} failed on its arguments\n  {where}") from error
+
+
+def _single_value(
+    axes: int, value: torch.Tensor, name: str, per_frame: frozenset[str] = frozenset()
+) -> Any:
+    numbers = value.tolist()
+    return numbers if name in per_frame else shaped(numbers, axes, name)
+
+
+def _group_value(
+    axes: int, value: torch.Tensor, name: str, per_frame: frozenset[str] = frozenset()
+) -> Column:
+    column_ = Column.of(value)
+    column_.per_frame = name in per_frame
+    return column_.shaped(axes, name)
+
+
+_SINGLE_VALUES = {
+    "numbers": torch.Tensor.tolist,
+    "number": functools.partial(_single_value, 0),
+    "list": functools.partial(_single_value, 1),
+}
+_GROUP_VALUES = {
+    "numbers": Column.of,
+    "number": functools.partial(_group_value, 0),
+    "list": functools.partial(_group_value, 1),
+}
+"""Functions in the text of a chain for values that the chain computes, of a sample and of a group."""
+
+
+def _axes(batch: TensorList) -> _Axes:
+    return batch.layout(), len(batch.layout()) or number_of_axes(batch)
+
+
+def _located(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[Prepared, tuple[str, ...]]:
+    """Prepare an operator; an error says which one, and on which of the user's lines."""
+    try:
+        return _ready(node, axes)
+    except Exception as error:
+        culprit = node.culprit(error)
+        place = f"operator {culprit.operator.name!r} failed on its inputs\n  {culprit.where}"
+        raise located(error, place) from error
+
+
+def _ready(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[Prepared, tuple[str, ...]]:
+    """Prepare an operator, and return the layouts of its outputs too."""
+    given = [("", None) if e is None else axes[e] for e in node.inputs]
+    layouts = tuple(layout for layout, _ in given)
+    frames = _per_frame(node, axes)
+    ready = prepare(node.operator, node.constants, layouts, frames)
+    if not given or layouts[0]:
+        return ready, ready.layouts
+    taken = taken_layout(node.operator, *given[0])
+    return ready, node.operator.output_layouts((taken, *layouts[1:]), node.constants)
+
+
+def _per_frame(node: Node, axes: Mapping[DataNode, _Axes]) -> frozenset[str]:
+    """Return the arguments that are given per frame."""
+    return frozenset(k for k, e in node.per_sample.items() if axes[e][0].startswith("F"))
+
+
+def put(slot: torch.Tensor | None, value: torch.Tensor) -> torch.Tensor:
+    """Copy a result to its place in the batch; if it has none or does not fit, return it for itself."""
+    if slot is not None and slot.shape == value.shape and slot.dtype == value.dtype:
+        return slot.copy_(value)
+    return value.contiguous()
+
+
+def _group_body(node: Node, ready: Prepared) -> Callable[..., Any] | None:
+    """Return a function for several samples in one call, or None where an operator has none for these layouts."""
+    if ready.batched is None or node.operator.batched is None:
+        return None
+    return functools.partial(_run_group, ready.batched, node.operator.batched.writes)
+
+
+def _run_group(
+    body: Callable[..., Any],
+    writes: bool,
+    *inputs: torch.Tensor,
+    out: torch.Tensor | None = None,
+    **arguments: Any,
+) -> Any:
+    """Do several samples in one call, or raise `NotGrouped`.
+
+    Args:
+        writes: ``body`` takes ``out``.
+        out: Output buffer for the results, if there is one.
+    """
+    found = body(*inputs, out=out, **arguments) if writes else body(*inputs, **arguments)
+    if found is out and out is not None:
+        return found
+    for each in found if isinstance(found, tuple) else (found,):
+        if not isinstance(each, torch.Tensor):  # NotImplemented, or samples of different shapes
+            raise NotGrouped
+    if isinstance(found, torch.Tensor):
+        if any(found is each for each in inputs):
+            found = found.clone()  # writing into the result must not change the input
+        return found if out is None else put(out, found)
+    return found
+
+
+class NotGrouped(Exception):
+    """An operator does these samples one by one."""
+
+
+class OpenBuffer(NamedTuple):
+    """The output buffer of one batch: a tensor, or None where its shape is not known, and its parts for each call."""
+
+    whole: torch.Tensor | None
+    parts: Sequence[torch.Tensor | None]
+
+
+class OutputBuffer:
+    """Allocates where the results of one edge are written: a tensor with the shape of the batch before.
+
+    A wrong guess costs nothing: an operator that cannot use its part returns a tensor of its own, and the batch is
+    ragged, or is stacked once.
+    """
+
+    def __init__(self, buffers: BufferPool) -> None:
+        self._buffers = buffers
+        self._guess: tuple[tuple[int, ...], torch.dtype] | None = None
+
+    def open(self, size: int, group: int = 1) -> OpenBuffer:
+        """Return the buffer for a batch, with a part for each group of samples.
+
+        A single group gets none: its result is the batch.
+        """
+        count = -(-size // group)
+        if self._guess is None or size == 0 or (count == 1 and group > 1):
+            return OpenBuffer(None, [None] * count)
+        shape, dtype = self._guess
+        whole = self._buffers.empty((size, *shape), dtype)
+        return OpenBuffer(whole, whole.unbind(0) if group == 1 else torch.split(whole, group))
+
+    def close(
+        self, opened: OpenBuffer, done: list[Any], layout: str, info: Sequence[str] | None
+    ) -> TensorList:
+        """Make the batch of the results of single samples."""
+        if _is_filled(opened, done):
+            return _batch_of(opened.whole, layout, info)
+        first = next((d for d in done if d is not None), None)
+        layout = layout if first is None else fitting(layout, first.ndim)
+        if first is None or any(
+            d is None or d.shape != first.shape or d.dtype != first.dtype for d in done
+        ):
+            self._guess = None
+            return TensorList.from_samples(done, layout, source_info=info)
+        self._guess = tuple(first.shape), first.dtype
+        stacked = torch.stack(done, out=self._buffers.empty((len(done), *first.shape), first.dtype))
+        return TensorList.from_dense(stacked, layout, source_info=info)
+
+    def close_groups(
+        self, opened: OpenBuffer, done: list[Any], layout: str, info: Sequence[str] | None
+    ) -> TensorList:
+        """Make the batch of the results of groups, ``(N, ...)`` each; of one done sample by sample, a list."""
+        if _is_filled(opened, done):
+            return _batch_of(opened.whole, layout, info)
+        first = done[0]
+        if any(
+            isinstance(d, list) or d.shape[1:] != first.shape[1:] or d.dtype != first.dtype
+            for d in done
+        ):
+            samples = [sample for d in done for sample in d]
+            return self.close(OpenBuffer(None, ()), samples, layout, info)
+        self._guess = tuple(first.shape[1:]), first.dtype
+        whole = first
+        if len(done) > 1:
+            size = sum(map(len, done))
+            whole = torch.cat(done, out=self._buffers.empty((size, *first.shape[1:]), first.dtype))
+        return _batch_of(whole, layout, info)
+
+
+def _is_filled(opened: OpenBuffer, done: list[Any]) -> bool:
+    """Return True if every result is in its part of the buffer."""
+    parts = opened.parts
+    return opened.whole is not None and len(done) == len(parts) and all(map(op.is_, done, parts))
+
+
+def _batch_of(whole: torch.Tensor | None, layout: str, info: Sequence[str] | None) -> TensorList:
+    assert whole is not None
+    return TensorList.from_dense(whole, fitting(layout, whole.ndim - 1), source_info=info)

@@ -1,0 +1,430 @@
+"""Take batches through the stages of a plan.
+
+A stage's steps run one batch at a time, in order, on whichever thread is free; its chain's samples are shared by
+the worker threads; the thread that finishes the last sample starts the next stage. So no thread ever waits for a batch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from torchdali.errors import is_batch_level, located
+from torchdali.execute.bad_samples import BadSamples, recomputed
+from torchdali.execute.batch import InFlightBatch, Reader, Settings
+from torchdali.execute.buffer_pool import BufferPool
+from torchdali.execute.compiled_chain import (
+    Bodies,
+    BoundChain,
+    CompiledChain,
+    OpenBuffer,
+    OutputBuffer,
+)
+from torchdali.execute.device_stream import DeviceStream
+from torchdali.execute.groups import GroupRun, group_size
+from torchdali.execute.memory_stats import MemoryStats
+from torchdali.execute.source_info import source_edges
+from torchdali.execute.steps import fail_alone, run_step
+from torchdali.execute.sync import CallerQueue, Sequencer
+from torchdali.execute.thread_pool import Job, ThreadPool
+from torchdali.execute.timings import ChainTimings, Profile
+from torchdali.graph import DataNode, Node
+from torchdali.loader import owning_read
+from torchdali.plan import Plan, column, edges
+from torchdali.rng import BatchRng
+from torchdali.running import Bodies as PreparedBodies
+from torchdali.tensors import TensorList
+
+__all__ = ["Runtime", "StageRunner"]
+
+Done = Callable[[dict[int, BaseException]], None]
+
+
+@dataclass
+class Runtime:
+    """Settings and resources that all stages of an executor share.
+
+    Attributes:
+        caller_queue: Of a synchronous pipeline: runs the steps in the thread that waits for the batch.
+    """
+
+    settings: Settings
+    readers: Mapping[Node, Reader]
+    bad_samples: BadSamples
+    device_stream: DeviceStream
+    buffers: BufferPool
+    profile: Profile
+    memory: MemoryStats
+    threads: ThreadPool
+    caller_queue: CallerQueue | None
+
+
+@dataclass
+class _ChainRun:
+    """A chain that runs on a batch.
+
+    Attributes:
+        opened: Output buffers, by edge.
+        opened_single: The same for single samples after a group failed: none.
+        done: Results of the items, by edge.
+        groups: The groups, if an item is more than a sample.
+    """
+
+    batch: InFlightBatch
+    compiled: CompiledChain
+    bound: BoundChain
+    group: int
+    timings: ChainTimings | None = None
+    opened: dict[DataNode, OpenBuffer] = field(default_factory=dict)
+    opened_single: dict[DataNode, OpenBuffer] = field(default_factory=dict)
+    done: dict[DataNode, list[Any]] = field(default_factory=dict)
+    groups: GroupRun | None = None
+
+    def merged(self, failures: dict[int, BaseException]) -> dict[int, BaseException]:
+        """Return failures by sample; where there are any, leave the results by sample, too."""
+        groups = self.groups
+        assert groups is not None
+        failed = {groups.samples(i)[0]: error for i, error in failures.items()} | groups.failures
+        failures.clear()
+        groups.failures = {}
+        if failed:
+            groups.spread()
+            self.groups, self.done = None, groups.singles
+            self.opened = {edge: OpenBuffer(None, ()) for edge in self.done}
+        return failed
+
+
+class StageRunner:
+    """Takes batches through the stages of one plan.
+
+    Args:
+        runtime: Threads, memory, device ...
+    """
+
+    def __init__(self, plan: Plan, runtime: Runtime) -> None:
+        self.plan, self._runtime = plan, runtime
+        delivered = {edge for s in plan.stages if s.chain for edge in s.chain.delivers}
+        reads = {
+            node: owning_read(reader.dataset)
+            if not delivered.isdisjoint(node.outputs)
+            else reader.dataset.read
+            for node, reader in runtime.readers.items()
+        }
+        self._chains = [
+            CompiledChain(s.chain, plan.index, reads, f"chain {i}") if s.chain else None
+            for i, s in enumerate(plan.stages)
+        ]
+        self._bodies: dict[Node, PreparedBodies] = {n: {} for s in plan.stages for n in s.steps}
+        self._source_edges = [source_edges(s.chain.nodes if s.chain else ()) for s in plan.stages]
+        self._buffers = {
+            edge: OutputBuffer(runtime.buffers)
+            for s in plan.stages
+            if s.chain
+            for edge in s.chain.delivers
+        }
+        self.reset_order(0)
+
+    def reset_order(self, first: int) -> None:
+        """Reset the sequencers; the next batch is number ``first``."""
+        self._sequencers = [Sequencer(first) for _ in self.plan.stages]
+
+    def begin(self, batch: InFlightBatch) -> None:
+        """Start the first stage of a batch."""
+        if self._sequencers:
+            self._sequencers[0].enter(batch.index, partial(self._run_steps, batch))
+
+    def _run_steps(self, batch: InFlightBatch) -> None:
+        """Run the steps of the batch's stage, then submit its chain."""
+        stage = self.plan.stages[batch.stage]
+        try:
+            with self._runtime.device_stream.context():
+                for node in stage.steps:
+                    if node.operator.kind != "source":
+                        self._run_step(batch, node)
+        except BaseException as error:
+            # First let the next batch in: it must not wait for one that failed.
+            self._sequencers[batch.stage].leave()
+            self.fail(batch, error, first=batch.stage + 1)
+            return
+        # The steps are done; the next batch may run its own while the workers do our chain. The next batch's steps
+        # run in this thread, before our chain is submitted, if it waited here.
+        self._sequencers[batch.stage].leave()
+        try:
+            self._run_chain(batch)
+        except BaseException as error:
+            self.fail(batch, error, first=batch.stage + 1)
+
+    def _run_step(self, batch: InFlightBatch, node: Node) -> None:
+        started = time.perf_counter()
+        rng = self._rng(batch, node) if node.operator.schema.random else None
+        try:
+            results = run_step(batch, node, self._runtime.device_stream, rng, self._bodies[node])
+        except Exception as error:
+            if isinstance(error, StopIteration) or not self._runtime.bad_samples.keeps_going:
+                raise
+            results = self._run_on_the_rest(batch, node, error)
+        batch.values.update(zip(node.outputs, results, strict=True))
+        self._runtime.profile.step(node, started, batch.size, batch.index)
+
+    def _run_on_the_rest(
+        self, batch: InFlightBatch, node: Node, error: Exception
+    ) -> tuple[TensorList, ...]:
+        """Run a step, which has failed, without the samples on which it fails alone."""
+        while batch.size:
+            rng = self._rng(batch, node) if node.operator.schema.random else None
+            failures: dict[int, BaseException] = dict(
+                fail_alone(batch, node, self._runtime.device_stream, rng)
+            )
+            if not failures or (len(failures) == batch.size and is_batch_level(*failures.values())):
+                raise error
+            self._leave_out(batch, self._before(batch, node), {}, failures, node.culprit)
+            rng = self._rng(batch, node) if node.operator.schema.random else None
+            try:
+                return run_step(batch, node, self._runtime.device_stream, rng, self._bodies[node])
+            except Exception as again:
+                error = again
+        if batch.kept is None:
+            raise error  # the source gave no samples
+        return tuple(TensorList.from_samples([]) for _ in node.outputs)
+
+    def _before(self, batch: InFlightBatch, node: Node | None = None) -> set[Node]:
+        """Return the nodes that have run: those of the stages before, and of this one those before a step."""
+        stage = self.plan.stages[batch.stage]
+        steps = stage.steps if node is None else stage.steps[: stage.steps.index(node)]
+        done = self.plan.stages[: batch.stage + (node is None)]
+        chained = [n for s in done if s.chain is not None for n in s.chain.nodes]
+        return {*steps, *chained, *(n for s in done for n in s.steps)}
+
+    def _leave_out(
+        self,
+        batch: InFlightBatch,
+        ran: Collection[Node],
+        done: dict[DataNode, list[Any]],
+        failures: dict[int, BaseException],
+        node_of: Callable[[BaseException], Node | None],
+    ) -> None:
+        """Leave out or replace samples, and forget the failures; raise what says so where that cannot be.
+
+        Args:
+            ran: The nodes that have run.
+            done: What a chain delivers.
+            node_of: Finds the node that failed.
+        """
+        nodes = {i: node_of(error) for i, error in failures.items()}
+        first, bad_samples = min(failures), self._runtime.bad_samples
+        sample = None if is_batch_level(failures[first]) else first
+        error = located(failures[first], batch.location(nodes[first], sample))
+        again: Sequence[Node] | None = ()
+        if bad_samples.keeps_going and len(failures) < batch.size:
+            smaller, can_run = bad_samples.policy == "skip", partial(self._can_recompute, batch)
+            again = recomputed(self.plan.graph, ran, smaller, can_run)
+        if again is None:
+            failures.clear()
+            raise error
+        bad_samples.repair(batch, done, failures, nodes, error)
+        for node in again:
+            rng = self._rng(batch, node) if node.operator.schema.random else None
+            results = run_step(batch, node, self._runtime.device_stream, rng, self._bodies[node])
+            batch.values.update(zip(node.outputs, results, strict=True))
+
+    def _can_recompute(self, batch: InFlightBatch, node: Node) -> bool:
+        """True if a node that ran is a step without effects, of values that are still there."""
+        stateful = node.preserve or node.operator.make is not None
+        return node in self._bodies and not stateful and all(e in batch.values for e in edges(node))
+
+    def _rng(self, batch: InFlightBatch, node: Node) -> BatchRng:
+        return batch.rng_of(self._runtime.settings.seed, node)
+
+    def _run_chain(self, batch: InFlightBatch) -> None:
+        """Run a chain: small samples all at once in this thread, others on the threads of the pool."""
+        compiled = self._chains[batch.stage]
+        if compiled is None or batch.size == 0:
+            self._deliver_nothing(batch, compiled)
+            self._next_stage(batch)
+            return
+        runtime = self._runtime
+        bound = compiled.bound(batch.values)
+        group = group_size(
+            bound, compiled.chain.inputs, batch.values, batch.size, runtime.threads.count
+        )
+        run = _ChainRun(batch, compiled, bound, group)
+        if runtime.profile.wants(batch.index):
+            run.timings = ChainTimings(batch.size, group)
+        run.opened = {e: self._buffers[e].open(batch.size, group) for e in compiled.chain.delivers}
+        count = -(-batch.size // group)
+        run.done = {e: [None] * count for e in run.opened}
+        function = self._bind(run)
+        if group == batch.size > 1:
+            # One call: it takes less time than waking a thread. This is the thread that ran the stage's steps; in a
+            # synchronous pipeline the user's, whose KeyboardInterrupt ends the batch as it does in a step.
+            function(0)
+            self._chain_done(run, {})
+            return
+        finish: Done = partial(self._chain_done, run)
+        if runtime.caller_queue is not None:
+            # The last worker hands the batch back to the user's thread, which waits in `Executor._wait`.
+            finish = partial(_in_calling_thread, runtime.caller_queue, finish)
+        # From here on the batch belongs to the workers: none of its fields may be touched in this thread after the
+        # submission, since the last worker may be in the next stage already.
+        keep_going = runtime.bad_samples.keeps_going
+        runtime.threads.submit(
+            Job(function, count, finish, order=batch.index, keep_going=keep_going)
+        )
+
+    def _bind(self, run: _ChainRun) -> Callable[[int], None]:
+        """Return what runs one item of the chain: a sample, or a group of them."""
+        per_node = self._per_node(run.batch, run.compiled)
+        if run.group == 1:
+            return self._bound(run, per_node, run.bound.single, 1, run.done)
+        assert run.bound.grouped is not None
+        grouped = self._bound(run, per_node, run.bound.grouped, run.group, run.done)
+        singles: dict[DataNode, list[Any]] = {e: [None] * run.batch.size for e in run.done}
+        run.groups = GroupRun(
+            grouped,
+            partial(self._bound_singles, run, per_node, singles),
+            run.bound, run.batch.size, run.group, self._runtime.bad_samples.keeps_going, run.done, singles,
+        )  # fmt: skip
+        return run.groups
+
+    def _bound_singles(
+        self,
+        run: _ChainRun,
+        per_node: Mapping[str, Sequence[Any]],
+        singles: Mapping[DataNode, list[Any]],
+    ) -> Callable[[int], None]:
+        """Bind the chain to single samples, after a group failed."""
+        run.timings = None  # its marks count groups
+        run.opened_single = {e: OpenBuffer(None, [None] * run.batch.size) for e in singles}
+        return self._bound(run, per_node, run.bound.single, 1, singles)
+
+    def _bound(
+        self,
+        run: _ChainRun,
+        per_node: Mapping[str, Sequence[Any]],
+        bodies: Bodies,
+        group: int,
+        done: Mapping[DataNode, list[Any]],
+    ) -> Callable[[int], None]:
+        opened = run.opened if run.group == group else run.opened_single
+        columns = run.compiled.columns(
+            run.batch.values,
+            per_node,
+            {self._name("slot", e): buffer.parts for e, buffer in opened.items()},
+            {self._name("done", e): column for e, column in done.items()},
+            group,
+        )
+        if run.timings is None:
+            return bodies.bind(**columns)
+        return bodies.bind_timed(run.timings, **columns)
+
+    def _name(self, kind: str, edge: DataNode) -> str:
+        assert edge.source is not None
+        return column(kind, self.plan.index[edge.source], edge.index)
+
+    def _per_node(self, batch: InFlightBatch, compiled: CompiledChain) -> dict[str, Sequence[Any]]:
+        found: dict[str, Sequence[Any]] = {}
+        for node in compiled.chain.nodes:
+            k = self.plan.index[node]
+            if node in batch.keys:
+                found[column("key", k)] = batch.keys[node].records.tolist()
+            if node.operator.schema.random:
+                found[column("rng", k)] = self._rng(batch, node).samples()
+        return found
+
+    def _deliver_nothing(self, batch: InFlightBatch, compiled: CompiledChain | None) -> None:
+        if compiled is not None:
+            batch.values.update({e: TensorList.from_samples([]) for e in compiled.chain.delivers})
+
+    def _chain_done(self, run: _ChainRun, failures: dict[int, BaseException]) -> None:
+        """Collect the results and go on to the next stage.
+
+        Runs in the thread that finished the last item, after all others have written theirs: `Job.work` counts the
+        items under a lock, which orders the writes of all workers before this.
+        """
+        batch, compiled = run.batch, run.compiled
+        if batch.finished.is_set():
+            return  # closed, or interrupted and given up
+        try:
+            if run.timings is not None:
+                self._runtime.profile.chain(run.timings, compiled.chain.nodes, batch.index)
+            if run.groups is not None:
+                failures = run.merged(failures)
+            if failures:
+                self._leave_out(batch, self._before(batch), run.done, failures, compiled.node_at)
+            for edge, results in run.done.items():
+                buffer, info = self._buffers[edge], self._source_infos(batch, edge)
+                close = buffer.close if run.groups is None else buffer.close_groups
+                layout = run.bound.layouts[edge]
+                values = close(run.opened[edge], results, layout, info)
+                batch.values[edge] = self._on_device(edge, values)
+        except BaseException as error:
+            self.fail(batch, error, first=batch.stage + 1)
+            return
+        finally:
+            run.groups = None  # it refers to the run: a cycle would keep the output buffers from being reused
+        self._next_stage(batch)
+
+    def _on_device(self, edge: DataNode, batch: TensorList) -> TensorList:
+        """Bring what a "mixed" operator made on the CPU to where it belongs."""
+        if edge.device == "cpu":
+            return batch
+        with self._runtime.device_stream.context():
+            return self._runtime.device_stream.to_device(batch)
+
+    def _source_infos(self, batch: InFlightBatch, edge: DataNode) -> Sequence[str] | None:
+        """Return where the samples of an edge come from, as the reader or the source of them says."""
+        origin = self._source_edges[batch.stage][edge]
+        if origin is None:
+            return None
+        keys = batch.keys.get(origin.source) if origin.source is not None else None
+        if keys is None or origin not in self._source_edges[batch.stage]:
+            return batch.values[origin].source_infos
+        assert origin.source is not None
+        dataset = self._runtime.readers[origin.source].dataset
+        return [getattr(dataset, "source_info", dataset.info)(r) for r in keys.records.tolist()]
+
+    def _next_stage(self, batch: InFlightBatch) -> None:
+        if self._runtime.settings.memory_stats:
+            self._runtime.memory.record(batch.values)
+        for edge in self.plan.dies[batch.stage]:
+            batch.values.pop(edge, None)
+        batch.stage += 1
+        if batch.stage == len(self.plan.stages):
+            self.finish(batch)
+        else:
+            # Runs on in this thread if it is the batch's turn, else in the thread of the batch before it. Either way,
+            # only one thread has the batch.
+            self._sequencers[batch.stage].enter(batch.index, partial(self._run_steps, batch))
+
+    def fail(self, batch: InFlightBatch, error: BaseException, first: int = 0) -> None:
+        """End a batch; it leaves the sequencers of the stages from ``first`` on as soon as its turn comes."""
+        for sequencer in self._sequencers[first:]:
+            # It passes when its turn comes, which may be now, in this thread, or later, in another; it runs nothing
+            # there.
+            sequencer.enter(batch.index, sequencer.leave)
+        self.finish(batch, error)
+
+    def finish(self, batch: InFlightBatch, error: BaseException | None = None) -> None:
+        """End a batch, unless it has ended."""
+        if batch.finished.is_set():
+            return  # close() was faster
+        batch.error = error
+        if error is None:
+            batch.outputs = tuple(batch.values[e] for e in self.plan.graph.outputs)
+            # Everything of this batch was enqueued before, by whichever thread: kernels behind the event are of later
+            # batches.
+            batch.ready = self._runtime.device_stream.record()
+        batch.values.clear()
+        # The last access: from here on the batch is the user's thread's. The event orders all writes above before its
+        # reads.
+        batch.finished.set()
+
+
+def _in_calling_thread(
+    caller_queue: CallerQueue, finish: Done, failures: dict[int, BaseException]
+) -> None:
+    """Run what follows a chain in the thread that waits for the batch."""
+    caller_queue.put(partial(finish, failures))

@@ -1,0 +1,182 @@
+"""Run an operator over a batch, or over the part of it that its branch of a conditional gets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from torchdali.errors import is_batch_level, located
+from torchdali.execute.batch import InFlightBatch
+from torchdali.execute.device_stream import DeviceStream
+from torchdali.graph import Condition, DataNode, Node
+from torchdali.plan import edges
+from torchdali.rng import BatchRng
+from torchdali.running import Bodies, run_batch, taken_layouts
+from torchdali.tensors import TensorList
+
+__all__ = ["fail_alone", "run_in_scope", "run_step", "truth", "values"]
+
+
+def run_step(
+    batch: InFlightBatch,
+    node: Node,
+    device_stream: DeviceStream,
+    rng: BatchRng | None,
+    bodies: Bodies | None = None,
+) -> tuple[TensorList, ...]:
+    """Run an operator over a batch, on its device.
+
+    Args:
+        bodies: What the node prepared for batches before.
+
+    Raises:
+        Whatever `located` makes of an error: it names the operator, the user's line and, where the operator
+        works sample by sample, the sample and its file.
+    """
+    on_cpu = node.device == "cpu"
+    try:
+        inputs = [None if e is None else batch.values[e] for e in node.inputs]
+        first = next((v for v in inputs if v is not None), None) if inputs else None
+        if not on_cpu or node.operator.name == "_to_device":
+            inputs = _moved(node, device_stream, inputs)
+        arguments = {name: batch.values[e] for name, e in node.per_sample.items()}
+        results = run_in_scope(node, inputs, arguments, rng, batch.size, batch.values, bodies)
+        if not on_cpu:  # numbers, shapes ... are made on the CPU
+            results = tuple(map(device_stream.to_device, results))
+    except StopIteration:
+        raise
+    except Exception as error:
+        sample = None
+        if on_cpu and not (
+            node.preserve or is_batch_level(error)
+        ):  # no effects for a better message
+            sample = next((i for i, _ in fail_alone(batch, node, device_stream, rng)), None)
+        raise located(error, batch.location(node, sample)) from error
+    if first is not None:
+        for result in results:
+            result.come_from(first)
+    return results
+
+
+def _moved(
+    node: Node, device_stream: DeviceStream, inputs: Sequence[TensorList | None]
+) -> list[TensorList | None]:
+    move = device_stream.to_cpu if node.device == "cpu" else device_stream.to_device
+    return [None if v is None else move(v) for v in inputs]
+
+
+def fail_alone(
+    batch: InFlightBatch, node: Node, device_stream: DeviceStream, rng: BatchRng | None
+) -> Iterator[tuple[int, Exception]]:
+    """Yield the samples on which an operator fails alone, and how; none where it cannot work sample by sample."""
+    needs = list(edges(node))
+    alone = node.operator.is_separable({**node.constants, **node.per_sample})
+    if not alone or not needs:
+        return
+    for i in range(batch.size):
+        part = {e: _pick(batch.values[e], [i]) for e in needs}
+        inputs = [None if e is None else part[e] for e in node.inputs]
+        if node.device != "cpu":
+            inputs = _moved(node, device_stream, inputs)
+        arguments = {name: part[e] for name, e in node.per_sample.items()}
+        try:
+            run_in_scope(node, inputs, arguments, rng and rng.pick([i]), 1, part)
+        except Exception as failure:
+            if not node.preserve:
+                _renumber(failure, batch.original(i))
+            yield i, failure
+
+
+def _renumber(error: Exception, sample: int) -> None:
+    """Let the message of an operator that saw one sample alone name its place in the batch."""
+    if len(error.args) == 1 and isinstance(error.args[0], str):
+        error.args = (re.sub(r"\bsample 0\b", f"sample {sample}", error.args[0]),)
+
+
+def run_in_scope(
+    node: Node,
+    inputs: Sequence[TensorList | None],
+    arguments: Mapping[str, TensorList],
+    rng: BatchRng | None,
+    size: int,
+    conditions: Mapping[DataNode, TensorList],
+    bodies: Bodies | None = None,
+) -> tuple[TensorList, ...]:
+    """Run an operator over the samples of a batch for which its conditions hold.
+
+    Args:
+        inputs: On the operator's device.
+        arguments: Those given per sample.
+        size: Samples of the batch.
+        conditions: Values of the edges in ``node.scope``.
+        bodies: What the node prepared for batches before.
+
+    Returns:
+        Batches of ``size`` samples; those of the other branch are None until `_merge`.
+    """
+    if not node.scope:
+        return run_batch(node.operator, inputs, node.constants, arguments, rng, size, bodies)
+    chosen = _chosen(node.scope, conditions, size)
+    layouts = taken_layouts(node.operator, inputs)
+    inputs = [None if v is None else _pick(v, chosen) for v in inputs]
+    if chosen:
+        arguments = {name: _pick(v, chosen) for name, v in arguments.items()}
+        rng = None if rng is None else rng.pick(chosen)
+        results = run_batch(
+            node.operator, inputs, node.constants, arguments, rng, len(chosen), bodies
+        )
+    else:
+        found = node.operator.output_layouts(layouts, node.constants)
+        results = tuple(TensorList.from_samples([], layout) for layout in found)
+    return tuple(_spread(result, chosen, size) for result in results)
+
+
+def _chosen(
+    scope: Sequence[Condition], conditions: Mapping[DataNode, TensorList], size: int
+) -> list[int]:
+    chosen = list(range(size))
+    for condition in scope:
+        column = values(conditions[condition.edge])
+        if isinstance(condition.value, bool):
+            chosen = [i for i in chosen if truth(column[i]) == condition.value]
+        else:
+            chosen = [i for i in chosen if column[i] == condition.value]
+    return chosen
+
+
+def _pick(batch: TensorList, chosen: Sequence[int]) -> TensorList:
+    samples = batch.samples()
+    return TensorList.from_samples([samples[i] for i in chosen], batch.layout())
+
+
+def _spread(batch: TensorList, chosen: Sequence[int], size: int) -> TensorList:
+    places: list[Any] = [None] * size
+    for i, sample in zip(chosen, batch.samples(), strict=True):
+        places[i] = sample
+    return TensorList.from_samples(places, batch.layout())
+
+
+def values(batch: TensorList) -> list[Any]:
+    """Return Python numbers or lists, one a sample; None where a branch did not compute one."""
+    if batch.dense() is None and any(sample is None for sample in batch.samples()):
+        return [None if sample is None else sample.tolist() for sample in batch.samples()]
+    return batch.tolist()
+
+
+def truth(value: Any) -> bool:
+    """Return the truth of a condition's value; numbers are true when they are not 0.
+
+    Raises:
+        RuntimeError: it is not a scalar.
+    """
+    if isinstance(value, list):
+        raise RuntimeError(
+            "Conditions inside `if` statements are restricted to scalar (0-d tensors) inputs, that are placed on CPU. "
+            f"Got a {_depth(value)}-d input as a condition of the `if` statement."
+        )
+    return bool(value)
+
+
+def _depth(value: Any) -> int:
+    return 1 + max(map(_depth, value), default=0) if isinstance(value, list) else 0

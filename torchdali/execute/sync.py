@@ -1,0 +1,126 @@
+"""Synchronisation primitives: in-order stages, one caller at a time, tasks for the calling thread."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+
+__all__ = ["CallerQueue", "SingleCaller", "OneShotEvent", "Sequencer"]
+
+
+class SingleCaller:
+    """A lock that raises instead of waiting: one thread may be inside at a time."""
+
+    def __init__(self) -> None:
+        # Reentrant, since an interrupt may fall before the lock is released: its thread must get in again.
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise RuntimeError(
+                "another thread is taking a batch of this pipeline at this moment; batches have an order, so "
+                "let one thread take them, or share a lock"
+            )
+
+    def __exit__(self, *exc: object) -> None:
+        self._lock.release()
+
+
+class OneShotEvent:
+    """An event that is set once, for good: a `threading.Event` in a third of the time."""
+
+    __slots__ = ("_is_set", "_lock")
+
+    def __init__(self) -> None:
+        self._is_set, self._lock = False, threading.Lock()
+        self._lock.acquire()
+
+    def is_set(self) -> bool:
+        """Return True once it is set."""
+        return self._is_set
+
+    def set(self) -> None:
+        """Set it; may be called again."""
+        if not self._is_set:
+            self._is_set = True
+            self._open()
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until it is set, at most ``timeout`` seconds; return True if it is set."""
+        if not self._is_set and self._lock.acquire(timeout=timeout):
+            self._open()  # for other threads that wait
+        return self._is_set
+
+    def _open(self) -> None:
+        with contextlib.suppress(RuntimeError):  # two threads at the same time: it is open
+            self._lock.release()
+
+
+class Sequencer:
+    """Lets batches through one at a time, in order, without blocking a thread.
+
+    Args:
+        first: Index of the first batch.
+    """
+
+    def __init__(self, first: int = 0) -> None:
+        self._lock = threading.Lock()
+        self._next = first
+        self._parked: dict[int, Callable[[], None]] = {}
+
+    def enter(self, index: int, run: Callable[[], None]) -> None:
+        """Run now if it is this batch's turn; otherwise in the thread in which the batch before it leaves."""
+        with self._lock:
+            # The batch before it is still inside. Whoever it leaves with runs ours; this thread is free for other
+            # work.
+            if index != self._next:
+                self._parked[index] = run
+                return
+        # Outside of the lock: it may take long, and enters further sequencers.
+        run()
+
+    def leave(self) -> None:
+        """Let the next batch in; run what it parked, in this thread."""
+        with self._lock:
+            self._next += 1
+            # Under the lock: a batch either parked before this line, and is run below, or will find that it is next.
+            run = self._parked.pop(self._next, None)
+        if run is not None:
+            run()
+
+
+class CallerQueue:
+    """Tasks that other threads leave for a thread that waits.
+
+    Attributes:
+        interrupted: A task was interrupted; its batch is in an unknown state.
+    """
+
+    def __init__(self) -> None:
+        self.interrupted = False
+        self._tasks: deque[Callable[[], None]] = deque()
+        self._arrived = threading.Event()
+
+    def put(self, task: Callable[[], None]) -> None:
+        """Leave a task for the thread that waits."""
+        self._tasks.append(task)
+        self._arrived.set()
+
+    @contextlib.contextmanager
+    def own(self) -> Iterator[None]:
+        """Mark a task of the waiting thread: `interrupted` stays set if an exception leaves it."""
+        self.interrupted = True
+        yield
+        self.interrupted = False
+
+    def run_next(self, timeout: float) -> None:
+        """Run the oldest task, or wait for one."""
+        if not self._tasks:
+            self._arrived.clear()
+            if not self._tasks:  # put() may have come in between
+                self._arrived.wait(timeout)
+            return
+        with self.own():
+            self._tasks.popleft()()

@@ -1,0 +1,1 @@
+"""APIs that DALI calls experimental: the dynamic mode."""

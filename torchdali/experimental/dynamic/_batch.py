@@ -1,0 +1,270 @@
+"""`Batch`: several samples of the dynamic mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+import torch
+from torch.nn.functional import pad as torch_pad
+
+from torchdali.experimental.dynamic._arithmetic import install
+from torchdali.experimental.dynamic._convert import list_of_samples, moved, sample_of
+from torchdali.experimental.dynamic._device import Device, DeviceLike, device
+from torchdali.experimental.dynamic._dtypes import DType
+from torchdali.experimental.dynamic._operation import Result
+from torchdali.experimental.dynamic._printing import text_of_batch
+from torchdali.experimental.dynamic._tensor import Tensor
+from torchdali.experimental.dynamic._value import HOOKS, Value
+from torchdali.tensors import TensorCPU, TensorGPU, TensorList
+
+__all__ = ["Batch", "as_batch", "batch"]
+
+
+class Batch(Value):
+    """Samples of one type and number of axes, whose shapes may differ.
+
+    Operators and arithmetic work on each sample. A batch has no indices of its own, since these could mean samples
+    or their elements: `tensors` and `select` take samples, `slice` indexes into each of them.
+
+    Args:
+        tensors: Samples, or an array whose first axis is the batch.
+        dtype: Element type; needed where there is no sample.
+        device: Where the batch is to be.
+        layout: Names of the axes of a sample, one letter each.
+        invocation_result: Instead of samples: the result of an operation (internal).
+        copy: Never share memory with the data.
+
+    Raises:
+        ValueError: samples that differ in their number of axes; neither sample nor ``dtype``.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        tensors: Any = None,
+        dtype: Any = None,
+        device: DeviceLike = None,
+        layout: str | None = None,
+        invocation_result: Result | None = None,
+        copy: bool = False,
+    ) -> None:
+        self._list, self._result = None, invocation_result
+        if invocation_result is not None:
+            return
+        if tensors is None:
+            raise ValueError("a Batch is made of samples")
+        data = tensors._values() if isinstance(tensors, Batch) else _samples_of(tensors)
+        self._list = list_of_samples(data, dtype, device, layout, copy)
+
+    @staticmethod
+    def broadcast(
+        sample: Any, batch_size: int, device: DeviceLike = None, dtype: Any = None
+    ) -> Batch:
+        """Return a batch that repeats one sample; the memory of the sample is there once."""
+        data = sample._storage if isinstance(sample, Tensor) else sample
+        tensor, layout = sample_of(data, dtype)
+        values = TensorList.from_dense(
+            tensor.unsqueeze(0).expand(batch_size, *tensor.shape), layout
+        )
+        return Batch(values, device=device)
+
+    @property
+    def _storage(self) -> TensorList:
+        """The data, as a pipeline delivers a batch."""
+        return self._values()
+
+    def _single(self) -> TensorCPU | TensorGPU:
+        """Return all samples as one tensor with the batch as its first axis."""
+        values = self._values()
+        kind = TensorCPU if values.device.type == "cpu" else TensorGPU
+        return kind(values.stacked(), f"N{values.layout()}" if values.layout() else "")
+
+    @property
+    def batch_size(self) -> int:
+        """Number of samples."""
+        return len(self._values()) if self._result is None else self._result.operation.size
+
+    @property
+    def shape(self) -> list[tuple[int, ...]]:
+        """Shape of each sample."""
+        return self._values().shape()
+
+    @property
+    def tensors(self) -> Samples:
+        """The samples, as a sequence of `Tensor`."""
+        return Samples(self, range(self.batch_size))
+
+    @property
+    def slice(self) -> BatchSlice:
+        """Index into each sample: ``batch.slice[0:2]``; an index may be a batch, one for each sample."""
+        return BatchSlice(self)
+
+    def select(self, sample_range: Any) -> Any:
+        """Return some of the samples: a `Tensor` for a number, a `Batch` for a range or a list of numbers.
+
+        Raises:
+            IndexError: there is no such sample.
+        """
+        if isinstance(sample_range, (int, Tensor)) and not isinstance(sample_range, bool):
+            return self.tensors[int(sample_range)]
+        samples, n = self._values().samples(), self.batch_size
+        if isinstance(sample_range, slice):
+            chosen = list(range(n))[sample_range]
+        else:
+            chosen = [_checked(int(i), n) for i in sample_range]
+        values = self._values()
+        return _batch_of(
+            TensorList.from_samples(
+                [samples[i] for i in chosen], values.layout(), dtype=values.torch_dtype
+            )
+        )
+
+    def cpu(self) -> Batch:
+        """Return the batch on the CPU: itself where it is there."""
+        return self.to_device("cpu")
+
+    def gpu(self, index: int | None = None) -> Batch:
+        """Return the batch on an accelerator: itself where it is there."""
+        return self.to_device(Device("gpu", index))
+
+    def to_device(self, device: DeviceLike, force_copy: bool = False) -> Batch:
+        """Return the batch on a device: itself where it is there, unless ``force_copy``."""
+        target = _device_of(device)
+        if target == self.device and not force_copy:
+            return self
+        return _batch_of(moved(self._values(), target))
+
+    def torch(self, copy: bool | None = None, pad: bool = False) -> torch.Tensor:
+        """Return one torch tensor ``(batch, ...)``.
+
+        Args:
+            copy: True for memory of its own; False to share it, which is an error where that is not possible.
+            pad: Fill samples up with zeros where their shapes differ.
+
+        Raises:
+            ValueError: the shapes differ and ``pad`` is false; the memory cannot be shared and ``copy`` is False.
+        """
+        values = self._values()
+        dense = values.dense()
+        if dense is None:
+            if copy is False:
+                raise ValueError("the samples do not lie in one tensor: let copy be None or True")
+            return _stacked(values, pad)
+        return dense.clone() if copy else dense
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(self.tensors)
+
+    def __str__(self) -> str:
+        return text_of_batch(self._values(), str(self.device))
+
+    __repr__ = __str__
+
+
+install(Batch)
+
+
+class Samples(Sequence[Tensor]):
+    """The samples of a batch; they are computed when one is looked at."""
+
+    def __init__(self, batch: Batch, indices: Sequence[int]) -> None:
+        self._batch, self._indices = batch, indices
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    @overload
+    def __getitem__(self, index: int) -> Tensor: ...
+    @overload
+    def __getitem__(self, index: slice) -> Samples: ...
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return Samples(self._batch, self._indices[index])
+        if isinstance(index, Sequence):
+            return Samples(self._batch, [self._indices[_checked(i, len(self))] for i in index])
+        return Tensor(batch=self._batch, index_in_batch=self._indices[_checked(index, len(self))])
+
+
+class BatchSlice:
+    """Indexing of each sample of a batch; see `Batch.slice`."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+
+    def __getitem__(self, ranges: Any) -> Batch:
+        found: Batch = HOOKS.subscript(self._batch, ranges)
+        return found
+
+
+def _samples_of(data: Any) -> Any:
+    """Return samples without the classes of this mode around them."""
+    if isinstance(data, Tensor):
+        return data._storage
+    if isinstance(data, (list, tuple, Samples)):
+        return [each._storage if isinstance(each, Tensor) else each for each in data]
+    return data
+
+
+def _stacked(values: TensorList, pad: bool) -> torch.Tensor:
+    shapes = values.shape()
+    if len(set(shapes)) > 1:
+        if not pad:
+            raise ValueError(
+                f"the samples have different shapes ({shapes[0]}, {next(s for s in shapes if s != shapes[0])}, ...): "
+                "torch(pad=True) fills them up with zeros"
+            )
+        full = [max(axis) for axis in zip(*shapes, strict=True)]
+        return torch.stack([_padded(sample, full) for sample in values.samples()])
+    return values.stacked()
+
+
+def _padded(sample: torch.Tensor, full: Sequence[int]) -> torch.Tensor:
+    missing = [(0, n - have) for n, have in zip(full, sample.shape, strict=True)]
+    return torch_pad(sample, [number for pair in reversed(missing) for number in pair])
+
+
+def _checked(index: int, count: int) -> int:
+    if not -count <= index < count:
+        raise IndexError(f"there is no sample {index} in a batch of {count}")
+    return index % count
+
+
+def _device_of(place: DeviceLike) -> Device:
+    return device(place) or Device.current()
+
+
+def _batch_of(values: TensorList) -> Batch:
+    made = Batch.__new__(Batch)
+    made._list, made._result = values, None
+    return made
+
+
+def batch(
+    tensors: Any, dtype: Any = None, device: DeviceLike = None, layout: str | None = None
+) -> Batch:
+    """Copy samples into a new batch; see `Batch` for the arguments."""
+    return Batch(tensors, dtype, device, layout, copy=True)
+
+
+def as_batch(
+    tensors: Any, dtype: Any = None, device: DeviceLike = None, layout: str | None = None
+) -> Batch:
+    """Return a batch that shares the samples' memory where type and device allow it; see `Batch`.
+
+    A `Batch` that is as asked for is returned itself.
+    """
+    if isinstance(tensors, Batch) and dtype is None and device is None and layout is None:
+        return tensors
+    return Batch(tensors, dtype, device, layout)
+
+
+def _converted(dtype: DType, data: Any = None, *rest: Any, **arguments: Any) -> Tensor | Batch:
+    """Return data converted to an element type; see `DType.__call__`."""
+    if isinstance(data, (Batch, TensorList)):
+        return Batch(data, dtype, *rest, **arguments)
+    return Tensor(data, dtype, *rest, **arguments)
+
+
+DType._convert = staticmethod(_converted)

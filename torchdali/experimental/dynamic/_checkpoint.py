@@ -1,0 +1,202 @@
+"""`Checkpoint`: the states of readers and random generators, under names."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import re
+import tempfile
+from typing import Any
+
+__all__ = ["Checkpoint"]
+
+_VERSION = 1
+
+
+class Checkpoint:
+    """States of objects with ``get_state`` and ``set_state``: readers, and `random.RNG`.
+
+    `register` the objects, `collect` their states, `save` them; after a new start `load` the file and register the
+    same objects under the same names, which gives each its state.
+    """
+
+    def __init__(self) -> None:
+        self._objects: dict[str, Any] = {}
+        self._states: dict[str, dict[str, str]] = {}
+        self._loaded = False
+
+    def register(self, op: Any, name: str | None = None) -> str:
+        """Add an object, and return its name; after `load`, the object gets its state.
+
+        Args:
+            op: A reader or a generator.
+            name: ``"__op_0"``, ``"__op_1"`` ... by default, in the order of registration.
+
+        Raises:
+            TypeError: it has no state. RuntimeError: the name is taken, or the object has another one.
+            KeyError: a loaded checkpoint has no state of that name.
+        """
+        if not (hasattr(op, "get_state") and hasattr(op, "set_state")):
+            raise TypeError(f"{type(op).__name__} has no get_state and set_state")
+        own = next((key for key, each in self._objects.items() if each is op), None)
+        if own is not None:
+            if name in (None, own):
+                return own
+            raise RuntimeError(
+                f"cannot register the object as {name!r}: it is registered as {own!r}"
+            )
+        name = f"__op_{len(self._objects)}" if name is None else name
+        if name in self._objects:
+            raise RuntimeError(f"the name {name!r} is taken by another object")
+        if self._loaded:
+            self._give(op, name)
+        self._objects[name] = op
+        return name
+
+    def _give(self, op: Any, name: str) -> None:
+        entry = self._states.get(name)
+        if entry is None:
+            raise KeyError(f"the loaded checkpoint has no state of {name!r}")
+        if entry["type"] != type(op).__name__:
+            raise TypeError(
+                f"the state of {name!r} is that of a {entry['type']}, not of a {type(op).__name__}"
+            )
+        op.set_state(entry["state"])
+
+    def collect(self) -> None:
+        """Take the states of all registered objects."""
+        self._states = {
+            name: {"state": str(op.get_state()), "type": type(op).__name__}
+            for name, op in self._objects.items()
+        }
+        self._loaded = False
+
+    def restore(self) -> None:
+        """Give all registered objects their states again.
+
+        Raises:
+            RuntimeError: states without an object, or objects without a state.
+        """
+        missing = sorted(self._states.keys() - self._objects.keys())
+        if missing:
+            raise RuntimeError(
+                f"the checkpoint has states of objects that are not registered: {missing}"
+            )
+        for name, op in self._objects.items():
+            self._give(op, name)
+
+    def clear(self) -> None:
+        """Forget objects and states."""
+        self._objects.clear()
+        self._states.clear()
+        self._loaded = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the registered objects."""
+        return tuple(self._objects)
+
+    @property
+    def is_loaded(self) -> bool:
+        """True if the states come from a file or a text."""
+        return self._loaded
+
+    @property
+    def is_complete(self) -> bool:
+        """True if there is a state for each registered object, and no other."""
+        return bool(self._states) and self._states.keys() == self._objects.keys()
+
+    def get_state(self, name: str) -> str:
+        """Return the state of a name; KeyError where there is none."""
+        if name not in self._states:
+            raise KeyError(f"there is no state of {name!r}")
+        return self._states[name]["state"]
+
+    def set_state(self, name: str, value: Any, op_type: str | None = None) -> None:
+        """Set the state of a name, without the object.
+
+        Raises:
+            KeyError: no object has the name, and ``op_type`` does not say what it would be.
+        """
+        if op_type is None:
+            if name not in self._objects:
+                raise KeyError(f"no object is registered as {name!r}")
+            op_type = type(self._objects[name]).__name__
+        self._states[name] = {"state": str(value), "type": op_type}
+
+    def serialize(self) -> str:
+        """Return the states as text (JSON)."""
+        return json.dumps({"version": _VERSION, "states": self._states})
+
+    def deserialize(self, data: str | bytes) -> None:
+        """Read states that `serialize` wrote; objects registered now and later get theirs.
+
+        Raises:
+            ValueError: the text is no checkpoint.
+        """
+        self._states = _read(data)
+        self._loaded = True
+        for name, op in self._objects.items():
+            self._give(op, name)
+
+    def save(self, filename: str | os.PathLike[str]) -> str:
+        """Write the states to a file, and return its name; the file is replaced in one step.
+
+        Args:
+            filename: May hold ``{seq}``, formatted as by `str.format`: the number after the largest one there.
+        """
+        pattern = os.fspath(filename)
+        target = pattern.format(seq=_last(pattern) + 1) if "{seq" in pattern else pattern
+        folder = os.path.dirname(os.path.abspath(target))
+        with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".part", delete=False) as file:
+            file.write(self.serialize())
+        os.replace(file.name, target)
+        return target
+
+    def load(self, filename: str | os.PathLike[str]) -> str:
+        """Read states from a file, and return its name; with ``{seq}`` the one of the largest number.
+
+        Raises:
+            FileNotFoundError: there is none. ValueError: the file is no checkpoint.
+        """
+        pattern = os.fspath(filename)
+        target = pattern
+        if "{seq" in pattern:
+            number = _last(pattern)
+            if number < 0:
+                raise FileNotFoundError(f"no checkpoint matches {pattern}")
+            target = pattern.format(seq=number)
+        with open(target, encoding="utf-8") as file:
+            self.deserialize(file.read())
+        return target
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._objects
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+
+def _read(data: str | bytes) -> dict[str, dict[str, str]]:
+    try:
+        read = json.loads(data)
+        if read["version"] != _VERSION:
+            raise ValueError(f"version {read['version']!r} is not {_VERSION}")
+        return {
+            str(name): {"state": str(entry["state"]), "type": str(entry["type"])}
+            for name, entry in read["states"].items()
+        }
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"this is no checkpoint of the dynamic mode: {error}") from None
+
+
+_FIELD = re.compile(r"\{seq(?::[^}]*)?\}")
+
+
+def _last(pattern: str) -> int:
+    """Return the largest number among the files of a pattern, or -1."""
+    before, after = _FIELD.split(pattern, maxsplit=1)
+    found = re.compile(re.escape(before) + r"(\d+)" + re.escape(after))
+    names = glob.glob(glob.escape(before) + "*" + glob.escape(after))
+    return max((int(m[1]) for name in names if (m := found.fullmatch(name))), default=-1)

@@ -1,0 +1,144 @@
+"""Execution context of the dynamic mode: threads, device and stream of an `EvalContext`."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from types import TracebackType
+from typing import Any
+
+from torchdali.experimental.dynamic._checkpoint import Checkpoint
+from torchdali.experimental.dynamic._engine import Engine
+from torchdali.experimental.dynamic._operation import Operation
+from torchdali.experimental.dynamic._stream import Stream, get_current_stream
+from torchdali.experimental.dynamic._threads import ThreadPool, get_num_threads
+
+__all__ = ["EvalContext"]
+
+_current = threading.local()
+
+
+class EvalContext:
+    """Threads, device and stream for the operators that are called inside its ``with`` block.
+
+    Leaving the block computes what is still to be done. Outside of any block each thread has a default context.
+
+    Args:
+        num_threads: Threads that compute; `get_num_threads` by default.
+        device_id: Number of the accelerator; the current one by default, None without one.
+        cuda_stream: Stream of the accelerator's work; the current one by default.
+        thread_pool: Instead of ``num_threads``.
+
+    Raises:
+        ValueError: both ``num_threads`` and ``thread_pool``, or less than one thread.
+        RuntimeError: an operator's result is asked for after the context was left and closed.
+    """
+
+    def __init__(
+        self,
+        *,
+        num_threads: int | None = None,
+        device_id: int | None = None,
+        cuda_stream: Any = None,
+        thread_pool: ThreadPool | None = None,
+    ) -> None:
+        if num_threads is not None and thread_pool is not None:
+            raise ValueError("give num_threads or thread_pool, not both")
+        self._pool = thread_pool or (None if num_threads is None else ThreadPool(num_threads))
+        self._device_id, self._stream = device_id, cuda_stream
+        self._engine: Engine | None = None
+        self._lock = threading.RLock()
+        self._pending: weakref.WeakSet[Operation] = weakref.WeakSet()
+        self._cache: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self._checkpoint = Checkpoint()
+        self._process = os.getpid()
+
+    @staticmethod
+    def current() -> EvalContext:
+        """Return the innermost context of this thread, or its default one."""
+        stack: list[EvalContext] = getattr(_current, "stack", [])
+        return stack[-1] if stack else EvalContext.default()
+
+    @staticmethod
+    def default() -> EvalContext:
+        """Return the context of this thread outside of all ``with`` blocks."""
+        found: EvalContext | None = getattr(_current, "default", None)
+        if found is None or found._process != os.getpid():
+            found = _current.default = EvalContext()
+        return found
+
+    @property
+    def num_threads(self) -> int:
+        """Number of threads that compute."""
+        return get_num_threads() if self._pool is None else self._pool.num_threads
+
+    @property
+    def thread_pool(self) -> ThreadPool:
+        """The threads that compute."""
+        if self._pool is None:
+            self._pool = ThreadPool(get_num_threads())
+        return self._pool
+
+    @property
+    def device_id(self) -> int | None:
+        """Number of the accelerator, or None."""
+        return self._device_id
+
+    @property
+    def cuda_stream(self) -> Stream | None:
+        """Stream of the accelerator's work, or None without an accelerator."""
+        return get_current_stream() if self._stream is None else self._stream
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The checkpoint that readers and random generators of this context can be registered with."""
+        return self._checkpoint
+
+    def evaluate(self, operation: Operation) -> None:
+        """Compute an operation, and what it needs."""
+        with self._lock:
+            if operation.results is None:
+                self.engine().run([operation])
+
+    def evaluate_all(self) -> None:
+        """Compute all operations whose results are still wanted."""
+        with self._lock:
+            waiting = [o for o in self._pending if o.results is None and o.handles]
+            if waiting:
+                self.engine().run(sorted(waiting, key=lambda o: o.serial))
+            self._pending.clear()
+
+    def add(self, operation: Operation) -> None:
+        """Remember an operation for `evaluate_all`."""
+        self._pending.add(operation)
+
+    def engine(self) -> Engine:
+        """Return what computes operations."""
+        if self._engine is None or self._engine.num_threads != self.num_threads:
+            self._engine = Engine(self.num_threads, self._device_id)
+        return self._engine
+
+    def cache_results(self, invocation: Any, results: Any) -> None:
+        """Keep the results of an invocation for as long as the invocation lives."""
+        self._cache[invocation] = results
+
+    def cached_results(self, invocation: Any) -> Any:
+        """Return what `cache_results` kept, or None."""
+        return self._cache.get(invocation)
+
+    def __enter__(self) -> EvalContext:
+        if not hasattr(_current, "stack"):
+            _current.stack = []
+        _current.stack.append(self)
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        _current.stack.pop()
+        if exc_type is None:
+            self.evaluate_all()

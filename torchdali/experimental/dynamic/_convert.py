@@ -1,0 +1,199 @@
+"""Data of the user's as tensors and batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchdali.experimental.dynamic._device import Device, device, to_torch_device
+from torchdali.experimental.dynamic._dtypes import as_torch_dtype
+from torchdali.kernels.convert import convert
+from torchdali.tensors import Tensor as StoredTensor
+from torchdali.tensors import TensorList
+
+__all__ = ["as_list", "list_of_samples", "sample_of"]
+
+
+def sample_of(data: Any, dtype: Any = None, copy: bool = False) -> tuple[torch.Tensor, str]:
+    """Return one sample as a torch tensor, and its layout.
+
+    Memory is shared where the data allows it, unless ``copy``. Python's integers become int32 and its floats
+    float32, as in DALI.
+
+    Raises:
+        TypeError, ValueError: the data is no array. OverflowError: an integer beyond int32.
+    """
+    layout = _layout_of(data)
+    tensor = _as_torch(data)
+    if dtype is not None:
+        wanted = as_torch_dtype(dtype)
+        if tensor.dtype != wanted:
+            return convert(tensor, wanted), layout
+    return (tensor.clone() if copy else tensor), layout
+
+
+def _layout_of(data: Any) -> str:
+    if isinstance(data, StoredTensor):
+        return data.layout()
+    return getattr(data, "_own_layout", "") or ""
+
+
+def _as_torch(data: Any) -> torch.Tensor:
+    if isinstance(data, torch.Tensor):
+        return data
+    if isinstance(data, StoredTensor):
+        return data.torch()
+    if isinstance(data, (bool, int, float, list, tuple)):
+        return torch.from_numpy(_of_python(data))
+    if isinstance(data, np.generic):
+        return torch.from_numpy(np.asarray(data))
+    if isinstance(data, (bytes, bytearray, memoryview)):
+        return torch.frombuffer(bytearray(data), dtype=torch.uint8)
+    if not isinstance(data, np.ndarray) and hasattr(data, "__dlpack__"):
+        return torch.utils.dlpack.from_dlpack(data)
+    array = np.asarray(data)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(
+            f"cannot make a tensor of {type(data).__name__}: its elements are no numbers"
+        )
+    if not array.flags.writeable or any(stride < 0 for stride in array.strides):
+        array = array.copy()
+    return torch.from_numpy(array)
+
+
+def _of_python(data: Any) -> np.ndarray[Any, Any]:
+    """Return Python's numbers as int32, float32 or bool; arrays among them keep their type."""
+    array = np.asarray(data)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"cannot make a tensor of {data!r}: its elements are no numbers")
+    if _holds_arrays(data):
+        return array
+    if array.dtype.kind == "f":
+        return array.astype(np.float32)
+    if array.dtype.kind in "iu":
+        limits = np.iinfo(np.int32)
+        if array.size and not limits.min <= array.min() <= array.max() <= limits.max:
+            raise OverflowError(f"an integer of {data!r} is out of range for int32: give a dtype")
+        return array.astype(np.int32)
+    return array
+
+
+def _holds_arrays(data: Any) -> bool:
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return isinstance(data, (np.ndarray, np.generic, torch.Tensor))
+
+
+def list_of_samples(
+    data: Any, dtype: Any = None, place: Any = None, layout: str | None = None, copy: bool = False
+) -> TensorList:
+    """Return several samples as a `TensorList`.
+
+    Args:
+        data: An array whose first axis is the batch, or a sequence of samples.
+        dtype: Of the elements; converted where they differ.
+        place: Device; where the data is, by default.
+        layout: Of a sample; the data's own by default.
+        copy: Never share memory with the data.
+
+    Raises:
+        ValueError: samples of different numbers of axes or types; no sample and no ``dtype``.
+    """
+    if isinstance(data, TensorList):
+        found = _cast_list(data, dtype, copy)
+    elif _is_array(data):
+        tensor, own = sample_of(data, dtype, copy)
+        if tensor.ndim == 0:
+            raise ValueError("a batch needs a first axis; a single number has none")
+        found = TensorList.from_dense(tensor, own[1:] if own else "")
+    else:
+        found = _gathered(data, dtype, copy)
+    return _placed(found, place, layout)
+
+
+def _is_array(data: Any) -> bool:
+    if isinstance(data, (torch.Tensor, np.ndarray, StoredTensor)):
+        return True
+    return not isinstance(data, (list, tuple)) and hasattr(data, "__dlpack__")
+
+
+def _cast_list(data: TensorList, dtype: Any, copy: bool) -> TensorList:
+    wanted = None if dtype is None else as_torch_dtype(dtype)
+    if (wanted is None or data.torch_dtype == wanted) and not copy:
+        return data
+    samples = [
+        convert(s, wanted) if wanted and s.dtype != wanted else s.clone() for s in data.samples()
+    ]
+    return TensorList.from_samples(samples, data.layout(), dtype=wanted or data.torch_dtype)
+
+
+def _gathered(data: Iterable[Any], dtype: Any, copy: bool) -> TensorList:
+    pairs = [sample_of(each, dtype, copy) for each in data]
+    if not pairs:
+        if dtype is None:
+            raise ValueError(
+                "the element type of a batch without samples is not known: give a dtype"
+            )
+        return TensorList.from_samples([], "", dtype=as_torch_dtype(dtype))
+    first, layout = pairs[0]
+    for i, (sample, _) in enumerate(pairs):
+        if sample.ndim != first.ndim:
+            raise ValueError(
+                f"samples of a batch have one number of axes: sample 0 has {first.ndim}, sample {i} has {sample.ndim}"
+            )
+    samples = [sample for sample, _ in pairs]
+    if any(sample.dtype != first.dtype for sample in samples):
+        if dtype is None and not all(isinstance(each, (int, float)) for each in data):
+            kinds = sorted({str(s.dtype).removeprefix("torch.") for s in samples})
+            raise TypeError(
+                f"samples of a batch have one element type, not {', '.join(kinds)}: give a dtype"
+            )
+        samples = [sample.to(first.dtype) for sample in samples]
+    return TensorList.from_samples(samples, layout)
+
+
+def _placed(values: TensorList, place: Any, layout: str | None) -> TensorList:
+    target = device(place)
+    if target is not None and values.device != to_torch_device(target):
+        values = moved(values, target)
+    if layout is not None and layout != values.layout():
+        values = relabeled(values, layout)
+    return values
+
+
+def moved(values: TensorList, target: Device) -> TensorList:
+    """Return a copy on another device."""
+    place = to_torch_device(target)
+    samples = [sample.to(place, non_blocking=True) for sample in values.samples()]
+    return TensorList.from_samples(samples, values.layout(), dtype=values.torch_dtype)
+
+
+def relabeled(values: TensorList, layout: str) -> TensorList:
+    """Return the same samples with another layout.
+
+    Raises:
+        ValueError: it has not as many letters as the samples have dimensions.
+    """
+    if layout and len(values) and len(layout) != values.ndim():
+        raise ValueError(
+            f"the layout {layout!r} names {len(layout)} dimensions; the data has {values.ndim()} dimensions"
+        )
+    dense = values.dense()
+    if dense is not None:
+        return TensorList.from_dense(dense, layout)
+    return TensorList.from_samples(values.samples(), layout, dtype=values.torch_dtype)
+
+
+def as_list(value: Any, size: int | None) -> TensorList:
+    """Return an operand as a batch of ``size`` samples; one sample is repeated.
+
+    Args:
+        size: None for a single sample.
+    """
+    tensor, layout = sample_of(value)
+    if size is None:
+        return TensorList.from_samples([tensor], layout)
+    return TensorList.from_dense(tensor.unsqueeze(0).expand(size, *tensor.shape), layout)

@@ -1,0 +1,143 @@
+"""The device on which the dynamic mode makes and computes data."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import Any, ClassVar
+
+import torch
+
+__all__ = ["Device", "DeviceLike", "device", "to_torch_device"]
+
+_ALIASES = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu"}
+_DLPACK = {1: "cpu", 2: "gpu", 3: "cpu"}  # kDLCPU, kDLCUDA, kDLCUDAHost
+_current = threading.local()
+
+
+class Device:
+    """The CPU, or an accelerator with its number; a context in which new data is made there.
+
+    Args:
+        name: ``"cpu"``, ``"gpu"`` or ``"cuda"``, with or without a number: ``"gpu:1"``.
+        device_id: Number of the accelerator; the current one by default. None for the CPU.
+
+    Raises:
+        ValueError: an unknown device, or a number that no device has.
+    """
+
+    CPU: ClassVar[Device]
+
+    def __init__(self, name: str, device_id: int | None = None) -> None:
+        kind, _, number = name.partition(":")
+        if kind not in _ALIASES:
+            raise ValueError(f"invalid device type {kind!r}; it is one of 'cpu', 'gpu', 'cuda'")
+        if number:
+            if device_id is not None:
+                raise ValueError(f"device {name!r} has a number; do not give device_id={device_id}")
+            device_id = int(number)
+        self.device_type = _ALIASES[kind]
+        self.device_id = _checked_id(self.device_type, device_id)
+
+    @staticmethod
+    def current() -> Device:
+        """Return the device of the innermost ``with`` block, or the CPU."""
+        stack: list[Device] = getattr(_current, "stack", [])
+        return stack[-1] if stack else Device.CPU
+
+    @staticmethod
+    def default_device_id(device_type: str) -> int | None:
+        """Return None for the CPU, and the current accelerator's number otherwise."""
+        return None if _ALIASES[device_type] == "cpu" else torch.cuda.current_device()
+
+    @staticmethod
+    def type_from_dlpack(dev_type: int) -> str:
+        """Return the device of DLPack's number for it; ValueError for one that is not supported."""
+        if int(dev_type) not in _DLPACK:
+            raise ValueError(f"DLPack's device type {dev_type} is not supported")
+        return _DLPACK[int(dev_type)]
+
+    @staticmethod
+    def from_dlpack(dlpack_device: Any) -> Device:
+        """Return the device of an object with ``__dlpack_device__``, or of what that returns."""
+        pair = getattr(dlpack_device, "__dlpack_device__", lambda: dlpack_device)()
+        kind = Device.type_from_dlpack(pair[0])
+        return Device(kind, None if kind == "cpu" else int(pair[1]))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and self._key() == other._key()
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[str, int | None]:
+        return self.device_type, self.device_id
+
+    def __str__(self) -> str:
+        return (
+            self.device_type if self.device_id is None else f"{self.device_type}:{self.device_id}"
+        )
+
+    def __repr__(self) -> str:
+        return f"Device({str(self)!r})"
+
+    def __enter__(self) -> Device:
+        if not hasattr(_current, "stack"):
+            _current.stack = []
+        _current.stack.append(self)
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        _current.stack.pop()
+
+
+DeviceLike = Device | str | None
+
+
+def _checked_id(kind: str, number: int | None) -> int | None:
+    if kind == "cpu":
+        if number is not None:
+            raise ValueError(f"invalid device id {number} for the CPU, which has no number")
+        return None
+    count = torch.cuda.device_count()
+    if count == 0:
+        raise RuntimeError("there is no CUDA-capable GPU: the device 'gpu' is not available")
+    number = torch.cuda.current_device() if number is None else number
+    if not 0 <= number < count:
+        raise ValueError(f"invalid device id {number}; there are {count} accelerators")
+    return number
+
+
+Device.CPU = Device("cpu")
+
+
+def device(obj: Any, id: int | None = None) -> Device | None:
+    """Return the device that something names: a `Device`, its name, torch's; None stays None.
+
+    Raises:
+        TypeError: it names none.
+    """
+    if obj is None or isinstance(obj, Device):
+        return obj
+    if isinstance(obj, torch.device):
+        return (
+            Device("cpu") if obj.type == "cpu" else Device("gpu", obj.index if id is None else id)
+        )
+    if isinstance(obj, str):
+        return Device(obj, id)
+    raise TypeError(f"cannot make a Device of {type(obj).__name__}")
+
+
+def to_torch_device(place: Device) -> torch.device:
+    """Return torch's name of a device."""
+    if place.device_id is None:
+        return torch.device("cpu")
+    return torch.device("cuda", place.device_id)

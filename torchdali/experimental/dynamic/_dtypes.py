@@ -1,0 +1,202 @@
+"""Element types of the dynamic mode: `DType` and its instances ``int8`` ... ``float64``, ``bool``."""
+
+from __future__ import annotations
+
+import builtins
+import enum
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import torch
+
+from torchdali import types
+from torchdali.types import DALIDataType
+
+__all__ = [
+    "DType", "DataType", "ImageType", "InterpType", "as_torch_dtype", "bfloat16", "bool", "dtype", "float16",
+    "float32", "float64", "int16", "int32", "int64", "int8", "type_id", "uint16", "uint32", "uint64", "uint8",
+]  # fmt: skip
+
+
+class _Kind(enum.Enum):
+    """The family of an element type."""
+
+    signed = 1
+    unsigned = 2
+    float = 3
+    bool = 4
+    enum = 5
+
+
+_DEFAULT_BITS = {16: (5, 10), 32: (8, 23), 64: (11, 52)}  # IEEE 754: exponent, significand
+
+
+class DType:
+    """An element type.
+
+    Two types are equal if kind and widths are. Calling a type converts: ``float32([1, 2])`` is a `Tensor`.
+
+    Args:
+        kind: Family of the type.
+        bits: Width of an element.
+        exponent_bits: Of a float; IEEE 754's for 16, 32 and 64 bits by default.
+        significand_bits: Likewise.
+        bytes: Size of an element; ``bits / 8`` rounded up by default.
+        type_id: The `DALIDataType` of the same meaning, if there is one.
+        name: Short name, such as ``"i8"``.
+        docs: Description.
+    """
+
+    Kind: ClassVar[type[_Kind]] = _Kind
+    _convert: ClassVar[
+        Callable[..., Any]
+    ]  # set by the module that converts, which imports this one
+    _by_id: ClassVar[dict[DALIDataType, DType]] = {}
+    _by_name: ClassVar[dict[str, DType]] = {}
+
+    def __init__(
+        self,
+        kind: _Kind,
+        bits: int,
+        exponent_bits: int | None = None,
+        significand_bits: int | None = None,
+        bytes: int | None = None,
+        type_id: DALIDataType | None = None,
+        name: str | None = None,
+        docs: str | None = None,
+    ) -> None:
+        if kind is _Kind.float and exponent_bits is None:
+            exponent_bits, significand_bits = _DEFAULT_BITS[bits]
+        self.kind, self.bits, self.type_id = kind, bits, type_id
+        self.exponent_bits, self.significand_bits = exponent_bits, significand_bits
+        self.bytes = (bits + 7) // 8 if bytes is None else bytes
+        self.name = name or f"{kind.name[0]}{bits}"
+        self.__doc__ = docs or f"The element type {self.name}."
+
+    def _key(self) -> tuple[Any, ...]:
+        named = self.name if self.kind is _Kind.enum else None
+        return self.kind, self.bits, self.exponent_bits, self.significand_bits, named
+
+    def __eq__(self, other: object) -> builtins.bool:
+        return isinstance(other, DType) and self._key() == other._key()
+
+    def __ne__(self, other: object) -> builtins.bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"DType({self.name!r})"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return data converted to this type: a `Batch` of a batch, a `Tensor` of anything else."""
+        return DType._convert(self, *args, **kwargs)
+
+    @staticmethod
+    def from_type_id(type_id: DALIDataType) -> DType:
+        """Return the type of a `DALIDataType`; TypeError where there is none."""
+        try:
+            return DType._by_id[DALIDataType(type_id)]
+        except (KeyError, ValueError):
+            raise TypeError(f"{type_id!r} is no element type") from None
+
+    @staticmethod
+    def from_fw_type(numpy_type: Any) -> DType:
+        """Return the type that corresponds to one of NumPy's, torch's or Python's; TypeError where there is none."""
+        if isinstance(numpy_type, builtins.type) and issubclass(numpy_type, builtins.bool):
+            return bool
+        if numpy_type is builtins.float:
+            return float32
+        if numpy_type is builtins.int:
+            return int32
+        try:
+            return DType.from_type_id(types.to_dali_type(numpy_type))
+        except (TypeError, ValueError, KeyError):
+            raise TypeError(f"{numpy_type!r} has no element type here") from None
+
+    @staticmethod
+    def parse(name: str) -> DType:
+        """Return the type of a name, such as ``"f32"``, ``"float32"`` or ``"DataType"``; ValueError for others."""
+        found = DType._by_name.get(name)
+        if found is None:
+            raise ValueError(f"unknown type name {name!r}; one of {', '.join(DType._by_name)}")
+        return found
+
+
+def _define(
+    name: str, long_name: str, kind: _Kind, bits: int, type_id: DALIDataType | None, **options: Any
+) -> DType:
+    made = DType(kind, bits, type_id=type_id, name=name, **options)
+    if type_id is not None:
+        DType._by_id[type_id] = made
+    DType._by_name[name] = DType._by_name[long_name] = made
+    return made
+
+
+int8 = _define("i8", "int8", _Kind.signed, 8, DALIDataType.INT8)
+int16 = _define("i16", "int16", _Kind.signed, 16, DALIDataType.INT16)
+int32 = _define("i32", "int32", _Kind.signed, 32, DALIDataType.INT32)
+int64 = _define("i64", "int64", _Kind.signed, 64, DALIDataType.INT64)
+uint8 = _define("u8", "uint8", _Kind.unsigned, 8, DALIDataType.UINT8)
+uint16 = _define("u16", "uint16", _Kind.unsigned, 16, DALIDataType.UINT16)
+uint32 = _define("u32", "uint32", _Kind.unsigned, 32, DALIDataType.UINT32)
+uint64 = _define("u64", "uint64", _Kind.unsigned, 64, DALIDataType.UINT64)
+float16 = _define("f16", "float16", _Kind.float, 16, DALIDataType.FLOAT16)
+float32 = _define("f32", "float32", _Kind.float, 32, DALIDataType.FLOAT)
+float64 = _define("f64", "float64", _Kind.float, 64, DALIDataType.FLOAT64)
+bfloat16 = _define("bfloat16", "bf16", _Kind.float, 16, None, exponent_bits=8, significand_bits=7)
+bool = _define("bool", "boolean", _Kind.bool, 1, DALIDataType.BOOL, bytes=1)
+DataType = _define("DataType", "data_type", _Kind.enum, 32, DALIDataType.DATA_TYPE)
+ImageType = _define("ImageType", "image_type", _Kind.enum, 32, DALIDataType.IMAGE_TYPE)
+InterpType = _define("InterpType", "interp_type", _Kind.enum, 32, DALIDataType.INTERP_TYPE)
+
+
+def dtype(obj: Any) -> DType:
+    """Return the element type that something names.
+
+    Args:
+        obj: A `DType`, its name, a `DALIDataType`, or a type of NumPy, torch or Python.
+
+    Raises:
+        TypeError, ValueError: it names none.
+    """
+    if isinstance(obj, DType):
+        return obj
+    if isinstance(obj, str):
+        return DType.parse(obj)
+    if isinstance(obj, DALIDataType):
+        return DType.from_type_id(obj)
+    return DType.from_fw_type(obj)
+
+
+def type_id(dtype: Any) -> DALIDataType:
+    """Return the `DALIDataType` of a type.
+
+    Raises:
+        ValueError: it has none.
+    """
+    found = dtype.type_id if isinstance(dtype, DType) else dtype
+    if not isinstance(found, DALIDataType):
+        raise ValueError(f"{dtype!r} has no DALIDataType")
+    return found
+
+
+def as_torch_dtype(obj: Any) -> torch.dtype:
+    """Return torch's type for what `dtype` takes; enumerations are stored as int32."""
+    if isinstance(obj, torch.dtype):
+        return obj
+    found = dtype(obj)
+    if found == bfloat16:
+        return torch.bfloat16
+    if found.kind is _Kind.enum:
+        return torch.int32
+    return types.to_torch_dtype(type_id(found))
+
+
+def of_torch(obj: torch.dtype) -> DType:
+    """Return the element type of one of torch's."""
+    return bfloat16 if obj == torch.bfloat16 else DType.from_type_id(types.from_torch_dtype(obj))

@@ -1,0 +1,166 @@
+"""Compute operations: collect what they need into a graph, plan it like a pipeline's, and run it.
+
+Graphs of the same structure share one executor, so a loop plans once. Structure means operators, constants, wiring
+and the user's lines; the values that enter, the readers' records and the keys of random numbers come with each run.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+
+from torchdali.errors import located
+from torchdali.execute.device_stream import resolve_device
+from torchdali.experimental.dynamic._operation import Operation, operation_of
+from torchdali.experimental.dynamic._structure import Runner, structure_of
+from torchdali.graph import DataNode, Node
+from torchdali.rng import BatchRng
+from torchdali.running import LARGE, run_batch
+from torchdali.tensors import TensorList
+
+__all__ = ["Engine"]
+
+_KEPT = 8  # executors of graphs that were run last
+_FEW = 3  # operators on small values that cost less one by one than an executor
+
+
+class Engine:
+    """Runs operations on threads.
+
+    Args:
+        num_threads: Threads that compute.
+        device_id: Number of the accelerator, or None.
+    """
+
+    def __init__(self, num_threads: int, device_id: int | None) -> None:
+        self.num_threads = num_threads
+        self._device: torch.device | None = resolve_device(device_id)
+        self._runners: OrderedDict[Any, Runner] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def run(self, operations: Sequence[Operation]) -> None:
+        """Compute operations and what they need; set the results of all whose results are wanted."""
+        for size in dict.fromkeys(o.size for o in operations):
+            self._run([o for o in operations if o.size == size], size)
+
+    def _run(self, operations: Sequence[Operation], size: int) -> None:
+        nodes = _needed(operations)
+        computed = [n for n in nodes if _results(n) is None]
+        if not computed:
+            return
+        values = {
+            edge: value
+            for node in nodes
+            for edge, value in zip(node.outputs, _results(node) or (), strict=False)
+            if value is not None
+        }
+        if _is_small(computed, values):
+            _run_one_by_one(computed, values, size)
+        else:
+            self._run_together(computed, values, operations, size)
+
+    def _run_together(
+        self,
+        nodes: Sequence[Node],
+        values: dict[DataNode, TensorList],
+        operations: Sequence[Operation],
+        size: int,
+    ) -> None:
+        wanted = _wanted(nodes, operations)
+        structure = structure_of(nodes, wanted, size)
+        found = self._take(structure.key)
+        if found is None:
+            found = Runner(structure, self.num_threads, self._device, size)
+        try:
+            keys = [o.key for n in nodes if n.operator.schema.random and (o := operation_of(n))]
+            records = [o.records for n in nodes if (o := operation_of(n)) and o.records is not None]
+            outputs = found.run([values[e] for e in structure.given], records, keys)
+        finally:
+            self._put(structure.key, found)
+        results = dict(zip(wanted, outputs, strict=True))
+        for node in dict.fromkeys(e.source for e in wanted):
+            assert node is not None
+            operation = operation_of(node)
+            assert operation is not None
+            operation.finish(tuple(results.get(e) for e in node.outputs))
+
+    def _take(self, key: Any) -> Runner | None:
+        with self._lock:
+            return self._runners.pop(key, None)
+
+    def _put(self, key: Any, runner: Runner) -> None:
+        """Keep a runner for the next graph of its structure; close those that were not used for longest."""
+        with self._lock:
+            self._runners[key] = runner
+            closed = [
+                self._runners.popitem(last=False)[1] for _ in range(len(self._runners) - _KEPT)
+            ]
+        for old in closed:
+            old.close()
+
+
+def _results(node: Node) -> tuple[TensorList | None, ...] | None:
+    operation = operation_of(node)
+    return None if operation is None else operation.results
+
+
+def _needed(operations: Iterable[Operation]) -> list[Node]:
+    """Return the nodes that operations need, each after those it needs; nothing before a known result."""
+    found: dict[Node, None] = {}
+    stack: list[tuple[Node, bool]] = [(o.node, False) for o in operations]
+    while stack:
+        node, done = stack.pop()
+        if node in found:
+            continue
+        if done or _results(node) is not None:
+            found.setdefault(node)
+            continue
+        stack.append((node, True))
+        stack.extend((parent, False) for parent in node.parents())
+    return list(found)
+
+
+def _wanted(nodes: Sequence[Node], operations: Sequence[Operation]) -> list[DataNode]:
+    """Return the edges whose values somebody holds, or asks for."""
+    asked = set(operations)
+    edges = []
+    for node in nodes:
+        operation = operation_of(node)
+        if operation is not None:
+            held = {result.index for result in operation.handles}
+            edges += [e for e in node.outputs if e.index in held or operation in asked]
+    return edges
+
+
+def _is_small(nodes: Sequence[Node], values: dict[DataNode, TensorList]) -> bool:
+    """Return True for a few operators that do a batch in one call, on small samples."""
+    if len(nodes) > _FEW or not all(map(_takes_batches, nodes)):
+        return False
+    inputs = [values[e] for n in nodes for e in n.inputs if e is not None and e in values]
+    return not any(sample.nbytes > LARGE for batch in inputs for sample in batch.samples()[:1])
+
+
+def _takes_batches(node: Node) -> bool:
+    declared = node.operator
+    return node.device == "cpu" and (declared.kind == "batch" or declared.batched is not None)
+
+
+def _run_one_by_one(nodes: Sequence[Node], values: dict[DataNode, TensorList], size: int) -> None:
+    for node in nodes:
+        operation = operation_of(node)
+        inputs = [None if e is None else values[e] for e in node.inputs]
+        per_sample = {name: values[e] for name, e in node.per_sample.items()}
+        key = operation.key if operation is not None else None
+        rng = None if key is None else BatchRng(key, [0] * size, range(size))
+        try:
+            results = run_batch(node.operator, inputs, node.constants, per_sample, rng, size)
+        except Exception as error:
+            where = f"operator {node.operator.name!r} failed\n  {node.where}"
+            raise located(error, where) from error
+        values.update(zip(node.outputs, results, strict=True))
+        if operation is not None:
+            operation.finish(results)

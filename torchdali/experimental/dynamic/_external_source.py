@@ -1,0 +1,142 @@
+"""`ExternalSource`: data of the user's functions and iterables."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from torchdali.experimental.dynamic._batch import Batch
+from torchdali.experimental.dynamic._capture import Capture
+from torchdali.experimental.dynamic._context import EvalContext
+from torchdali.experimental.dynamic._tensor import Tensor
+
+__all__ = ["ExternalSource"]
+
+_CYCLES = {None: "no", False: "no", "no": "no", True: "quiet", "quiet": "quiet", "raise": "raise"}
+
+
+class ExternalSource:
+    """Delivers what a function returns, or the items of an iterable, one at each call.
+
+    Args:
+        source: A function without parameters, or an iterable. An item is a tensor or a batch, or a tuple of
+            ``num_outputs`` of them.
+        num_outputs: Number of outputs; more than one are returned as a tuple.
+        cycle: At the end of an iterable: ``"no"`` raises StopIteration from then on, ``"quiet"`` (or True) begins
+            again, ``"raise"`` raises once and begins again at the next call.
+        device: Where the data is to be.
+        layout: Of the data; one, or one for each output.
+        dtype: Likewise.
+
+    Raises:
+        TypeError: ``source`` is neither. ValueError: a function with parameters; ``cycle`` of a function.
+    """
+
+    def __init__(
+        self,
+        source: Callable[[], Any] | Iterable[Any],
+        num_outputs: int = 1,
+        *,
+        cycle: str | bool | None = None,
+        device: Any = "cpu",
+        layout: str | Sequence[str | None] | None = None,
+        dtype: Any = None,
+    ) -> None:
+        if cycle not in _CYCLES:
+            raise ValueError(f"cycle={cycle!r}: it is 'no', 'quiet' or 'raise'")
+        self._cycle = _CYCLES[cycle]
+        self._source, self._items = _opened(source, self._cycle)
+        self._num_outputs, self._device = num_outputs, device
+        self._layouts = _each(layout, num_outputs)
+        self._dtypes = _each(dtype, num_outputs)
+
+    def __call__(self, *, batch_size: int | None = None) -> Any:
+        """Return the next item: tensors, or batches if the item is one; a sample is repeated ``batch_size`` times.
+
+        Raises:
+            StopIteration: the end of the data. ValueError: another number of outputs or samples.
+        """
+        item = self._next()
+        parts = (item,) if self._num_outputs == 1 else item
+        if not isinstance(parts, (tuple, list)) or len(parts) != self._num_outputs:
+            raise ValueError(f"the source gave no tuple of {self._num_outputs} outputs")
+        made = tuple(self._made(part, i, batch_size) for i, part in enumerate(parts))
+        return made[0] if self._num_outputs == 1 else made
+
+    def _made(self, part: Any, i: int, batch_size: int | None) -> Any:
+        options = self._dtypes[i], self._device, self._layouts[i]
+        if isinstance(part, (Batch, list)) or type(part).__name__.startswith("TensorList"):
+            found = Batch(part, *options)
+            if batch_size is not None and found.batch_size != batch_size:
+                raise ValueError(f"inconsistent batch size: {found.batch_size} != {batch_size}")
+            return found
+        sample = Tensor(part, *options)
+        return sample if batch_size is None else Batch.broadcast(sample, batch_size)
+
+    def _next(self) -> Any:
+        if self._items is None:
+            assert callable(self._source)
+            return self._source()
+        try:
+            return next(self._items)
+        except StopIteration:
+            if self._cycle != "no":
+                self._items = iter(self._source)
+            if self._cycle == "quiet":
+                return next(self._items)
+            raise
+
+    def captured(self, batch_size: int | None, ctx: EvalContext | None = None) -> Iterator[Any]:
+        """Return an iterator over the data whose loop's body is captured; see `Reader.next_epoch`."""
+        return iter(Capture(self._until_end(batch_size), ctx or EvalContext.current()))
+
+    def _until_end(self, batch_size: int | None) -> Iterator[tuple[Any, None]]:
+        while True:
+            try:
+                item = self(batch_size=batch_size)
+            except StopIteration:
+                return
+            yield item, None
+
+
+def _opened(source: Any, cycle: str) -> tuple[Any, Iterator[Any] | None]:
+    if inspect.isgeneratorfunction(source):
+        source = _Restarted(source)
+    if not callable(source) and isinstance(source, Iterable):
+        return source, iter(source)
+    if not callable(source):
+        raise TypeError(f"a source is a function or an iterable, not {type(source).__name__}")
+    if cycle != "no":
+        raise ValueError("cycle is for iterables; the source is a function")
+    required = [
+        p for p in _parameters(source) if p.default is p.empty and p.kind < p.VAR_POSITIONAL
+    ]
+    if required:
+        raise ValueError("the source must be a function without parameters")
+    return source, None
+
+
+def _parameters(source: Callable[..., Any]) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(source).parameters.values())
+    except (TypeError, ValueError):  # a builtin without a signature
+        return []
+
+
+class _Restarted:
+    """A generator function as an iterable that can begin again."""
+
+    def __init__(self, function: Callable[[], Iterator[Any]]) -> None:
+        self._function = function
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._function()
+
+
+def _each(value: Any, count: int) -> Sequence[Any]:
+    if isinstance(value, (list, tuple)):
+        if len(value) != count:
+            raise ValueError(f"{len(value)} values for {count} outputs")
+        return value
+    return [value] * count

@@ -1,0 +1,138 @@
+"""Operators as functions of tensors and batches, made from the registry."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from torchdali.experimental.dynamic._batch import Batch
+from torchdali.experimental.dynamic._invoke import invoke
+from torchdali.experimental.dynamic._tensor import Tensor
+from torchdali.experimental.dynamic._value import Value
+from torchdali.experimental.dynamic.random import RNG, get_default_rng
+from torchdali.registry import Operator
+
+__all__ = ["function_of"]
+
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+_OWN = ("batch_size", "device")
+
+
+def function_of(declared: Operator) -> Callable[..., Any]:
+    """Return an operator as a function of tensors and batches.
+
+    Its inputs and arguments are the operator's, and besides: ``batch_size`` (samples of the result, where no batch
+    among the operands says it), ``device``, ``rng`` for random operators, and ``torch=True`` for a result that is a
+    `torch.Tensor`.
+    """
+    signature = _signature(declared)
+    required = [
+        p.name for p in signature.parameters.values() if p.kind is _KEYWORD and p.default is p.empty
+    ]
+    names = frozenset(signature.parameters)
+    title = declared.name.rpartition(".")[2]
+
+    def function(
+        *inputs: Any,
+        batch_size: int | None = None,
+        device: Any = None,
+        torch: bool = False,
+        **arguments: Any,
+    ) -> Any:
+        _check(title, names, required, arguments)
+        rng = None
+        if declared.schema.random:
+            rng = arguments.pop("rng", None)
+            rng = get_default_rng() if rng is None else _checked(rng)
+        filled = [*inputs, *_inputs_by_name(declared, len(inputs), arguments)]
+        result = invoke(declared, filled, arguments, batch_size, device, rng)
+        return _as_torch(result) if torch else result
+
+    function.__name__ = function.__qualname__ = title
+    function.__doc__ = declared.body.__doc__
+    vars(function).update(__signature__=signature, operator=declared)
+    return function
+
+
+# Operators whose inputs DALI names; those of others are ``input``, or ``input_0``, ``input_1`` ...
+_NAMED = {
+    "bbox_rotate": ("bboxes", "labels"),
+    "decoders.image_slice": ("data", "anchor", "shape_input"),
+    "experimental.remap": ("input", "mapx", "mapy"),
+    "experimental.warp_perspective": ("input", "matrix_input"),
+    "filter": ("data", "filter", "fill_value"),
+    "slice": ("data", "anchor", "shape_input"),
+}
+_OWN_NAMES = frozenset((
+    "expand_dims", "full", "full_like", "io.file.read", "ones_like", "random_bbox_crop", "reductions.std_dev",
+    "reductions.variance", "reinterpret", "reshape", "segmentation.select_masks", "squeeze", "warp_affine",
+    "zeros_like",
+))  # fmt: skip
+
+
+def _positional(declared: Operator) -> list[inspect.Parameter]:
+    """Return the inputs under DALI's names."""
+    parameters = declared.schema.signature().parameters.values()
+    inputs = [p for p in parameters if p.kind is not _KEYWORD]
+    if declared.name in _OWN_NAMES or declared.name.startswith("random."):
+        return inputs
+    names = _NAMED.get(declared.name)
+    if names is None:
+        variadic = any(p.kind is p.VAR_POSITIONAL for p in inputs)
+        names = ("input",) if len(inputs) == 1 and not variadic else None
+        names = names or tuple(f"input_{i}" for i in range(len(inputs)))
+    made = [p.replace(name=name) for p, name in zip(inputs, names, strict=True)]
+    if inputs and inputs[-1].kind is inspect.Parameter.VAR_POSITIONAL:
+        if len(inputs) == 1:
+            made.insert(0, inspect.Parameter("input_0", inspect.Parameter.POSITIONAL_ONLY))
+        made[-1] = made[-1].replace(name="inputs")
+    return made
+
+
+def _signature(declared: Operator) -> inspect.Signature:
+    parameters = list(declared.schema.signature().parameters.values())
+    positional = _positional(declared)
+    skipped = {"seed", "name", "preserve", "bytes_per_sample_hint", *_OWN}
+    named = [p for p in parameters if p.kind is _KEYWORD and p.name not in skipped]
+    shown = {p.name for p in named}
+    old = [
+        inspect.Parameter(n, _KEYWORD, default=None)
+        for n in declared.schema.deprecated
+        if n not in shown
+    ]
+    own = [inspect.Parameter(name, _KEYWORD, default=None) for name in _OWN]
+    if declared.schema.random:
+        named.append(inspect.Parameter("rng", _KEYWORD, default=None))
+    named.append(inspect.Parameter("torch", _KEYWORD, default=False))
+    return inspect.Signature([*positional, *own, *named, *old])
+
+
+def _check(
+    title: str, names: frozenset[str], required: list[str], arguments: Mapping[str, Any]
+) -> None:
+    for name in arguments:
+        if name not in names:
+            raise TypeError(f"{title}() got an unexpected keyword argument {name!r}")
+    for name in required:
+        if arguments.get(name) is None:
+            raise TypeError(f"{title}() missing required keyword-only argument {name!r}")
+
+
+def _checked(rng: Any) -> RNG:
+    if not isinstance(rng, RNG):
+        raise TypeError(f"rng is an RNG, not {type(rng).__name__}")
+    return rng
+
+
+def _inputs_by_name(declared: Operator, given: int, arguments: dict[str, Any]) -> list[Any]:
+    """Take inputs that were given by name out of the arguments."""
+    later = [each.name for each in declared.schema.inputs[given:]]
+    return [arguments.pop(name) for name in later if name in arguments]
+
+
+def _as_torch(result: Any) -> Any:
+    if isinstance(result, (tuple, list)):
+        return tuple(map(_as_torch, result))
+    assert isinstance(result, (Tensor, Batch, Value))
+    return result.torch()

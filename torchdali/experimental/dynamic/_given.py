@@ -1,0 +1,47 @@
+"""Values that are there already, as nodes of a graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchdali import graph
+from torchdali.experimental.dynamic._device import Device
+from torchdali.experimental.dynamic._operation import Operation, Result
+from torchdali.operator import source
+from torchdali.registry import registry
+from torchdali.source import Source, SourceBatch
+from torchdali.tensors import TensorList
+
+__all__ = ["GIVEN", "GivenValue", "given"]
+
+
+class GivenValue(Source):
+    """A source that delivers a batch that somebody else sets."""
+
+    values: TensorList | None = None
+
+    def next(self, batch_size: int, prepared: SourceBatch | None = None) -> tuple[TensorList, ...]:
+        """Return the batch."""
+        assert self.values is not None
+        return (self.values,)
+
+    def state(self) -> dict[str, Any]:
+        """Return nothing: who sets the values keeps their position."""
+        return {}
+
+
+@source(name="_given_value", hidden=True)
+def _given_value() -> Source:
+    """Deliver a batch that is there already."""
+    return GivenValue()
+
+
+GIVEN = registry["_given_value"]
+
+
+def given(values: TensorList, where: Device) -> Result:
+    """Return values as a result of an operation that is done."""
+    kind = "cpu" if where.device_type == "cpu" else "gpu"
+    node = graph.add_node(GIVEN, [], {}, {}, device=kind, outputs=1)
+    operation = Operation(node, len(values), None, where, results=(values,))
+    return Result(operation, 0)

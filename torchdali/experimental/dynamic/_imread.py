@@ -1,0 +1,40 @@
+"""`imread`: read and decode image files."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from torchdali.experimental.dynamic._batch import as_batch
+from torchdali.experimental.dynamic._functions import function_of
+from torchdali.experimental.dynamic._value import Value
+from torchdali.registry import registry
+
+__all__ = ["imread"]
+
+_read, _decode = function_of(registry["io.file.read"]), function_of(registry["decoders.image"])
+
+
+def imread(filepaths: Any, *, device: Any = "cpu", **arguments: Any) -> Any:
+    """Read and decode one image, or several.
+
+    Args:
+        filepaths: A path, or a list of them; or paths as a tensor or batch of bytes (uint8).
+        device: ``"cpu"`` or ``"gpu"``.
+        arguments: Those of `decoders.image`.
+
+    Returns:
+        A `Tensor` ``(H, W, C)`` for one path, a `Batch` for several.
+
+    Raises:
+        OSError: a file cannot be read. RuntimeError: it is no image.
+    """
+    if not isinstance(filepaths, (str, bytes, os.PathLike, Value)):
+        names = [_as_bytes(path) for path in filepaths]
+        return _decode(_read(as_batch(names)), device=device, **arguments)
+    name = filepaths if isinstance(filepaths, Value) else _as_bytes(filepaths)
+    return _decode(_read(name), device=device, **arguments)
+
+
+def _as_bytes(path: Any) -> bytes:
+    return os.fsencode(os.fspath(path))

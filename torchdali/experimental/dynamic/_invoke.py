@@ -1,0 +1,233 @@
+"""Calls of operators in the dynamic mode: check them, and compute or record them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from torchdali.dispatch import Call, bind, record
+from torchdali.experimental.dynamic._batch import Batch, _batch_of
+from torchdali.experimental.dynamic._capture import current_capture
+from torchdali.experimental.dynamic._context import EvalContext
+from torchdali.experimental.dynamic._convert import as_list, moved
+from torchdali.experimental.dynamic._device import Device, device, to_torch_device
+from torchdali.experimental.dynamic._dtypes import DType
+from torchdali.experimental.dynamic._given import given
+from torchdali.experimental.dynamic._mode import EvalMode
+from torchdali.experimental.dynamic._operation import Operation, Result, operation_of
+from torchdali.experimental.dynamic._tensor import Tensor, _of_list
+from torchdali.experimental.dynamic._value import HOOKS, Value
+from torchdali.experimental.dynamic.random import RNG
+from torchdali.graph import DataNode, Node
+from torchdali.registry import Operator, expression
+from torchdali.rng import BatchRng
+from torchdali.running import run_batch
+from torchdali.tensors import TensorList
+
+__all__ = ["invoke", "invoke_arithmetic", "invoke_subscript"]
+
+
+def invoke(
+    declared: Operator,
+    inputs: Sequence[Any],
+    arguments: Mapping[str, Any],
+    batch_size: int | None = None,
+    place: Any = None,
+    rng: RNG | None = None,
+) -> Any:
+    """Compute an operator, or record it for later (see `EvalMode`).
+
+    Args:
+        inputs: Tensors, batches and data; None for an optional input that is left out.
+        arguments: Named arguments; tensors and batches for those that may differ per sample.
+        batch_size: Samples of the result; without it, that of the batches among the operands, or a single tensor.
+        place: Device of the operator; the first input's by default.
+        rng: Generator of the random numbers, for a random operator; the call advances it.
+
+    Returns:
+        A `Tensor` or `Batch`, or a tuple of them.
+
+    Raises:
+        ValueError: batches of different sizes. TypeError: an argument that the operator does not have.
+    """
+    given = {name: value for name, value in arguments.items() if value is not None}
+    size = _common_size([*inputs, *given.values()], batch_size)
+    call = _Call(size, _is_deferred(size, [*inputs, *given.values()]))
+    where = _device_of(declared, place, inputs)
+    operands = [None if v is None else call.operand(v, where) for v in inputs]
+    named = {name: call.argument(declared, name, value) for name, value in given.items()}
+    if where.device_type == "gpu" or place is not None:
+        named["device"] = _kind(declared, where)
+    checked = bind(declared, operands, named)
+    chosen = declared.chosen(dict.fromkeys(checked.per_sample) | checked.constants)
+    if call.deferred:
+        return call.recorded(chosen, checked, where, rng)
+    return call.computed(chosen, checked, rng)
+
+
+def invoke_arithmetic(name: str, operands: Sequence[Any]) -> Any:
+    """Compute an arithmetic operator or mathematical function; see `_arithmetic.compute`."""
+    size = _common_size(operands, None)
+    call = _Call(size, _is_deferred(size, operands))
+    where = next((o.device for o in operands if isinstance(o, Value)), Device.current())
+    numbers = (bool, int, float)
+    converted = [o if isinstance(o, numbers) else call.operand(o, where) for o in operands]
+    if all(isinstance(o, numbers) for o in converted):
+        converted[0] = call.operand(converted[0], where)
+    result = expression(name)(*converted)
+    return call.wrapped(result, where)
+
+
+def invoke_subscript(data: Value, ranges: Any) -> Any:
+    """Index into a tensor, or into each sample of a batch."""
+    parts = ranges if isinstance(ranges, tuple) else (ranges,)
+    numbers = [
+        n for p in parts for n in ((p.start, p.stop, p.step) if isinstance(p, slice) else (p,))
+    ]
+    operands = [data, *[n for n in numbers if isinstance(n, Value)]]
+    size = _common_size(operands, None)
+    call = _Call(size, _is_deferred(size, operands))
+
+    def position(part: Any) -> Any:
+        if isinstance(part, slice):
+            return slice(*map(position, (part.start, part.stop, part.step)))
+        return call.operand(part, Device.CPU) if isinstance(part, Value) else part
+
+    index = tuple(map(position, parts))
+    result = expression("subscript")(call.operand(data, data.device), index)
+    return call.wrapped(result, data.device)
+
+
+class _Call:
+    """One call: whether its operands are batches, and whether it is computed now.
+
+    Attributes:
+        size: Samples, or None for a single tensor.
+        deferred: It is recorded, and computed later.
+    """
+
+    def __init__(self, size: int | None, deferred: bool) -> None:
+        self.size, self.deferred = size, deferred
+        self._given: list[Result] = []
+
+    def operand(self, value: Any, where: Device) -> Any:
+        """Return an operand as a node (of a recorded call) or as a batch."""
+        if isinstance(value, Value) and isinstance(value, Batch) == (self.size is not None):
+            if self.deferred and value.device == where:
+                return value._edge()
+            values = value._values()
+        else:
+            values = as_list(value._single() if isinstance(value, Value) else value, self.size)
+        if values.device != to_torch_device(where):
+            values = moved(values, where)
+        return self._held(values, where) if self.deferred else values
+
+    def _held(self, values: TensorList, where: Device) -> DataNode:
+        result = given(values, where)
+        self._given.append(result)  # until the operation that needs it holds it
+        return result.edge
+
+    def argument(self, declared: Operator, name: str, value: Any) -> Any:
+        """Return a named argument: a constant as it is, a tensor or batch as what may differ per sample."""
+        if isinstance(value, DType):
+            return value.type_id
+        if not isinstance(value, (Value, torch.Tensor)):
+            return value
+        known = declared.schema.arguments.get(name)
+        if known is not None and known.edge is None:
+            single = value._single().torch() if isinstance(value, Value) else value
+            return single.tolist()
+        return self.operand(value, Device.CPU)
+
+    def computed(self, declared: Operator, checked: Call, generator: RNG | None) -> Any:
+        """Run the call now, in this thread."""
+        size = 1 if self.size is None else self.size
+        rng = None if generator is None else BatchRng(generator._key(), [0] * size, range(size))
+        results = run_batch(
+            declared, checked.inputs, checked.constants, checked.per_sample, rng, size
+        )
+        made = [_of_list(r) if self.size is None else _batch_of(r) for r in results]
+        several = declared.returns_list(checked.constants, len(checked.inputs))
+        return tuple(made) if several else made[0]
+
+    def recorded(self, declared: Operator, checked: Call, where: Device, rng: RNG | None) -> Any:
+        """Record the call for later."""
+        return self.wrapped(record(declared, checked), where, rng)
+
+    def wrapped(self, result: Any, where: Device, rng: RNG | None = None) -> Any:
+        """Return what an operator gave, nodes or batches, as the classes of this mode."""
+        if isinstance(result, (list, tuple)):
+            return tuple(self.wrapped(each, where, rng) for each in result)
+        if isinstance(result, torch.Tensor):
+            result = TensorList.from_samples([result])
+        if isinstance(result, TensorList):
+            return _of_list(result) if self.size is None else _batch_of(result)
+        return self._pending(result, where, rng)
+
+    def _pending(self, edge: DataNode, where: Device, rng: RNG | None) -> Value:
+        assert edge.source is not None
+        operation = operation_of(edge.source) or self._operation(edge.source, where, rng)
+        result = Result(operation, edge.index)
+        made = (Tensor if self.size is None else Batch)(invocation_result=result)
+        if EvalMode.current() in (EvalMode.sync_cpu, EvalMode.sync_full):
+            made.evaluate()
+        return made
+
+    def _operation(self, node: Node, where: Device, rng: RNG | None) -> Operation:
+        size = 1 if self.size is None else self.size
+        key = None if rng is None else rng._key()
+        context = EvalContext.current()
+        made = Operation(node, size, context, where, key, rng=rng)
+        capture = current_capture()
+        if capture is not None:
+            made = capture.operation(made)
+        context.add(made)
+        return made
+
+
+def _common_size(operands: Sequence[Any], batch_size: int | None) -> int | None:
+    """Return the number of samples that all batches have, or None where there is no batch."""
+    size = batch_size
+    for operand in operands:
+        if isinstance(operand, Batch):
+            if size is not None and operand.batch_size != size:
+                raise ValueError(f"inconsistent batch size: {operand.batch_size} != {size}")
+            size = operand.batch_size
+    return size
+
+
+def _is_deferred(size: int | None, operands: Sequence[Any]) -> bool:
+    """Return whether a call is recorded: batches are, to be computed together; single tensors in deferred mode."""
+    if any(isinstance(o, Value) and _needs_gradient(o) for o in operands):
+        return False
+    return size is not None or EvalMode.current() is EvalMode.deferred
+
+
+def _needs_gradient(value: Value) -> bool:
+    if value._list is None or not torch.is_grad_enabled():
+        return False
+    dense = value._list.dense()
+    if dense is not None:
+        return dense.requires_grad
+    return any(sample.requires_grad for sample in value._list.samples())
+
+
+def _device_of(declared: Operator, place: Any, inputs: Sequence[Any]) -> Device:
+    found = device(place)
+    if found is not None:
+        return found
+    first = next((v for v in inputs if isinstance(v, Value)), None)
+    if first is None:
+        return Device.current()
+    return first.device
+
+
+def _kind(declared: Operator, where: Device) -> str:
+    if where.device_type == "cpu":
+        return "cpu"
+    return "gpu" if "gpu" in declared.devices else "mixed"
+
+
+HOOKS.arithmetic, HOOKS.subscript = invoke_arithmetic, invoke_subscript

@@ -1,0 +1,141 @@
+"""Calls that are not computed yet, and their results."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from concurrent.futures import Future
+from typing import Protocol
+
+from torchdali.experimental.dynamic._device import Device
+from torchdali.experimental.dynamic.random import RNG
+from torchdali.graph import DataNode, Node
+from torchdali.loader import Keys
+from torchdali.tensors import TensorList
+
+
+class Evaluator(Protocol):
+    """The interface of contexts that compute operations."""
+
+    def evaluate(self, operation: Operation) -> None:
+        """Set the results of an operation."""
+
+
+__all__ = ["Operation", "Result", "operation_of"]
+
+_serial = itertools.count()
+# Weak on both sides: an operation lives as long as a result of it, or an operation that needs it.
+_of_node: weakref.WeakKeyDictionary[Node, weakref.ref[Operation]] = weakref.WeakKeyDictionary()
+
+
+def operation_of(node: Node) -> Operation | None:
+    """Return the operation of a node, or None for a node that only serves another one."""
+    found = _of_node.get(node)
+    return None if found is None else found()
+
+
+class Operation:
+    """One call of an operator: a node of a graph, and its results once they are there.
+
+    Args:
+        node: The call. Its inputs are outputs of other operations' nodes.
+        size: Number of samples.
+        context: Where it is computed; None if the results are there already.
+        device: Where the results will be.
+        key: Key of the random numbers, for a random operator.
+        records: Records that a reader delivers.
+        rng: Generator that gave the key.
+        results: One batch for each output, if they are there already.
+
+    Attributes:
+        asked: Outputs whose values somebody took.
+        future: The computation that another thread does, or None.
+        needs: Operations that come before this one; none once the results are there.
+        serial: Number in the order of the calls.
+    """
+
+    __slots__ = (
+        "__weakref__", "asked", "context", "device", "future", "handles", "key", "needs", "node", "records",
+        "results", "rng", "serial", "size",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        node: Node,
+        size: int,
+        context: Evaluator | None,
+        device: Device,
+        key: int | None = None,
+        records: Keys | None = None,
+        rng: RNG | None = None,
+        results: tuple[TensorList | None, ...] | None = None,
+    ) -> None:
+        self.node, self.size, self.context, self.device = node, size, context, device
+        self.key, self.records, self.rng, self.results = key, records, rng, results
+        self.serial = next(_serial)
+        self.asked: set[int] = set()
+        self.future: Future[None] | None = None
+        self.needs = () if results is not None else _before(node)
+        # Results that somebody holds; an evaluation delivers these, and drops the others.
+        self.handles: weakref.WeakSet[Result] = weakref.WeakSet()
+        self.claim(node)
+
+    def claim(self, node: Node) -> None:
+        """Make a node known as this operation's."""
+        _of_node[node] = weakref.ref(self)
+
+    def finish(self, results: tuple[TensorList | None, ...]) -> None:
+        """Set the results; an output that nobody held is None."""
+        self.results = results
+        if None not in results:
+            self.needs = ()
+
+
+def _before(node: Node) -> tuple[Operation, ...]:
+    """Return the operations whose results a node needs."""
+    found: dict[Operation, None] = {}
+    nodes = list(node.parents())
+    while nodes:
+        parent = nodes.pop()
+        operation = operation_of(parent)
+        if operation is not None:
+            found[operation] = None
+        else:
+            nodes.extend(parent.parents())
+    return tuple(found)
+
+
+class Result:
+    """One output of an operation."""
+
+    __slots__ = ("__weakref__", "index", "operation")
+
+    def __init__(self, operation: Operation, index: int) -> None:
+        self.operation, self.index = operation, index
+        operation.handles.add(self)
+
+    @property
+    def device(self) -> Device:
+        """Device of the result."""
+        return self.operation.device
+
+    @property
+    def edge(self) -> DataNode:
+        """The result as an edge of a graph."""
+        return self.operation.node.outputs[self.index]
+
+    def values(self) -> TensorList:
+        """Compute the operation if that is not done yet, and return the batch."""
+        operation = self.operation
+        operation.asked.add(self.index)
+        if operation.future is not None:
+            future, operation.future = operation.future, None
+            future.result()
+        if operation.results is None or operation.results[self.index] is None:
+            assert operation.context is not None
+            operation.results = None
+            operation.context.evaluate(operation)
+        assert operation.results is not None
+        found = operation.results[self.index]
+        assert found is not None
+        return found

@@ -1,0 +1,35 @@
+"""Fill the package with the registry's operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torchdali.ops  # noqa: F401  the registry holds the operators once they are imported
+from torchdali.experimental.dynamic._functions import function_of
+from torchdali.experimental.dynamic._readers import reader_of
+from torchdali.namespaces import publish
+from torchdali.registry import Operator
+
+__all__ = ["publish_operators"]
+
+# They belong to pipelines: they take functions that run in them, or stand for a part of the graph.
+_LEFT_OUT = (
+    "python_function", "torch_python_function", "dl_tensor_python_function", "external_source",
+)  # fmt: skip
+
+
+def publish_operators(package: str) -> Callable[[str], Any]:
+    """Put a function for each operator and a class for each reader into the package; return its ``__getattr__``."""
+    return publish(package, _entry, _is_wanted)
+
+
+def _is_wanted(declared: Operator) -> bool:
+    return not declared.instead and declared.kind != "source" and declared.name not in _LEFT_OUT
+
+
+def _entry(declared: Operator) -> tuple[str, Any]:
+    if declared.kind == "reader":
+        space = declared.name.rpartition(".")[0]
+        return f"{space}.{declared.class_name}", reader_of(declared)
+    return declared.name, function_of(declared)

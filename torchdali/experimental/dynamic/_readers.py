@@ -1,0 +1,228 @@
+"""Readers of the dynamic mode: objects with a position in their epochs."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from torchdali import graph
+from torchdali.dispatch import bind
+from torchdali.execute.batch import metadata_outputs
+from torchdali.experimental.dynamic._batch import Batch, _batch_of
+from torchdali.experimental.dynamic._capture import Capture
+from torchdali.experimental.dynamic._context import EvalContext
+from torchdali.experimental.dynamic._device import Device
+from torchdali.experimental.dynamic._operation import Operation, Result
+from torchdali.experimental.dynamic._tensor import Tensor, _of_list
+from torchdali.experimental.dynamic.random import get_default_rng
+from torchdali.loader import Cursor, EpochOrder, Keys, LoaderOptions, reader_meta
+from torchdali.registry import Operator
+
+__all__ = ["Reader", "reader_of"]
+
+_SKIPPED = {"name", "preserve", "bytes_per_sample_hint", "device"}
+
+
+class Reader:
+    """A reader with a position: `next_epoch` goes once over its records, a call takes the next ones.
+
+    Args:
+        max_batch_size: Largest number of samples of a batch; also the number where none is said later.
+        name: For error messages.
+        device: ``"cpu"``.
+        num_inputs: Accepted; readers have none.
+        enable_checkpointing: Accepted; the state is always there.
+        arguments: Those of the operator.
+
+    Raises:
+        TypeError: an argument that the reader does not have. Otherwise what the reader's data set raises.
+    """
+
+    _declared: ClassVar[Operator]
+
+    def __init__(
+        self,
+        max_batch_size: int | None = None,
+        name: str | None = None,
+        device: Any = "cpu",
+        num_inputs: int | None = None,
+        *,
+        enable_checkpointing: bool = False,
+        **arguments: Any,
+    ) -> None:
+        known = self._declared.schema.arguments
+        for key in arguments:
+            if key not in known and key not in self._declared.schema.deprecated:
+                raise TypeError(
+                    f"{type(self).__name__}() got an unexpected keyword argument {key!r}"
+                )
+        self.max_batch_size, self.name, self.device = max_batch_size, name, device
+        constants = bind(self._declared, [], arguments).constants
+        self._dataset = self._declared.body(**constants)
+        self._constants = {**constants, "_dataset": self._dataset}
+        self._cursor = Cursor(EpochOrder(len(self._dataset), *_order_of(constants)))
+        self._batch_size: int | None = None
+        self._iterating: object | None = None
+        # Batches that the present loop has delivered, and those that a restored state has.
+        self._delivered = self._resumed = 0
+        self._shown: dict[str, Any] | None = None
+
+    def __call__(
+        self,
+        *,
+        batch_size: int | None = None,
+        _process_params: bool = True,
+        _caller_frame: Any = None,
+    ) -> Any:
+        """Return the next outputs: tensors, or batches of ``batch_size`` samples.
+
+        Raises:
+            ValueError: more samples than ``max_batch_size``, or another number than in the call before.
+        """
+        size = self._size_of(batch_size)
+        return self._outputs(self._cursor.next_batch(size or 1), size, EvalContext.current())
+
+    def next_epoch(
+        self, batch_size: int | None = None, ctx: EvalContext | None = None, capture: bool = False
+    ) -> Iterator[Any]:
+        """Return an iterator over the next epoch of this reader's shard.
+
+        Args:
+            batch_size: Samples of a batch; None for single tensors, or ``max_batch_size`` if the reader has one.
+            ctx: Where the work is done; the current context by default.
+            capture: Record the calls of the loop's body in its first iteration, and run them ahead for those that
+                follow. Every iteration must then make the same calls; see `capture`.
+
+        Raises:
+            RuntimeError: another loop over this reader is not at its end.
+        """
+        size = self._size_of(batch_size)
+        context = ctx or EvalContext.current()
+        count = self._batches(size or 1) - self._resumed
+        self._resumed, self._iterating, self._shown = 0, object(), None
+        taken = self._taken(count, size, context, self._iterating)
+        if capture:
+            return iter(Capture(self._ahead(taken), context, self._reached))
+        return taken
+
+    def _ahead(self, taken: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
+        """Yield batches that are taken before the loop comes to them, each with the state after it."""
+        for outputs in taken:
+            yield outputs, self._state()
+
+    def _reached(self, state: dict[str, Any] | None) -> None:
+        """Let `get_state` return the position of the batch that the loop is at."""
+        self._shown = state
+
+    def _taken(
+        self, count: int, size: int | None, context: EvalContext, token: object
+    ) -> Iterator[Any]:
+        total = self._batches(size or 1)
+        for i in range(count):
+            self._delivered = total - count + i
+            if self._iterating is not token:
+                raise RuntimeError(
+                    f"another loop over this reader ({type(self).__name__}) was begun: finish one before the next, or "
+                    "make a reader for each"
+                )
+            outputs = self._outputs(self._cursor.next_batch(size or 1), size, context)
+            self._delivered += 1
+            yield outputs
+        self._delivered = 0
+
+    def _batches(self, size: int) -> int:
+        """Return the number of batches of an epoch: the shard's records, the last batch filled up."""
+        order = self._cursor.order
+        return -(-order.shard(self._cursor.epoch).length // size)
+
+    def _size_of(self, batch_size: int | None) -> int | None:
+        size = self.max_batch_size if batch_size is None else batch_size
+        if size is None:
+            return None
+        if self.max_batch_size is not None and size > self.max_batch_size:
+            raise ValueError(
+                f"batch_size {size} is larger than the reader's max_batch_size, {self.max_batch_size}"
+            )
+        if self._batch_size not in (None, size):
+            raise ValueError(
+                f"batch_size {size} is different from that of the call before, {self._batch_size}"
+            )
+        self._batch_size = size
+        return size
+
+    def _outputs(self, keys: Keys, size: int | None, context: EvalContext) -> Any:
+        """Return tensors or batches that are read when they are needed; labels are there at once."""
+        declared = self._declared
+        count = declared.count_outputs(self._constants)
+        node = graph.add_node(declared, [], self._constants, {}, device="cpu", outputs=count)
+        operation = Operation(node, len(keys.records), context, Device.CPU, records=keys)
+        context.add(operation)
+        known = metadata_outputs(node, self._dataset, keys.records)
+        made: list[Any] = []
+        for edge in node.outputs:
+            if edge in known:
+                made.append((_of_list if size is None else _batch_of)(known[edge]))
+            else:
+                result = Result(operation, edge.index)
+                made.append((Tensor if size is None else Batch)(invocation_result=result))
+        return tuple(made) if declared.returns_list(self._constants) else made[0]
+
+    def _meta(self) -> dict[str, Any]:
+        order = self._cursor.order
+        return dict(reader_meta(order.size, order.options))
+
+    def get_metadata(self, batch_size: int | None = None) -> dict[str, Any]:
+        """Return sizes of epoch and shards, as a pipeline's ``reader_meta`` does."""
+        return self._meta()
+
+    def get_state(self, *, cuda_stream: Any = None) -> str:
+        """Return the position, as text."""
+        return json.dumps(self._shown or self._state())
+
+    def _state(self) -> dict[str, Any]:
+        return {**self._cursor.state(), "delivered": self._delivered}
+
+    def set_state(self, state: Any) -> None:
+        """Continue where `get_state` was called; the next `next_epoch` goes over the rest of that epoch.
+
+        Raises:
+            RuntimeError: the state is of another data set or shard. ValueError: it is no state.
+        """
+        try:
+            read = json.loads(str(state))
+        except ValueError:
+            raise ValueError(f"{state!r} is not the state of a reader") from None
+        self._resumed = self._delivered = int(read.pop("delivered", 0))
+        self._cursor.restore(read)
+        self._iterating = self._shown = None
+
+
+def _order_of(constants: dict[str, Any]) -> tuple[LoaderOptions, int]:
+    given = {k: constants[k] for k in LoaderOptions.__dataclass_fields__ if k in constants}
+    options = LoaderOptions(**given)
+    own = options.seed if options.seed not in (None, -1) else None
+    return options, get_default_rng()() & 0x7FFFFFFF if own is None else own
+
+
+def reader_of(declared: Operator) -> type[Reader]:
+    """Return the class of a reader."""
+    made = type(
+        declared.class_name, (Reader,), {"_declared": declared, "__doc__": declared.body.__doc__}
+    )
+    base = inspect.signature(Reader.__init__).parameters
+    fixed = [p for n, p in base.items() if n not in ("arguments", "enable_checkpointing")]
+    named = [
+        p for p in declared.schema.signature().parameters.values()
+        if p.kind is p.KEYWORD_ONLY and p.name not in _SKIPPED
+    ]  # fmt: skip
+    signature = inspect.Signature([*fixed, *named, base["enable_checkpointing"]])
+    init = made.__init__  # type: ignore[misc]
+
+    def __init__(self: Reader, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    made.__init__ = __init__  # type: ignore[misc]
+    return made

@@ -1,0 +1,107 @@
+"""Streams of accelerators."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, ClassVar
+
+import torch
+
+__all__ = [
+    "Stream", "get_current_stream", "get_default_stream", "set_current_stream", "set_default_stream", "stream",
+]  # fmt: skip
+
+_local = threading.local()
+_defaults: dict[int, Stream] = {}
+
+
+class Stream:
+    """A stream of an accelerator.
+
+    Args:
+        stream: What to wrap: torch's stream, a handle (int), or an object with ``__cuda_stream__``. A new stream
+            with `Stream.create_new`, the default.
+        device_id: Accelerator of the stream; the current one by default.
+
+    Raises:
+        RuntimeError: there is no accelerator.
+    """
+
+    create_new: ClassVar[object] = object()
+
+    def __init__(self, *, stream: Any = create_new, device_id: int | None = None) -> None:
+        if not torch.cuda.is_available():
+            raise RuntimeError("there is no CUDA-capable GPU: streams are not available")
+        self._stream: torch.cuda.Stream
+        if isinstance(stream, Stream):
+            self._stream = stream._stream
+        elif stream is Stream.create_new:
+            self._stream = torch.cuda.Stream(device_id)  # type: ignore[no-untyped-call]
+        elif isinstance(stream, torch.cuda.Stream):
+            self._stream = stream
+        else:
+            handle = stream.__cuda_stream__()[1] if hasattr(stream, "__cuda_stream__") else stream
+            made = torch.cuda.ExternalStream(int(handle), device_id)  # type: ignore[no-untyped-call]
+            self._stream = made
+
+    @property
+    def handle(self) -> int:
+        """CUDA's handle."""
+        return int(self._stream.cuda_stream)
+
+    @property
+    def device_id(self) -> int:
+        """Number of the accelerator."""
+        return int(self._stream.device_index)
+
+    def synchronize(self) -> None:
+        """Wait for all work of the stream."""
+        self._stream.synchronize()
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """Return the protocol's version and the handle."""
+        return 0, self.handle
+
+    def __eq__(self, value: object) -> bool:
+        return isinstance(value, Stream) and self.handle == value.handle
+
+    def __ne__(self, value: object) -> bool:
+        return not self == value
+
+    def __hash__(self) -> int:
+        return hash(self.handle)
+
+
+def stream(*, stream: Any = Stream.create_new, device_id: int | None = None) -> Stream | None:
+    """Return a `Stream`; None stays None, and a `Stream` itself."""
+    if stream is None or isinstance(stream, Stream):
+        return stream
+    return Stream(stream=stream, device_id=device_id)
+
+
+def get_current_stream() -> Stream | None:
+    """Return the stream set in this thread, else the default one; None without an accelerator."""
+    found: Stream | None = getattr(_local, "stream", None)
+    return found if found is not None else get_default_stream()
+
+
+def set_current_stream(cuda_stream: Any, /) -> None:
+    """Set the stream of this thread; None takes it back."""
+    _local.stream = stream(stream=cuda_stream)
+
+
+def get_default_stream(device_id: int | None = None) -> Stream | None:
+    """Return the stream for threads that set none, one for each accelerator; None without one."""
+    if not torch.cuda.is_available():
+        return None
+    number = torch.cuda.current_device() if device_id is None else device_id
+    if number not in _defaults:
+        _defaults[number] = Stream(device_id=number)
+    return _defaults[number]
+
+
+def set_default_stream(cuda_stream: Any, /, device_id: int | None = None) -> None:
+    """Set the stream for threads that set none."""
+    made = stream(stream=cuda_stream, device_id=device_id)
+    if made is not None:
+        _defaults[made.device_id if device_id is None else device_id] = made

@@ -1,0 +1,177 @@
+"""The structure of a graph of operations, and the executor that runs graphs of one structure."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchdali.execute.bad_samples import BadSamples
+from torchdali.execute.batch import Reader, Settings
+from torchdali.execute.executor import Executor
+from torchdali.experimental.dynamic._given import GIVEN, GivenValue
+from torchdali.graph import DataNode, Graph, Node
+from torchdali.loader import Keys
+from torchdali.plan import plan
+from torchdali.rewrite import fuse_decoding, fuse_resizing
+from torchdali.tensors import TensorList
+
+__all__ = ["Runner", "Structure", "frozen", "structure_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """Nodes to compute, with what tells their structure.
+
+    Attributes:
+        nodes: In an order in which they can be computed.
+        wanted: Edges to deliver.
+        given: Edges whose values are there already, in the order in which the nodes need them.
+        key: Equal for graphs that one executor can run.
+    """
+
+    nodes: Sequence[Node]
+    wanted: Sequence[DataNode]
+    given: Sequence[DataNode]
+    key: Hashable
+
+
+def structure_of(nodes: Sequence[Node], wanted: Sequence[DataNode], size: int) -> Structure:
+    """Return the structure of nodes that are to be computed for a batch of ``size`` samples."""
+    numbers: dict[DataNode, tuple[int, int]] = {
+        e: (i, e.index) for i, node in enumerate(nodes) for e in node.outputs
+    }
+    given: dict[DataNode, None] = {}
+
+    def number(edge: DataNode | None) -> tuple[int, int] | None:
+        if edge is None:
+            return None
+        if edge not in numbers:
+            numbers[edge] = (-1, len(given))
+            given[edge] = None
+        return numbers[edge]
+
+    parts = tuple(
+        (
+            node.operator.name, node.device, frozen(node.constants),
+            tuple(map(number, node.inputs)),
+            tuple((name, number(e)) for name, e in node.per_sample.items()),
+            node.lines[:1], len(node.outputs), _dataset_of(node),
+        )
+        for node in nodes
+    )  # fmt: skip
+    return Structure(nodes, wanted, list(given), (size, parts, tuple(numbers[e] for e in wanted)))
+
+
+def _dataset_of(node: Node) -> int:
+    """Return what tells the records of one reader from those of another."""
+    return id(node.constants.get("_dataset")) if node.operator.kind == "reader" else 0
+
+
+def frozen(value: Any) -> Hashable:
+    """Return constants as something that can be compared and hashed."""
+    if isinstance(value, Mapping):
+        return tuple((name, frozen(each)) for name, each in value.items())
+    if isinstance(value, (list, tuple)):
+        return tuple(map(frozen, value))
+    if isinstance(value, (np.ndarray, torch.Tensor)):
+        array = np.asarray(value)
+        return array.shape, str(array.dtype), array.tobytes()
+    if isinstance(value, Hashable):
+        return type(value), value
+    return id(value)
+
+
+class _Records:
+    """Stands in for the cursor of a reader: delivers the records of the run."""
+
+    keys: Keys | None = None
+
+    def next_batch(self, batch_size: int) -> Keys:
+        """Return the records."""
+        assert self.keys is not None
+        return self.keys
+
+    def state(self) -> dict[str, Any]:
+        """Return nothing: the reader of the dynamic mode keeps its position."""
+        return {}
+
+
+class Runner:
+    """An executor for graphs of one structure.
+
+    Args:
+        structure: Of one of them.
+        num_threads: Threads that compute.
+        device: The accelerator, or None.
+        size: Samples of a batch.
+    """
+
+    def __init__(
+        self, structure: Structure, num_threads: int, device: torch.device | None, size: int
+    ) -> None:
+        traced, leaves = _copied(structure)
+        planned = plan(fuse_resizing(fuse_decoding(traced, False)))
+        by_name = {node.name: node for node in planned.graph.nodes}
+        self._given = [GivenValue() for _ in leaves]
+        sources = {
+            by_name[node.name]: value for node, value in zip(leaves, self._given, strict=True)
+        }
+        reading = [n for n in structure.nodes if n.operator.kind == "reader"]
+        self._records = [_Records() for _ in reading]
+        readers: dict[Node, Any] = {
+            node: Reader(node.constants["_dataset"], self._records[i])  # type: ignore[arg-type]
+            for i, node in enumerate(n for n in planned.graph.nodes if n.operator.kind == "reader")
+        }
+        settings = Settings(size, num_threads, 0, device, synchronous=True)
+        self._executor = Executor(planned, settings, readers, sources, BadSamples())
+        self.close = weakref.finalize(self, Executor.close, self._executor)
+
+    def run(
+        self, values: Sequence[TensorList], records: Sequence[Keys], keys: Sequence[int | None]
+    ) -> tuple[TensorList, ...]:
+        """Compute one batch.
+
+        Args:
+            values: Of the given edges.
+            records: For each reader.
+            keys: Of the random numbers, for each random operator.
+        """
+        for source, value in zip(self._given, values, strict=True):
+            source.values = value
+        for reader, taken in zip(self._records, records, strict=True):
+            reader.keys = taken
+        try:
+            self._executor.schedule(random_keys=[key or 0 for key in keys])
+            return self._executor.pop().outputs
+        finally:
+            for source in self._given:
+                source.values = None
+
+
+def _copied(structure: Structure) -> tuple[Graph, list[Node]]:
+    """Return a graph of its own for a structure, with sources for the values that are there already."""
+    new: dict[DataNode, DataNode] = {}
+    leaves = []
+    for i, edge in enumerate(structure.given):
+        node = Node(GIVEN, f"given_{i}", edge.device, (), {}, {}, ())
+        node.outputs = (DataNode(node.name, edge.device, node),)
+        new[edge] = node.outputs[0]
+        leaves.append(node)
+    copies = []
+    random = 0
+    for i, node in enumerate(structure.nodes):
+        made = Node(
+            node.operator, f"{node.operator.name}_{i}", node.device,
+            tuple(None if e is None else new[e] for e in node.inputs), node.constants,
+            {name: new[e] for name, e in node.per_sample.items()}, node.lines, stream=random,
+        )  # fmt: skip
+        random += node.operator.schema.random
+        made.outputs = tuple(DataNode(made.name, e.device, made, e.index) for e in node.outputs)
+        new.update(zip(node.outputs, made.outputs, strict=True))
+        copies.append(made)
+    return Graph.of([new[e] for e in structure.wanted], [*leaves, *copies]), leaves

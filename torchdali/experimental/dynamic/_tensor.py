@@ -1,0 +1,258 @@
+"""`Tensor`: one sample of the dynamic mode."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from torchdali.experimental.dynamic._arithmetic import install
+from torchdali.experimental.dynamic._convert import moved, relabeled, sample_of
+from torchdali.experimental.dynamic._device import Device, DeviceLike, device, to_torch_device
+from torchdali.experimental.dynamic._operation import Result
+from torchdali.experimental.dynamic._printing import text_of_tensor
+from torchdali.experimental.dynamic._value import HOOKS, Value
+from torchdali.tensors import TensorCPU, TensorGPU, TensorList
+
+if TYPE_CHECKING:
+    from torchdali.experimental.dynamic._batch import Batch
+
+__all__ = ["Tensor", "as_tensor", "tensor"]
+
+
+class Tensor(Value):
+    """One tensor with a layout; it may be computed only when it is looked at (see `EvalMode`).
+
+    Arithmetic, comparison and indexing give tensors. `torch` and ``torch.as_tensor``, NumPy and DLPack share
+    its memory.
+
+    Args:
+        data: Numbers, nested lists, an array, a torch tensor, an object with ``__dlpack__``, or a `Tensor`.
+            Memory is shared where possible.
+        dtype: Element type; the data is converted where it differs.
+        device: Where the tensor is to be; the data's device, or the current one, by default.
+        layout: Names of the axes, one letter each.
+        batch: Instead of data: the batch of which this is a sample.
+        index_in_batch: Which one.
+        invocation_result: Instead of data: the result of an operation (internal).
+        copy: Never share memory with the data.
+
+    Raises:
+        ValueError: no data, or a layout of a wrong length. TypeError: the data holds no numbers.
+    """
+
+    __slots__ = ("_batch", "_index")
+
+    def __init__(
+        self,
+        data: Any = None,
+        dtype: Any = None,
+        device: DeviceLike = None,
+        layout: str | None = None,
+        batch: Batch | None = None,
+        index_in_batch: int | None = None,
+        invocation_result: Result | None = None,
+        copy: bool = False,
+    ) -> None:
+        self._list, self._result, self._batch = None, invocation_result, None
+        if batch is not None and index_in_batch is not None:
+            self._batch, self._index = batch, index_in_batch
+        elif data is not None:
+            self._take(data, dtype, device, layout, copy)
+        elif invocation_result is None:
+            raise ValueError("a Tensor is made of data, or of a batch and an index in it")
+
+    def _take(
+        self, data: Any, dtype: Any, place: DeviceLike, layout: str | None, copy: bool
+    ) -> None:
+        plain = dtype is None and place is None and layout is None and not copy
+        if plain and isinstance(data, Tensor) and data._list is None and data._batch is None:
+            self._result = data._result
+            return
+        if isinstance(data, Value):
+            data = data._single()
+        sample, own = sample_of(data, dtype, copy)
+        self._list = TensorList.from_samples([sample], own)
+        target = _target(place, data)
+        if self._list.device != to_torch_device(target):
+            self._list = moved(self._list, target)
+        if layout is not None:
+            self._list = relabeled(self._list, layout)
+
+    def _values(self) -> TensorList:
+        if self._list is None and self._batch is not None:
+            values = self._batch._values()
+            sample = values.samples()[self._index]
+            self._list = TensorList.from_samples([sample], values.layout())
+            self._batch = None
+        return super()._values()
+
+    def _sample(self) -> torch.Tensor:
+        return self._values().samples()[0]
+
+    def _single(self) -> TensorCPU | TensorGPU:
+        return self._storage
+
+    @property
+    def _storage(self) -> TensorCPU | TensorGPU:
+        """The data, as a pipeline delivers a sample."""
+        values = self._values()
+        stored: TensorCPU | TensorGPU = values[0]
+        return stored
+
+    @property
+    def device(self) -> Device:
+        """Device of the tensor."""
+        return super().device if self._batch is None else self._batch.device
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes."""
+        return tuple(self._sample().shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.dtype.bytes
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.itemsize
+
+    def cpu(self) -> Tensor:
+        """Return the tensor on the CPU: itself where it is there."""
+        return self.to_device("cpu")
+
+    def gpu(self, index: int | None = None) -> Tensor:
+        """Return the tensor on an accelerator: itself where it is there."""
+        return self.to_device(Device("gpu", index))
+
+    def to_device(self, device: DeviceLike, force_copy: bool = False) -> Tensor:
+        """Return the tensor on a device: itself where it is there, unless ``force_copy``."""
+        target = _target(device)
+        if target == self.device and not force_copy:
+            return self
+        return _of_list(moved(self._values(), target) if target != self.device else _cloned(self))
+
+    def torch(self, copy: bool = False) -> torch.Tensor:
+        """Return a torch tensor that shares the memory, or a copy; gradients flow through it."""
+        sample = self._sample()
+        return sample.clone() if copy else sample
+
+    def item(self) -> Any:
+        """Return the only element as a Python number.
+
+        Raises:
+            ValueError: the tensor has not exactly one element.
+        """
+        if self.size != 1:
+            raise ValueError(f"the tensor has {self.size} elements; item() needs exactly 1")
+        return self._sample().item()
+
+    def __getitem__(self, ranges: Any) -> Tensor:
+        """Return a part: indices, ranges, ``...`` and new axes, as with DALI's nodes."""
+        parts = ranges if isinstance(ranges, tuple) else (ranges,)
+        given = sum(part is not None and part is not Ellipsis for part in parts)
+        if given > self.ndim:
+            raise ValueError(
+                f"{given} indices are too many for a tensor with {self.ndim} dimensions"
+            )
+        found: Tensor = HOOKS.subscript(self, ranges)
+        return found
+
+    def __iter__(self) -> Iterator[Tensor]:
+        for i in range(self.shape[0]):
+            yield self[i]
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a tensor without axes has no length")
+        return self.shape[0]
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __index__(self) -> int:
+        if self.dtype.kind.name == "float":
+            raise TypeError("only integers can be an index")
+        return int(self.item())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """Return a NumPy array that shares the memory where it can."""
+        if self.device != Device.CPU:
+            raise TypeError("the tensor is on an accelerator: call cpu() first")
+        array = self._sample().detach().numpy()
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        interface: dict[str, Any] = self._sample().__cuda_array_interface__
+        return interface
+
+    def __dlpack__(self, stream: Any = None, dl_device: Any = None) -> Any:
+        """Export the memory by DLPack."""
+        return self._storage.__dlpack__(stream=stream, dl_device=dl_device)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return DLPack's type and number of the device."""
+        return self._storage.__dlpack_device__()
+
+    def __str__(self) -> str:
+        return text_of_tensor(self._sample(), self.layout, str(self.device))
+
+    __repr__ = __str__
+
+
+install(Tensor)
+
+
+def _target(place: DeviceLike, data: Any = None) -> Device:
+    """Return a given device, or that of the data, or the current one."""
+    found = device(place)
+    if found is not None:
+        return found
+    of_data = getattr(data, "__dlpack_device__", None)
+    if of_data is not None and not isinstance(data, np.ndarray):
+        return Device.from_dlpack(of_data())
+    return Device.current()
+
+
+def _of_list(values: TensorList) -> Tensor:
+    made = Tensor.__new__(Tensor)
+    made._list, made._result, made._batch = values, None, None
+    return made
+
+
+def _cloned(value: Tensor) -> TensorList:
+    return TensorList.from_samples([value._sample().clone()], value.layout or "")
+
+
+def tensor(
+    data: Any, dtype: Any = None, device: DeviceLike = None, layout: str | None = None
+) -> Tensor:
+    """Copy data into a new tensor; see `Tensor` for the arguments."""
+    return Tensor(data, dtype, device, layout, copy=True)
+
+
+def as_tensor(
+    data: Any, dtype: Any = None, device: DeviceLike = None, layout: str | None = None
+) -> Tensor:
+    """Return a tensor that shares the data's memory where type and device allow it; see `Tensor`."""
+    return Tensor(data, dtype, device, layout)

@@ -1,0 +1,59 @@
+"""The number of threads of the dynamic mode."""
+
+from __future__ import annotations
+
+import operator
+import os
+
+__all__ = ["ThreadPool", "get_num_threads", "set_num_threads"]
+
+_number: int | None = None
+
+
+def get_num_threads() -> int:
+    """Return how many threads compute where nothing else is said.
+
+    By default the environment variable ``DALI_NUM_THREADS``, or else the processors that this process may use.
+    """
+    if _number is not None:
+        return _number
+    given = os.environ.get("DALI_NUM_THREADS")
+    if given:
+        return _checked(int(given))
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+
+
+def set_num_threads(n: int) -> None:
+    """Set how many threads compute where nothing else is said; ValueError for less than one."""
+    global _number
+    _number = _checked(operator.index(n))
+
+
+def _checked(number: int) -> int:
+    if number < 1:
+        raise ValueError(f"the number of threads must be at least 1, not {number}")
+    return number
+
+
+class ThreadPool:
+    """A number of threads for an `EvalContext`.
+
+    Args:
+        num_threads: `get_num_threads` by default.
+        device_id: Accelerator near which the threads stay; -1 for none.
+    """
+
+    def __init__(self, num_threads: int | None = None, *, device_id: int | None = -1) -> None:
+        self._number = get_num_threads() if num_threads is None else _checked(num_threads)
+        self._device_id = device_id
+
+    @property
+    def num_threads(self) -> int:
+        """Number of threads."""
+        return self._number
+
+    @property
+    def device_id(self) -> int | None:
+        """Accelerator near which the threads stay; -1 for none."""
+        return self._device_id

@@ -1,0 +1,103 @@
+"""Values that may not be computed yet: what `Tensor` and `Batch` share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import torch
+
+from torchdali.experimental.dynamic._device import Device
+from torchdali.experimental.dynamic._dtypes import DType, of_torch
+from torchdali.experimental.dynamic._given import given
+from torchdali.experimental.dynamic._operation import Result
+from torchdali.graph import DataNode
+from torchdali.tensors import TensorCPU, TensorGPU, TensorList
+
+__all__ = ["HOOKS", "Value"]
+
+
+class _Hooks:
+    """Functions of modules that import the values, and that the values call; these modules set them.
+
+    Attributes:
+        arithmetic: Computes an arithmetic operator on operands.
+        subscript: Indexes into a tensor, or into each sample of a batch.
+    """
+
+    arithmetic: Callable[[str, Sequence[Any]], Any]
+    subscript: Callable[[Value, Any], Any]
+
+
+HOOKS = _Hooks()
+
+
+class Value:
+    """A tensor or a batch: computed, or a result of an operation that is not done yet.
+
+    Attributes:
+        _list: The samples, once they are there; a single tensor is a batch of one.
+        _result: The operation that gives them, until then; or their place in a graph, where they are an operand.
+    """
+
+    __slots__ = ("__weakref__", "_list", "_result")
+    _list: TensorList | None
+    _result: Result | None
+
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]  # == compares element by element
+    __array_ufunc__ = None  # NumPy leaves arithmetic with its arrays to this class
+
+    def _values(self) -> TensorList:
+        """Return the samples; compute them first if needed."""
+        if self._list is None:
+            assert self._result is not None
+            # The result goes, and with it the graph that led to it.
+            self._list, self._result = self._result.values(), None
+        return self._list
+
+    def _edge(self) -> DataNode:
+        """Return the value as an edge of a graph."""
+        if self._result is None:
+            self._result = given(self._values(), self.device)
+        return self._result.edge
+
+    @property
+    def device(self) -> Device:
+        """Device of the data."""
+        if self._list is None and self._result is not None:
+            return self._result.device
+        place = self._values().device
+        return Device.CPU if place.type == "cpu" else Device("gpu", place.index)
+
+    @property
+    def layout(self) -> str | None:
+        """Names of the axes of a sample, one letter each; None if they have none."""
+        return self._values().layout() or None
+
+    @property
+    def dtype(self) -> DType:
+        """Type of the elements."""
+        return of_torch(self._torch_dtype())
+
+    def _torch_dtype(self) -> torch.dtype:
+        found = self._values().torch_dtype
+        assert found is not None
+        return found
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes of a sample."""
+        return self._values().ndim()
+
+    def _single(self) -> TensorCPU | TensorGPU:
+        """Return the value as one tensor."""
+        raise NotImplementedError
+
+    def torch(self, copy: Any = None) -> torch.Tensor:
+        """Return the value as a torch tensor."""
+        raise NotImplementedError
+
+    def evaluate(self) -> Any:
+        """Compute the value if that is not done yet, and return it."""
+        self._values()
+        return self

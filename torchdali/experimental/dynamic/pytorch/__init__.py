@@ -1,0 +1,1 @@
+"""The dynamic mode with other libraries of PyTorch."""

@@ -1,0 +1,138 @@
+"""Nodes of `torchdata.nodes` around readers and functions of the dynamic mode (extra ``torchdata``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+
+from torchdali.experimental.dynamic._readers import Reader as _Reader
+from torchdali.experimental.dynamic._value import Value
+
+try:
+    from torchdata.nodes import BaseNode
+except ImportError as error:
+    raise ImportError(
+        "torchdali.experimental.dynamic.pytorch.nodes needs torchdata: pip install torchdata"
+    ) from error
+
+__all__ = ["DictMapper", "Reader", "ToTorch"]
+
+_STATE, _SOURCE = "reader", "source"
+
+
+class Reader(BaseNode[dict[str, Any]]):  # type: ignore[misc]  # torchdata is not typed
+    """A reader as a node: yields a dictionary of tensors or batches for each step of an epoch.
+
+    Args:
+        reader_type: A class of `dynamic.readers`.
+        batch_size: Samples of a batch; None for single tensors.
+        output_names: Names of the outputs; ``("data", "label")`` by default for a reader of two outputs.
+        kwargs: Arguments of the reader.
+
+    Raises:
+        ValueError: no names for a reader that has not two outputs, or another number of them.
+    """
+
+    def __init__(
+        self,
+        reader_type: type[_Reader],
+        *,
+        batch_size: int | None = None,
+        output_names: Iterable[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__()
+        self._reader = reader_type(**kwargs)
+        self._batch_size = batch_size
+        self._names = None if output_names is None else tuple(output_names)
+        self._epoch: Iterator[Any] | None = None
+
+    def reset(self, initial_state: dict[str, Any] | None = None) -> None:
+        """Begin an epoch, or continue at a state."""
+        super().reset(initial_state)
+        if initial_state is not None:
+            self._reader.set_state(initial_state[_STATE])
+        self._epoch = self._reader.next_epoch(batch_size=self._batch_size)
+
+    def next(self) -> dict[str, Any]:
+        """Return the next outputs by name; StopIteration at the end of the epoch."""
+        assert self._epoch is not None, "a node is reset before it is asked"
+        outputs = next(self._epoch)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        names = self._names or (("data", "label") if len(outputs) == 2 else ())
+        if len(names) != len(outputs):
+            raise ValueError(
+                f"the reader has {len(outputs)} outputs: give as many output_names, not {len(names)}"
+            )
+        return dict(zip(names, outputs, strict=True))
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the position of the reader."""
+        return {_STATE: self._reader.get_state()}
+
+    def get_metadata(self) -> dict[str, Any]:
+        """Return sizes of epoch and shards."""
+        return self._reader.get_metadata(self._batch_size)
+
+
+class _Following(BaseNode[Any]):  # type: ignore[misc]
+    """A node that takes what another one yields."""
+
+    def __init__(self, source: BaseNode[dict[str, Any]]) -> None:
+        super().__init__()
+        self._source = source
+
+    def reset(self, initial_state: dict[str, Any] | None = None) -> None:
+        """Begin an epoch, or continue at a state."""
+        super().reset(initial_state)
+        self._source.reset(None if initial_state is None else initial_state[_SOURCE])
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the state of the source."""
+        return {_SOURCE: self._source.state_dict()}
+
+
+class DictMapper(_Following):
+    """Applies a function to one entry of the dictionaries of another node.
+
+    Args:
+        source: Yields dictionaries.
+        map_fn: Takes the entry, and returns what replaces it.
+        key: Name of the entry.
+    """
+
+    def __init__(
+        self, source: BaseNode[dict[str, Any]], map_fn: Callable[[Any], Any], key: str = "data"
+    ) -> None:
+        super().__init__(source)
+        self._map_fn, self._key = map_fn, key
+
+    def next(self) -> dict[str, Any]:
+        """Return the next dictionary, with the entry replaced; KeyError if there is none of that name."""
+        item = next(self._source)
+        if self._key not in item:
+            raise KeyError(f"there is no {self._key!r} among {', '.join(item)}")
+        return {**item, self._key: self._map_fn(item[self._key])}
+
+
+class ToTorch(_Following):
+    """Turns the dictionaries of another node into tuples of `torch.Tensor`.
+
+    Args:
+        source: Yields dictionaries of tensors and batches.
+        output_stream: torch's stream on which the tensors will be used; it waits for the work that makes them.
+    """
+
+    def __init__(self, source: BaseNode[dict[str, Any]], output_stream: Any = None) -> None:
+        super().__init__(source)
+        self._stream = output_stream
+
+    def next(self) -> tuple[torch.Tensor, ...]:
+        """Return the next tensors, in the order of the dictionary."""
+        values = next(self._source).values()
+        tensors = tuple(v.torch() if isinstance(v, Value) else torch.as_tensor(v) for v in values)
+        if self._stream is not None:
+            self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
+        return tensors

@@ -1,0 +1,54 @@
+"""Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
+
+from collections import abc
+from typing import Any, TypeVar
+
+import torch
+
+from torchdali.graph import DataNode
+from torchdali.tensors import TensorList
+from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
+
+_T = TypeVar("_T", DataNode, TensorList, torch.Tensor)
+
+
+def video(
+    *,
+    sequence_length: int,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dont_use_mmap: bool = False,
+    enable_frame_num: str = 'none',
+    enable_timestamps: bool = False,
+    file_list: str = '',
+    file_list_format: str = 'timestamps',
+    file_list_include_end: bool = True,
+    file_list_rounding: str = 'start_down_end_up',
+    file_root: str = '',
+    filenames: abc.Sequence[str] | str = [],
+    fill_value: abc.Sequence[int] | int = [0],
+    image_type: DALIImageType = DALIImageType.RGB,
+    initial_fill: int = 1024,
+    labels: abc.Sequence[int] | int | None = None,
+    lazy_init: bool = False,
+    name: str | None = None,
+    num_shards: int = 1,
+    pad_last_batch: bool = False,
+    pad_mode: str = 'none',
+    prefetch_queue_depth: int = 1,
+    preserve: Any = ...,
+    random_shuffle: bool = False,
+    read_ahead: bool = False,
+    seed: int | None = -1,
+    shard_id: int = 0,
+    shuffle_after_epoch: bool = False,
+    shuffle_after_epoch_seed: int | None = None,
+    skip_cached_images: bool = False,
+    step: int = -1,
+    stick_to_shard: bool = False,
+    stride: int = 1,
+    tensor_init_bytes: int = 1048576,
+    uniform_sample: bool = False,
+) -> Any:
+    """Read clips of videos by the package av (extra ``video``), each exact to the frame."""
+    ...

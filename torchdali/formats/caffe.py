@@ -1,0 +1,111 @@
+"""Messages in the databases of Caffe (`Datum`) and Caffe2 (`TensorProtos`).
+
+https://github.com/BVLC/caffe/blob/master/src/caffe/proto/caffe.proto,
+https://github.com/pytorch/pytorch/blob/main/caffe2/proto/caffe2.proto
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from torchdali.formats.protobuf import BYTES, FIXED32, VARINT, fields, packed, signed
+
+__all__ = ["Proto", "datum", "protos", "proto_numbers"]
+
+FLOAT, INT32, BYTE, STRING = 1, 2, 3, 4
+
+
+def datum(data: memoryview) -> tuple[tuple[int, int], int | None]:
+    """Return begin and end of a datum's data, and its label.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    content, label = (0, 0), None
+    for number, kind, begin, end in fields(data):
+        if number == 4 and kind == BYTES:
+            content = begin, end
+        elif number == 5 and kind == VARINT:
+            label = _int32(begin)
+    return content, label
+
+
+def _int32(value: int) -> int:
+    low = value & 0xFFFFFFFF
+    return low - (1 << 32) if low >> 31 else low
+
+
+class Proto(NamedTuple):
+    """One tensor of `TensorProtos`.
+
+    Attributes:
+        content: Begin and end of its bytes: the first string, or the bytes of a tensor of bytes.
+        numbers: Begin and end, or the value, of each field of numbers.
+    """
+
+    dims: tuple[int, ...]
+    dtype: int
+    content: tuple[int, int] | None
+    numbers: tuple[tuple[int, int, int], ...]
+
+
+def protos(data: memoryview) -> list[Proto]:
+    """Return the tensors of a record.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    return [
+        _proto(data, begin, end) for n, kind, begin, end in fields(data) if n == 1 and kind == BYTES
+    ]
+
+
+def _proto(data: memoryview, begin: int, end: int) -> Proto:
+    dims: list[int] = []
+    numbers: list[tuple[int, int, int]] = []
+    dtype, content = 0, None
+    for number, kind, at, stop in fields(data, begin, end):
+        if number == 1:
+            dims += packed(data, at, stop) if kind == BYTES else [signed(at)]
+        elif number == 2 and kind == VARINT:
+            dtype = at
+        elif number in (5, 6) and kind == BYTES and content is None:
+            content = at, stop
+        elif number in (3, 4):
+            numbers.append((kind, at, stop))
+    return Proto(tuple(dims), dtype, content, tuple(numbers))
+
+
+def proto_numbers(
+    data: memoryview, proto: Proto
+) -> npt.NDArray[np.float32] | npt.NDArray[np.int32]:
+    """Return the numbers of a tensor of float32 or int32.
+
+    Raises:
+        ValueError: it is of another type, or damaged.
+    """
+    if proto.dtype == FLOAT:
+        return _floats(data, proto)
+    if proto.dtype != INT32:
+        raise ValueError(
+            f"a tensor of the type {proto.dtype} where float ({FLOAT}) or int32 ({INT32}) should be"
+        )
+    values: list[int] = []
+    for kind, begin, end in proto.numbers:
+        values += (
+            [_int32(v) for v in packed(data, begin, end)] if kind == BYTES else [_int32(begin)]
+        )
+    return np.array(values, np.int32)
+
+
+def _floats(data: memoryview, proto: Proto) -> npt.NDArray[np.float32]:
+    parts = [
+        bytes(data[begin:end]) for kind, begin, end in proto.numbers if kind in (BYTES, FIXED32)
+    ]
+    whole = b"".join(parts)
+    if len(whole) % 4:
+        raise ValueError(f"{len(whole)} bytes are no list of float32")
+    return np.frombuffer(whole, np.float32).copy()

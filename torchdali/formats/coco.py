@@ -1,0 +1,383 @@
+"""Annotations of COCO: boxes, labels and masks of images, from JSON or as the real DALI saves them.
+
+Form of the JSON: https://cocodataset.org/#format-data.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from torchdali.formats.coco_masks import Mask, fill_polygon, fill_runs, uncompress
+
+__all__ = [
+    "Annotations",
+    "Form",
+    "fill_polygon",
+    "fill_runs",
+    "load",
+    "parse",
+    "save",
+    "uncompress",
+]
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int32]
+_MOST_PIXELS = 1 << 30
+
+
+@dataclass(frozen=True)
+class Form:
+    """Form in which annotations are delivered.
+
+    Attributes:
+        images: Names of the images, in the order wanted; None for all, in the order of their ids.
+        ltrb: Boxes are left, top, right, bottom; otherwise left, top, width, height.
+        ratio: Coordinates are parts of the image's size.
+        size_threshold: Boxes whose width or height is smaller, in pixels, are left out.
+        skip_empty: Images without annotations are left out.
+        include_iscrowd: Annotations of crowds count.
+        avoid_class_remapping: Labels are the ids of categories, not their places from 1.
+        polygons: Collect polygons.
+        masks: Keep what masks are drawn of.
+    """
+
+    images: Sequence[str] | None = None
+    ltrb: bool = False
+    ratio: bool = False
+    size_threshold: float = 0.1
+    skip_empty: bool = False
+    include_iscrowd: bool = True
+    avoid_class_remapping: bool = False
+    polygons: bool = False
+    masks: bool = False
+
+
+@dataclass
+class Outlines:
+    """The polygons of all images, one after the other.
+
+    Attributes:
+        polygon_counts: Of each image.
+        polygons: ``(P, 3)``: mask, first vertex and the one after the last, as counted in the image.
+        vertex_counts: Of each image.
+        vertices: ``(V, 2)``.
+    """
+
+    polygon_counts: npt.NDArray[np.int64]
+    polygons: Ints
+    vertex_counts: npt.NDArray[np.int64]
+    vertices: Floats
+
+
+@dataclass
+class Annotations:
+    """The annotations of all images, one after the other.
+
+    Attributes:
+        names: Of the images.
+        ids: Of the images.
+        counts: Number of boxes of each image.
+        boxes: ``(N, 4)``.
+        labels: ``(N,)``.
+        outlines: Polygons.
+        sizes: Height and width of each image.
+        segmentations: Of each image, what the masks of its boxes are drawn of.
+    """
+
+    names: list[str]
+    ids: Ints
+    counts: Ints
+    boxes: Floats
+    labels: Ints
+    outlines: Outlines
+    sizes: list[tuple[int, int]]
+    segmentations: list[list[Any]]
+
+
+def parse(path: str, form: Form) -> Annotations:
+    """Read annotations from JSON.
+
+    Raises:
+        RuntimeError: the file cannot be read, or is no such JSON. ValueError: a box has not four numbers.
+    """
+    try:
+        with open(path, "rb") as file:
+            data = json.loads(file.read())
+        return _Collector(data, form).collect()
+    except OSError as error:
+        raise RuntimeError(
+            f"could not open the annotations file {path}: {error.strerror}"
+        ) from None
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RuntimeError(f"{path} is no JSON: {error}") from None
+    except (TypeError, KeyError, AttributeError, OverflowError) as error:
+        raise RuntimeError(
+            f"{path} has no annotations of COCO: {type(error).__name__}: {error}"
+        ) from None
+
+
+class _Collector:
+    """Collects the annotations of the chosen images.
+
+    Args:
+        data: What the JSON holds.
+        form: How it is delivered.
+    """
+
+    def __init__(self, data: Any, form: Form) -> None:
+        self._form = form
+        data = data if isinstance(data, dict) else {}
+        categories = [category["id"] for category in data.get("categories", ())]
+        self._labels = {number: place for place, number in enumerate(categories, 1)}
+        self._images = self._chosen(data.get("images", ()))
+        self._by_image: dict[Any, list[Any]] = {image["id"]: [] for image in self._images}
+        for annotation in data.get("annotations", ()):
+            of_image = self._by_image.get(annotation.get("image_id"))
+            if of_image is not None and self._counts(annotation):
+                of_image.append(annotation)
+
+    def _chosen(self, images: Iterable[Any]) -> list[Any]:
+        if self._form.images is None:
+            return sorted(images, key=lambda image: image["id"])
+        named = {image["file_name"]: image for image in images}
+        return [named[name] for name in self._form.images if name in named]
+
+    def _counts(self, annotation: Any) -> bool:
+        box = annotation.get("bbox", (0, 0, 0, 0))
+        if len(box) != 4:
+            raise ValueError(
+                f"Invalid COCO annotation: `bbox` has 4 numbers, and this one {len(box)}: {box}"
+            )
+        if annotation.get("iscrowd", 0) and not self._form.include_iscrowd:
+            return False
+        return bool(box[2] >= self._form.size_threshold and box[3] >= self._form.size_threshold)
+
+    def collect(self) -> Annotations:
+        """Return the annotations of the images."""
+        if self._form.skip_empty:
+            self._images = [image for image in self._images if self._by_image[image["id"]]]
+        found = [self._by_image[image["id"]] for image in self._images]
+        flat = [annotation for of_image in found for annotation in of_image]
+        counts = np.array([len(of_image) for of_image in found], np.int32)
+        sizes = [
+            (int(image.get("height", 0)), int(image.get("width", 0))) for image in self._images
+        ]
+        boxes = np.array([a["bbox"] for a in flat], np.float32).reshape(-1, 4)
+        outlines = self._polygons(found, sizes) if self._form.polygons else _no_polygons(len(found))
+        return Annotations(
+            [image["file_name"] for image in self._images],
+            np.array([image["id"] for image in self._images], np.int32),
+            counts,
+            self._placed(boxes, counts, sizes),
+            np.array([self._label(a) for a in flat], np.int32),
+            outlines,
+            sizes,
+            [[a.get("segmentation") for a in of] for of in found] if self._form.masks else [],
+        )
+
+    def _label(self, annotation: Any) -> Any:
+        number = annotation["category_id"]
+        return number if self._form.avoid_class_remapping else self._labels.get(number, 0)
+
+    def _placed(self, boxes: Floats, counts: Ints, sizes: list[tuple[int, int]]) -> Floats:
+        if self._form.ltrb:
+            boxes[:, 2:] += boxes[:, :2]
+        if self._form.ratio:
+            boxes /= np.repeat(_extents(sizes), counts, axis=0)[:, [1, 0, 1, 0]]
+        return boxes
+
+    def _polygons(self, found: list[list[Any]], sizes: list[tuple[int, int]]) -> Outlines:
+        polygons: list[tuple[int, int, int]] = []
+        vertices: list[Floats] = []
+        counts, vertex_counts = [], []
+        for of_image, (height, width) in zip(found, sizes, strict=True):
+            begin, start = len(polygons), 0
+            for mask, annotation in enumerate(of_image):
+                for points in _outlines(annotation.get("segmentation")):
+                    polygons.append((mask, start, start + len(points)))
+                    start += len(points)
+                    vertices.append(points)
+                    if self._form.ratio:
+                        points /= np.array((width, height), np.float32)
+            counts.append(len(polygons) - begin)
+            vertex_counts.append(start)
+        return Outlines(
+            np.array(counts, np.int64), np.array(polygons, np.int32).reshape(-1, 3),
+            np.array(vertex_counts, np.int64), np.concatenate([np.empty((0, 2), np.float32), *vertices]),
+        )  # fmt: skip
+
+
+def _extents(sizes: list[tuple[int, int]]) -> Floats:
+    if any(min(size) < 1 for size in sizes):
+        raise KeyError("height and width of an image, which `ratio` needs")
+    return np.array(sizes, np.float32).reshape(-1, 2)
+
+
+def _no_polygons(count: int) -> Outlines:
+    none = np.zeros(count, np.int64)
+    return Outlines(none, np.empty((0, 3), np.int32), none, np.empty((0, 2), np.float32))
+
+
+def _outlines(segmentation: Any) -> list[Floats]:
+    """Return the polygons of an annotation, ``(n, 2)`` each; runs have none."""
+    if not isinstance(segmentation, list):
+        return []
+    return [np.array(row[: len(row) // 2 * 2], np.float32).reshape(-1, 2) for row in segmentation]
+
+
+# ---------------------------------------------------------------- masks
+
+
+def draw(annotations: Annotations, image: int, labels: Ints) -> Ints:
+    """Draw the masks of an image, ``(H, W)``: each pixel is the label of the last mask that covers it, or 0.
+
+    Raises:
+        ValueError: the image has no size, or a mask is of another one.
+    """
+    height, width = annotations.sizes[image]
+    if height < 1 or width < 1 or height * width > _MOST_PIXELS:
+        raise ValueError(f"masks cannot be drawn in an image of {height} by {width} pixels")
+    canvas = np.zeros((height, width), np.int32)
+    for segmentation, label in zip(annotations.segmentations[image], labels.tolist(), strict=True):
+        if segmentation:
+            canvas[_mask(segmentation, height, width)] = label
+    return canvas
+
+
+def _mask(segmentation: Any, height: int, width: int) -> Mask:
+    if isinstance(segmentation, list):
+        filled = [fill_polygon(points, height, width) for points in _outlines(segmentation)]
+        return functools.reduce(np.logical_or, filled, np.zeros((height, width), np.bool_))
+    runs, size = segmentation.get("counts"), segmentation.get("size")
+    if isinstance(runs, str):
+        runs = uncompress(runs)
+    if not isinstance(runs, list) or size != [height, width]:
+        raise ValueError(f"a mask of the size {size} in an image of {[height, width]}")
+    return fill_runs(runs, height, width)
+
+
+# ---------------------------------------------------------------- saved
+
+
+_TABLES: dict[
+    str, tuple[str, Any, int]
+] = {  # file, type, numbers a row; boxes are counted by numbers
+    "counts.dat": ("counts", np.int32, 1),
+    "boxes.dat": ("boxes", np.float32, 1),
+    "labels.dat": ("labels", np.int32, 1),
+    "original_ids.dat": ("ids", np.int32, 1),
+    "polygons_count.dat": ("polygon_counts", np.int64, 1),
+    "polygon_data.dat": ("polygons", np.int32, 3),
+    "vertices_count.dat": ("vertex_counts", np.int64, 1),
+    "vertices.dat": ("vertices", np.float32, 2),
+}
+_STARTS = {
+    "offsets.dat": ("counts", np.int32),
+    "polygon_offset.dat": ("polygon_counts", np.int64),
+    "vertices_offset.dat": ("vertex_counts", np.int64),
+}
+_OF_POLYGONS = ("polygons_count.dat", "polygon_data.dat", "vertices_count.dat", "vertices.dat")
+
+
+def _column(annotations: Annotations, field: str) -> npt.NDArray[Any]:
+    where = annotations if hasattr(annotations, field) else annotations.outlines
+    column: npt.NDArray[Any] = getattr(where, field)
+    return column
+
+
+def save(annotations: Annotations, folder: str) -> None:
+    """Write annotations as tables that `load`, and the real DALI, read faster than JSON.
+
+    Raises:
+        RuntimeError: the folder cannot be written to.
+    """
+    tables = {
+        name: (_column(annotations, field), dtype, width)
+        for name, (field, dtype, width) in _TABLES.items()
+    }
+    for name, (field, dtype) in _STARTS.items():
+        counts = _column(annotations, field)
+        tables[name] = (np.cumsum(counts) - counts, dtype, 1)
+    try:
+        for name, (values, dtype, width) in tables.items():
+            with open(os.path.join(folder, name), "wb") as file:
+                file.write(
+                    np.uint32(values.size // width).tobytes() + values.astype(dtype).tobytes()
+                )
+        with open(
+            os.path.join(folder, "filenames.dat"), "w", encoding="utf-8", errors="surrogateescape"
+        ) as text:
+            text.writelines(f"{name}\n" for name in annotations.names)
+    except OSError as error:
+        raise RuntimeError(f"cannot save annotations in {folder}: {error.strerror}") from None
+
+
+def load(folder: str, polygons: bool, ids: bool) -> Annotations:
+    """Read saved annotations.
+
+    Args:
+        folder: Where they are.
+        polygons: Read polygons, too.
+        ids: Read the ids of images, too, which may not have been saved.
+
+    Raises:
+        RuntimeError: they cannot be read, or do not go together.
+    """
+    try:
+        with open(
+            os.path.join(folder, "filenames.dat"), encoding="utf-8", errors="surrogateescape"
+        ) as text:
+            names = text.read().splitlines()
+        found = {
+            field: _table(folder, name)
+            for name, (field, _, _) in _TABLES.items()
+            if (polygons or name not in _OF_POLYGONS) and (ids or field != "ids")
+        }
+    except OSError as error:
+        raise RuntimeError(
+            f"no files found: cannot read annotations in {folder}: {error.strerror}"
+        ) from None
+    found["boxes"] = found["boxes"].reshape(-1, 4)
+    outlines = _no_polygons(len(names))
+    if polygons:
+        fields = ("polygon_counts", "polygons", "vertex_counts", "vertices")
+        outlines = Outlines(*(found[field] for field in fields))
+    numbers = found["ids"] if ids else np.zeros(len(names), np.int32)
+    made = Annotations(
+        names, numbers, found["counts"], found["boxes"], found["labels"], outlines, [], []
+    )
+    if not _go_together(made):
+        raise RuntimeError(f"the saved annotations in {folder} do not go together")
+    return made
+
+
+def _go_together(made: Annotations) -> bool:
+    tables = (
+        (made.counts, made.boxes),
+        (made.counts, made.labels),
+        (made.outlines.polygon_counts, made.outlines.polygons),
+        (made.outlines.vertex_counts, made.outlines.vertices),
+    )
+    return len(made.ids) == len(made.names) and all(
+        len(counts) == len(made.names) and counts.min(initial=0) >= 0 and counts.sum() == len(table)
+        for counts, table in tables
+    )
+
+
+def _table(folder: str, name: str) -> Any:
+    _, dtype, width = _TABLES[name]
+    with open(os.path.join(folder, name), "rb") as file:
+        data = file.read()
+    count = int.from_bytes(data[:4], "little") * width
+    if len(data) != 4 + count * np.dtype(dtype).itemsize or (name == "boxes.dat" and count % 4):
+        raise RuntimeError(f"{os.path.join(folder, name)} is damaged: it has {len(data)} bytes")
+    values = np.frombuffer(data, dtype, offset=4).copy()
+    return values.reshape(-1, width) if width > 1 else values

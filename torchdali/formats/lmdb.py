@@ -1,0 +1,137 @@
+"""LMDB databases, read without the library: where the values lie in the file, in the order of their keys.
+
+The layout of the pages is that of ``mdb.c`` (https://github.com/LMDB/lmdb), version 1 of the data format, for
+64-bit little-endian machines: two meta pages, then a B+ tree; large values are in overflow pages.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torchdali.formats.storage import Bytes, Storage
+
+__all__ = ["Entry", "data_file", "entries"]
+
+_PAGE = struct.Struct("<QHHHH")  # number, padding, flags, lower, upper
+_NODE = struct.Struct("<HHHH")  # low and high half of the size, flags, size of the key
+_META = struct.Struct("<II")  # magic number, version
+_TREE = struct.Struct(
+    "<IHHQQQQQ"
+)  # padding or page size, flags, depth, pages of three kinds, entries, root
+_BRANCH, _LEAF, _OVERFLOW = 0x01, 0x02, 0x04
+_BIG, _SUBTREE, _DUPLICATES = 0x01, 0x02, 0x04
+_MAGIC, _NO_PAGE = 0xBEEFC0DE, 0xFFFFFFFFFFFFFFFF
+_DEEPEST = 32
+_TREES, _TRANSACTION = _PAGE.size + 24, _PAGE.size + 24 + 2 * _TREE.size + 8
+
+
+class Entry(NamedTuple):
+    """A key, and where its value is."""
+
+    key: bytes
+    offset: int
+    size: int
+
+
+def data_file(path: str) -> str:
+    """Return the file of a database, which may be named by its folder."""
+    return os.path.join(path, "data.mdb") if os.path.isdir(path) else path
+
+
+def entries(storage: Storage) -> Iterator[Entry]:
+    """Yield the entries of the main database in the order of the keys.
+
+    Raises:
+        RuntimeError: the file is damaged, or no LMDB database.
+    """
+    try:
+        size, root, depth = _newest_tree(storage)
+        if root != _NO_PAGE:
+            yield from _walk(storage, size, root, depth, iter(range(storage.size // size)))
+    except (ValueError, struct.error) as error:
+        raise RuntimeError(
+            f"{storage.path} is no LMDB database, or a damaged one: {error}"
+        ) from None
+
+
+def _newest_tree(storage: Storage) -> tuple[int, int, int]:
+    """Return page size, root and depth of the main tree, as the newer of both meta pages has it."""
+    first = _meta(storage, 0)
+    size = first[1]
+    if size < 512 or size & (size - 1) or size > 1 << 16:
+        raise ValueError(f"pages of {size} bytes")
+    newest = max(first, _meta(storage, size))
+    return size, newest[2], newest[3]
+
+
+def _meta(storage: Storage, at: int) -> tuple[int, int, int, int]:
+    """Return transaction, page size, root and depth that a meta page names."""
+    if storage.size < at + _TRANSACTION + 8:
+        raise ValueError("it is too short")
+    page = storage.read(at, _TRANSACTION + 8).data
+    magic, version = _META.unpack_from(page, _PAGE.size)
+    if magic != _MAGIC:
+        raise ValueError(f"a meta page begins with {magic:#x}")
+    if version != 1:
+        raise ValueError(f"the data format has the version {version}; 1 is known")
+    page_size, *_ = _TREE.unpack_from(page, _TREES)
+    _, _, depth, *_, root = _TREE.unpack_from(page, _TREES + _TREE.size)
+    (transaction,) = struct.unpack_from("<Q", page, _TRANSACTION)
+    return transaction, page_size, root, depth
+
+
+def _walk(
+    storage: Storage, size: int, number: int, depth: int, unread: Iterator[int]
+) -> Iterator[Entry]:
+    """Walk a part of the tree; ``unread`` ends when more pages were visited than there are."""
+    if not 0 < depth <= _DEEPEST:
+        raise ValueError(f"a tree of the depth {depth}")
+    if next(unread, None) is None:
+        raise ValueError("its pages form a circle")
+    page = _page(storage, size, number)
+    data = page.data
+    _, _, flags, lower, _ = _PAGE.unpack_from(data)
+    if flags & _LEAF and depth == 1:
+        for node in _nodes(data, lower, size):
+            yield _entry(storage, size, number, data, node)
+    elif flags & _BRANCH and depth > 1:
+        for node in _nodes(data, lower, size):
+            low, high, top, _ = _NODE.unpack_from(data, node)
+            yield from _walk(storage, size, low | high << 16 | top << 32, depth - 1, unread)
+    else:
+        raise ValueError(f"page {number} has the flags {flags:#x} at the depth {depth}")
+
+
+def _page(storage: Storage, size: int, number: int) -> Bytes:
+    if number < 2 or (number + 1) * size > storage.size:
+        raise ValueError(f"page {number} is not in the file")
+    return storage.read(number * size, size)
+
+
+def _nodes(data: memoryview, lower: int, size: int) -> list[int]:
+    count = (lower - _PAGE.size) // 2
+    if lower > size or count < 0:
+        raise ValueError(f"a page says that its index ends at {lower}")
+    return list(struct.unpack_from(f"<{count}H", data, _PAGE.size))
+
+
+def _entry(storage: Storage, size: int, number: int, data: memoryview, node: int) -> Entry:
+    low, high, flags, key_size = _NODE.unpack_from(data, node)
+    length, begin = low | high << 16, node + _NODE.size + key_size
+    if flags & (_SUBTREE | _DUPLICATES):
+        raise ValueError("named databases and duplicate keys are not known here")
+    key = bytes(data[node + _NODE.size : begin])
+    if not flags & _BIG:
+        if begin + length > size:
+            raise ValueError(f"a value of {length} bytes reaches beyond page {number}")
+        return Entry(key, number * size + begin, length)
+    (overflow,) = struct.unpack_from("<Q", data, begin)
+    offset = overflow * size + _PAGE.size
+    if offset + length > storage.size:
+        raise ValueError(
+            f"a value of {length} bytes at {offset} reaches beyond the end at {storage.size}"
+        )
+    return Entry(key, offset, length)

@@ -1,0 +1,87 @@
+"""Arrays of NumPy in the form of `numpy.save`: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from torchdali.formats.storage import Bytes
+
+__all__ = ["Header", "array", "header"]
+
+_MAGIC = b"\x93NUMPY"
+_KINDS = {  # what has a torch type, without the byte order
+    "b1": torch.bool, "i1": torch.int8, "i2": torch.int16, "i4": torch.int32, "i8": torch.int64, "u1": torch.uint8,
+    "u2": torch.uint16, "u4": torch.uint32, "u8": torch.uint64, "f2": torch.float16, "f4": torch.float32,
+    "f8": torch.float64,
+}  # fmt: skip
+_LONGEST_HEADER = 1 << 16
+
+
+class Header(NamedTuple):
+    """Description of an array: its type, shape and order, and where its data begin."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    fortran: bool
+    offset: int
+
+
+def header(data: Bytes) -> Header:
+    """Read the header of an array.
+
+    Raises:
+        ValueError: it is no array, or one of a type that torch does not have.
+    """
+    head = data[:12].tobytes()
+    if head[:6] != _MAGIC or len(head) < 12:
+        raise ValueError("this is not a numpy file: it does not begin with \\x93NUMPY")
+    version, wide = head[6], head[6] > 1
+    if version not in (1, 2, 3):
+        raise ValueError(f"the version {version} of the form of numpy files is not known")
+    begin = 12 if wide else 10
+    length = int.from_bytes(head[8:begin], "little")
+    if length > _LONGEST_HEADER or begin + length > len(data):
+        raise ValueError(f"error extracting header length: {length} bytes")
+    return _parse(data[begin : begin + length].tobytes(), begin + length)
+
+
+@functools.lru_cache(maxsize=256)
+def _parse(text: bytes, offset: int) -> Header:
+    try:
+        found = ast.literal_eval(text.decode("latin1").strip())
+        kind, fortran, shape = found["descr"], found["fortran_order"], found["shape"]
+        shape = tuple(extent if type(extent) is int else -1 for extent in shape)
+    except (ValueError, SyntaxError, TypeError, KeyError, RecursionError, MemoryError):
+        raise ValueError(f"the header {text[:80]!r} does not describe an array") from None
+    if not isinstance(kind, str) or kind[1:] not in _KINDS:
+        raise ValueError(f"unknown Numpy type string: {kind!r}")
+    if kind[0] == ">":
+        raise ValueError(f"big endian files are not supported: {kind!r}")
+    if min(shape, default=0) < 0:
+        raise ValueError(f"the header gives the shape {shape}")
+    return Header(_KINDS[kind[1:]], shape, bool(fortran), offset)
+
+
+def array(data: Bytes) -> Tensor:
+    """Return an array as a tensor on the same memory; in Fortran's order as a transposed view.
+
+    Raises:
+        ValueError: it is no array, is cut off, or of a type that torch does not have.
+    """
+    what = header(data)
+    size = math.prod(what.shape) * what.dtype.itemsize
+    if size > len(data) - what.offset:
+        raise ValueError(f"an array of {size} bytes has {len(data) - what.offset}")
+    content = data[what.offset : what.offset + size]
+    if content.ctypes.data % what.dtype.itemsize:
+        content = content.copy()  # torch wants numbers where they belong
+    flat = torch.from_numpy(content).view(what.dtype) if size else torch.empty(0, dtype=what.dtype)
+    if not what.fortran:
+        return flat.reshape(what.shape)
+    return flat.reshape(what.shape[::-1]).permute(*range(len(what.shape) - 1, -1, -1))

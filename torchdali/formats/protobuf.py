@@ -1,0 +1,107 @@
+"""Wire format of protocol buffers: the few messages that containers use, read without a schema compiler.
+
+https://protobuf.dev/programming-guides/encoding
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+__all__ = [
+    "BYTES", "FIXED32", "FIXED64", "VARINT", "fields", "packed", "signed", "tag", "varint", "write_bytes",
+    "write_varint",
+]  # fmt: skip
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+_FIXED = {FIXED64: 8, FIXED32: 4}
+_LONGEST = 10  # bytes of a varint
+
+Buffer = memoryview
+
+
+def varint(data: Buffer, at: int, end: int) -> tuple[int, int]:
+    """Read a number and return it with the position after it.
+
+    Raises:
+        ValueError: it does not end before ``end``, or has more than 64 bits.
+    """
+    value = shift = 0
+    last = min(end, at + _LONGEST)
+    while at < last:
+        byte = data[at]
+        at += 1
+        if byte < 128:
+            return (value | byte << shift) & 0xFFFFFFFFFFFFFFFF, at
+        value |= (byte & 127) << shift
+        shift += 7
+    raise ValueError(f"a number at byte {at} does not end")
+
+
+def signed(value: int) -> int:
+    """Read an unsigned number of 64 bits as a signed one."""
+    return value - (1 << 64) if value >> 63 else value
+
+
+def packed(data: Buffer, at: int, end: int) -> list[int]:
+    """Read signed numbers that stand one after the other."""
+    values = []
+    while at < end:
+        value, at = varint(data, at, end)
+        values.append(signed(value))
+    return values
+
+
+def fields(
+    data: Buffer, at: int = 0, end: int | None = None
+) -> Iterator[tuple[int, int, int, int]]:
+    """Walk the fields of a message: number, wire type, and begin and end of the content.
+
+    The content of a varint is the number itself, given as begin.
+
+    Raises:
+        ValueError: the message is damaged.
+    """
+    end = len(data) if end is None else end
+    while at < end:
+        key, at = varint(data, at, end)
+        kind = key & 7
+        if kind == VARINT:
+            value, at = varint(data, at, end)
+            yield key >> 3, kind, value, 0
+            continue
+        if kind == BYTES:
+            length, at = varint(data, at, end)
+        elif kind in _FIXED:
+            length = _FIXED[kind]
+        else:
+            raise ValueError(f"a field of the unknown wire type {kind} at byte {at}")
+        if at + length > end:
+            raise ValueError(
+                f"a field of {length} bytes at byte {at} of a message that ends at {end}"
+            )
+        yield key >> 3, kind, at, at + length
+        at += length
+
+
+# ---------------------------------------------------------------- writing
+
+
+def tag(number: int, kind: int) -> bytes:
+    """Return the first bytes of a field."""
+    return write_varint(number << 3 | kind)
+
+
+def write_varint(value: int) -> bytes:
+    """Write a number."""
+    value &= 0xFFFFFFFFFFFFFFFF
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def write_bytes(number: int, content: bytes) -> bytes:
+    """Write a field of bytes, or of a message."""
+    return tag(number, BYTES) + write_varint(len(content)) + content

@@ -1,0 +1,157 @@
+"""RecordIO files of MXNet: records in one or several parts, each an image with its labels.
+
+A part is a magic number, a word with its kind (3 bits) and length, and the content, filled up to four bytes. An image
+record begins with ``flag, label, id, id2``; if flag is not 0, as many labels follow.
+https://mxnet.apache.org/versions/1.9.1/api/architecture/note_data_loading
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from torchdali.formats.storage import Bytes, Storage, read_text, write_text
+
+__all__ = ["content", "image", "read_index", "scan", "write_image", "write_index", "write_record"]
+
+MAGIC = 0xCED7230A
+_PART = struct.Struct("<II")
+_HEADER = struct.Struct("<IfQQ")
+_WHOLE, _FIRST, _MIDDLE, _LAST = 0, 1, 2, 3
+_LENGTH = (1 << 29) - 1
+
+
+def read_index(path: str, storage: Storage) -> npt.NDArray[np.int64]:
+    """Return offset and size of the records, ``(N, 2)``: each reaches to the next one in the file.
+
+    Raises:
+        RuntimeError: the index cannot be read, is empty, or is of another file.
+    """
+    words = read_text(path).split()[1::2]
+    try:
+        offsets = np.sort(np.array(words, np.int64))
+    except (ValueError, OverflowError):
+        offsets = np.empty(0, np.int64)
+    if not len(offsets):
+        raise RuntimeError(f"the RecordIO index file doesn't contain any indices: {path}")
+    if offsets[0] < 0 or offsets[-1] >= storage.size:
+        raise RuntimeError(
+            f"{path} has an offset outside of {storage.path}, which has {storage.size} bytes"
+        )
+    ends = np.append(offsets[1:], storage.size)
+    # Of the same offset, named twice, the end is that of the next other one.
+    later = np.searchsorted(offsets, offsets, "right") - 1
+    return np.stack([offsets, ends[later] - offsets], 1)
+
+
+def scan(storage: Storage) -> Iterator[tuple[int, int]]:
+    """Yield offset and size of each record.
+
+    Raises:
+        RuntimeError: the file is damaged.
+    """
+    at = start = 0
+    while at < storage.size:
+        if storage.size - at < _PART.size:
+            raise RuntimeError(
+                f"{storage.path}: {storage.size - at} bytes are left at {at}, too few for a record"
+            )
+        magic, word = _PART.unpack(storage.read(at, _PART.size).data)
+        if magic != MAGIC:
+            raise RuntimeError(f"{storage.path}: wrong magic number {magic:#x} at {at}")
+        kind, length = word >> 29, word & _LENGTH
+        if length > storage.size - at - _PART.size:
+            raise RuntimeError(
+                f"{storage.path}: a record of {length} bytes at {at} reaches beyond the end at {storage.size}"
+            )
+        start = at if kind in (_WHOLE, _FIRST) else start
+        at = min(at + _PART.size + -(-length // 4) * 4, storage.size)
+        if kind in (_WHOLE, _LAST):
+            yield start, at - start
+
+
+def write_index(path: str, records: Sequence[tuple[int, int]]) -> None:
+    """Write an index file."""
+    write_text(path, (f"{number}\t{offset}\n" for number, (offset, _) in enumerate(records)))
+
+
+def content(record: Bytes) -> Bytes:
+    """Return the content of a record; of one in several parts they are joined by the magic number.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    kind, begin, end = _part(record, 0)
+    if kind == _WHOLE:
+        return record[begin:end]
+    parts, at = [record[begin:end]], -(-end // 4) * 4
+    while kind != _LAST:
+        kind, begin, end = _part(record, at)
+        parts += [_MAGIC_BYTES, record[begin:end]]
+        at = -(-end // 4) * 4
+    return np.concatenate(parts)
+
+
+_MAGIC_BYTES = np.frombuffer(struct.pack("<I", MAGIC), np.uint8)
+
+
+def _part(record: Bytes, at: int) -> tuple[int, int, int]:
+    available = len(record) - at - _PART.size
+    if available < 0:
+        raise ValueError(f"{len(record) - at} bytes are too few for a part of a record")
+    magic, word = _PART.unpack_from(record.data, at)
+    if magic != MAGIC:
+        raise ValueError(f"wrong magic number: {magic:#x}")
+    length = word & _LENGTH
+    if length > available:
+        raise ValueError(
+            f"record payload requires {length} bytes, but only {available} bytes are available"
+        )
+    return word >> 29, at + _PART.size, at + _PART.size + length
+
+
+def image(data: Bytes) -> tuple[Bytes, npt.NDArray[np.float32]]:
+    """Return the image and the labels of a record.
+
+    Raises:
+        ValueError: it is too short.
+    """
+    if len(data) < _HEADER.size:
+        raise ValueError(
+            f"record payload length: {len(data)} bytes, minimum is {_HEADER.size} bytes"
+        )
+    flag, label, _, _ = _HEADER.unpack_from(data.data)
+    if not flag:
+        return data[_HEADER.size :], np.array([label], np.float32)
+    end = _HEADER.size + 4 * flag
+    if end > len(data):
+        raise ValueError(f"a record of {len(data)} bytes with {flag} labels")
+    return data[end:], np.frombuffer(data[_HEADER.size : end].tobytes(), np.float32).copy()
+
+
+# ---------------------------------------------------------------- writing
+
+
+def write_record(file: BinaryIO, data: bytes) -> int:
+    """Write a record and return how many bytes it takes.
+
+    Raises:
+        ValueError: it has 512 MiB or more.
+    """
+    if len(data) > _LENGTH:
+        raise ValueError(f"a record has less than {_LENGTH + 1} bytes, not {len(data)}")
+    padding = -len(data) % 4
+    file.write(_PART.pack(MAGIC, len(data)) + data + bytes(padding))
+    return _PART.size + len(data) + padding
+
+
+def write_image(file: BinaryIO, data: bytes, labels: Sequence[float], number: int = 0) -> int:
+    """Write an image with one label or more; return how many bytes it takes."""
+    if len(labels) == 1:
+        return write_record(file, _HEADER.pack(0, labels[0], number, 0) + data)
+    values = np.asarray(labels, "<f4").tobytes()
+    return write_record(file, _HEADER.pack(len(labels), 0.0, number, 0) + values + data)

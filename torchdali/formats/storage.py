@@ -1,0 +1,169 @@
+"""Files of records: read by ranges, from mapped memory where that works."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+__all__ = ["Bytes", "MappedFile", "PlainFile", "Storage", "open_storage", "read_text", "write_text"]
+
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+
+
+class Storage(Protocol):
+    """Bytes that are read by ranges, from several threads at once.
+
+    Attributes:
+        path: For error messages.
+        size: In bytes.
+    """
+
+    path: str
+    size: int
+
+    def read(self, offset: int, count: int) -> Bytes:
+        """Return a range; it may be a view of the whole.
+
+        Raises:
+            RuntimeError: the range is not inside the file, or it cannot be read.
+        """
+        ...
+
+
+def _check_range(storage: Storage, offset: int, count: int) -> None:
+    if offset < 0 or count < 0 or offset + count > storage.size:
+        raise RuntimeError(
+            f"cannot read {count} bytes at offset {offset} of {storage.path}: it has {storage.size} bytes"
+        )
+
+
+class MappedFile:
+    """A file mapped into memory; what `read` returns is a view of it.
+
+    Args:
+        path: Of the file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path, self.size = path, _size(path)
+        self._bytes = _map(path, self.size)
+
+    def read(self, offset: int, count: int) -> Bytes:
+        """Return a view of a range."""
+        end = offset + count
+        if offset < 0 or count < 0 or end > self.size:
+            _check_range(self, offset, count)
+        return self._bytes[offset:end]
+
+
+def _map(path: str, size: int) -> Bytes:
+    if not size:
+        return np.empty(0, np.uint8)
+    try:  # unlike `mmap`, this keeps no descriptor open: there may be thousands of shards
+        mapped = torch.from_file(path, shared=False, size=size, dtype=torch.uint8)
+        return mapped.numpy()
+    except (RuntimeError, UnicodeError):  # it does not know all names
+        return np.memmap(os.fsencode(path), np.uint8, "c")
+
+
+class PlainFile:
+    """A file that is read, not mapped; each `read` returns memory of its own.
+
+    Args:
+        path: Of the file.
+        direct: Read past the system's cache where the file system can.
+    """
+
+    def __init__(self, path: str, direct: bool = False) -> None:
+        self.path, self.size, self._direct = path, _size(path), direct
+
+    def read(self, offset: int, count: int) -> Bytes:
+        """Return a copy of a range."""
+        _check_range(self, offset, count)
+        flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
+        try:
+            if self._direct and hasattr(os, "O_DIRECT"):
+                return _read_pages(self.path, flags | os.O_DIRECT, offset, count)
+        except OSError:
+            pass  # the file system refuses direct reads
+        descriptor = os.open(self.path, flags)
+        try:
+            return _read(descriptor, offset, count)
+        finally:
+            os.close(descriptor)
+
+
+def _read(descriptor: int, offset: int, count: int) -> Bytes:
+    data, done = np.empty(count, np.uint8), 0
+    while done < count:
+        got = os.preadv(descriptor, [data[done:]], offset + done)  # type: ignore[list-item]
+        if not got:
+            raise RuntimeError(f"the file ends {count - done} bytes early: it became shorter")
+        done += got
+    return data
+
+
+_PAGE = 4096
+
+
+def _read_pages(path: str, flags: int, offset: int, count: int) -> Bytes:
+    """Read whole pages into memory that begins on a page, as direct reads must."""
+    start = offset // _PAGE * _PAGE
+    length = -(-(offset + count - start) // _PAGE) * _PAGE
+    memory = np.empty(length + _PAGE, np.uint8)
+    skipped = -memory.ctypes.data % _PAGE
+    pages = memory[skipped : skipped + length]
+    descriptor = os.open(path, flags)
+    try:
+        got = os.preadv(descriptor, [pages], start)  # type: ignore[list-item]
+    finally:
+        os.close(descriptor)
+    if got < offset + count - start:
+        raise OSError("a short read")
+    return pages[offset - start : offset - start + count]
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError as error:
+        raise RuntimeError(f"cannot open {path}: {error.strerror}") from None
+
+
+def open_storage(path: str, *, mapped: bool = True, direct: bool = False) -> Storage:
+    """Open what holds records.
+
+    Args:
+        path: Of a file.
+        mapped: Map it into memory; otherwise each record is read.
+        direct: Without ``mapped``, read past the system's cache where the file system can.
+
+    Raises:
+        RuntimeError: there is no such file, or it cannot be read.
+    """
+    return MappedFile(path) if mapped else PlainFile(path, direct)
+
+
+def read_text(path: str) -> str:
+    """Return a small text file, such as an index; RuntimeError where it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+    except OSError as error:
+        raise RuntimeError(f"cannot open {path}: {error.strerror}") from None
+
+
+def write_text(path: str, lines: Iterable[str]) -> None:
+    """Write a small text file, as a whole or not at all."""
+    unfinished = f"{path}.{os.getpid()}.part"
+    try:
+        with open(unfinished, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.writelines(lines)
+        os.replace(unfinished, path)
+    except OSError as error:
+        raise RuntimeError(f"cannot write {path}: {error.strerror}") from None

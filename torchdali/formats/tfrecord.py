@@ -1,0 +1,293 @@
+"""TFRecord: records of any length, each a `tf.train.Example` as a rule.
+
+A record is its length (8 bytes), a check sum of that, the payload, and a check sum of it
+(https://www.tensorflow.org/tutorials/load_data/tfrecord). An index is a text file of lines ``offset size``, where size
+counts the whole record.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from torchdali.formats.crc import masked_crc32c
+from torchdali.formats.protobuf import (
+    BYTES,
+    FIXED32,
+    VARINT,
+    fields,
+    packed,
+    signed,
+    varint,
+    write_bytes,
+    write_varint,
+)
+from torchdali.formats.storage import Bytes, Storage, read_text, write_text
+
+__all__ = [
+    "Found", "find", "payload", "read_index", "scan", "verify", "write_example", "write_index", "write_record",
+]  # fmt: skip
+
+HEADER, FOOTER = 12, 4
+Offsets = npt.NDArray[np.int64]
+
+
+# ---------------------------------------------------------------- records
+
+
+def read_index(path: str) -> Offsets:
+    """Return offset and size of the records, ``(N, 2)``, from an index file.
+
+    Raises:
+        RuntimeError: it cannot be read, is empty, or holds something else.
+    """
+    words = read_text(path).split()
+    try:
+        numbers = np.array(words[: len(words) // 2 * 2], np.int64)
+    except (ValueError, OverflowError):
+        raise RuntimeError(
+            f"{path} is no index of a TFRecord file: it has lines 'offset size'"
+        ) from None
+    if not numbers.size:
+        raise RuntimeError(
+            f"the index file {path} is empty: content of index files should not be empty"
+        )
+    return numbers.reshape(-1, 2)
+
+
+def scan(storage: Storage) -> Iterator[tuple[int, int]]:
+    """Yield offset and size of each record, read from the lengths in the file.
+
+    Raises:
+        RuntimeError: a record reaches beyond the end.
+    """
+    at = 0
+    while at < storage.size:
+        if storage.size - at < HEADER + FOOTER:
+            raise RuntimeError(
+                f"{storage.path}: {storage.size - at} bytes are left at {at}, too few for a record"
+            )
+        (length,) = _LENGTH.unpack(storage.read(at, 8).data)
+        if length > storage.size - at - HEADER - FOOTER:
+            raise RuntimeError(
+                f"{storage.path}: the record at {at} has a payload of {length} bytes, but the file ends at "
+                f"{storage.size}"
+            )
+        yield at, length + HEADER + FOOTER
+        at += length + HEADER + FOOTER
+
+
+_LENGTH = struct.Struct("<Q")
+
+
+def write_index(path: str, records: Sequence[tuple[int, int]]) -> None:
+    """Write an index file."""
+    write_text(path, (f"{offset} {size}\n" for offset, size in records))
+
+
+def payload(record: Bytes) -> tuple[int, int]:
+    """Return begin and end of a record's payload.
+
+    Raises:
+        ValueError: its length is not that of the index.
+    """
+    available = len(record) - HEADER - FOOTER
+    length = _LENGTH.unpack_from(record.data)[0] if len(record) >= HEADER else -1
+    if length != available and (length > available + FOOTER or length < 0):
+        raise ValueError(
+            f"record payload length: {length} bytes, available payload: {max(available, 0)} bytes; "
+            "is the index another file's?"
+        )
+    return HEADER, HEADER + length
+
+
+def verify(record: Bytes) -> None:
+    """Check both check sums of a record.
+
+    Raises:
+        ValueError: one is wrong.
+    """
+    begin, end = payload(record)
+    (of_length,) = struct.unpack_from("<I", record.data, 8)
+    (of_payload,) = struct.unpack_from("<I", record.data, end)
+    if of_length != masked_crc32c(record[:8]):
+        raise ValueError("the check sum of the length is wrong")
+    if of_payload != masked_crc32c(record[begin:end]):
+        raise ValueError("the check sum of the payload is wrong")
+
+
+# ---------------------------------------------------------------- examples
+
+
+class Found:
+    """The values of one feature in an example: begin and end of its list, and of which kind it is.
+
+    Attributes:
+        kind: ``"string"``, ``"float32"`` or ``"int64"``; "" for a feature without values.
+    """
+
+    __slots__ = ("_begin", "_data", "_end", "kind")
+
+    def __init__(self, data: memoryview, kind: str, begin: int, end: int) -> None:
+        self._data, self.kind, self._begin, self._end = data, kind, begin, end
+
+    def strings(self) -> list[tuple[int, int]]:
+        """Return begin and end of each string in the record."""
+        data, at, end = self._data, self._begin, self._end
+        if at < end and data[at] == _STRING:  # one string, as a rule
+            length, begin = varint(data, at + 1, end)
+            if begin + length == end:
+                return [(begin, end)]
+        return [(b, e) for n, kind, b, e in fields(data, at, end) if n == 1 and kind == BYTES]
+
+    def floats(self) -> npt.NDArray[np.float32]:
+        """Return the numbers, packed or not."""
+        parts = [
+            np.frombuffer(self._data, np.uint8, end - begin, begin)
+            for number, kind, begin, end in fields(self._data, self._begin, self._end)
+            if number == 1 and kind in (BYTES, FIXED32)
+        ]
+        if not parts:
+            return np.empty(0, np.float32)
+        whole = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        if len(whole) % 4:
+            raise ValueError(f"{len(whole)} bytes are no list of float32")
+        return np.frombuffer(whole.tobytes(), np.float32).copy()
+
+    def integers(self) -> list[int]:
+        """Return the numbers, packed or not."""
+        values: list[int] = []
+        for number, kind, begin, end in fields(self._data, self._begin, self._end):
+            if number == 1 and kind == BYTES:
+                values += packed(self._data, begin, end)
+            elif number == 1 and kind == VARINT:
+                values.append(signed(begin))
+        return values
+
+
+_STRING = 1 << 3 | BYTES
+_FEATURES = _KEY = _ENTRY = _STRING
+_VALUE = 2 << 3 | BYTES
+_KINDS = {1 << 3 | BYTES: "string", 2 << 3 | BYTES: "float32", 3 << 3 | BYTES: "int64"}
+
+
+def find(data: memoryview, begin: int, end: int, names: Mapping[bytes, int]) -> list[Found | None]:
+    """Find features of an example.
+
+    Args:
+        data: The record.
+        begin: Where the example begins.
+        end: Where it ends.
+        names: Keys, and the place of each in the result.
+
+    Raises:
+        ValueError: what lies there is no `tf.train.Example`.
+    """
+    found: list[Found | None] = [None] * len(names)
+    for number, kind, at, stop in fields(data, begin, end):
+        if number == 1 and kind == BYTES:
+            _find_in(data, at, stop, names, found)
+    return found
+
+
+def _find_in(
+    data: memoryview, at: int, end: int, names: Mapping[bytes, int], found: list[Found | None]
+) -> None:
+    """Walk the entries of `tf.train.Features`, each a key and a feature; a later one of a name counts."""
+    while at < end:
+        if data[at] != _ENTRY:
+            raise ValueError(f"byte {at} does not begin an entry of tf.train.Features")
+        length, at = varint(data, at + 1, end)
+        stop = at + length
+        if stop > end:
+            raise ValueError(
+                f"an entry of {length} bytes at {at} reaches beyond its message, which ends at {end}"
+            )
+        size = data[at + 1] if length > 1 else 0
+        if (
+            size < 128 and data[at] == _KEY and at + 2 + size <= stop
+        ):  # a short key first, as a rule
+            place = names.get(bytes(data[at + 2 : at + 2 + size]))
+            if place is not None:
+                found[place] = _feature(data, at + 2 + size, stop)
+        else:
+            _find_entry(data, at, stop, names, found)
+        at = stop
+
+
+def _find_entry(
+    data: memoryview, at: int, end: int, names: Mapping[bytes, int], found: list[Found | None]
+) -> None:
+    key, value = b"", (end, end)
+    for number, kind, begin, stop in fields(data, at, end):
+        if kind == BYTES and number == 1:
+            key = bytes(data[begin:stop])
+        elif kind == BYTES and number == 2:
+            value = begin, stop
+    if key in names:
+        found[names[key]] = _kind_of(data, *value)
+
+
+def _feature(data: memoryview, at: int, end: int) -> Found:
+    """Read the rest of an entry: the feature, one of three lists."""
+    if at < end and data[at] == _VALUE:
+        length, at = varint(data, at + 1, end)
+        if at + length == end:
+            return _kind_of(data, at, end)
+        at += length
+    if at < end:
+        raise ValueError(f"byte {at} does not begin a feature of tf.train.Features")
+    return Found(data, "", end, end)
+
+
+def _kind_of(data: memoryview, at: int, end: int) -> Found:
+    if at == end:
+        return Found(data, "", end, end)
+    kind = _KINDS.get(data[at])
+    if kind is None:
+        raise ValueError(f"byte {at} does not begin a list of a feature")
+    length, at = varint(data, at + 1, end)
+    if at + length > end:
+        raise ValueError(
+            f"a list of {length} bytes at {at} reaches beyond its feature, which ends at {end}"
+        )
+    return Found(data, kind, at, at + length)
+
+
+# ---------------------------------------------------------------- writing
+
+
+def write_record(file: BinaryIO, content: bytes) -> int:
+    """Write a record and return how many bytes it takes."""
+    length = _LENGTH.pack(len(content))
+    file.write(length + struct.pack("<I", masked_crc32c(length)))
+    file.write(content)
+    file.write(struct.pack("<I", masked_crc32c(content)))
+    return len(content) + HEADER + FOOTER
+
+
+Value = bytes | Sequence[bytes] | Sequence[int] | Sequence[float]
+
+
+def write_example(features: Mapping[str, Value]) -> bytes:
+    """Write a `tf.train.Example` of strings, int64 and float32 lists."""
+    entries = (
+        write_bytes(1, write_bytes(1, name.encode()) + write_bytes(2, _write_feature(value)))
+        for name, value in features.items()
+    )
+    return write_bytes(1, b"".join(entries))
+
+
+def _write_feature(value: Value) -> bytes:
+    values: list[Any] = [value] if isinstance(value, bytes) else list(value)
+    if not values:
+        return b""
+    if isinstance(values[0], bytes):
+        return write_bytes(1, b"".join(write_bytes(1, v) for v in values if isinstance(v, bytes)))
+    if isinstance(values[0], float):
+        return write_bytes(2, write_bytes(1, np.asarray(values, "<f4").tobytes()))
+    return write_bytes(3, write_bytes(1, b"".join(write_varint(int(v)) for v in values)))

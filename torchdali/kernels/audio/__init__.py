@@ -1,0 +1,1 @@
+"""Audio on plain tensors: resampling, spectra, mel filters, cosine transforms, decibels, silence."""

@@ -1,0 +1,49 @@
+"""Cosine transforms of types I to IV, as matrices.
+
+Source: K. R. Rao, P. Yip, Discrete Cosine Transform, 1990. Without normalization a transform is the plain sum of
+products: half of SciPy's.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.kernels.device_cache import device_cache
+
+__all__ = ["cosine_matrix"]
+
+
+@device_cache(maxsize=32)
+def cosine_matrix(
+    size: int, count: int, kind: int, orthonormal: bool, lifter: float, device: torch.device
+) -> Tensor:
+    """Return ``(count, size)`` float32: what gives the first `count` coefficients.
+
+    Args:
+        size: Of the input; at least 2 for type I.
+        kind: From 1 to 4.
+        orthonormal: Scale to an orthonormal transform; not with type I.
+        lifter: Multiply coefficient i by ``1 + lifter / 2 * sin(pi (i + 1) / lifter)``, if it is not 0.
+    """
+    n, k = np.arange(size)[None, :], np.arange(count)[:, None]
+    if kind == 1:
+        found = np.cos(np.pi * n * k / (size - 1))
+        found[:, [0, -1]] *= 0.5
+    else:
+        half_n, half_k = (0.0 if kind == 3 else 0.5), (0.0 if kind == 2 else 0.5)
+        found = np.cos(np.pi / size * (n + half_n) * (k + half_k))
+        if kind == 3:
+            found[:, 0] *= 0.5
+    if orthonormal:
+        found *= math.sqrt(2.0 / size)
+        if kind == 2:
+            found[0] *= math.sqrt(0.5)
+        if kind == 3:
+            found[:, 0] *= math.sqrt(2.0)
+    if lifter:
+        found *= 1.0 + lifter / 2.0 * np.sin(np.pi * (k + 1) / lifter)
+    return torch.from_numpy(found.astype(np.float32)).to(device)

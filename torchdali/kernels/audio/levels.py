@@ -1,0 +1,97 @@
+"""Levels of signals: decibels, the part that is not silent, and preemphasis."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.kernels.memory import is_plain
+
+__all__ = ["decibels", "nonsilent", "preemphasis"]
+
+
+def decibels(x: Tensor, multiplier: float, reference: float | None, cutoff: float) -> Tensor:
+    """Return ``multiplier * log10(max(x / reference, 10 ** (cutoff / multiplier)))``.
+
+    Args:
+        x: Any shape, float32.
+        reference: None: the largest value, or 1 if that is not positive.
+    """
+    least = 10.0 ** (cutoff / multiplier) if multiplier else 0.0
+    if is_plain(x):
+        return _decibels_of_array(x, multiplier, reference, least)
+    if reference is None:
+        top = x.detach().amax() if x.numel() else x.new_ones(())
+        ratio = x / torch.where(top > 0, top, torch.ones_like(top))
+    else:
+        ratio = x / reference
+    return ratio.fmax(ratio.new_tensor(least)).log10() * multiplier
+
+
+def _decibels_of_array(
+    x: Tensor, multiplier: float, reference: float | None, least: float
+) -> Tensor:
+    """Do the same with fewer and cheaper calls."""
+    if reference is None:
+        top = float(x.numpy().max()) if x.numel() else 1.0
+        top = float(np.fmax.reduce(x.numpy(), axis=None)) if math.isnan(top) else top
+        reference = top if top > 0 else 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        made = x.numpy() * np.float32(1.0 / reference)
+        found = np.asarray(np.fmax(made, np.float32(least)))
+    return torch.from_numpy(found).log10_().mul_(multiplier)
+
+
+def nonsilent(x: Tensor, window: int, cutoff: float, reference: float | None) -> tuple[int, int]:
+    """Return start and length of what is louder than a cutoff: from the first to the last window that is.
+
+    The power of a window is the mean of the squares of its samples.
+
+    Args:
+        x: ``(samples,)``, any real type.
+        window: Samples of a window; all of the signal, if that is shorter.
+        cutoff: In decibels relative to the reference.
+        reference: A power; None: that of the loudest window.
+    """
+    samples = len(x)
+    window = min(window, samples)
+    if not samples:
+        return 0, 0
+    sums = torch.zeros(samples + 1, dtype=torch.float64, device=x.device)
+    torch.cumsum(x.double().square(), 0, out=sums[1:])
+    power = (sums[window:] - sums[:-window]) / window
+    if cutoff < -100.0:  # where what sums lose in rounding counts
+        power = power * (_sounding(x, window) > 0)
+    level = reference if reference is not None else float(power.max())
+    loud = (power >= level * 10.0 ** (cutoff / 10.0)).nonzero()
+    if not len(loud):
+        return 0, 0
+    first, last = int(loud[0]), int(loud[-1])
+    return first, last - first + window
+
+
+def _sounding(x: Tensor, window: int) -> Tensor:
+    """Return how many samples of each window are not 0."""
+    counts = torch.nn.functional.pad((x != 0).cumsum(0), (1, 0))
+    return counts[window:] - counts[:-window]
+
+
+def preemphasis(x: Tensor, coefficient: float, border: str) -> Tensor:
+    """Return ``x[i] - coefficient * x[i - 1]``, over all samples in their order in memory.
+
+    Args:
+        x: Any shape, floating.
+        border: What stands before the first sample: ``"zero"``, ``"clamp"`` the sample itself,
+            ``"reflect"`` the second one.
+    """
+    flat = x.reshape(-1)
+    if not len(flat):
+        return x.clone()
+    before = {"zero": torch.zeros_like(flat[:1]), "clamp": flat[:1], "reflect": flat[1:2]}[border]
+    if not len(before):
+        before = flat[:1]  # one sample has no other
+    shifted = torch.cat([before, flat[:-1]])
+    return torch.sub(flat, shifted, alpha=coefficient).reshape(x.shape)

@@ -1,0 +1,85 @@
+"""Triangular filters on the mel scale.
+
+Scales: M. Slaney, Auditory Toolbox, Interval Research 1998-010 (linear below 1 kHz, logarithmic above);
+S. Young et al., The HTK Book: ``mel = 1127 ln(1 + f / 700)``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from torchdali.kernels.device_cache import device_cache
+
+__all__ = ["FORMULAS", "apply_filters", "mel_filters"]
+
+Floats = npt.NDArray[np.float64]
+
+_LINEAR = 200.0 / 3.0  # Hz a mel below 1 kHz
+_BREAK = 1000.0 / _LINEAR  # mel at 1 kHz
+_STEP = math.log(6.4) / 27.0  # of the logarithm, a mel above
+
+
+def _slaney(hertz: float) -> float:
+    return hertz / _LINEAR if hertz < 1000.0 else _BREAK + math.log(hertz / 1000.0) / _STEP
+
+
+def _slaney_back(mel: Floats) -> Floats:
+    above = 1000.0 * np.exp(_STEP * (np.maximum(mel, _BREAK) - _BREAK))
+    return np.where(mel < _BREAK, mel * _LINEAR, above)
+
+
+def _htk(hertz: float) -> float:
+    return 1127.0 * math.log1p(hertz / 700.0)
+
+
+def _htk_back(mel: Floats) -> Floats:
+    return np.asarray(700.0 * np.expm1(mel / 1127.0))
+
+
+FORMULAS = {"slaney": (_slaney, _slaney_back), "htk": (_htk, _htk_back)}
+
+
+@device_cache(maxsize=32)
+def mel_filters(
+    bins: int,
+    filters: int,
+    sample_rate: float,
+    low: float,
+    high: float,
+    formula: str,
+    normalize: bool,
+    device: torch.device,
+) -> Tensor:
+    """Return ``(filters, bins)`` float32: triangles whose corners are equally far apart in mel.
+
+    Args:
+        bins: Of a spectrum from 0 Hz to half the sample rate.
+        low: Frequency in Hz where the first one begins.
+        high: Where the last one ends.
+        normalize: Make the area of each, in Hz, 1.
+    """
+    to_mel, to_hertz = FORMULAS[formula]
+    corners = to_hertz(np.linspace(to_mel(low), to_mel(high), filters + 2))[:, None]
+    hertz = np.arange(bins) * (sample_rate / (2 * (bins - 1)) if bins > 1 else 0.0)
+    left, middle, right = corners[:-2], corners[1:-1], corners[2:]
+    rising, falling = (hertz - left) / (middle - left), (right - hertz) / (right - middle)
+    found = np.maximum(np.minimum(rising, falling), 0.0)
+    if normalize:
+        found *= 2.0 / (right - left)
+    return torch.from_numpy(found.astype(np.float32)).to(device)
+
+
+def apply_filters(x: Tensor, filters: Tensor, axis: int) -> Tensor:
+    """Replace an axis by its products with the rows of a matrix."""
+    if x.ndim == 1:
+        x = x.clone()  # the last bit of a BLAS product depends on alignment; fresh memory has always the same
+    if axis == x.ndim - 2:
+        return filters @ x
+    if axis == x.ndim - 1:
+        return x @ filters.t()
+    return (x.movedim(axis, -1) @ filters.t()).movedim(-1, axis)

@@ -1,0 +1,39 @@
+"""Samples of one type on the scale of another: full scale becomes full scale.
+
+Signed types have 0 in the middle, floats 1 at full scale; unsigned types have silence in the middle of their range.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels.convert import convert, full_scale
+
+__all__ = ["from_unit", "on_scale_of"]
+
+
+def on_scale_of(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return samples as floats on the scale of a type; those of the same type keep their values."""
+    if x.dtype == dtype:
+        return x.to(torch.float32)
+    return _scaled(_to_unit(x), dtype)
+
+
+def from_unit(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """Convert floats whose full scale is 1 to a type, rounding and saturating."""
+    return x if dtype == x.dtype else convert(_scaled(x, dtype), dtype)
+
+
+def _to_unit(x: Tensor) -> Tensor:
+    if x.dtype.is_floating_point:
+        return x
+    scale = full_scale(x.dtype)
+    if x.dtype.is_signed:
+        return x.to(torch.float32) * (1.0 / scale)
+    return x.to(torch.float32) * (2.0 / scale) - 1.0
+
+
+def _scaled(x: Tensor, dtype: torch.dtype) -> Tensor:
+    scale = full_scale(dtype)
+    return x * scale if dtype.is_signed else (x + 1.0) * (0.5 * scale)

@@ -1,0 +1,128 @@
+"""Spectra of signals: the transform of one axis, and of overlapping windows of a signal."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.kernels.memory import Array, is_plain
+
+__all__ = ["hann", "number_of_windows", "power_spectrum", "spectrogram"]
+
+
+@functools.lru_cache(maxsize=32)
+def hann(length: int) -> Array:
+    """Return a float32 Hann window whose values lie between the samples: ``(1 - cos(2 pi (n + .5) / length)) / 2``."""
+    phase = (np.arange(length) + 0.5) * (2 * np.pi / length)
+    return np.asarray(0.5 * (1.0 - np.cos(phase)), np.float32)
+
+
+def number_of_windows(samples: int, length: int, step: int, centered: bool) -> int:
+    """Return how many windows a signal has."""
+    if centered:
+        return samples // step + 1
+    return (samples - length) // step + 1 if samples >= length else 0
+
+
+def power_spectrum(x: Tensor, size: int, axis: int, power: int) -> Tensor:
+    """Return the squares (``power=2``) or moduli (1) of the transform of an axis, cut or padded to `size`."""
+    return _modulus(torch.fft.rfft(x, size, axis), power)
+
+
+def spectrogram(
+    x: Tensor,
+    window: Array,
+    size: int,
+    step: int,
+    power: int,
+    *,
+    centered: bool,
+    reflected: bool,
+) -> Tensor:
+    """Transform the windows of signals.
+
+    Args:
+        x: ``(..., samples)`` float32.
+        window: What the windows are multiplied with, float32.
+        size: Of the transform; at least that of the window.
+        step: Samples between two windows.
+        power: 2 for squares, 1 for moduli.
+        centered: The first window is centered on the first sample; what is missing is mirrored without
+            repeating the edge (``reflected``) or zero.
+
+    Returns:
+        ``(..., windows, size // 2 + 1)`` float32.
+    """
+    length, samples = len(window), x.shape[-1]
+    count = number_of_windows(samples, length, step, centered)
+    if is_plain(x) and x.ndim == 1 and size == length:
+        return _of_array(x.numpy(), window, step, power, count, centered, reflected)
+    if centered:
+        x = _padded(x, length // 2, (count - 1) * step + length, reflected)
+    weights = torch.from_numpy(window).to(x.device)
+    frames = x.unfold(-1, length, step)[..., :count, :] * weights
+    return _modulus(torch.fft.rfft(frames, size), power)
+
+
+def _modulus(spectrum: Tensor, power: int) -> Tensor:
+    if not is_plain(spectrum):
+        return torch.view_as_real(spectrum).square().sum(-1) if power == 2 else spectrum.abs()
+    parts = torch.view_as_real(spectrum).numpy()
+    squares = parts * parts
+    made = squares[..., 0] + squares[..., 1]
+    if power == 1:
+        np.sqrt(made, out=made)
+    return torch.from_numpy(made)
+
+
+def _padded(x: Tensor, before: int, total: int, reflected: bool) -> Tensor:
+    """Return signals from `before` samples before their start, `total` samples long."""
+    samples = x.shape[-1]
+    after = total - before - samples
+    if after < 0:
+        x, after = x[..., : total - before], 0
+    if not reflected:
+        return torch.nn.functional.pad(x, (before, after))
+    return x[..., _mirrored(samples, before, total).to(x.device)]
+
+
+def _mirrored(samples: int, before: int, total: int) -> Tensor:
+    """Return the indices of a signal that is mirrored at its first and last sample, again and again."""
+    at = torch.arange(-before, total - before)
+    if samples == 1:
+        return torch.zeros_like(at)
+    folded = at.remainder(2 * (samples - 1))
+    return torch.minimum(folded, 2 * (samples - 1) - folded)
+
+
+def _of_array(
+    x: Array,
+    window: Array,
+    step: int,
+    power: int,
+    count: int,
+    centered: bool,
+    reflected: bool,
+) -> Tensor:
+    """Do the same to one signal, with fewer and cheaper calls."""
+    length = len(window)
+    if centered:
+        x = _padded_array(x, length // 2, (count - 1) * step + length, reflected)
+    frames = torch.from_numpy(x).unfold(0, length, step)[:count]
+    return _modulus(torch.fft.rfft(frames * torch.from_numpy(window)), power)
+
+
+def _padded_array(x: Array, before: int, total: int, reflected: bool) -> Array:
+    samples = len(x)
+    after = max(total - before - samples, 0)
+    if reflected and samples <= max(before, after):
+        found: Array = x[_mirrored(samples, before, total).numpy()]
+        return found
+    made = np.empty(before + samples + after, np.float32)
+    made[before : before + samples] = x
+    made[:before] = x[before:0:-1] if reflected else 0.0
+    made[before + samples :] = x[samples - 2 : samples - 2 - after : -1] if reflected else 0.0
+    return made

@@ -1,0 +1,1 @@
+"""Bounding boxes: random windows around them, and anchors that match them."""

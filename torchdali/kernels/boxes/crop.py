@@ -1,0 +1,494 @@
+"""Random windows that keep enough of the boxes in an image, for a whole batch at once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["FEW", "FIRST", "MOST", "Boxes", "Rules", "Windows", "kept", "moved", "search"]
+
+Array = npt.NDArray[Any]
+Draw = Callable[[Array, int, int], Array]
+"""Returns random numbers in [0, 1) for some samples, from one attempt to another: ``(1 + 2 d, samples, attempts)``."""
+
+MOST = 100_000
+"""Attempts after which a search without an end is given up."""
+FIRST, FEW = 16, 4
+"""Attempts that are made at once in the beginning, and where one box is enough: a window is soon found."""
+_CHUNK = 1024
+_ANY = np.ones((1, 1), np.bool_)
+_SLACK = 1e-4  # relative, for ratios that are fixed
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Rules that a window must obey.
+
+    Attributes:
+        thresholds: Each round of attempts takes one of these.
+        no_crop: A round may also end with the whole image.
+        scaling: Least and greatest extent on each axis, relative to the image.
+        ratios: ``(axis, axis, least, greatest)``: of extents in pixels.
+        attempts: Of a round.
+        total: Attempts after which the best window is taken, all of the last round included; None for no end.
+        overlap: Thresholds are about the share of a box that is seen, not about intersection over union.
+        every: All boxes must reach the threshold, not just one.
+        insist: A round goes on after a window with enough of the boxes that keeps none of them.
+        prune: Boxes are kept of which this share is seen; None: those whose centre is.
+    """
+
+    thresholds: Sequence[float]
+    no_crop: bool
+    scaling: tuple[float, float]
+    ratios: Sequence[tuple[int, int, float, float]]
+    attempts: int
+    total: int | None
+    overlap: bool = False
+    every: bool = True
+    insist: bool = False
+    prune: float | None = None
+
+    @functools.cached_property
+    def table(self) -> Array:
+        """Thresholds that a round may draw; NaN stands for the whole image."""
+        return np.array([*self.thresholds, *([np.nan] if self.no_crop else [])], np.float32)
+
+    @functools.cached_property
+    def trivial(self) -> bool:
+        """True if any window reaches the thresholds, and none is better than another."""
+        return not (self.overlap or self.total or any(self.thresholds))
+
+    @functools.cached_property
+    def ratios_fixed(self) -> bool:
+        """True if some axes follow others, so that their extents may leave the range."""
+        return any(low == high for *_, low, high in self.ratios)
+
+
+@dataclass(frozen=True)
+class Windows:
+    """A window for each sample.
+
+    Attributes:
+        start: ``(batch, d)``, relative to the image or, where extents are given in pixels, in pixels.
+        extent: ``(batch, d)``.
+        whole: ``(batch,)``: nothing is cut off and no box left out.
+        settled: ``(batch,)``: all rules are obeyed.
+    """
+
+    start: Array
+    extent: Array
+    whole: Array
+    settled: Array
+
+
+class Boxes:
+    """The boxes of a batch, and the same padded to one number a sample with copies of the last one.
+
+    Args:
+        low: ``(n, d)``: starts, of all samples together.
+        high: Ends.
+        counts: Boxes of each sample.
+    """
+
+    def __init__(self, low: Array, high: Array, counts: Sequence[int]) -> None:
+        self.low, self.high, self.counts = low, high, np.asarray(counts, np.int64)
+        self.owner = np.arange(len(counts)).repeat(self.counts)
+        numbers = np.arange(max(counts, default=0))[:, None]
+        firsts = self.counts.cumsum() - self.counts
+        places = np.minimum(numbers, self.counts - 1)
+        places += firsts
+        if not self.counts.all():
+            places = np.where(self.counts, places, 0)
+        self.padded: Array | None = None
+        """``(2, d, boxes, batch)``, or None if there is no box at all."""
+        if len(low):
+            numbers = np.concatenate((low.T, high.T)).take(places, axis=1)
+            self.padded = numbers.reshape(2, low.shape[1], *places.shape)
+        self.empty = self.counts == 0
+
+    def of(self, samples: Array) -> tuple[Array, Array]:
+        """Return starts and ends ``(d, boxes, n)`` of the boxes of some samples."""
+        assert self.padded is not None
+        low, high = self.padded.take(samples, axis=3)
+        return low, high
+
+
+def search(
+    boxes: Boxes, rules: Rules, draw: Draw, sizes: Array | None = None, crops: Array | None = None
+) -> Windows:
+    """Look for a window in each sample.
+
+    Each round draws a threshold, or the whole image; each of its attempts a window. A round ends with the first
+    window that has allowed ratios and enough of the boxes; it is taken if there is at least one box to keep. At
+    the end of a limited search it is the one with the largest score, of those since the last one with enough of
+    the boxes, or an empty one where no ratio was allowed.
+
+    Args:
+        boxes: Relative to the image.
+        draw: Random numbers, the same for an attempt however attempts are asked for in turn.
+        sizes: ``(batch, d)``: extents of the images in pixels.
+        crops: ``(batch, d)``: extents of the windows in pixels.
+
+    Raises:
+        RuntimeError: nothing fits, and the search has no end.
+    """
+    count, axes = len(boxes.counts), boxes.low.shape[1]
+    state = _State(count, axes, _Thresholds(boxes, rules, crops is not None))
+    limit = None if rules.total is None else -(-rules.total // rules.attempts) * rules.attempts
+    begin, end = 0, FIRST if rules.every else FEW
+    pending = np.arange(count)
+    while len(pending):
+        end = end if limit is None else min(end, limit)
+        draws = draw(pending, begin, end)
+        candidates = _candidates(draws, rules, _columns(sizes, pending), _columns(crops, pending))
+        pending = state.settle(pending, candidates, draws[0], begin, boxes, rules)
+        begin, end = end, end + min(4 * (end - begin), _CHUNK)
+        if begin == limit:
+            break
+        if begin >= MOST and len(pending):
+            raise _hopeless(int(pending[0]), f"after {begin} attempts")
+    return Windows(state.start, state.extent, state.whole, state.settled)
+
+
+def _hopeless(sample: int, when: str) -> RuntimeError:
+    return RuntimeError(
+        f"no window fits sample {sample} {when}; set total_num_attempts to take the best one"
+    )
+
+
+def _columns(values: Array | None, samples: Array) -> Array | None:
+    return None if values is None else values[samples].T[:, :, None]
+
+
+# ---------------------------------------------------------------- windows
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """Windows ``(d, samples, attempts)``: where they lie, in relative terms and as they are returned."""
+
+    low: Array
+    high: Array
+    start: Array
+    extent: Array
+    allowed: Array
+
+    def ends(self, chosen: Array) -> tuple[Array, Array]:
+        """Return starts and ends ``(d, n)`` of windows given by their places among all of them."""
+        low, high = (each.reshape(len(each), -1)[:, chosen] for each in (self.low, self.high))
+        return low, high
+
+
+def _candidates(
+    draws: Array, rules: Rules, sizes: Array | None, crops: Array | None
+) -> _Candidates:
+    axes = len(draws) // 2
+    first, second = draws[1 : 1 + axes], draws[1 + axes :]
+    if crops is not None and sizes is not None:
+        room = sizes - crops
+        start = np.floor(np.minimum(room, 0) + second * (np.abs(room) + 1)).astype(np.float32)
+        extent = np.zeros_like(start) + crops.astype(np.float32)
+        scale = sizes.astype(np.float32)
+        return _Candidates(start / scale, (start + extent) / scale, start, extent, _ANY)
+    extent, allowed = _shaped(first, rules, sizes)
+    room = 1 - extent
+    start = (np.minimum(room, 0) + second * np.abs(room)).astype(np.float32)
+    extent = extent.astype(np.float32)
+    return _Candidates(start, start + extent, start, extent, allowed)
+
+
+def _shaped(draws: Array, rules: Rules, sizes: Array | None) -> tuple[Array, Array]:
+    """Return extents, and whether their ratios are allowed."""
+    least, greatest = rules.scaling
+    pixels = least + (greatest - least) * draws
+    if sizes is not None:
+        pixels *= sizes
+    for group in _groups(tuple(rules.ratios), len(draws)):
+        largest = pixels[list(group)].max(0)
+        for axis, part in group.items():
+            pixels[axis] = largest * (part / max(group.values()))
+    allowed: Any = _ANY
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for one, other, low, high in rules.ratios:
+            ratio = pixels[one] / pixels[other]
+            slack = _SLACK * low if low == high else 0.0
+            allowed = allowed & (ratio >= low - slack) & (ratio <= high + slack)
+    return pixels if sizes is None else pixels / sizes, allowed
+
+
+@functools.lru_cache(maxsize=64)
+def _groups(ratios: Sequence[tuple[int, int, float, float]], axes: int) -> list[dict[int, float]]:
+    """Return the axes that fixed ratios tie together, with their extents relative to each other."""
+    groups = [{axis: 1.0} for axis in range(axes)]
+    for one, other, low, high in ratios:
+        a, b = (next(group for group in groups if axis in group) for axis in (one, other))
+        if low == high and low > 0 and a is not b:
+            factor = a[one] / (low * b[other])
+            a.update({axis: part * factor for axis, part in b.items()})
+            groups = [group for group in groups if group is not b]
+    return [group for group in groups if len(group) > 1]
+
+
+# ---------------------------------------------------------------- choosing
+
+
+class _Thresholds:
+    """The thresholds that a round may draw in each sample; NaN stands for the whole image.
+
+    In a search without an end, those that no window can reach are left out: a round with one of them would
+    change nothing.
+    """
+
+    def __init__(self, boxes: Boxes, rules: Rules, fixed: bool) -> None:
+        self._table = rules.table[None]  # a row a sample, or one for all
+        self._counts = np.array([len(rules.table)])
+        if rules.total is None and len(boxes.low) and not fixed:
+            self._drop(_reachable(boxes, rules))
+
+    def _drop(self, live: Array) -> None:
+        if not live.all():
+            order = np.argsort(~live, axis=1, kind="stable")
+            self._table = self._table[0][order]
+            self._counts = live.sum(1)
+        if not self._counts.all():
+            raise _hopeless(int(self._counts.argmin()), "whatever is drawn")
+
+    def draw(self, samples: Array, draws: Array) -> Array:
+        """Return the thresholds that rounds draw; ``(samples, rounds)``."""
+        if len(self._table) == 1:
+            return self._table[0][(draws * self._counts).astype(np.int64)]  # type: ignore[no-any-return]
+        places = (draws * self._counts[samples][:, None]).astype(np.int64)
+        return self._table[samples[:, None], places]  # type: ignore[no-any-return]
+
+
+def _reachable(boxes: Boxes, rules: Rules) -> Array:
+    """Return which thresholds windows might reach, as far as areas tell; ``(batch, thresholds)``.
+
+    Intersection over union is at most the smaller area over the larger one.
+    """
+    assert boxes.padded is not None
+    area = _area(*boxes.padded)
+    smallest, largest = 0.0, np.inf
+    if not rules.ratios_fixed:
+        smallest, largest = (end ** len(boxes.padded[0]) for end in rules.scaling)
+    is_whole = np.isnan(rules.table)
+    least, greatest = area.min(0)[:, None], area.max(0)[:, None]
+    if not rules.every:
+        least, greatest = greatest, least
+    t = np.where(is_whole, np.float32(0), rules.table) * np.float32(1 - _SLACK)
+    live = t * greatest <= largest
+    if not rules.overlap:
+        live &= (t * smallest <= least) & (t * t * greatest <= least)
+    return live | boxes.empty[:, None] | is_whole  # type: ignore[no-any-return]
+
+
+class _State:
+    """Search state: the best window of each sample."""
+
+    def __init__(self, count: int, axes: int, thresholds: _Thresholds) -> None:
+        self.start = np.zeros((count, axes), np.float32)
+        self.extent = np.zeros((count, axes), np.float32)
+        self.whole = np.zeros(count, np.bool_)
+        self.settled = np.zeros(count, np.bool_)
+        self.best = np.full(count, -1.0, np.float32)
+        self._thresholds = thresholds
+        self._last = np.zeros(count, np.float32)
+        self._over = np.zeros(count, np.bool_)
+        """Threshold of the last attempt, and whether its round is over."""
+
+    def settle(
+        self,
+        samples: Array,
+        candidates: _Candidates,
+        draws: Array,
+        begin: int,
+        boxes: Boxes,
+        rules: Rules,
+    ) -> Array:
+        """Take the first windows that will do, keep the best others; return the samples that need more."""
+        count = draws.shape[1]
+        attempts = np.arange(count)
+        starts = (attempts + begin) // rules.attempts * rules.attempts - begin
+        thresholds = self._follow(samples, draws, starts, rules)
+        whole = _first(np.isnan(thresholds))
+        # What comes after the whole image is not looked at: there are a few windows a sample left.
+        tried = ((attempts < whole[:, None]) & candidates.allowed).ravel().nonzero()[0]
+        owners = samples[tried // count]
+        windows = candidates.ends(tried)
+        score = _scores(windows, boxes, owners, rules)
+        good = (score >= thresholds.ravel()[tried]).nonzero()[0]
+        keeps = _keep_any(windows, boxes, owners, good, rules)
+        if rules.insist:
+            good, keeps = good[keeps], keeps[keeps]
+        enough = np.zeros(thresholds.shape, np.bool_)
+        enough.flat[tried[good]] = True
+        done = enough
+        if not keeps.all():
+            done = np.zeros_like(enough)
+            done.flat[tried[good[keeps]]] = True
+        over: Array | None = None
+        if rules.attempts > 1:
+            over = self._ended(samples, enough, starts)
+            done = done & ~over
+        first = np.minimum(_first(done), whole)
+        found: Array = first < count
+        self._take(samples, found, first, candidates)
+        full = samples[found & (first == whole)]
+        self.settled[samples] = found
+        self.whole[full], self.start[full], self.extent[full] = True, 0, 1
+        rest = (~found).nonzero()[0]
+        if rules.total is not None and len(rest):
+            scores = np.full(thresholds.shape, -1, np.float32)
+            scores.flat[tried] = score
+            if over is not None:
+                scores[over], enough = -1, enough & ~over
+            self._improve(samples[rest], scores[rest], enough[rest], rest, candidates)
+        return samples[rest]
+
+    def _follow(self, samples: Array, draws: Array, starts: Array, rules: Rules) -> Array:
+        """Return the threshold of each attempt."""
+        if rules.attempts == 1:
+            return self._thresholds.draw(samples, draws)
+        found = self._thresholds.draw(samples, draws[:, np.maximum(starts, 0)])
+        if starts[0] < 0:
+            found = np.where(starts < 0, self._last[samples][:, None], found)
+        self._last[samples] = found[:, -1]
+        return found
+
+    def _ended(self, samples: Array, enough: Array, starts: Array) -> Array:
+        """Return which attempts are not made, since their round is over."""
+        before = enough.cumsum(1) - enough
+        over: Array = before > before[:, np.maximum(starts, 0)]
+        if starts[0] < 0:
+            over |= (starts < 0) & self._over[samples][:, None]
+        self._over[samples] = over[:, -1] | enough[:, -1]
+        return over
+
+    def _take(self, samples: Array, chosen: Array, places: Array, candidates: _Candidates) -> None:
+        rows = chosen.nonzero()[0]
+        self._note(samples[rows], rows, places[rows], candidates)
+
+    def _note(self, samples: Array, rows: Array, places: Array, candidates: _Candidates) -> None:
+        self.start[samples] = candidates.start[:, rows, places].T
+        self.extent[samples] = candidates.extent[:, rows, places].T
+
+    def _improve(
+        self, samples: Array, score: Array, enough: Array, rows: Array, candidates: _Candidates
+    ) -> None:
+        """Keep the best windows; those with enough of the boxes count for more than what came before."""
+        tried = np.arange(score.shape[1])
+        last = np.where(enough, tried, -1).max(1)
+        score = np.where(tried >= last[:, None], score, -1)
+        best, greatest = score.argmax(1), score.max(1)
+        better = (last >= 0) | (greatest > self.best[samples])
+        self.best[samples[better]] = greatest[better]
+        self._note(samples[better], rows[better], best[better], candidates)
+
+
+def _first(values: Array) -> Array:
+    """Return the place of the first true value of each row, the length of the row where there is none."""
+    found: Array = values.argmax(1)
+    if not found.all():  # the first one, or none at all
+        found[(found == 0) & ~values[:, 0]] = values.shape[1]
+    return found
+
+
+# ---------------------------------------------------------------- windows and boxes
+
+
+Ends = tuple[Array, Array]
+
+
+def _scores(windows: Ends, boxes: Boxes, owners: Array, rules: Rules) -> Array:
+    """Return what windows ``(d, n)`` score.
+
+    Args:
+        owners: The sample of each window.
+    """
+    score: Array = np.ones(len(owners), np.float32)
+    if boxes.padded is not None and not rules.trivial:
+        score = _score(boxes.of(owners), _beside(windows), rules)
+        if boxes.empty.any():
+            score[boxes.empty[owners]] = 1
+    return score
+
+
+def _keep_any(windows: Ends, boxes: Boxes, owners: Array, good: Array, rules: Rules) -> Array:
+    """Return which of the good windows keep a box, or have none to keep."""
+    if boxes.padded is None:
+        return np.ones(len(good), np.bool_)
+    owners = owners[good]
+    low, high = (each[:, good] for each in windows)
+    keeps: Any = _kept(boxes.of(owners), _beside((low, high)), rules.prune).any(0)
+    return keeps | boxes.empty[owners]  # type: ignore[no-any-return]
+
+
+def _beside(windows: Ends) -> Ends:
+    """Return windows so that they stand beside boxes ``(d, boxes, n)``."""
+    return windows[0][:, None], windows[1][:, None]
+
+
+def _score(box: Ends, window: Ends, rules: Rules) -> Array:
+    seen, area = _seen(box, window)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if rules.overlap:
+            shares = np.fmax(seen / area, np.float32(-1))  # of a box without area: -1
+        else:
+            shares = seen / (area + _area(*window) - seen)
+    return shares.min(0) if rules.every else shares.max(0)  # type: ignore[no-any-return]
+
+
+def _area(low: Array, high: Array) -> Array:
+    return _product(high - low)
+
+
+def _product(sides: Array) -> Array:
+    area: Array = sides[0] * sides[1]
+    return area if len(sides) == 2 else area * sides[2]
+
+
+def _seen(box: Ends, window: Ends) -> Ends:
+    """Return the area of boxes inside of windows, and of the boxes; axes come first."""
+    sides = np.minimum(box[1], window[1])
+    sides -= np.maximum(box[0], window[0])
+    np.maximum(sides, 0, out=sides)
+    return _product(sides), _area(*box)
+
+
+def _kept(box: tuple[Array, Array], window: tuple[Array, Array], prune: float | None) -> Array:
+    if prune is not None:
+        seen, area = _seen(box, window)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            kept: Array = (seen > 0) & (seen / area >= np.float32(prune))
+            return kept
+    center = np.float32(0.5) * (box[0] + box[1])
+    inside: Any = (center >= window[0]) & (center < window[1])
+    return inside.all(0)  # type: ignore[no-any-return]
+
+
+def kept(boxes: Boxes, low: Array, high: Array, prune: float | None) -> Array:
+    """Return which of all boxes are kept in the windows ``(batch, d)``, relative to the images."""
+    window = low.take(boxes.owner, 0).T, high.take(boxes.owner, 0).T
+    return _kept((boxes.low.T, boxes.high.T), window, prune)
+
+
+def moved(
+    boxes: Boxes, places: Array, low: Array, high: Array, whole: Array
+) -> tuple[Array, Array]:
+    """Return some boxes clipped to the windows and relative to them, as they are where a window is whole."""
+    owner = boxes.owner[places]
+    start, extent = low[owner], (high - low)[owner]
+    corners = np.empty((2, *start.shape), start.dtype)
+    corners[0], corners[1] = boxes.low[places], boxes.high[places]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inside = corners - start
+        inside /= extent
+        np.minimum(np.maximum(inside, 0, out=inside), 1, out=inside)
+    if np.count_nonzero(whole):
+        np.copyto(inside, corners, where=whole[owner][:, None])
+    return inside[0], inside[1]

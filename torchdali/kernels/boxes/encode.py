@@ -1,0 +1,101 @@
+"""Match boxes with anchors, as single-shot detectors are trained on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from torchdali.kernels.memory import scratch
+
+__all__ = ["Anchors", "center_size", "matches"]
+
+Array = npt.NDArray[Any]
+
+
+class Anchors:
+    """Anchors of a detector.
+
+    Args:
+        corners: ``(M, 4)``, left, top, right and bottom.
+    """
+
+    def __init__(self, corners: Tensor) -> None:
+        self.corners = corners
+        # Turned round, since max and argmax return the first of equal values, and the last one counts.
+        turned = corners.flip(0).t()
+        self.low, self.high = (side.unsqueeze(1).contiguous() for side in (turned[:2], turned[2:]))
+        """``(2, 1, M)``"""
+        self.areas = (turned[2] - turned[0]) * (turned[3] - turned[1])
+        self.solid = bool((self.areas > 0).all() and self.areas.isfinite().all())
+
+    def __len__(self) -> int:
+        return len(self.corners)
+
+
+def matches(boxes: Tensor, anchors: Anchors, criteria: float) -> tuple[Array, Array]:
+    """Match anchors with boxes (Liu et al., "SSD: Single Shot MultiBox Detector", 2016).
+
+    An anchor belongs to the box with which it has the largest intersection over union, if that is above a
+    threshold. Each box also gets its best anchor, whatever they have in common. Of equal ones, the last counts.
+
+    Args:
+        boxes: ``(N, 4)``, left, top, right and bottom; N > 0.
+        anchors: M of them.
+        criteria: The threshold.
+
+    Returns:
+        Anchors that have a box ``(K,)``, and their boxes ``(K,)``: indices.
+    """
+    if boxes.device.type == "cpu":
+        union = _overlap(boxes.detach().numpy(), anchors)
+    else:
+        union = _overlap_on_device(boxes.detach(), anchors).cpu().numpy()
+    best = union.argmax(1)
+    taken = union.max(0) > np.float32(criteria)
+    taken[best] = True
+    found = np.flatnonzero(taken)
+    box = len(union) - 1 - union.take(found, 1)[::-1].argmax(0)
+    box[np.searchsorted(found, best)] = np.arange(len(best))  # of several, the last one stays
+    return len(anchors) - 1 - found, box
+
+
+def _overlap(boxes: Array, anchors: Anchors) -> Array:
+    """Return intersection over union ``(N, M)``, 0 where it is not defined; valid until this thread's next call."""
+    corners = boxes.T[:, :, None]
+    area = (corners[2] - corners[0]) * (corners[3] - corners[1])
+    # Large calls by torch where it is faster; the small ones by NumPy, which keeps the GIL for them.
+    memory = scratch((4, len(boxes), len(anchors)), "box_encode")
+    other, sides = memory.numpy(), memory[2:]
+    torch.maximum(torch.from_numpy(corners[:2]), anchors.low, out=memory[:2])
+    torch.minimum(torch.from_numpy(corners[2:]), anchors.high, out=sides).sub_(memory[:2])
+    sides.clamp_(min=0)
+    inside: Array = np.multiply(other[2], other[3], out=other[2])
+    union = np.add(area, anchors.areas.numpy(), out=other[0])
+    union -= inside
+    if anchors.solid and (area >= 0).all():
+        inside /= union
+    else:
+        with np.errstate(invalid="ignore"):
+            inside /= union
+        inside[np.isnan(inside)] = 0
+    return inside
+
+
+def _overlap_on_device(boxes: Tensor, anchors: Anchors) -> Tensor:
+    """Do the same on an accelerator."""
+    corners = boxes.t().unsqueeze(2)
+    low, high = corners[:2], corners[2:]
+    sides = (torch.minimum(high, anchors.high) - torch.maximum(low, anchors.low)).clamp_(min=0)
+    inside = sides[0] * sides[1]
+    area = (high[0] - low[0]) * (high[1] - low[1])
+    return inside.div_(area + anchors.areas - inside).nan_to_num_(nan=0.0)
+
+
+def center_size(boxes: Tensor) -> Tensor:
+    """Return centre and size of boxes given by corners; ``(..., 4)``."""
+    low, high = boxes[..., :2], boxes[..., 2:]
+    return torch.cat(((low + high) * 0.5, high - low), -1)

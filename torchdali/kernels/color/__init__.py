@@ -1,0 +1,1 @@
+"""Colors: affine maps, color spaces, tone curves, histograms, Bayer mosaics."""

@@ -1,0 +1,235 @@
+"""Colors from a Bayer mosaic: each pixel has one of three colors, the other two come from its neighbours.
+
+The colors are called *first* and *third*, which stand on opposite corners of each 2x2 cell, and *green*, which
+stands on the other two. OpenCV does the same arithmetic and is used where it is installed.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels.opencv import opencv, opencv_for
+
+__all__ = ["ALGORITHMS", "debayer"]
+
+Near = Callable[[int, int], Tensor]
+
+ALGORITHMS = ("bilinear", "edgeaware", "vng", "gray")
+
+# OpenCV names a mosaic by the colors one row and one column further on.
+_NAMES = {(0, 0): "BG", (0, 1): "GB", (1, 0): "GR", (1, 1): "RG"}
+_TARGETS = {"bilinear": "RGB", "edgeaware": "RGB_EA", "vng": "RGB_VNG", "gray": "GRAY"}
+_GRAY = (4899, 9617, 1868)  # 0.299, 0.587, 0.114 in units of 2**-14
+
+
+def debayer(mosaic: Tensor, first: tuple[int, int], algorithm: str, out: Tensor) -> None:
+    """Fill in the colors that a mosaic lacks.
+
+    Args:
+        mosaic: ``(..., H, W)`` uint8 or uint16 (``vng``: uint8 only), H and W even.
+        first: Row and column, 0 or 1, of the first color in each 2x2 cell.
+        algorithm: ``bilinear``: the mean of the neighbours of a color. ``edgeaware``: green from the pair of
+            neighbours that differ less. ``vng``: from the directions in which the image changes least (Chang,
+            Cheung and Pang, "Color filter array recovery using a threshold-based variable number of gradients",
+            1999). ``gray``: the luma of ``bilinear``, the first color being weighted as red.
+        out: ``(..., H, W, 3)``, or ``(..., H, W, 1)`` for ``gray``: the result is written here. The outermost
+            pixels are those beside them (but for ``vng``); images of a height or width of 2 become 0.
+    """
+    run = _by_torch if opencv_for(mosaic) is None else _by_opencv
+    if mosaic.dim() == 2:
+        run(mosaic, first, algorithm, out)
+        return
+    frames, targets = mosaic.flatten(0, -3), out.flatten(0, -4)
+    for frame, target in zip(frames, targets, strict=True):
+        run(frame, first, algorithm, target)
+
+
+def _by_opencv(frame: Tensor, first: tuple[int, int], algorithm: str, out: Tensor) -> None:
+    opencv().cvtColor(frame.numpy(), _code(first, algorithm), out.numpy())
+
+
+@functools.cache
+def _code(first: tuple[int, int], algorithm: str) -> int:
+    code: int = getattr(opencv(), f"COLOR_Bayer{_NAMES[first]}2{_TARGETS[algorithm]}")
+    return code
+
+
+def _by_torch(frame: Tensor, first: tuple[int, int], algorithm: str, out: Tensor) -> None:
+    shortest = min(frame.shape)
+    if shortest <= 2:
+        out.zero_()
+        return
+    x = frame.to(torch.int16 if frame.dtype == torch.uint8 else torch.int32)
+    if algorithm == "vng" and shortest >= 8:
+        _from_gradients(x, first, out)
+        return
+    inner = out[1:-1, 1:-1]
+    first = 1 - first[0], 1 - first[1]
+    if algorithm == "gray":
+        _gray(x, first, inner)
+    else:
+        _place(_means(x, algorithm == "edgeaware"), first, inner)
+    for sides in (out, out.transpose(0, 1)):
+        sides[0], sides[-1] = sides[1], sides[-2]
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Values of a color at each pixel, by where the pixel stands in relation to that color.
+
+    Attributes:
+        centre: At pixels of the color.
+        across: At pixels between two of it in a row.
+        down: At pixels between two of it in a column.
+        diagonal: Amid four of it.
+        cross: Green, at pixels of the other colors.
+    """
+
+    centre: Tensor
+    across: Tensor
+    down: Tensor
+    diagonal: Tensor
+    cross: Tensor
+
+    def color(self, row: bool, column: bool) -> Tensor:
+        """Return the first or third color, by whether it is in the pixel's row and column."""
+        if row:
+            return self.centre if column else self.across
+        return self.down if column else self.diagonal
+
+
+def _place(found: _Found, first: tuple[int, int], out: Tensor) -> None:
+    """Write the colors, one of the four places in a cell after the other."""
+    for y, x in itertools.product((0, 1), (0, 1)):
+        row, column = y == first[0], x == first[1]
+        green = found.cross if row == column else found.centre
+        colors = found.color(row, column), green, found.color(not row, not column)
+        for channel, plane in enumerate(colors):
+            out[y::2, x::2, channel] = plane[y::2, x::2]
+
+
+def _sums_around(x: Tensor) -> _Found:
+    """Return one, two or four times the colors of all pixels but the outermost."""
+    rows, columns = x[:, :-2] + x[:, 2:], x[:-2] + x[2:]
+    across, down = rows[1:-1], columns[:, 1:-1]
+    return _Found(x[1:-1, 1:-1], across, down, rows[:-2] + rows[2:], across + down)
+
+
+def _means(x: Tensor, edge_aware: bool) -> _Found:
+    sums = _sums_around(x)
+    across, down = (sums.across + 1) >> 1, (sums.down + 1) >> 1
+    cross = (sums.cross + 2) >> 2
+    if edge_aware:
+        beside, above = x[1:-1, :-2] - x[1:-1, 2:], x[:-2, 1:-1] - x[2:, 1:-1]
+        cross = torch.where(beside.abs_() > above.abs_(), down, across)
+    return _Found(sums.centre, across, down, (sums.diagonal + 2) >> 2, cross)
+
+
+def _gray(x: Tensor, first: tuple[int, int], out: Tensor) -> None:
+    """Weigh the sums of neighbours, and round once."""
+    sums = _sums_around(x.to(torch.int64))
+    quadruple = _Found(sums.centre * 4, sums.across * 2, sums.down * 2, sums.diagonal, sums.cross)
+    colors = x.new_empty((*out.shape[:2], 3), dtype=torch.int64)
+    _place(quadruple, first, colors)
+    a, b, c = (color * weight for color, weight in zip(colors.unbind(-1), _GRAY, strict=True))
+    out[..., 0] = (a + b + c + (1 << 15)) >> 16
+
+
+# ---------------------------------------------------------------- variable number of gradients
+
+_DIRECTIONS = ((-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
+_REACH = 3  # rows and columns that a pixel looks at on each side
+
+
+def _from_gradients(x: Tensor, first: tuple[int, int], out: Tensor) -> None:
+    height, width = x.shape
+    borders = (_REACH,) * 4
+    wide = torch.nn.functional.pad(x.to(torch.float32)[None], borders, mode="reflect")[0].to(
+        x.dtype
+    )
+
+    def near(dy: int, dx: int) -> Tensor:
+        return wide[_REACH + dy : _REACH + dy + height, _REACH + dx : _REACH + dx + width]
+
+    rows, columns = (torch.arange(size, device=x.device) % 2 for size in x.shape)
+    corner = (rows == first[0])[:, None] == (columns == first[1])
+    slopes = torch.stack([_slope(near, dy, dx, corner) for dy, dx in _DIRECTIONS])
+    least, most = slopes.amin(0), slopes.amax(0)
+    chosen = (slopes < least + (most >> 1).clamp_(min=1)).to(x.dtype)
+    own, one, other = (
+        sum(chosen[i] * part for i, part in enumerate(parts))
+        for parts in zip(*(_sums(near, dy, dx, corner) for dy, dx in _DIRECTIONS), strict=True)
+    )
+    count = chosen.sum(0)
+    centre = near(0, 0)
+    one, other = ((centre + _share(part - own, count)).clamp_(0, 255) for part in (one, other))
+    # At a corner `one` is green and `other` the color of the opposite corner; at green, `one` is the color
+    # beside it and `other` the color above.
+    _place(_Found(centre, one, other, other, one), first, out)
+
+
+def _share(difference: Tensor, count: Tensor) -> Tensor:
+    half = torch.full_like(count, 1, dtype=torch.float32) * 0.5 / count
+    return (difference.to(torch.float32) * half).round_().to(difference.dtype)
+
+
+def _difference(near: Near, a: tuple[int, int], b: tuple[int, int]) -> Tensor:
+    return (near(*a) - near(*b)).abs_()
+
+
+def _slope(near: Near, dy: int, dx: int, corner: Tensor) -> Tensor:
+    """Return how much the image changes in a direction, over a pixel and the next one."""
+    if dy and dx:
+        ends = _along(near, 0, 0, dy, dx), _along(near, dy, dx, dy, dx)
+        sides = _across(near, 0, 0, dy, dx) + _across(near, dy, dx, dy, dx)
+        beside = _along(near, dy, 0, dy, dx) + _along(near, 0, dx, dy, dx)
+        return ends[0] + ends[1] + torch.where(corner, sides, beside)
+    return sum(
+        (
+            _difference(
+                near, (y - dy + k * dx, x - dx + k * dy), (y + dy + k * dx, x + dx + k * dy)
+            )
+            * (1 if k else 2)
+            for y, x in ((0, 0), (dy, dx))
+            for k in (-1, 0, 1)
+        ),
+        start=torch.zeros((), dtype=torch.int16, device=corner.device),
+    )
+
+
+def _along(near: Near, y: int, x: int, dy: int, dx: int) -> Tensor:
+    return _difference(near, (y - dy, x - dx), (y + dy, x + dx)).mul_(2)
+
+
+def _across(near: Near, y: int, x: int, dy: int, dx: int) -> Tensor:
+    """Return the changes on both sides of a diagonal."""
+    return _difference(near, (y + dy, x), (y, x - dx)) + _difference(near, (y, x + dx), (y - dy, x))
+
+
+def _sums(near: Near, dy: int, dx: int, corner: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return twice the mean of three colors in a direction: the pixel's own and the two of `_from_gradients`."""
+    where, ahead = torch.where, near(2 * dy, 2 * dx) + near(0, 0)
+    nearest = near(dy, dx) * 2
+    if dy and dx:
+        one, other = near(0, dx) + near(2 * dy, dx), near(dy, 0) + near(dy, 2 * dx)
+        green = (one + other) >> 1
+        return (
+            where(corner, ahead, nearest),
+            where(corner, green, one),
+            where(corner, nearest, other),
+        )
+    if dy:
+        far = near(2 * dy, -1) + near(2 * dy, 1)
+        return (
+            ahead,
+            where(corner, nearest, far),
+            where(corner, near(dy, -1) + near(dy, 1), nearest),
+        )
+    far = near(-1, 2 * dx) + near(1, 2 * dx)
+    return ahead, nearest, where(corner, near(-1, dx) + near(1, dx), far)

@@ -1,0 +1,202 @@
+"""Histograms of 8-bit images, and what spreads them: equalization, whole or by tiles (CLAHE).
+
+A *plane* is one channel of one image. All planes of a call are counted and mapped together: the values
+of plane ``p`` are moved to ``256 * p .. 256 * p + 255``, so that one count and one look-up serve all.
+OpenCV does the same arithmetic and is used where it is installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from torchdali.kernels.device_cache import device_cache
+from torchdali.kernels.filters.linear import source_index
+from torchdali.kernels.memory import byte_planes
+from torchdali.kernels.opencv import opencv_for
+
+__all__ = ["equalize", "equalize_tiles"]
+
+_BINS = 256
+
+_Bytes = npt.NDArray[np.uint8]
+
+
+def equalize(image: Tensor, out: Tensor) -> None:
+    """Spread the values of each channel of each image evenly over 0..255.
+
+    ``out = round(255 * (below_or_at(v) - n0) / (n - n0))``, where ``below_or_at`` counts the pixels with values
+    up to ``v``, ``n0`` the pixels of the smallest value, ``n`` all. A channel of one value stays as it is.
+
+    Args:
+        image: ``(..., H, W, C)`` uint8, no extent 0 but the leading ones.
+        out: The result is written here; of the same shape and type.
+    """
+    cv2 = opencv_for(image)
+    for x, target in zip(_frames(image), _frames(out), strict=True):
+        if cv2 is not None:
+            _by_planes(cv2, x.numpy(), target.numpy(), cv2.equalizeHist)
+        else:
+            planes = torch.stack(x.unbind(-1))
+            places = _places(planes.flatten(1))
+            found = _look_up(_equalizing_tables(_counts(places)), places)
+            _interleave(found.view(planes.shape), target)
+
+
+def _frames(image: Tensor) -> tuple[Tensor, ...]:
+    return image.flatten(0, -4).unbind(0) if image.dim() > 3 else (image,)
+
+
+def _interleave(planes: Tensor, out: Tensor) -> None:
+    """Write planes as the channels of an image: plane by plane, which torch does faster than all at once."""
+    for i, plane in enumerate(planes):
+        out[..., i] = plane
+
+
+def _by_planes(cv2: Any, x: _Bytes, out: _Bytes, method: Callable[[_Bytes, _Bytes], Any]) -> None:
+    """Let OpenCV map each channel: ``method(plane, result)``."""
+    channels = x.shape[-1]
+    if channels > 1 and x.flags.c_contiguous and out.flags.c_contiguous:
+        planes = byte_planes(channels, x.shape[0], x.shape[1])
+        cv2.split(x, planes)
+        for plane in planes:
+            method(plane, plane)
+        cv2.merge(planes, out)
+        return
+    for i in range(channels):
+        plane = out[..., i]
+        if plane.flags.c_contiguous:
+            method(np.ascontiguousarray(x[..., i]), plane)
+        else:
+            plane[:] = method(np.ascontiguousarray(x[..., i]), np.empty_like(x[..., i]))
+
+
+def _places(rows: Tensor) -> Tensor:
+    """Return ``256 * row + value``."""
+    shift = torch.arange(0, _BINS * len(rows), _BINS, dtype=torch.int32, device=rows.device)
+    return rows.to(torch.int32) + shift[:, None]
+
+
+def _counts(places: Tensor) -> Tensor:
+    """Return the histograms of the rows, ``(rows, 256)``."""
+    return torch.bincount(places.flatten(), minlength=_BINS * len(places)).view(-1, _BINS)
+
+
+def _look_up(tables: Tensor, places: Tensor) -> Tensor:
+    return tables.flatten().index_select(0, places.flatten())
+
+
+def _equalizing_tables(counts: Tensor) -> Tensor:
+    total = counts.cumsum(1)
+    smallest = (total == 0).sum(1, keepdim=True)
+    first, pixels = total.gather(1, smallest), total[:, -1:]
+    rest = (pixels - first).to(torch.float32)
+    scale = torch.full_like(rest, 255.0) / rest  # number / tensor would round twice
+    spread = ((total - first).to(torch.float32) * scale).round_().clamp_(min=0.0)
+    same = torch.arange(_BINS, dtype=torch.float32, device=counts.device)
+    return torch.where(first == pixels, same, spread).to(torch.uint8)
+
+
+# ---------------------------------------------------------------- by tiles
+
+
+def equalize_tiles(
+    image: Tensor, out: Tensor, tiles_y: int, tiles_x: int, clip_limit: float
+) -> None:
+    """Equalize each channel by tiles whose contrast is limited; between the tiles' middles, maps are blended.
+
+    Contrast limited adaptive histogram equalization (Zuiderveld, Graphics Gems IV, 1994). Bins of a tile that
+    hold more than ``clip_limit * pixels / 256`` pixels are cut there, what was cut is dealt out evenly, and
+    ``map(v) = round(255 * below_or_at(v) / pixels)``.
+
+    Args:
+        image: ``(H, W, C)`` uint8, no extent 0.
+        out: The result is written here; of the same shape and type.
+        tiles_y: Tiles down; where the image does not divide, it is continued by its mirror image.
+        tiles_x: Tiles across.
+        clip_limit: Largest bin in units of the mean bin; no limit from 0 down.
+    """
+    if (cv2 := opencv_for(image)) is not None:
+        _tiles_by_opencv(cv2, image.numpy(), out.numpy(), tiles_y, tiles_x, clip_limit)
+        return
+    planes = torch.stack(image.unbind(-1))
+    wide = _whole_tiles(planes, tiles_y, tiles_x)
+    height, width = wide.shape[1] // tiles_y, wide.shape[2] // tiles_x
+    rows = wide.view(len(planes), tiles_y, height, tiles_x, width).transpose(2, 3)
+    counts = _counts(_places(rows.reshape(-1, height * width)))
+    tables = _limited_tables(counts, height * width, clip_limit)
+    _interleave(_blend(planes, tables, (tiles_y, tiles_x), (height, width)), out)
+
+
+def _tiles_by_opencv(
+    cv2: Any, x: _Bytes, out: _Bytes, tiles_y: int, tiles_x: int, limit: float
+) -> None:
+    _by_planes(cv2, x, out, cv2.createCLAHE(limit, (tiles_x, tiles_y)).apply)
+
+
+def _whole_tiles(planes: Tensor, tiles_y: int, tiles_x: int) -> Tensor:
+    """Continue planes to whole tiles: where one axis does not divide, both get at least one row more."""
+    height, width = planes.shape[1:]
+    if height % tiles_y == 0 and width % tiles_x == 0:
+        return planes.contiguous()
+    rows = _reflected(height, tiles_y - height % tiles_y, planes.device)
+    columns = _reflected(width, tiles_x - width % tiles_x, planes.device)
+    return planes.index_select(1, rows).index_select(2, columns)
+
+
+@device_cache(maxsize=64)
+def _reflected(length: int, more: int, device: torch.device) -> Tensor:
+    places = [source_index(i, length, "reflect_101") for i in range(length + more)]
+    return torch.tensor(places, device=device)
+
+
+def _limited_tables(counts: Tensor, pixels: int, clip_limit: float) -> Tensor:
+    if clip_limit > 0:
+        limit = max(int(clip_limit * pixels / _BINS), 1)
+        cut = (counts - limit).clamp_(min=0).sum(1, keepdim=True)
+        counts = counts.clamp(max=limit) + cut // _BINS + _dealt(cut % _BINS)
+    shares = counts.cumsum(1).to(torch.float32) * (255.0 / pixels)
+    return shares.round_().clamp_(max=255.0)
+
+
+def _dealt(rest: Tensor) -> Tensor:
+    """Give what is left, less than a pixel a bin, to bins at equal distances from the first on."""
+    step = (_BINS // rest.clamp(min=1)).clamp_(min=1)
+    bins = torch.arange(_BINS, device=rest.device)
+    return ((bins % step == 0) & (bins // step < rest)).to(rest.dtype)
+
+
+def _blend(planes: Tensor, tables: Tensor, tiles: tuple[int, int], size: tuple[int, int]) -> Tensor:
+    """Map each pixel by the four tiles around it, weighted by how near their middles are."""
+    (above, below, down), (left, right, across) = (
+        _neighbours(length, count, extent, planes.device)
+        for length, count, extent in zip(planes.shape[1:], tiles, size, strict=True)
+    )
+    first = torch.arange(len(planes), device=planes.device)[:, None, None] * (tiles[0] * tiles[1])
+    values = planes.to(torch.int64) + first * _BINS
+
+    def mapped(y: Tensor, x: Tensor) -> Tensor:
+        tile = (y[:, None] * tiles[1] + x) * _BINS
+        return tables.flatten().take(values + tile)
+
+    top = mapped(above, left) * (1 - across) + mapped(above, right) * across
+    bottom = mapped(below, left) * (1 - across) + mapped(below, right) * across
+    down = down[:, None]
+    return (top * (1 - down) + bottom * down).round_().to(torch.uint8)
+
+
+@device_cache(maxsize=64)
+def _neighbours(
+    length: int, tiles: int, extent: int, device: torch.device
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the two nearest tiles of each position on an axis, and the weight of the second."""
+    inverse = torch.ones((), dtype=torch.float32, device=device) / extent
+    place = torch.arange(length, dtype=torch.float32, device=device) * inverse - 0.5
+    before = place.floor()
+    near = before.to(torch.int64)
+    return near.clamp(min=0), (near + 1).clamp(max=tiles - 1), place - before

@@ -1,0 +1,86 @@
+"""8-bit CIE L*a*b* (D65, sRGB primaries): L scaled to 0..255, a and b shifted by 128.
+
+The way to Lab rounds as OpenCV's tables do, the way back to the nearest level. OpenCV does both where it
+is installed.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.kernels.opencv import opencv_for
+
+__all__ = ["lab_to_rgb", "rgb_to_lab"]
+
+# XYZ of linear sRGB, each row divided by the white point's.
+_TO_XYZ = np.array(
+    [
+        [0.412453, 0.357580, 0.180423],
+        [0.212671, 0.715160, 0.072169],
+        [0.019334, 0.119193, 0.950227],
+    ]
+)
+_WHITE = np.array([0.950456, 1.0, 1.088754])
+_BITS = 12  # fraction of the matrix
+_UNIT = 1 << 15  # of the cube roots
+_LEVELS = 255 * 8  # linear intensities: eight steps a level
+
+
+def rgb_to_lab(x: Tensor) -> Tensor:
+    """Convert ``(H, W, 3)`` uint8 from RGB to Lab."""
+    if (cv2 := opencv_for(x)) is not None:
+        return torch.from_numpy(cv2.cvtColor(x.contiguous().numpy(), cv2.COLOR_RGB2LAB))
+    linear, roots, matrix = _forward_tables(x.device)
+    light = linear.take(x.to(torch.int64)).to(torch.float64)
+    xyz = (light @ matrix).to(torch.int64)  # whole numbers below 2**53: exact
+    f = roots.take((xyz + (1 << (_BITS - 1))) >> _BITS)
+    fx, fy, fz = f.unbind(-1)
+    lightness = (116 * 255 + 50) // 100 * fy - (16 * 255 * _UNIT + 50) // 100
+    lab = torch.stack([lightness, 500 * (fx - fy) + 128 * _UNIT, 200 * (fy - fz) + 128 * _UNIT], -1)
+    return ((lab + _UNIT // 2) // _UNIT).clamp_(0, 255).to(torch.uint8)
+
+
+@functools.cache
+def _forward_tables(device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    """Return linear intensity by level, cube root by intensity, and the matrix in whole numbers."""
+    level = np.arange(256) / 255
+    linear = np.where(level <= 0.04045, level / 12.92, ((level + 0.055) / 1.055) ** 2.4)
+    y = np.arange(256 * 12) / _LEVELS
+    roots = np.where(y < 0.008856, 7.787 * y + 0.13793103448275862, np.cbrt(y))
+    matrix = np.rint(_TO_XYZ / _WHITE[:, None] * (1 << _BITS))
+    return (
+        torch.from_numpy(np.rint(linear * _LEVELS).astype(np.int64)).to(device),
+        torch.from_numpy(np.rint(roots * _UNIT).astype(np.int64)).to(device),
+        torch.from_numpy(matrix.T.copy()).to(device),
+    )
+
+
+def lab_to_rgb(lightness: Tensor, lab: Tensor, out: Tensor) -> None:
+    """Convert from Lab to RGB with another lightness; colors outside of RGB are clipped.
+
+    Args:
+        lightness: ``(H, W)`` uint8.
+        lab: ``(H, W, 3)`` uint8; its own lightness may be overwritten.
+        out: ``(H, W, 3)`` uint8; the result is written here.
+    """
+    if (cv2 := opencv_for(lab)) is not None:
+        changed = cv2.insertChannel(lightness.numpy(), lab.numpy(), 0)
+        cv2.cvtColor(changed, cv2.COLOR_LAB2RGB, out.numpy())
+        return
+    a, b = lab[..., 1:].to(torch.float32).unbind(-1)
+    fy = (lightness.to(torch.float32) * (100 / 255) + 16) / 116
+    f = torch.stack([fy + (a - 128) / 500, fy, fy - (b - 128) / 200], -1)
+    xyz = torch.where(f > 6 / 29, f**3, (f - 16 / 116) / 7.787)
+    light = (xyz @ _backward_matrix(lab.device)).clamp_(0, 1)
+    rgb = torch.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
+    out.copy_((rgb * 255).round_())
+
+
+@functools.cache
+def _backward_matrix(device: torch.device) -> Tensor:
+    matrix = np.linalg.inv(_TO_XYZ / _WHITE[:, None])
+    return torch.from_numpy(matrix.T.astype(np.float32)).to(device)

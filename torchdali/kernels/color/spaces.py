@@ -1,0 +1,95 @@
+"""Conversions between color spaces."""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels.color.affine import Matrix
+from torchdali.kernels.folding import folded
+from torchdali.kernels.memory import place
+from torchdali.kernels.opencv import opencv_for
+
+__all__ = ["gray", "space_matrix", "swap_red_and_blue"]
+
+
+def swap_red_and_blue(x: Tensor, out: Tensor | None = None) -> Tensor:
+    """Return ``(..., 3)`` bytes with the first and the last channel exchanged; in `out`, if it fits."""
+    made = place(out, x.shape, x.dtype, x.device)
+    if (cv2 := opencv_for(x)) is None:
+        return torch.index_select(x, -1, _backwards(x.device), out=made)
+    row = x.contiguous().view(1, -1, 3).numpy()
+    cv2.cvtColor(row, cv2.COLOR_RGB2BGR, made.view(1, -1, 3).numpy())
+    return made
+
+
+@functools.cache
+def _backwards(device: torch.device) -> Tensor:
+    return torch.tensor([2, 1, 0], device=device)
+
+
+_GRAY = (0.299, 0.587, 0.114)
+_GRAY_STEPS = (9798 / 32768, 19235 / 32768, 3735 / 32768)  # OpenCV's and DALI's
+
+
+def gray(x: Tensor, blue_first: bool, out: Tensor | None = None) -> Tensor:
+    """Return the luma of RGB or BGR bytes ``(..., 3)`` as ``(..., 1)``, equal to DALI's; in `out`, if it fits."""
+    made = place(out, (*x.shape[:-1], 1), x.dtype, x.device)
+    if (cv2 := opencv_for(x)) is not None:
+        code = cv2.COLOR_BGR2GRAY if blue_first else cv2.COLOR_RGB2GRAY
+        cv2.cvtColor(x.contiguous().view(1, -1, 3).numpy(), code, made.view(1, -1).numpy())
+        return made
+    weights = torch.tensor(_GRAY_STEPS[:: -1 if blue_first else 1], device=x.device)
+    # Exact: multiples of 2**-15 below 256.
+    luma = torch.mv(x.reshape(-1, 3).to(torch.float32), weights)
+    return made.copy_(luma.add_(0.5).to(torch.int16).view(made.shape))
+
+
+# BT.601 in studio range: luma 16..235, chroma 16..240.
+_YCBCR: Matrix = (
+    (65.481 / 255, 128.553 / 255, 24.966 / 255),
+    (-37.797 / 255, -74.203 / 255, 112.0 / 255),
+    (112.0 / 255, -93.786 / 255, -18.214 / 255),
+)
+_YCBCR_OFFSET = (16.0, 128.0, 128.0)
+
+
+@functools.cache
+@folded
+def space_matrix(source: str, target: str) -> tuple[Matrix, tuple[float, ...]]:
+    """Return matrix and offset between two of RGB, BGR, YCbCr (BT.601, studio range) and GRAY.
+
+    Raises:
+        ValueError: an unknown color space.
+    """
+    if source == target:
+        size = 1 if source == "GRAY" else 3
+        return tuple(tuple(float(i == j) for j in range(size)) for i in range(size)), (0.0,) * size
+    first, shift = _to_rgb(source)
+    second, offset = _from_rgb(target)
+    total = second @ first
+    moved = second @ shift + offset
+    return tuple(map(tuple, total.tolist())), tuple(moved.tolist())
+
+
+def _from_rgb(target: str) -> tuple[Tensor, Tensor]:
+    rows: dict[str, tuple[Matrix, tuple[float, ...]]] = {
+        "RGB": (((1, 0, 0), (0, 1, 0), (0, 0, 1)), (0, 0, 0)),
+        "BGR": (((0, 0, 1), (0, 1, 0), (1, 0, 0)), (0, 0, 0)),
+        "YCbCr": (_YCBCR, _YCBCR_OFFSET),
+        "GRAY": ((_GRAY,), (0,)),
+    }
+    if target not in rows:
+        raise ValueError(f"unknown color space {target!r}: one of {', '.join(rows)}")
+    matrix, offset = rows[target]
+    return torch.tensor(matrix, dtype=torch.float64), torch.tensor(offset, dtype=torch.float64)
+
+
+def _to_rgb(source: str) -> tuple[Tensor, Tensor]:
+    if source == "GRAY":
+        return torch.ones(3, 1, dtype=torch.float64), torch.zeros(3, dtype=torch.float64)
+    matrix, offset = _from_rgb(source)
+    inverse = torch.linalg.inv(matrix)
+    return inverse, -(inverse @ offset)

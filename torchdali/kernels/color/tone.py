@@ -1,0 +1,59 @@
+"""Tone curves of 8-bit images: stretched contrast, contrast around the mean, solarization.
+
+Comparisons of bytes are slow in torch, clamping is fast: ``x.clamp(t - 1, t) - (t - 1)`` is 1 from ``t`` on, else 0.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels.color.affine import affine_intensity
+
+__all__ = ["contrast_around_mean", "solarize", "solarize_add", "stretch"]
+
+_LUMA = (0.299, 0.587, 0.114)
+_BELOW_HALF = 0.49999997  # truncation after adding it rounds
+
+
+def stretch(image: Tensor) -> Tensor:
+    """Stretch the intensities of each channel to 0..255: ``(in - min) * 255 / (max - min)``.
+
+    Args:
+        image: ``(H, W, C)`` uint8; a channel of one value stays as it is.
+    """
+    height, width, channels = image.shape
+    rows = image.reshape(height, -1)
+    low = rows.amin(0).view(width, channels).amin(0).to(torch.float32)
+    span = rows.amax(0).view(width, channels).amax(0).to(torch.float32) - low
+    low = low.where(span > 0, 0.0)
+    factor = 255.0 / span.where(span > 0, 255.0)
+    wide = rows.to(torch.float32).sub_(low.repeat(width)).mul_(factor.repeat(width))
+    return wide.add_(_BELOW_HALF).to(torch.int16).to(torch.uint8).view(image.shape)
+
+
+def contrast_around_mean(image: Tensor, factor: float) -> Tensor:
+    """Scale the distance of intensities from the mean luma of the image.
+
+    Args:
+        image: ``(H, W, 3)`` uint8.
+    """
+    height, width, _ = image.shape
+    sums = image.reshape(height, -1).to(torch.float32).sum(0).view(width, 3).sum(0).tolist()
+    mean = sum(map(float.__mul__, sums, _LUMA)) / (height * width)
+    return affine_intensity(image, factor, mean - factor * mean, torch.uint8)
+
+
+def solarize(image: Tensor, threshold: int) -> Tensor:
+    """Invert the bytes from a threshold on: ``255 - in`` where ``in >= threshold``."""
+    if threshold <= 0:
+        return 255 - image
+    if threshold > 255:
+        return image
+    mask = image.clamp(threshold - 1, threshold).sub_(threshold - 1).neg_()
+    return mask.bitwise_xor_(image)
+
+
+def solarize_add(image: Tensor, shift: int) -> Tensor:
+    """Add a shift below 128 to the bytes below 128."""
+    return image.clamp(127, 128).neg_().add_(128).mul_(shift).add_(image)

@@ -1,0 +1,46 @@
+"""A cache of small tensors on devices."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import torch
+
+__all__ = ["device_cache"]
+
+T = TypeVar("T")
+
+
+def device_cache(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Cache a function with a parameter ``device``, apart for each stream of an accelerator.
+
+    A kernel fills a tensor on the stream that is current when it is made. A pipeline that read it on another stream
+    would not wait for that kernel, and its memory could be given away while the pipeline still reads it. So each stream
+    makes its own.
+    """
+
+    def decorate(function: Callable[..., T]) -> Callable[..., T]:
+        position = list(inspect.signature(function).parameters).index("device")
+
+        @functools.lru_cache(maxsize)
+        def cached(stream: int, *args: Any, **kwargs: Any) -> T:
+            return function(*args, **kwargs)
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> T:
+            device = args[position] if position < len(args) else kwargs["device"]
+            assert isinstance(device, torch.device)
+            return cached(current_stream(device), *args, **kwargs)
+
+        call.cache_clear = cached.cache_clear  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
+def current_stream(device: torch.device) -> int:
+    """Return the handle of the current stream of a device; 0 on the CPU."""
+    return torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else 0

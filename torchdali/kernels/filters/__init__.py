@@ -1,0 +1,1 @@
+"""Filters on any axes of a tensor: weighted sums and ranks."""

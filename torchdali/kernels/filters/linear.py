@@ -1,0 +1,206 @@
+"""Convolutions, rank filters and borders, on any axes of a tensor.
+
+A separable filter is a sum of shifted slices: on one thread that is several times faster than a convolution of
+three channels, and works along any axis of any layout.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels.convert import convert
+from torchdali.kernels.filters.linear_opencv import correlate_by_opencv, separable_by_opencv
+
+__all__ = [
+    "BORDERS",
+    "binomial",
+    "correlate",
+    "extend",
+    "gaussian",
+    "laplacian_kernels",
+    "separable",
+    "slide",
+]
+
+BORDERS = ("reflect_101", "reflect_1001", "clamp", "wrap", "constant")
+
+
+@functools.lru_cache(maxsize=256)
+def gaussian(size: int, sigma: float) -> tuple[float, ...]:
+    """Return the weights of a Gaussian window, of sum 1."""
+    middle = (size - 1) / 2
+    values = [math.exp(-((i - middle) ** 2) / (2 * sigma * sigma)) for i in range(size)]
+    total = sum(values)
+    return tuple(value / total for value in values)
+
+
+@functools.lru_cache(maxsize=64)
+def binomial(size: int) -> tuple[float, ...]:
+    """Return the binomial coefficients of a row of Pascal's triangle with ``size`` entries."""
+    return tuple(float(math.comb(size - 1, k)) for k in range(size))
+
+
+@functools.lru_cache(maxsize=64)
+def laplacian_kernels(window: int) -> tuple[float, ...]:
+    """Return a second derivative, ``[1, -2, 1]`` smoothed to a window of 3, 5, 7 ..."""
+    kernel = [1.0, -2.0, 1.0]
+    for _ in range(window - 3):
+        kernel = [a + b for a, b in zip([*kernel, 0.0], [0.0, *kernel], strict=True)]
+    return tuple(kernel)
+
+
+def source_index(position: int, length: int, border: str) -> int:
+    """Return which pixel stands at a position beyond the border."""
+    if 0 <= position < length:
+        return position
+    if border == "clamp" or length == 1:
+        return min(max(position, 0), length - 1)
+    if border == "wrap":
+        return position % length
+    period = 2 * length - 2 if border == "reflect_101" else 2 * length
+    position %= period
+    return position if position < length else period - position - (border == "reflect_1001")
+
+
+def extend(
+    x: Tensor, axis: int, before: int, after: int, border: str = "reflect_101", fill: float = 0.0
+) -> Tensor:
+    """Add pixels beyond both borders of an axis.
+
+    Raises:
+        ValueError: an unknown border.
+    """
+    if border not in BORDERS:
+        raise ValueError(f"border {border!r}: one of {', '.join(BORDERS)}")
+    if not before and not after:
+        return x
+    length = x.shape[axis]
+    if border == "constant":
+        ends = [
+            x.new_full([*x.shape[:axis], n, *x.shape[axis + 1 :]], fill) for n in (before, after)
+        ]
+        return torch.cat([ends[0], x, ends[1]], axis)
+    outside = [
+        source_index(p, length, border)
+        for p in (*range(-before, 0), *range(length, length + after))
+    ]
+    ends = [x.narrow(axis, p, 1) for p in outside]
+    return torch.cat([*ends[:before], x, *ends[before:]], axis)
+
+
+def slide(x: Tensor, axis: int, weights: Sequence[float], border: str = "reflect_101") -> Tensor:
+    """Correlate an axis with a window of odd size that is centred on each pixel; float in, float out."""
+    if len(weights) == 1:
+        return x if weights[0] == 1.0 else x * weights[0]
+    radius = len(weights) // 2
+    wide = extend(x, axis, radius, radius, border)
+    length = x.shape[axis]
+    out = wide.narrow(axis, 0, length) * weights[0]
+    for k, weight in enumerate(weights[1:], 1):
+        out = _add(out, wide.narrow(axis, k, length), weight)
+    return out
+
+
+def separable(
+    x: Tensor, axes: Sequence[int], windows: Sequence[Sequence[float]], out: Tensor | None = None
+) -> Tensor:
+    """Correlate some axes with a window each, as `slide` does.
+
+    Args:
+        x: Any real type.
+        axes: To filter.
+        windows: One an axis.
+        out: Where the result may be written, if it fits.
+
+    Returns:
+        Floating, and not `x` itself.
+    """
+    found = separable_by_opencv(x, axes, windows, out)
+    if found is not None:
+        return found
+    made = _floating(x)
+    for axis, window in zip(axes, windows, strict=True):
+        made = slide(made, axis, window)
+    return made.clone() if made is x else made
+
+
+def _floating(x: Tensor) -> Tensor:
+    return x if x.dtype in (torch.float32, torch.float64) else convert(x, torch.float32)
+
+
+def _add(total: Tensor, part: Tensor, weight: Any) -> Tensor:
+    """Add in place, except where autograd needs the old value's graph to stay valid."""
+    if isinstance(weight, Tensor):
+        return total + part * weight
+    return (
+        torch.add(total, part, alpha=weight)
+        if total.requires_grad
+        else total.add_(part, alpha=weight)
+    )
+
+
+def correlate(
+    x: Tensor,
+    axes: Sequence[int],
+    window: Tensor,
+    anchor: Sequence[int],
+    border: str,
+    fill: float,
+    same: bool,
+    dtype: torch.dtype,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Correlate some axes with a window of any shape.
+
+    ``out[p] = sum_q window[q] * x[p + q - anchor]``
+
+    Args:
+        x: Any real type.
+        axes: One for each dimension of the window.
+        window: Weights.
+        anchor: Element of the window that lies on the pixel, one an axis.
+        border: One of `BORDERS`.
+        fill: For the constant border.
+        same: Keep the shape; otherwise only pixels whose window lies inside are computed.
+        dtype: Of the result; for integers, halves are rounded to the even number, as DALI does here.
+        out: Where the result may be written, if it fits.
+    """
+    sizes = list(window.shape)
+    outside = (border, fill) if same else ("clamp", 0.0)
+    found = correlate_by_opencv(x, axes, window, anchor, *outside, dtype, out)
+    if found is not None:
+        return found if same else _inside(found, axes, sizes, anchor)
+    x = _floating(x)
+    if same:
+        for axis, size, place in zip(axes, sizes, anchor, strict=True):
+            x = extend(x, axis, place, size - 1 - place, border, fill)
+    lengths = [x.shape[axis] - size + 1 for axis, size in zip(axes, sizes, strict=True)]
+    total: Tensor | None = None
+    offsets = itertools.product(*map(range, sizes))
+    for offset, weight in zip(offsets, _weights(window), strict=True):
+        part = x
+        for axis, start, length in zip(axes, offset, lengths, strict=True):
+            part = part.narrow(axis, start, length)
+        total = part * weight if total is None else _add(total, part, weight)
+    assert total is not None
+    return total if dtype.is_floating_point else convert(total.round(), dtype)
+
+
+def _weights(window: Tensor) -> Sequence[Any]:
+    """Return the weights as numbers, or as tensors where a gradient or a compiled graph depends on them."""
+    flat = window.flatten()
+    return flat.unbind() if window.requires_grad or torch.compiler.is_compiling() else flat.tolist()
+
+
+def _inside(x: Tensor, axes: Sequence[int], sizes: Sequence[int], anchor: Sequence[int]) -> Tensor:
+    """Return the pixels whose window lies inside."""
+    for axis, size, place in zip(axes, sizes, anchor, strict=True):
+        x = x.narrow(axis, place, max(x.shape[axis] - size + 1, 0))
+    return x.contiguous()

@@ -1,0 +1,72 @@
+"""Filters by OpenCV, where it is installed and suits the image: several times as fast as sums of shifted slices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.kernels.memory import place
+from torchdali.kernels.opencv import opencv_for
+
+__all__ = ["correlate_by_opencv", "separable_by_opencv"]
+
+_CHANNELS = 128
+_TYPES = (torch.uint8, torch.uint16, torch.int16, torch.float32)
+_BORDERS = {
+    "reflect_101": "BORDER_REFLECT_101",
+    "reflect_1001": "BORDER_REFLECT",
+    "clamp": "BORDER_REPLICATE",
+    "constant": "BORDER_CONSTANT",  # of 0
+}
+
+
+def separable_by_opencv(
+    x: Tensor, axes: Sequence[int], windows: Sequence[Sequence[float]], out: Tensor | None = None
+) -> Tensor | None:
+    """Correlate rows and columns with a window each, reflecting the borders; float32, or None if it cannot."""
+    cv2 = _suitable(x, axes)
+    if cv2 is None:
+        return None
+    down, across = (np.array(window, np.float32) for window in windows)
+    made = place(out, x.shape, torch.float32, x.device)
+    for source, target in _images(x, made, axes[0]):
+        cv2.sepFilter2D(source, cv2.CV_32F, across, down, target, borderType=cv2.BORDER_REFLECT_101)
+    return made
+
+
+def correlate_by_opencv(
+    x: Tensor, axes: Sequence[int], window: Tensor, anchor: Sequence[int], border: str, fill: float,
+    dtype: torch.dtype, out: Tensor | None = None,
+) -> Tensor | None:  # fmt: skip
+    """Correlate rows and columns with a window, keeping the shape, or return None if it cannot.
+
+    This is what DALI does, so that even the rounding is the same: halves to the even number.
+    """
+    cv2 = _suitable(x, axes)
+    if cv2 is None or border not in _BORDERS or fill or window.requires_grad:
+        return None
+    made = place(out, x.shape, dtype, x.device)
+    depth = cv2.CV_32F if dtype == torch.float32 else -1
+    for source, target in _images(x, made, axes[0]):
+        cv2.filter2D(
+            source, depth, window.numpy(), target, tuple(anchor)[::-1], 0.0, getattr(cv2, _BORDERS[border])
+        )  # fmt: skip
+    return made
+
+
+def _suitable(x: Tensor, axes: Sequence[int]) -> Any:
+    """Return ``cv2`` for images whose rows, columns and channels, if any, are the last axes; otherwise None."""
+    after = x.dim() - 1 - axes[-1]
+    if len(axes) != 2 or axes[1] != axes[0] + 1 or after > 1 or x.dtype not in _TYPES:
+        return None
+    return None if after and x.shape[-1] > _CHANNELS else opencv_for(x)
+
+
+def _images(x: Tensor, out: Tensor, lead: int) -> Iterator[tuple[Any, Any]]:
+    """Go through the images of two tensors together."""
+    shape = -1, *x.shape[lead:]
+    yield from zip(x.contiguous().view(shape).numpy(), out.view(shape).numpy(), strict=True)

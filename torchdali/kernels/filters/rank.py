@@ -1,0 +1,59 @@
+"""Rank filters: extremes and medians of a window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels.filters.linear import extend
+
+__all__ = ["median", "rank"]
+
+
+def rank(
+    x: Tensor,
+    axes: Sequence[int],
+    sizes: Sequence[int],
+    anchor: Sequence[int],
+    border: str,
+    largest: bool,
+) -> Tensor:
+    """Return the largest or smallest value in a rectangular window: dilation and erosion.
+
+    Args:
+        x: Any real dtype.
+        axes: Of the window.
+        sizes: Extent of the window, one an axis.
+        anchor: Element of the window that lies on the pixel; -1 for the middle.
+        border: One of `BORDERS`; ``"constant"`` leaves what lies outside out of account.
+    """
+    choose = torch.maximum if largest else torch.minimum
+    neutral = _extreme(x.dtype, not largest)
+    for axis, size, place in zip(axes, sizes, anchor, strict=True):
+        before = size // 2 if place < 0 else place
+        wide = extend(x, axis, before, size - 1 - before, border, neutral)
+        out = wide.narrow(axis, 0, x.shape[axis])
+        for k in range(1, size):
+            out = choose(out, wide.narrow(axis, k, x.shape[axis]))
+        x = out
+    return x
+
+
+def _extreme(dtype: torch.dtype, largest: bool) -> float:
+    info = torch.finfo(dtype) if dtype.is_floating_point else torch.iinfo(dtype)
+    return info.max if largest else info.min
+
+
+def median(x: Tensor, axes: Sequence[int], sizes: Sequence[int]) -> Tensor:
+    """Return the median of a rectangular window; the edge is repeated outside.
+
+    Args:
+        sizes: Odd extents of the window, one an axis.
+    """
+    for axis, size in zip(axes, sizes, strict=True):
+        x = extend(x, axis, size // 2, size // 2, "clamp")
+    for axis, size in zip(axes, sizes, strict=True):
+        x = x.unfold(axis, size, 1)
+    return x.flatten(-len(sizes)).median(-1).values

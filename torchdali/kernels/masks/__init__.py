@@ -1,0 +1,1 @@
+"""Masks: connected components, and picking elements of the foreground."""

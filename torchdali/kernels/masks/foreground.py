@@ -1,0 +1,44 @@
+"""Foreground elements of a mask, and picking one of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["above", "equal", "nth"]
+
+Array = npt.NDArray[Any]
+Flags = npt.NDArray[np.bool_]
+
+_FEW = 4096
+
+
+def above(mask: Array, threshold: float) -> Flags:
+    """Return where a mask exceeds a threshold, compared in float32."""
+    if mask.dtype == np.bool_:
+        mask = mask.view(np.uint8)
+    if mask.itemsize <= 2 and math.isfinite(threshold):  # exact in integers, without a conversion
+        return mask > math.floor(threshold)
+    return mask.astype(np.float32, copy=False) > np.float32(threshold)
+
+
+def equal(mask: Array, value: int) -> Flags:
+    """Return where a mask has a value."""
+    found: Flags = mask == (np.float32(value) if mask.dtype == np.float32 else value)
+    return found
+
+
+def nth(flags: Flags, index: int) -> int:
+    """Return the place of a true element, counted from 0 among the true ones of a flat array."""
+    low, high = 0, len(flags)
+    while high - low > _FEW:
+        middle = (low + high) // 2
+        before = int(np.count_nonzero(flags[low:middle]))
+        if index < before:
+            high = middle
+        else:
+            low, index = middle, index - before
+    return low + int(np.flatnonzero(flags[low:high])[index])

@@ -1,0 +1,209 @@
+"""Memory of kernels: reused buffers, views by NumPy, and outputs that are written in place."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+__all__ = [
+    "Array", "Bytes", "Floats", "byte_planes", "byte_scratch", "copied", "float_rows", "inside",
+    "is_array", "is_plain", "narrowed", "place", "placed", "scratch",
+]  # fmt: skip
+
+# ---------------------------------------------------------------- reused buffers
+
+Bytes = npt.NDArray[np.uint8]
+Floats = npt.NDArray[np.float32]
+
+_KEPT = 1 << 22  # elements, up to which a thread keeps them
+_LINE, _SHIFT = 64, 16  # bytes: of a line of the cache, and from there to where a plane begins
+
+
+class _Memory(threading.local):
+    """One thread's memory by purpose."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, torch.dtype], npt.NDArray[Any]] = {}
+        self.shape: tuple[int, int, int] | None = None
+        self.planes: list[Bytes] = []
+        self.length: tuple[int, int] | None = None
+        self.rows: list[Floats] = []
+
+
+_memory = _Memory()
+
+
+def scratch(shape: Sequence[int], purpose: str, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Return uninitialised memory on the CPU, valid until this thread asks for the purpose and type again.
+
+    Args:
+        dtype: float32 or uint8.
+    """
+    if math.prod(shape) > _KEPT or torch.compiler.is_compiling():
+        return torch.empty(tuple(shape), dtype=dtype, device="cpu")
+    return torch.from_numpy(_scratch(tuple(shape), purpose, dtype))
+
+
+def byte_scratch(shape: tuple[int, ...], purpose: str) -> Bytes:
+    """Return what `scratch` returns, as an array."""
+    if math.prod(shape) > _KEPT:
+        return np.empty(shape, np.uint8)
+    return _scratch(shape, purpose, torch.uint8)
+
+
+def _scratch(shape: tuple[int, ...], purpose: str, dtype: torch.dtype) -> npt.NDArray[Any]:
+    count = math.prod(shape)
+    kept = _memory.kept.get((purpose, dtype))
+    if kept is None or len(kept) < count:
+        kept = _memory.kept[purpose, dtype] = np.empty(count, _TYPES[dtype])
+    return kept[:count].reshape(shape)
+
+
+_TYPES = {torch.float32: np.float32, torch.uint8: np.uint8}
+
+
+def byte_planes(channels: int, height: int, width: int) -> list[Bytes]:
+    """Return scratch ``(H, W)`` for the channels that OpenCV takes apart; valid until this thread asks again.
+
+    No plane begins where a vector would, nor two of them alike: OpenCV writes aligned ones past the cache, from where
+    the next step would have to fetch them at three times the cost.
+    """
+    shape = channels, height, width
+    if shape != _memory.shape:
+        count = height * width
+        pitch = count // _LINE * _LINE + _LINE + _SHIFT
+        memory = byte_scratch((channels * pitch + _LINE,), "planes")
+        first = -memory.ctypes.data % _LINE + _SHIFT
+        starts = range(first, first + channels * pitch, pitch)
+        planes = [memory[start : start + count].reshape(height, width) for start in starts]
+        if len(memory) > _KEPT:
+            return planes
+        _memory.shape, _memory.planes = shape, planes
+    return _memory.planes
+
+
+def float_rows(count: int, length: int) -> list[Floats]:
+    """Return scratch for some rows of numbers, each on a line of the cache; valid until this thread asks again."""
+    if (count, length) != _memory.length:
+        line = _LINE // 4
+        pitch = -(-length // line) * line
+        memory = scratch((count * pitch + line,), "rows of floats").numpy()
+        first = -memory.ctypes.data % _LINE // 4
+        starts = range(first, first + count * pitch, pitch)
+        rows = [memory[start : start + length] for start in starts]
+        if len(memory) > _KEPT:
+            return rows
+        _memory.length, _memory.rows = (count, length), rows
+    return _memory.rows
+
+
+# ---------------------------------------------------------------- views
+
+# A view of a tensor made by PyTorch releases the GIL, for a microsecond of work; where another thread waits for the
+# GIL, it costs ten. NumPy holds the GIL, and takes half the time.
+
+
+def narrowed(x: Tensor, parts: dict[int, tuple[int, int]]) -> Tensor:
+    """Return the part of a tensor that is given by a start and an extent for some axes."""
+    if x.dtype != torch.uint8 or not is_plain(x):
+        for axis, (start, extent) in parts.items():
+            x = x.narrow(axis, start, extent)
+        return x
+    part = [slice(None)] * x.ndim
+    for axis, (start, extent) in parts.items():
+        part[axis] = slice(start, start + extent)
+    return torch.from_numpy(x.numpy()[tuple(part)])
+
+
+def is_plain(x: Tensor) -> bool:
+    """True if a tensor is an array in memory and nothing else."""
+    return x.is_cpu and not x.requires_grad and not torch.compiler.is_compiling()
+
+
+# ---------------------------------------------------------------- outputs
+
+
+def place(
+    out: Tensor | None, shape: Sequence[int], dtype: torch.dtype, device: torch.device
+) -> Tensor:
+    """Return `out` if a result of this kind fits there, otherwise an uninitialised tensor."""
+    if out is not None and out.shape == shape and out.dtype == dtype and out.is_contiguous():
+        return out
+    return torch.empty(tuple(shape), dtype=dtype, device=device)
+
+
+def placed(x: Tensor, out: Tensor | None) -> Tensor:
+    """Return a result, copied to `out` if it fits there."""
+    if out is None or out.shape != x.shape or out.dtype != x.dtype or x.requires_grad:
+        return x
+    return out.copy_(x)
+
+
+# ---------------------------------------------------------------- windows of several arrays
+
+Array = npt.NDArray[Any]
+
+
+def is_array(x: Tensor) -> bool:
+    """True if NumPy can read a tensor."""
+    return is_plain(x) and x.dtype not in (torch.bfloat16, torch.complex32)
+
+
+def inside(
+    arrays: Array, axes: Sequence[int], starts: Sequence[Sequence[int]], extents: Sequence[int]
+) -> Array | list[Array] | None:
+    """Return windows of one shape of several arrays.
+
+    Args:
+        arrays: ``(N, ...)``.
+        axes: Of an array; those that are cut.
+        starts: For each array or, if it is one, for all: one number an axis.
+        extents: One number an axis.
+
+    Returns:
+        ``(N, ...)``, or a list where the windows lie in several places; None where one reaches outside.
+    """
+    shape = arrays.shape[1:]
+    for axis, extent, places in zip(axes, extents, zip(*starts, strict=True), strict=True):
+        if extent < 0 or min(places) < 0 or max(places) + extent > shape[axis]:
+            return None
+    if len(starts) == 1:
+        part = _part(axes, starts[0], extents, len(shape))
+        found: Array = arrays[(slice(None), *part)]
+        return found
+    if sorted(axes) == [0, 1]:
+        i, j = axes.index(0), axes.index(1)
+        h, w = extents[i], extents[j]
+        pairs = zip(arrays, starts, strict=True)
+        return [array[at[i] : at[i] + h, at[j] : at[j] + w] for array, at in pairs]
+    parts = [_part(axes, at, extents, len(shape)) for at in starts]
+    return [array[part] for array, part in zip(arrays, parts, strict=True)]
+
+
+def _part(
+    axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], ndim: int
+) -> tuple[slice, ...]:
+    part = [slice(None)] * ndim
+    for axis, start, extent in zip(axes, starts, extents, strict=True):
+        part[axis] = slice(start, start + extent)
+    return tuple(part)
+
+
+def copied(windows: Array | list[Array], dtype: torch.dtype, out: Tensor | None) -> Tensor:
+    """Return windows of one shape as one tensor; in `out`, if it fits."""
+    shape = (len(windows), *windows[0].shape)
+    made = place(out, shape, dtype, torch.device("cpu"))
+    result = made.numpy()
+    if isinstance(windows, np.ndarray):
+        result[...] = windows
+    else:
+        for target, window in zip(result, windows, strict=True):
+            target[...] = window
+    return made

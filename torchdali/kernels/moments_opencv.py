@@ -1,0 +1,73 @@
+"""Means and variances of images by OpenCV, which takes both in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.kernels.memory import byte_planes
+from torchdali.kernels.opencv import opencv_for
+
+__all__ = ["Moments", "moments_of", "pooled"]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Number of values, means and variances: one value for an image, or one a channel."""
+
+    count: int
+    means: tuple[float, ...]
+    variances: tuple[float, ...]
+
+    def about(self, means: Sequence[float]) -> Moments:
+        """Return given means, and the average squared distances from them."""
+        pairs = zip(self.variances, self.means, means, strict=True)
+        return Moments(self.count, tuple(means), tuple(v + (m - to) ** 2 for v, m, to in pairs))
+
+
+def moments_of(x: Tensor, axes: Sequence[int]) -> Moments | None:
+    """Return mean and variance over all axes, or all but the last; None if OpenCV cannot take them.
+
+    Args:
+        x: uint8 or float32.
+        axes: In any order.
+    """
+    whole = len(axes) == x.dim()
+    channels = 1 if whole else x.shape[-1] if x.dim() else 0
+    if not whole and (len(axes) != x.dim() - 1 or x.dim() - 1 in axes or channels > 4):
+        return None
+    if x.dtype not in (torch.uint8, torch.float32) or (cv2 := opencv_for(x)) is None:
+        return None
+    if x.numel() >= 1 << 31:  # OpenCV counts columns by int
+        return None
+    row = x.contiguous().view(1, -1, channels).numpy()
+    count = row.shape[1]
+    if whole and x.dtype == torch.float32:  # many times as fast as meanStdDev
+        mean = cv2.sumElems(row)[0] / count
+        return Moments(
+            count, (mean,), (max(cv2.norm(row, cv2.NORM_L2SQR) / count - mean * mean, 0.0),)
+        )
+    if channels in (2, 3, 4) and x.dtype == torch.uint8:  # a third of the time
+        planes = byte_planes(channels, 1, count)
+        cv2.split(row, planes)
+        pairs = [cv2.meanStdDev(plane) for plane in planes]
+        means, deviations = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    else:
+        means, deviations = cv2.meanStdDev(row)
+    return Moments(count, tuple(means[:, 0].tolist()), tuple((deviations[:, 0] ** 2).tolist()))
+
+
+def pooled(each: Sequence[Moments]) -> Moments:
+    """Return the moments of all values together."""
+    count = sum(m.count for m in each)
+    channels = range(len(each[0].means))
+    means = [sum(m.means[c] * m.count for m in each) / count for c in channels]
+    variances = [
+        sum(v.variances[c] * v.count for v in (m.about(means) for m in each)) / count
+        for c in channels
+    ]
+    return Moments(count, tuple(means), tuple(variances))

@@ -1,0 +1,256 @@
+"""Mirror and normalize an image into the batch: the last step of nearly every training pipeline."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels.convert import convert
+from torchdali.kernels.device_cache import device_cache
+from torchdali.kernels.memory import is_plain, scratch
+from torchdali.kernels.mirror import mirror as reversed_along
+from torchdali.kernels.normalize_opencv import Images, normalized_by_opencv, reversed_rows, runs
+from torchdali.kernels.opencv import opencv
+
+__all__ = ["Affine", "affine", "normalize_each_into", "normalize_into"]
+
+_PIECE = 1 << 19  # elements of an image that are worked on at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """``(x - centre) * factor + offset``, one value each or one a channel; equal only to itself."""
+
+    centre: tuple[float, ...]
+    factor: tuple[float, ...]
+    offset: tuple[float, ...]
+
+
+@functools.lru_cache(maxsize=256)
+def affine(
+    mean: tuple[float, ...],
+    std: tuple[float, ...],
+    scale: float,
+    shift: float,
+    channels: int,
+    padded: int = 0,
+) -> Affine | None:
+    """Return ``(x - mean) / std * scale + shift`` as factor and offset; None where it changes nothing.
+
+    The centre is 0 unless a ``std`` is 0: then the differences to the mean become infinities of both signs,
+    or NaN.
+
+    Args:
+        mean: No value for 0, one, one a channel, or one a channel of the padded output.
+        std: No value for 1, otherwise likewise.
+        scale: Multiplies.
+        shift: Is added at last.
+        channels: Of the image.
+        padded: Channels of the output, where that has more.
+
+    Raises:
+        RuntimeError: any other number of values.
+    """
+    for values in (mean, std):
+        if len(values) > 1 and len(values) not in (channels, padded):
+            raise RuntimeError(f"mean or std has {len(values)} values for {channels} channels")
+    if len(mean) > 1 and len(std) > 1 and len(mean) != len(std):
+        raise RuntimeError(f"mean has {len(mean)} values, std {len(std)}: neither one nor the same")
+    count = min(max(len(mean), len(std), 1), channels)
+    means = mean[:count] if len(mean) > 1 else (mean or (0.0,)) * count
+    stds = std[:count] if len(std) > 1 else (std or (1.0,)) * count
+    factor = tuple(_divide(scale, s) for s in stds)
+    if not all(map(math.isfinite, factor)):
+        return Affine(means, factor, (shift,) * count)
+    offset = tuple(shift - m * f for m, f in zip(means, factor, strict=True))
+    if set(factor) == {1.0} and set(offset) == {0.0}:
+        return None
+    return Affine((0.0,), factor, offset)
+
+
+def _divide(scale: float, std: float) -> float:
+    if std:
+        return scale / std
+    return math.copysign(math.inf, scale) if scale else math.nan
+
+
+def normalize_into(
+    out: Tensor,
+    image: Tensor,
+    scaling: Affine | None,
+    channel: int,
+    mirror: int | None = None,
+    order: tuple[int, ...] | None = None,
+) -> None:
+    """Write ``(image - centre) * factor + offset``; integer outputs are rounded and saturated.
+
+    Calculating in the image's own memory order, in a buffer that stays in cache, and transposing what is ready
+    is what costs least.
+
+    Args:
+        out: Where to write: any strides; float32, or a type that float32 is converted to.
+        image: Same shape, any strides and real type.
+        scaling: From `affine`; None only converts.
+        channel: Axis of the channels, for scalings that have one value each.
+        mirror: Axis to reverse, or None.
+        order: The axes of `out` in the order of the image; None where it is the same.
+    """
+    plain = image.dtype == torch.uint8 and out.dtype == torch.float32 and is_plain(image)
+    if plain and image.dim() == 3 and channel == 2 and mirror in (None, 1):
+        factor, offset, simple = _parts(scaling)
+        results = out.numpy() if order is None else out.numpy().transpose(order)
+        images, mirrored = [image.numpy()], [mirror is not None]
+        if simple and normalized_by_opencv(results[None], images, factor, offset, mirrored):
+            return
+    if order is not None:
+        out = out.permute(order)
+    recipe = _recipe(scaling, image.shape, image.stride(), channel, mirror, image.device)
+    if recipe.order is not None:
+        image, out = image.permute(recipe.order), out.permute(recipe.order)
+    if recipe.rows is None or image.requires_grad:
+        _write(out, image, recipe)
+        return
+    for start in range(0, len(image), recipe.rows):
+        part = slice(start, start + recipe.rows)
+        _write(out[part], image[part], recipe)
+
+
+def normalize_each_into(
+    out: Tensor,
+    images: Images,
+    scaling: Affine | None,
+    mirrored: Sequence[bool],
+    order: tuple[int, ...],
+) -> None:
+    """Do what `normalize_into` does for several images of one shape and the same strides, in fewer calls.
+
+    Args:
+        out: ``(N, ...)`` float32 on the CPU.
+        images: ``(N, H, W, C)``, or N of them.
+        mirrored: N times whether to reverse the rows.
+        order: The axes of an image of `out` in the order of the images.
+    """
+    factor, offset, simple = _parts(scaling)
+    results = out.numpy().transpose(0, *[axis + 1 for axis in order])
+    if simple and normalized_by_opencv(results, images, factor, offset, mirrored):
+        return
+    if simple and order == (0, 1, 2) and (cv2 := opencv()) is not None:
+        _write_pixels(cv2, out, images, scaling, mirrored)
+        return
+    for result, image, mirror in zip(out.unbind(0), images, mirrored, strict=True):
+        normalize_into(result, torch.from_numpy(image), scaling, 2, 1 if mirror else None, order)
+
+
+def _write_pixels(
+    cv2: Any, out: Tensor, images: Images, scaling: Affine | None, mirrored: Sequence[bool]
+) -> None:
+    """Write ``(N, H, W, C)``: two passes over all of them, which cost less than many calls."""
+    _, height, width, channels = out.shape
+    rows = out.view(-1, width, channels)
+    for image, low, high in runs(images, mirrored, 0, len(images)):
+        pixels = reversed_rows(cv2, image) if mirrored[low] else image
+        rows[low * height : high * height].copy_(torch.from_numpy(pixels))
+    if scaling is not None:
+        recipe = _recipe(scaling, (width, channels), (channels, 1), 1, None, out.device)
+        _normalized(rows, recipe, rows)
+
+
+def _parts(scaling: Affine | None) -> tuple[tuple[float, ...], tuple[float, ...], bool]:
+    """Return factor and offset, and whether there is nothing else."""
+    if scaling is None:
+        return (), (), True
+    return scaling.factor, scaling.offset, scaling.centre == (0.0,)
+
+
+class _Recipe(NamedTuple):
+    """An `Affine` for images of one shape: tensors that broadcast to it, in the order of memory.
+
+    Attributes:
+        order: The axes, the one that moves slowest in memory first; None when they are in this order already.
+        mirror: Axis to reverse, in this order.
+        rows: Length of the pieces to work in along the first axis; None when the image is small.
+        offset: None where nothing is scaled.
+        centre: None where it is 0.
+    """
+
+    order: tuple[int, ...] | None
+    mirror: int | None
+    rows: int | None
+    offset: Tensor | None
+    factor: Tensor | None
+    centre: Tensor | None
+
+
+@device_cache(maxsize=256)
+@torch.inference_mode(False)  # what is kept must serve callers in any mode
+def _recipe(
+    scaling: Affine | None,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    channel: int,
+    mirror: int | None,
+    device: torch.device,
+) -> _Recipe:
+    order = sorted(range(len(shape)), key=strides.__getitem__, reverse=True)
+    first, *rest = shape = tuple(shape[axis] for axis in order)
+    rows = max(_PIECE // max(math.prod(rest), 1), 1)
+    whole = rows >= first or order[0] in (channel, mirror) or device.type != "cpu"
+
+    def spread(values: tuple[float, ...]) -> Tensor:
+        return _spread(values, shape, order.index(channel), device)
+
+    return _Recipe(
+        None if order == sorted(order) else tuple(order),
+        None if mirror is None else order.index(mirror),
+        None if whole else rows,
+        None if scaling is None else spread(scaling.offset),
+        None if scaling is None else spread(scaling.factor),
+        None if scaling is None or scaling.centre == (0.0,) else spread(scaling.centre),
+    )
+
+
+def _write(out: Tensor, image: Tensor, recipe: _Recipe) -> None:
+    if recipe.mirror is not None:
+        bytes_here = image.is_cpu and image.dtype == torch.uint8
+        kept = scratch(image.shape, "mirrored", torch.uint8) if bytes_here else None
+        image = reversed_along(image, [recipe.mirror], kept)
+    if recipe.offset is None:
+        out.copy_(image if out.dtype == torch.float32 else convert(image, out.dtype))
+    elif image.requires_grad:
+        out.copy_(_normalized(image.float(), recipe, None))
+    elif out.dtype == torch.float32 and out.is_contiguous():
+        _normalized(_buffer(image).copy_(image), recipe, out)
+    else:
+        x = _buffer(image).copy_(image)
+        out.copy_(convert(_normalized(x, recipe, x), out.dtype))
+
+
+def _normalized(x: Tensor, recipe: _Recipe, out: Tensor | None) -> Tensor:
+    assert recipe.offset is not None and recipe.factor is not None
+    if recipe.centre is not None:
+        x = x - recipe.centre
+    return torch.addcmul(recipe.offset, x, recipe.factor, out=out)
+
+
+def _spread(
+    values: tuple[float, ...], shape: tuple[int, ...], channel: int, device: torch.device
+) -> Tensor:
+    """Return values a channel as dense rows, which is what vectors want."""
+    inner = 2 if channel == len(shape) - 1 else 1
+    tensor = torch.tensor(values, dtype=torch.float32, device=device)
+    if len(values) > 1:
+        tensor = tensor.view((-1,) + (1,) * (len(shape) - 1 - channel))
+    return tensor.expand(*tensor.shape[:-inner], *shape[-inner:]).contiguous()
+
+
+def _buffer(image: Tensor) -> Tensor:
+    """Return an uninitialised float32 tensor; on the CPU the thread's own, valid until the next call."""
+    if image.is_cpu:
+        return scratch(image.shape, "normalize")
+    return torch.empty(image.shape, device=image.device)

@@ -1,0 +1,200 @@
+"""Bytes to normalized floats by OpenCV, where it is installed: from a picture to what a network takes.
+
+The channels are taken apart, and mirrored, while they are bytes; then each becomes floats. Where the result is planes
+too, they are written in their place: one pass over a result that is four times as large and seldom in cache. Else they
+are put together again, which OpenCV does past the cache.
+
+What OpenCV has for ``x * factor + offset`` from bytes to floats is `normalize`, which is told what becomes of the
+least and of the greatest value. So that these are always 0 and 255, the first two pixels of a plane give way to them,
+and what they become is looked up.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from torchdali.kernels.memory import Bytes, Floats, byte_planes, byte_scratch, float_rows
+from torchdali.kernels.opencv import opencv
+
+__all__ = ["Images", "normalized_by_opencv", "reversed_rows", "runs"]
+
+Values = list[tuple[float, float]]
+Images = Bytes | Sequence[Bytes]
+Take = Callable[[Any, Bytes, bool, list[Bytes]], None]
+
+_SMALLEST = 64  # pixels; what is smaller than a vector may be rounded otherwise
+_PIECE = 1 << 21  # values that are worked on at a time; seldom fewer than an image has
+_PIXELS = 1 << 18  # where the result goes through floats that had better stay in cache
+
+
+def normalized_by_opencv(
+    out: Floats,
+    images: Images,
+    factor: tuple[float, ...],
+    offset: tuple[float, ...],
+    mirrored: Sequence[bool],
+) -> bool:
+    """Write ``image * factor + offset`` of each image, or return False where this is not the way.
+
+    Args:
+        out: ``(N, H, W, C)``, best with dense channels or dense pixels.
+        images: ``(N, H, W, C)``, or N of them with the same strides, of 2 to 4 channels; their rows of pixels are
+            dense, or the rows or the columns of each channel.
+        factor: One value, or one a channel, above 0; nothing is scaled if there is none.
+        offset: As many, finite.
+        mirrored: N times whether to reverse the rows.
+    """
+    _, height, width, channels = out.shape
+    if (
+        not 2 <= channels <= 4
+        or height * width < _SMALLEST
+        or (factor and not (min(factor) > 0 and math.isfinite(sum(offset))))
+        or (cv2 := opencv()) is None
+        or (take := _way(images[0])) is None
+    ):
+        return False
+    if not factor:
+        factor, offset = (1.0,), (0.0,)
+    if len(factor) == 1:
+        factor, offset = factor * channels, offset * channels
+    values = list(zip(factor, offset, strict=True))
+    if (planar := out.transpose(0, 3, 1, 2)).flags.c_contiguous:
+        _write_planes(cv2, planar, images, values, mirrored, take)
+        return True
+    dense = out.strides[2:] == (channels * out.itemsize, out.itemsize)
+    if dense and height * width * channels < _PIXELS:  # few calls are better than less work
+        return False
+    for result, image, reverse in zip(out, images, mirrored, strict=True):
+        _write_pixels(cv2, result, image, values, reverse, take, dense)
+    return True
+
+
+def _write_planes(
+    cv2: Any,
+    results: Floats,
+    images: Images,
+    values: Values,
+    mirrored: Sequence[bool],
+    take: Take,
+) -> None:
+    """Write into dense ``(N, C, H, W)``: several images at once if they are small, or an image in pieces."""
+    number, channels, height, width = results.shape
+    count = max(min(_PIECE // (channels * height * width), number), 1)
+    pieces = -(-channels * height * width // _PIECE)
+    rows = -(-height // pieces)
+    planes = byte_planes(channels, count * rows, width)
+    flat = results.reshape(number, channels, height * width)
+    for first in range(0, number, count):
+        last = min(first + count, number)
+        for start in range(0, height, rows):
+            start = min(start, height - rows)  # the last piece begins in the one before it
+            for image, low, high in runs(images, mirrored, first, last):
+                parts = [plane[(low - first) * rows : (high - first) * rows] for plane in planes]
+                piece = image if high - low > 1 else image[start : start + rows]
+                take(cv2, piece, mirrored[low], parts)
+            part = slice(start * width, (start + rows) * width)
+            for channel, (plane, (f, o)) in enumerate(zip(planes, values, strict=True)):
+                source = plane.reshape(count, rows * width)[: last - first]
+                _scale(cv2, source, flat[first:last, channel, part], f, o)
+
+
+def runs(
+    images: Images, mirrored: Sequence[bool], first: int, last: int
+) -> Iterator[tuple[Bytes, int, int]]:
+    """Yield images, and which they are: as one, higher, where they lie together and are mirrored alike."""
+    if not isinstance(images, np.ndarray):
+        yield from ((images[i], i, i + 1) for i in range(first, last))
+        return
+    _, height, width, channels = images.shape
+    low = first
+    for i in range(first + 1, last + 1):
+        if (
+            i == last
+            or mirrored[i] != mirrored[low]
+            or images.strides[0] != height * images.strides[1]
+        ):
+            yield images[low:i].reshape((i - low) * height, width, channels), low, i
+            low = i
+
+
+def _write_pixels(
+    cv2: Any,
+    result: Floats,
+    image: Bytes,
+    values: Values,
+    reverse: bool,
+    take: Take,
+    dense: bool,
+) -> None:
+    """Write into ``(H, W, C)``, of dense pixels or any others."""
+    height, width, channels = result.shape
+    rows = min(max(_PIXELS // (width * channels), 1), height)
+    planes = byte_planes(channels, rows, width)
+    made = [row.reshape(rows, width) for row in float_rows(channels, rows * width)]
+    for start in range(0, height, rows):
+        start = min(start, height - rows)
+        take(cv2, image[start : start + rows], reverse, planes)
+        for plane, row, (f, o) in zip(planes, made, values, strict=True):
+            _scale(cv2, plane.reshape(1, -1), row.reshape(1, -1), f, o)
+        part = result[start : start + rows]
+        if dense:
+            cv2.merge(made, part)
+            continue
+        for channel, row in enumerate(made):
+            part[..., channel] = row
+
+
+def _scale(cv2: Any, source: Bytes, target: Floats, factor: float, offset: float) -> None:
+    """Write ``source * factor + offset`` of rows; the source is spoilt."""
+    first, second = source.item(0), source.item(1)
+    source[0, 0], source[0, 1] = 0, 255
+    cv2.normalize(source, target, offset, offset + 255 * factor, cv2.NORM_MINMAX, cv2.CV_32F)
+    table = _table(factor, offset)
+    target[0, 0], target[0, 1] = table[first], table[second]
+
+
+@functools.lru_cache(maxsize=256)
+def _table(factor: float, offset: float) -> Floats:
+    """Return what becomes of each byte."""
+    cv2, every = opencv(), np.arange(256, dtype=np.uint8)[None]
+    scaled = cv2.normalize(every, None, offset, offset + 255 * factor, cv2.NORM_MINMAX, cv2.CV_32F)
+    found: Floats = scaled[0]
+    return found
+
+
+def _way(image: Bytes) -> Take | None:
+    """Return what takes an image apart, by how it lies in memory."""
+    rows, columns, channels = image.strides
+    if channels == 1 and columns == image.shape[2]:
+        return _split
+    if columns == 1 and rows >= image.shape[1]:
+        return _rows
+    return _columns if rows == 1 and columns >= image.shape[0] else None
+
+
+def _split(cv2: Any, pixels: Bytes, mirrored: bool, planes: list[Bytes]) -> None:
+    cv2.split(reversed_rows(cv2, pixels) if mirrored else pixels, planes)
+
+
+def reversed_rows(cv2: Any, pixels: Bytes) -> Bytes:
+    """Return an image with its rows reversed, in memory of the thread's own."""
+    found: Bytes = cv2.flip(pixels, 1, byte_scratch(pixels.shape, "mirrored"))
+    return found
+
+
+def _rows(cv2: Any, pixels: Bytes, mirrored: bool, planes: list[Bytes]) -> None:
+    for plane, copy in zip(pixels.transpose(2, 0, 1), planes, strict=True):
+        if mirrored:
+            cv2.flip(plane, 1, copy)
+        else:
+            copy[:] = plane
+
+
+def _columns(cv2: Any, pixels: Bytes, mirrored: bool, planes: list[Bytes]) -> None:
+    for plane, copy in zip(pixels.transpose(2, 1, 0), planes, strict=True):
+        cv2.transpose(cv2.flip(plane, 0) if mirrored else plane, copy)

@@ -1,0 +1,283 @@
+"""Resample one axis of uint8 images linearly by PyTorch's vectorised interpolation.
+
+`torch.nn.functional.interpolate` computes what DALI computes, to a level of rounding, except where
+the filter reaches beyond the region it is given. There PyTorch drops the pixels outside and
+normalizes the remaining weights, while DALI reads them (where the region is a crop of a larger
+image) or repeats the edge. With ``f`` the weight that falls outside, a line at the border is
+
+    dali = (1 - f) * torch + weighted sum of the pixels outside
+
+so a few lines have to be mixed: where an axis shrinks up to three times, the first and the last
+with the one pixel beyond each.
+
+The images are given to PyTorch with a batch dimension whose stride is that of a whole image (that of
+NumPy's ``x[None]`` is 0): else it takes them for planar, and turns them.
+PyTorch's bicubic is not used: it clips to bytes between the passes, which costs up to 24 levels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from torchdali.kernels.convert import convert
+from torchdali.kernels.opencv import opencv
+from torchdali.kernels.resample.weights import Axis
+
+__all__ = [
+    "SMALLEST", "ByteLines", "byte_lines", "resample_bytes", "resize_bytes", "suits_axis", "suits_bytes",
+    "takes_bytes", "whole_size",
+]  # fmt: skip
+
+Bytes = npt.NDArray[np.uint8]
+
+_UP = 1e-4  # makes OpenCV round halves up, as the sums of DALI are; it rounds them to even numbers
+SMALLEST = 32  # output pixels; below, the borders of an axis may meet and speed matters little
+
+
+class _Reach(NamedTuple):
+    """Pixels beyond a border that the output lines there read.
+
+    Lines and pixels are counted from the border: ``weights[i][j]`` is what line i sees of the pixel j beyond.
+    """
+
+    lines: int
+    pixels: int
+    weights: list[list[float]]
+
+
+class ByteLines(NamedTuple):
+    """One axis: it reads the input from ``start`` to ``start + extent``.
+
+    Within that, the region from `low` to `high` becomes `size` lines, the other way round if
+    `flip`; `reach` is None where the border needs no correction. Where lines at the end were left out, and
+    what only they read, `scale` is how many lines a pixel becomes.
+    """
+
+    start: int
+    extent: int
+    low: int
+    high: int
+    size: int
+    antialias: bool
+    flip: bool
+    reach: _Reach | None
+    scale: float | None = None
+
+
+def suits_bytes(x: Tensor, axis: Axis) -> bool:
+    """True if `resample_bytes` can: uint8 images on the CPU, a whole-pixel region, linear."""
+    return _has_bytes(x) and suits_axis(axis)
+
+
+def _has_bytes(x: Tensor) -> bool:
+    bytes_here = x.dtype == torch.uint8 and x.is_cpu and x.shape[-1] <= 4
+    return bytes_here and not torch.compiler.is_compiling()
+
+
+def takes_bytes(x: Tensor) -> bool:
+    """True if `resize_bytes` takes an image."""
+    return x.dim() == 3 and x.numel() > 0 and _has_bytes(x)
+
+
+def suits_axis(axis: Axis) -> bool:
+    """True if `resample_bytes` can do an axis."""
+    low, high = sorted((axis.low, axis.high))
+    inside = 0 <= low < high <= axis.length and low % 1 == high % 1 == 0
+    return inside and axis.size >= SMALLEST and axis.filter in ("linear", "triangular")
+
+
+@lru_cache(maxsize=256)
+def byte_lines(axis: Axis, border: bool, end: int | None = None) -> ByteLines:
+    """Prepare an axis for which `suits_axis` holds.
+
+    Args:
+        border: Correct the outermost lines; else they are as PyTorch makes them.
+        end: Only the lines before this one are wanted; there may be more.
+    """
+    low, high = int(min(axis.low, axis.high)), int(max(axis.low, axis.high))
+    flip = axis.high < axis.low
+    whole = low == 0 and high == axis.length
+    reach = _reach((high - low) / axis.size, axis.antialias, whole) if border else None
+    if reach is None and not flip and end is not None and end < axis.size:
+        scale = axis.size / (high - low)
+        stretch = max(1.0, 1 / scale) if axis.antialias else 1.0
+        last = min(high, low + math.ceil((end - 0.5) / scale + stretch) + 1)
+        if last - low != end:  # PyTorch leaves an axis as it is that keeps its extent
+            return ByteLines(
+                low, last - low, 0, last - low, end, axis.antialias, flip, reach, scale
+            )
+    margin = 0 if reach is None else reach.pixels
+    start, end = max(0, low - margin), min(axis.length, high + margin)
+    return ByteLines(
+        start, end - start, low - start, high - start, axis.size, axis.antialias, flip, reach
+    )
+
+
+def resample_bytes(x: Tensor, lines: dict[int, ByteLines]) -> Tensor:
+    """Resample rows (axis 0), columns (axis 1) or both of ``(..., H, W, C)``; the type stays.
+
+    `x` has been narrowed to what its axes read. Columns come before rows: their pixels beyond the
+    border still are image pixels then, and the rows beyond get corrected columns.
+    """
+    images: Bytes = x.numpy().reshape(-1, *x.shape[-3:])
+    by_axis = {axis + 1: lines[axis] for axis in sorted(lines, reverse=True)}
+    if any(t.reach is not None for t in by_axis.values()):
+        for axis, t in by_axis.items():
+            out = _interpolated(images, {axis: t})
+            if t.reach is not None:
+                _mix_border(out, images, axis, t.low, t.high, t.reach)
+            images = out
+    else:
+        images = _interpolated(images, by_axis)
+    flips = tuple(axis for axis, t in by_axis.items() if t.flip)
+    if flips:
+        images = np.ascontiguousarray(np.flip(images, flips))
+    return torch.from_numpy(images.reshape(*x.shape[:-3], *images.shape[1:]))
+
+
+def whole_size(x: Tensor, axes: Sequence[Axis]) -> tuple[int, int] | None:
+    """Return the output size if `resize_bytes` can do both axes of ``(H, W, C)``, else None."""
+    rows, columns = axes
+    if not (takes_bytes(x) and suits_axis(rows) and suits_axis(columns)):
+        return None
+    if rows.low or columns.low or rows.high != rows.length or columns.high != columns.length:
+        return None
+    return rows.size, columns.size
+
+
+def resize_bytes(x: Tensor, size: tuple[int, int], antialias: bool, border: bool = False) -> Tensor:
+    """Resize a whole image ``(H, W, C)`` linearly to a size of at least `SMALLEST`.
+
+    The same as `resample_bytes`, without what that has to find out.
+
+    Args:
+        border: Correct the outermost lines; else they are as PyTorch makes them.
+    """
+    images: Bytes = x.numpy()[None]
+    _, height, width, _ = images.shape
+    if (height, width) == size:
+        return x.contiguous()
+    rows = _reach(height / size[0], antialias, True) if border else None
+    columns = _reach(width / size[1], antialias, True) if border else None
+    if rows is None and columns is None:
+        return torch.from_numpy(_interpolate(images, size, antialias, (None, None))[0]).contiguous()
+    for axis, part, reach in (
+        (2, (height, size[1]), columns),
+        (1, size, rows),
+    ):
+        if part != images.shape[1:3]:
+            out = _interpolate(images, part, antialias, (None, None))
+            if reach is not None:
+                _mix_border(out, images, axis, 0, images.shape[axis], reach)
+            images = out
+    return torch.from_numpy(images[0]).contiguous()
+
+
+def _interpolated(images: Bytes, by_axis: dict[int, ByteLines]) -> Bytes:
+    """Resize the regions of some axes of ``(N, H, W, C)``; the others stay."""
+    size, scales = list(images.shape[1:3]), [None, None]  # type: list[int], list[float | None]
+    for axis, t in by_axis.items():
+        size[axis - 1], scales[axis - 1] = t.size, t.scale
+        if t.high - t.low != images.shape[axis]:
+            part = slice(t.low, t.high)
+            images = images[:, part] if axis == 1 else images[:, :, part]
+    return _interpolate(images, size, t.antialias, scales)
+
+
+def _interpolate(
+    images: Bytes, size: Sequence[int], antialias: bool, scales: Sequence[float | None]
+) -> Bytes:
+    """Resize ``(N, H, W, C)`` by PyTorch's operators.
+
+    What `torch.nn.functional.interpolate` calls, which takes no scales beside sizes; by way of `torch.ops` they take
+    longer. Views are made by NumPy, which does not give the GIL away for them.
+    """
+    images = np.ascontiguousarray(images)
+    count, height, width, channels = images.shape
+    row = width * channels
+    planar = torch.from_numpy(
+        np.ndarray((count, channels, height, width), np.uint8, images, 0, (height * row, 1, row, channels))
+    )  # fmt: skip
+    operators: Any = torch._C._nn
+    run = operators._upsample_bilinear2d_aa if antialias else operators.upsample_bilinear2d
+    result: Bytes = run(planar, size, False, *scales).numpy().transpose(0, 2, 3, 1)
+    return result
+
+
+def _mix_border(out: Bytes, source: Bytes, axis: int, low: int, high: int, reach: _Reach) -> None:
+    """Mix pixels of `source` beyond the region into the border lines of `out`."""
+    last = source.shape[axis] - 1
+    if reach.lines == reach.pixels == 1:
+        _mix_outermost(out, source, axis, max(low - 1, 0), min(high, last), reach.weights[0][0])
+        return
+    lines = [
+        *range(reach.lines),
+        *range(out.shape[axis] - 1, out.shape[axis] - 1 - reach.lines, -1),
+    ]
+    beyond = [max(low - 1 - j, 0) for j in range(reach.pixels)]
+    beyond += [min(high + j, last) for j in range(reach.pixels)]
+    where = torch.tensor(lines)
+    front = torch.from_numpy(out).movedim(axis, 0)
+    old = front.index_select(0, where)
+    seen = torch.from_numpy(source).movedim(axis, 0).index_select(0, torch.tensor(beyond))
+    weights = torch.tensor(reach.weights)
+    added = weights @ seen.view(2, reach.pixels, -1).float()
+    mixed = added.add_((1 - weights.sum(1, keepdim=True)) * old.view(2, reach.lines, -1))
+    front.index_copy_(0, where, convert(mixed, torch.uint8).view_as(old))
+
+
+def _mix_outermost(
+    out: Bytes, source: Bytes, axis: int, before: int, after: int, weight: float
+) -> None:
+    """Mix one line of `source` into the first, and one into the last line of `out`."""
+    end, cv2 = out.shape[axis] - 1, opencv() if len(out) == 1 else None
+    # Both lines at once; of columns, OpenCV takes one at a time.
+    ends = (
+        [((0, end), (before, after))]
+        if cv2 is None or axis == 1
+        else [((0, 0), (before, before)), ((end, end), (after, after))]
+    )
+    for lines, others in ends:
+        edge, beyond = _lines(out, axis, *lines), _lines(source, axis, *others)
+        if cv2 is not None:
+            cv2.addWeighted(edge[0], 1 - weight, beyond[0], weight, _UP, edge[0])
+            continue
+        # A convex mix of bytes: half added, truncation rounds it.
+        seen = beyond * np.float32(weight) + np.float32(0.5)
+        np.add(edge * np.float32(1 - weight), seen, out=edge, casting="unsafe")
+
+
+def _lines(images: Bytes, axis: int, first: int, last: int) -> Bytes:
+    """Return two lines, or one that is the first and the last."""
+    part = slice(first, last + 1, max(last - first, 1))
+    return images[:, part] if axis == 1 else images[:, :, part]
+
+
+@lru_cache(maxsize=256)
+def _reach(scale: float, antialias: bool, whole: bool) -> _Reach | None:
+    """Weights beyond the borders of a region, or None where they change nothing."""
+    stretch = max(1.0, scale) if antialias else 1.0
+    lines = math.ceil((stretch - 0.5) / scale - 0.5)
+    pixels = math.ceil(stretch - 0.5 - 0.5 * scale)
+    if lines < 1 or pixels < 1 or (whole and stretch == 1):
+        return None  # of two pixels one is inside: to normalize and to repeat is the same
+    outside = [_outside((i + 0.5) * scale, stretch, pixels) for i in range(lines)]
+    if whole:  # all pixels beyond are the edge pixel
+        outside, pixels = [[sum(weights)] for weights in outside], 1
+    return _Reach(lines, pixels, outside)
+
+
+def _outside(position: float, stretch: float, pixels: int) -> list[float]:
+    """Weights of the first `pixels` beyond the border, for a line at `position` from it."""
+    last = math.ceil(position + stretch)
+    values = [max(0.0, stretch - abs(k + 0.5 - position)) for k in range(-pixels, last)]
+    total = sum(values)
+    return [value / total for value in values[pixels - 1 :: -1]]

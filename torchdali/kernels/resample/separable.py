@@ -1,0 +1,215 @@
+"""Resize by separable resampling: any filter, any region, any number of spatial axes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels.convert import convert, to_bytes
+from torchdali.kernels.memory import narrowed, scratch
+from torchdali.kernels.resample.bytes import (
+    ByteLines,
+    byte_lines,
+    resample_bytes,
+    resize_bytes,
+    suits_axis,
+    suits_bytes,
+    whole_size,
+)
+from torchdali.kernels.resample.bytes_opencv import Finish, sum_by_opencv
+from torchdali.kernels.resample.nearest_opencv import nearest_by_opencv
+from torchdali.kernels.resample.weights import (
+    FILTERS,
+    OVERSHOOT,
+    Axis,
+    bags,
+    nearest,
+    resize_axes,
+    taps,
+)
+
+__all__ = ["FILTERS", "lines_read", "resample", "resize"]
+
+
+def resize(
+    x: Tensor,
+    size: Sequence[int],
+    *,
+    roi: Sequence[tuple[float, float]] | None = None,
+    min_filter: str = "linear",
+    mag_filter: str = "linear",
+    antialias: bool = True,
+    dtype: torch.dtype | None = None,
+    patch_border: bool = True,
+    windows: Sequence[tuple[int, int]] | None = None,
+) -> Tensor:
+    """Resize the last spatial axes of a channel-last tensor.
+
+    Args:
+        x: ``(..., *spatial, C)``, as many spatial axes as `size` has entries; any real dtype.
+        size: Extent of every spatial axis of the output.
+        roi: ``(low, high)`` for every spatial axis, in input pixels, edges at whole numbers; the
+            whole image when None. ``high < low`` flips the axis.
+        min_filter: Filter of the axes that shrink: one of `FILTERS`.
+        mag_filter: Filter of the axes that grow or stay.
+        antialias: Stretch the filter where the image shrinks.
+        dtype: Of the output, rounded and saturated; the input's own when None.
+        patch_border: Of linearly resized uint8 images: make the outermost lines DALI's too, which
+            otherwise are off by up to tens of levels. It takes a third of the time again.
+        windows: ``(start, extent)`` of the part of the output to compute, for every spatial axis; all
+            of it when None. The pixels are those of the whole.
+
+    Returns:
+        A tensor ``(..., *size, C)``, contiguous unless there are `windows`; `x` itself where nothing
+        changes. An axis without pixels stays without.
+
+    Raises:
+        ValueError: An unknown filter, or not one region for every axis.
+    """
+    lengths = x.shape[x.dim() - 1 - len(size) : -1]
+    region = None if roi is None else tuple(roi)
+    axes = resize_axes(tuple(lengths), tuple(size), region, min_filter, mag_filter, antialias)
+    return resample(x, axes, dtype or x.dtype, patch_border=patch_border, windows=windows)
+
+
+def resample(
+    x: Tensor,
+    axes: Sequence[Axis],
+    dtype: torch.dtype,
+    *,
+    patch_border: bool = True,
+    windows: Sequence[tuple[int, int]] | None = None,
+) -> Tensor:
+    """Resample the spatial axes of ``(..., *spatial, C)``; see `resize`.
+
+    The sums are taken in float32 and rounded once, at the end; only those of `resample_bytes` are
+    rounded after each axis. With `windows`, the image may be without the lines that none of them reads,
+    as `lines_read` tells.
+    """
+    first = x.dim() - 1 - len(axes)
+    if 0 in (*x.shape, *(axis.size for axis in axes)):
+        sizes = [axis.size if axis.length else 0 for axis in axes]
+        return x.new_zeros((*x.shape[:first], *sizes, x.shape[-1]), dtype=dtype)
+    if windows is None and len(axes) == 2 and x.dtype == dtype == torch.uint8:
+        size = whole_size(x, axes)
+        if size is not None:
+            return resize_bytes(x, size, axes[0].antialias, patch_border)
+    ranked = sorted(range(len(axes)), key=lambda i: (axes[i].growth, -i))  # DALI's order
+    if dtype == x.dtype and windows is None:
+        found = nearest_by_opencv(x, axes, ranked[0])
+        if found is not None:
+            return found
+    source, as_bytes = x.dtype, dtype == torch.uint8 and len(axes) == 2
+    parts: Sequence[tuple[int, int] | None] = windows or [None] * len(axes)
+    lines: dict[int, ByteLines] = {}
+    sums: dict[int, bool] = {}
+    read: dict[int, tuple[int, int]] = {}
+    for i, axis in enumerate(axes):
+        if axis.is_identity or axis.filter == "nn":
+            continue
+        if as_bytes and suits_bytes(x, axis):
+            part = parts[i]
+            t = lines[i] = byte_lines(axis, patch_border, None if part is None else sum(part))
+            read[first + i] = t.start, t.extent
+        else:
+            sums[i] = i == ranked[0]
+            seen = taps(axis, sums[i], x.device, parts[i])
+            read[first + i] = seen.start, seen.extent
+    x = _read(x, read)
+    for i, axis in enumerate(axes):
+        if axis.filter == "nn" and not axis.is_identity:
+            index = nearest(axis, i == len(axes) - 1, i == ranked[0], x.device)
+            x = _select(x, first + i, index)
+    if lines:
+        x = resample_bytes(x, lines)
+    if windows:
+        x = _read(x, {first + i: part for i, part in enumerate(windows) if i not in sums})
+    order = sorted(sums, key=lambda i: _turn(i, axes[i]))
+    overshoots = source != torch.uint8 or any(axes[i].filter in OVERSHOOT for i in order)
+    for i in order:
+        last = as_bytes and i == order[-1]
+        finish = functools.partial(to_bytes, saturate=overshoots) if last else _unchanged
+        x = _weighted_sum(x, first + i, axes[i], sums[i], parts[i], finish)
+    out = convert(x, dtype)
+    return out.contiguous() if windows is None else out
+
+
+def lines_read(axis: Axis, window: tuple[int, int], patch_border: bool) -> int:
+    """Return up to which line of a uint8 image on the CPU `resample` reads an axis for a window (start, extent)."""
+    if axis.is_identity:
+        return sum(window)
+    if axis.filter == "nn":
+        return axis.length
+    if suits_axis(axis):
+        lines = byte_lines(axis, patch_border, sum(window))
+        return lines.start + lines.extent
+    seen = [taps(axis, first_pass, torch.device("cpu"), window) for first_pass in (True, False)]
+    return max(each.start + each.extent for each in seen)
+
+
+def _unchanged(sums: Tensor) -> Tensor:
+    return sums
+
+
+def _read(x: Tensor, parts: dict[int, tuple[int, int]]) -> Tensor:
+    """Return the part of a tensor that is given by a start and an extent for some axes."""
+    parts = {axis: part for axis, part in parts.items() if part[1] != x.shape[axis]}
+    return narrowed(x, parts) if parts else x
+
+
+def _turn(i: int, axis: Axis) -> tuple[bool, int]:
+    """Sort key for resampling axis i: shrink before growing, and turn images while they are small."""
+    grows = axis.growth > 1
+    return grows, -i if grows else i
+
+
+def _select(x: Tensor, dim: int, index: Tensor) -> Tensor:
+    """Take the pixels of `index` along `dim`."""
+    if x.dtype == torch.uint16:  # not every PyTorch selects from it
+        return _select(x.view(torch.int16), dim, index).view(torch.uint16)
+    channels = x.shape[-1]
+    if dim < x.dim() - 2 or channels > 4:
+        return x.index_select(dim, index)
+    # Element by element is faster than in tiny slices.
+    lines = x.reshape(-1, x.shape[dim] * channels)
+    flat = index[:, None] * channels + torch.arange(channels, device=x.device)
+    taken = lines.gather(1, flat.view(1, -1).expand(len(lines), -1))
+    return taken.view(*x.shape[:dim], len(index), channels)
+
+
+def _weighted_sum(
+    x: Tensor,
+    dim: int,
+    axis: Axis,
+    first_pass: bool,
+    window: tuple[int, int] | None,
+    finish: Finish,
+) -> Tensor:
+    """Apply the taps of an axis along `dim` in float32; the result may be a permuted view.
+
+    The sums run over whole rows, so `dim` is brought to the front; columns are taken channel by
+    channel, which is the cheapest way to turn an image without OpenCV. What `finish` does
+    to the sums is done while they are dense.
+    """
+    by_channel = 0 < dim == x.dim() - 2
+    if by_channel and x.dim() == 3:
+        found = sum_by_opencv(x, axis, first_pass, window, finish)
+        if found is not None:
+            return found
+    front = x.movedim((-1, dim), (0, 1)) if by_channel else x.movedim(dim, 0)[None]
+    planes, length = front.shape[:2]
+    pixels, starts, weights = bags(axis, first_pass, x.device, window, planes)
+    rows = front.reshape(planes * length, -1)  # turned while it is small
+    if (
+        rows.is_cpu and not rows.is_floating_point()
+    ):  # which may carry no gradient into the memory kept
+        rows = scratch(rows.shape, "rows").copy_(rows)
+    else:
+        rows = rows.to(torch.float32)
+    out = torch.embedding_bag(rows, pixels, starts, False, 0, False, weights)[0]  # 0: the sum
+    out = finish(out)
+    out = out.view(planes, -1, *front.shape[2:])
+    return out.movedim((0, 1), (-1, dim)) if by_channel else out[0].movedim(0, dim)

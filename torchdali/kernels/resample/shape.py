@@ -1,0 +1,268 @@
+"""The rules that turn the arguments of a resize into an output size and a region of the input."""
+
+from __future__ import annotations
+
+import functools
+import math
+import struct
+from collections.abc import Callable, Sequence
+
+from torchdali.kernels.folding import folded
+from torchdali.kernels.limits import check_pixels
+
+__all__ = ["plain_size", "resize_shape"]
+
+Region = list[tuple[float, float]]
+
+_FLOAT = struct.Struct("f")
+_LEAST = 1e-5  # of a pixel: less is as good as nothing, and would see too many pixels
+
+
+def resize_shape(
+    lengths: Sequence[int],
+    *,
+    size: Sequence[float] | float | None = None,
+    resize_x: float | None = None,
+    resize_y: float | None = None,
+    resize_z: float | None = None,
+    resize_shorter: float | None = None,
+    resize_longer: float | None = None,
+    mode: str | None = None,
+    max_size: Sequence[float] | float | None = None,
+    roi_start: Sequence[float] | None = None,
+    roi_end: Sequence[float] | None = None,
+    roi_relative: bool = False,
+    subpixel_scale: bool = True,
+    alignment: Sequence[float] | float = 0.5,
+    rounding: str = "round",
+) -> tuple[tuple[int, ...], Region]:
+    """Return the output size and the region of the input that it shows.
+
+    Exactly one of `size`, any of `resize_x`, `resize_y`, `resize_z`, `resize_shorter` and
+    `resize_longer` gives the size; None stands for an argument that was not given.
+
+    Args:
+        lengths: Extent of the spatial axes of the input, outermost first.
+        size: Of the output, an axis each or one for all. 0 leaves the axis to `mode`; a negative
+            size flips the axis.
+        resize_x: Size of the last axis; the others are left to `mode`.
+        resize_y: Size of the axis before it.
+        resize_z: Size of the third axis from the end; ignored where there are two.
+        resize_shorter: Size of the shorter side; the aspect ratio stays.
+        resize_longer: Size of the longer side; the aspect ratio stays.
+        mode: How sizes and the aspect ratio meet. "default" takes the sizes as they are and scales
+            the other axes by their mean; "stretch" leaves the other axes; "not_larger" and
+            "not_smaller" keep the aspect ratio and treat the sizes as limits.
+        max_size: Upper limits, an axis each or one for all; 0 is none.
+        roi_start: Where the region starts in every axis; the sizes then are those of the region.
+        roi_end: Where it ends; before the start it flips the axis.
+        roi_relative: Region in units of the input's extent.
+        subpixel_scale: Keep the exact scale by widening or narrowing the region where the size had
+            to be rounded. Otherwise the region stays and the scale gives.
+        alignment: Point of the region, from 0 to 1, that stays when it is widened or narrowed, an axis each or one
+            for all.
+        rounding: How sizes become whole: "round", "truncate" or "ceil".
+
+    Returns:
+        The sizes, at least 1 each (0 of an axis without pixels), and ``(low, high)`` for every axis, in input pixels;
+        ``high < low`` where the axis is flipped.
+
+    Raises:
+        RuntimeError: Not exactly one way of giving the size, `mode` beside `resize_shorter` or
+            `resize_longer`, an unknown mode or rounding, half a region, or a list of the wrong length.
+    """
+    count = len(lengths)
+    if size is not None and _alone(
+        resize_x,
+        resize_y,
+        resize_z,
+        resize_shorter,
+        resize_longer,
+        mode,
+        max_size,
+        roi_start,
+        roi_end,
+    ):
+        sizes = plain_size(size if isinstance(size, (int, float)) else tuple(size), count)
+        if sizes is not None and all(lengths):
+            return sizes, [(0.0, float(length)) for length in lengths]
+    given = _given_sizes(count, size, (resize_z, resize_y, resize_x))
+    ways = [given is not None, resize_shorter is not None, resize_longer is not None]
+    if sum(ways) != 1 or (size is not None and _any(resize_x, resize_y, resize_z)):
+        raise RuntimeError(
+            "give the size in exactly one way: size, resize_x / resize_y / resize_z, "
+            "resize_shorter or resize_longer"
+        )
+    if given is None and mode is not None:
+        raise RuntimeError("mode has no meaning beside resize_shorter or resize_longer")
+    region = _region(lengths, roi_start, roi_end, roi_relative)
+    limits = [0.0] * count if max_size is None else _per_axis("max_size", max_size, count)
+    if given is None:
+        edge = resize_shorter if resize_shorter is not None else resize_longer
+        given = [0.0 if edge is None else _f32(edge)] * count
+        mode = "not_smaller" if resize_shorter is not None else "not_larger"
+    extents = [high - low for low, high in region]
+    exact = _modes(mode or "default")(given, extents, limits)
+    check_pixels(
+        [max(abs(wanted), length) for wanted, length in zip(exact, lengths, strict=True)],
+        "the resized image",
+    )
+    if rounding not in _ROUNDINGS:
+        raise RuntimeError(f"no rounding {rounding!r}: one of {', '.join(_ROUNDINGS)}")
+    fixed = _per_axis("alignment", alignment, count)
+    return _rounded(lengths, exact, region, subpixel_scale, fixed, _ROUNDINGS[rounding])
+
+
+@functools.lru_cache(maxsize=256)
+@folded
+def plain_size(size: tuple[float, ...] | float, count: int) -> tuple[int, ...] | None:
+    """Return the `size` of `resize_shape` for each axis, if there is nothing to round, to flip or to find out."""
+    sizes = _per_axis("size", size, count)
+    check_pixels([abs(wanted) for wanted in sizes], "the resized image")
+    return tuple(map(int, sizes)) if all(1 <= wanted == int(wanted) for wanted in sizes) else None
+
+
+def _alone(*others: object) -> bool:
+    return others.count(None) == len(others)
+
+
+def _any(*values: float | None) -> bool:
+    return any(value is not None for value in values)
+
+
+def _given_sizes(
+    count: int, size: Sequence[float] | float | None, by_name: tuple[float | None, ...]
+) -> list[float] | None:
+    if size is not None:
+        return _per_axis("size", size, count)
+    if not _any(*by_name):
+        return None
+    return [0.0 if value is None else _f32(value) for value in by_name[-count:]]
+
+
+def _per_axis(name: str, values: Sequence[float] | float, count: int) -> list[float]:
+    if isinstance(values, (int, float)):
+        return [_f32(values)] * count
+    if len(values) == 1:
+        return [_f32(values[0])] * count
+    if len(values) != count:
+        raise RuntimeError(f"{name}: {len(values)} values for {count} spatial axes")
+    return [_f32(value) for value in values]
+
+
+@folded
+def _f32(value: float) -> float:
+    """Round to float32, as DALI's arguments are: it decides which way a half goes."""
+    rounded: float = _FLOAT.unpack(_FLOAT.pack(value))[0]
+    return rounded
+
+
+def _region(
+    lengths: Sequence[int],
+    start: Sequence[float] | None,
+    end: Sequence[float] | None,
+    relative: bool,
+) -> Region:
+    if start is None and end is None:
+        return [(0.0, float(length)) for length in lengths]
+    if start is None or end is None:
+        raise RuntimeError("roi_start and roi_end only work together")
+    lows = _per_axis("roi_start", start, len(lengths))
+    highs = _per_axis("roi_end", end, len(lengths))
+    if not all(map(math.isfinite, [*lows, *highs])):
+        raise RuntimeError(f"roi_start {lows} and roi_end {highs} must be finite numbers")
+    if relative:
+        lows = [_f32(low * length) for low, length in zip(lows, lengths, strict=True)]
+        highs = [_f32(high * length) for high, length in zip(highs, lengths, strict=True)]
+    return [_open(low, high) for low, high in zip(lows, highs, strict=True)]
+
+
+def _open(low: float, high: float) -> tuple[float, float]:
+    """Add a thousandth of a pixel where there is less than that."""
+    if abs(high - low) >= 1e-3:
+        return low, high
+    half = 5e-4 if high >= low else -5e-4
+    return low - half, high + half
+
+
+_Rule = Callable[[list[float], list[float], list[float]], list[float]]
+
+
+def _modes(mode: str) -> _Rule:
+    rules: dict[str, _Rule] = {
+        "default": _default,
+        "stretch": _stretch,
+        "not_larger": lambda *args: _keep_aspect(min, *args),
+        "not_smaller": lambda *args: _keep_aspect(max, *args),
+    }
+    if mode not in rules:
+        raise RuntimeError(f"no mode {mode!r}: one of {', '.join(rules)}")
+    return rules[mode]
+
+
+def _default(given: list[float], extents: list[float], limits: list[float]) -> list[float]:
+    scales = [abs(g / e) for g, e in zip(given, extents, strict=True) if g and e]
+    if not scales:
+        return extents
+    mean = math.prod(scales) ** (1 / len(scales))
+    wanted = [g or mean * e for g, e in zip(given, extents, strict=True)]
+    return _limited(wanted, limits)
+
+
+def _stretch(given: list[float], extents: list[float], limits: list[float]) -> list[float]:
+    if not any(given):
+        return extents
+    return _limited([g or e for g, e in zip(given, extents, strict=True)], limits)
+
+
+def _limited(wanted: list[float], limits: list[float]) -> list[float]:
+    return [
+        math.copysign(limit, w) if 0 < limit < abs(w) else w
+        for w, limit in zip(wanted, limits, strict=True)
+    ]
+
+
+def _keep_aspect(
+    choose: Callable[[list[float]], float],
+    given: list[float],
+    extents: list[float],
+    limits: list[float],
+) -> list[float]:
+    scales = [abs(g / e) for g, e in zip(given, extents, strict=True) if g and e]
+    if not scales:
+        return extents
+    bounds = [limit / abs(e) for limit, e in zip(limits, extents, strict=True) if limit > 0 and e]
+    scale = min(choose(scales), *bounds) if bounds else choose(scales)
+    return [math.copysign(scale * e, g) for g, e in zip(given, extents, strict=True)]
+
+
+_ROUNDINGS: dict[str, Callable[[float], int]] = {
+    "round": lambda value: math.floor(value + 0.5),
+    "truncate": math.floor,
+    "ceil": math.ceil,
+}
+
+
+def _rounded(
+    lengths: Sequence[int],
+    exact: list[float],
+    region: Region,
+    subpixel_scale: bool,
+    fixed: list[float],
+    rounded: Callable[[float], int],
+) -> tuple[tuple[int, ...], Region]:
+    """Round the sizes, flip the axes of negative sizes, and keep the scale if asked to."""
+    sizes, shown = [], []
+    for length, wanted, (low, high), stays in zip(lengths, exact, region, fixed, strict=True):
+        if wanted < 0:
+            low, high = high, low
+        size = max(1, rounded(abs(wanted))) if length else 0
+        if length and subpixel_scale and size != abs(wanted):
+            point, extent = (
+                low * (1 - stays) + high * stays,
+                (high - low) * size / max(abs(wanted), _LEAST),
+            )
+            low, high = point - extent * stays, point + extent * (1 - stays)
+        sizes.append(size)
+        shown.append((low, high))
+    return tuple(sizes), shown

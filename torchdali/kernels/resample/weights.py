@@ -1,0 +1,260 @@
+"""Positions and weights of the input pixels for every output pixel of a resized axis.
+
+Output pixel ``i`` of an axis looks at the input position ``low + (i + 0.5) * (high - low) / size``
+(pixel edges are at whole numbers). Its value is the sum of the input pixels around that position,
+weighted by the filter at their distance. When shrinking with antialiasing the filter is stretched
+by the scale. The weights are normalized to one, and pixels outside of the image repeat its edge;
+pixels outside of the region of interest but inside of the image are read as they are.
+
+The positions are computed in float32 and in the order that reproduces the real DALI: it decides
+which pixel the nearest neighbour is, and how many pixels a Gaussian sees. DALI counts positions
+from the start of what a pass reads, which for all but the first pass is the region of interest.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from torchdali.kernels.device_cache import device_cache
+from torchdali.kernels.folding import folded
+from torchdali.kernels.limits import MAX_TAPS
+
+__all__ = [
+    "FILTERS",
+    "OVERSHOOT",
+    "RADIUS",
+    "Axis",
+    "Taps",
+    "bags",
+    "filter_value",
+    "nearest",
+    "resize_axes",
+    "taps",
+]
+
+FILTERS = ("nn", "linear", "cubic", "triangular", "gaussian", "lanczos3")
+
+RADIUS = {"linear": 1, "triangular": 1, "cubic": 2, "gaussian": 1, "lanczos3": 3}
+OVERSHOOT = ("cubic", "lanczos3")  # filters with negative weights
+_KNOTS = 32  # table entries in a unit of the filter
+_f32 = np.float32
+_Floats = npt.NDArray[np.float32]
+
+
+class Axis(NamedTuple):
+    """Resizing of one spatial axis.
+
+    Attributes:
+        length: Extent of the input.
+        size: Extent of the output.
+        low: Where the region of interest starts, in input pixels.
+        high: Where it ends; below `low` it flips the axis.
+        filter: One of `FILTERS`, already chosen for this axis.
+        antialias: Stretch the filter when shrinking.
+    """
+
+    length: int
+    size: int
+    low: float
+    high: float
+    filter: str
+    antialias: bool
+
+    @property
+    def growth(self) -> float:
+        """Output pixels per input pixel."""
+        return self.size / abs(self.high - self.low)
+
+    @property
+    def is_identity(self) -> bool:
+        """True if the output is the input, pixel for pixel."""
+        whole = self.low == 0 and self.high == self.length == self.size
+        return whole and self.filter != "gaussian"
+
+
+Fields = tuple[int, int, float, float, str, bool]
+
+
+class Taps(NamedTuple):
+    """Weighted sum of an axis: ``out[i] = sum_k weights[i, k] * x[start + pixels[i, k]]``.
+
+    It reads the input from ``start`` to ``start + extent``.
+    """
+
+    start: int
+    extent: int
+    pixels: Tensor
+    weights: Tensor
+
+
+@lru_cache(maxsize=256)
+def resize_axes(
+    lengths: tuple[int, ...],
+    size: tuple[int, ...],
+    roi: tuple[tuple[float, float], ...] | None,
+    min_filter: str,
+    mag_filter: str,
+    antialias: bool,
+) -> tuple[Axis, ...]:
+    """Describe every spatial axis; `min_filter` where it shrinks, else `mag_filter`."""
+    for name in (min_filter, mag_filter):
+        if name not in FILTERS:
+            raise ValueError(f"no filter {name!r}: one of {', '.join(FILTERS)}")
+    if len(lengths) != len(size) or (roi is not None and len(roi) != len(size)):
+        raise ValueError(f"{len(lengths)} spatial axes, {len(size)} sizes, region {roi}")
+    axes = []
+    for i, (length, out) in enumerate(zip(lengths, size, strict=True)):
+        low, high = roi[i] if roi is not None else (0.0, float(length))
+        if abs(high - low) < 1e-3:  # next to nothing: DALI adds that much
+            half = 5e-4 if high >= low else -5e-4
+            low, high = low - half, high + half
+        chosen = min_filter if abs(high - low) > out else mag_filter
+        axes.append(Axis(length, out, float(low), float(high), chosen, antialias))
+    return tuple(axes)
+
+
+def nearest(axis: Axis, innermost: bool, first_pass: bool, device: torch.device) -> Tensor:
+    """Index of the nearest input pixel for every output pixel.
+
+    DALI multiplies along rows, but adds up the scale from row to row, with its rounding errors.
+    """
+    return _nearest(tuple(axis), innermost, first_pass, device)
+
+
+@device_cache(maxsize=64)
+@folded  # which is why the axis comes as a plain tuple
+def _nearest(fields: Fields, innermost: bool, first_pass: bool, device: torch.device) -> Tensor:
+    axis = Axis(*fields)
+    step = _f32((axis.high - axis.low) / axis.size)
+    start = 0 if first_pass else math.floor(min(axis.low, axis.high))
+    low = _f32(axis.low - start)
+    if innermost:
+        position = (np.arange(axis.size, dtype=_f32) + _f32(0.5)) * step + low
+    else:
+        steps = np.full(axis.size, step, dtype=_f32)
+        steps[0] = low + _f32(0.5) * step
+        position = np.add.accumulate(steps, dtype=_f32)
+    index = np.floor(position).astype(np.int64) + start
+    return torch.from_numpy(index.clip(0, axis.length - 1)).to(device)
+
+
+def taps(
+    axis: Axis, first_pass: bool, device: torch.device, window: tuple[int, int] | None = None
+) -> Taps:
+    """Input pixels and weights of every output pixel, or of those in a window (start, extent)."""
+    return Taps(*_taps(tuple(axis), first_pass, device, window))
+
+
+@device_cache(maxsize=256)
+@folded
+def _taps(
+    fields: Fields, first_pass: bool, device: torch.device, window: tuple[int, int] | None
+) -> tuple[int, int, Tensor, Tensor]:
+    axis = Axis(*fields)
+    scale = (axis.high - axis.low) / axis.size
+    density, reach = _stretch(axis.filter, max(1.0, abs(scale)) if axis.antialias else 1.0)
+    start = 0 if first_pass else max(0, math.floor(min(axis.low, axis.high) - float(reach)))
+    if not axis.size * 2 * reach <= MAX_TAPS:
+        raise RuntimeError(
+            f"resizing {axis.high - axis.low:g} pixels to {axis.size} sees {axis.size * 2 * reach:g} pixels; at most "
+            f"{MAX_TAPS} are allowed"
+        )
+    step = _f32(scale)
+    origin = _f32(axis.low - start) + (_f32(0.5) * step - _f32(0.5) - reach)
+    position = origin + np.arange(axis.size, dtype=_f32) * step
+    lowest = np.ceil(position).astype(np.int64)
+    pixel = lowest[:, None] + np.arange(math.ceil(2 * reach))
+    weight = _lookup(axis.filter, (pixel.astype(_f32) - position[:, None]) * density)
+    weight /= weight.sum(1, keepdims=True)
+    pixel = (pixel + start).clip(0, axis.length - 1)
+    if window is not None:
+        part = slice(window[0], window[0] + window[1])
+        pixel, weight = pixel[part], weight[part]
+    first = int(pixel.min())
+    extent = int(pixel.max()) + 1 - first
+    weights = torch.from_numpy(weight.astype(_f32))
+    return first, extent, torch.from_numpy(pixel - first).to(device), weights.to(device)
+
+
+def bags(
+    axis: Axis,
+    first_pass: bool,
+    device: torch.device,
+    window: tuple[int, int] | None,
+    planes: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The taps of an axis as `torch.embedding_bag` takes them, for planes that lie one after the other.
+
+    Returns:
+        Pixels, where the pixels of each output pixel start, and weights; all one-dimensional.
+    """
+    return _bags(tuple(axis), first_pass, device, window, planes)
+
+
+@device_cache(maxsize=256)
+@folded
+def _bags(
+    fields: Fields,
+    first_pass: bool,
+    device: torch.device,
+    window: tuple[int, int] | None,
+    planes: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    _, extent, pixels, weights = _taps(fields, first_pass, device, window)
+    origins = torch.arange(planes, device=device) * extent
+    every = (pixels + origins[:, None, None]).flatten()
+    starts = torch.arange(0, len(every), pixels.shape[1], device=device)
+    return every, starts, weights.repeat(planes, 1).flatten()
+
+
+def _stretch(name: str, scale: float) -> tuple[np.float32, np.float32]:
+    """Table entries in an input pixel, and radius in input pixels, of a stretched filter."""
+    radius = _f32(RADIUS[name] * scale)
+    knots = _f32(_KNOTS * RADIUS[name])
+    if name == "gaussian":  # by way of its deviation, which costs a last bit
+        sigma = _f32(float(radius) * 0.5 / math.sqrt(2))
+        density = _f32(2) * knots / (_f32(4 * math.sqrt(2)) * sigma)
+    else:
+        density = knots / radius
+    return density, knots / density
+
+
+def _lookup(name: str, knot: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Interpolate linearly in the table of a filter; beyond it the table falls to zero."""
+    table = _table(name)
+    inside = np.clip(knot.astype(np.float64) + 1, 0, len(table) - 1)
+    left = np.minimum(inside.astype(np.int64), len(table) - 2)
+    low: npt.NDArray[np.float64] = table[left]
+    value: npt.NDArray[np.float64] = low + (inside - left) * (table[left + 1] - low)
+    return value
+
+
+@cache
+def _table(name: str) -> npt.NDArray[np.float64]:
+    """Values of a filter at multiples of 1/32, with a zero at either end."""
+    knots = range(-RADIUS[name] * _KNOTS, RADIUS[name] * _KNOTS + 1)
+    values = np.array([filter_value(name, knot / _KNOTS) for knot in knots], dtype=_f32)
+    return np.pad(values.astype(np.float64), 1)
+
+
+def filter_value(name: str, t: float) -> float:
+    """Value of a filter, not normalized, at a distance in units of its own scale."""
+    t = abs(t)
+    if t > RADIUS[name]:
+        return 0.0
+    if name == "gaussian":
+        return math.exp(-4 * t * t)
+    if name == "lanczos3":
+        return float(np.sinc(t) * np.sinc(t / 3))
+    if name == "cubic":  # Catmull-Rom
+        if t < 1:
+            return (1.5 * t - 2.5) * t * t + 1
+        return ((2.5 - 0.5 * t) * t - 4) * t + 2
+    return 1 - t

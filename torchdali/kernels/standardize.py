@@ -1,0 +1,79 @@
+"""Scaling images to a mean and a variance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.kernels.color.affine import affine_intensity, affine_rgb
+from torchdali.kernels.memory import is_plain, place, scratch
+from torchdali.kernels.moments_opencv import Moments
+from torchdali.kernels.normalize_opencv import normalized_by_opencv
+
+__all__ = ["standardize"]
+
+_PIECE = 1 << 17  # values that are worked on at a time: they stay in cache
+_STEEP = 300.0  # deviations between zero and the mean; beyond, float32 had better subtract the mean first
+
+
+def standardize(
+    x: Tensor, moments: Moments, divisor: int, epsilon: float, scale: float, shift: float,
+    dtype: torch.dtype, out: Tensor | None = None,
+) -> Tensor | None:  # fmt: skip
+    """Return ``(x - mean) / sqrt(variance + epsilon) * scale + shift``; a zero divisor gives ``shift``.
+
+    Args:
+        x: ``(..., C)``.
+        moments: One value, or one a channel.
+        divisor: By which the variance is divided instead of the count; 0 or less makes it 0.
+        epsilon: Added to the variance.
+        scale: Multiplies.
+        shift: Is added at last.
+        dtype: Of the result.
+        out: Where it goes, if it fits.
+
+    Returns:
+        None where the means are too large for float32 to scale before it subtracts them.
+    """
+    share = moments.count / divisor if divisor > 0 else 0.0
+    roots = [v * share + epsilon for v in moments.variances]
+    factors = [1 / math.sqrt(root) if root > 0 else 0.0 for root in roots]
+    if not all(abs(m * f) < _STEEP for m, f in zip(moments.means, factors, strict=True)):
+        return None
+    factors = [f * scale for f in factors]
+    offsets = [shift - m * f for m, f in zip(moments.means, factors, strict=True)]
+    if len(factors) == 1:
+        return affine_intensity(x, factors[0], offsets[0], dtype, out)
+    if dtype == torch.float32:
+        return _by_channel(x, factors, offsets, place(out, x.shape, dtype, x.device))
+    matrix = tuple(
+        tuple(f if i == j else 0.0 for j in range(len(factors))) for i, f in enumerate(factors)
+    )
+    return affine_rgb(x, matrix, offsets, dtype, out)
+
+
+def _by_channel(
+    x: Tensor, factors: Sequence[float], offsets: Sequence[float], out: Tensor
+) -> Tensor:
+    """Write ``x * factor + offset`` of each channel, row by row, which is what vectors want."""
+    plain = x.dim() == 3 and x.dtype == torch.uint8 and is_plain(x)
+    if plain:
+        values = tuple(factors), tuple(offsets)
+        if normalized_by_opencv(out.numpy()[None], [x.numpy()], *values, [False]):
+            return out
+    width = x.shape[-2] * x.shape[-1] if x.dim() > 1 else x.shape[-1]
+    factor, offset = (
+        torch.from_numpy(np.tile(np.array(values, np.float32), width // len(factors)))
+        for values in (factors, offsets)
+    )
+    pixels, results = x.reshape(-1, width), out.view(-1, width)
+    step = max(_PIECE // width, 1)
+    for first in range(0, len(results), step):
+        part = pixels[first : first + step]
+        wide = scratch(part.shape, "wide").copy_(part)
+        torch.addcmul(offset, wide, factor, out=results[first : first + step])
+    return out

@@ -1,0 +1,156 @@
+"""Affine maps of positions, and warping by them; positions as in `sample`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.kernels.folding import folded
+from torchdali.kernels.warp.sample import TIE, Matrix, fill_in, sample, sample_linear
+from torchdali.kernels.warp.sample_opencv import warp_by_opencv
+
+__all__ = ["affine_positions", "invert", "rotated_size", "rotation", "turn", "warp_affine"]
+
+
+def warp_affine(
+    x: Tensor, matrix: Matrix, size: Sequence[int], *, linear: bool, fill: float | None,
+    dtype: torch.dtype | None = None, out: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """Sample an image where an affine map takes the pixels of the output: ``out(p) = in(M p)``.
+
+    Args:
+        x: ``(..., *spatial, C)``.
+        matrix: From positions of the output to those of the input.
+        size: Extent of the spatial axes of the output.
+        linear: Interpolate linearly; otherwise take the pixel that the position is in.
+        fill: Value of everything outside; None repeats the edge.
+        dtype: Of the output; the input's own when None.
+        out: Where the result goes, if it fits and the kernel can write there.
+    """
+    lengths = x.shape[-1 - len(size) : -1]
+    dtype = dtype or x.dtype
+    if not x.numel():
+        shape = (*x.shape[: -1 - len(size)], *map(int, size), x.shape[-1])
+        return torch.full(shape, fill or 0, device=x.device).to(dtype)
+    if dtype == x.dtype and len(size) == 2:
+        found = _by_opencv(x, matrix, size, linear, fill, out)
+        if found is not None:
+            return found
+    if linear and len(size) == 2:
+        return sample_linear(x, _affine_grid(matrix, size, lengths, x), fill, dtype)
+    return sample(
+        x, affine_positions(matrix, size, x.device), linear=linear, fill=fill, dtype=dtype
+    )
+
+
+def _by_opencv(
+    x: Tensor,
+    matrix: Matrix,
+    size: Sequence[int],
+    linear: bool,
+    fill: float | None,
+    out: Tensor | None,
+) -> Tensor | None:
+    tie = 0.0 if linear else TIE
+    return warp_by_opencv(
+        x, [(a, b, (a + b - 1) / 2 + t + tie) for a, b, t in matrix], size, out=out,
+        mode="bilinear" if linear else "nearest", border="replicate" if fill is None else "constant",
+        fill=(0.0 if fill is None else fill_in(fill, x.dtype),),
+    )  # fmt: skip
+
+
+def _affine_grid(matrix: Matrix, size: Sequence[int], lengths: Sequence[int], x: Tensor) -> Tensor:
+    """Return the grid of an affine map of images; complex numbers make both coordinates in one sum."""
+    (a, b, s), (c, d, t) = matrix
+    width, height = 2 / lengths[1], 2 / lengths[0]
+    kind = torch.float64 if x.dtype == torch.float64 else torch.float32
+    start = complex((a / 2 + b / 2 + s) * width - 1, (c / 2 + d / 2 + t) * height - 1)
+    row = torch.arange(size[1], dtype=kind, device=x.device) * complex(a * width, c * height)
+    column = (
+        torch.arange(size[0], dtype=kind, device=x.device) * complex(b * width, d * height) + start
+    )
+    return torch.view_as_real(row + column[:, None])
+
+
+def affine_positions(matrix: Matrix, size: Sequence[int], device: torch.device) -> list[Tensor]:
+    """Return where an affine map takes the pixel centres of the output, one tensor an axis, x first."""
+    found = []
+    for *factors, start in matrix:
+        total: Tensor | None = None
+        for axis, (factor, length) in enumerate(zip(reversed(factors), size, strict=True)):
+            line = torch.arange(0.5, length, dtype=torch.float32, device=device) * factor
+            if axis == 0:
+                line += start
+            shaped = line.view(-1, *[1] * (len(size) - 1 - axis))
+            total = shaped if total is None else total + shaped
+        assert total is not None
+        found.append(total)
+    return found
+
+
+@folded
+def invert(matrix: Matrix) -> list[list[float]]:
+    """Return the affine map back.
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    last = [0.0] * len(matrix) + [1.0]
+    square = torch.tensor([*map(list, matrix), last], dtype=torch.float64)
+    return torch.linalg.inv(square)[:-1].tolist()  # type: ignore[no-any-return]
+
+
+def rotation(angle: float, axis: Sequence[float] | None = None) -> list[list[float]]:
+    """Return the matrix that turns an image or a volume by degrees.
+
+    In the plane, where y points down, that is counter-clockwise as seen; in space it is right-handed around `axis`,
+    which for z is the other way round.
+    """
+    radians = _rounded(math.radians(angle))
+    c, s = math.cos(radians), math.sin(radians)
+    if axis is None:
+        return [[c, s], [-s, c]]
+    c, s = _rounded(c), _rounded(s)
+    norm = math.sqrt(sum(v * v for v in axis))
+    x, y, z = (v / norm if norm else math.nan for v in axis)
+    k = 1 - c
+    return [
+        [x * x * k + c, x * y * k - z * s, x * z * k + y * s],
+        [x * y * k + z * s, y * y * k + c, y * z * k - x * s],
+        [x * z * k - y * s, y * z * k + x * s, z * z * k + c],
+    ]
+
+
+def _rounded(value: float) -> float:
+    """Round to float32: it decides what 45 degrees is in `rotated_size`."""
+    return float(np.float32(value))
+
+
+def rotated_size(turned: Matrix, lengths: Sequence[int]) -> list[int]:
+    """Return the canvas that a rotated image fits in.
+
+    The bounding box is rounded up, with a tolerance of 0.01, and grows by one where needed to be as even or odd
+    as that input axis which turns into it.
+    """
+    extents = list(reversed(lengths))
+    size = []
+    for k, row in enumerate(turned):
+        parts = [abs(v) for v in row]
+        extent = math.ceil(sum(p * n for p, n in zip(parts, extents, strict=True)) - 0.01)
+        largest = max(parts)
+        main = extents[k if parts[k] == largest else parts.index(largest)]
+        size.append(extent + (extent - main) % 2)
+    return size[::-1]
+
+
+def turn(turned: Matrix, lengths: Sequence[int], size: Sequence[int]) -> list[list[float]]:
+    """Return the affine map from the output to the input that turns back, centre to centre."""
+    inside, outside = list(reversed(lengths)), list(reversed(size))
+    return [
+        [*row, n / 2 - sum(v * m / 2 for v, m in zip(row, outside, strict=True))]
+        for row, n in zip(zip(*turned, strict=True), inside, strict=True)
+    ]

@@ -1,0 +1,85 @@
+"""Arguments that have a value for each axis or select axes, and defaults that differ from equal values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["Unset", "UnsetFlag", "UnsetFloat", "UnsetInt", "indices", "listed", "matched", "named"]
+
+
+class Unset(str):
+    """Sentinel default, distinguishable from the same value passed explicitly."""
+
+    __slots__ = ()
+
+
+def listed(value: Any) -> list[Any]:
+    """Return an argument as a list; one number given per sample arrives as such."""
+    return value if isinstance(value, list) else [value]
+
+
+def matched(name: str, values: Any, count: int) -> list[Any]:
+    """Return one value an axis.
+
+    Raises:
+        RuntimeError: there are neither as many values as axes nor a single one.
+    """
+    found = listed(values)
+    if len(found) == 1:
+        return found * count
+    if len(found) != count:
+        raise RuntimeError(
+            f'argument "{name}" expected shape {count} but got {len(found)} values for {count} axes'
+        )
+    return found
+
+
+def indices(axes: Sequence[int], ndim: int) -> list[int]:
+    """Return axes counted from the front; all where none is given.
+
+    Raises:
+        RuntimeError: an axis that does not exist, or one that occurs twice.
+    """
+    if not axes:
+        return list(range(ndim))
+    for axis in axes:
+        if not -ndim <= axis < ndim:
+            raise RuntimeError(
+                f"axis {axis} out of range. Expected range is [{-ndim}, {ndim - 1}] for a {ndim}D input"
+            )
+    found = [int(axis) % ndim for axis in axes]
+    if len(set(found)) < len(found):
+        raise RuntimeError(f"an axis occurs more than once in {list(axes)}")
+    return found
+
+
+def named(names: str, layout: str, ndim: int) -> list[int]:
+    """Return the axes of a layout that have these names; all where no name is given."""
+    missing = [name for name in names if name not in layout]
+    if missing:
+        raise RuntimeError(
+            f"axis {missing[0]!r} is not in the layout {layout!r} of the {ndim}D input"
+        )
+    return [layout.index(name) for name in names] if names else list(range(ndim))
+
+
+class UnsetInt(int):
+    """The same for an integer."""
+
+    __slots__ = ()
+
+
+class UnsetFloat(float):
+    """The same for a number."""
+
+    __slots__ = ()
+
+
+class UnsetFlag(int):
+    """The same for a flag."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(bool(self))

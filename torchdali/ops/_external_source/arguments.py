@@ -1,0 +1,188 @@
+"""Arguments of `external_source`: checks of a call, and the declared properties of each output."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from operator import index
+from typing import Any
+
+import torch
+
+from torchdali.ops._external_source.convert import Expected
+from torchdali.schema import to_dtype
+
+__all__ = [
+    "CYCLES",
+    "check_arguments",
+    "expected_outputs",
+    "is_factory",
+    "is_iterable",
+    "output_layouts",
+    "takes_position",
+]
+
+CYCLES = {None: "no", False: "no", "no": "no", True: "quiet", "quiet": "quiet", "raise": "raise"}
+
+# ---------------------------------------------------------------- checking a call
+
+
+def check_arguments(given: Mapping[str, Any], hint: int | None) -> None:
+    """Raise for arguments that do not go together."""
+    depth, count = given["prefetch_queue_depth"], given["num_outputs"]
+    if not given["parallel"]:
+        for name, value in (("prefetch_queue_depth", depth), ("bytes_per_sample_hint", hint)):
+            if value is not None:
+                raise ValueError(
+                    f"The argument `{name}` is valid only for parallel external sources: parallel=True"
+                )
+    elif given["no_copy"] is False:
+        raise ValueError(
+            "The argument ``no_copy`` cannot be specified to False with parallel=True: workers share memory"
+        )
+    elif depth is not None and depth < 1:
+        raise ValueError(f"``prefetch_queue_depth`` must be a positive integer, got {depth}.")
+    if count is not None and index(count) < 1:
+        raise ValueError(f"num_outputs must be positive, got {count}")
+    expected_outputs(given["dtype"], given["ndim"], given["layout"], count)
+    if given["source"] is None:
+        _check_fed(given)
+    elif is_iterable(given["source"]):
+        _check_iterable(given)
+    else:
+        _check_callable(given)
+
+
+def _check_fed(given: Mapping[str, Any]) -> None:
+    if given["cycle"]:
+        raise ValueError(
+            "`cycle` argument is only valid for iterable `source`, and there is no source"
+        )
+    if given["num_outputs"] is not None:
+        raise ValueError(
+            "The parameter ``num_outputs`` is only valid when using ``source`` to provide data. Use an "
+            "external_source for each input to feed"
+        )
+    if given["parallel"]:
+        raise ValueError("parallel=True needs a source that the workers can call")
+
+
+def _check_iterable(given: Mapping[str, Any]) -> None:
+    source, cycle = given["source"], given["cycle"]
+    if not isinstance(cycle, (bool, str, type(None))) or cycle not in CYCLES:
+        raise ValueError(
+            f"Invalid value {cycle!r} for the argument `cycle`: it is False, None or 'no'; True or 'quiet'; or 'raise'"
+        )
+    if inspect.isgenerator(source) and CYCLES[cycle] != "no":
+        raise TypeError(
+            "Cannot cycle through a generator object, which cannot start anew: if a generator function made it, "
+            "pass that function instead as `source`."
+        )
+    if is_factory(source):
+        inspect.signature(source).bind()  # TypeError if it needs arguments
+    if given["parallel"] and not given["batch"]:
+        kind = "a generator function" if inspect.isgeneratorfunction(source) else "an iterable"
+        raise TypeError(
+            f"Parallel external source with {kind} must be run in a batch mode: specify batch=True, and yield "
+            "batches"
+        )
+
+
+def _check_callable(given: Mapping[str, Any]) -> None:
+    informed = takes_position(given["source"])
+    if given["cycle"] is not None:
+        raise ValueError(
+            "The argument `cycle` can only be specified if `source` is iterable: it is a callable"
+        )
+    if given["parallel"] and not informed:
+        raise TypeError(
+            "Callable passed to External Source in parallel mode must accept exactly one argument: a SampleInfo with "
+            "batch=False; otherwise the number of the batch, or a BatchInfo with batch_info=True. Got a callable that "
+            "does not accept arguments instead."
+        )
+
+
+def is_iterable(source: Any) -> bool:
+    """Return True for an iterable, a generator function, or a class whose instances iterate."""
+    return is_factory(source) or (not inspect.isclass(source) and hasattr(source, "__iter__"))
+
+
+def is_factory(source: Any) -> bool:
+    """Return True if each call gives a new iterator: a generator function, or a class whose instances iterate."""
+    return inspect.isgeneratorfunction(source) or (
+        inspect.isclass(source) and hasattr(source, "__iter__")
+    )
+
+
+def takes_position(source: Any) -> bool:
+    """Return True if a callable takes the position of the batch or sample; TypeError for another signature."""
+    if not callable(source):
+        indexed = hasattr(source, "__getitem__") and hasattr(source, "__len__")
+        raise TypeError(
+            f"The `source` must be callable, iterable or a parameterless generator function, not a "
+            f"{type(source).__name__}"
+            + ("; of a dataset make a function of a SampleInfo, with batch=False" * indexed)
+        )
+    try:
+        parameters = list(inspect.signature(source).parameters.values())
+    except ValueError:
+        return False  # a builtin that does not tell
+    wrong = [f"{_NEVER[p.kind]} argument `{p}`" for p in parameters if p.kind in _NEVER]
+    if len(parameters) > 1:
+        wrong.append("more than one positional argument")
+    if wrong:
+        raise TypeError(
+            "The `source` callable must accept either 0 or 1 positional arguments to indicate whether it accepts the "
+            f"batch or sample indexing information. Found {wrong[0]}, which is not allowed."
+        )
+    return bool(parameters)
+
+
+_NEVER = {
+    inspect.Parameter.KEYWORD_ONLY: "keyword-only",
+    inspect.Parameter.VAR_POSITIONAL: "var-positional",
+    inspect.Parameter.VAR_KEYWORD: "var-keyword",
+}
+
+
+# ---------------------------------------------------------------- making the source
+
+
+def _each(value: Any, count: int | None) -> list[Any]:
+    """Return a value for each output: of a list, what there is; otherwise the same for all."""
+    size = count or 1
+    if isinstance(value, (list, tuple)):
+        return [*value, *[None] * size][:size]
+    return [value] * size
+
+
+def output_layouts(layout: Any, count: int | None) -> tuple[str, ...]:
+    """Return the layout of each output, "" where none is declared."""
+    return tuple(each or "" for each in _each(layout, count))
+
+
+def expected_outputs(dtype: Any, ndim: Any, layout: Any, count: int | None) -> list[Expected]:
+    """Return what each output was declared to be; RuntimeError where the declarations clash."""
+    found = []
+    each = zip(_each(dtype, count), _each(ndim, count), output_layouts(layout, count), strict=True)
+    for kind, axes, names in each:
+        if axes is not None and index(axes) < 0:
+            raise RuntimeError(
+                f"Incorrect number of dimensions ({axes}). Use positive values for tensors or 0 for scalars."
+            )
+        if axes is not None and names and len(names) != axes:
+            raise RuntimeError(
+                "Number of dimensions in the provided layout does not match the ndim argument. The arguments "
+                f'provided:\n ndim = {axes},\n layout: "{names}".'
+            )
+        found.append(Expected(None if kind is None else _dtype(kind), axes, names))
+    return found
+
+
+def _dtype(kind: Any) -> torch.dtype:
+    try:
+        return to_dtype(kind)
+    except TypeError as error:
+        raise TypeError(
+            f"argument 'dtype' of operator 'external_source': cannot take {kind!r}: {error}"
+        ) from None

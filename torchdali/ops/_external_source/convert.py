@@ -1,0 +1,243 @@
+"""Conversion of a source's data to a `TensorList`, and the checks of its type and layout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchdali.tensors import Tensor, TensorList
+from torchdali.tensors._foreign import as_torch
+from torchdali.types import from_torch_dtype
+
+__all__ = ["Expected", "to_batch"]
+
+_REFUSED = (str, bytes, bytearray, int, float, complex, list, tuple, dict, type(None))
+
+
+def to_batch(data: Any, layout: str = "", *, copy: bool = True) -> TensorList:
+    """Convert the data that a source returned to a batch.
+
+    Args:
+        data: A list or tuple of samples, one array whose first dimension is the batch, or a `TensorList`.
+            Samples and arrays are NumPy arrays, torch tensors, or objects with DLPack, the array interface
+            or the buffer protocol.
+        layout: Of a sample; that of the data when empty.
+        copy: Take a copy, so that the source may change its memory afterwards. Strided data are always copied.
+
+    Raises:
+        RuntimeError: something that is no batch, samples that differ in type or number of axes, or a layout of the
+            wrong length.
+    """
+    if isinstance(data, TensorList):
+        batch = _copied(data, copy)
+    elif isinstance(data, (list, tuple)):
+        batch = _gathered(data, copy)
+    else:
+        tensor = _tensor(data, "batch", copy)
+        if tensor.dim() == 0:
+            raise IndexError("a 0-dimensional array has no first dimension to be the batch")
+        batch = TensorList.from_dense(tensor)
+    if batch.device.type == "cuda":
+        torch.cuda.current_stream(batch.device).synchronize()  # any stream may read it from now on
+    if layout:
+        _name_axes(batch, layout)
+    return batch
+
+
+def _name_axes(batch: TensorList, layout: str) -> None:
+    try:
+        batch.set_layout(layout)
+    except ValueError:
+        raise RuntimeError(
+            f"The layout {layout!r} cannot describe {batch.ndim()}-dimensional data"
+        ) from None
+
+
+def _copied(data: TensorList, copy: bool) -> TensorList:
+    def own(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.clone() if copy else tensor
+
+    infos, dense = data.source_infos, data.dense()
+    if dense is not None:
+        return TensorList.from_dense(own(dense), data.layout(), infos)
+    samples = [own(sample) for sample in data.samples()]
+    return TensorList.from_samples(samples, data.layout(), source_info=infos)
+
+
+def _gathered(samples: Sequence[Any], copy: bool) -> TensorList:
+    stacked = _stacked(samples) if copy else None
+    if stacked is not None:
+        return TensorList.from_dense(stacked)
+    made = _joined(samples) if copy else _shared(samples)
+    if made is not None:
+        return made
+    tensors = [_tensor(sample, "sample", copy) for sample in samples]
+    for i, tensor in enumerate(tensors):
+        if tensor.dtype != tensors[0].dtype or tensor.dim() != tensors[0].dim():
+            raise RuntimeError(
+                f"All tensors in a batch must have the same number of dimensions and the same type as the others: "
+                f"sample 0 is {_describe(tensors[0])}, sample {i} is {_describe(tensor)}"
+            )
+    layout = samples[0].layout() if samples and isinstance(samples[0], Tensor) else ""
+    return TensorList.from_samples(tensors, layout)
+
+
+_FEW = 1 << 16  # bytes of a batch; below, one copy costs less than a tensor a sample
+
+
+def _joined(samples: Sequence[Any]) -> TensorList | None:
+    """Make a batch with one copy, of few rows: arrays of one type that differ in their first extent, and only there."""
+    first = samples[0] if samples else None
+    if type(first) is not np.ndarray or not first.ndim or first.nbytes > _FEW:
+        return None
+    kind, tail, counts, size = first.dtype, first.shape[1:], [], 0
+    for each in samples:
+        alike = type(each) is np.ndarray and each.dtype == kind and each.shape[1:] == tail
+        if not (alike and each.flags.c_contiguous):
+            return None
+        counts.append(len(each))
+        size += each.nbytes
+    if size > _FEW or counts.count(counts[0]) == len(counts):
+        return None
+    return TensorList.from_rows(_from_numpy(np.concatenate(samples)), counts)
+
+
+def _shared(samples: Sequence[Any]) -> TensorList | None:
+    """Make a batch on the memory of arrays of one type and number of axes that need no copy, else None."""
+    first = samples[0] if samples else None
+    if type(first) is not np.ndarray:
+        return None
+    kind, ndim = first.dtype, first.ndim
+    if kind == np.uint64:  # of two C types of 64 bits, torch knows one
+        return None
+    for each in samples:
+        alike = type(each) is np.ndarray and each.dtype == kind and each.ndim == ndim
+        if not (alike and each.flags.carray):  # packed, aligned, writeable
+            return None
+    return TensorList.from_samples(list(map(_from_numpy, samples)))
+
+
+def _describe(tensor: torch.Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} of shape {tuple(tensor.shape)}"
+
+
+def _stacked(samples: Sequence[Any]) -> torch.Tensor | None:
+    """Make a dense batch with one copy, of arrays or tensors of one shape and type."""
+    if not samples:
+        return None
+    first = samples[0]
+    if isinstance(first, (np.ndarray, np.generic)):
+        alike = all(
+            isinstance(s, (np.ndarray, np.generic))
+            and s.shape == first.shape
+            and s.dtype == first.dtype
+            for s in samples
+        )
+        return _from_numpy(np.stack(samples)) if alike else None
+    alike = isinstance(first, torch.Tensor) and all(
+        isinstance(s, torch.Tensor)
+        and s.shape == first.shape
+        and s.dtype == first.dtype
+        and s.device == first.device
+        for s in samples
+    )
+    if not alike:
+        return None
+    return _supported(torch.stack([s.detach() for s in samples]).contiguous())
+
+
+def _supported(tensor: torch.Tensor) -> torch.Tensor:
+    try:
+        from_torch_dtype(tensor.dtype)
+    except TypeError as error:
+        raise RuntimeError(f"data of the type {tensor.dtype} are not supported: {error}") from error
+    return tensor
+
+
+def _tensor(value: Any, what: str, copy: bool) -> torch.Tensor:
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _from_numpy(np.asarray(value), copy)
+    if isinstance(value, Tensor):
+        value = value.torch()
+    if isinstance(value, _REFUSED):
+        raise RuntimeError(
+            f"Don't know how to extract the shape out of {type(value)}, which is no {what}: give NumPy arrays or torch "
+            "tensors (np.frombuffer(data, np.uint8) for bytes, np.array(value) for numbers and lists)"
+        )
+    if hasattr(value, "__array_interface__"):
+        return _from_numpy(np.asarray(value), copy)
+    if isinstance(value, torch.Tensor) and not value.is_contiguous():
+        value, copy = value.contiguous(), False
+    try:
+        tensor = as_torch(value, "gpu" if _on_accelerator(value) else "cpu")
+    except TypeError as error:
+        raise RuntimeError(
+            f"Don't know how to extract the shape out of {type(value)}, which is no {what}: {error}"
+        ) from error
+    return tensor.clone() if copy else tensor
+
+
+def _on_accelerator(value: Any) -> bool:
+    if isinstance(value, torch.Tensor):
+        return value.device.type != "cpu"
+    return hasattr(value, "__cuda_array_interface__")
+
+
+def _from_numpy(array: np.ndarray[Any, Any], copy: bool = False) -> torch.Tensor:
+    if not array.flags.c_contiguous:
+        array, copy = np.ascontiguousarray(array), False
+    if array.dtype == np.uint64:
+        array = array.view(np.uint64)  # of two C types of 64 bits, torch knows one
+    try:
+        tensor = torch.from_numpy(array.copy() if copy or not array.flags.writeable else array)
+    except (TypeError, ValueError) as error:
+        raise RuntimeError(f"data of the type {array.dtype} are not supported: {error}") from error
+    return _supported(tensor)
+
+
+class Expected:
+    """The type, number of axes and layout of one output: as declared, and as in the batches before.
+
+    Args:
+        dtype, ndim, layout: As declared; None, None and "" where nothing was.
+    """
+
+    def __init__(self, dtype: torch.dtype | None, ndim: int | None, layout: str) -> None:
+        self._declared = (dtype, ndim, layout or None)
+        self._before: tuple[Any, ...] = (None, None, None)
+        self._passed: tuple[Any, ...] | None = None
+
+    def check(self, batch: TensorList) -> None:
+        """Raise RuntimeError for a batch of another type, number of axes or layout; an empty one may be any."""
+        kind = batch.torch_dtype, batch.ndim(), batch.layout()
+        if kind == self._passed or len(batch) == 0:
+            return
+        facts = zip(_EXPECTED, _CHANGED, self._declared, self._before, kind, strict=True)
+        for expected, changed, declared, before, value in facts:
+            if declared not in (None, value):
+                raise RuntimeError(expected.format(_text(declared), _text(value)))
+            if before not in (None, "", value):
+                raise RuntimeError(changed.format(_text(before), _text(value)))
+        self._before = self._passed = kind
+
+
+_EXPECTED = (
+    "ExternalSource expected data of type {} and got: {}",
+    "ExternalSource expected data with {} dimensions and got {} dimensions",
+    'ExternalSource: Expected data with layout: "{}" and got: "{}"',
+)
+_CHANGED = (
+    "Type of the data fed to the external source has changed from the previous iteration. Type in the previous "
+    "iteration was {} and the current type is {}.",
+    "Number of dimensions of the data fed to the external source has changed from previous iteration. Dimensionality "
+    "in the previous iteration was {} and the current is {}.",
+    "Layout of the data fed to the external source has changed from previous iteration. Layout in the previous "
+    'iteration was "{}" and the current is "{}".',
+)
+
+
+def _text(value: Any) -> str:
+    return from_torch_dtype(value).name.lower() if isinstance(value, torch.dtype) else str(value)

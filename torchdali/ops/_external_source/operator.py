@@ -1,0 +1,248 @@
+"""`external_source` as function and as class."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from torchdali.graph import DataNode
+from torchdali.operator import source as declare_source
+from torchdali.ops._external_source.arguments import (
+    CYCLES,
+    check_arguments,
+    expected_outputs,
+    is_factory,
+    is_iterable,
+    output_layouts,
+    takes_position,
+)
+from torchdali.ops._external_source.callbacks import (
+    BatchLoader,
+    CallableSource,
+    CallResults,
+    IterableSource,
+    Outputs,
+)
+from torchdali.ops._external_source.sources import FedByUser, InProcess, InWorkers
+from torchdali.registry import registry
+from torchdali.schema import OutputCount, Schema
+from torchdali.source import Source
+
+__all__ = ["ExternalSource", "external_source"]
+
+
+@declare_source(
+    name="external_source",
+    outputs=lambda arguments: arguments["num_outputs"],
+    layout=lambda layouts, arguments: output_layouts(arguments["layout"], arguments["num_outputs"]),
+)
+def _external_source(
+    *,
+    source: Any = None,
+    num_outputs: int | None = None,
+    cycle: Any = None,
+    layout: Any = None,
+    dtype: Any = None,
+    ndim: Any = None,
+    cuda_stream: Any = None,
+    use_copy_kernel: bool | None = None,
+    blocking: bool | None = None,
+    batch: bool | None = True,
+    repeat_last: bool = False,
+    parallel: bool | None = None,
+    no_copy: bool | None = None,
+    prefetch_queue_depth: int | None = None,
+    batch_info: bool | None = None,
+    background: bool = False,
+) -> Annotated[Source, OutputCount(1)]:
+    outputs = Outputs(num_outputs, output_layouts(layout, num_outputs))
+    expected = expected_outputs(dtype, ndim, layout, num_outputs)
+    whole = batch is not False
+    if source is None:
+        return FedByUser(
+            expected[0], outputs.layouts[0],
+            repeat_last=repeat_last, blocking=bool(blocking), copy=not no_copy,
+        )  # fmt: skip
+    data: CallableSource | IterableSource
+    if is_iterable(source):
+        factory, cycles = is_factory(source), CYCLES[cycle]
+        data = IterableSource(source, factory=factory, cycle=cycles, batch=whole, outputs=outputs)
+    elif takes_position(source):
+        data = CallableSource(source, batch=whole, batch_info=bool(batch_info), outputs=outputs)
+    else:
+        results = CallResults(source)
+        data = IterableSource(results, factory=False, cycle="no", batch=whole, outputs=outputs)
+    loader = BatchLoader(data, outputs, copy=not (no_copy or parallel))
+    if parallel:
+        return InWorkers(loader, expected, prefetch_queue_depth or 1)
+    return InProcess(loader, expected, background=background)
+
+
+def external_source(
+    source: Any = None,
+    num_outputs: int | None = None,
+    *,
+    cycle: bool | str | None = None,
+    name: str | None = None,
+    device: str = "cpu",
+    layout: str | Sequence[str | None] | None = None,
+    dtype: Any = None,
+    ndim: int | Sequence[int] | None = None,
+    cuda_stream: Any = None,
+    use_copy_kernel: bool | None = None,
+    blocking: bool | None = None,
+    batch: bool | None = True,
+    repeat_last: bool = False,
+    parallel: bool | None = None,
+    no_copy: bool | None = None,
+    prefetch_queue_depth: int | None = None,
+    bytes_per_sample_hint: int | None = None,
+    batch_info: bool | None = None,
+    background: bool = False,
+    seed: int | None = None,
+    preserve: bool = False,
+    **unknown: Any,
+) -> Any:
+    """Take batches or samples from Python code.
+
+    A batch is a list of samples, an array whose first dimension is the batch, or a `TensorList`; it may have
+    fewer samples than the pipeline's ``batch_size``. Samples are NumPy arrays, torch tensors, or objects with
+    DLPack or the array interface; those of one batch have one type and number of axes, which does not change
+    from batch to batch. StopIteration ends the epoch; a partly filled batch of samples is dropped.
+
+    Args:
+        source: A callable that returns a batch (a sample with ``batch=False``) and takes nothing or one
+            argument: the number of the batch in the epoch, a `BatchInfo` or a `SampleInfo`. Or an iterable,
+            a generator function or a class whose instances iterate. None to use `Pipeline.feed_input`.
+        num_outputs: The source returns that many outputs and the result is a list of nodes; None for one node.
+        cycle: At the end of an iterable: False, None or ``"no"`` end the epoch, for good; True or
+            ``"quiet"`` start anew at once; ``"raise"`` ends the epoch and starts anew in the next one.
+        name: Of the node, for `feed_input`; not with ``num_outputs``.
+        device: Where the data go, ``"cpu"`` or ``"gpu"``.
+        layout: Of a sample, one letter an axis; or one layout an output.
+        dtype: What the elements must be; or one an output.
+        ndim: How many axes a sample must have; or one number an output.
+        cuda_stream: Accepted; data of the current stream are waited for.
+        use_copy_kernel: Accepted, without effect.
+        blocking: Without a source, wait for `feed_input` instead of failing.
+        batch: Whether the source gives whole batches; None is True, or False with ``parallel``.
+        repeat_last: Without a source, give the last batch again when no new one was fed.
+        parallel: Call the source in worker processes; see `Pipeline`'s ``py_num_workers``.
+        no_copy: Share the memory of what the source gives instead of taking a copy.
+        prefetch_queue_depth: With ``parallel``, batches made ahead; 1 by default.
+        bytes_per_sample_hint: Accepted with ``parallel``; memory grows as needed.
+        batch_info: Give a `BatchInfo` to a source of batches instead of a number.
+        background: Call the source in the pipeline's own scheduler thread, beside your loop, instead of inside `run` or
+            `schedule_run`; not DALI's.
+        seed: Accepted, without effect.
+        preserve: Keep the source even if no output needs it.
+
+    Raises:
+        TypeError: a source that is none of these, or cannot be called or cycled like this.
+        ValueError: arguments that do not go together.
+        RuntimeError: ``name`` with ``num_outputs``.
+    """
+    if unknown:
+        raise ValueError(f'external_source: got an unexpected argument "{next(iter(unknown))}"')
+    if name is not None and num_outputs is not None:
+        raise RuntimeError("``num_outputs`` is not compatible with named external_source")
+    if parallel:
+        batch = bool(batch)
+        no_copy = True if no_copy is None else no_copy
+    given = {
+        "source": source, "num_outputs": num_outputs, "cycle": cycle, "layout": layout,
+        "dtype": dtype, "ndim": ndim, "blocking": blocking, "batch": batch,
+        "repeat_last": repeat_last, "parallel": parallel, "no_copy": no_copy,
+        "prefetch_queue_depth": prefetch_queue_depth, "batch_info": batch_info, "background": background,
+        "cuda_stream": cuda_stream, "use_copy_kernel": use_copy_kernel,
+    }  # fmt: skip
+    check_arguments(given, bytes_per_sample_hint)
+    return _record(**given, name=name, device=device, preserve=preserve)
+
+
+class ExternalSource:
+    """`external_source` with its arguments set beforehand; call it without inputs.
+
+    Arguments may be given here or at the call, not at both; only the name may be given again.
+    """
+
+    def __init__(
+        self, source: Any = None, num_outputs: int | None = None, **arguments: Any
+    ) -> None:
+        if num_outputs is not None and arguments.get("name") is not None:
+            raise ValueError("`num_outputs` is not compatible with named ExternalSource")
+        for name in arguments:
+            if name not in _ARGUMENTS:
+                raise ValueError(f"ExternalSource got an unexpected argument {name!r}")
+        given = {"batch": None, **arguments, "source": source, "num_outputs": num_outputs}
+        self._arguments = {key: value for key, value in given.items() if value is not None}
+        self.nodes: list[DataNode] = []
+
+    def __call__(self, **arguments: Any) -> Any:
+        """Record a use of the operator; returns a node, or a list of nodes with ``num_outputs``.
+
+        Raises:
+            RuntimeError, ValueError: an argument that was given to the constructor too.
+        """
+        given = {key: value for key, value in arguments.items() if value is not None}
+        if unknown := [name for name in given if name not in _ARGUMENTS or name == "num_outputs"]:
+            raise KeyError(f"argument {unknown[0]!r} is not defined for a call of ExternalSource")
+        if "cycle" in given and "source" not in given:
+            raise ValueError(
+                "The argument ``cycle`` can only be specified if ``source`` is a reusable iterable or a generator "
+                "function: give them together"
+            )
+        for name in given.keys() & self._arguments.keys() - {"name"}:
+            kind = ValueError if name == "batch" else RuntimeError
+            raise kind(f"ExternalSource: the argument ``{name}`` already specified in constructor.")
+        result = external_source(**{"batch": None, **self._arguments, **given})
+        self.nodes += result if isinstance(result, list) else [result]
+        return result
+
+    @property
+    def device(self) -> str:
+        """Device of the data."""
+        return str(self._arguments.get("device", "cpu"))
+
+    @property
+    def name(self) -> str | None:
+        """Name of the node."""
+        return self._arguments.get("name")
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of `external_source`."""
+        return _operator.schema
+
+    @property
+    def preserve(self) -> bool:
+        """True if the source is kept even if no output needs it."""
+        return bool(self._arguments.get("preserve", False))
+
+
+_PARAMETERS = [
+    p for p in inspect.signature(external_source).parameters.values() if p.name != "unknown"
+]
+_ARGUMENTS = {p.name for p in _PARAMETERS}
+
+
+def _method_signature(parameters: Sequence[inspect.Parameter]) -> inspect.Signature:
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return inspect.Signature([own, *parameters])
+
+
+ExternalSource.__init__.__signature__ = _method_signature(  # type: ignore[attr-defined]
+    [p.replace(default=None) if p.name in ("batch", "device") else p for p in _PARAMETERS]
+)
+ExternalSource.__call__.__signature__ = _method_signature(  # type: ignore[attr-defined]
+    [p.replace(kind=p.KEYWORD_ONLY, default=None) for p in _PARAMETERS if p.name != "num_outputs"]
+)
+
+_operator = registry["external_source"]
+_record = _operator.function
+_operator.function = external_source
+external_source.operator = _operator  # type: ignore[attr-defined]
+external_source.body = _operator.body  # type: ignore[attr-defined]
+external_source.operator_class = ExternalSource  # type: ignore[attr-defined]
+_operator.body.__doc__ = external_source.__doc__

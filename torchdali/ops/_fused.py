@@ -1,0 +1,260 @@
+"""Operators that do the work of several; `torchdali.rewrite` puts them in their place."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from torchdali.codecs.image_crops import decode_crop, decode_scaled_crop, decode_upper
+from torchdali.codecs.images import peek_header
+from torchdali.errors import LAST_BUT_ONE, LAST_BUT_TWO
+from torchdali.kernels.resample.bytes import SMALLEST, resize_bytes
+from torchdali.kernels.resample.separable import lines_read, resample
+from torchdali.operator import operator
+from torchdali.ops._crop import crop_mirror_normalize, crop_window
+from torchdali.ops._decoders import Encoded, cache_hints, choose_window, decoder_hints, image
+from torchdali.ops._resize import (
+    FILTERS,
+    argument_names,
+    axes_of,
+    height_width,
+    resampling,
+    resize,
+    sizing,
+)
+from torchdali.rng import Rng
+from torchdali.schema import (
+    IMAGE_LAYOUTS,
+    DType,
+    Image,
+    Layout,
+    Out,
+    PerSample,
+    Takes,
+    shares,
+)
+from torchdali.types import DALIImageType
+
+__all__ = []
+
+
+@operator(hidden=True, layout=lambda layouts, arguments: "HWC")
+def _decode_random_resized_crop(
+    data: Encoded,
+    /,
+    *,
+    size: list[int],
+    scaled: bool = False,
+    adjust_orientation: bool = True,
+    output_type: DALIImageType = DALIImageType.RGB,
+    dtype: DType | None = None,
+    num_attempts: int = 10,
+    random_area: list[float] = [0.08, 1.0],  # noqa: B006  never changed
+    random_aspect_ratio: list[float] = [3 / 4, 4 / 3],  # noqa: B006
+    use_fast_idct: bool = False,
+    rng: Rng,
+    **others: Annotated[Any, shares(resampling), shares(decoder_hints), shares(cache_hints)],
+) -> Image:
+    """Decode a random window and resize it; at a reduced scale, if `scaled` and one has the pixels."""
+    target = height_width(size)
+    with LAST_BUT_ONE:
+        header = peek_header(data)
+    height, width = header.size(adjust_orientation)
+    window = choose_window(rng, height, width, num_attempts, random_area, random_aspect_ratio)
+    y, x, h, w = window
+    filters = {k: v for k, v in others.items() if k in FILTERS}
+    inside = (
+        dtype in (None, torch.uint8) and min(target) >= SMALLEST and filters.keys() <= {"antialias"}
+    )
+    filters["dtype"] = dtype
+    if output_type != DALIImageType.RGB or not (
+        scaled or inside
+    ):  # or the filter reads outside of the window
+        with LAST_BUT_ONE:
+            whole = _whole(data, adjust_orientation, output_type, use_fast_idct)
+        return resampling(whole, target, [(y, y + h), (x, x + w)], False, **filters)
+    if not scaled:
+        with LAST_BUT_ONE:
+            part = decode_crop(
+                data,
+                *window,
+                adjust_orientation=adjust_orientation,
+                fast=use_fast_idct,
+                header=header,
+            )
+        if dtype is None:  # as nearly always: the shortest way
+            return resize_bytes(part, target, filters.get("antialias", True))
+        return resampling(part, target, None, False, **filters)
+    if h >= 2 * target[0] and w >= 2 * target[1]:  # scaled windows are met exactly at whole blocks
+        y, x, h, w = (8 * (value // 8) for value in window)
+    with LAST_BUT_ONE:
+        crop = decode_scaled_crop(
+            data,
+            *(y, x, h, w),
+            *target,
+            adjust_orientation=adjust_orientation,
+            fast=use_fast_idct,
+            header=header,
+        )
+    roi = [(crop.y, crop.y + crop.h), (crop.x, crop.x + crop.w)]
+    return resampling(crop.pixels, target, roi, False, **filters)
+
+
+def _whole(data: Tensor, upright: bool, output_type: DALIImageType, fast: bool) -> Tensor:
+    """Decode a whole image."""
+    found: Tensor = image.body(  # type: ignore[attr-defined]
+        data, adjust_orientation=upright, output_type=output_type, use_fast_idct=fast
+    )
+    return found
+
+
+class _Kept(NamedTuple):
+    """The part of a resized image that a crop keeps.
+
+    Attributes:
+        size: Of the whole resized image.
+        region: Of the input that it shows.
+        windows: ``(start, extent)`` of the crop, for rows and columns.
+        at_border: The crop has lines that see pixels outside of the image, with linear filters.
+    """
+
+    size: tuple[int, ...]
+    region: tuple[tuple[float, float], ...]
+    windows: list[tuple[int, int]]
+    at_border: bool
+
+
+_BORDER = 2  # lines at the edge of the output of which that may be true
+
+
+def _kept(
+    lengths: tuple[int, ...], size_arguments: dict[str, Any], window: dict[str, Any]
+) -> _Kept | None:
+    """Return what a crop keeps of an image ``(H, W, C)``, or None if it reaches outside."""
+    with LAST_BUT_ONE:
+        size, region = sizing(lengths, **size_arguments)
+    windows = [(0, extent) for extent in size]
+    for axis, start, extent in zip(*crop_window((*size, 3), "HWC", **window), strict=True):
+        windows[axis] = start, extent
+    ends = [(start, n - start - extent) for (start, extent), n in zip(windows, size, strict=True)]
+    if any(before < 0 or after < 0 for before, after in ends):
+        return None
+    at_border = any(before < _BORDER or after < _BORDER for before, after in ends)
+    return _Kept(size, region, windows, at_border)
+
+
+def _normalizing(
+    *,
+    dtype: DType = torch.float32,
+    fill_values: list[float] = [0.0],  # noqa: B006  never changed
+    mean: PerSample[list[float]] = [0.0],  # noqa: B006
+    mirror: PerSample[int] = 0,
+    out_of_bounds_policy: str = "error",
+    output_layout: str = "CHW",
+    pad_output: bool = False,
+    scale: float = 1.0,
+    shift: float = 0.0,
+    std: PerSample[list[float]] = [1.0],  # noqa: B006
+) -> None:
+    """Arguments of `crop_mirror_normalize`, but for those of the window."""
+
+
+class _Divided(NamedTuple):
+    """Arguments of three operators, and those of others."""
+
+    size: dict[str, Any]
+    window: dict[str, Any]
+    last: dict[str, Any]
+    others: dict[str, Any]
+
+
+def _divide_all(arguments: dict[str, Any]) -> _Divided:
+    """Divide arguments into those of `sizing`, `crop_window`, `_normalizing`, and `resampling` or none of them."""
+    divided = _Divided({}, {}, {}, {})
+    for place, (name, value) in zip(_places(*arguments), arguments.items(), strict=True):
+        divided[place][name] = value
+    return divided
+
+
+@functools.lru_cache(maxsize=64)
+def _places(*names: str) -> tuple[int, ...]:
+    """Return for each argument which of the parts of `_Divided` it belongs to."""
+    parts = argument_names(sizing), argument_names(crop_window), argument_names(_normalizing)
+    return tuple(
+        next((i for i, part in enumerate(parts) if name in part), len(parts)) for name in names
+    )
+
+
+@operator(hidden=True, layout=lambda layouts, arguments: arguments["output_layout"])
+def _resize_crop_mirror_normalize(
+    data: Annotated[Tensor, Takes(IMAGE_LAYOUTS)],
+    /,
+    *,
+    layout: Layout,
+    out: Out = None,
+    **arguments: Annotated[
+        Any, shares(_normalizing), shares(sizing), shares(resampling), shares(crop_window)
+    ],
+) -> Image:
+    """Resize, then crop, mirror and normalize; of the resized image only the crop is computed."""
+    size, window, last, filters = _divide_all(arguments)
+    kept = _kept(data.shape[:2], size, window) if window and layout == "HWC" else None
+    if kept is None:
+        with LAST_BUT_ONE:
+            data = resize.body(data, layout=layout, **size, **filters)  # type: ignore[attr-defined]
+        last |= window
+    else:
+        with LAST_BUT_ONE:
+            data = resampling(data, kept.size, kept.region, kept.at_border, kept.windows, **filters)
+    return _normalized(data, layout=layout, out=out, **last)
+
+
+_normalized: Callable[..., Tensor] = crop_mirror_normalize.body  # type: ignore[attr-defined]
+
+
+@operator(hidden=True, layout=lambda layouts, arguments: arguments["output_layout"])
+def _decode_resize_crop_mirror_normalize(
+    data: Encoded,
+    /,
+    *,
+    adjust_orientation: bool = True,
+    output_type: DALIImageType = DALIImageType.RGB,
+    use_fast_idct: bool = False,
+    out: Out = None,
+    **arguments: Annotated[
+        Any,
+        shares(_normalizing),
+        shares(sizing),
+        shares(resampling),
+        shares(crop_window),
+        shares(decoder_hints),
+        shares(cache_hints),
+    ],
+) -> Image:
+    """Decode as many rows as the crop needs, and go on as `_resize_crop_mirror_normalize`."""
+    size, window, last, others = _divide_all(arguments)
+    filters = {k: v for k, v in others.items() if k in FILTERS}
+    with LAST_BUT_TWO:
+        header = peek_header(data)
+    lengths = header.size(adjust_orientation)
+    kept = _kept(lengths, size, window) if output_type == DALIImageType.RGB else None
+    if kept is None:
+        with LAST_BUT_TWO:
+            whole = _whole(data, adjust_orientation, output_type, use_fast_idct)
+        return _resize_crop_mirror_normalize.body(  # type: ignore[attr-defined,no-any-return]
+            whole, layout="HWC", out=out, **size, **window, **last, **filters
+        )
+    with LAST_BUT_ONE:
+        axes = axes_of(lengths, kept.size, kept.region, **filters)
+        bottom = lines_read(axes[0], kept.windows[0], kept.at_border)
+    with LAST_BUT_TWO:
+        upper = decode_upper(
+            data, bottom, adjust_orientation=adjust_orientation, fast=use_fast_idct, header=header
+        )
+    with LAST_BUT_ONE:
+        cut = resample(upper, axes, torch.uint8, patch_border=kept.at_border, windows=kept.windows)
+    return _normalized(cut, layout="HWC", out=out, **last)

@@ -1,0 +1,126 @@
+"""Levels of audio: decibels, silence, preemphasis."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels.audio import levels
+from torchdali.kernels.convert import convert
+from torchdali.operator import operator
+from torchdali.schema import Data, DType, PerSample, Takes
+
+__all__ = ["nonsilent_region", "preemphasis_filter", "to_decibels"]
+
+_INTEGERS = (
+    torch.uint8, torch.int8, torch.uint16, torch.int16, torch.uint32, torch.int32, torch.uint64, torch.int64,
+)  # fmt: skip
+
+Floats = Annotated[Tensor, Takes((), (torch.float32,))]
+Signal = Annotated[Tensor, Takes((), (*_INTEGERS, torch.float32))]
+Filtered = Annotated[Tensor, Takes((), (*_INTEGERS, torch.float32, torch.float64))]
+
+
+@operator
+def to_decibels(
+    data: Floats,
+    /,
+    *,
+    cutoff_db: float = -200.0,
+    multiplier: float = 10.0,
+    reference: float | None = None,
+) -> Floats:
+    """Convert to decibels: ``multiplier * log10(max(x / reference, 10 ** (cutoff_db / multiplier)))``.
+
+    Args:
+        data: float32, any shape.
+        cutoff_db: Least result.
+        multiplier: 10 for squares, 20 for moduli.
+        reference: What gives 0; the largest value of the sample, if not given.
+
+    Raises:
+        RuntimeError: the reference is 0, or another type.
+    """
+    if reference == 0:
+        raise RuntimeError(
+            "`reference` argument can't be zero: leave it out for the sample's maximum"
+        )
+    return levels.decibels(data, multiplier, reference, cutoff_db)
+
+
+@operator(layout=lambda layouts, arguments: ("", ""))
+def nonsilent_region(
+    data: Signal,
+    /,
+    *,
+    cutoff_db: float = -60.0,
+    reference_power: float | None = None,
+    reset_interval: int = 8192,
+    window_length: int = 2048,
+) -> tuple[Data, Data]:
+    """Find what is not silent: from the first to the last window whose power reaches a cutoff.
+
+    The power of a window is the mean of the squares of its samples.
+
+    Args:
+        data: ``(samples,)``, integers or float32.
+        cutoff_db: Least power, in decibels.
+        reference_power: What the decibels refer to; the power of the loudest window, if not given.
+        reset_interval: Accepted: how often DALI's sums start anew; a multiple of ``window_length``, or -1.
+        window_length: Samples of a window.
+
+    Returns:
+        Start and length, int32 scalars; 0 and 0 where all is silent.
+
+    Raises:
+        RuntimeError: more than one dimension, another type, a length or power that is not positive.
+    """
+    if data.ndim != 1:
+        raise RuntimeError(f"nonsilent_region: one dimension, not {data.ndim}")
+    if window_length <= 0:
+        raise RuntimeError(f"window_length={window_length}: it is positive")
+    if reset_interval != -1 and (reset_interval <= 0 or reset_interval % window_length):
+        raise RuntimeError(
+            f"reset_interval={reset_interval}: -1, or a multiple of window_length={window_length}"
+        )
+    if reference_power is not None and reference_power <= 0:
+        raise RuntimeError(f"`reference_power` has to be positive, not {reference_power}")
+    begin, length = levels.nonsilent(data, window_length, cutoff_db, reference_power)
+    return _scalar(begin, data), _scalar(length, data)
+
+
+def _scalar(value: int, like: Tensor) -> Tensor:
+    return torch.tensor(value, dtype=torch.int32, device=like.device)
+
+
+@operator
+def preemphasis_filter(
+    data: Filtered,
+    /,
+    *,
+    border: str = "clamp",
+    dtype: DType = torch.float32,
+    preemph_coeff: PerSample[float] = 0.97,
+) -> Filtered:
+    """Subtract from each sample a part of the one before it: ``x[i] - preemph_coeff * x[i - 1]``.
+
+    Args:
+        data: Any shape, integers or floats; the samples follow each other as in memory.
+        border: What stands before the first sample: ``"clamp"`` the sample itself, ``"reflect"`` the second one,
+            ``"zero"`` 0.
+        dtype: Of the result: integers, float32 or float64; integers are rounded.
+        preemph_coeff: Part of the sample before.
+
+    Raises:
+        RuntimeError: another border or type.
+    """
+    if border not in ("clamp", "reflect", "zero"):
+        raise RuntimeError(
+            f"border={border!r} is not supported: it is 'clamp', 'reflect' or 'zero'"
+        )
+    if dtype not in (*_INTEGERS, torch.float32, torch.float64):
+        raise RuntimeError(f"Unsupported output type: {dtype}; integers, float32 or float64")
+    wide = data if data.dtype.is_floating_point else data.to(torch.float32)
+    return convert(levels.preemphasis(wide, preemph_coeff, border), dtype)

@@ -1,0 +1,187 @@
+"""Clips of a list of videos: the files, the range of each, and the frames of each clip."""
+
+from __future__ import annotations
+
+import bisect
+import math
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from torchdali.codecs.video import VideoIndex
+from torchdali.codecs.video_clips import padded, uniform
+from torchdali.codecs.video_files import index_file
+from torchdali.errors import DecodeError
+
+__all__ = ["ROUNDINGS", "Clip", "ListedVideo", "clips", "find_videos"]
+
+ROUNDINGS = {
+    "start_down_end_up": (False, True),
+    "start_up_end_down": (True, False),
+    "all_up": (True, True),
+    "all_down": (False, False),
+}
+
+
+@dataclass(frozen=True)
+class ListedVideo:
+    """A file, its label, and the range that is used of it: as it stands in a list, or None for its ends."""
+
+    path: str
+    label: int
+    start: float | None = None
+    end: float | None = None
+
+
+@dataclass(frozen=True)
+class Clip:
+    """Frames of a file; -1 stands for the fill value."""
+
+    path: str
+    label: int
+    frames: tuple[int, ...]
+
+
+def find_videos(
+    names: Sequence[str], labels: Sequence[int] | None, root: str, listed: str
+) -> tuple[list[ListedVideo], bool]:
+    """Return the files that arguments of a reader name, and whether they have labels.
+
+    Raises:
+        RuntimeError: not exactly one of names, root and list; no files; labels that do not fit.
+    """
+    if sum(map(bool, (names, root, listed))) != 1:
+        raise RuntimeError("give exactly one of filenames, file_root and file_list")
+    if listed:
+        return _listed(listed), True
+    if root:
+        return _in_folders(root), True
+    if labels is not None and len(labels) != len(names):
+        raise RuntimeError(f"{len(names)} filenames and {len(labels)} labels: they must match")
+    numbers = [0] * len(names) if labels is None else labels
+    return [ListedVideo(*pair) for pair in zip(names, numbers, strict=True)], labels is not None
+
+
+def _in_folders(root: str) -> list[ListedVideo]:
+    try:
+        folders = sorted(e.name for e in os.scandir(root) if e.is_dir())
+    except OSError as error:
+        raise RuntimeError(f"cannot read the file_root {root!r}: {error.strerror}") from None
+    return [
+        ListedVideo(os.path.join(root, folder, name), label)
+        for label, folder in enumerate(folders)
+        for name in sorted(os.listdir(os.path.join(root, folder)))
+        if os.path.isfile(os.path.join(root, folder, name))
+    ]
+
+
+def _listed(path: str) -> list[ListedVideo]:
+    try:
+        with open(path, encoding="utf-8") as lines:
+            found = [_entry(path, n, line) for n, line in enumerate(lines, 1) if line.strip()]
+    except OSError as error:
+        raise RuntimeError(f"cannot read the file_list {path!r}: {error.strerror}") from None
+    if not found:
+        raise RuntimeError(f"the file_list {path!r} names no files")
+    folder = os.path.dirname(path)
+    return [ListedVideo(_beside(folder, v.path), v.label, v.start, v.end) for v in found]
+
+
+def _beside(folder: str, path: str) -> str:
+    """Return a path of a list: from the working folder, or else from the folder of the list."""
+    beside = os.path.join(folder, path)
+    return path if os.path.exists(path) or not os.path.exists(beside) else beside
+
+
+def _entry(path: str, number: int, line: str) -> ListedVideo:
+    parts = line.split()
+    try:
+        name, label, *bounds = parts
+        start, end = [*map(float, bounds), None, None][:2]
+        video = ListedVideo(name, int(label), start, end)
+    except ValueError:
+        raise RuntimeError(
+            f"{path!r}, line {number}: expected a path, a label and at most two bounds, found {line.strip()!r}"
+        ) from None
+    if video.label < 0 or len(bounds) > 2:
+        raise RuntimeError(f"{path!r}, line {number}: a label from 0, and at most two bounds")
+    return video
+
+
+def clips(
+    videos: Sequence[ListedVideo],
+    length: int,
+    step: int,
+    stride: int,
+    pad_mode: str,
+    *,
+    frames: bool,
+    rounding: tuple[bool, bool],
+    uniform_sample: bool,
+) -> list[Clip]:
+    """Return all clips of all videos, one file after the other.
+
+    A file that cannot be opened is left out, with a warning.
+
+    Args:
+        length: Frames of a clip.
+        step: Frames from the beginning of one clip to that of the next.
+        stride: Frames from one frame of a clip to the next.
+        pad_mode: What follows the last frame; see `codecs.video_clips`. "none": only whole clips.
+        frames: Bounds are frames, not seconds.
+        rounding: Round the first and the last bound up.
+        uniform_sample: One clip a video, from its first to its last frame.
+    """
+    found: list[Clip] = []
+    for video in videos:
+        try:
+            index = index_file(video.path)
+        except DecodeError as error:
+            warnings.warn(f"left out: {error}", stacklevel=2)
+            continue
+        start, end = _bounds(video, index, frames, rounding)
+        if uniform_sample:
+            starts = [uniform(start, end, length)] if end > start else []
+        else:
+            starts = _ranges(start, end, length, step, stride, pad_mode)
+        mode = "edge" if pad_mode == "none" else pad_mode
+        found += [Clip(video.path, video.label, tuple(padded(s, end, mode, start))) for s in starts]
+    return found
+
+
+def _ranges(
+    start: int, end: int, length: int, step: int, stride: int, mode: str
+) -> list[list[int]]:
+    last = end if mode != "none" else end - length * stride + 1
+    return [list(range(at, at + length * stride, stride)) for at in range(start, last, step)]
+
+
+def _bounds(
+    video: ListedVideo, index: VideoIndex, frames: bool, rounding: tuple[bool, bool]
+) -> tuple[int, int]:
+    """Return the first frame of a range, and the one behind its last."""
+    place: Callable[[float, bool], int] = _frame if frames else _frame_at(index)
+    count = len(index)
+    start = 0 if video.start is None else place(video.start, rounding[0])
+    end = count if video.end is None else place(video.end, rounding[1])
+    if frames:
+        start, end = (start + count if start < 0 else start), (end + count if end < 0 else end)
+    return max(start, 0), min(end, count)
+
+
+def _frame(value: float, up: bool) -> int:
+    return math.ceil(value) if up else math.floor(value)
+
+
+def _frame_at(index: VideoIndex) -> Callable[[float, bool], int]:
+    """Return what finds the frame shown at a time, or the first one that is shown then or later."""
+    times = [index.seconds(frame) for frame in range(len(index))]
+
+    def place(seconds: float, up: bool) -> int:
+        near = seconds + (-1e-6 if up else 1e-6)  # times in lists are rounded
+        return (
+            bisect.bisect_left(times, near) if up else max(bisect.bisect_right(times, near) - 1, 0)
+        )
+
+    return place

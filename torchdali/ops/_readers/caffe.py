@@ -1,0 +1,224 @@
+"""LMDB databases of Caffe and Caffe2."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.formats import caffe as format
+from torchdali.formats import lmdb
+from torchdali.formats.storage import Bytes, Storage
+from torchdali.loader import Dataset, LoaderOptions
+from torchdali.operator import reader
+from torchdali.ops._readers._records import Records, open_all
+from torchdali.schema import OutputCount, shares
+
+__all__ = ["DatabaseDataset", "caffe", "caffe2"]
+
+Parse = Callable[[Bytes], tuple[Tensor, ...]]
+_SINGLE, _SPARSE, _DENSE, _WEIGHTED, _NONE = range(5)
+
+
+class DatabaseDataset:
+    """The values of databases.
+
+    Args:
+        records: Where they are.
+        parse: Makes the outputs of a value.
+    """
+
+    shares_memory = True
+
+    def __init__(self, records: Records, parse: Parse) -> None:
+        self._records, self._parse = records, parse
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def read(self, index: int) -> tuple[Tensor, ...]:
+        """Return the outputs of a record; RuntimeError where it is damaged, or another one."""
+        try:
+            return self._parse(self._records.read(index))
+        except (ValueError, IndexError) as error:
+            raise RuntimeError(f"cannot read the record {self.info(index)}: {error}") from None
+
+    def info(self, index: int) -> str:
+        """Return file and offset of a record."""
+        return self._records.info(index)
+
+
+def _open(path: list[str], mapped: bool) -> Records:
+    storages = open_all([lmdb.data_file(each) for each in path], mapped)
+    return Records(storages, [_offsets(storage) for storage in storages])
+
+
+def _offsets(storage: Storage) -> Any:
+    return np.array([entry[1:] for entry in lmdb.entries(storage)], np.int64).reshape(-1, 2)
+
+
+def _available(count: int) -> int | None:
+    """Return a number of outputs as `Operator.outputs` wants it: None for a single one."""
+    if count < 1:
+        raise RuntimeError("neither image nor label is asked for: the reader would have no output")
+    return count if count > 1 else None
+
+
+# ---------------------------------------------------------------- Caffe
+
+
+@reader(
+    name="readers.caffe",
+    outputs=lambda a: _available(a["image_available"] + a["label_available"]),
+)
+def caffe(
+    *,
+    path: list[str],
+    image_available: bool = True,
+    label_available: bool = True,
+    **options: Annotated[Any, shares(LoaderOptions)],
+) -> Annotated[Dataset, OutputCount(2)]:
+    """Read images and labels of the LMDB databases of Caffe, in the order of their keys.
+
+    Args:
+        path: Of the databases: their folders, or the files in them.
+        image_available: Deliver the image.
+        label_available: Deliver the label.
+
+    Returns:
+        The data of the record, ``(n,)`` uint8, and its label, ``(1,)`` int32, or ``(0,)`` where it has none.
+
+    Raises:
+        RuntimeError: a database cannot be read or is empty, or nothing is asked for. While running: a record is
+            damaged.
+    """
+    records = _open(path, not options.get("dont_use_mmap", False))
+
+    def parse(record: Bytes) -> tuple[Tensor, ...]:
+        (begin, end), label = format.datum(record.data)
+        outputs = []
+        if image_available:
+            outputs.append(torch.from_numpy(record[begin:end]))
+        if label_available:
+            labels = [] if label is None else [label]
+            outputs.append(torch.from_numpy(np.array(labels, np.int32)))
+        return tuple(outputs)
+
+    return DatabaseDataset(records, parse)
+
+
+# ---------------------------------------------------------------- Caffe2
+
+
+def _count_caffe2(arguments: Mapping[str, Any]) -> int | None:
+    kind = arguments["label_type"]
+    labels = 0 if kind == _NONE else 2 if kind == _WEIGHTED else 1
+    rest = arguments["additional_inputs"] + bool(arguments["bbox"])
+    return _available(bool(arguments["image_available"]) + labels + rest)
+
+
+@reader(name="readers.caffe2", outputs=_count_caffe2)
+def caffe2(
+    *,
+    path: list[str],
+    image_available: bool = True,
+    label_type: int = 0,
+    num_labels: int = 1,
+    bbox: bool = False,
+    additional_inputs: int = 0,
+    **options: Annotated[Any, shares(LoaderOptions)],
+) -> Annotated[Dataset, OutputCount(2)]:
+    """Read the tensors of the LMDB databases of Caffe2, in the order of their keys.
+
+    A record is a row of tensors: image, label (two for weighted labels), additional inputs, box.
+
+    Args:
+        path: Of the databases: their folders, or the files in them.
+        image_available: Records begin with an image.
+        label_type: 0, one label; 1, the numbers of the labels that hold; 2, a number for each label; 3, the numbers of
+            the labels that hold, and the weights of these; 4, no label.
+        num_labels: Number of labels that there are, for the types 1 and 3.
+        bbox: Records end with a box.
+        additional_inputs: Number of further tensors.
+
+    Returns:
+        The image, ``(n,)`` uint8 encoded or ``(h, w, c)`` as it was stored. The label: ``(1,)`` int32 or float32 (0);
+        ``(num_labels,)`` int32 of zeros and ones (1); the numbers (2); numbers of labels, int32, and weights, float32
+        (3). Further tensors ``(n,)`` int32 or float32. The box, ``(4,)`` int32.
+
+    Raises:
+        RuntimeError: a database cannot be read or is empty, or an argument is wrong. While running: a record is
+            damaged, or has other tensors.
+    """
+    if not _SINGLE <= label_type <= _NONE:
+        raise RuntimeError(f"unsupported label type {label_type}: it is 0 to 4")
+    if additional_inputs < 0 or num_labels < 1:
+        raise RuntimeError(
+            f"additional_inputs={additional_inputs}, num_labels={num_labels}: too small"
+        )
+    records = _open(path, not options.get("dont_use_mmap", False))
+
+    def parse(record: Bytes) -> tuple[Tensor, ...]:
+        data = record.data
+        left = format.protos(data)[::-1]
+        outputs = [_image(record, _next(left))] if image_available else []
+        if label_type != _NONE:
+            outputs += _labels(data, left, label_type, num_labels)
+        outputs += [
+            torch.from_numpy(format.proto_numbers(data, _next(left)))
+            for _ in range(additional_inputs)
+        ]
+        if bbox:
+            outputs.append(_box(data, _next(left)))
+        return tuple(outputs)
+
+    return DatabaseDataset(records, parse)
+
+
+def _next(left: list[format.Proto]) -> format.Proto:
+    if not left:
+        raise ValueError("it has fewer tensors than the arguments say")
+    return left.pop()
+
+
+def _image(record: Bytes, proto: format.Proto) -> Tensor:
+    if proto.dtype not in (format.STRING, format.BYTE) or proto.content is None:
+        raise ValueError(f"a tensor of the type {proto.dtype} where an image should be")
+    begin, end = proto.content
+    pixels = torch.from_numpy(record[begin:end])
+    if proto.dtype == format.STRING:
+        return pixels
+    if min(proto.dims, default=0) < 0 or math.prod(proto.dims) != end - begin:
+        raise ValueError(f"{end - begin} bytes are no image of the shape {proto.dims}")
+    return pixels.reshape(proto.dims)
+
+
+def _labels(data: memoryview, left: list[format.Proto], kind: int, count: int) -> list[Tensor]:
+    numbers = format.proto_numbers(data, _next(left))
+    if kind == _SINGLE and len(numbers) != 1:
+        raise ValueError(f"{len(numbers)} labels where there should be one")
+    if kind in (_SINGLE, _DENSE):
+        return [torch.from_numpy(numbers)]
+    if numbers.dtype != np.int32:
+        raise ValueError("labels of float32 where they should be int32")
+    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < count:
+        raise ValueError(f"labels {numbers.tolist()} are not in 0 to {count - 1}: see num_labels")
+    if kind == _WEIGHTED:
+        weights = format.proto_numbers(data, _next(left)).astype(np.float32)
+        if len(weights) != len(numbers):
+            raise ValueError(f"{len(numbers)} labels have {len(weights)} weights")
+        return [torch.from_numpy(numbers), torch.from_numpy(weights)]
+    dense = np.zeros(count, np.int32)
+    dense[numbers] = 1
+    return [torch.from_numpy(dense)]
+
+
+def _box(data: memoryview, proto: format.Proto) -> Tensor:
+    box = format.proto_numbers(data, proto)
+    if box.dtype != np.int32 or len(box) != 4:
+        raise ValueError(f"a box is four numbers of int32, not {len(box)} of {box.dtype}")
+    return torch.from_numpy(box)

@@ -1,0 +1,213 @@
+"""Images with the annotations of COCO."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from torchdali.codecs.files import read_file
+from torchdali.formats import coco as format
+from torchdali.loader import Dataset, LoaderOptions
+from torchdali.operator import reader
+from torchdali.schema import OutputCount, shares
+
+__all__ = ["COCODataset", "coco"]
+
+
+class COCODataset:
+    """Images, their boxes and labels, and masks.
+
+    Args:
+        annotations: Of all images.
+        root: Where the images are.
+        masks: ``"polygons"``, ``"coordinates"`` (polygons counted by numbers, as they once were), ``"pixels"`` or "".
+        image_ids: Deliver the id of the image, too.
+        mapped: Map large files into memory.
+
+    Raises:
+        RuntimeError: there are no images.
+    """
+
+    def __init__(
+        self, annotations: format.Annotations, root: str, masks: str, image_ids: bool, mapped: bool
+    ) -> None:
+        if not annotations.names:
+            raise RuntimeError("no files found: the annotations name no images")
+        self._annotations, self._root = annotations, root
+        self._masks, self._image_ids = masks, image_ids
+        self._boxes = _bounds(annotations.counts)
+        self._polygons = _bounds(annotations.outlines.polygon_counts)
+        self._vertices = _bounds(annotations.outlines.vertex_counts)
+        self._read = functools.partial(read_file, mapped=mapped)
+
+    def __len__(self) -> int:
+        return len(self._annotations.names)
+
+    def read(self, index: int) -> tuple[Tensor, ...]:
+        """Return the outputs of an image; RuntimeError where it cannot be read, or masks not be drawn."""
+        found = self._annotations
+        begin, end = self._boxes[index], self._boxes[index + 1]
+        labels = found.labels[begin:end].copy()
+        outputs = [
+            self._read(self.info(index)),
+            *map(torch.from_numpy, (found.boxes[begin:end].copy(), labels)),
+        ]
+        if self._masks == "pixels":
+            outputs.append(self._drawn(index, labels))
+        elif self._masks:
+            outputs += self._outlines(index)
+        if self._image_ids:
+            outputs.append(torch.from_numpy(found.ids[index : index + 1].copy()))
+        return tuple(outputs)
+
+    def _drawn(self, index: int, labels: npt.NDArray[np.int32]) -> Tensor:
+        try:
+            return torch.from_numpy(format.draw(self._annotations, index, labels)[..., None])
+        except (ValueError, TypeError, AttributeError) as error:
+            raise RuntimeError(f"cannot draw the masks of {self.info(index)}: {error}") from None
+
+    def _outlines(self, index: int) -> list[Tensor]:
+        polygons = self._annotations.outlines.polygons[
+            self._polygons[index] : self._polygons[index + 1]
+        ].copy()
+        vertices = self._annotations.outlines.vertices[
+            self._vertices[index] : self._vertices[index + 1]
+        ].copy()
+        if self._masks == "coordinates":
+            polygons[:, 1:] *= 2
+        return [torch.from_numpy(polygons), torch.from_numpy(vertices)]
+
+    def info(self, index: int) -> str:
+        """Return the path of an image."""
+        return os.path.join(self._root, self._annotations.names[index])
+
+    def source_info(self, index: int) -> str:
+        """Return the name of an image."""
+        return self._annotations.names[index]
+
+
+def _bounds(counts: npt.NDArray[Any]) -> list[int]:
+    return [0, *np.cumsum(counts, dtype=np.int64).tolist()]
+
+
+def _count(arguments: Mapping[str, Any]) -> int:
+    polygons = arguments["polygon_masks"] or arguments["masks"]
+    masks = 2 if polygons else 1 if arguments["pixelwise_masks"] else 0
+    return 3 + masks + bool(arguments["image_ids"])
+
+
+@reader(
+    name="readers.coco",
+    class_name="COCO",
+    outputs=_count,
+    layout=lambda layouts, arguments: ("", "", "", "HWC" if arguments["pixelwise_masks"] else ""),
+    deprecated={
+        "meta_files_path": "preprocessed_annotations",
+        "dump_meta_files": "save_preprocessed_annotations",
+        "dump_meta_files_path": "save_preprocessed_annotations_dir",
+        "save_img_ids": "image_ids",
+    },
+)
+def coco(
+    *,
+    file_root: str | None = None,
+    annotations_file: str = "",
+    preprocessed_annotations: str = "",
+    save_preprocessed_annotations: bool = False,
+    save_preprocessed_annotations_dir: str = "",
+    images: list[str] | None = None,
+    ltrb: bool = False,
+    ratio: bool = False,
+    size_threshold: float = 0.1,
+    skip_empty: bool = False,
+    include_iscrowd: bool = True,
+    avoid_class_remapping: bool = False,
+    polygon_masks: bool = False,
+    masks: bool = False,
+    pixelwise_masks: bool = False,
+    image_ids: bool = False,
+    **options: Annotated[Any, shares(LoaderOptions)],
+) -> Annotated[Dataset, OutputCount(3)]:
+    """Read images with boxes, labels and masks of COCO.
+
+    Args:
+        file_root: Folder of the images.
+        annotations_file: JSON of the annotations.
+        preprocessed_annotations: Folder of saved annotations, in place of JSON.
+        save_preprocessed_annotations: Save the annotations, to be read faster.
+        save_preprocessed_annotations_dir: In this folder.
+        images: Names of the images to read, in this order; otherwise all in the order of their ids.
+        ltrb: Boxes are left, top, right, bottom; otherwise left, top, width, height.
+        ratio: Coordinates are parts of the image's size; otherwise pixels.
+        size_threshold: Boxes whose width or height in pixels is smaller are left out.
+        skip_empty: Leave out images without annotations.
+        include_iscrowd: Annotations of crowds count.
+        avoid_class_remapping: Labels are the ids of categories; otherwise their places in the file, from 1.
+        polygon_masks: Deliver the polygons of the masks.
+        masks: The same, counted by coordinates instead of vertices; deprecated.
+        pixelwise_masks: Deliver masks drawn of polygons and runs.
+        image_ids: Deliver the id of the image.
+
+    Returns:
+        The bytes of the image, ``(n,)`` uint8; boxes, ``(k, 4)`` float32; labels, ``(k,)`` int32. With polygons
+        ``(p, 3)`` int32, each the number of its box, its first vertex and the one after its last, and the vertices,
+        ``(v, 2)`` float32. Or masks, ``(H, W, 1)`` int32: the label of the last box that covers the pixel, or 0. The
+        id, ``(1,)`` int32.
+
+    Raises:
+        RuntimeError: annotations cannot be read, there are no images, or arguments exclude each other. While
+            running: an image cannot be read, or a mask not be drawn. ValueError: a box has not four numbers.
+    """
+    only_of_json = {
+        "annotations_file": annotations_file, "skip_empty": skip_empty, "ratio": ratio, "ltrb": ltrb, "images": images,
+        "avoid_class_remapping": avoid_class_remapping, "pixelwise_masks": pixelwise_masks,
+    }  # fmt: skip
+    _check(file_root, annotations_file, preprocessed_annotations, only_of_json)
+    if pixelwise_masks and (polygon_masks or masks):
+        raise RuntimeError("pixelwise_masks and polygon_masks are mutually exclusive")
+    if save_preprocessed_annotations != bool(save_preprocessed_annotations_dir):
+        raise RuntimeError(
+            "save_preprocessed_annotations and save_preprocessed_annotations_dir should be provided together"
+        )
+    polygons = polygon_masks or masks
+    form = format.Form(
+        images, ltrb, ratio, size_threshold, skip_empty, include_iscrowd, avoid_class_remapping,
+        polygons, pixelwise_masks,
+    )  # fmt: skip
+    if preprocessed_annotations:
+        found = format.load(preprocessed_annotations, polygons, image_ids)
+    else:
+        found = format.parse(annotations_file, form)
+    if save_preprocessed_annotations:
+        format.save(found, save_preprocessed_annotations_dir)
+    kind = (
+        "pixels"
+        if pixelwise_masks
+        else "coordinates"
+        if masks
+        else "polygons"
+        if polygon_masks
+        else ""
+    )
+    assert file_root is not None
+    return COCODataset(found, file_root, kind, image_ids, not options.get("dont_use_mmap", False))
+
+
+def _check(root: str | None, annotations: str, saved: str, given: Mapping[str, Any]) -> None:
+    if root is None:
+        raise RuntimeError("file_root, the folder of the images, is required")
+    if not annotations and not saved:
+        raise RuntimeError("either annotations_file or preprocessed_annotations must be provided")
+    if saved:
+        for name, value in given.items():
+            if value:
+                raise RuntimeError(
+                    f"{name} is not supported with preprocessed_annotations: they are as they were saved"
+                )

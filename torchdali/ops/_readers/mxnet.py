@@ -1,0 +1,69 @@
+"""RecordIO files of MXNet."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor
+
+from torchdali.formats import recordio
+from torchdali.loader import Dataset, LoaderOptions
+from torchdali.operator import reader
+from torchdali.ops._readers._records import Records, indices, open_all
+from torchdali.schema import OutputCount, shares
+
+__all__ = ["RecordIODataset", "mxnet"]
+
+
+class RecordIODataset:
+    """Images and their labels.
+
+    Args:
+        records: Where they are.
+    """
+
+    shares_memory = True
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def read(self, index: int) -> tuple[Tensor, ...]:
+        """Return image and labels of a record; RuntimeError where it is damaged."""
+        try:
+            image, labels = recordio.image(recordio.content(self._records.read(index)))
+        except ValueError as error:
+            raise RuntimeError(f"invalid RecordIO file: {self.info(index)}: {error}") from None
+        return torch.from_numpy(image), torch.from_numpy(labels)
+
+    def info(self, index: int) -> str:
+        """Return file and offset of a record."""
+        return self._records.info(index)
+
+
+@reader(name="readers.mxnet", class_name="MXNet")
+def mxnet(
+    *,
+    path: list[str],
+    index_path: list[str] | None = None,
+    **options: Annotated[Any, shares(LoaderOptions)],
+) -> Annotated[Dataset, OutputCount(2)]:
+    """Read images and labels of the RecordIO files of MXNet.
+
+    Args:
+        path: Of the files.
+        index_path: Of their index files; without it the files are walked
+            through when the pipeline is built. An index that does not exist is written.
+
+    Returns:
+        The bytes of the image, ``(n,)`` uint8, and the labels, ``(k,)`` float32.
+
+    Raises:
+        RuntimeError: a file or index cannot be read. While running: a record is damaged.
+    """
+    storages = open_all(path, not options.get("dont_use_mmap", False))
+    found = indices(storages, index_path, recordio.read_index, recordio.scan, recordio.write_index)
+    return RecordIODataset(Records(storages, found))

@@ -1,0 +1,218 @@
+"""Files of NumPy arrays, and regions of them."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor
+
+from torchdali.codecs.files import read_file
+from torchdali.formats import npy
+from torchdali.kernels.convert import convert
+from torchdali.kernels.window import cut, out_of_bounds
+from torchdali.loader import LoaderOptions
+from torchdali.operator import operator, reader
+from torchdali.ops._slice import slice_window
+from torchdali.schema import Data, DType, PerSample, Takes, shares
+
+__all__ = ["NumpyDataset", "decode_numpy", "numpy"]
+
+_WINDOW = {
+    "roi_start": "start", "rel_roi_start": "rel_start", "roi_end": "end", "rel_roi_end": "rel_end",
+    "roi_shape": "shape", "rel_roi_shape": "rel_shape",
+}  # fmt: skip
+
+
+class NumpyDataset:
+    """Arrays in files, or regions of them.
+
+    Args:
+        paths: Of the files.
+        root: What relative paths start from.
+        region: Arguments of the region, named as those of `slice_window`.
+        axes: Of the region; none for all.
+        policy: For regions that reach outside.
+        fill: Value of what lies outside.
+        mapped: Map large files into memory.
+        direct: Read past the system's cache.
+
+    Raises:
+        RuntimeError: there are no files.
+    """
+
+    def __init__(
+        self, paths: Sequence[str], root: str, region: Mapping[str, Any], axes: Sequence[int],
+        policy: str, fill: float, mapped: bool, direct: bool,
+    ) -> None:  # fmt: skip
+        if not paths:
+            raise RuntimeError(f"no files found in {root!r}")
+        self._paths, self._root, self._region, self._axes = paths, root, dict(region), list(axes)
+        self._policy, self._mapped, self._direct = policy, mapped, direct
+        self._fill = torch.tensor([fill], dtype=torch.float32)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def read(self, index: int, **given: Any) -> tuple[Tensor]:
+        """Return an array, or its region.
+
+        Args:
+            given: Arguments of the region that differ from sample to sample.
+
+        Raises:
+            RuntimeError: the file cannot be read, holds no array, or the region reaches outside.
+        """
+        path = self.info(index)
+        try:
+            found = npy.array(read_file(path, mapped=self._mapped, direct=self._direct).numpy())
+        except ValueError as error:
+            raise RuntimeError(f"{error}. File: {path}") from None
+        region = {**self._region, **{_WINDOW[name]: value for name, value in given.items()}}
+        if region:
+            axes = self._axes or list(range(_length(region, found.ndim)))
+            window = slice_window(found.shape, "", axes=axes, **region)
+            fill = convert(self._fill, found.dtype).tolist() if self._policy == "pad" else []
+            found = cut(found, *window, policy=self._policy, fill=fill)
+        return (found.contiguous(),)
+
+    def info(self, index: int) -> str:
+        """Return the path of a file."""
+        return os.path.join(self._root, self._paths[index])
+
+    def source_info(self, index: int) -> str:
+        """Return the path of a file as it was listed."""
+        return self._paths[index]
+
+
+def _length(region: Mapping[str, Any], ndim: int) -> int:
+    """Return the number of axes of a region: one value holds for all of them."""
+    lengths = {len(value) if isinstance(value, list) else 1 for value in region.values()}
+    return ndim if lengths == {1} else max(lengths)
+
+
+@reader(name="readers.numpy", devices=("cpu",))
+def numpy(
+    *,
+    file_root: str | None = None,
+    file_filter: str = "*.npy",
+    files: list[str] | None = None,
+    file_list: str | None = None,
+    roi_start: PerSample[list[int]] | None = None,
+    rel_roi_start: PerSample[list[float]] | None = None,
+    roi_end: PerSample[list[int]] | None = None,
+    rel_roi_end: PerSample[list[float]] | None = None,
+    roi_shape: PerSample[list[int]] | None = None,
+    rel_roi_shape: PerSample[list[float]] | None = None,
+    roi_axes: list[int] | None = None,
+    out_of_bounds_policy: str = "error",
+    fill_value: float = 0.0,
+    cache_header_information: bool = False,
+    register_buffers: bool = True,
+    use_o_direct: bool = False,
+    **options: Annotated[Any, shares(LoaderOptions)],
+) -> Data:
+    """Read arrays that `numpy.save` wrote, whole or a region of each.
+
+    Args:
+        file_root: Folder of the files, or what relative paths start from.
+        file_filter: Shell pattern of the names of files to take, for ``file_root`` alone.
+        files: Paths.
+        file_list: A text file with a path a line.
+        roi_start: Where the region begins, one value an axis; 0 if left out.
+        rel_roi_start: The same as a part of the array's extent.
+        roi_end: Where it ends, exclusive; the end of the array if nothing says it.
+        rel_roi_end: The same as a part of the extent.
+        roi_shape: Its shape.
+        rel_roi_shape: The same as a part of the extent.
+        roi_axes: Axes of the region; the others stay whole. All if left out.
+        out_of_bounds_policy: For regions that reach outside: ``"error"``, ``"pad"`` or ``"trim_to_shape"``.
+        fill_value: What is outside, for ``"pad"``.
+        cache_header_information: Accepted; headers are kept in any case.
+        register_buffers: Accepted, for GPU storage.
+        use_o_direct: Read past the system's cache; goes with ``dont_use_mmap``.
+
+    Returns:
+        The array, in the order of C.
+
+    Raises:
+        RuntimeError: nothing says which files, there are none, or arguments exclude each other. While running: a file
+            cannot be read, holds no array or one of a type that torch does not have, or a region reaches outside.
+    """
+    mapped = not options.get("dont_use_mmap", False)
+    if mapped and use_o_direct:
+        raise RuntimeError("use_o_direct goes with dont_use_mmap=True: a mapped file is not read")
+    given = {
+        "roi_start": roi_start, "rel_roi_start": rel_roi_start, "roi_end": roi_end, "rel_roi_end": rel_roi_end,
+        "roi_shape": roi_shape, "rel_roi_shape": rel_roi_shape,
+    }  # fmt: skip
+    _check_region(given)
+    root, paths = _find(file_root, file_filter, files, file_list)
+    region = {_WINDOW[name]: value for name, value in given.items() if value is not None}
+    policy = out_of_bounds(out_of_bounds_policy, borders=False)
+    return NumpyDataset(
+        paths, root, region, roi_axes or [], policy, fill_value, mapped, use_o_direct
+    )  # type: ignore[return-value]
+
+
+def _check_region(given: Mapping[str, Any]) -> None:
+    for names in (
+        ("roi_start", "rel_roi_start"),
+        ("roi_end", "rel_roi_end", "roi_shape", "rel_roi_shape"),
+    ):
+        found = [name for name in names if given[name] is not None]
+        if len(found) > 1:
+            raise RuntimeError(f"{' and '.join(found)} are mutually exclusive")
+
+
+def _find(
+    root: str | None, pattern: str, files: list[str] | None, listed: str | None
+) -> tuple[str, list[str]]:
+    """Return a folder, and the paths of files in it."""
+    if files is not None and listed is not None:
+        raise RuntimeError("give either files or file_list, not both")
+    try:
+        if files is not None:
+            return root or "", files
+        if listed is not None:
+            with open(listed, encoding="utf-8", errors="surrogateescape") as lines:
+                names = [line.strip() for line in lines if line.strip()]
+            return os.path.dirname(listed) if root is None else root, names
+        if root is None:
+            raise RuntimeError("give file_root, files or file_list")
+        names = [entry.name for entry in os.scandir(root) if not entry.is_dir()]
+    except OSError as error:
+        raise RuntimeError(f"cannot list the files: {error}") from None
+    return root, sorted(fnmatch.filter(names, pattern), key=os.fsencode)
+
+
+@operator(name="decoders.numpy", layout=lambda layouts, arguments: "", devices=("cpu",))
+def decode_numpy(
+    data: Annotated[Tensor, Takes(dtypes=(torch.uint8,))], /, *, dtype: DType | None = None
+) -> Data:
+    """Decode an array that `numpy.save` wrote.
+
+    Args:
+        data: The bytes of the file, ``(n,)`` uint8.
+        dtype: Of the result: numbers are rounded, and limited to what it holds. That of the array if left out.
+
+    Returns:
+        The array, in the order of C.
+
+    Raises:
+        RuntimeError: the bytes are no array, or too few or too many for it.
+    """
+    try:
+        content = data.contiguous().numpy()
+        what = npy.header(content)
+        found = npy.array(content)
+    except ValueError as error:
+        raise RuntimeError(f"cannot decode an array: {error}") from None
+    if what.offset + found.numel() * found.element_size() != data.numel():
+        raise RuntimeError(
+            f"an array of the shape {tuple(found.shape)} in {data.numel()} bytes: there are too many"
+        )
+    return (found if dtype is None else convert(found, dtype)).contiguous()

@@ -1,0 +1,172 @@
+"""TFRecord files, and the features of their records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.formats import tfrecord as format
+from torchdali.formats.storage import Bytes
+from torchdali.loader import Dataset, LoaderOptions
+from torchdali.operator import reader
+from torchdali.ops._readers._records import Records, indices, open_all
+from torchdali.schema import OutputCount, shares
+from torchdali.tfrecord import Feature, Features
+
+__all__ = ["TFRecordDataset", "tfrecord"]
+
+Extract = Callable[[Bytes, "format.Found | None"], Tensor]
+
+
+class TFRecordDataset:
+    """The features of records.
+
+    Args:
+        records: Where they are.
+        features: What is extracted, by name.
+        verify: Check the check sums of each record that is read.
+    """
+
+    shares_memory = True
+
+    def __init__(self, records: Records, features: Mapping[str, Feature], verify: bool) -> None:
+        self._records, self._verify = records, verify
+        self._names = {name.encode(): place for place, name in enumerate(features)}
+        self._extract = [_extractor(name, feature) for name, feature in features.items()]
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def read(self, index: int) -> tuple[Tensor, ...]:
+        """Return the features of a record.
+
+        Raises:
+            RuntimeError: it is damaged, or a feature is not what was asked for.
+        """
+        record = self._records.read(index)
+        try:
+            begin, end = format.payload(record)
+            if self._verify:
+                format.verify(record)
+            found = format.find(record.data, begin, end, self._names)
+            return tuple(take(record, f) for take, f in zip(self._extract, found, strict=True))
+        except (ValueError, IndexError) as error:
+            raise RuntimeError(f"cannot read the record {self.info(index)}: {error}") from None
+
+    def info(self, index: int) -> str:
+        """Return file and offset of a record."""
+        return self._records.info(index)
+
+
+@reader(
+    name="readers.tfrecord",
+    class_name="TFRecord",
+    outputs=lambda arguments: len(arguments["features"]),
+    results=lambda arguments, outputs: dict(zip(arguments["features"], outputs, strict=True)),
+)
+def tfrecord(
+    *,
+    path: list[str],
+    index_path: list[str] | None = None,
+    features: Features,
+    use_o_direct: bool = False,
+    verify: bool = False,
+    **options: Annotated[Any, shares(LoaderOptions)],
+) -> Annotated[Dataset, OutputCount(1)]:
+    """Read features of the records of TFRecord files.
+
+    A call returns a dictionary of outputs, one a feature.
+
+    Args:
+        path: Of the files.
+        index_path: Of their index files; without it the files are walked
+            through when the pipeline is built. An index that does not exist is written.
+        features: Names of features, and what they are: see `torchdali.tfrecord`.
+        use_o_direct: Read past the system's cache; goes with ``dont_use_mmap``.
+        verify: Check the check sums of each record.
+
+    Returns:
+        Of a string its bytes, ``(n,)`` uint8. Of numbers int64 or float32: with ``FixedLenFeature`` in its shape,
+        filled up with the default; with ``VarLenFeature`` ``(n, *partial_shape)``. For records without the feature
+        the default: a number as a scalar, a string as its bytes.
+
+    Raises:
+        RuntimeError: a file or index cannot be read. While running: a record is damaged, has more values than the
+            shape, values of another type, or strings are asked for in a shape.
+    """
+    mapped = not options.get("dont_use_mmap", False)
+    storages = open_all(path, mapped, use_o_direct)
+    found = indices(
+        storages, index_path, lambda at, _: format.read_index(at), format.scan, format.write_index
+    )
+    return TFRecordDataset(Records(storages, found), Features.from_argument(features), verify)
+
+
+# ---------------------------------------------------------------- features
+
+
+def _extractor(name: str, feature: Feature) -> Extract:
+    if feature.kind == "string":
+        return _string_extractor(name, feature)
+    return _number_extractor(name, feature)
+
+
+def _check_kind(name: str, feature: Feature, found: format.Found) -> None:
+    if found.kind != feature.kind:
+        raise ValueError(f"the feature {name!r} is of {found.kind}, not of {feature.kind}")
+
+
+def _string_extractor(name: str, feature: Feature) -> Extract:
+    default = feature.default.encode()
+
+    def extract(record: Bytes, found: format.Found | None) -> Tensor:
+        if found is None or not found.kind:
+            return torch.from_numpy(np.frombuffer(default, np.uint8).copy())
+        _check_kind(name, feature, found)
+        strings = found.strings()
+        if feature.shape or not feature.fixed:
+            raise ValueError(f"the feature {name!r}: tensors of strings are not supported")
+        begin, end = strings[0] if strings else (0, 0)
+        return torch.from_numpy(record[begin:end])
+
+    return extract
+
+
+def _number_extractor(name: str, feature: Feature) -> Extract:
+    dtype: Any = np.int64 if feature.kind == "int64" else np.float32
+    shape = feature.shape if feature.fixed else (-1, *feature.shape)
+    count = math.prod(feature.shape)
+
+    def extract(record: Bytes, found: format.Found | None) -> Tensor:
+        if found is None or not found.kind:
+            return torch.from_numpy(np.array(feature.default, dtype))
+        _check_kind(name, feature, found)
+        values = found.floats() if dtype is np.float32 else np.array(found.integers(), dtype)
+        if len(values) != count:
+            values = _fitted(name, feature, values, count)
+        return torch.from_numpy(values.reshape(shape))
+
+    return extract
+
+
+def _fitted(name: str, feature: Feature, values: Any, count: int) -> Any:
+    """Fill values up to the shape; those of a feature of any length are whole multiples of it."""
+    if not feature.fixed:
+        if count == 0 or len(values) % count:
+            raise ValueError(
+                f"the feature {name!r} has {len(values)} values, no multiple of the partial shape {list(feature.shape)}"
+            )
+        return values
+    if len(values) > count:
+        raise ValueError(
+            f"the feature {name!r}: output tensor shape is too small: {list(feature.shape)}. "
+            f"Expected at least {len(values)} elements"
+        )
+    filled = np.full(count, feature.default, values.dtype)
+    filled[: len(values)] = values
+    return filled

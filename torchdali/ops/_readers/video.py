@@ -1,0 +1,306 @@
+"""Clips of videos."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor
+
+from torchdali.codecs.video_clips import PAD_MODES, fill_frame, read_clip
+from torchdali.codecs.video_files import VideoFiles, index_file
+from torchdali.loader import Dataset, LoaderOptions
+from torchdali.operator import reader
+from torchdali.ops._readers._clips import ROUNDINGS, Clip, clips, find_videos
+from torchdali.ops._resize import argument_names, resampling, resize, sizing
+from torchdali.schema import DType, OutputCount, shares
+from torchdali.types import DALIImageType
+
+__all__ = ["VideoDataset", "experimental_video", "video", "video_resize"]
+
+_NUMBERS = ("none", "scalar", "sequence")
+
+
+class VideoDataset:
+    """Clips of videos, and what is known of them.
+
+    Args:
+        found: The clips.
+        fill: What fills frames that do not exist, a pixel.
+        color: ``"RGB"`` or ``"YCbCr"``.
+        labels: Return the label of the file.
+        numbers: Return numbers of frames: "scalar" the first one, "sequence" all of them, or "none".
+        times: Return when frames are shown, in seconds.
+        finish: What is done with the frames, if anything.
+
+    Raises:
+        RuntimeError: there are no clips.
+    """
+
+    def __init__(
+        self,
+        found: Sequence[Clip],
+        fill: Tensor,
+        color: str,
+        *,
+        labels: bool,
+        numbers: str,
+        times: bool,
+        finish: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:
+        if not found:
+            raise RuntimeError("no video has frames enough for a sequence")
+        self._clips, self._fill, self._files = found, fill, VideoFiles(color)
+        self._labels, self._numbers, self._times, self._finish = labels, numbers, times, finish
+
+    def __len__(self) -> int:
+        return len(self._clips)
+
+    def read(self, index: int) -> tuple[Tensor, ...]:
+        """Return the frames ``(F, H, W, C)``, and label, numbers and times as asked for."""
+        clip = self._clips[index]
+        with self._files.lend(clip.path) as decoder:
+            frames = read_clip(decoder, clip.frames, self._fill)
+        frames = frames if self._finish is None else self._finish(frames)
+        return (frames, *self._known(clip))
+
+    def _known(self, clip: Clip) -> list[Tensor]:
+        found = []
+        if self._labels:
+            found.append(torch.tensor([clip.label], dtype=torch.int32))
+        if self._numbers != "none":
+            numbers = clip.frames if self._numbers == "sequence" else clip.frames[:1]
+            found.append(torch.tensor(numbers, dtype=torch.int32))
+        if self._times:
+            index = index_file(clip.path)
+            seconds = [index.seconds(frame) if frame >= 0 else -1.0 for frame in clip.frames]
+            found.append(torch.tensor(seconds, dtype=torch.float64))
+        return found
+
+    def info(self, index: int) -> str:
+        """Return the path of the file, as it was listed."""
+        return self._clips[index].path
+
+
+def _outputs(arguments: Mapping[str, Any]) -> int | None:
+    labels = arguments["labels"] is not None or arguments["file_list"] or arguments["file_root"]
+    count = (
+        1
+        + bool(labels)
+        + (arguments["enable_frame_num"] != "none")
+        + bool(arguments["enable_timestamps"])
+    )
+    return count if count > 1 else None
+
+
+def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    return ("FHWC", *[""] * ((_outputs(arguments) or 1) - 1))
+
+
+def selection(
+    *,
+    enable_frame_num: str = "none",
+    enable_timestamps: bool = False,
+    file_list: str = "",
+    file_root: str = "",
+    filenames: list[str] = [],  # noqa: B006  never changed
+    image_type: DALIImageType = DALIImageType.RGB,
+    labels: list[int] | None = None,
+    sequence_length: int,
+    step: int = -1,
+    stride: int = 1,
+) -> None:
+    """Say which files are read, and which frames of them make a sequence.
+
+    Args:
+        enable_frame_num: Also return numbers of frames, int32: ``"scalar"`` of the first one, ``"sequence"`` of all.
+        enable_timestamps: Also return when frames are shown, in seconds from the first one, float64.
+        file_list: A text file of lines ``path label [start [end]]``.
+        file_root: Folder of folders of videos; each is a class.
+        filenames: Paths.
+        image_type: RGB, or YCbCr as it is coded.
+        labels: One a file of ``filenames``.
+        sequence_length: Frames of a sequence.
+        step: Frames from the beginning of one sequence to that of the next; a whole sequence, if negative.
+        stride: Frames from one frame of a sequence to the next.
+    """
+
+
+def _check(
+    length: int, step: int, stride: int, numbers: str, kind: DALIImageType, mode: str
+) -> None:
+    if length < 1 or stride < 1 or not step:
+        raise RuntimeError(
+            f"sequence_length={length}, stride={stride}, step={step}: they are positive"
+        )
+    if numbers not in _NUMBERS:
+        raise RuntimeError(f"enable_frame_num={numbers!r}: it is one of {', '.join(_NUMBERS)}")
+    if kind not in (DALIImageType.RGB, DALIImageType.YCbCr):
+        raise RuntimeError(f"image_type: RGB or YCbCr, not {kind.name}")
+    if mode not in PAD_MODES:
+        raise RuntimeError(f"Invalid pad_mode: {mode!r}; it is one of {', '.join(PAD_MODES)}")
+
+
+def _dataset(
+    arguments: Mapping[str, Any],
+    fill: Tensor,
+    pad_mode: str,
+    *,
+    frames: bool,
+    rounding: tuple[bool, bool],
+    uniform_sample: bool = False,
+    finish: Callable[[Tensor], Tensor] | None = None,
+) -> VideoDataset:
+    given = {"enable_frame_num": "none", "enable_timestamps": False, "file_list": "", "file_root": "",
+             "filenames": [], "image_type": DALIImageType.RGB, "labels": None, "step": -1, "stride": 1,
+             **arguments}  # fmt: skip
+    length, step, stride = given["sequence_length"], given["step"], given["stride"]
+    _check(length, step, stride, given["enable_frame_num"], given["image_type"], pad_mode)
+    videos, labeled = find_videos(
+        given["filenames"], given["labels"], given["file_root"], given["file_list"]
+    )
+    found = clips(
+        videos, length, step if step > 0 else length * stride, stride, pad_mode,
+        frames=frames, rounding=rounding, uniform_sample=uniform_sample,
+    )  # fmt: skip
+    return VideoDataset(
+        found, fill, given["image_type"].name, labels=labeled, numbers=given["enable_frame_num"],
+        times=given["enable_timestamps"], finish=finish,
+    )  # fmt: skip
+
+
+@reader(
+    name="experimental.readers.video", outputs=_outputs, layout=_layouts, devices=("cpu", "gpu")
+)
+def experimental_video(
+    *,
+    file_list_format: str = "timestamps",
+    file_list_include_end: bool = True,
+    file_list_rounding: str = "start_down_end_up",
+    fill_value: list[int] = [0],  # noqa: B006  never changed
+    pad_mode: str = "none",
+    uniform_sample: bool = False,
+    **arguments: Annotated[Any, shares(selection), shares(LoaderOptions)],
+) -> Annotated[Dataset, OutputCount(1)]:
+    """Read clips of videos by the package av (extra ``video``), each exact to the frame.
+
+    Args:
+        file_list_format: What bounds in a list are: ``"timestamps"`` in seconds, or ``"frames"``; negative ones of
+            these count from the end.
+        file_list_include_end: Accepted; as in DALI, the end is not taken.
+        file_list_rounding: ``"start_down_end_up"``, ``"start_up_end_down"``, ``"all_up"`` or ``"all_down"``: which
+            frame a time between two stands for.
+        fill_value: Of frames that do not exist, one value or one a channel.
+        pad_mode: What follows the last frame, as in `decoders.video`; ``"none"``: there are only whole sequences.
+        uniform_sample: One sequence a video, of frames equally far apart from the first to the last.
+
+    Returns:
+        ``(F, H, W, 3)`` uint8; then the label ``(1,)`` int32 where there are labels, numbers and times of frames.
+
+    Raises:
+        RuntimeError: nothing says which files, or more than one thing does; there are no sequences; an argument is
+            unknown or not positive. While running: a frame cannot be decoded.
+        MissingExtraError: av is not installed.
+    """
+    if file_list_format not in ("timestamps", "frames"):
+        raise RuntimeError(f"Invalid file_list_format: {file_list_format!r}")
+    if file_list_rounding not in ROUNDINGS:
+        raise RuntimeError(f"Invalid file_list_rounding: {file_list_rounding!r}")
+    return _dataset(
+        arguments, fill_frame(fill_value), pad_mode, frames=file_list_format == "frames",
+        rounding=ROUNDINGS[file_list_rounding], uniform_sample=uniform_sample,
+    )  # fmt: skip
+
+
+def legacy_options(
+    *,
+    additional_decode_surfaces: int = 2,
+    channels: int = 3,
+    dtype: DType = torch.uint8,
+    file_list_frame_num: bool = False,
+    file_list_include_preceding_frame: bool = False,
+    normalized: bool = False,
+    pad_sequences: bool = False,
+    skip_vfr_check: bool = False,
+) -> None:
+    """Say how frames are delivered, and how lists are read.
+
+    Args:
+        additional_decode_surfaces: Accepted, without effect.
+        channels: 3.
+        dtype: uint8 or float32.
+        file_list_frame_num: Bounds in a list are frames, not seconds; negative ones count from the end.
+        file_list_include_preceding_frame: A range begins with the frame that is shown at its first time, not after it.
+        normalized: Scale to 0 to 1; with float32.
+        pad_sequences: Fill the last sequence of a file with frames of zeros; otherwise it is left out.
+        skip_vfr_check: Accepted; frame rates may vary.
+    """
+
+
+def _legacy(
+    arguments: Mapping[str, Any], finish: Callable[[Tensor], Tensor] | None = None
+) -> VideoDataset:
+    kind, normalized = arguments.get("dtype", torch.uint8), arguments.get("normalized", False)
+    if kind not in (torch.uint8, torch.float32):
+        raise RuntimeError(f"dtype: uint8 or float32, not {kind}")
+    if arguments.get("channels", 3) != 3:
+        raise RuntimeError(f"channels={arguments['channels']}: frames have 3")
+
+    def done(frames: Tensor) -> Tensor:
+        frames = frames if finish is None else finish(frames)
+        if kind == torch.uint8:
+            return frames
+        return frames.float().mul_(1 / 255) if normalized else frames.float()
+
+    listed_frames = arguments.get("file_list_frame_num", False)
+    before = arguments.get("file_list_include_preceding_frame", False)
+    return _dataset(
+        arguments, fill_frame([0]), "constant" if arguments.get("pad_sequences") else "none",
+        frames=listed_frames, rounding=(not before, False), finish=done,
+    )  # fmt: skip
+
+
+@reader(name="readers.video", outputs=_outputs, layout=_layouts, devices=("cpu", "gpu"))
+def video(
+    **arguments: Annotated[Any, shares(selection), shares(legacy_options), shares(LoaderOptions)],
+) -> Annotated[Dataset, OutputCount(1)]:
+    """Read clips of videos by the package av (extra ``video``); see `experimental.readers.video`.
+
+    Returns:
+        ``(F, H, W, 3)``; then the label ``(1,)`` int32 where there are labels, numbers and times of frames.
+
+    Raises:
+        RuntimeError: as `experimental.readers.video`; also another type or number of channels.
+    """
+    return _legacy(arguments)
+
+
+@reader(name="readers.video_resize", outputs=_outputs, layout=_layouts, devices=("cpu", "gpu"))
+def video_resize(
+    **arguments: Annotated[
+        Any,
+        shares(selection),
+        shares(legacy_options),
+        shares(sizing),
+        shares(resampling),
+        shares(LoaderOptions),
+    ],
+) -> Annotated[Dataset, OutputCount(1)]:
+    """Read clips of videos, and resize their frames; see `readers.video` and `resize`.
+
+    Returns:
+        ``(F, h, w, 3)``; then the label ``(1,)`` int32 where there are labels, numbers and times of frames.
+
+    Raises:
+        RuntimeError: as `readers.video` and `resize`.
+    """
+    names = {*argument_names(sizing), *argument_names(resampling)} - {"dtype"}
+    given = {name: value for name, value in arguments.items() if name in names}
+    body: Any = resize
+
+    def resized(frames: Tensor) -> Tensor:
+        made: Tensor = body.body(frames, layout="FHWC", **given)
+        return made
+
+    return _legacy(arguments, resized)

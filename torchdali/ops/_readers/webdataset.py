@@ -1,0 +1,236 @@
+"""Webdataset: tar archives, in which files with one name and different extensions are a sample."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from torchdali.formats import tar
+from torchdali.formats.storage import Storage
+from torchdali.loader import Dataset, LoaderOptions
+from torchdali.operator import reader
+from torchdali.ops._readers._records import open_all
+from torchdali.schema import OutputCount, shares, to_dtype
+
+__all__ = ["WebDataset", "webdataset"]
+
+_DTYPES = (
+    torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.int8, torch.int16, torch.int32, torch.int64,
+    torch.float16, torch.float32, torch.float64,
+)  # fmt: skip
+_MISSING = -1
+
+
+class WebDataset:
+    """Samples of archives.
+
+    Args:
+        storages: The archives.
+        files: Which archive each sample is in.
+        places: Offset and size of each output, ``(N, outputs, 2)``; an offset of -1 for a missing component.
+        dtypes: Of the outputs.
+    """
+
+    shares_memory = True
+
+    def __init__(
+        self,
+        storages: Sequence[Storage],
+        files: npt.NDArray[np.int64],
+        places: npt.NDArray[np.int64],
+        dtypes: Sequence[torch.dtype],
+    ) -> None:
+        if not len(files):
+            raise RuntimeError(f"no samples found in {', '.join(s.path for s in storages)}")
+        self._storages, self._files, self._places = storages, files, places
+        self._dtypes = dtypes
+        self._as_bytes = all(dtype == torch.uint8 for dtype in dtypes)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def read(self, index: int) -> tuple[Tensor, ...]:
+        """Return the components of a sample.
+
+        Raises:
+            RuntimeError: one cannot be read, or is no multiple of its type's size.
+        """
+        storage = self._storages[self._files.item(index)]
+        parts = [
+            torch.from_numpy(storage.read(offset, size)) if offset != _MISSING else _nothing()
+            for offset, size in self._places[index].tolist()
+        ]
+        if self._as_bytes:
+            return tuple(parts)
+        return tuple(
+            self._viewed(index, part, d) for part, d in zip(parts, self._dtypes, strict=True)
+        )
+
+    def _viewed(self, index: int, part: Tensor, dtype: torch.dtype) -> Tensor:
+        if part.numel() % dtype.itemsize:
+            raise RuntimeError(
+                f"component size and dtype incompatible: {part.numel()} bytes as {dtype} in {self.info(index)}"
+            )
+        return part.view(dtype)
+
+    def info(self, index: int) -> str:
+        """Return archive and offset of a sample."""
+        offsets = [offset for offset in self._places[index, :, 0].tolist() if offset != _MISSING]
+        return f"{self._storages[self._files.item(index)].path} at offset {min(offsets, default=0)}"
+
+
+def _nothing() -> Tensor:
+    return torch.empty(0, dtype=torch.uint8)
+
+
+@reader(name="readers.webdataset", class_name="Webdataset", outputs=lambda a: _count(a["ext"]))
+def webdataset(
+    *,
+    paths: list[str],
+    ext: list[str],
+    index_paths: list[str] | None = None,
+    missing_component_behavior: str = "",
+    dtypes: list[Any] | None = None,
+    case_sensitive_extensions: bool = True,
+    **options: Annotated[Any, shares(LoaderOptions)],
+) -> Annotated[Dataset, OutputCount(1)]:
+    """Read samples of tar archives in the form of webdataset.
+
+    Consecutive files with the same path up to the first dot of their names are a sample; what follows the dot is the
+    extension.
+
+    Args:
+        paths: Of the archives.
+        ext: Of each output the extension, or several separated by ``;``, of which the first in the archive counts.
+        index_paths: Of index files, one an archive; without them the
+            archives are walked through when the pipeline is built. An index that does not exist is written.
+        missing_component_behavior: Of samples that lack one: ``"empty"`` gives an empty tensor (also ``""``),
+            ``"skip"`` leaves the sample out, ``"error"`` raises.
+        dtypes: Of each output the type that the bytes are read as; uint8 if left out.
+        case_sensitive_extensions: Whether extensions tell upper from lower case.
+
+    Returns:
+        Of each output the bytes, ``(n,)``, in its type.
+
+    Raises:
+        RuntimeError: an archive or index cannot be read, a sample lacks a component (``"error"``), there are no
+            samples, or an argument is wrong. While running: a component is no multiple of its type's size.
+    """
+    groups = [_extensions(group, case_sensitive_extensions) for group in ext]
+    policy = _policy(missing_component_behavior)
+    types = _checked_dtypes(dtypes, len(ext))
+    if not ext:
+        raise RuntimeError("ext is empty: there would be no outputs")
+    if not paths:
+        raise RuntimeError("No webdataset archives provided: paths is empty")
+    if index_paths and len(index_paths) != len(paths):
+        raise RuntimeError(
+            "The number of index files, if any, must match the number of archives in the dataset"
+        )
+    storages = open_all(paths, not options.get("dont_use_mmap", False))
+    fold: Callable[[str], str] = str if case_sensitive_extensions else str.lower
+    found = [
+        _places(storage, _samples(storage, index_paths, i), groups, policy, fold)
+        for i, storage in enumerate(storages)
+    ]
+    files = np.repeat(np.arange(len(found)), [len(part) for part in found])
+    return WebDataset(storages, files, np.concatenate(found), types)
+
+
+def _count(ext: Sequence[str]) -> int | None:
+    return len(ext) if len(ext) > 1 else None
+
+
+def _extensions(group: str, case_sensitive: bool) -> frozenset[str]:
+    names = group if case_sensitive else group.lower()
+    return frozenset(name.strip() for name in names.split(";"))
+
+
+def _policy(behavior: str) -> str:
+    policy = behavior.lower() or "empty"
+    if policy not in ("empty", "skip", "error"):
+        raise RuntimeError(
+            f"Invalid value for missing_component_behavior: {behavior!r}; it is one of 'empty', 'skip', 'error'"
+        )
+    return policy
+
+
+def _checked_dtypes(dtypes: list[Any] | None, count: int) -> list[torch.dtype]:
+    if not dtypes:
+        return [torch.uint8] * count
+    found = [_checked_dtype(dtype) for dtype in dtypes]
+    if len(found) != count:
+        raise RuntimeError(
+            f"Number of extensions does not match the number of provided types: {count} and {len(found)}"
+        )
+    return found
+
+
+def _checked_dtype(given: Any) -> torch.dtype:
+    try:
+        dtype = to_dtype(given)
+    except TypeError:
+        dtype = None
+    if dtype not in _DTYPES:
+        names = ", ".join(str(known).removeprefix("torch.") for known in _DTYPES)
+        raise RuntimeError(f"Unsupported output dtype {given}. Supported types are: {names}")
+    return dtype
+
+
+def _samples(
+    storage: Storage, paths: Sequence[str] | None, place: int
+) -> list[list[tar.Component]]:
+    if not paths:
+        return list(tar.group(tar.members(storage)))
+    if not os.path.exists(paths[place]):
+        warnings.warn(
+            f"the index {paths[place]} does not exist: it is made of {storage.path}", stacklevel=2
+        )
+        tar.write_index(paths[place], list(tar.group(tar.members(storage))))
+    return tar.read_index(paths[place], storage)
+
+
+def _places(
+    storage: Storage,
+    samples: list[list[tar.Component]],
+    groups: Sequence[frozenset[str]],
+    policy: str,
+    fold: Callable[[str], str],
+) -> npt.NDArray[np.int64]:
+    """Return offset and size of the outputs of each sample."""
+    rows: list[list[tuple[int, int]]] = []
+    several: set[int] = set()
+    for sample in samples:
+        row = [(_MISSING, 0)] * len(groups)
+        for extension, offset, size, _ in sample:
+            extension = fold(extension)
+            for output, names in enumerate(groups):
+                if extension in names:
+                    if row[output][0] == _MISSING:
+                        row[output] = offset, size
+                    else:
+                        several.add(output)
+        if policy == "empty" or _is_complete(row):
+            rows.append(row)
+        elif policy == "error":
+            missing = [output for output, (offset, _) in enumerate(row) if offset == _MISSING]
+            raise RuntimeError(
+                f"Underful sample detected in {storage.path} at offset {sample[0][1]}: outputs {missing} are missing"
+            )
+    if several:
+        warnings.warn(
+            f"in {storage.path} several components of a sample match the outputs {sorted(several)}: the first counts",
+            stacklevel=2,
+        )
+    return np.array(rows, np.int64).reshape(-1, len(groups), 2)
+
+
+def _is_complete(row: Sequence[tuple[int, int]]) -> bool:
+    return all(offset != _MISSING for offset, _ in row)

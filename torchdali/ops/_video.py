@@ -1,0 +1,95 @@
+"""Decoding of encoded videos."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor
+
+from torchdali.codecs.video import VideoDecoder, index_video
+from torchdali.codecs.video_clips import fill_frame, padded, read_clip
+from torchdali.operator import operator
+from torchdali.schema import Data, PerSample, Takes
+
+__all__ = ["video"]
+
+Encoded = Annotated[Tensor, Takes((), (torch.uint8,))]
+
+
+@operator(name="decoders.video", layout=lambda layouts, arguments: "FHWC", devices=("cpu", "mixed"))
+def video(
+    encoded: Encoded,
+    /,
+    *,
+    affine: bool = True,
+    build_index: bool = True,
+    end_frame: PerSample[int] | None = None,
+    fill_value: list[int] = [0],  # noqa: B006  never changed
+    frames: PerSample[list[int]] | None = None,
+    pad_mode: PerSample[str] = "constant",
+    sequence_length: PerSample[int] | None = None,
+    start_frame: PerSample[int] | None = None,
+    stride: PerSample[int] | None = None,
+) -> Data:
+    """Decode videos, or some of their frames, by the package av (extra ``video``).
+
+    Args:
+        encoded: The bytes of a file, ``(n,)`` uint8.
+        affine: Accepted: threads of DALI's that keep to their cores.
+        build_index: Accepted: packets are always listed.
+        end_frame: First frame that is not taken; not with ``sequence_length``.
+        fill_value: Of frames that do not exist, one value or one a channel.
+        frames: Numbers of the frames, in any order; not with the other ways.
+        pad_mode: What stands for frames beyond the end: ``"constant"``, ``"edge"`` the last one, ``"reflect_1001"`` or
+            ``"symmetric"`` mirrored with the last one, ``"reflect_101"`` or ``"reflect"`` without, ``"none"`` nothing.
+        sequence_length: Number of frames.
+        start_frame: First frame.
+        stride: Frames from one to the next.
+
+    Returns:
+        ``(F, H, W, 3)`` uint8, RGB.
+
+    Raises:
+        DecodeError: the data is empty, damaged or of an unknown format, or a frame cannot be decoded.
+        RuntimeError: arguments exclude each other, the start lies outside, a number is not positive.
+        MissingExtraError: av is not installed.
+    """
+    if encoded.ndim != 1:
+        raise RuntimeError(f"encoded data has one dimension, not {encoded.ndim}")
+    if not len(encoded):
+        raise RuntimeError("decoders.video does not support empty input")
+    _check(frames, start_frame, end_frame, sequence_length, stride)
+    index = index_video(encoded)
+    wanted = list(frames) if frames is not None else None
+    if wanted is None:
+        wanted = _range(len(index), start_frame or 0, end_frame, sequence_length, stride or 1)
+    numbers = padded(wanted, len(index), pad_mode)
+    decoder = VideoDecoder(encoded, index)
+    try:
+        return read_clip(decoder, numbers, fill_frame(fill_value))
+    finally:
+        decoder.close()
+
+
+def _check(frames: Any, start: Any, end: Any, length: Any, stride: Any) -> None:
+    if frames is not None and any(given is not None for given in (start, end, length, stride)):
+        raise RuntimeError(
+            "Cannot specify both `frames` and any of `start_frame`, `sequence_length`, `stride`, `end_frame` arguments"
+        )
+    if length is not None and end is not None:
+        raise RuntimeError("Cannot specify both `sequence_length` and `end_frame` arguments")
+    if length is not None and length < 0:
+        raise RuntimeError(f"sequence_length={length}: it is not negative")
+    if stride is not None and stride < 1:
+        raise RuntimeError(f"stride={stride}: it is positive")
+
+
+def _range(count: int, start: int, end: int | None, length: int | None, stride: int) -> list[int]:
+    if not 0 <= start < count:
+        raise RuntimeError(f"start_frame={start} is out of bounds [0, {count})")
+    if end is not None and end <= start:
+        raise RuntimeError(f"end_frame={end}: it is greater than start_frame={start}")
+    if length is not None:
+        return list(range(start, start + length * stride, stride))
+    return list(range(start, count if end is None else end, stride))

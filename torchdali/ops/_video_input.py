@@ -1,0 +1,145 @@
+"""Videos that a program feeds, cut into sequences."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.codecs.video import VideoDecoder
+from torchdali.operator import source
+from torchdali.schema import OutputCount
+from torchdali.source import Source, SourceBatch
+from torchdali.tensors import TensorList
+
+__all__ = ["VideoInput", "video_input"]
+
+_POLICIES = ("partial", "pad")
+
+
+class VideoInput(Source):
+    """Delivers the sequences of one fed video after the other.
+
+    Args:
+        length: Frames of a sequence.
+        padded: Fill the last sequence of a video with zeros; otherwise it is shorter.
+        blocking: Wait for data; otherwise a run without is a RuntimeError.
+    """
+
+    def __init__(self, length: int, *, padded: bool, blocking: bool) -> None:
+        self._length, self._padded, self._blocking = length, padded, blocking
+        self._fed: deque[Tensor] = deque()
+        self._decoder: VideoDecoder | None = None
+        self._next = 0
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def feed(self, data: Any, layout: str | None = None, cuda_stream: Any = None) -> None:
+        """Queue the bytes of one video, given as a batch of one (on the user's thread).
+
+        Raises:
+            RuntimeError: not one video.
+        """
+        samples = data.samples() if isinstance(data, TensorList) else list(data)
+        if len(samples) != 1:
+            raise RuntimeError(f"inputs.video is fed one video at a time, not {len(samples)}")
+        encoded = torch.as_tensor(np.array(samples[0])).reshape(-1)
+        if encoded.dtype != torch.uint8:
+            raise RuntimeError(f"encoded videos are uint8, not {encoded.dtype}")
+        with self._changed:
+            self._fed.append(encoded)
+            self._changed.notify_all()
+
+    def next(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
+        """Return the next sequences of a video: a batch holds those of one."""
+        decoder = self._current()
+        count = len(decoder.index)
+        samples: list[Tensor] = []
+        while len(samples) < batch_size and self._next < count:
+            end = min(self._next + self._length, count)
+            frames = decoder.read(range(self._next, end))
+            samples.append(self._filled(frames))
+            self._next = end
+        if self._next == count:
+            self._let_go()
+        return (TensorList.from_samples(samples, "FHWC"),)
+
+    def _filled(self, frames: Tensor) -> Tensor:
+        missing = self._length - len(frames)
+        if not missing or not self._padded:
+            return frames
+        return torch.cat([frames, frames.new_zeros((missing, *frames.shape[1:]))])
+
+    def _current(self) -> VideoDecoder:
+        if self._decoder is None:
+            self._decoder, self._next = VideoDecoder(self._take()), 0
+        return self._decoder
+
+    def _take(self) -> Tensor:
+        with self._changed:
+            if self._blocking:
+                self._changed.wait_for(lambda: self._fed or self._closed)
+            if self._closed:
+                raise RuntimeError("the pipeline was closed while it waited for feed_input")
+            if not self._fed:
+                raise RuntimeError(
+                    "No data was provided to the InputOperator. Make sure to feed it properly. "
+                    "Call feed_input for every video"
+                )
+            return self._fed.popleft()
+
+    def _let_go(self) -> None:
+        if self._decoder is not None:
+            self._decoder.close()
+        self._decoder = None
+
+    def reset(self) -> None:
+        """Start the next epoch: a video that was begun goes on."""
+
+    def close(self) -> None:
+        """Wake a waiting run."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+
+@source(
+    name="experimental.inputs.video", layout=lambda layouts, arguments: "FHWC", class_name="Video",
+    devices=("cpu", "mixed"),
+)  # fmt: skip
+def video_input(
+    *,
+    affine: bool = True,
+    blocking: bool = False,
+    last_sequence_policy: str = "partial",
+    no_copy: bool = False,
+    sequence_length: int,
+) -> Annotated[Source, OutputCount(1)]:
+    """Cut videos that `Pipeline.feed_input` gives into sequences, by the package av (extra ``video``).
+
+    Each batch holds sequences of one video, the last of them fewer.
+
+    Args:
+        affine: Accepted: threads of DALI's that keep to their cores.
+        blocking: Wait for a video; otherwise a run without one is an error.
+        last_sequence_policy: The last sequence of a video: ``"partial"``, shorter, or ``"pad"``, filled with zeros.
+        no_copy: Accepted; what is fed is copied.
+        sequence_length: Frames of a sequence.
+
+    Returns:
+        ``(F, H, W, 3)`` uint8.
+
+    Raises:
+        RuntimeError: another policy, a length that is not positive; while running, nothing was fed, or not one video.
+        DecodeError: the video cannot be decoded.
+    """
+    if last_sequence_policy not in _POLICIES:
+        raise RuntimeError(f"last_sequence_policy={last_sequence_policy!r}: 'partial' or 'pad'")
+    if sequence_length < 1:
+        raise RuntimeError(f"sequence_length={sequence_length}: it is positive")
+    padded = last_sequence_policy == "pad"
+    return VideoInput(sequence_length, padded=padded, blocking=blocking)

@@ -1,0 +1,66 @@
+"""Checks that one of DALI's styles drives a pipeline: `run`, `schedule_run` with `outputs`, or an iterator."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+from torchdali.errors import strip_internal_frames
+from torchdali.types import PipelineAPIType
+
+__all__ = ["ApiCheck"]
+
+
+class ApiCheck:
+    """Refuses to mix the styles, which count batches differently.
+
+    Attributes:
+        enabled: Refuse; otherwise allow it.
+    """
+
+    def __init__(self) -> None:
+        self.enabled = True
+        self._driven: PipelineAPIType | None = None
+        self._inside = False
+
+    def driven_by(self, api: PipelineAPIType) -> AbstractContextManager[None]:
+        """Guard a call of a method; see `Pipeline.driven_by`."""
+        return _INSIDE if self._inside else _Driving(self, api)
+
+
+class _Inside(AbstractContextManager[None]):
+    """A no-op guard for nested calls."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        return None
+
+
+_INSIDE = _Inside()
+
+
+class _Driving(AbstractContextManager[None]):
+    """Notes the style in which a pipeline is driven, while one call of a method lasts."""
+
+    __slots__ = ("_api", "_check")
+
+    def __init__(self, check: ApiCheck, api: PipelineAPIType) -> None:
+        self._check, self._api = check, api
+
+    def __enter__(self) -> None:
+        check, api = self._check, self._api
+        check._driven = check._driven or api
+        if check._driven is not api and check.enabled:
+            raise RuntimeError(
+                f"Mixing pipeline API type. Currently used: {check._driven}, but trying to use {api}; "
+                "use either run(), or schedule_run() with outputs(), or an iterator"
+            )
+        check._inside = True
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._check._inside = False
+        if isinstance(error, Exception):
+            strip_internal_frames(error)

@@ -1,0 +1,154 @@
+"""From options and a graph to what runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from torchdali.errors import located
+from torchdali.execute.affinity import affinity
+from torchdali.execute.bad_samples import BadSamples
+from torchdali.execute.batch import InFlightBatch, Reader, Settings
+from torchdali.execute.buffer_pool import BufferPool
+from torchdali.execute.device_stream import resolve_device
+from torchdali.execute.executor import Executor
+from torchdali.execute.process_pool import open_sources
+from torchdali.execute.timings import Profile
+from torchdali.graph import DataNode, Graph, Node
+from torchdali.loader import Cursor, EpochOrder, LoaderOptions
+from torchdali.pipeline._options import PipelineOptions
+from torchdali.plan import Plan, plan
+from torchdali.rewrite import fuse_decoding, fuse_resizing
+from torchdali.rng import mix
+from torchdali.source import Source
+
+__all__ = ["Opened", "Runner", "build", "find_source", "open_graph", "open_reader", "open_source"]
+
+
+class Runner(Protocol):
+    """The interface of the classes that run a pipeline: an `Executor`, or in debug mode a `DebugRun`."""
+
+    profile: Profile
+    buffers: BufferPool
+
+    @property
+    def stopped(self) -> bool: ...
+    @property
+    def in_flight(self) -> int: ...
+    @property
+    def empty(self) -> bool: ...
+    @property
+    def sources(self) -> Mapping[Node, Source]: ...
+    @property
+    def readers(self) -> Mapping[Node, Reader]: ...
+    def schedule(self, ended: bool = False) -> None: ...
+    def pop(self, stream: Any = None) -> InFlightBatch: ...
+    def reset(self) -> None: ...
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A planned graph, and its sources, opened: worker processes of parallel ones run."""
+
+    plan: Plan
+    sources: Mapping[Node, Source]
+
+
+def open_graph(options: PipelineOptions, graph: Graph) -> Opened:
+    """Plan a graph, and open its sources.
+
+    Raises:
+        ValueError: an operator that the device of the pipeline does not have. Otherwise what a source raises.
+    """
+    options.output_specs.each(len(graph.outputs))
+    planned = plan(fuse_resizing(fuse_decoding(graph, options.scaled_decode)))
+    _check_devices(options, planned.graph)
+    sources = {
+        node: node.operator.body(**node.constants)
+        for node in planned.graph.nodes
+        if node.operator.kind == "source"
+    }
+    _open(options, list(sources.values()))
+    return Opened(planned, sources)
+
+
+def _open(options: PipelineOptions, sources: list[Source]) -> None:
+    assert options.batch_size is not None
+    open_sources(
+        sources, options.batch_size, options.py_num_workers, options.py_start_method, options.py_callback_pickler
+    )  # fmt: skip
+
+
+def _check_devices(options: PipelineOptions, graph: Graph) -> None:
+    if resolve_device(options.device_id) is not None:
+        return
+    for node in graph.nodes:
+        if node.device != "cpu":
+            name = node.operator.name
+            what = ".gpu()" if name == "_to_device" else f"operator {name!r}"
+            raise RuntimeError(
+                f"{what} runs on {node.device!r}, which requires a CUDA-capable "
+                f"GPU, but the pipeline has device_id=None (CPU only)\n  {node.where}"
+            )
+
+
+def build(options: PipelineOptions, opened: Opened, bad_samples: BadSamples) -> Executor:
+    """Open the readers, and start the threads."""
+    assert options.batch_size and options.num_threads
+    readers = {
+        node: open_reader(options, node)
+        for node in opened.plan.graph.nodes
+        if node.operator.kind == "reader"
+    }
+    device = resolve_device(options.device_id)
+    settings = Settings(
+        options.batch_size,
+        options.num_threads,
+        options.random_seed,
+        device,
+        start_thread=affinity(device) if options.set_affinity else None,
+        synchronous=not (options.exec_async and options.exec_pipelined),
+        memory_stats=options.enable_memory_stats,
+    )
+    return Executor(opened.plan, settings, readers, opened.sources, bad_samples)
+
+
+def open_source(options: PipelineOptions, node: Node) -> Source:
+    """Open one source that is no reader."""
+    source: Source = node.operator.body(**node.constants)
+    _open(options, [source])
+    return source
+
+
+def open_reader(options: PipelineOptions, node: Node) -> Reader:
+    """Open a reader; its errors name the user's line."""
+    try:
+        return _opened(options, node)
+    except Exception as error:
+        place = f"operator {node.operator.name!r} cannot be built\n  {node.where}"
+        raise located(error, place) from error
+
+
+def _opened(options: PipelineOptions, node: Node) -> Reader:
+    given = {
+        k: node.constants[k] for k in LoaderOptions.__dataclass_fields__ if k in node.constants
+    }
+    loader = LoaderOptions(**given)
+    dataset: Any = node.operator.body(**node.constants)
+    own = loader.seed if loader.seed not in (None, -1) else None
+    seed = mix(options.random_seed, 1) & 0x7FFFFFFF if own is None else own
+    return Reader(dataset, Cursor(EpochOrder(len(dataset), loader, seed)))
+
+
+def find_source(running: Runner, which: Any) -> Source:
+    """Return the source that is meant by its node, name or operator; KeyError if there is none."""
+    nodes = getattr(which, "nodes", None)
+    for name in [which] if nodes is None else nodes:
+        if not isinstance(name, (str, DataNode)):
+            raise TypeError(f"a source is known by its node, name or operator, not by {which!r}")
+        for node, source in running.sources.items():
+            if node.name == getattr(name, "name", name):
+                return source
+    raise KeyError(f'Could not find an input operator with name "{getattr(which, "name", which)}"')

@@ -1,0 +1,81 @@
+"""The graph of a pipeline while it is defined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchdali.dispatch import as_node
+from torchdali.graph import DataNode, Graph, Tracer
+from torchdali.types import ScalarConstant
+
+__all__ = ["GraphBuilder", "as_output"]
+
+
+class GraphBuilder:
+    """The graph of a pipeline while it is defined: records operators, notes which are its outputs.
+
+    Args:
+        owner: The pipeline; held weakly.
+
+    Attributes:
+        function: Defines the graph, where nothing else does.
+        defined_by: Name and line of the function under `pipeline_def`.
+    """
+
+    def __init__(self, owner: Any) -> None:
+        self.tracer = Tracer(owner)
+        self.function: Callable[[], Any] | None = None
+        self.graph: Graph | None = None
+        self.defined_by = ""
+        self._outputs: tuple[DataNode, ...] | None = None
+
+    def set_outputs(self, values: Sequence[Any]) -> None:
+        """Note the outputs; see `Pipeline.set_outputs`."""
+        with self.tracer:
+            self._outputs = tuple(as_output(value, i) for i, value in enumerate(values))
+
+    def add_sink(self, edge: DataNode) -> None:
+        """Keep the operator of an edge although no output needs it; see `Pipeline.add_sink`."""
+        if not isinstance(edge, DataNode) or edge.source is None:
+            raise TypeError(f"a sink is an output of an operator, not {edge!r}")
+        edge.source.preserve = True
+        if edge.source not in self.tracer.nodes:
+            self.tracer.nodes.append(edge.source)
+
+    def traced(self, define: Callable[[], Any]) -> Graph:
+        """Return the graph, tracing what defines it the first time."""
+        if self.graph is None:
+            if not self._outputs:
+                with self.tracer:
+                    result = define()
+                self.set_outputs(result if isinstance(result, (tuple, list)) else (result,))
+            assert self._outputs is not None
+            self.graph = Graph.of(self._outputs, self.tracer.nodes)
+            for node in self.graph.nodes:
+                if node not in self.tracer.nodes:  # made outside of the pipeline
+                    self.tracer.number(node)
+        return self.graph
+
+
+_CONSTANTS = (bool, int, float, np.ndarray, np.generic, torch.Tensor, ScalarConstant)
+
+
+def as_output(value: Any, index: int) -> DataNode:
+    """Return the node of an output: itself, or a constant; TypeError for anything else."""
+    if isinstance(value, (DataNode, *_CONSTANTS)) or hasattr(value, "as_node"):
+        return as_node(value)
+    if isinstance(value, (list, tuple)):
+        if all(isinstance(v, (bool, int, float)) for v in value):
+            return as_node(value)
+        raise TypeError(
+            f"illegal output type: output {index} is a nested {type(value).__name__} of {len(value)} elements; "
+            "return the nodes one by one (for example with *)"
+        )
+    raise TypeError(
+        f"illegal output type: output {index} is {value!r} of type {type(value).__name__}; an output is a "
+        "DataNode, a number, an array or a list of numbers"
+    )

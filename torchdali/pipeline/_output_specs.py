@@ -1,0 +1,88 @@
+"""Declared element type, number of dimensions and layout of a pipeline's outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torchdali.tensors import TensorList
+from torchdali.types import NO_TYPE, DALIDataType
+
+__all__ = ["OutputSpecs"]
+
+
+@dataclass(frozen=True)
+class OutputSpecs:
+    """The declarations: one value for all outputs, a list with one an output, or None for no check.
+
+    Raises:
+        TypeError: a declaration of the wrong type. ValueError: ``NO_TYPE``, or a negative number of dimensions.
+    """
+
+    dtype: Any = None
+    ndim: Any = None
+    layout: Any = None
+
+    def __post_init__(self) -> None:
+        _check("output_dtype", self.dtype, DALIDataType, "a types.DALIDataType")
+        _check("output_ndim", self.ndim, int, "an int")
+        _check("output_layout", self.layout, str, "a string")
+        for dtype in _values(self.dtype):
+            if dtype is NO_TYPE:
+                raise ValueError("output_dtype cannot be types.NO_TYPE; leave it out, or give None")
+        for ndim in _values(self.ndim):
+            if ndim is not None and ndim < 0:
+                raise ValueError(f"output_ndim must be non-negative, got {ndim}")
+
+    @property
+    def given(self) -> bool:
+        """True if there is anything to check."""
+        return any(value is not None for value in (self.dtype, self.ndim, self.layout))
+
+    def each(self, count: int) -> list[tuple[DALIDataType | None, int | None, str | None]]:
+        """Return type, dimensions and layout of each output.
+
+        Raises:
+            RuntimeError: a list of another length than there are outputs.
+        """
+        columns = [_spread(value, count) for value in (self.dtype, self.ndim, self.layout)]
+        if any(len(column) != count for column in columns):
+            raise RuntimeError(
+                f"Lengths of output_dtype={self.dtype}, output_ndim={self.ndim}, output_layout={self.layout} and of "
+                f"the {count} outputs do not match: give one value for all outputs, or a list with one an output"
+            )
+        return list(zip(*columns, strict=True))
+
+    def check(self, outputs: Sequence[TensorList]) -> None:
+        """Raise RuntimeError where an output is not what it was declared to be."""
+        for i, (output, wanted) in enumerate(zip(outputs, self.each(len(outputs)), strict=True)):
+            dtype, ndim, layout = wanted
+            if dtype is not None and output.dtype != dtype:
+                _refuse(i, "Data type", dtype.name, output.dtype.name)
+            if ndim is not None and len(output) and output.ndim() != ndim:
+                _refuse(i, "Number of dimensions", ndim, output.ndim())
+            if layout and output.layout() != layout:
+                _refuse(i, "Layout", layout, output.layout())
+
+
+def _check(name: str, value: Any, kind: type, words: str) -> None:
+    for found in _values(value):
+        if found is not None and not isinstance(found, kind):
+            raise TypeError(
+                f"{name} must be either {words}, a list of these, or None; found {found!r}"
+            )
+
+
+def _values(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else [value]
+
+
+def _spread(value: Any, count: int) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else [value] * count
+
+
+def _refuse(index: int, what: str, wanted: object, found: object) -> None:
+    raise RuntimeError(
+        f"{what} in the output_idx={index} does not match. Expected: {wanted}. Received: {found}."
+    )

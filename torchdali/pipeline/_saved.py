@@ -1,0 +1,50 @@
+"""A pipeline as JSON text: version, arguments and graph."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from torchdali import serialize
+from torchdali.graph import Graph
+from torchdali.pipeline._options import PipelineOptions
+
+__all__ = ["read_pipeline", "write_pipeline"]
+
+
+def write_pipeline(options: PipelineOptions, graph: Graph) -> bytes:
+    """Return options and graph as JSON text; RuntimeError for an argument that is a Python object."""
+    saved = {
+        "version": 1,
+        "arguments": {k: serialize.encode(v) for k, v in options.saved().items()},
+        "graph": serialize.graph_to_json(graph),
+    }
+    return json.dumps(saved).encode()
+
+
+def read_pipeline(data: str | bytes) -> tuple[dict[str, Any], Graph]:
+    """Return the arguments of `Pipeline` and the graph that `write_pipeline` wrote.
+
+    Raises:
+        RuntimeError: this is no saved pipeline, or a damaged one, or it uses an operator that is not declared.
+    """
+    try:
+        saved = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise RuntimeError(
+            f"this is no serialized pipeline of torchdali (JSON text): {error}"
+        ) from None
+    if not isinstance(saved, dict) or saved.get("version") != 1 or "graph" not in saved:
+        raise RuntimeError("this is JSON, but no serialized pipeline that this torchdali reads")
+    return _arguments(saved.get("arguments")), serialize.graph_from_json(saved["graph"])
+
+
+def _arguments(saved: Any) -> dict[str, Any]:
+    if not isinstance(saved, dict) or not saved.keys() <= PipelineOptions().saved().keys():
+        raise RuntimeError(
+            "the saved pipeline cannot be read: its arguments are not those of Pipeline"
+        )
+    try:
+        return {name: serialize.decode(value) for name, value in saved.items()}
+    except ValueError as error:
+        raise RuntimeError(f"the saved pipeline cannot be read, its arguments: {error}") from None

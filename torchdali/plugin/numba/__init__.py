@@ -1,0 +1,1 @@
+"""Functions that Numba compiles, as operators (extra package ``numba``)."""

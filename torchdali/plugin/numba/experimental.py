@@ -1,0 +1,166 @@
+"""`NumbaFunction`: an operator of a Python function that Numba compiles to machine code."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchdali import fn, types
+from torchdali.types import DALIDataType
+
+__all__ = ["NumbaFunction"]
+
+_MOST_DIMENSIONS = 6
+_MOST_ARRAYS = 6
+
+
+class NumbaFunction:
+    """Call a function that Numba compiles, without the GIL.
+
+    The function writes its outputs into arrays that it gets first: ``run_fn(*outputs, *inputs)``. Without ``setup_fn``
+    the outputs have the shapes of the inputs.
+
+    Args:
+        run_fn: Takes one array an output and an input; with ``batch_processing`` one tuple of arrays, a sample each.
+        out_types: Element type of each output, `DALIDataType`.
+        in_types: Of each input; another one is an error.
+        outs_ndim: Number of axes of each output.
+        ins_ndim: Of each input.
+        setup_fn: ``setup_fn(outs, ins)``, called once a batch, writes the outputs' shapes: ``outs[k][i][axis]`` is a
+            length of output ``k`` of sample ``i``, and so for ``ins``.
+        device: ``"cpu"``; functions for GPUs are not supported.
+        batch_processing: Call ``run_fn`` once for the batch.
+        blocks: Of GPUs only; accepted.
+        threads_per_block: Likewise.
+        kwargs: Those of every operator: ``name``, ``preserve``.
+
+    Raises:
+        ImportError: Numba is not installed. ValueError: numbers of types and dimensions that do not agree, or another
+        device. TypeError: a type that arrays do not have.
+    """
+
+    schema_name = "NumbaFunction"
+
+    def __init__(
+        self,
+        run_fn: Callable[..., Any],
+        out_types: Sequence[DALIDataType] | DALIDataType,
+        in_types: Sequence[DALIDataType] | DALIDataType,
+        outs_ndim: Sequence[int] | int,
+        ins_ndim: Sequence[int] | int,
+        setup_fn: Callable[..., Any] | None = None,
+        device: str = "cpu",
+        batch_processing: bool = False,
+        blocks: Any = None,
+        threads_per_block: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        if device != "cpu":
+            raise ValueError(f"numba_function runs on 'cpu' only, not on {device!r}")
+        self._out_types, self._in_types = _numpy_types(out_types), _numpy_types(in_types)
+        self._outs_ndim, self._ins_ndim = _listed(outs_ndim), _listed(ins_ndim)
+        _check_counts("output", self._out_types, self._outs_ndim)
+        _check_counts("input", self._in_types, self._ins_ndim)
+        self._run, self._setup = _compiled(run_fn), setup_fn and _compiled(setup_fn)
+        self._batch_processing, self._kwargs, self.device = batch_processing, kwargs, device
+
+    @property
+    def preserve(self) -> bool:
+        """True if the operator runs even if nothing needs its result."""
+        return bool(self._kwargs.get("preserve", False))
+
+    def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
+        """Apply to nodes of a pipeline.
+
+        Raises:
+            ValueError: another number of inputs than ``in_types`` has.
+        """
+        if len(inputs) != len(self._in_types):
+            raise ValueError(
+                f"numba_function was declared for {len(self._in_types)} inputs, not {len(inputs)}"
+            )
+        return fn.torch_python_function(
+            *inputs, function=self._call, batch_processing=True, num_outputs=len(self._out_types),
+            **self._kwargs, **kwargs,
+        )  # fmt: skip
+
+    def _call(self, *columns: Sequence[torch.Tensor]) -> Any:
+        ins = [[np.ascontiguousarray(sample.numpy()) for sample in column] for column in columns]
+        for k, column in enumerate(ins):
+            _check_arrays(k, column, self._in_types[k], self._ins_ndim[k])
+        shapes = self._shapes(ins)
+        outs = [
+            [np.empty(shape, dtype) for shape in column]
+            for column, dtype in zip(shapes, self._out_types, strict=True)
+        ]
+        if self._batch_processing:
+            self._run(*map(tuple, outs), *map(tuple, ins))
+        else:
+            for sample in zip(*outs, *ins, strict=True):
+                self._run(*sample)
+        made = tuple([torch.from_numpy(array) for array in column] for column in outs)
+        return made[0] if len(made) == 1 else made
+
+    def _shapes(self, ins: list[list[np.ndarray[Any, Any]]]) -> list[list[tuple[int, ...]]]:
+        """Return the shape of each output of each sample."""
+        given = [np.array([array.shape for array in column], np.int64) for column in ins]
+        if self._setup is None:
+            if len(self._out_types) > len(ins) or any(
+                given[k].shape[1] != n for k, n in enumerate(self._outs_ndim)
+            ):
+                raise ValueError(
+                    "give setup_fn where the outputs have not the shapes of the inputs"
+                )
+            found = given[: len(self._out_types)]
+        else:
+            found = [np.zeros((len(ins[0]), n), np.int64) for n in self._outs_ndim]
+            self._setup(tuple(found), tuple(given))
+        return [[tuple(map(int, shape)) for shape in column] for column in found]
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    try:
+        numba = importlib.import_module("numba")
+    except ImportError as error:
+        raise ImportError("numba_function needs Numba: pip install numba") from error
+    compiled: Callable[..., Any] = numba.njit(nogil=True)(function)
+    return compiled
+
+
+def _listed(value: Any) -> list[int]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _numpy_types(value: Any) -> list[np.dtype[Any]]:
+    values = value if isinstance(value, (list, tuple)) else [value]
+    if not all(isinstance(each, DALIDataType) for each in values):
+        raise TypeError(f"element types are DALIDataType, such as types.UINT8, not {values!r}")
+    return [torch.empty(0, dtype=types.to_torch_dtype(each)).numpy().dtype for each in values]
+
+
+def _check_counts(what: str, dtypes: Sequence[Any], dimensions: Sequence[int]) -> None:
+    if len(dtypes) != len(dimensions):
+        raise ValueError(
+            f"the numbers of {what} types and {what} dimensions are not equal: {len(dtypes)} and {len(dimensions)}"
+        )
+    if len(dtypes) > _MOST_ARRAYS:
+        raise ValueError(f"at most {_MOST_ARRAYS} {what}s are possible, not {len(dtypes)}")
+    for n in dimensions:
+        if not 0 <= n <= _MOST_DIMENSIONS:
+            raise ValueError(f"an {what} has 0 to {_MOST_DIMENSIONS} dimensions, not {n}")
+
+
+def _check_arrays(
+    k: int, arrays: Sequence[np.ndarray[Any, Any]], dtype: np.dtype[Any], ndim: int
+) -> None:
+    for array in arrays[:1]:
+        if array.dtype != dtype:
+            raise TypeError(f"input {k} has the type {array.dtype}, but {dtype} was declared")
+        if array.ndim != ndim:
+            raise ValueError(f"input {k} has {array.ndim} dimensions, but {ndim} were declared")

@@ -1,0 +1,42 @@
+"""Mark the pipeline that a model repository of Triton's DALI backend serializes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TypeVar
+
+__all__ = ["autoserialize", "invoke_autoserialize"]
+
+F = TypeVar("F", bound=Callable[..., object])
+
+_marked: list[Callable[..., object]] = []
+
+
+def autoserialize(dali_pipeline: F) -> F:
+    """Mark the function that `invoke_autoserialize` serializes; one in a program.
+
+    Args:
+        dali_pipeline: Made by ``@pipeline_def``.
+
+    Raises:
+        TypeError: it is something else. RuntimeError: another function is marked.
+    """
+    if not getattr(dali_pipeline, "_is_pipeline_def", False):
+        raise TypeError("only a pipeline_def can be decorated with autoserialize")
+    if _marked and _marked[0] is not dali_pipeline:
+        raise RuntimeError("only one pipeline_def can be decorated with autoserialize in a program")
+    _marked[:] = [dali_pipeline]
+    return dali_pipeline
+
+
+def invoke_autoserialize(filename: str | os.PathLike[str]) -> None:
+    """Build the marked pipeline and write it to a file.
+
+    Raises:
+        RuntimeError: no function is marked.
+    """
+    if not _marked:
+        raise RuntimeError("no pipeline_def is decorated with autoserialize")
+    pipeline = _marked[0]()
+    pipeline.serialize(filename=os.fspath(filename))  # type: ignore[attr-defined]

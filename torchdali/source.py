@@ -1,0 +1,99 @@
+"""Sources of batches that are no readers: what an executor asks of one, and what a source learns of its pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from torchdali.tensors import TensorList
+
+__all__ = ["Made", "Source", "SourceBatch", "SourceSettings", "SourceWorkers"]
+
+Made = tuple["tuple[TensorList, ...] | None", Mapping[str, Any]]
+"""What a worker process makes: a batch an output (None at the end of the data), and the place after it."""
+
+
+class SourceWorkers(Protocol):
+    """The worker processes of a pipeline, as one source sees them."""
+
+    count: int
+
+    def submit(self, request: Any) -> Future[Made]:
+        """Let a process run the source's `work` on a request."""
+
+    def close(self) -> None:
+        """End the processes."""
+
+
+@dataclass(frozen=True)
+class SourceSettings:
+    """Settings of the pipeline that a source needs.
+
+    Attributes:
+        workers: Processes, for a source that has `work` for them.
+    """
+
+    batch_size: int
+    workers: SourceWorkers | None = None
+
+
+@dataclass(frozen=True)
+class SourceBatch:
+    """The next batch of a source, taken in the user's thread for the scheduler thread.
+
+    Attributes:
+        outputs: One `TensorList` an output; none where there is no data.
+        state: Position of the source after this batch.
+        error: Raised in place of the outputs by the `Source.next` that gets this.
+    """
+
+    outputs: tuple[TensorList, ...] = ()
+    state: Mapping[str, Any] = field(default_factory=dict)
+    error: Exception | None = None
+
+
+class Source:
+    """A source of batches that is not a reader: the runtime side of a `source` operator.
+
+    First comes `open`, once, before the pipeline's threads start; then for every batch `prepare`, in the user's thread,
+    and `next`, in the thread that starts batches, with the result of `prepare`; `close` at any time, from any thread.
+
+    Attributes:
+        work: What worker processes run for this source on the requests that it submits, or None.
+        stateful: All requests must go to one process, in their order.
+    """
+
+    work: Callable[[Any], Made] | None = None
+    stateful: bool = False
+
+    def open(self, settings: SourceSettings) -> None:
+        """Learn of the pipeline."""
+
+    def prepare(self, batch_size: int) -> SourceBatch | None:
+        """Take the next batch in the user's thread; None if `next` shall take it.
+
+        Exceptions of the user's code are part of the result. Only what interrupts the user's thread is raised.
+        """
+        return None
+
+    def next(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
+        """Return the next batch, one `TensorList` an output; raise StopIteration at the end."""
+        raise NotImplementedError
+
+    def take_back(self, prepared: SourceBatch) -> None:
+        """Take back what was prepared for a batch after the end of the epoch."""
+
+    def reset(self) -> None:
+        """Start the next epoch."""
+
+    def state(self) -> dict[str, Any]:
+        """Return the position, as JSON values."""
+        return {}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from a position."""
+
+    def close(self) -> None:
+        """Let go of everything, and make a `next` that waits fail."""
