@@ -39,6 +39,7 @@ __all__ = [
     "reader_meta",
     "Shard",
     "owning_read",
+    "begun",
     "reshard",
     "shard_start",
 ]
@@ -56,6 +57,10 @@ class Dataset(Protocol):
     `read` is called by several worker threads at once and must be thread-safe. A reader declared with ``metadata=n``
     has n outputs more than `read` returns: those of ``metadata(records) -> tuple[Tensor, ...]``, each ``(N, ...)``
     for N records; labels, as a rule.
+
+    Where a record takes long to come, from a network or another process, ``begin(records) -> Sequence | None`` is
+    called when a batch is drawn, some batches ahead: it starts what it can and returns at once, for each record what
+    `read` is called with in place of its index. None stands for the indices.
     """
 
     def __len__(self) -> int: ...
@@ -83,6 +88,13 @@ def owning_read(dataset: Any) -> Callable[..., tuple[torch.Tensor, ...]]:
         return tuple(output.clone() for output in dataset.read(index, **given))
 
     return read_copies
+
+
+def begun(dataset: Any, records: Sequence[int]) -> Sequence[Any]:
+    """Let a data set start to read records, and return what to call `read` with for each of them."""
+    begin = getattr(dataset, "begin", None)
+    started: Sequence[Any] | None = None if begin is None else begin(records)
+    return records if started is None else started
 
 
 @dataclass(frozen=True)

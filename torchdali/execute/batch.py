@@ -53,6 +53,7 @@ class InFlightBatch:
         ready: Event on the device stream behind all kernels of the batch, if there is one.
         asked: True once the scheduler thread was asked to start it.
         prepared: By source, the batches that were taken in the user's thread.
+        reads: By reader, what its `read` is called with for each sample; see `loader.begun`.
         random_keys: Keys of the random operators of this batch alone, by `Node.stream`; None for the pipeline's.
     """
 
@@ -61,6 +62,7 @@ class InFlightBatch:
     position: int
     values: dict[DataNode, TensorList] = field(default_factory=dict)
     keys: dict[Node, Keys] = field(default_factory=dict)
+    reads: dict[Node, Sequence[Any]] = field(default_factory=dict)
     info: list[str] | None = None
     kept: Sequence[int] | None = None
     state: dict[str, Any] = field(default_factory=dict)
@@ -93,6 +95,7 @@ class InFlightBatch:
         self.keys = {
             n: Keys(k.records[keep], k.epochs[keep], k.padded[keep]) for n, k in self.keys.items()
         }
+        self.reads = {n: [begun[i] for i in keep] for n, begun in self.reads.items()}
         self.info = None if self.info is None else [self.info[i] for i in keep]
         self.kept = keep if self.kept is None else [self.kept[i] for i in keep]
         self.size, self._rng = len(keep), None

@@ -46,6 +46,7 @@ _OF_READERS = _FOR_SPEED | frozenset((
     "skip_cached_images", "tensor_init_bytes",
     "file_root", "files", "file_list", "path", "paths", "filenames", "index_path", "index_paths",
     "annotations_file", "manifest_filepaths", "preprocessed_annotations",
+    "workers", "io_concurrency", "io_retries", "io_timeout", "cache_dir", "cache_size",
 ))  # fmt: skip
 
 

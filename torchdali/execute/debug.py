@@ -19,7 +19,7 @@ from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.steps import run_step
 from torchdali.execute.timings import Profile
 from torchdali.graph import DataNode, Node, Tracer
-from torchdali.loader import Keys, owning_read
+from torchdali.loader import Keys, begun, owning_read
 from torchdali.registry import Operator
 from torchdali.rng import BatchRng
 from torchdali.source import Source
@@ -245,7 +245,8 @@ class DebugRun(Tracer):
             raise
 
     def _read(self, node: Node, reader: Reader, keys: Keys) -> list[TensorList]:
-        rows = [self._read_one(node, reader, i, r) for i, r in enumerate(keys.records.tolist())]
+        reads = begun(reader.dataset, keys.records.tolist())
+        rows = [self._read_one(node, reader, i, r) for i, r in enumerate(reads)]
         name = getattr(reader.dataset, "source_info", reader.dataset.info)
         layouts = node.operator.output_layouts((), node.constants)
         known = metadata_outputs(node, reader.dataset, keys.records)
@@ -255,7 +256,7 @@ class DebugRun(Tracer):
         batches[0].set_source_infos([name(record) for record in keys.records.tolist()])
         return batches
 
-    def _read_one(self, node: Node, reader: Reader, sample: int, record: int) -> Any:
+    def _read_one(self, node: Node, reader: Reader, sample: int, record: Any) -> Any:
         try:
             given = {
                 name: self._batch.values[edge].samples()[sample].tolist()

@@ -43,6 +43,7 @@ from torchdali.execute.sync import CallerQueue, SingleCaller
 from torchdali.execute.thread_pool import ThreadPool, keep_torch_threads, use_one_torch_thread
 from torchdali.execute.timings import Profile
 from torchdali.graph import Node
+from torchdali.loader import begun
 from torchdali.plan import Plan
 from torchdali.source import Source, SourceBatch
 from torchdali.tensors import TensorList
@@ -255,7 +256,9 @@ class Executor:
             try:
                 raise error
             finally:
-                del error  # or it, its traceback and this frame keep each other and the pipeline alive
+                del (
+                    error
+                )  # or it, its traceback and this frame keep each other and the pipeline alive
         self.profile.delivered(batch.size)
         self.device_stream.hand_over(batch.outputs, batch.ready, stream)
         return batch
@@ -338,6 +341,7 @@ class Executor:
         sizes = self._pull(batch)
         for node, reader in self.readers.items():
             batch.keys[node] = reader.cursor.next_batch(self.settings.batch_size)
+            batch.reads[node] = begun(reader.dataset, batch.keys[node].records.tolist())
             batch.values.update(metadata_outputs(node, reader.dataset, batch.keys[node].records))
             sizes[node] = self.settings.batch_size
         if len(set(sizes.values())) > 1:

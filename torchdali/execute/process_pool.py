@@ -37,7 +37,7 @@ from torchdali.errors import self_explanatory, stripped
 from torchdali.execute.shared_memory import Packed, Reader, Writer
 from torchdali.source import Made, Source, SourceSettings
 
-__all__ = ["ProcessPool", "open_sources"]
+__all__ = ["ProcessPool", "open_dataset", "open_sources"]
 
 Work = Callable[[Any], Made]
 _GRACE = 0.5  # seconds for a process to end by itself, and again after SIGTERM
@@ -72,6 +72,19 @@ def open_sources(
         source.open(SourceSettings(batch_size, handle))
 
 
+def open_dataset(dataset: Any, start_method: str, pickler: Any = None) -> None:
+    """Start the worker processes of a reader's data set, if it has `work` for some.
+
+    Args:
+        dataset: With `work`, `stateful`, `workers` (their number) and ``open(handle)``, or without `work`.
+        start_method, pickler: See `open_sources`.
+    """
+    if getattr(dataset, "work", None) is not None:
+        dataset.open(
+            SourceHandle(ProcessPool([dataset], dataset.workers, start_method, pickler), 0)
+        )
+
+
 class SourceHandle:
     """Handle of the pool for one source."""
 
@@ -97,7 +110,7 @@ class ProcessPool:
     """
 
     def __init__(
-        self, sources: Sequence[Source], count: int, start_method: str, pickler: Any = None
+        self, sources: Sequence[Any], count: int, start_method: str, pickler: Any = None
     ) -> None:
         stateful = [source.stateful for source in sources]
         self.count = count if not all(stateful) else min(count, len(sources))
@@ -160,7 +173,7 @@ class _Worker:
                 how = f"was killed by {signal.Signals(-code).name}"
         while_ = "" if self.task is None else f" while it worked on {self.task.request}"
         return (
-            f"worker process {self.number} (pid {self.process.pid}) of the parallel external sources "
+            f"worker process {self.number} (pid {self.process.pid}) of the parallel external sources or data sets "
             f"{how}{while_}. If memory ran out, use fewer workers or smaller batches"
         )
 

@@ -329,7 +329,7 @@ class StageRunner:
         for node in compiled.chain.nodes:
             k = self.plan.index[node]
             if node in batch.keys:
-                found[column("key", k)] = batch.keys[node].records.tolist()
+                found[column("key", k)] = batch.reads[node]
             if node.operator.schema.random:
                 found[column("rng", k)] = self._rng(batch, node).samples()
         return found

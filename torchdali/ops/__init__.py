@@ -59,6 +59,7 @@ from torchdali.ops._compose import Compose, cpu_ops, gpu_ops, mixed_ops  # noqa:
 from torchdali.ops._readers import (  # noqa: F401
     caffe,
     coco,
+    dataset,
     file,
     mxnet,
     numpy,

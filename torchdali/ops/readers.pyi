@@ -118,6 +118,37 @@ class COCO:
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
+class Dataset:
+    """Read a data set in Python: a map-style one of torch, one of Hugging Face, or a sequence."""
+    def __init__(
+        self,
+        *,
+        dataset: Any,
+        bytes_per_sample_hint: Any = ...,
+        columns: abc.Sequence[str] | str | None = None,
+        device: str | None = None,
+        dont_use_mmap: bool = False,
+        initial_fill: int = 1024,
+        layouts: abc.Sequence[str] | str | None = None,
+        lazy_init: bool = False,
+        name: str | None = None,
+        num_shards: int = 1,
+        pad_last_batch: bool = False,
+        prefetch_queue_depth: int = 1,
+        preserve: Any = ...,
+        random_shuffle: bool = False,
+        read_ahead: bool = False,
+        seed: int | None = -1,
+        shard_id: int = 0,
+        shuffle_after_epoch: bool = False,
+        shuffle_after_epoch_seed: int | None = None,
+        skip_cached_images: bool = False,
+        stick_to_shard: bool = False,
+        tensor_init_bytes: int = 1048576,
+        workers: int = 0,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
 class File:
     """Read files and labels."""
     def __init__(

@@ -13,7 +13,7 @@ from torchdali.execute.batch import InFlightBatch, Reader, Settings
 from torchdali.execute.buffer_pool import BufferPool
 from torchdali.execute.device_stream import resolve_device
 from torchdali.execute.executor import Executor
-from torchdali.execute.process_pool import open_sources
+from torchdali.execute.process_pool import open_dataset, open_sources
 from torchdali.execute.timings import Profile
 from torchdali.graph import DataNode, Graph, Node
 from torchdali.loader import Cursor, EpochOrder, LoaderOptions
@@ -137,6 +137,7 @@ def _opened(options: PipelineOptions, node: Node) -> Reader:
     }
     loader = LoaderOptions(**given)
     dataset: Any = node.operator.body(**node.constants)
+    open_dataset(dataset, options.py_start_method, options.py_callback_pickler)
     own = loader.seed if loader.seed not in (None, -1) else None
     seed = mix(options.random_seed, 1) & 0x7FFFFFFF if own is None else own
     return Reader(dataset, Cursor(EpochOrder(len(dataset), loader, seed)))

@@ -160,6 +160,7 @@ EXAMPLES: dict[str, str] = PICTURES | {
     "readers.numpy": "fn.readers.numpy(file_root=folder, roi_shape=[2])",
     "readers.sequence": "fn.readers.sequence(file_root=folder, sequence_length=1)",
     "readers.mxnet": 'fn.readers.mxnet(path=f"{folder}/images.rec")',
+    "readers.dataset": "fn.readers.dataset(dataset=[(1, 2.5), (3, 4.5)])",
     "readers.tfrecord": (
         'fn.readers.tfrecord(path=f"{folder}/images.tfrecord", features={'
         '"image": tfrecord.FixedLenFeature((), tfrecord.string, "")})["image"]'

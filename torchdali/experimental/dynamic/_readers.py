@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from torchdali import graph
 from torchdali.dispatch import bind
 from torchdali.execute.batch import metadata_outputs
+from torchdali.execute.process_pool import open_dataset
 from torchdali.experimental.dynamic._batch import Batch, _batch_of
 from torchdali.experimental.dynamic._capture import Capture
 from torchdali.experimental.dynamic._context import EvalContext
@@ -61,6 +62,7 @@ class Reader:
         self.max_batch_size, self.name, self.device = max_batch_size, name, device
         constants = bind(self._declared, [], arguments).constants
         self._dataset = self._declared.body(**constants)
+        open_dataset(self._dataset, "spawn")
         self._constants = {**constants, "_dataset": self._dataset}
         self._cursor = Cursor(EpochOrder(len(self._dataset), *_order_of(constants)))
         self._batch_size: int | None = None

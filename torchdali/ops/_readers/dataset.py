@@ -1,0 +1,352 @@
+"""Data sets in Python as readers: map-style ones of torch, of Hugging Face, and sequences."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from torchdali import pickling
+from torchdali.codecs.files import read_file
+from torchdali.loader import Dataset, LoaderOptions
+from torchdali.operator import reader
+from torchdali.schema import OutputCount, shares
+from torchdali.source import Made, SourceWorkers
+from torchdali.tensors import TensorList
+
+__all__ = ["MapStyle", "PythonDataset", "dataset"]
+
+Row = tuple[Tensor, ...]
+_PARTS = 2  # for each worker, so that one that is slow does not hold up a batch
+
+
+# ---------------------------------------------------------------- values
+
+
+def as_tensor(value: Any) -> Tensor:
+    """Return a value of a sample as a tensor.
+
+    Raises:
+        TypeError: it is of a type that has no tensor.
+    """
+    if isinstance(value, Tensor):
+        return value.detach().cpu()
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _of_array(np.asarray(value))
+    if isinstance(value, str):
+        value = value.encode()
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return torch.from_numpy(np.frombuffer(value, np.uint8).copy())
+    if isinstance(value, Image.Image):
+        return _of_image(value)
+    if isinstance(value, (bool, int, float, list, tuple)):
+        return torch.tensor(value)
+    if isinstance(value, Mapping) and value.keys() == {
+        "bytes",
+        "path",
+    }:  # not decoded, of Hugging Face
+        return as_tensor(value["bytes"]) if value["bytes"] is not None else read_file(value["path"])
+    raise TypeError(
+        f"a value of the type {type(value).__name__} is no tensor, array, image, text or number"
+    )
+
+
+def _of_array(array: Any) -> Tensor:
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"an array of the type {array.dtype} is none of numbers")
+    native = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
+    return torch.from_numpy(native if native.flags.writeable else native.copy())
+
+
+def _of_image(image: Image.Image) -> Tensor:
+    """Return pixels ``(H, W, C)``; a palette becomes its colors."""
+    plain = {"1": "L", "P": "RGBA" if "transparency" in image.info else "RGB"}
+    pixels = _of_array(np.array(image.convert(plain.get(image.mode, image.mode))))
+    return pixels if pixels.ndim == 3 else pixels[:, :, None]
+
+
+# ---------------------------------------------------------------- data sets
+
+
+class MapStyle:
+    """A data set as it was given, and the form of its samples.
+
+    Args:
+        given: Has ``len`` and an item for each index from 0.
+
+    Raises:
+        TypeError: it has not.
+    """
+
+    def __init__(self, given: Any) -> None:
+        if not hasattr(given, "__getitem__") or not hasattr(given, "__len__"):
+            raise TypeError(
+                f"dataset: a {type(given).__name__} has no len() or no items by index; what can only be iterated over "
+                "goes to fn.external_source"
+            )
+        self.given = _undecoded(given)
+
+    @classmethod
+    def from_argument(cls, value: Any) -> MapStyle:
+        """Return a data set as the argument takes it."""
+        return value if isinstance(value, cls) else cls(value)
+
+    def __repr__(self) -> str:
+        return f"a {type(self.given).__name__}"
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    @cached_property
+    def first(self) -> Any:
+        """The first sample, which shows the form of all."""
+        if not len(self.given):
+            raise RuntimeError(f"the data set, a {type(self.given).__name__}, is empty")
+        return self.given[0]
+
+    def names(self, columns: Sequence[str] | None) -> list[str] | None:
+        """Return the keys of samples that are dictionaries; None for others.
+
+        Raises:
+            RuntimeError: there are no such columns.
+        """
+        if not isinstance(self.first, Mapping):
+            if columns:
+                raise RuntimeError(
+                    f"columns={list(columns)}: samples are no dictionaries, but of the type {type(self.first).__name__}"
+                )
+            return None
+        missing = [name for name in columns or () if name not in self.first]
+        if missing:
+            raise RuntimeError(f"columns: samples have no {missing}, but {list(self.first)}")
+        return list(columns or self.first)
+
+    def values(self, columns: Sequence[str] | None) -> list[Any]:
+        """Return the values of the first sample."""
+        return _values(self.first, self.names(columns))
+
+
+def _values(sample: Any, names: Sequence[str] | None) -> list[Any]:
+    if names is not None:
+        return [sample[name] for name in names]
+    return list(sample) if isinstance(sample, tuple) else [sample]
+
+
+def _undecoded(given: Any) -> Any:
+    """Return a data set of Hugging Face whose images and sounds come as they are stored."""
+    module = sys.modules.get("datasets")
+    if module is None or not isinstance(given, module.Dataset) or given.format["type"] == "custom":
+        return given
+    form, kinds = given.format, (module.Image, module.Audio)
+    for name, feature in given.features.items():
+        if isinstance(feature, kinds):
+            given = given.cast_column(name, type(feature)(decode=False))
+    return given.with_format(None, columns=form["columns"])
+
+
+class _Read:
+    """Reads records of a data set, in this process or in another one.
+
+    Args:
+        given: The data set.
+        names: Of the columns, if samples are dictionaries.
+        count: Number of outputs.
+    """
+
+    def __init__(self, given: Any, names: Sequence[str] | None, count: int) -> None:
+        self._given, self._names, self._count = given, names, count
+
+    def rows(self, records: list[int]) -> list[Row | Exception]:
+        """Return the values of some records, or what was raised in their place."""
+        samples: Sequence[Any] = ()
+        if hasattr(self._given, "__getitems__"):
+            with contextlib.suppress(Exception):  # then one by one, which shows the one that fails
+                samples = self._given.__getitems__(records)
+        if len(samples) == len(records):
+            return [self._row(lambda sample=sample: sample) for sample in samples]  # type: ignore[misc]
+        return [self._row(lambda record=record: self._given[record]) for record in records]  # type: ignore[misc]
+
+    def _row(self, take: Callable[[], Any]) -> Row | Exception:
+        try:
+            values = _values(take(), self._names)
+            if len(values) != self._count:
+                raise RuntimeError(
+                    f"the sample has {len(values)} values, and the first one {self._count}"
+                )
+            return tuple(map(as_tensor, values))
+        except Exception as error:
+            return error
+
+    def __call__(self, records: list[int]) -> Made:
+        """Return the values of records as batches, and by place what was raised: for a worker process."""
+        rows = self.rows(records)
+        errors = {i: _picklable(row) for i, row in enumerate(rows) if isinstance(row, Exception)}
+        sound = [row for row in rows if not isinstance(row, Exception)]
+        batches = tuple(
+            TensorList.from_samples(list(column)) for column in zip(*sound, strict=True)
+        )
+        return batches or None, {"errors": errors}
+
+
+def _picklable(error: Exception) -> Exception:
+    try:
+        pickling.loads(pickling.dumps(error))
+        return error
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+
+
+class _Part:
+    """Some records that are being read together."""
+
+    def __init__(self, future: Future[Any]) -> None:
+        self._future = future
+
+    @cached_property
+    def rows(self) -> list[Row | Exception]:
+        """The values of each record; waits for them."""
+        found = self._future.result()
+        if isinstance(found, list):
+            return found
+        batches, place = found
+        errors = place["errors"]
+        sound = zip(*(batch.samples() for batch in batches or ()), strict=True)
+        count = len(errors) + (len(batches[0]) if batches else 0)
+        return [errors[i] if i in errors else next(sound) for i in range(count)]
+
+
+class _Ticket(NamedTuple):
+    """A record that is being read."""
+
+    part: _Part
+    place: int
+
+
+class PythonDataset:
+    """Records of a data set, read ahead of the pipeline by one thread of its own, or by worker processes.
+
+    Args:
+        given: The data set.
+        names: Of the columns, if samples are dictionaries.
+        count: Number of outputs.
+        workers: Number of processes.
+    """
+
+    shares_memory = True
+    stateful = False
+
+    def __init__(
+        self, given: MapStyle, names: Sequence[str] | None, count: int, workers: int
+    ) -> None:
+        self._given, self.workers = given, workers
+        self._read = _Read(given.given, names, count)
+        self.work = self._read if workers else None
+        self._processes: SourceWorkers | None = None
+        # One thread: few data sets may be called by several, and those before knew one a process.
+        self._thread = ThreadPoolExecutor(1, "torchdali-dataset")
+        weakref.finalize(self, self._thread.shutdown, wait=False, cancel_futures=True)
+
+    def open(self, processes: SourceWorkers) -> None:
+        """Take over the worker processes."""
+        self._processes = processes
+
+    def __len__(self) -> int:
+        return len(self._given)
+
+    def begin(self, records: Sequence[int]) -> list[_Ticket]:
+        """Start to read records."""
+        if self._processes is not None:
+            size = -(-len(records) // (_PARTS * self.workers))
+        else:
+            size = len(records) if hasattr(self._given.given, "__getitems__") else 1
+        tickets = []
+        for start in range(0, len(records), size):
+            wanted = list(records[start : start + size])
+            part = _Part(self._submit(wanted))
+            tickets += [_Ticket(part, place) for place in range(len(wanted))]
+        return tickets
+
+    def _submit(self, records: list[int]) -> Future[Any]:
+        if self._processes is not None:
+            return self._processes.submit(records)
+        return self._thread.submit(self._read.rows, records)
+
+    def read(self, record: int | _Ticket) -> Row:
+        """Return the values of a record; raises what the data set raised."""
+        ticket = record if isinstance(record, _Ticket) else self.begin([record])[0]
+        row = ticket.part.rows[ticket.place]
+        if isinstance(row, Exception):
+            raise row
+        return row
+
+    def info(self, index: int) -> str:
+        """Name a record."""
+        return f"record {index} of {type(self._given.given).__name__}"
+
+
+def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    if arguments["layouts"]:
+        return tuple(arguments["layouts"])
+    values = arguments["dataset"].values(arguments["columns"])
+    return tuple("HWC" if isinstance(value, Image.Image) else "" for value in values)
+
+
+def _count(arguments: Mapping[str, Any]) -> int | None:
+    given, columns = arguments["dataset"], arguments["columns"]
+    count = len(given.values(columns))
+    return count if count > 1 or isinstance(given.first, (Mapping, tuple)) else None
+
+
+def _results(arguments: Mapping[str, Any], outputs: Sequence[Any]) -> Any:
+    names = arguments["dataset"].names(arguments.get("columns"))
+    return outputs if names is None else dict(zip(names, outputs, strict=True))
+
+
+@reader(
+    name="readers.dataset", class_name="Dataset", outputs=_count, layout=_layouts, results=_results
+)
+def dataset(
+    *,
+    dataset: MapStyle,
+    columns: list[str] | None = None,
+    layouts: list[str] | None = None,
+    workers: int = 0,
+    **options: Annotated[Any, shares(LoaderOptions)],
+) -> Annotated[Dataset, OutputCount(1)]:
+    """Read a data set in Python: a map-style one of torch, one of Hugging Face, or a sequence.
+
+    The first sample shows the form of all: of a tuple each value is an output, of a dictionary each column, and the
+    call returns a dictionary of outputs; anything else is one output. The data set is called ahead of the pipeline by
+    one thread, for a whole batch at a time if it has ``__getitems__``, or by worker processes.
+
+    Values become tensors: arrays and numbers as `torch.tensor` makes them, images of Pillow ``(H, W, C)`` in the layout
+    HWC, bytes and text ``(n,)`` uint8. Images and sounds of a Hugging Face data set come as they are stored, encoded:
+    `decoders.image` and `decoders.audio` take them; unless it has a transform, which is kept.
+
+    Not in DALI.
+
+    Args:
+        dataset: Has ``len`` and items by index from 0.
+        columns: Of dictionaries, those that are wanted, in this order; all if left out.
+        layouts: Of the outputs.
+        workers: Number of processes that read; they get the data set as ``py_start_method`` says, forked or pickled.
+
+    Raises:
+        TypeError: the data set has no length, or no items. RuntimeError: it is empty, has not these columns, or an
+            argument is wrong. While running: what the data set raises; TypeError for a value that is no tensor.
+    """
+    names, count = dataset.names(columns), len(dataset.values(columns))
+    if workers < 0:
+        raise RuntimeError(f"workers={workers}: a number of processes, 0 for none")
+    if layouts and len(layouts) != count:
+        raise RuntimeError(f"{len(layouts)} layouts for {count} outputs")
+    return PythonDataset(dataset, names, count, workers)
