@@ -12,7 +12,7 @@ import contextlib
 import os
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -81,6 +81,16 @@ class DeviceStream:
             self._keep_until_copied(batch)
         return moved
 
+    def adopt(self, batch: TensorList) -> TensorList:
+        """Take what a source gave to the device. Must run inside `context`."""
+        here = self.stream is not None and batch.device == self.device
+        moved = self.to_device(batch)
+        if here:
+            # The memory belongs to the source's stream, which must not use it again while ours reads it.
+            for tensor in _tensors(batch):
+                tensor.record_stream(self.stream)
+        return moved
+
     def _keep_until_copied(self, batch: TensorList) -> None:
         """Hold a pinned batch until its copy to the device is done; its memory may be reused after that.
 
@@ -125,12 +135,17 @@ class DeviceStream:
         current.wait_event(ready)
         for batch in batches:
             if batch.device.type == "cuda":
-                dense = batch.dense()
                 # The memory was allocated on the pipeline's stream. Without this, the allocator would give it to the
                 # next batch as soon as the user drops the tensor, while kernels of the user's stream may still read
                 # it.
-                for tensor in batch.samples() if dense is None else [dense]:
+                for tensor in _tensors(batch):
                     tensor.record_stream(current)
+
+
+def _tensors(batch: TensorList) -> Sequence[torch.Tensor]:
+    """Return tensors that cover the memory of a batch."""
+    dense = batch.dense()
+    return batch.samples() if dense is None else [dense]
 
 
 def _move(batch: TensorList, device: torch.device) -> TensorList:

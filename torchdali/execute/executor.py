@@ -376,7 +376,7 @@ class Executor:
 
     def _on_device(self, node: Node, outputs: tuple[TensorList, ...]) -> tuple[TensorList, ...]:
         """Bring the data of a source to the device of its node."""
-        move = self.device_stream.to_cpu if node.device == "cpu" else self.device_stream.to_device
+        move = self.device_stream.to_cpu if node.device == "cpu" else self.device_stream.adopt
         with self.device_stream.context():
             return tuple(map(move, outputs))
 

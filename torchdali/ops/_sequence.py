@@ -84,7 +84,7 @@ def sequence_rearrange(
     order = _checked_order(data.shape, new_order, layout)
     if out is not None and out.shape == (len(order), *data.shape[1:]) and out.dtype == data.dtype:
         return torch.index_select(data, 0, _index(tuple(order), data.device), out=out)
-    return data[order]
+    return data.index_select(0, _index(tuple(order), data.device))
 
 
 @batched(sequence_rearrange)

@@ -1,0 +1,200 @@
+"""Calls of every operator that runs on an accelerator, as expressions over nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import torch
+
+from torchdali import fn, math, types
+from torchdali.execute import stages
+from torchdali.pipeline import Pipeline
+from torchdali.reference._examples import EXAMPLES
+from torchdali.registry import registry
+
+BATCH = 3
+MEAN = "mean=[124.0, 116.0, 104.0], std=[58.0, 57.0, 57.0]"
+
+UNARY = ["fabs", "floor", "ceil", "sqrt", "rsqrt", "cbrt", "exp", "log", "log2", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"]
+
+EXPRESSIONS: dict[str, tuple[str, ...]] = {
+    **{f"math.{name}": (f"math.{name}(unit)",) for name in UNARY},
+    "math.acosh": ("math.acosh(unit + 1.0)",),
+    **{f"math.{name}": (f"math.{name}(numbers, 2.5)", f"math.{name}(numbers, numbers)") for name in ("min", "max", "atan2", "fpow", "pow")},
+    "math.abs": ("math.abs(numbers - 3)",),
+    "math.clamp": ("math.clamp(numbers, 2, 4)",),
+    **{
+        f"math.{name}": (f"image {sign} 3", f"ints {sign} ints", f"ints {sign} shift")
+        for name, sign in {
+            "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "truediv": "/", "mod": "%", "eq": "==", "ne": "!=",
+            "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "&", "or": "|", "xor": "^", "lshift": "<<",
+            "rshift": ">>",
+        }.items()
+        if name != "mod"
+    },
+    "math.invert": ("~ints",), "math.pos": ("+ints",), "math.neg": ("-numbers",),
+    "subscript": ("image[1:9, 2]", "image[-5:, :, 0]", "image[:, start : start + 4]"),
+    "_row": ("fn.shapes(image)[0]",),
+    "crop_mirror_normalize": (
+        f"fn.crop_mirror_normalize(image, crop=[20, 24], mirror=flip, dtype=types.FLOAT16, {MEAN})",
+        f"fn.crop_mirror_normalize(same, mirror=flip, {MEAN})",
+        f"fn.crop_mirror_normalize(same, mirror=flip, output_layout='HWC', crop=[20, 24], crop_pos_x=place, {MEAN})",
+        "fn.crop_mirror_normalize(image, crop=[90, 90], dtype=types.UINT8, out_of_bounds_policy='pad', fill_values=[7.0], pad_output=True)",
+    ),
+    "random_resized_crop": (
+        "fn.random_resized_crop(image, size=[24, 32])",
+        "fn.random_resized_crop(image, size=[24, 32], interp_type=types.INTERP_CUBIC, antialias=False)",
+    ),
+    "resize": (
+        "fn.resize(image, size=[24, 32])",
+        "fn.resize(same, resize_shorter=20.0 + 10 * place)",
+        "fn.resize(image, size=[24, 32], interp_type=types.INTERP_NN)",
+        "fn.resize(image, size=[24, 32], dtype=types.FLOAT, mode='not_smaller')",
+    ),
+    "flip": ("fn.flip(image, horizontal=flip)", "fn.flip(same, vertical=flip, horizontal=1)"),
+    "color_twist": ("fn.color_twist(image, hue=90 * place, brightness=0.5 + place)", "fn.color_twist(same, saturation=place)"),
+    "brightness_contrast": ("fn.brightness_contrast(same, brightness=0.5 + place)",),
+    "rotate": ("fn.rotate(image, angle=90 * place, fill_value=0)", "fn.rotate(same, angle=90 * place, keep_size=True)"),
+    "gaussian_blur": ("fn.gaussian_blur(image, sigma=1.0 + place)", "fn.gaussian_blur(same, window_size=5)"),
+    "cast": ("fn.cast(image, dtype=types.FLOAT16)", "fn.cast(same, dtype=types.INT32)"),
+    "erase": ("fn.erase(same, anchor=[3.0, 4.0], shape=fn.stack(5.0 + place, 6.0 + place), axis_names='HW')",),
+    "permute_batch": ("fn.permute_batch(image, indices=[2, 0, 0])",),
+    "normalize": ("fn.normalize(image, batch=False)", "fn.normalize(same, axis_names='HW')"),
+    "_normalize_batch": ("fn.normalize(image, batch=True)", "fn.normalize(same, batch=True, axis_names='HW')"),
+    "crop": ("fn.crop(image, crop=[20, 24], crop_pos_x=place)", "fn.crop(same, crop=[20, 24], crop_pos_y=place)"),
+    "debayer": ("fn.debayer(mosaic, blue_position=[0, 0], algorithm='bilinear_ocv')",),
+    "roi_random_crop": ("fn.roi_random_crop(image, crop_shape=[20, 20], roi_start=[5, 9], roi_end=[12, 13])",),
+    "random_crop_generator": ("fn.random_crop_generator(sides, random_area=[0.3, 0.6])",),
+    "element_extract": ("fn.element_extract(fn.reshape(image, layout='FHW'), element_map=[0, 30])",),
+    **{f"random.{name}": (f"fn.random.{name}(shape=[3], device='gpu')",) for name in ("uniform", "normal", "coin_flip")},
+    **{name: (f"fn.{name}(shape=[2, 3], device='gpu')",) for name in ("ones", "zeros")},
+    "full": ("fn.full(7, shape=[2, 3], device='gpu')", "fn.full(numbers, shape=[2, 5])"),
+    "constant": ("fn.constant(fdata=[1.0, 2.0, 3.0, 4.0], shape=[2, 2], device='gpu')",),
+    "_to_device": ("image",),
+    "slice": ("fn.slice(image, place, 0.2, axes=[0])",),
+    "uniform": ("fn.uniform(range=[0.0, 1.0], device='gpu')",),
+}
+"""More than the examples of the reference; and those for which the reference has none."""
+
+OWN_CALLS = frozenset(
+    ["crop", "debayer", "roi_random_crop", "random_crop_generator", "element_extract", "constant", "full", "ones", "zeros", "random.uniform", "random.normal", "random.coin_flip", "crop_mirror_normalize"]
+)
+"""Operators whose example is not for these data, or not for an accelerator."""
+
+NOT_HERE = {
+    "python_function": "calls the user's function with arrays of the CPU",
+    "dl_tensor_python_function": "DLPack, which the pretence does not have",
+    "experimental.debayer": "an old name",
+    "experimental.audio_resample": "an old name",
+    "experimental.equalize": "an old name",
+    "experimental.filter": "an old name",
+    "experimental.tensor_resize": "an old name",
+    "fast_resize_crop_mirror": "an old name",
+    "coin_flip": "an old name",
+    "normal_distribution": "an old name",
+    "uniform": "an old name",
+    "math.mod": "an old name",
+    "_auto_contrast": "of automatic augmentation, which runs on the CPU",
+    "_contrast_around_mean": "of automatic augmentation, which runs on the CPU",
+    "_solarize": "of automatic augmentation, which runs on the CPU",
+    "_solarize_add": "of automatic augmentation, which runs on the CPU",
+    "_decode_random_resized_crop": "fused on the CPU only",
+    "_resize_crop_mirror_normalize": "fused on the CPU only",
+    "_decode_resize_crop_mirror_normalize": "fused on the CPU only",
+    "_merge": "branches are tested with the random graphs",
+    "_choose": "branches are tested with the random graphs",
+    "_shape": "looks at no data",
+    "_row": "looks at no data",
+    "_not": "conditions are on the CPU",
+    "_logical": "conditions are on the CPU",
+    "_case": "conditions are on the CPU",
+}
+
+
+def operators() -> list[str]:
+    """Return the operators that may run on an accelerator."""
+    return [name for name, o in registry.items() if "gpu" in o.devices and o.kind in ("sample", "batch")]
+
+
+def calls(name: str) -> list[str]:
+    """Return expressions that call an operator."""
+    found = list(EXPRESSIONS.get(name, ()))
+    if name in EXAMPLES and name not in OWN_CALLS:
+        found.insert(0, EXAMPLES[name])
+    return found
+
+
+def images(same: bool = False, seed: int = 0) -> list[Any]:
+    """Smooth pictures of about 40 x 50."""
+    found = []
+    for i in range(BATCH):
+        h, w = (40, 50) if same else (40 + 5 * i, 50 - 3 * i)
+        y, x = np.mgrid[0:h, 0:w].astype(np.float32) / 9
+        rng = np.random.default_rng(seed + i)
+        phases = rng.uniform(0, 6, 3).astype(np.float32)
+        picture = 128 + 60 * np.sin(x[..., None] + phases) + 50 * np.cos(y[..., None] * phases)
+        found.append((picture + rng.normal(0, 5, (h, w, 3))).clip(0, 255).astype(np.uint8))
+    return found
+
+
+def _namespace(device: str) -> dict[str, Any]:
+    def node(values: Sequence[Any], layout: str = "", where: str = device) -> Any:
+        found = fn.external_source(source=lambda: list(values), layout=layout or None)
+        return found.gpu() if where == "gpu" else found
+
+    rng = np.random.default_rng(3)
+    y, x = np.mgrid[0:40, 0:50].astype(np.float32)
+    boxes = np.float32([[0.5, 0.15, 0.8, 0.64], [0.0, 0.25, 0.45, 0.65]])
+    sound = [np.sin(np.arange(900 + 50 * i) / (3 + i)).astype(np.float32) for i in range(BATCH)]
+    return {
+        "fn": fn, "types": types, "math": math, "np": np, "torch": torch,
+        "image": node(images(), "HWC"),
+        "same": node(images(same=True), "HWC"),
+        "boxes": node([boxes] * BATCH),
+        "labels": node([np.int32([1, 2])] * BATCH),
+        "mosaic": node([im[:, :, 0][:38, :40].copy() for im in images()], "HW"),
+        "mask": node([(im[..., 0] > 128).astype(np.int32) for im in images(True)], "HW"),
+        "points": node([np.float32([[10, 20], [16, 5], [30, 9]])] * BATCH),
+        "mapx": node([x + 3 * np.sin(y / 8)] * BATCH),
+        "mapy": node([y + 3 * np.sin(x / 8)] * BATCH),
+        "sound": node(sound),
+        "numbers": node([np.float32([3, 1, 4, 1, 5])] * BATCH),
+        "unit": node([rng.uniform(0.1, 0.9, 6).astype(np.float32) for _ in range(BATCH)]),
+        "ints": node([np.int32([7, 12, 3, 1])] * BATCH),
+        "sides": node([np.int64([40 + i, 50]) for i in range(BATCH)]),
+        "shift": node([np.int32(1 + i) for i in range(BATCH)]),
+        "start": node([np.int32(1 + i) for i in range(BATCH)], where="cpu"),
+        "place": node([np.float32(0.3 * i) for i in range(BATCH)], where="cpu"),
+        "flip": node([np.int32(i % 2) for i in range(BATCH)], where="cpu"),
+        "folder": "",
+    }  # fmt: skip
+
+
+def run(call: str, device_id: int | str, batches: int = 2) -> tuple[list[Any], set[str]]:
+    """Run a call in a pipeline with its data on the device.
+
+    Returns:
+        The outputs of the last batch, and the operators that ran on the device.
+    """
+    seen: set[str] = set()
+    step: Callable[..., Any] = stages.run_step
+
+    def noted(batch: Any, node: Any, *rest: Any) -> Any:
+        if node.device == "gpu":
+            seen.add(node.operator.name)
+        return step(batch, node, *rest)
+
+    pipe = Pipeline(BATCH, 1, device_id, seed=5)
+    with pipe:
+        results = eval(call, _namespace("gpu"))
+        pipe.set_outputs(*results if isinstance(results, (list, tuple)) else [results])
+    try:
+        with mock.patch.object(stages, "run_step", noted):
+            for _ in range(batches):
+                outputs: Any = pipe.run()
+        return list(outputs), seen
+    finally:
+        pipe.close()

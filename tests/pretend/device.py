@@ -1,0 +1,169 @@
+"""Install a pretended accelerator in place of `torch.cuda`."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import threading
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import torch
+
+from tests.pretend import streams
+from tests.pretend.report import Report
+from tests.pretend.streams import Event, InStream, State, Stream, state
+from tests.pretend.tensor import Pretending, PretendTensor, pinned, upload
+from torchdali.execute.buffer_pool import BufferPool
+
+
+class Accelerator:
+    """A pretended accelerator that is installed.
+
+    Attributes:
+        report: What it has seen.
+    """
+
+    def __init__(self, own: State) -> None:
+        self.report, self._state = own.report, own
+
+    def tensor(self, x: torch.Tensor, device: int = 0) -> PretendTensor:
+        """Return a copy on a device, there before anything else happens."""
+        made = upload(x, torch.device("cuda", device))
+        self.report.clear()
+        return made
+
+    def synchronize(self) -> None:
+        """Let all streams come to their ends, without counting it."""
+        with self._state.lock:
+            for clock in list(_clocks(self._state)):
+                self._state.host_learns(clock)
+
+
+def _clocks(own: State) -> Iterator[Any]:
+    for each in gc.get_objects():
+        if type(each) is Stream:
+            yield each.clock
+
+
+def inner(x: Any) -> torch.Tensor:
+    """Return the elements of a tensor, wherever it says it is."""
+    return x.inner if isinstance(x, PretendTensor) else x
+
+
+@contextlib.contextmanager
+def accelerator(devices: int = 1, lag: int = 3) -> Iterator[Accelerator]:
+    """Pretend that there are accelerators, in this thread and in those that are started inside.
+
+    Args:
+        devices: How many.
+        lag: How often events answer that they are not done before they say that they are.
+    """
+    if torch.cuda.is_available():
+        raise RuntimeError("there is a real accelerator; the pretence would hide it")
+    torch._C._ensureCUDADeviceGuardSet()
+    torch._C._set_only_lift_cpu_tensors(True)
+    own = State(Report(), devices, lag)
+    with contextlib.ExitStack() as stack:
+        for target, name, value in _replaced(own):
+            stack.enter_context(mock.patch.object(target, name, value))
+        stack.enter_context(Pretending())
+        try:
+            yield Accelerator(own)
+        finally:
+            torch._C._set_only_lift_cpu_tensors(False)
+            streams._state = None
+
+
+def _replaced(own: State) -> Iterator[tuple[Any, str, Any]]:
+    """Yield what is replaced: objects, names, values."""
+
+    @contextlib.contextmanager
+    def on_device(device: Any) -> Iterator[None]:
+        before, own.device = own.device, own.index(device)
+        yield
+        own.device = before
+
+    def synchronize(device: Any = None) -> None:
+        own.report.count("sync")
+        with own.lock:
+            for clock in list(_clocks(own)):
+                own.host_learns(clock)
+
+    def set_device(device: Any) -> None:
+        own.device = own.index(device)
+
+    cuda: dict[str, Any] = {
+        "_lazy_init": lambda: None,
+        "is_initialized": lambda: True,
+        "is_available": lambda: True,
+        "device_count": lambda: own.devices,
+        "Stream": Stream,
+        "Event": Event,
+        "stream": InStream,
+        "device": on_device,
+        "current_stream": own.current,
+        "default_stream": lambda device=None: own.defaults[own.index(device)],
+        "current_device": lambda: own.device,
+        "set_device": set_device,
+        "synchronize": synchronize,
+        "get_device_properties": lambda device=None: SimpleNamespace(name="pretended", total_memory=1 << 30),
+        "get_device_name": lambda device=None: "pretended",
+    }
+    for name, value in cuda.items():
+        yield torch.cuda, name, value
+    yield from _constructors(own)
+    start = threading.Thread.run
+
+    def run(thread: threading.Thread) -> None:
+        with Pretending():  # modes belong to threads
+            start(thread)
+
+    yield threading.Thread, "run", run
+    take = BufferPool._take
+
+    def taken(pool: BufferPool, size: int) -> Any:
+        """Take a block, which the caller is going to write to, by ways that the pretence does not see."""
+        block = take(pool, size)
+        memory = pinned.find(block.ctypes.data)
+        if memory is not None:
+            memory.used(block.ctypes.data, block.ctypes.data + size, True)
+        return block
+
+    yield BufferPool, "_take", taken
+
+
+def _constructors(own: State) -> Iterator[tuple[Any, str, Any]]:
+    """Those that copy from Python objects straight to a device.
+
+    Elsewhere ``"cuda"`` without a number is ``cuda:0``, whatever the current device: torch asks the driver.
+    """
+
+    def numbered(device: Any) -> torch.device:
+        found = torch.device(device)
+        return torch.device("cuda", own.index(found)) if found.type == "cuda" else found
+
+    tensor_of, as_tensor_of = torch.tensor, torch.as_tensor
+
+    def tensor(data: Any, *, device: Any = None, **options: Any) -> torch.Tensor:
+        made = tensor_of(data, **options)
+        return made if device is None else made.to(numbered(device))
+
+    def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> torch.Tensor:
+        if isinstance(data, PretendTensor):
+            made: torch.Tensor = data if dtype is None else data.to(dtype)
+        else:
+            made = as_tensor_of(data, dtype=dtype)
+        return made if device is None else made.to(numbered(device))
+
+    def new_tensor(self: torch.Tensor, data: Any, dtype: Any = None, device: Any = None, **options: Any) -> Any:
+        return tensor(data, dtype=dtype or self.dtype, device=device or self.device, **options)
+
+    yield torch, "tensor", tensor
+    yield torch, "as_tensor", as_tensor
+    yield torch.Tensor, "new_tensor", new_tensor
+
+
+__all__ = ["Accelerator", "accelerator", "inner", "state"]

@@ -1,0 +1,83 @@
+"""What a pretended accelerator has seen: counts by line, and races."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+
+PROJECT = str(Path(__file__).resolve().parents[2])
+OWN = tuple(str(Path(__file__).with_name(f"{name}.py")) for name in ("report", "streams", "tensor", "device"))
+
+
+class Report:
+    """Counts of what costs time on a GPU, by kind and by the line that caused it, and races.
+
+    Kinds: ``launch``; ``upload`` and ``download`` with the words pinned or pageable, and ``waiting`` where the host
+    waits for the copy; ``sync`` for other waits of the host for a stream.
+    """
+
+    def __init__(self) -> None:
+        self.sites: Counter[tuple[str, str]] = Counter()
+        self.bytes: Counter[str] = Counter()
+        self.operations: Counter[str] = Counter()
+        self.races: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def count(self, kind: str, times: int = 1, nbytes: int = 0) -> None:
+        with self._lock:
+            self.sites[kind, line()] += times
+            self.bytes[kind] += nbytes
+
+    def race(self, text: str) -> None:
+        with self._lock:
+            self.races[f"{text} at {line()}"] += 1
+
+    def total(self, *words: str) -> int:
+        """Return how often kinds were seen whose name has one of the words; all kinds without a word."""
+        return sum(
+            n for (kind, _), n in self.sites.items()
+            if not words or any(word in kind.split() for word in words)
+        )
+
+    @property
+    def launches(self) -> int:
+        return self.total("launch")
+
+    @property
+    def copies(self) -> int:
+        return self.total("upload", "download")
+
+    @property
+    def waits(self) -> int:
+        """Times the host waited for a stream, in a copy or otherwise."""
+        return self.total("sync", "waiting")
+
+    @property
+    def pageable(self) -> int:
+        return self.total("pageable")
+
+    def clear(self) -> None:
+        with self._lock:
+            for counter in (self.sites, self.bytes, self.operations, self.races):
+                counter.clear()  # type: ignore[attr-defined]
+
+    def lines(self, *words: str) -> str:
+        """Return the lines that were counted, most often first, for messages of failed tests."""
+        found = [
+            f"{n:6} {kind:26} {where}" for (kind, where), n in self.sites.most_common()
+            if not words or any(word in kind.split() for word in words)
+        ]
+        return "\n".join(found)
+
+
+def line() -> str:
+    """Return the innermost line of the project that runs now, other than one of the pretence."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if name.startswith("<torchdali") or (name.startswith(PROJECT) and name not in OWN):
+            return f"{name.removeprefix(PROJECT).lstrip('/')}:{frame.f_lineno} {frame.f_code.co_name}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return "elsewhere"

@@ -1,0 +1,63 @@
+"""Every operator that runs on an accelerator, on a pretended one: the values of the CPU, one device, no races."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.pretend import PretendTensor, accelerator, inner
+from tests.pretend.cases import NOT_HERE, calls, operators, run
+
+QUICK = ("crop_mirror_normalize", "resize", "flip", "cat", "subscript")
+
+FLOATS = {"optical_flow": 2e-3}
+"""Largest difference of floats, as a share of the largest value."""
+
+# Those whose results are on the CPU whatever the device, and a default algorithm of its own on accelerators.
+ON_CPU = frozenset({"shapes", "_shape", "get_property", "random_crop_generator", "roi_random_crop"})
+CASES = [(name, call) for name in operators() if name not in NOT_HERE for call in calls(name)]
+
+
+def _check(name: str, call: str) -> set[str]:
+    expected, _ = run(call, "cpu")
+    with accelerator() as gpu:
+        found, seen = run(call, 0)
+        pairs = [(i, a, b) for a, b in zip(expected, found, strict=True) for i in range(len(a)) if len(a) == len(b)]
+        for i, a, b in pairs:
+            _close(name, np.asarray(a.at(i)), inner(b.samples()[i]).numpy())
+        assert not seen or name in ON_CPU or any(isinstance(s, PretendTensor) for b in found for s in b.samples())
+        del found, pairs, b
+        gc.collect()
+        assert not gpu.report.races, "\n".join(gpu.report.races)
+    return seen
+
+
+def _close(name: str, a: Any, b: Any) -> None:
+    assert (a.shape, a.dtype) == (b.shape, b.dtype)
+    if name == "random_resized_crop":  # which on the CPU does not repeat what the window's edge looks at
+        a, b = a[4:-4, 4:-4], b[4:-4, 4:-4]
+    if a.dtype.kind == "f":
+        scale = max(1.0, float(np.abs(a[np.isfinite(a)]).max(initial=0)))
+        assert np.allclose(a, b, rtol=0, atol=FLOATS.get(name, 2e-5) * scale, equal_nan=True), np.abs(a - b).max()
+    elif a.size:
+        apart = np.abs(a.astype(np.int64) - b.astype(np.int64)).max()
+        assert apart <= 1, f"{apart} levels"
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_some(name: str) -> None:
+    for call in calls(name)[:2]:
+        assert name in (found := _check(name, call)), found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "call"), CASES, ids=[f"{n} {i}" for i, (n, _) in enumerate(CASES)])
+def test_all(name: str, call: str) -> None:
+    assert name in (found := _check(name, call)), found
+
+
+def test_every_operator_has_a_call() -> None:
+    assert [name for name in operators() if name not in NOT_HERE and not calls(name)] == []

@@ -1,0 +1,296 @@
+"""Pipelines with a device stage on a pretended accelerator: values, races, and what a missing wait looks like."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.execute.test_random_graphs import BATCH, Grower
+from tests.pretend import Accelerator, accelerator, inner
+from tests.pretend.pictures import folder_of_pictures
+from torchdali import fn, pipeline_def, types
+from torchdali.execute.device_stream import DeviceStream
+from torchdali.plugin.pytorch import DALIClassificationIterator, feed_ndarray
+
+DEPTH = 2
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return folder_of_pictures(tmp_path_factory.mktemp("pictures"), 16)
+
+
+@pytest.fixture
+def gpu() -> Iterator[Accelerator]:
+    with accelerator(devices=2) as made:
+        yield made
+
+
+def races(gpu: Accelerator) -> str:
+    gc.collect()
+    return "\n".join(gpu.report.races)
+
+
+def train(folder: Path, device_id: Any, where: str = "mixed", seed: int = 1, batch_size: int = 4) -> Any:
+    """Training of classifiers; ``where`` it goes to the device: ``"mixed"``, ``"bytes"`` or ``"floats"``."""
+
+    @pipeline_def(batch_size=batch_size, num_threads=2, device_id=device_id, seed=seed, prefetch_queue_depth=DEPTH)
+    def define() -> Any:
+        files, labels = fn.readers.file(file_root=str(folder), random_shuffle=True, name="Reader")
+        images = fn.decoders.image(files, device="mixed" if where == "mixed" else "cpu")
+        images = fn.random_resized_crop(images, size=[24, 32])
+        images = images.gpu() if where == "bytes" else images
+        images = fn.crop_mirror_normalize(
+            images, mirror=fn.random.coin_flip(), mean=[124.0, 116.0, 104.0], std=[58.0, 57.0, 57.0], dtype=types.FLOAT
+        )
+        # A label copied from pageable memory would be waited for, and hide what is looked for here.
+        return images.gpu() if where == "floats" else images, labels if where == "floats" else labels.gpu()
+
+    return define()
+
+
+def delivered(pipe: Any, count: int) -> list[tuple[Any, Any]]:
+    iterator = DALIClassificationIterator(pipe, reader_name="Reader", auto_reset=True)
+    found = []
+    while len(found) < count:
+        for batch in iterator:
+            found.append((batch[0]["data"] + 0, batch[0]["label"] + 0))  # on the user's stream
+    pipe.close()
+    return found[:count]
+
+
+@pytest.mark.parametrize("where", ["mixed", "bytes", "floats"])
+def test_training_has_the_values_of_the_cpu(folder: Path, where: str) -> None:
+    expected = delivered(train(folder, "cpu", where), 3)
+    with accelerator() as gpu:
+        found = delivered(train(folder, 0, where), 3)
+        for (images, labels), (ours, our_labels) in zip(expected, found, strict=True):
+            assert ours.device == torch.device("cuda", 0)
+            assert torch.equal(labels, inner(our_labels))
+            inside = slice(4, -4) if where == "mixed" else slice(None)  # see test_operators
+            assert (images - inner(ours))[..., inside, inside].abs().max() < 1.01 / 57
+        del found, ours, our_labels
+        assert not races(gpu)
+
+
+def test_the_second_device(folder: Path) -> None:
+    with accelerator(devices=2) as gpu:
+        found = delivered(train(folder, 1), 2)
+        assert {t.device.index for pair in found for t in pair} == {1}
+        del found
+        assert not races(gpu)
+
+
+def test_two_pipelines_at_once(folder: Path, gpu: Accelerator) -> None:
+    """Training and validation share caches, not streams."""
+    pipes = [train(folder, 0, seed=seed) for seed in (1, 2)]
+    kept = [pipe.run() for _ in range(2) for pipe in pipes]
+    for pipe in pipes:
+        pipe.close()
+    del kept
+    assert not races(gpu)
+
+
+def test_ranks_have_a_device_each(folder: Path, gpu: Accelerator) -> None:
+    pipes = [train(folder, rank) for rank in range(2)]
+    for rank, pipe in enumerate(pipes):
+        images, labels = pipe.run()
+        assert {s.device.index for s in (*images.samples(), *labels.samples())} == {rank}
+        del images, labels
+        pipe.close()
+    assert not races(gpu)
+
+
+def test_batches_dropped_at_once(folder: Path, gpu: Accelerator) -> None:
+    pipe = train(folder, 0, "floats")
+    iterator = DALIClassificationIterator(pipe, reader_name="Reader", auto_reset=True)
+    for _ in range(5):
+        for batch in iterator:
+            batch[0]["data"].sum()
+            del batch
+    pipe.close()
+    del iterator
+    assert not races(gpu)
+
+
+def test_a_missing_wait_is_reported(folder: Path, gpu: Accelerator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test of the tests: without the wait at the hand-over, the user reads what is not done."""
+    monkeypatch.setattr(DeviceStream, "hand_over", lambda self, *given: None)
+    found = delivered(train(folder, 0, "floats"), 1)
+    del found
+    assert "without a wait" in races(gpu)
+
+
+def test_memory_that_is_not_recorded_is_reported(
+    folder: Path, gpu: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.pretend.PretendTensor.record_stream", lambda self, stream: None)
+    delivered(train(folder, 0, "floats"), 1)
+    assert "let go" in races(gpu)
+
+
+def test_a_buffer_used_again_too_early_is_reported(
+    folder: Path, gpu: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches of more than a megabyte come from a pool."""
+    monkeypatch.setattr(DeviceStream, "_keep_until_copied", lambda self, batch: None)
+    pool = "torchdali.execute.buffer_pool._POOLED"
+    monkeypatch.setattr(pool, 1 << 10)
+    delivered(train(folder, 0, "floats"), 8)
+    assert "may still be read" in races(gpu)
+
+
+def test_pooled_buffers_wait_for_their_copies(
+    folder: Path, gpu: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torchdali.execute.buffer_pool._POOLED", 1 << 10)
+    delivered(train(folder, 0, "floats"), 8)
+    assert not races(gpu)
+
+
+def _fed(given: Any, **options: Any) -> Any:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=0)
+    def define() -> Any:
+        return fn.external_source(source=lambda: given, device="gpu", **options) + 1
+
+    pipe = define()
+    pipe.build()
+    return pipe
+
+
+@pytest.mark.parametrize("form", ["list", "dense", "host"])
+def test_external_sources(gpu: Accelerator, form: str) -> None:
+    values = torch.arange(12, dtype=torch.float32).view(2, 6)
+    given = {"dense": gpu.tensor(values), "list": [gpu.tensor(v) for v in values], "host": values.numpy()}[form]
+    pipe = _fed(given)
+    for _ in range(3):
+        (found,) = pipe.run()
+        assert torch.equal(torch.stack([inner(s) for s in found.samples()]), values + 1)
+        del found
+    pipe.close()
+    assert not races(gpu)
+
+
+def test_external_source_on_a_stream_of_its_own(gpu: Accelerator) -> None:
+    side = torch.cuda.Stream()
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=0)
+    def define() -> Any:
+        return fn.external_source(name="data", device="gpu") * 2
+
+    pipe = define()
+    pipe.build()
+
+    def feed() -> None:
+        with torch.cuda.stream(side):
+            made = [torch.ones(3, device="cuda") for _ in range(2)]
+        pipe.feed_input("data", made, cuda_stream=side)
+
+    for _ in range(pipe.input_feed_count("data")):
+        feed()
+    for _ in range(3):
+        (found,) = pipe.run()
+        feed()
+        assert inner(found.samples()[0]).tolist() == [2, 2, 2]
+        del found
+    pipe.close()
+    assert not races(gpu)
+
+
+def test_outputs_for_a_stream_that_is_given(folder: Path, gpu: Accelerator) -> None:
+    side = torch.cuda.Stream()
+    pipe = train(folder, 0)
+    for _ in range(2):
+        images, _ = pipe.run(side)
+        with torch.cuda.stream(side):
+            images.samples()[0].sum()
+        del images, _
+    pipe.close()
+    assert not races(gpu)
+
+
+@pytest.mark.parametrize("own_stream", [False, True])
+def test_feed_ndarray(folder: Path, gpu: Accelerator, own_stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies to an address are not seen by the pretence; the target is a tensor here."""
+    side = torch.cuda.Stream() if own_stream else None
+    target = torch.zeros((4, 3, 24, 32), device="cuda")
+    if side is not None:
+        side.wait_stream(torch.cuda.current_stream())
+    memory = {1: target.view(-1)}
+    as_tensor = torch.as_tensor
+    monkeypatch.setattr(type(target), "data_ptr", lambda self: 1)
+    monkeypatch.setattr(
+        torch, "as_tensor", lambda x, *args, **kw: memory[1].view(torch.uint8) if hasattr(x, "__cuda_array_interface__")
+        and not isinstance(x, torch.Tensor) else as_tensor(x, *args, **kw),
+    )
+    pipe = train(folder, 0)
+    (images, _) = pipe.run()
+    feed_ndarray(images, target, cuda_stream=side)
+    if side is not None:
+        torch.cuda.current_stream().wait_stream(side)
+    target + 1
+    assert torch.equal(inner(target), torch.stack([inner(s) for s in images.samples()]))
+    pipe.close()
+    del images, _
+    assert not races(gpu)
+
+
+class _OnDevice(Grower):
+    """Random graphs whose data are on the device."""
+
+    def source(self) -> Any:
+        return super().source().gpu()
+
+    def python(self) -> Any:
+        return fn.copy(self.pick())
+
+
+def _graph(seed: int, device_id: Any, **arguments: Any) -> list[list[Any]]:
+    @pipeline_def(batch_size=BATCH, device_id=device_id, seed=seed, num_threads=2, **arguments)
+    def define() -> Any:
+        return _OnDevice(seed).grow()
+
+    pipe = define()
+    found = []
+    for _ in range(3):
+        outputs = pipe.run()
+        found.append([torch.stack([inner(s) for s in o.samples()]) for o in outputs])
+        del outputs
+    pipe.close()
+    return found
+
+
+def _check_graphs(seeds: range) -> None:
+    for seed in seeds:
+        expected = _graph(seed, "cpu")
+        with accelerator() as gpu:
+            found = _graph(seed, 0, prefetch_queue_depth=3)
+            for batch, pair in enumerate(zip(expected, found, strict=True)):
+                for a, b in zip(*pair, strict=True):
+                    assert torch.allclose(a, b, rtol=1e-5, atol=1e-5, equal_nan=True), f"graph {seed}, batch {batch}"
+            assert not (said := races(gpu)), f"graph {seed}: {said}"
+
+
+def test_random_graphs() -> None:
+    _check_graphs(range(3))
+
+
+@pytest.mark.slow
+def test_a_hundred_random_graphs() -> None:
+    _check_graphs(range(3, 100))
+
+
+def test_dynamic_mode(gpu: Accelerator) -> None:
+    from torchdali import dynamic
+
+    given = dynamic.as_batch([np.full((4, 5, 3), 9 * i, np.uint8) for i in range(3)], layout="HWC")
+    found = dynamic.flip(dynamic.brightness(given.gpu() if hasattr(given, "gpu") else given, brightness=2.0))
+    assert [int(inner(s).max()) for s in found.evaluate()._storage.samples()] == [0, 18, 36]
+    del found, given
+    assert not races(gpu)
