@@ -272,7 +272,7 @@ class OpSchema:
 
     def GetSupportedBackends(self) -> list[str]:
         """Return the devices."""
-        return list(self._operator.devices)
+        return list(self._operator.options.devices)
 
     def GetArgumentNames(self, include_hidden: bool = False) -> list[str]:
         """Return the names of the arguments."""
@@ -320,7 +320,7 @@ def _on(device: str, internal: bool) -> list[str]:
     return sorted(
         name
         for name, operator in _declared().items()
-        if device in operator.devices and (internal or not operator.hidden)
+        if device in operator.options.devices and (internal or not operator.options.hidden)
     )
 
 

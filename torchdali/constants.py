@@ -49,7 +49,6 @@ class ScalarConstant:
     """
 
     __slots__ = ("dtype", "shape", "value")
-    __hash__ = None  # type: ignore[assignment]
     __array_ufunc__ = None  # so that ``ndarray + constant`` does not become an object array
 
     def __init__(self, value: Any, dtype: DALIDataType | None = None) -> None:

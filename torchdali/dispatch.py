@@ -43,12 +43,18 @@ class Call:
 def call(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
     """Record the call when a node is involved or a pipeline is being defined; otherwise run it."""
     checked = bind(declared, inputs, arguments)
-    uploaded = declared.kind == "reader" and checked.device == "gpu" and "gpu" in declared.devices
+    uploaded = (
+        declared.kind == "reader" and checked.device == "gpu" and "gpu" in declared.options.devices
+    )
     checked.device = "cpu" if uploaded else checked.device
     made = _made(declared, checked)
     if uploaded:  # files are read by the CPU
         made = [node.gpu() for node in made] if isinstance(made, list) else made.gpu()
-    return made if declared.results is None else declared.results(checked.constants, made)
+    return (
+        made
+        if declared.options.results is None
+        else declared.options.results(checked.constants, made)
+    )
 
 
 def _made(declared: Operator, checked: Call) -> Any:
@@ -75,8 +81,10 @@ def _run_uncompiled(declared: Operator, checked: Call) -> Any:
 
 
 # What torch.compiler.disable sets, which would import the compiler: the graph ends here.
-_run_uncompiled._torchdynamo_disable = True  # type: ignore[attr-defined]
-_run_uncompiled._torchdynamo_disable_msg = "random numbers are drawn at every call"  # type: ignore[attr-defined]
+vars(_run_uncompiled).update(
+    _torchdynamo_disable=True,
+    _torchdynamo_disable_msg="random numbers are drawn at every call",
+)
 
 
 def bind(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Call:
@@ -89,8 +97,8 @@ def bind(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
     rest = dict(arguments)
     device, name = rest.pop("device", None), rest.pop("name", None)
     read = declared.schema
-    if declared.instead:
-        _warn(f"operator {declared.name!r} is deprecated: use {declared.instead}")
+    if declared.options.instead:
+        _warn(f"operator {declared.name!r} is deprecated: use {declared.options.instead}")
     rest = _renamed(read, rest)
     if read.random and STATE in rest:
         rest["seed"] = _seed_of(rest.pop(STATE))
@@ -99,7 +107,7 @@ def bind(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
     if device is not None and device not in ("cpu", "gpu", "mixed"):
         raise ValueError(f"unsupported device type {device!r}; it is one of 'cpu', 'gpu', 'mixed'")
     rest.pop("bytes_per_sample_hint", None)
-    preserve = bool(rest.pop("preserve", False)) or declared.preserve
+    preserve = bool(rest.pop("preserve", False)) or declared.options.preserve
     checked = Call(list(inputs), {}, {}, device, name, preserve)
     for key, value in rest.items():
         if value is not None:
@@ -204,10 +212,10 @@ def record(declared: Operator, checked: Call) -> Any:
     device = checked.device or (
         "gpu" if any(n is not None and n.device == "gpu" for n in inputs) else "cpu"
     )
-    if device not in declared.devices:
+    if device not in declared.options.devices:
         raise ValueError(
             f"operator {declared.name!r} is not available on device {device!r}; it runs on "
-            f"{', '.join(map(repr, declared.devices))}"
+            f"{', '.join(map(repr, declared.options.devices))}"
         )
     _check_devices(declared, inputs, device)
     node = graph.add_node(
@@ -246,7 +254,8 @@ def as_node(value: Any) -> DataNode:
     if isinstance(value, DataNode):
         return value
     if hasattr(value, "as_node"):
-        return value.as_node()  # type: ignore[no-any-return]
+        node: DataNode = value.as_node()
+        return node
     if isinstance(value, TensorList):
         raise TypeError(
             "a TensorList cannot be an input while a pipeline is defined; use external_source"
@@ -254,7 +263,8 @@ def as_node(value: Any) -> DataNode:
     dtype = None
     if isinstance(value, ScalarConstant):
         value, dtype = value.value, value.dtype
-    return Constant(value, dtype, device="cpu")  # type: ignore[no-any-return]
+    constant: DataNode = Constant(value, dtype, device="cpu")
+    return constant
 
 
 # ---------------------------------------------------------------- at once

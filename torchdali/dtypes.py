@@ -247,7 +247,6 @@ class TensorLayout:
     """Names of the axes of a tensor, one letter each: ``"HWC"``; compares with a str too."""
 
     __slots__ = ("_axes",)
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, axes: str, /) -> None:
         if not isinstance(axes, str):

@@ -195,7 +195,8 @@ class DataNode:
         )
 
     def __getitem__(self, val: Any) -> DataNode:
-        return apply("subscript", self, val)  # type: ignore[no-any-return]
+        taken: DataNode = apply("subscript", self, val)
+        return taken
 
     if not TYPE_CHECKING:  # for a type checker, what is missing stays missing
 

@@ -29,7 +29,7 @@ def publish(
     """
 
     def add(operator: Operator) -> None:
-        if not operator.hidden and wanted(operator):
+        if not operator.options.hidden and wanted(operator):
             name, value = entry(operator)
             space, _, leaf = name.rpartition(".")
             setattr(_module(package, space), leaf, value)

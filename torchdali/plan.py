@@ -352,7 +352,7 @@ def _source(edge: DataNode) -> Node:
 def is_metadata(edge: DataNode) -> bool:
     """Return True for an output of a reader that is known without reading."""
     source = _source(edge)
-    return edge.index >= len(source.outputs) - source.operator.metadata
+    return edge.index >= len(source.outputs) - source.operator.options.metadata
 
 
 def _chain(

@@ -6,17 +6,92 @@ below the graph, so that nodes can name their operators.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from torchdali.batching import Batched
 from torchdali.schema import Schema
 
-__all__ = ["LayoutRule", "Operator", "define_expression", "expression", "lookup", "registry"]
+__all__ = [
+    "LayoutRule", "Operator", "OperatorFunction", "OperatorOptions", "define_expression", "expression",
+    "lookup", "registry",
+]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
 LayoutRule = Callable[[tuple[str, ...], Mapping[str, Any]], "str | tuple[str, ...]"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorOptions:
+    """Options of `operator`, `reader` and `source`: all that a signature does not say.
+
+    Args:
+        name: Dotted name in `fn`; the function's own by default.
+        class_name: Name in `ops`; the last part of ``name`` in camel case by default.
+        over: ``"sample"``: the body sees one sample, with free leading dimensions. ``"batch"``: it sees
+            `TensorList`s, and a `Column` for each argument that was given per sample.
+        batched: The body also takes several samples of one shape in one call, as tensors ``(N, ...)``. Where that
+            takes a body of its own, declare it with `operator.batched`.
+        make: Makes a body with a memory of its own for each place where the operator is used.
+        layout: ``rule(input_layouts, arguments) -> layout(s)`` of the outputs; the first input's if None.
+        outputs: ``rule(arguments) -> int | None`` where the number of outputs varies; None for a single node that is
+            not returned in a list. Among the arguments, ``inputs`` is the number of inputs.
+        results: ``rule(arguments, outputs)`` of what a call returns in place of the list of its outputs.
+        variant: ``rule(arguments) -> name`` of a hidden operator with the same signature that takes the call
+            over, or None; for operators that see the whole batch only with some arguments. Those that are given
+            per sample are None.
+        separable: Over the batch, it works on each sample alone, too: an error names the sample, and ``bad_samples``
+            can leave it out. Or ``rule(arguments) -> bool``, where ``arguments`` are all of them.
+        index_arguments: Names of arguments that are indices of samples in the batch, as of `permute_batch`.
+        metadata: Of a reader: number of outputs, the last ones, that come from `loader.Dataset.metadata`, not from
+            its `read`.
+        devices: Where it may run: ``"cpu"``, ``"gpu"``, ``"mixed"``.
+        preserve: Keep it even if no output needs it: it is there for its side effect.
+        hidden: Leave it out of `fn` and `ops`.
+        deprecated: Old argument names; each maps to the new one, or to None when it has no effect.
+        instead: What to use instead of a deprecated operator; calling it warns.
+    """
+
+    name: str = ""
+    class_name: str = ""
+    over: str = "sample"
+    batched: bool = False
+    make: Callable[[], Callable[..., Any]] | None = None
+    layout: LayoutRule | None = None
+    outputs: Callable[[Mapping[str, Any]], int | None] | None = None
+    results: Callable[[Mapping[str, Any], Sequence[Any]], Any] | None = None
+    variant: Callable[[Mapping[str, Any]], str | None] | None = None
+    separable: bool | Callable[[Mapping[str, Any]], bool] = False
+    index_arguments: tuple[str, ...] = ()
+    metadata: int = 0
+    devices: tuple[str, ...] = ("cpu", "gpu")
+    preserve: bool = False
+    hidden: bool = False
+    deprecated: Mapping[str, str | None] = field(default_factory=dict)
+    instead: str = ""
+
+
+class OperatorFunction(Protocol[P, R]):
+    """The function of an operator: it runs at once on tensors and `TensorList`s, and is recorded on `DataNode`s.
+
+    Attributes:
+        operator: The declared operator.
+        body: The function that was declared, for a call without checks and conversions.
+    """
+
+    __name__: str
+    __qualname__: str
+    __signature__: inspect.Signature
+    operator: Operator
+
+    @property
+    def body(self) -> Callable[P, R]: ...
+
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
 
 @dataclass(eq=False)
@@ -24,41 +99,25 @@ class Operator:
     """A declared operator.
 
     Attributes:
-        body: The user's function.
+        name: Dotted name in `fn`.
+        class_name: Name in `ops`.
         kind: ``sample`` (body sees one sample), ``batch`` (the whole batch), ``reader`` (body returns a
             `loader.Dataset`) or ``source`` (body returns a `Source`).
-        layout: Layouts of the outputs from those of the inputs; None keeps the first input's.
-        outputs: Number of outputs from the arguments, where it varies; None means one that is not returned
-            in a list. Among the arguments, ``inputs`` is the number of inputs.
+        body: The user's function.
+        schema: What the signature says.
+        options: What the decorator says; ``name`` and ``class_name`` may be empty there.
         batched: A second body, for several samples of one shape in one call; see `operator.batched`.
-        separable: Of ``batch``: it works on each sample alone, too, which shows the one that fails. A rule where that
-            depends on the arguments.
-        index_arguments: Arguments that are indices of samples in the batch.
-        metadata: Of a reader: number of outputs, the last ones, that come from `loader.Dataset.metadata`.
-        preserve: Never pruned: it is there for its side effect.
-        instead: What to use instead of this deprecated operator; calling it warns.
-        results: What a call returns, made of its arguments and the list of its outputs; None for the list.
+        function: The function that users call.
     """
 
     name: str
+    class_name: str
+    kind: str
     body: Callable[..., Any]
     schema: Schema
-    kind: str
-    layout: LayoutRule | None = None
-    outputs: Callable[[Mapping[str, Any]], int | None] | None = None
+    options: OperatorOptions
     batched: Batched | None = None
-    separable: bool | Callable[[Mapping[str, Any]], bool] = False
-    index_arguments: tuple[str, ...] = ()
-    metadata: int = 0
-    devices: tuple[str, ...] = ("cpu", "gpu")
-    preserve: bool = False
-    hidden: bool = False
-    class_name: str = ""
-    instead: str = ""
-    results: Callable[[Mapping[str, Any], Sequence[Any]], Any] | None = None
-    variant: Callable[[Mapping[str, Any]], str | None] | None = None
-    make: Callable[[], Callable[..., Any]] | None = None
-    function: Callable[..., Any] = field(init=False)
+    function: OperatorFunction[..., Any] = field(init=False)
 
     @property
     def schema_name(self) -> str:
@@ -71,17 +130,17 @@ class Operator:
 
     def axes_of(self, name: str) -> int | None:
         """Return the number of axes of an argument's values; None where it may vary."""
-        return None if name in self.index_arguments else self.schema.arguments[name].axes
+        return None if name in self.options.index_arguments else self.schema.arguments[name].axes
 
     def chosen(self, constants: Mapping[str, Any]) -> Operator:
         """Return the operator that takes a call over: itself, or its variant."""
-        name = self.variant(constants) if self.variant is not None else None
+        name = self.options.variant(constants) if self.options.variant is not None else None
         return registry[name] if name else self
 
     def count_outputs(self, constants: Mapping[str, Any], inputs: int = 0) -> int:
-        if self.outputs is None:
+        if self.options.outputs is None:
             return self.schema.outputs
-        count = self.outputs({**self.arguments(constants), "inputs": inputs})
+        count = self.options.outputs({**self.arguments(constants), "inputs": inputs})
         return 1 if count is None else count
 
     def is_separable(self, given: Mapping[str, Any]) -> bool:
@@ -90,25 +149,25 @@ class Operator:
         Args:
             given: Constants and what is given per sample.
         """
-        if self.kind != "batch" or isinstance(self.separable, bool):
-            return self.kind == "sample" or bool(self.separable)
-        return self.separable(self.arguments(given))
+        if self.kind != "batch" or isinstance(self.options.separable, bool):
+            return self.kind == "sample" or bool(self.options.separable)
+        return self.options.separable(self.arguments(given))
 
     def returns_list(self, constants: Mapping[str, Any], inputs: int = 0) -> bool:
         """True if a call returns a list of nodes instead of one node."""
-        if self.outputs is None:
+        if self.options.outputs is None:
             return self.schema.outputs != 1
-        return self.outputs({**self.arguments(constants), "inputs": inputs}) is not None
+        return self.options.outputs({**self.arguments(constants), "inputs": inputs}) is not None
 
     def output_layouts(
         self, layouts: tuple[str, ...], constants: Mapping[str, Any]
     ) -> tuple[str, ...]:
         """Return one layout an output."""
         count = self.count_outputs(constants, len(layouts))
-        if self.layout is None:
+        if self.options.layout is None:
             found: str | tuple[str, ...] = layouts[0] if layouts else ""
         else:
-            found = self.layout(layouts, self.arguments(constants))
+            found = self.options.layout(layouts, self.arguments(constants))
         found = (found,) if isinstance(found, str) else found
         return (*found, *[""] * (count - len(found)))[:count]
 
@@ -139,7 +198,7 @@ registry = _Registry()
 _expressions: dict[str, Callable[..., Any]] = {}
 
 
-def lookup(name: str) -> Callable[..., Any]:
+def lookup(name: str) -> OperatorFunction[..., Any]:
     """Return the function of a registered operator."""
     return registry[name].function
 

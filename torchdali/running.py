@@ -113,7 +113,7 @@ def _prepared(
 ) -> Prepared:
     read = declared.schema
     per_frame = frozenset(name for name in per_frame if read.arguments[name].edge == "frame")
-    made = declared.make() if declared.make is not None else declared.body
+    made = declared.options.make() if declared.options.make is not None else declared.body
     body = functools.partial(made, **{k: v for k, v in constants.items() if k != "seed"})
     for i, layout in enumerate(layouts):
         _check_layout(declared.name, read.input(i).takes, layout, i)
@@ -322,7 +322,7 @@ def run_batch(
     ready = bodies.get((layouts, frames)) if bodies is not None else None
     if ready is None:
         ready = prepare(declared, constants, layouts, frames)
-        if bodies is not None and declared.make is None:
+        if bodies is not None and declared.options.make is None:
             bodies[layouts, frames] = ready
     arguments: dict[str, Any] = {
         name: column_of(value).shaped(declared.axes_of(name), name)

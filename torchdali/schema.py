@@ -387,7 +387,8 @@ def _converter(base: Any, marks: tuple[Any, ...]) -> Callable[[Any], Any]:
     if inspect.isclass(base) and issubclass(base, IntEnum):
         return _member(base)
     if hasattr(base, "from_argument"):
-        return base.from_argument  # type: ignore[no-any-return]
+        convert: Callable[[Any], Any] = base.from_argument
+        return convert
     if base is str or (inspect.isclass(base) and issubclass(base, int)):
         return base
     return _same

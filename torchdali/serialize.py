@@ -282,7 +282,7 @@ def _edge(at: Json, nodes: list[Node]) -> DataNode:
 
 
 def _device(operator: Operator, device: Json) -> str:
-    if device not in operator.devices:
+    if device not in operator.options.devices:
         raise ValueError(f"operator {operator.name!r} does not run on {_shown(device)}")
     return str(device)
 

@@ -37,7 +37,7 @@ def stubs() -> dict[str, str]:
     """Return the text of every stub file by its path below the package."""
     spaces: dict[str, list[Operator]] = defaultdict(list)
     for operator in registry.values():
-        if not operator.hidden and operator.body.__module__.startswith("torchdali."):
+        if not operator.options.hidden and operator.body.__module__.startswith("torchdali."):
             spaces[operator.name.rpartition(".")[0]].append(operator)
     for space in list(spaces):  # namespaces that hold only other namespaces
         while space:
@@ -76,7 +76,7 @@ def _function(operator: Operator) -> str:
     if inputs and not schema.variadic:
         inputs.append("/")
     result = "_T" if schema.inputs and not schema.input(0).optional else "DataNode"
-    if operator.outputs is not None:
+    if operator.options.outputs is not None:
         result = "Any"
     elif schema.outputs > 1:
         result = f"abc.Sequence[{result}]"
@@ -123,7 +123,9 @@ def _argument(argument: Argument) -> str:
         text += " | DataNode | TensorList"
     if optional:
         text += " | None"
-    return f"{argument.name}: {text}{'' if argument.required else f' = {_default(argument.default)}'}"
+    return (
+        f"{argument.name}: {text}{'' if argument.required else f' = {_default(argument.default)}'}"
+    )
 
 
 def _default(value: Any) -> str:
@@ -131,7 +133,9 @@ def _default(value: Any) -> str:
     if isinstance(value, enum.Enum):
         return f"{type(value).__name__}.{value.name}"
     plain = value is None or type(value) in (bool, int, float, str)
-    plain = plain or (type(value) is list and all(type(v) in (bool, int, float, str) for v in value))
+    plain = plain or (
+        type(value) is list and all(type(v) in (bool, int, float, str) for v in value)
+    )
     text = repr(value)
     return text if plain and len(text) <= 40 and "inf" not in text else "..."
 

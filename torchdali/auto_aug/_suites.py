@@ -50,10 +50,10 @@ def translations(
 
 
 def _both(limit: Limit) -> tuple[float, float]:
-    if isinstance(limit, (tuple, list)):
+    if isinstance(limit, Sequence):
         height, width = limit
         return height, width
-    return limit, limit  # type: ignore[return-value]
+    return limit, limit
 
 
 def given_arguments(

@@ -78,7 +78,7 @@ def encoded_view(data: Tensor) -> memoryview:
     if data.dim() != 1 or data.dtype != torch.uint8 or not data.is_contiguous():
         kind = f"{data.dim()}-D {data.dtype} of strides {data.stride()}"
         raise ValueError(f"encoded data must be contiguous 1-D uint8, not {kind}")
-    return memoryview(data.numpy())  # type: ignore[arg-type]
+    return data.numpy().data
 
 
 def failure(reason: str, format: str, view: memoryview) -> DecodeError:

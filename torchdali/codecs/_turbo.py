@@ -165,7 +165,7 @@ def _shortened(view: memoryview, frame: int, height: int, rows: int) -> tuple[me
 
 def _with_height(view: memoryview, frame: int, rows: int) -> memoryview:
     """Copy a JPEG into this thread's buffer, with another height in its header."""
-    copy = memoryview(_buffer("encoded", len(view)))[: len(view)]  # type: ignore[arg-type]
+    copy = _buffer("encoded", len(view)).data[: len(view)]
     copy[:] = view
     copy[frame + 5], copy[frame + 6] = rows >> 8, rows & 255
     return copy

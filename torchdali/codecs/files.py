@@ -71,7 +71,7 @@ def _read(path: str, below: int | None = None) -> Tensor | None:
         if below is not None and size >= below:
             return None
         data, done = np.empty(size, np.uint8), 0
-        while done < size and (count := file.readinto(data[done:])):  # type: ignore[arg-type]
+        while done < size and (count := file.readinto(data[done:].data)):
             done += count
     return torch.from_numpy(data if done == size else data[:done])
 

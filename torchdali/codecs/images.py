@@ -66,7 +66,7 @@ def decode(
         ValueError: `data` is not such a tensor, or a choice is not one of these.
     """
     mode = _JPEG_MODES.get(output_type)
-    view = memoryview(data.numpy())  # type: ignore[arg-type]
+    view = data.numpy().data
     if (
         mode is None
         or dtype is not torch.uint8

@@ -50,7 +50,7 @@ class VideoFiles:
         return {"color": self._color}
 
     def __setstate__(self, state: dict[str, str]) -> None:
-        self.__init__(state["color"])  # type: ignore[misc]
+        VideoFiles.__init__(self, state["color"])
 
     @contextmanager
     def lend(self, path: str) -> Iterator[VideoDecoder]:

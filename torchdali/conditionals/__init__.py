@@ -98,7 +98,7 @@ def _code(code: types.CodeType) -> types.CodeType | None:
     arguments = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
     factory = ast.FunctionDef("__factory__", arguments, [definition], [])
     if "type_params" in ast.FunctionDef._fields:
-        factory.type_params = []  # type: ignore[attr-defined]
+        vars(factory)["type_params"] = []
     module = ast.fix_missing_locations(ast.Module([factory], []))
     compiled = compile(
         module, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURE

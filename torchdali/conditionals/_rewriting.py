@@ -132,7 +132,7 @@ class _Rewriter(ast.NodeTransformer):
         arguments = ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, [])
         made = ast.FunctionDef(f"{self._name}__branch_{self._serial}", arguments, body, [])
         if "type_params" in ast.FunctionDef._fields:
-            made.type_params = []  # type: ignore[attr-defined]
+            vars(made)["type_params"] = []
         return made
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:

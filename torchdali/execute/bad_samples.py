@@ -171,7 +171,11 @@ def recomputed(
 
 def _index_arguments(node: Node) -> Iterator[DataNode]:
     """Yield the edges whose values are indices of samples."""
-    return (edge for name, edge in node.per_sample.items() if name in node.operator.index_arguments)
+    return (
+        edge
+        for name, edge in node.per_sample.items()
+        if name in node.operator.options.index_arguments
+    )
 
 
 def _mixes(node: Node) -> bool:

@@ -112,7 +112,7 @@ class CompiledChain:
                 names[name], group_names[name] = ready.function, _group_body(node, ready)
                 per_frame = f"per_frame{self._index[node]}"
                 names[per_frame] = group_names[per_frame] = _per_frame(node, found)
-            first = node.inputs[0] if node.inputs and node.operator.layout is None else None
+            first = node.inputs[0] if node.inputs and node.operator.options.layout is None else None
             ndim = None if first is None else found[first][1]
             axes = [(layout, len(layout) if layout else ndim) for layout in layouts]
             found.update(zip(node.outputs, axes, strict=True))

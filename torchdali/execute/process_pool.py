@@ -359,13 +359,14 @@ def _end_with_parent(parent: int) -> None:
 
 
 def _loaded(payload: Any) -> Sequence[Work] | Exception:
-    if not isinstance(payload, tuple):
-        return payload  # type: ignore[no-any-return]  # forked: the callables themselves
-    data, loads = payload
-    try:
-        return loads(data)  # type: ignore[no-any-return]
-    except Exception as error:
-        return error
+    work: Sequence[Work] = payload  # forked: the callables themselves
+    if isinstance(payload, tuple):
+        data, loads = payload
+        try:
+            work = loads(data)
+        except Exception as error:
+            return error
+    return work
 
 
 def _answer(

@@ -232,7 +232,7 @@ class StageRunner:
 
     def _can_recompute(self, batch: InFlightBatch, node: Node) -> bool:
         """True if a node that ran is a step without effects, of values that are still there."""
-        stateful = node.preserve or node.operator.make is not None
+        stateful = node.preserve or node.operator.options.make is not None
         return node in self._bodies and not stateful and all(e in batch.values for e in edges(node))
 
     def _rng(self, batch: InFlightBatch, node: Node) -> BatchRng:

@@ -101,7 +101,7 @@ class PlainFile:
 def _read(descriptor: int, offset: int, count: int) -> Bytes:
     data, done = np.empty(count, np.uint8), 0
     while done < count:
-        got = os.preadv(descriptor, [data[done:]], offset + done)  # type: ignore[list-item]
+        got = os.preadv(descriptor, [data[done:].data], offset + done)
         if not got:
             raise RuntimeError(f"the file ends {count - done} bytes early: it became shorter")
         done += got
@@ -120,7 +120,7 @@ def _read_pages(path: str, flags: int, offset: int, count: int) -> Bytes:
     pages = memory[skipped : skipped + length]
     descriptor = os.open(path, flags)
     try:
-        got = os.preadv(descriptor, [pages], start)  # type: ignore[list-item]
+        got = os.preadv(descriptor, [pages.data], start)
     finally:
         os.close(descriptor)
     if got < offset + count - start:

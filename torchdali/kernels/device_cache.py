@@ -35,7 +35,7 @@ def device_cache(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]
             assert isinstance(device, torch.device)
             return cached(current_stream(device), *args, **kwargs)
 
-        call.cache_clear = cached.cache_clear  # type: ignore[attr-defined]
+        vars(call)["cache_clear"] = cached.cache_clear
         return call
 
     return decorate

@@ -17,5 +17,5 @@ def folded(function: F) -> F:
     graph is compiled for one shape (``torch.compile(..., dynamic=False)``).
     """
     # What torch.compiler.assume_constant_result does, which would import the compiler.
-    function._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    vars(function)["_dynamo_marked_constant"] = True
     return function

@@ -67,7 +67,7 @@ def _refined(first: Tensor, second: Tensor, found: Tensor, window: int) -> Tenso
     x, y = _gradients((first + moved) / 2)
     change = moved - first
     products = torch.cat((x * x, x * y, y * y, x * change, y * change), 1)
-    xx, xy, yy, xt, yt = _mean(products, window).split(1, 1)  # type: ignore[no-untyped-call]
+    xx, xy, yy, xt, yt = _mean(products, window).chunk(5, 1)
     xx, yy = xx + _NOISE * _NOISE, yy + _NOISE * _NOISE
     scale = (xx * yy - xy * xy).clamp(min=_NOISE**4)
     step = torch.cat(((xy * yt - yy * xt) / scale, (xy * xt - xx * yt) / scale), 1)

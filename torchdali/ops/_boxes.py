@@ -53,7 +53,7 @@ class _Known:
         self.criteria, self.offset, self.scale = criteria, offset, scale
         corners = torch.tensor(anchors, dtype=torch.float32, device=device).reshape(-1, 4)
         self.anchors, own = Anchors(corners), center_size(corners)
-        self.place, self.size = (own * scale).split(2, 1)  # type: ignore[no-untyped-call]
+        self.place, self.size = (own * scale).chunk(2, 1)
         self.without = torch.zeros_like(own) if offset else own
         """What the result is where no anchor has a box."""
         self.means, self.stds = own.new_tensor(means), own.new_tensor(stds)

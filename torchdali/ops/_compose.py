@@ -44,7 +44,7 @@ def Compose(op_list: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
 
 
 def _on(device: str) -> set[str]:
-    return {each.schema_name for each in registry.values() if device in each.devices}
+    return {each.schema_name for each in registry.values() if device in each.options.devices}
 
 
 def cpu_ops() -> set[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 import torch
@@ -23,7 +22,7 @@ from torchdali.ops._resize import (
     axes_of,
     height_width,
     resampling,
-    resize,
+    resized,
     sizing,
 )
 from torchdali.rng import Rng
@@ -106,10 +105,7 @@ def _decode_random_resized_crop(
 
 def _whole(data: Tensor, upright: bool, output_type: DALIImageType, fast: bool) -> Tensor:
     """Decode a whole image."""
-    found: Tensor = image.body(  # type: ignore[attr-defined]
-        data, adjust_orientation=upright, output_type=output_type, use_fast_idct=fast
-    )
-    return found
+    return image.body(data, adjust_orientation=upright, output_type=output_type, use_fast_idct=fast)
 
 
 class _Kept(NamedTuple):
@@ -205,7 +201,7 @@ def _resize_crop_mirror_normalize(
     kept = _kept(data.shape[:2], size, window) if window and layout == "HWC" else None
     if kept is None:
         with LAST_BUT_ONE:
-            data = resize.body(data, layout=layout, **size, **filters)  # type: ignore[attr-defined]
+            data = resized(data, layout, size, filters)
         last |= window
     else:
         with LAST_BUT_ONE:
@@ -213,7 +209,7 @@ def _resize_crop_mirror_normalize(
     return _normalized(data, layout=layout, out=out, **last)
 
 
-_normalized: Callable[..., Tensor] = crop_mirror_normalize.body  # type: ignore[attr-defined]
+_normalized = crop_mirror_normalize.body
 
 
 @operator(hidden=True, layout=lambda layouts, arguments: arguments["output_layout"])
@@ -245,8 +241,8 @@ def _decode_resize_crop_mirror_normalize(
     if kept is None:
         with LAST_BUT_TWO:
             whole = _whole(data, adjust_orientation, output_type, use_fast_idct)
-        return _resize_crop_mirror_normalize.body(  # type: ignore[attr-defined,no-any-return]
-            whole, layout="HWC", out=out, **size, **window, **last, **filters
+        return _resize_crop_mirror_normalize.body(
+            whole, layout=Layout("HWC"), out=out, **size, **window, **last, **filters
         )
     with LAST_BUT_ONE:
         axes = axes_of(lengths, kept.size, kept.region, **filters)
@@ -257,4 +253,4 @@ def _decode_resize_crop_mirror_normalize(
         )
     with LAST_BUT_ONE:
         cut = resample(upper, axes, torch.uint8, patch_border=kept.at_border, windows=kept.windows)
-    return _normalized(cut, layout="HWC", out=out, **last)
+    return _normalized(cut, layout=Layout("HWC"), out=out, **last)

@@ -241,7 +241,7 @@ def ones(
     layout: str | None = None,
     shape: PerSample[list[int]] | None = None,
     size: BatchSize,
-) -> Data:
+) -> BatchOutput:
     """Return ones.
 
     Args:
@@ -262,7 +262,7 @@ def zeros(
     layout: str | None = None,
     shape: PerSample[list[int]] | None = None,
     size: BatchSize,
-) -> Data:
+) -> BatchOutput:
     """Return zeros.
 
     Args:
@@ -278,14 +278,14 @@ def zeros(
 
 def _filled(
     make: Callable[..., Tensor], shape: Any, size: int, dtype: torch.dtype, layout: str | None
-) -> Tensor:
+) -> BatchOutput:
     if not isinstance(shape, Column):
         extents = _extents(shape)
         _check_layout(layout, len(extents))
         return make((size, *extents), dtype=dtype)
     each = [_extents(s) for s in shape]
     _check_layout(layout, len(each[0]) if each else 0)
-    return [make(extents, dtype=dtype) for extents in each]  # type: ignore[return-value]
+    return [make(extents, dtype=dtype) for extents in each]
 
 
 def _extents(shape: Any) -> tuple[int, ...]:

@@ -208,7 +208,7 @@ def _normalize_batch(
 def _pooled(
     data: TensorList, where: tuple[int, ...], ddof: int, epsilon: float, scale: float, shift: float,
     dtype: torch.dtype,
-) -> list[Tensor] | Tensor | None:  # fmt: skip
+) -> BatchOutput | None:  # fmt: skip
     samples = data.samples()
     each = [m for m in (moments_of(s, where) for s in samples) if m is not None]
     if not each or len(each) < len(samples):
@@ -221,9 +221,10 @@ def _pooled(
         standardize(s, moments, moments.count - ddof, epsilon, scale, shift, dtype, slot)
         for s, slot in zip(samples, slots, strict=True)
     ]
-    if any(m is None for m in made):
+    done = [m for m in made if m is not None]
+    if len(done) < len(made):
         return None
-    return made if out is None else out  # type: ignore[return-value]
+    return done if out is None else out
 
 
 def _centers(

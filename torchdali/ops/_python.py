@@ -15,13 +15,14 @@ import torch
 
 from torchdali.errors import batch_level, self_explanatory
 from torchdali.operator import operator
-from torchdali.schema import BatchSize, Takes
+from torchdali.schema import BatchOutput, BatchSize, Takes
 from torchdali.tensors import TensorList
 
 __all__ = ["dl_tensor_python_function", "python_function", "torch_python_function"]
 
 Any_ = Annotated[TensorList, Takes()]
 _Columns = list[list[torch.Tensor]]
+Outputs = BatchOutput | tuple[BatchOutput, ...]
 
 
 def _count(arguments: Mapping[str, Any]) -> int | None:
@@ -55,7 +56,7 @@ def python_function(
     num_outputs: int = 1,
     output_layouts: Any = None,
     size: BatchSize,
-) -> Any_:
+) -> Outputs:
     """Call a function on NumPy arrays.
 
     Args:
@@ -69,7 +70,7 @@ def python_function(
         RuntimeError: the function raises, or returns something other than arrays.
     """
     columns = [[_array(s) for s in each.samples()] for each in inputs]
-    return _call(function, columns, batch_processing, num_outputs, size, _from_array)  # type: ignore[no-any-return]
+    return _call(function, columns, batch_processing, num_outputs, size, _from_array)
 
 
 @operator(over="batch", separable=_is_by_sample, outputs=_count, layout=_layouts, preserve=True)
@@ -80,7 +81,7 @@ def torch_python_function(
     num_outputs: int = 1,
     output_layouts: Any = None,
     size: BatchSize,
-) -> Any_:
+) -> Outputs:
     """Call a function on torch tensors: a function, an ``nn.Module``, a torchvision transform.
 
     On an accelerator the tensors are on it, and its stream is current.
@@ -98,7 +99,7 @@ def torch_python_function(
         RuntimeError: the function raises, returns something other than tensors, or changes the first sample alone.
     """
     columns = [each.samples() for each in inputs]
-    return _call(function, columns, batch_processing, num_outputs, size, _from_tensor)  # type: ignore[no-any-return]
+    return _call(function, columns, batch_processing, num_outputs, size, _from_tensor)
 
 
 @operator(
@@ -117,7 +118,7 @@ def dl_tensor_python_function(
     output_layouts: Any = None,
     synchronize_stream: bool = True,
     size: BatchSize,
-) -> Any_:
+) -> Outputs:
     """Call a function on DLPack capsules.
 
     Args:
@@ -134,7 +135,7 @@ def dl_tensor_python_function(
     columns = [[_capsule(s) for s in each.samples()] for each in inputs]
     if synchronize_stream and any(each.device.type == "cuda" for each in inputs):
         torch.cuda.current_stream().synchronize()
-    return _call(function, columns, batch_processing, num_outputs, size, _from_capsule)  # type: ignore[no-any-return]
+    return _call(function, columns, batch_processing, num_outputs, size, _from_capsule)
 
 
 def _call(
@@ -144,7 +145,7 @@ def _call(
     outputs: int,
     size: int,
     convert: Callable[[Any], torch.Tensor],
-) -> Any:
+) -> Outputs:
     """Call once, or once a sample, and check what comes back; one column an output."""
     if batched:
         found = _results(function, [list(c) for c in columns], outputs, _ONCE)

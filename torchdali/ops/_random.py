@@ -65,7 +65,7 @@ def uniform(
     shape: PerSample[list[int]] | None = None,
     dtype: DType | None = None,
     rng: BatchRng,
-) -> Data:
+) -> BatchOutput:
     """Draw numbers from a range, or from a list of values, all equally likely.
 
     Args:
@@ -101,7 +101,7 @@ def normal(
     shape: PerSample[list[int]] | None = None,
     dtype: DType | None = None,
     rng: BatchRng,
-) -> Data:
+) -> BatchOutput:
     """Draw numbers from the normal distribution.
 
     Args:
@@ -133,7 +133,7 @@ def coin_flip(
     shape: PerSample[list[int]] | None = None,
     dtype: DType | None = None,
     rng: BatchRng,
-) -> Data:
+) -> BatchOutput:
     """Draw 1 with a probability, otherwise 0.
 
     Args:
@@ -424,7 +424,7 @@ def _among(values: Sequence[list[float]]) -> Compute:
 
 def _drawn(
     kind: Kind, rng: BatchRng, shapes: list[Shape], compute: Compute, dtype: torch.dtype
-) -> torch.Tensor:
+) -> torch.Tensor | list[torch.Tensor]:
     """Draw for every sample and compute: one dense tensor when all shapes are equal and small."""
     few, many = kind
     if _alike(shapes) and (count := math.prod(shapes[0])) <= _MANY:
@@ -441,7 +441,7 @@ def _drawn(
             else many(ones[i].generator(), (1, count), precision)
         )
         parts.append(_converted(compute(draws, slice(i, i + 1)), shape, dtype))
-    return parts  # type: ignore[return-value]
+    return parts
 
 
 def _alike(shapes: list[Shape]) -> bool:

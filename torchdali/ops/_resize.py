@@ -182,7 +182,7 @@ def _divide(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _plain_target(
-    data: Tensor, size_arguments: dict[str, Any], filters: dict[str, Any]
+    data: Tensor, size_arguments: Mapping[str, Any], filters: Mapping[str, Any]
 ) -> tuple[int, int] | None:
     """Return the size that is asked for, if that is all, as nearly always, and `resize_bytes` can do it."""
     if (
@@ -208,7 +208,7 @@ def resize(
     layout: Layout,
     out: Out = None,
     **arguments: Annotated[Any, shares(sizing), shares(resampling)],
-) -> Image:
+) -> Image | tuple[Image, Tensor]:
     """Resize images, frames or volumes.
 
     The size is given in exactly one way: ``size``; any of ``resize_x``, ``resize_y``, ``resize_z``;
@@ -221,17 +221,21 @@ def resize(
     Raises:
         RuntimeError: not exactly one way of giving the size, or contradictory arguments.
     """
-    size_arguments, filters = _divide(arguments)
-    lengths = _spatial(data.shape, layout)
+    result = resized(data, layout, *_divide(arguments))
+    if save_attrs:
+        return result, torch.tensor(_spatial(data.shape, layout), dtype=torch.int32)
+    return placed(result, out)
+
+
+def resized(
+    data: Tensor, layout: str, size_arguments: Mapping[str, Any], filters: Mapping[str, Any]
+) -> Tensor:
+    """Return a resized image; see `resize`."""
     plain = _plain_target(data, size_arguments, filters)
     if plain is not None:
-        result = resize_bytes(data, plain, filters.get("antialias", True), True)
-    else:
-        size, region = sizing(lengths, **size_arguments)
-        result = resampling(data, size, region, **filters)
-    if save_attrs:
-        return result, torch.tensor(lengths, dtype=torch.int32)  # type: ignore[return-value]
-    return placed(result, out)
+        return resize_bytes(data, plain, filters.get("antialias", True), True)
+    size, region = sizing(_spatial(data.shape, layout), **size_arguments)
+    return resampling(data, size, region, **filters)
 
 
 @batched(resize)
@@ -334,7 +338,7 @@ experimental_resize = operator(
     outputs=lambda arguments: 2 if arguments["save_attrs"] else None,
     deprecated={"image_type": None},
     devices=("gpu",),
-)(resize.body)  # type: ignore[attr-defined]
+)(resize.body)
 
 
 @operator

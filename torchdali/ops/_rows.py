@@ -118,6 +118,6 @@ class Rows:
             return TensorList.from_dense(rows.view(self._whole.shape), self._layout)
         if self._plain:
             return TensorList.from_rows(rows, self._counts, self._layout)
-        parts: Sequence[Tensor] = rows.split(self._counts)  # type: ignore[no-untyped-call]
+        parts: Sequence[Tensor] = rows.split_with_sizes(self._counts)
         parts = [part.view(shape) for part, shape in zip(parts, self._shapes, strict=True)]
         return TensorList.from_samples(list(parts), self._layout)

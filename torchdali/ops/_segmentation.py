@@ -164,7 +164,7 @@ def random_object_bbox(
     output_class: bool = False,
     threshold: PerSample[list[int]] | None = None,
     rng: Rng,
-) -> Data:
+) -> Tensor | tuple[Tensor, ...]:
     """Choose an object of a label map, and return the box around it.
 
     An object is a group of pixels of one label that hang together by their faces. A label is chosen first, among
@@ -194,7 +194,7 @@ def random_object_bbox(
             ``ignore_class`` beside what is about classes, the background among the classes, weights that are
             negative or whose number is not that of the classes.
     """
-    return _object_box(  # type: ignore[no-any-return]
+    return _object_box(
         mask, rng, {} if cache_objects else None, background=background, class_weights=class_weights, classes=classes,
         foreground_prob=foreground_prob, format=format, ignore_class=ignore_class, k_largest=k_largest,
         output_class=output_class, threshold=threshold,
@@ -215,7 +215,7 @@ def _object_box(
     k_largest: int | None = None,
     output_class: bool = False,
     threshold: Any = None,
-) -> Any:
+) -> Tensor | tuple[Tensor, ...]:
     _check_choice(mask.ndim, format, k_largest)
     if ignore_class and (classes is not None or class_weights is not None or output_class):
         raise RuntimeError(

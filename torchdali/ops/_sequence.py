@@ -19,6 +19,7 @@ from torchdali.tensors import TensorList
 __all__ = ["element_extract", "per_frame", "sequence_rearrange"]
 
 Batch = Annotated[TensorList, Takes()]
+Elements = Tensor | tuple[Tensor, ...]
 
 
 def _extracted(layouts: tuple[str, ...], arguments: Any) -> tuple[str, ...]:
@@ -31,7 +32,7 @@ def _count(arguments: Any) -> int | None:
 
 
 @operator(outputs=_count, layout=_extracted)
-def element_extract(data: Data, /, *, element_map: list[int], layout: Layout) -> Data:
+def element_extract(data: Data, /, *, element_map: list[int], layout: Layout) -> Elements:
     """Take frames out of a sequence, each as an output of its own.
 
     Args:
@@ -43,7 +44,7 @@ def element_extract(data: Data, /, *, element_map: list[int], layout: Layout) ->
     """
     _check_elements(data.shape, element_map, layout)
     frames = tuple(data.select(0, i) for i in element_map)
-    return frames if len(frames) > 1 else frames[0]  # type: ignore[return-value]
+    return frames if len(frames) > 1 else frames[0]
 
 
 @batched(element_extract)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import torch
@@ -19,6 +19,8 @@ from torchdali.schema import Data, DType, Layout, Out, PerSample, Takes
 from torchdali.types import DALIInterpType
 
 __all__ = ["jitter", "rotate", "sphere", "warp_affine", "water"]
+
+T = TypeVar("T")
 
 _REAL = (torch.uint8, torch.int16, torch.int32, torch.float32)
 
@@ -91,14 +93,16 @@ def matrices(value: Any, rows: int, columns: int) -> list[list[list[float]]]:
     ]
 
 
-def each_frame(x: Tensor, frames: bool, settings: Sequence[Any], function: Any) -> Tensor:
+def each_frame(
+    x: Tensor, frames: bool, settings: Sequence[T], function: Callable[[Tensor, T], Tensor]
+) -> Tensor:
     """Apply a function to an image and its setting: one for all frames, or one a frame.
 
     Raises:
         RuntimeError: the number of settings is not that of the frames.
     """
     if len(settings) == 1:
-        return function(x, settings[0])  # type: ignore[no-any-return]
+        return function(x, settings[0])
     if not frames or len(settings) != len(x):
         raise RuntimeError(
             f"the tensor argument contains {len(settings)} per-frame parameters, but there are "
@@ -214,8 +218,8 @@ def _rotations(angle: Any, axis: Any, dims: int) -> list[list[list[float]]]:
     if not flat or len(flat) % 3:
         raise RuntimeError(f"axis has 3 elements (x, y, z), not {len(flat)}")
     axes = [flat[i : i + 3] for i in range(0, len(flat), 3)]
-    count = max(len(angles), len(axes))
-    angles, axes = (v * count if len(v) == 1 else v for v in (angles, axes))  # type: ignore[assignment]
+    angles = angles * len(axes) if len(angles) == 1 else angles
+    axes = axes * len(angles) if len(axes) == 1 else axes
     return [affine.rotation(a, x) for a, x in zip(angles, axes, strict=True)]
 
 

@@ -85,7 +85,7 @@ def pipeline_def(
                 pipe.set_outputs(*(result if isinstance(result, tuple) else (result,)))
             return pipe
 
-        create._is_pipeline_def = True  # type: ignore[attr-defined]
+        vars(create)["_is_pipeline_def"] = True
         return create
 
     return decorate if fn is None else decorate(fn)

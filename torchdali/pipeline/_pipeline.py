@@ -43,7 +43,8 @@ def _takes(
 
     def decorate(function: Any) -> Callable[Concatenate[Any, P], None]:
         function.__signature__ = inspect.signature(PipelineOptions.__init__)
-        return function  # type: ignore[no-any-return]
+        typed: Callable[Concatenate[Any, P], None] = function
+        return typed
 
     return decorate
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 __all__ = ["autoserialize", "invoke_autoserialize"]
 
 F = TypeVar("F", bound=Callable[..., object])
 
-_marked: list[Callable[..., object]] = []
+_marked: list[Callable[..., Any]] = []
 
 
 def autoserialize(dali_pipeline: F) -> F:
@@ -39,4 +39,4 @@ def invoke_autoserialize(filename: str | os.PathLike[str]) -> None:
     if not _marked:
         raise RuntimeError("no pipeline_def is decorated with autoserialize")
     pipeline = _marked[0]()
-    pipeline.serialize(filename=os.fspath(filename))  # type: ignore[attr-defined]
+    pipeline.serialize(filename=os.fspath(filename))

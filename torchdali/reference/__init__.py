@@ -57,7 +57,7 @@ def reference() -> str:
 
 def is_public(operator: Operator) -> bool:
     """True if it is one of torchdali's, and stands in `fn`."""
-    return not operator.hidden and operator.body.__module__.startswith("torchdali.")
+    return not operator.options.hidden and operator.body.__module__.startswith("torchdali.")
 
 
 def _contents(spaces: dict[str, list[Operator]]) -> str:
@@ -82,7 +82,10 @@ def descriptions(operator: Operator) -> dict[str, str]:
 
 def is_alias(operator: Operator) -> bool:
     """True if it is only another name of an operator."""
-    return operator.instead in registry and registry[operator.instead].body is operator.body
+    return (
+        operator.options.instead in registry
+        and registry[operator.options.instead].body is operator.body
+    )
 
 
 def _entry(operator: Operator) -> str:
@@ -90,8 +93,8 @@ def _entry(operator: Operator) -> str:
     sections.pop("Args", None)
     described = descriptions(operator)
     text = [f"### {operator.name}\n", f"`fn.{operator.name}({_signature(operator)})`\n"]
-    if operator.instead:
-        text.append(f"Deprecated: use {_link(operator.instead)}.\n")
+    if operator.options.instead:
+        text.append(f"Deprecated: use {_link(operator.options.instead)}.\n")
     text += [sections.pop("") + "\n", *_example(operator.name), _devices(operator) + "\n"]
     text += [_input(each, described) for each in operator.schema.inputs]
     arguments = [a for a in operator.schema.arguments.values() if not a.hidden]
@@ -111,7 +114,7 @@ def _example(name: str) -> list[str]:
 
 
 def _alias(operator: Operator) -> str:
-    return f"- `fn.{operator.name}`, `ops.{_class(operator)}`: {_link(operator.instead)}"
+    return f"- `fn.{operator.name}`, `ops.{_class(operator)}`: {_link(operator.options.instead)}"
 
 
 def _link(name: str) -> str:
@@ -167,8 +170,8 @@ def _devices(operator: Operator) -> str:
     kinds = {"reader": "reads data", "source": "brings data", "batch": "over the whole batch"}
     kind = kinds.get(operator.kind, "sample by sample")
     outputs = operator.schema.outputs
-    count = "outputs depend on arguments" if operator.outputs else f"{outputs} output"
-    words = f"{', '.join(operator.devices)}; {kind}; {count}{'s' if outputs > 1 else ''}"
+    count = "outputs depend on arguments" if operator.options.outputs else f"{outputs} output"
+    words = f"{', '.join(operator.options.devices)}; {kind}; {count}{'s' if outputs > 1 else ''}"
     return (
         f"*{words}{'; random' if operator.schema.random else ''}.* Class: `ops.{_class(operator)}`."
     )

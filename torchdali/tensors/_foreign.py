@@ -48,8 +48,9 @@ def _shared(object: Any, device: str) -> torch.Tensor | None:
 
 def _device_of(object: Any) -> torch.device:
     """Return the GPU on which data lie; the current one where the object does not tell."""
-    if isinstance(getattr(object, "device", None), torch.device):
-        return object.device  # type: ignore[no-any-return]
+    device = getattr(object, "device", None)
+    if isinstance(device, torch.device):
+        return device
     if hasattr(object, "__dlpack_device__"):
         return torch.device("cuda", object.__dlpack_device__()[1])
     return torch.device("cuda")

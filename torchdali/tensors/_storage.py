@@ -220,7 +220,7 @@ class Rows(Storage):
         return Rows, self.rows
 
     def _divided(self) -> list[torch.Tensor]:
-        return list(torch.split(*self.rows))  # type: ignore[arg-type]
+        return list(self.rows[0].split_with_sizes(self.rows[1]))
 
     def __len__(self) -> int:
         return len(self.rows[1])

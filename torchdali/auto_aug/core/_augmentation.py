@@ -141,7 +141,8 @@ class Augmentation:
             raise ValueError(self._lacks(missing))
         device = self._device(data)
         parameter = self._parameter(magnitude_bin, num_magnitude_bins, device)
-        return convert(self._op)(data, parameter, **taken)  # type: ignore[no-any-return]
+        result: DataNode = convert(self._op)(data, parameter, **taken)
+        return result
 
     def _lacks(self, missing: Sequence[str]) -> str:
         names = ", ".join(f"`{name}`" for name in missing)

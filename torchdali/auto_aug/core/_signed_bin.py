@@ -23,7 +23,7 @@ class SignedBin:
     """
 
     bin: int | DataNode
-    sign: int | DataNode
+    sign: DataNode
 
     @property
     def index(self) -> Any:
@@ -32,8 +32,7 @@ class SignedBin:
         return 2 * magnitude_bin + self.sign
 
     def __getitem__(self, step: Any) -> SignedBin:
-        same = isinstance(self.bin, int)
-        return SignedBin(self.bin if same else self.bin[step], self.sign[step])  # type: ignore[index]
+        return SignedBin(self.bin if isinstance(self.bin, int) else self.bin[step], self.sign[step])
 
 
 def signed_bin(

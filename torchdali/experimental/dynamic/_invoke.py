@@ -227,7 +227,7 @@ def _device_of(declared: Operator, place: Any, inputs: Sequence[Any]) -> Device:
 def _kind(declared: Operator, where: Device) -> str:
     if where.device_type == "cpu":
         return "cpu"
-    return "gpu" if "gpu" in declared.devices else "mixed"
+    return "gpu" if "gpu" in declared.options.devices else "mixed"
 
 
 HOOKS.arithmetic, HOOKS.subscript = invoke_arithmetic, invoke_subscript

@@ -21,9 +21,7 @@ def _is_given(edge: DataNode) -> bool:
 def copied_node(node: Node, copies: dict[DataNode, DataNode]) -> Node:
     """Copy a node, and those before it that are not copied yet; given values stay."""
 
-    def copied(edge: DataNode | None) -> DataNode | None:
-        if edge is None:
-            return None
+    def copied(edge: DataNode) -> DataNode:
         if edge not in copies:
             if _is_given(edge):
                 return edge
@@ -31,10 +29,10 @@ def copied_node(node: Node, copies: dict[DataNode, DataNode]) -> Node:
             copied_node(edge.source, copies)
         return copies[edge]
 
-    inputs = tuple(map(copied, node.inputs))
+    inputs = tuple(None if edge is None else copied(edge) for edge in node.inputs)
     per_sample = {name: copied(e) for name, e in node.per_sample.items()}
     made = Node(
-        node.operator, node.name, node.device, inputs, node.constants, per_sample,  # type: ignore[arg-type]
+        node.operator, node.name, node.device, inputs, node.constants, per_sample,
         node.lines, preserve=node.preserve,
     )  # fmt: skip
     made.outputs = tuple(DataNode(e.name, e.device, made, e.index) for e in node.outputs)

@@ -25,7 +25,11 @@ def publish_operators(package: str) -> Callable[[str], Any]:
 
 
 def _is_wanted(declared: Operator) -> bool:
-    return not declared.instead and declared.kind != "source" and declared.name not in _LEFT_OUT
+    return (
+        not declared.options.instead
+        and declared.kind != "source"
+        and declared.name not in _LEFT_OUT
+    )
 
 
 def _entry(declared: Operator) -> tuple[str, Any]:

@@ -210,9 +210,6 @@ def _order_of(constants: dict[str, Any]) -> tuple[LoaderOptions, int]:
 
 def reader_of(declared: Operator) -> type[Reader]:
     """Return the class of a reader."""
-    made = type(
-        declared.class_name, (Reader,), {"_declared": declared, "__doc__": declared.body.__doc__}
-    )
     base = inspect.signature(Reader.__init__).parameters
     fixed = [p for n, p in base.items() if n not in ("arguments", "enable_checkpointing")]
     named = [
@@ -220,11 +217,10 @@ def reader_of(declared: Operator) -> type[Reader]:
         if p.kind is p.KEYWORD_ONLY and p.name not in _SKIPPED
     ]  # fmt: skip
     signature = inspect.Signature([*fixed, *named, base["enable_checkpointing"]])
-    init = made.__init__  # type: ignore[misc]
 
     def __init__(self: Reader, *args: Any, **kwargs: Any) -> None:
-        init(self, *args, **kwargs)
+        Reader.__init__(self, *args, **kwargs)
 
-    __init__.__signature__ = signature  # type: ignore[attr-defined]
-    made.__init__ = __init__  # type: ignore[misc]
-    return made
+    vars(__init__)["__signature__"] = signature
+    members = {"_declared": declared, "__doc__": declared.body.__doc__, "__init__": __init__}
+    return type(declared.class_name, (Reader,), members)

@@ -261,9 +261,11 @@ class _Thresholds:
     def draw(self, samples: Array, draws: Array) -> Array:
         """Return the thresholds that rounds draw; ``(samples, rounds)``."""
         if len(self._table) == 1:
-            return self._table[0][(draws * self._counts).astype(np.int64)]  # type: ignore[no-any-return]
+            drawn: Array = self._table[0][(draws * self._counts).astype(np.int64)]
+            return drawn
         places = (draws * self._counts[samples][:, None]).astype(np.int64)
-        return self._table[samples[:, None], places]  # type: ignore[no-any-return]
+        drawn = self._table[samples[:, None], places]
+        return drawn
 
 
 def _reachable(boxes: Boxes, rules: Rules) -> Array:
@@ -281,10 +283,11 @@ def _reachable(boxes: Boxes, rules: Rules) -> Array:
     if not rules.every:
         least, greatest = greatest, least
     t = np.where(is_whole, np.float32(0), rules.table) * np.float32(1 - _SLACK)
-    live = t * greatest <= largest
+    live: Array = t * greatest <= largest
     if not rules.overlap:
         live &= (t * smallest <= least) & (t * t * greatest <= least)
-    return live | boxes.empty[:, None] | is_whole  # type: ignore[no-any-return]
+    live |= boxes.empty[:, None] | is_whole
+    return live
 
 
 class _State:
@@ -424,8 +427,9 @@ def _keep_any(windows: Ends, boxes: Boxes, owners: Array, good: Array, rules: Ru
         return np.ones(len(good), np.bool_)
     owners = owners[good]
     low, high = (each[:, good] for each in windows)
-    keeps: Any = _kept(boxes.of(owners), _beside((low, high)), rules.prune).any(0)
-    return keeps | boxes.empty[owners]  # type: ignore[no-any-return]
+    keeps: Array = np.any(_kept(boxes.of(owners), _beside((low, high)), rules.prune), 0)
+    keeps |= boxes.empty[owners]
+    return keeps
 
 
 def _beside(windows: Ends) -> Ends:
@@ -440,7 +444,8 @@ def _score(box: Ends, window: Ends, rules: Rules) -> Array:
             shares = np.fmax(seen / area, np.float32(-1))  # of a box without area: -1
         else:
             shares = seen / (area + _area(*window) - seen)
-    return shares.min(0) if rules.every else shares.max(0)  # type: ignore[no-any-return]
+    score: Array = shares.min(0) if rules.every else shares.max(0)
+    return score
 
 
 def _area(low: Array, high: Array) -> Array:
@@ -467,8 +472,8 @@ def _kept(box: tuple[Array, Array], window: tuple[Array, Array], prune: float | 
             kept: Array = (seen > 0) & (seen / area >= np.float32(prune))
             return kept
     center = np.float32(0.5) * (box[0] + box[1])
-    inside: Any = (center >= window[0]) & (center < window[1])
-    return inside.all(0)  # type: ignore[no-any-return]
+    inside: Array = np.all((center >= window[0]) & (center < window[1]), 0)
+    return inside
 
 
 def kept(boxes: Boxes, low: Array, high: Array, prune: float | None) -> Array:

@@ -101,7 +101,8 @@ def invert(matrix: Matrix) -> list[list[float]]:
     """
     last = [0.0] * len(matrix) + [1.0]
     square = torch.tensor([*map(list, matrix), last], dtype=torch.float64)
-    return torch.linalg.inv(square)[:-1].tolist()  # type: ignore[no-any-return]
+    inverse: list[list[float]] = torch.linalg.inv(square)[:-1].tolist()
+    return inverse
 
 
 def rotation(angle: float, axis: Sequence[float] | None = None) -> list[list[float]]:

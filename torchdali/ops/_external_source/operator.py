@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from torchdali.graph import DataNode
 from torchdali.operator import source as declare_source
@@ -25,7 +25,7 @@ from torchdali.ops._external_source.callbacks import (
     Outputs,
 )
 from torchdali.ops._external_source.sources import FedByUser, InProcess, InWorkers
-from torchdali.registry import registry
+from torchdali.registry import OperatorFunction, registry
 from torchdali.schema import OutputCount, Schema
 from torchdali.source import Source
 
@@ -232,17 +232,15 @@ def _method_signature(parameters: Sequence[inspect.Parameter]) -> inspect.Signat
     return inspect.Signature([own, *parameters])
 
 
-ExternalSource.__init__.__signature__ = _method_signature(  # type: ignore[attr-defined]
+vars(ExternalSource.__init__)["__signature__"] = _method_signature(
     [p.replace(default=None) if p.name in ("batch", "device") else p for p in _PARAMETERS]
 )
-ExternalSource.__call__.__signature__ = _method_signature(  # type: ignore[attr-defined]
+vars(ExternalSource.__call__)["__signature__"] = _method_signature(
     [p.replace(kind=p.KEYWORD_ONLY, default=None) for p in _PARAMETERS if p.name != "num_outputs"]
 )
 
 _operator = registry["external_source"]
 _record = _operator.function
-_operator.function = external_source
-external_source.operator = _operator  # type: ignore[attr-defined]
-external_source.body = _operator.body  # type: ignore[attr-defined]
-external_source.operator_class = ExternalSource  # type: ignore[attr-defined]
+vars(external_source).update(operator=_operator, body=_operator.body, operator_class=ExternalSource)
+_operator.function = cast("OperatorFunction[..., Any]", external_source)
 _operator.body.__doc__ = external_source.__doc__

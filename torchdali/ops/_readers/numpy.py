@@ -14,7 +14,7 @@ from torchdali.codecs.files import read_file
 from torchdali.formats import npy
 from torchdali.kernels.convert import convert
 from torchdali.kernels.window import cut, out_of_bounds
-from torchdali.loader import LoaderOptions
+from torchdali.loader import Dataset, LoaderOptions
 from torchdali.operator import operator, reader
 from torchdali.ops._slice import slice_window
 from torchdali.schema import Data, DType, PerSample, Takes, shares
@@ -114,7 +114,7 @@ def numpy(
     register_buffers: bool = True,
     use_o_direct: bool = False,
     **options: Annotated[Any, shares(LoaderOptions)],
-) -> Data:
+) -> Dataset:
     """Read arrays that `numpy.save` wrote, whole or a region of each.
 
     Args:
@@ -155,7 +155,7 @@ def numpy(
     policy = out_of_bounds(out_of_bounds_policy, borders=False)
     return NumpyDataset(
         paths, root, region, roi_axes or [], policy, fill_value, mapped, use_o_direct
-    )  # type: ignore[return-value]
+    )
 
 
 def _check_region(given: Mapping[str, Any]) -> None:
