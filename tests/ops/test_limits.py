@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -11,9 +12,11 @@ import numpy as np
 import pytest
 import torch
 
-from torchdali import Pipeline, fn
+from tests.helpers.encoded_images import encoded
+from torchdali import Pipeline, fn, pipeline_def, types
 from torchdali.codecs.images import decode, peek_shape
 from torchdali.errors import DecodeError
+from torchdali.kernels.limits import MAX_PIXELS, limits
 
 IMAGE = torch.arange(20 * 30 * 3).remainder(251).byte().reshape(20, 30, 3)
 NAN, INF = float("nan"), float("inf")
@@ -35,6 +38,38 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "a wide deviation": (lambda: fn.gaussian_blur(IMAGE, sigma=1e9), "at most 131072"),
     "a deviation that is no number": (lambda: fn.gaussian_blur(IMAGE, sigma=NAN), "nan wide"),
     "a window of the laplacian": (lambda: fn.laplacian(IMAGE, window_size=1001), "from 3 to 31"),
+    "a crop far beyond the image": (
+        lambda: fn.crop(IMAGE, crop=[400_000, 400_000], out_of_bounds_policy="pad"),
+        "the window would be 400000 x 400000 pixels; at most 1073741824 .*max_pixels",
+    ),
+    "the same, normalized": (
+        lambda: fn.crop_mirror_normalize(IMAGE, crop=[4e5, 4e5], out_of_bounds_policy="pad"),
+        "the window would be",
+    ),
+    "the same, with edges repeated": (
+        lambda: fn.crop(IMAGE, crop=[400_000, 400_000], out_of_bounds_policy="reflect_101"),
+        "the window would be",
+    ),
+    "a slice far beyond the image": (
+        lambda: fn.slice(IMAGE, start=[0, 0], shape=[400_000, 400_000], out_of_bounds_policy="pad"),
+        "the window would be",
+    ),
+    "a pad": (
+        lambda: fn.pad(IMAGE, axes=[0, 1], shape=[400_000, 400_000]),
+        "the padded sample would be",
+    ),
+    "a canvas to paste on": (
+        lambda: fn.paste(IMAGE, fill_value=[0], ratio=1e5),
+        "the canvas would be",
+    ),
+    "a canvas for regions": (
+        lambda: fn.multi_paste(IMAGE, in_ids=[0], output_size=[400_000, 400_000]),
+        "the canvas of sample 0 would be",
+    ),
+    "a canvas to warp on": (
+        lambda: fn.warp_affine(IMAGE, matrix=[1, 0, 0, 0, 1, 0], size=[400_000, 400_000]),
+        "the canvas would be",
+    ),
     "three sizes": (lambda: fn.random_resized_crop(IMAGE, size=[4, 4, 4]), "a height and a width"),
     "a negative size": (lambda: fn.random_resized_crop(IMAGE, size=[-1, 4]), "none negative"),
     "an area that is no number": (
@@ -108,3 +143,53 @@ def test_a_link_to_itself_among_files(tmp_path: Path) -> None:
         pipe.set_outputs(fn.readers.file(file_root=str(tmp_path))[0])
     assert bytes(np.array(pipe.run()[0].at(0))) == b"one"
     pipe.close()
+
+
+def run(work: Callable[[Any], Any], **options: Any) -> Any:
+    """Run a pipeline on one image, as a file and as pixels."""
+    pipe = Pipeline(1, 2, None, **options)
+    with pipe:
+        file = fn.external_source(lambda: [PNG], batch=True)
+        pipe.set_outputs(work(file))
+    with contextlib.closing(pipe):
+        return np.asarray(pipe.run()[0].at(0)).shape
+
+
+PNG = np.frombuffer(encoded(IMAGE.numpy(), "PNG"), np.uint8)
+JPEG = np.frombuffer(encoded(IMAGE.numpy(), "JPEG"), np.uint8)
+LARGER: dict[str, Callable[[Any], Any]] = {
+    "decoding": fn.decoders.image,
+    "decoding a window": lambda file: fn.decoders.image_crop(file, crop=[4, 4]),
+    "decoding a JPEG": lambda file: fn.decoders.image(fn.constant(idata=JPEG.tolist(), dtype=types.UINT8)),
+    "a resize": lambda file: fn.resize(fn.decoders.image(file), size=[20, 31]),
+    "a resize by its longer side": lambda file: fn.resize(fn.decoders.image(file), resize_longer=31),
+    "a window": lambda file: fn.crop(fn.decoders.image(file), crop=[20, 31], out_of_bounds_policy="pad"),
+    "a canvas": lambda file: fn.warp_affine(fn.decoders.image(file), matrix=[1, 0, 0, 0, 1, 0], size=[20, 31]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("more", [{}, {"exec_async": False}])
+@pytest.mark.parametrize("case", LARGER)
+def test_pipelines_have_a_limit_of_their_own(case: str, more: dict[str, Any]) -> None:
+    least = 599 if "decoding" in case else 600
+    with pytest.raises(RuntimeError, match=f"at most {least}.*max_pixels"):
+        run(LARGER[case], max_pixels=least, **more)
+    assert run(LARGER[case], max_pixels=1000, **more)
+    assert run(LARGER[case], **more)
+    assert limits.pixels == MAX_PIXELS
+
+
+def test_a_limit_in_debug_mode() -> None:
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None, debug=True, max_pixels=599)
+    def pipe() -> Any:
+        return fn.decoders.image(fn.constant(idata=PNG.tolist(), dtype=types.UINT8))
+
+    with pytest.raises(RuntimeError, match="at most 599"):
+        pipe().run()
+    assert limits.pixels == MAX_PIXELS
+
+
+@pytest.mark.parametrize("pixels", [0, -1])
+def test_a_limit_is_positive(pixels: int) -> None:
+    with pytest.raises(ValueError, match="max_pixels must be positive"):
+        Pipeline(1, 1, None, max_pixels=pixels)

@@ -38,6 +38,8 @@ class Weights(NamedTuple):
     shift: int
 
 
+_BAND = 1 << 20  # values that are converted at a time
+
 _GRAY_FLOAT = (0.299, 0.587, 0.114)
 
 _YCBCR = (
@@ -61,6 +63,23 @@ def to_output(
     Returns:
         ``(H, W, 1 or 3)``, or ``(H, W, C)`` for ANY_DATA.
     """
+    height, width, channels = pixels.shape
+    wanted = channels if output_type == "ANY_DATA" else 1 if output_type == "GRAY" else 3
+    if pixels.dtype == dtype and channels == wanted and output_type not in ("BGR", "YCbCr"):
+        return pixels
+    rows = max(1, _BAND // (width * channels))
+    if height <= rows:
+        return _converted(pixels, output_type, dtype, weights)
+    out = torch.empty((height, width, wanted), dtype=dtype)  # the steps between need little memory
+    for top in range(0, height, rows):
+        band = slice(top, top + rows)
+        out[band] = _converted(pixels[band], output_type, dtype, weights)
+    return out
+
+
+def _converted(
+    pixels: Tensor, output_type: str, dtype: torch.dtype, weights: Weights | None
+) -> Tensor:
     if output_type == "ANY_DATA":
         return rescale(pixels, dtype)
     if output_type == "GRAY":

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -40,6 +41,9 @@ from torchdali.codecs._torchvision_ops import image_operator
 
 __all__ = ["FORMATS", "Format", "decode_file", "gray_weights", "read_header"]
 
+Array = npt.NDArray[Any]
+
+_BAND = 1 << 20  # pixels that are taken over from Pillow at a time
 _UNCHANGED, _GRAY = 0, 1  # torchvision's ImageReadMode
 
 _FIXED_15 = Weights(9798, 19235, 3735, 1 << 14, 15)
@@ -160,18 +164,18 @@ def _png_16(encoded: bytes, header: Header) -> Tensor:
     """
     if header.channels == 1:
         return _pillow("Png", encoded, header)
+    pixels = np.empty((header.height, header.width, header.channels), "<u2")
+    halves = pixels.view(np.uint8).reshape(*pixels.shape, 2)
     if header.channels == 2:
         start = encoded[12:24] + b"\x08\x06" + encoded[26:29]
         checksum = struct.pack(">I", zlib.crc32(start))
         pairs = _pillow("Png", encoded[:12] + start + checksum + encoded[33:], header)
-        upper, lower = pairs[:, :, 0::2], pairs[:, :, 1::2]
+        halves[..., 0], halves[..., 1] = pairs[:, :, 1::2], pairs[:, :, 0::2]
     else:
-        upper = _pillow("Png", encoded, header)
-        lower = _pillow("Png", encoded, header, "RGB;16L" if header.channels == 3 else "RGBA;16L")
-    values = np.empty(upper.shape, "<u2")
-    halves = values.view(np.uint8).reshape(*upper.shape, 2)
-    halves[..., 0], halves[..., 1] = lower.numpy(), upper.numpy()
-    return torch.from_numpy(values.astype(np.uint16, copy=False))
+        lower = "RGB;16L" if header.channels == 3 else "RGBA;16L"
+        halves[..., 1] = _pillow("Png", encoded, header)
+        halves[..., 0] = _pillow("Png", encoded, header, lower)
+    return torch.from_numpy(pixels.astype(np.uint16, copy=False))
 
 
 def _webp(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
@@ -245,13 +249,31 @@ def _tensor(image: Any) -> Tensor:
         entries = np.array(image.getpalette("RGB"), np.uint8).reshape(-1, 3)
         palette = np.zeros((256, 3), np.uint8)  # what is beyond the entries of the file is black
         palette[: len(entries)] = entries
-        return torch.from_numpy(palette[np.array(image)])
-    pixels = np.array(image)
+        return torch.from_numpy(palette[_array(image)])
+    pixels = _array(image)
     if pixels.dtype == np.bool_:
         pixels = pixels.astype(np.uint8) * np.uint8(255)
     elif pixels.dtype != np.uint8:  # 16 bits; Pillow before 11 has them as 32
-        pixels = pixels.astype(np.uint16)
+        pixels = pixels.astype(np.uint16, copy=False)
     return torch.from_numpy(pixels if pixels.ndim == 3 else pixels[:, :, None])
+
+
+def _array(image: Any) -> Array:
+    """Return Pillow's pixels as an array; of a large image in bands, as Pillow copies them more than once."""
+    width, height = image.size
+    rows = max(1, _BAND // width)
+    if height <= rows:
+        return np.array(image)
+    image.load()
+    made: Array | None = None
+    for top in range(0, height, rows):
+        bottom = min(top + rows, height)
+        band = np.asarray(image.crop((0, top, width, bottom)))
+        if made is None:
+            made = np.empty((height, *band.shape[1:]), band.dtype)
+        made[top:bottom] = band
+    assert made is not None
+    return made
 
 
 # ---------------------------------------------------------------- the table

@@ -15,11 +15,10 @@ import torch
 from torch import Tensor
 
 from torchdali.errors import DecodeError
-from torchdali.kernels.limits import MAX_PIXELS
+from torchdali.kernels.limits import limits
 
 __all__ = [
     "FREE_VALUES",
-    "MAX_VALUES",
     "MAX_VALUES_PER_BYTE",
     "Header",
     "check_size",
@@ -39,9 +38,6 @@ __all__ = [
     "pnm_fields",
     "without_exif",
 ]
-
-MAX_VALUES = 3 * MAX_PIXELS
-"""No image may have more values (height times width times channels)."""
 
 FREE_VALUES = 3 << 26
 """Up to this many values a file may be as small as it likes."""
@@ -91,9 +87,14 @@ def check_size(height: int, width: int, channels: int, format: str, view: memory
     values = height * width * channels
     if height <= 0 or width <= 0 or channels <= 0:
         raise failure(f"the image has no pixels ({width} x {height})", format, view)
-    if values > FREE_VALUES and values > min(MAX_VALUES, len(view) * MAX_VALUES_PER_BYTE):
-        claim = f"the header claims {width} x {height} pixels of {channels} channels"
-        raise failure(f"{claim}, too many", format, view)
+    if values <= limits.free:
+        return
+    claim = f"the header claims {width} x {height} pixels of {channels} channels, too many"
+    if height * width > limits.pixels or values > 4 * limits.pixels:
+        known = f"at most {limits.pixels}: max_pixels of the pipeline, or TORCHDALI_MAX_PIXELS"
+        raise failure(f"{claim} ({known})", format, view)
+    if values > FREE_VALUES and values > len(view) * MAX_VALUES_PER_BYTE:
+        raise failure(f"{claim} for {len(view)} bytes", format, view)
 
 
 # Markers that begin a frame header: SOF0-SOF15 without DHT (C4), JPG (C8) and DAC (CC).

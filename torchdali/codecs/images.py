@@ -15,7 +15,6 @@ from torch import Tensor
 from torchdali.codecs._image_colors import DTYPES, OUTPUT_TYPES, to_output
 from torchdali.codecs._image_formats import decode_file, gray_weights, read_header
 from torchdali.codecs._image_headers import (
-    FREE_VALUES,
     Header,
     check_size,
     encoded_view,
@@ -27,6 +26,7 @@ from torchdali.codecs._image_orientation import turn
 from torchdali.codecs._torchvision_ops import image_operator
 from torchdali.codecs._turbo import decode_whole
 from torchdali.errors import DecodeError, MissingExtraError
+from torchdali.kernels.limits import limits
 
 __all__ = ["Header", "decode", "peek_header", "peek_shape"]
 
@@ -80,7 +80,7 @@ def decode(
     decoder = _decode_jpeg or _load_decoder()
     if channels == 4 or decoder is None:
         return _decode_any(data, output_type, dtype, adjust_orientation)
-    if not 0 < height * width * channels <= FREE_VALUES:
+    if not 0 < height * width * channels <= limits.free:
         check_size(height, width, channels, "JPEG", view)
     orientation = jpeg_orientation(view, exif) if exif and adjust_orientation else 1
     turbo = decode_whole(view, frame, fast and orientation == 1) if mode == 3 else None

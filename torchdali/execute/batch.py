@@ -41,6 +41,7 @@ class Settings:
     start_thread: Callable[[int], None] | None = None
     synchronous: bool = False
     memory_stats: bool = False
+    max_pixels: int | None = None
 
 
 @dataclass(eq=False)

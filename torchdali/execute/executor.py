@@ -20,12 +20,13 @@ The contract, which every line below keeps:
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,9 +41,11 @@ from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.memory_stats import MemoryStats
 from torchdali.execute.stages import Runtime, StageRunner
 from torchdali.execute.sync import CallerQueue, SingleCaller
-from torchdali.execute.thread_pool import ThreadPool, keep_torch_threads, use_one_torch_thread
+from torchdali.execute.thread_pool import ThreadPool
 from torchdali.execute.timings import Profile
 from torchdali.graph import Node
+from torchdali.kernels.limits import max_pixels_of, use_max_pixels
+from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
 from torchdali.loader import begun
 from torchdali.plan import Plan
 from torchdali.source import Source, SourceBatch
@@ -79,7 +82,7 @@ class Executor:
         self._caller_queue = CallerQueue() if settings.synchronous else None
         self._runtime = Runtime(
             settings, readers, bad_samples, self.device_stream, self.buffers, self.profile, self.memory,
-            ThreadPool(settings.num_threads, start=settings.start_thread), self._caller_queue,
+            ThreadPool(settings.num_threads, start=_starter(settings)), self._caller_queue,
         )  # fmt: skip
         self._stages = StageRunner(plan, self._runtime)
         self._flight: deque[InFlightBatch] = deque()
@@ -200,9 +203,13 @@ class Executor:
                 # it. The request holds the executor, the thread itself does not: see the end of the file.
                 self._requests.put((self, batch))
             else:
-                with self._caller_queue.own(), torch.no_grad():
+                with self._caller_queue.own(), torch.no_grad(), self._limits():
                     self.start(batch)
             batch.asked = True
+
+    def _limits(self) -> contextlib.AbstractContextManager[None]:
+        """Return the limits of this pipeline, for work in the user's thread."""
+        return max_pixels_of(self.settings.max_pixels)
 
     def _wait(self, batch: InFlightBatch) -> None:
         """Wait for a batch, in slices: close() in another thread must be noticed."""
@@ -214,7 +221,7 @@ class Executor:
                 # Set by the thread that ran the last stage; all it wrote to the batch came before.
                 batch.finished.wait(1.0)
                 continue
-            with torch.no_grad():
+            with torch.no_grad(), self._limits():
                 # The stages after a chain run here: workers leave them in the queue, and nothing of the batch is
                 # touched by them after that.
                 self._caller_queue.run_next(timeout=1.0)
@@ -422,6 +429,18 @@ def _clash(sizes: Mapping[Node, int]) -> str:
     )
 
 
+def _starter(settings: Settings) -> Callable[[int], None]:
+    """Return what a worker thread calls before its first job."""
+    start_thread, max_pixels = settings.start_thread, settings.max_pixels
+
+    def start(number: int) -> None:
+        use_max_pixels(max_pixels)
+        if start_thread is not None:
+            start_thread(number)
+
+    return start
+
+
 def _schedule_batches(
     requests: queue.SimpleQueue[tuple[Executor, InFlightBatch] | None], ready: threading.Barrier
 ) -> None:
@@ -430,6 +449,7 @@ def _schedule_batches(
     with torch.no_grad():
         while (request := requests.get()) is not None:
             executor, batch = request
+            use_max_pixels(executor.settings.max_pixels)
             # From here the batch is the scheduler thread's, until a chain gives it to the workers.
             executor.start(batch)
             del request, executor, batch

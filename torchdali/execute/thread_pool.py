@@ -16,7 +16,9 @@ from collections.abc import Callable
 
 import torch
 
-__all__ = ["Job", "ThreadPool", "keep_torch_threads", "use_one_torch_thread"]
+from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
+
+__all__ = ["Job", "ThreadPool"]
 
 
 class Job:
@@ -171,31 +173,3 @@ def _worker(jobs: _JobQueue, number: int, start: Callable[[int], None] | None) -
             jobs.drop(job)
             # The job holds the batch, and the batch its tensors.
             del job  # a sleeping worker must not keep a pipeline alive
-
-
-def use_one_torch_thread(ready: threading.Barrier) -> None:
-    """Make torch single-threaded in this new thread; see `keep_torch_threads`."""
-    torch.get_num_threads()  # must come before the next line
-    torch.set_num_threads(1)
-    ready.wait()
-
-
-class keep_torch_threads:
-    """Start threads that run torch single-threaded without changing the caller's setting.
-
-    ``set_num_threads`` in one thread becomes the default of every thread whose first parallel call comes
-    later, the user's main thread included. Only this order keeps it apart: the caller's value is read;
-    each worker reads its own, then sets 1; when all have, the caller sets its value again.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._barrier = threading.Barrier(count + 1)
-
-    def __enter__(self) -> threading.Barrier:
-        self._count = torch.get_num_threads()
-        return self._barrier
-
-    def __exit__(self, *exc: object) -> None:
-        if exc[0] is None:
-            self._barrier.wait()
-        torch.set_num_threads(self._count)

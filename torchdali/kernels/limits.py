@@ -1,15 +1,20 @@
 """Limits of the cost of a sample: beyond them an operator refuses at once, instead of computing for minutes.
 
-``TORCHDALI_MAX_PIXELS`` in the environment changes how many pixels an image may have, decoded or resized.
+``TORCHDALI_MAX_PIXELS`` in the environment changes how many pixels an image may have, decoded or made by an operator.
+`use_max_pixels` does so for the calling thread: that is how ``max_pixels`` of a pipeline reaches its operators.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 
-__all__ = ["MAX_PIXELS", "MAX_TAPS", "MAX_WINDOW", "check_pixels", "check_window"]
+__all__ = [
+    "MAX_PIXELS", "MAX_TAPS", "MAX_WINDOW", "check_pixels", "check_window", "limits", "max_pixels_of", "use_max_pixels",
+]  # fmt: skip
 
 MAX_PIXELS = int(os.environ.get("TORCHDALI_MAX_PIXELS", 1 << 30))
 """No image may have more pixels, as it is decoded or as an operator makes it."""
@@ -21,6 +26,42 @@ MAX_TAPS = 1 << 26
 """All output pixels of one resized axis together may see no more input pixels."""
 
 
+_FREE = 3 << 26
+
+
+class _Limits(threading.local):
+    """Limits of the calling thread.
+
+    Attributes:
+        pixels: That an image may have.
+        free: Values (height times width times channels) up to which nothing else needs to be looked at.
+    """
+
+    pixels = MAX_PIXELS
+    free = min(_FREE, MAX_PIXELS)
+
+
+limits = _Limits()
+
+
+def use_max_pixels(pixels: int | None) -> None:
+    """Set the limit of pixels for the calling thread; None for that of the environment."""
+    limits.pixels = MAX_PIXELS if pixels is None else pixels
+    limits.free = min(_FREE, limits.pixels)
+
+
+@contextlib.contextmanager
+def max_pixels_of(pixels: int | None) -> Iterator[None]:
+    """Set the limit of pixels in the calling thread for a while; None leaves it as it is."""
+    before = limits.pixels
+    if pixels is not None:
+        use_max_pixels(pixels)
+    try:
+        yield
+    finally:
+        use_max_pixels(before)
+
+
 def check_pixels(extents: Sequence[float], what: str) -> None:
     """Refuse an image that is too large, or whose extents are no numbers.
 
@@ -28,10 +69,11 @@ def check_pixels(extents: Sequence[float], what: str) -> None:
         RuntimeError: naming the extents and the limit.
     """
     pixels = math.prod(extents)
-    if not pixels <= MAX_PIXELS:  # nan too
+    if not pixels <= limits.pixels:  # nan too
         shown = " x ".join(f"{extent:g}" for extent in extents)
         raise RuntimeError(
-            f"{what} would be {shown} pixels; at most {MAX_PIXELS} are allowed (TORCHDALI_MAX_PIXELS)"
+            f"{what} would be {shown} pixels; at most {limits.pixels} are allowed (max_pixels of the pipeline, "
+            "or TORCHDALI_MAX_PIXELS)"
         )
 
 

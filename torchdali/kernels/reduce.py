@@ -10,10 +10,12 @@ from torch import Tensor
 
 from torchdali.kernels.memory import is_plain
 from torchdali.kernels.moments_opencv import Moments, moments_of
+from torchdali.kernels.torch_threads import on_one_thread
 
-__all__ = ["extreme", "moments", "resolve_axes", "spread", "total"]
+__all__ = ["extreme", "float_mean", "float_sum", "moments", "resolve_axes", "spread", "total"]
 
 _UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+_UNDIVIDED = 1 << 15  # values that torch sums on one thread
 _FEW = 1 << 23  # bytes whose sum int32 holds
 _CARRIER = {torch.uint16: torch.int32, torch.uint32: torch.int64, torch.uint64: torch.int64}
 
@@ -52,7 +54,7 @@ def total(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
     if not axes:
         return x.to(_sum_type(x.dtype))
     if x.dtype.is_floating_point:
-        return x.sum(axes, keepdim=keep)
+        return float_sum(x, axes, keep)
     if (
         found := _of_bytes(x, axes)
     ) is not None:  # an average in double precision has the digits of the sum
@@ -63,6 +65,25 @@ def total(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
     summed = wide.sum(axes, keepdim=keep, dtype=torch.int32 if narrow else torch.int64)
     summed = summed.to(torch.int64)
     return summed.view(torch.uint64) if x.dtype in _UNSIGNED else summed
+
+
+def float_sum(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
+    """Sum floats over one axis or more, with the same last bit for any number of threads."""
+    if not _is_divided(x, axes):
+        return x.sum(axes, keepdim=keep)
+    return on_one_thread(Tensor.sum, x, axes, keepdim=keep)
+
+
+def float_mean(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
+    """Average floats likewise."""
+    if not _is_divided(x, axes):
+        return x.mean(axes, keepdim=keep)
+    return on_one_thread(Tensor.mean, x, axes, keepdim=keep)
+
+
+def _is_divided(x: Tensor, axes: tuple[int, ...]) -> bool:
+    """True if torch would divide a sum among threads: a long one whose result is one number."""
+    return x.numel() > _UNDIVIDED and x.numel() == math.prod([x.shape[axis] for axis in axes])
 
 
 def _sum_type(dtype: torch.dtype) -> torch.dtype:
@@ -79,7 +100,7 @@ def moments(x: Tensor, axes: tuple[int, ...], keep: bool, *, squared: bool = Fal
         return _shaped(found.variances if squared else found.means, x, axes, keep)
     values = x if x.dtype.is_floating_point else x.to(torch.float32)
     values = values.square() if squared else values
-    return values.mean(axes, keepdim=keep) if axes else values
+    return float_mean(values, axes, keep) if axes else values
 
 
 def spread(x: Tensor, mean: Tensor, axes: tuple[int, ...], ddof: int, keep: bool) -> Tensor:
@@ -102,7 +123,7 @@ def spread(x: Tensor, mean: Tensor, axes: tuple[int, ...], ddof: int, keep: bool
     if mean.ndim not in (0, x.ndim):
         mean = mean.reshape([1 if i in axes else extent for i, extent in enumerate(x.shape)])
     distance = (x.to(torch.float32) - mean).square()
-    summed = distance.sum(axes, keepdim=keep) if axes else distance
+    summed = float_sum(distance, axes, keep) if axes else distance
     return summed / (count - ddof) if count > ddof else torch.zeros_like(summed)
 
 

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from torchdali.kernels.convert import convert, integer_limits
 from torchdali.kernels.folding import folded
+from torchdali.kernels.limits import check_pixels
 from torchdali.kernels.memory import narrowed
 
 __all__ = [
@@ -166,6 +167,8 @@ def meet(
 def _meet_outside(
     x: Tensor, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], policy: str
 ) -> tuple[Tensor, Sequence[int], tuple[slice, ...] | None]:
+    if policy == "pad":
+        check_pixels(extents, "the window")
     shape = list(x.shape)
     place = [slice(None)] * x.ndim
     for axis, start, extent in zip(axes, starts, extents, strict=True):
@@ -195,6 +198,7 @@ def _out_of_bounds(
 def _extended(
     x: Tensor, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], policy: str
 ) -> Tensor:
+    check_pixels(extents, "the window")
     for axis, start, extent in zip(axes, starts, extents, strict=True):
         length = x.shape[axis]
         if start >= 0 and start + extent <= length:

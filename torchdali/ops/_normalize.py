@@ -13,7 +13,7 @@ from torch import Tensor
 from torchdali.kernels.color.affine import affine_intensities, affine_intensity
 from torchdali.kernels.convert import convert
 from torchdali.kernels.moments_opencv import moments_of, pooled
-from torchdali.kernels.reduce import resolve_axes
+from torchdali.kernels.reduce import float_mean, float_sum, resolve_axes
 from torchdali.kernels.standardize import standardize
 from torchdali.operator import batched, operator
 from torchdali.schema import (
@@ -99,7 +99,7 @@ def normalize(
     count = math.prod([data.shape[a] for a in where])
     center = _given(mean, x, where, "mean")
     if center is None:
-        center = x.mean(where, keepdim=True) if where else x
+        center = float_mean(x, where, True) if where else x
     deviation = _given(stddev, x, where, "stddev")
     return _finish(x - center, where, count - ddof, deviation, epsilon, scale, shift, dtype)
 
@@ -242,4 +242,4 @@ def _centers(
 
 
 def _total(x: Tensor, where: tuple[int, ...]) -> Tensor:
-    return x.sum(where, keepdim=True) if where else x
+    return float_sum(x, where, True) if where else x

@@ -13,6 +13,7 @@ from torch import Tensor
 from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert
 from torchdali.kernels.grid import grid_mask as masked
+from torchdali.kernels.limits import check_pixels, limits
 from torchdali.kernels.memory import Array
 from torchdali.kernels.pasting import covered, regions
 from torchdali.operator import operator
@@ -68,6 +69,7 @@ def paste(
         )
     height, width, channels = image.shape
     rows, columns = (max(int(ratio * n), int(min_canvas_size)) for n in (height, width))
+    check_pixels((rows, columns), "the canvas")
     canvas = _colored((rows, columns, channels), fill_value, image)
     y, x = int(paste_y * (rows - height)), int(paste_x * (columns - width))
     canvas[y : y + height, x : x + width] = image
@@ -314,6 +316,7 @@ def _canvas(sources: Sequence[Tensor], own: Tensor, size: Any, sample: int) -> t
         raise RuntimeError(
             f"the `output_size` must be non-negative, height and width; not {list(size)} (sample {sample})"
         )
+    check_pixels(size, f"the canvas of sample {sample}")
     if len({s.shape[:-3] for s in sources}) > 1:
         raise RuntimeError(f"the inputs have different number of frames for sample {sample}")
     channels = sorted({s.shape[-1] for s in sources})
@@ -389,14 +392,14 @@ def _region(k: int, source: Any, canvas: Any, places: Places) -> Iterator[tuple[
     target = _pair(places["out_anchors"], k, outside, math.floor) or (0, 0)
     rest = (inside[0] - start[0], inside[1] - start[1])
     extent = _pair(places["shapes"], k, inside, math.ceil) or rest
-    for anchor, limits, where in (
+    for anchor, bounds, where in (
         (start, inside, "input sample"),
         (target, outside, "output bounds"),
     ):
-        if not all(0 <= a <= a + e <= n for a, e, n in zip(anchor, extent, limits, strict=True)):
+        if not all(0 <= a <= a + e <= n for a, e, n in zip(anchor, extent, bounds, strict=True)):
             raise RuntimeError(
                 f"the pasted region must be within {where}: the region at index {k}, of shape {extent}, at {anchor} "
-                f"of {tuple(limits)}, is not"
+                f"of {tuple(bounds)}, is not"
             )
     return iter((start, target, extent))
 
@@ -497,6 +500,8 @@ def _planned(
         raise ValueError("images of several sizes")
     if sizes.ndim != 2 or (sizes.size and sizes.min() < 0) or not inside.size:
         raise ValueError("no canvas of such a size")
+    if sizes.prod(-1).max(initial=0) > limits.pixels:
+        raise ValueError("too large a canvas")
     sizes = np.broadcast_to(sizes, (count, 2))
     given = {
         name: None if place is None else (_each(_table(place[0], 3, 2), inside.shape[1]), place[1])

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
+from torchdali.kernels.limits import check_pixels, limits
 from torchdali.kernels.memory import is_array, placed
 from torchdali.kernels.resample.bytes import SMALLEST, resize_bytes, takes_bytes
 from torchdali.kernels.resample.nearest_opencv import nearest_each
@@ -139,11 +140,14 @@ def sizing(
         size: Height and width (and depth first), or one value for all; 0 leaves an axis to ``mode``.
         subpixel_scale: Keep the exact scale where a size had to be rounded.
     """
-    return _shape(
+    found = _shape(
         tuple(lengths), size=_fixed(size), resize_x=resize_x, resize_y=resize_y, resize_z=resize_z,
         resize_shorter=resize_shorter, resize_longer=resize_longer, mode=mode, max_size=_fixed(max_size),
         roi_start=_fixed(roi_start), roi_end=_fixed(roi_end), roi_relative=roi_relative, subpixel_scale=subpixel_scale,
     )  # fmt: skip
+    if math.prod(found[0]) > limits.pixels:  # what is cached was checked for another pipeline
+        check_pixels(found[0], "the resized image")
+    return found
 
 
 def _fixed(values: list[float] | None) -> Any:
@@ -193,6 +197,8 @@ def _plain_target(
     ):
         return None
     size = plain_size(tuple(wanted), 2)
+    if size is not None and size[0] * size[1] > limits.pixels:
+        check_pixels(size, "the resized image")
     return (size[0], size[1]) if size is not None and min(size) >= SMALLEST else None
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from torchdali.errors import batch_level
+from torchdali.kernels.limits import check_pixels
 from torchdali.kernels.memory import copied, inside, is_array, placed
 from torchdali.kernels.window import (
     check_fill,
@@ -364,6 +365,8 @@ def _grown(
             raise RuntimeError(f"align must be positive, not {step}")
         extent = max(grown[axis], int(least) if least > 0 else largest[axis])
         grown[axis] = -(-extent // int(step)) * int(step)
+    if grown != list(extents):
+        check_pixels([grown[axis] for axis in axes], "the padded sample")
     return grown
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.device_cache import device_cache
+from torchdali.kernels.limits import check_pixels
 from torchdali.kernels.warp import affine, effects, sample
 from torchdali.kernels.window import round_half_away_number
 from torchdali.operator import operator
@@ -63,6 +64,7 @@ def canvas(size: Sequence[float], lengths: Sequence[int]) -> list[int]:
     rounded = [round_half_away_number(s) for s in size]
     if min(rounded) <= 0:
         raise RuntimeError(f"size must be positive, not {size}")
+    check_pixels(rounded, "the canvas")
     return rounded
 
 

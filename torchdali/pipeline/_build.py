@@ -111,6 +111,7 @@ def build(options: PipelineOptions, opened: Opened, bad_samples: BadSamples) -> 
         start_thread=affinity(device) if options.set_affinity else None,
         synchronous=not (options.exec_async and options.exec_pipelined),
         memory_stats=options.enable_memory_stats,
+        max_pixels=options.max_pixels,
     )
     return Executor(opened.plan, settings, readers, opened.sources, bad_samples)
 

@@ -55,6 +55,8 @@ class PipelineOptions:
         max_bad_samples: How many of them to bear before failing all the same.
         scaled_decode: Decode large JPEG photos at a reduced scale when a random crop follows that shrinks
             them anyway; much faster, and the pixels differ slightly.
+        max_pixels: The most pixels (height times width) that an image may have, as its file claims or as an operator
+            makes it; larger ones are an error of their sample. None: 2**30, or ``TORCHDALI_MAX_PIXELS``.
 
     Raises:
         ValueError: ``batch_size`` or a queue depth is not positive, or a declared output cannot be.
@@ -89,15 +91,18 @@ class PipelineOptions:
     bad_samples: str = "raise"
     max_bad_samples: int | None = None
     scaled_decode: bool = False
+    max_pixels: int | None = None
 
     random_seed: int = field(init=False, repr=False)
     depths: tuple[int, int] = field(init=False, repr=False)
     output_specs: OutputSpecs = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "num_threads", "seed", "py_num_workers", "max_bad_samples"):
+        for name in ("batch_size", "num_threads", "seed", "py_num_workers", "max_bad_samples", "max_pixels"):
             self._set(name, _integer(name, getattr(self, name)))
         _check_range(self.batch_size, self.num_threads)
+        if self.max_pixels is not None and self.max_pixels < 1:
+            raise ValueError(f"max_pixels must be positive, got {self.max_pixels}")
         self._set("seed", None if self.seed is None or self.seed < 0 else self.seed)
         self._set("random_seed", secrets.randbits(62) if self.seed is None else self.seed)
         self._set("exec_pipelined", bool(self.exec_pipelined))

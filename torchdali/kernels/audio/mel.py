@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.device_cache import device_cache
+from torchdali.kernels.torch_threads import on_one_thread
 
 __all__ = ["FORMULAS", "apply_filters", "mel_filters"]
 
@@ -76,6 +77,10 @@ def mel_filters(
 
 def apply_filters(x: Tensor, filters: Tensor, axis: int) -> Tensor:
     """Replace an axis by its products with the rows of a matrix."""
+    return on_one_thread(_applied, x, filters, axis)
+
+
+def _applied(x: Tensor, filters: Tensor, axis: int) -> Tensor:
     if x.ndim == 1:
         x = x.clone()  # the last bit of a BLAS product depends on alignment; fresh memory has always the same
     if axis == x.ndim - 2:

@@ -18,6 +18,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from torchdali.kernels.torch_threads import on_one_thread
+
 __all__ = ["lobes", "resample", "resampled_length"]
 
 _STEPS = 32  # values of the table between two samples
@@ -58,9 +60,9 @@ def resample(x: Tensor, in_rate: float, out_rate: float, length: int, quality: f
     near = exact.limit_denominator(_PHASES)
     rows = x.movedim(0, -1)
     if near.numerator <= _STRIDE and near > 0 and abs(near - exact) * length < _DRIFT:
-        found = _periodic(rows, near.numerator, near.denominator, length, half)
+        found = on_one_thread(_periodic, rows, near.numerator, near.denominator, length, half)
     else:
-        found = _anywhere(rows, float(exact), length, half)
+        found = on_one_thread(_anywhere, rows, float(exact), length, half)
     return found.movedim(-1, 0)
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.memory import Array, is_plain
+from torchdali.kernels.torch_threads import on_one_thread
 
 __all__ = ["hann", "number_of_windows", "power_spectrum", "spectrogram"]
 
@@ -29,7 +30,7 @@ def number_of_windows(samples: int, length: int, step: int, centered: bool) -> i
 
 def power_spectrum(x: Tensor, size: int, axis: int, power: int) -> Tensor:
     """Return the squares (``power=2``) or moduli (1) of the transform of an axis, cut or padded to `size`."""
-    return _modulus(torch.fft.rfft(x, size, axis), power)
+    return _modulus(on_one_thread(torch.fft.rfft, x, size, axis), power)
 
 
 def spectrogram(
@@ -64,7 +65,7 @@ def spectrogram(
         x = _padded(x, length // 2, (count - 1) * step + length, reflected)
     weights = torch.from_numpy(window).to(x.device)
     frames = x.unfold(-1, length, step)[..., :count, :] * weights
-    return _modulus(torch.fft.rfft(frames, size), power)
+    return _modulus(on_one_thread(torch.fft.rfft, frames, size), power)
 
 
 def _modulus(spectrum: Tensor, power: int) -> Tensor:
@@ -112,7 +113,8 @@ def _of_array(
     if centered:
         x = _padded_array(x, length // 2, (count - 1) * step + length, reflected)
     frames = torch.from_numpy(x).unfold(0, length, step)[:count]
-    return _modulus(torch.fft.rfft(frames * torch.from_numpy(window)), power)
+    frames = frames * torch.from_numpy(window)
+    return _modulus(on_one_thread(torch.fft.rfft, frames), power)
 
 
 def _padded_array(x: Array, before: int, total: int, reflected: bool) -> Array:

@@ -12,7 +12,6 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import torch
-from PIL import Image
 from torch import Tensor
 
 from torchdali import pickling
@@ -46,7 +45,7 @@ def as_tensor(value: Any) -> Tensor:
         value = value.encode()
     if isinstance(value, (bytes, bytearray, memoryview)):
         return torch.from_numpy(np.frombuffer(value, np.uint8).copy())
-    if isinstance(value, Image.Image):
+    if _is_image(value):
         return _of_image(value)
     if isinstance(value, (bool, int, float, list, tuple)):
         return torch.tensor(value)
@@ -67,7 +66,13 @@ def _of_array(array: Any) -> Tensor:
     return torch.from_numpy(native if native.flags.writeable else native.copy())
 
 
-def _of_image(image: Image.Image) -> Tensor:
+def _is_image(value: Any) -> bool:
+    """True for an image of Pillow, which is not imported for this."""
+    pillow = sys.modules.get("PIL.Image")
+    return pillow is not None and isinstance(value, pillow.Image)
+
+
+def _of_image(image: Any) -> Tensor:
     """Return pixels ``(H, W, C)``; a palette becomes its colors."""
     plain = {"1": "L", "P": "RGBA" if "transparency" in image.info else "RGB"}
     pixels = _of_array(np.array(image.convert(plain.get(image.mode, image.mode))))
@@ -297,7 +302,7 @@ def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[st
     if arguments["layouts"]:
         return tuple(arguments["layouts"])
     values = arguments["dataset"].values(arguments["columns"])
-    return tuple("HWC" if isinstance(value, Image.Image) else "" for value in values)
+    return tuple("HWC" if _is_image(value) else "" for value in values)
 
 
 def _count(arguments: Mapping[str, Any]) -> int | None:
