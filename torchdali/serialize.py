@@ -23,6 +23,7 @@ import numpy as np
 import torch
 
 from torchdali import types
+from torchdali.formats.remote import has_secret
 from torchdali.graph import Condition, DataNode, Graph, Node, SourceLine
 from torchdali.registry import Operator, registry
 
@@ -193,6 +194,12 @@ def graph_to_json(graph: Graph) -> Json:
 
 
 def _encode_argument(node: Node, name: str, value: Any) -> Json:
+    if _has_secret(value):
+        raise RuntimeError(
+            f"could not serialize the operator {node.operator.name!r} ({node.name}): its argument {name!r} has an URL "
+            f"with a user, a password or a query, which would be saved: let the store's package find credentials in "
+            f"the environment or in its configuration\n  {node.where}"
+        )
     try:
         return encode(value)
     except TypeError as error:
@@ -200,6 +207,12 @@ def _encode_argument(node: Node, name: str, value: Any) -> Json:
             f"could not serialize the operator {node.operator.name!r} ({node.name}): its argument {name!r} "
             f"cannot be saved: {error}\n  {node.where}"
         ) from None
+
+
+def _has_secret(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_secret, value))
+    return isinstance(value, str) and has_secret(value)
 
 
 def graph_from_json(data: Json) -> Graph:

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from torchdali.formats.remote import Remote, RemoteFile, is_url, read_url, write_url
+
 __all__ = ["Bytes", "MappedFile", "PlainFile", "Storage", "open_storage", "read_text", "write_text"]
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
@@ -135,22 +137,29 @@ def _size(path: str) -> int:
         raise RuntimeError(f"cannot open {path}: {error.strerror}") from None
 
 
-def open_storage(path: str, *, mapped: bool = True, direct: bool = False) -> Storage:
+def open_storage(
+    path: str, *, mapped: bool = True, direct: bool = False, remote: Remote | None = None
+) -> Storage:
     """Open what holds records.
 
     Args:
-        path: Of a file.
+        path: Of a file, or an URL.
         mapped: Map it into memory; otherwise each record is read.
         direct: Without ``mapped``, read past the system's cache where the file system can.
+        remote: Reads what an URL names.
 
     Raises:
         RuntimeError: there is no such file, or it cannot be read.
     """
+    if is_url(path):
+        return RemoteFile(remote or Remote(), path)
     return MappedFile(path) if mapped else PlainFile(path, direct)
 
 
 def read_text(path: str) -> str:
     """Return a small text file, such as an index; RuntimeError where it cannot be read."""
+    if is_url(path):
+        return read_url(path).decode("utf-8", "surrogateescape")
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             return file.read()
@@ -160,6 +169,9 @@ def read_text(path: str) -> str:
 
 def write_text(path: str, lines: Iterable[str]) -> None:
     """Write a small text file, as a whole or not at all."""
+    if is_url(path):
+        write_url(path, "".join(lines).encode("utf-8", "surrogateescape"))
+        return
     unfinished = f"{path}.{os.getpid()}.part"
     try:
         with open(unfinished, "w", encoding="utf-8", errors="surrogateescape") as file:

@@ -4,16 +4,50 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from torchdali.formats.remote import Pending, Remote, RemoteOptions, is_url, shown, start_ranges
 from torchdali.formats.storage import Bytes, Storage, open_storage
 
-__all__ = ["Records", "indices", "open_all"]
+__all__ = [
+    "Begun",
+    "Key",
+    "Records",
+    "exists",
+    "index_of",
+    "indices",
+    "open_all",
+    "open_remote",
+    "over_files",
+]
 
 Offsets = npt.NDArray[np.int64]
+
+
+class Begun(NamedTuple):
+    """A record of a remote file that is on its way.
+
+    Attributes:
+        record: Its index.
+        parts: Its bytes, in one part or several.
+    """
+
+    record: int
+    parts: tuple[Pending | None, ...]
+
+
+Key = int | Begun
+"""A record, as `read` of a data set gets it."""
+
+
+def index_of(key: Key) -> int:
+    """Return the index of a record."""
+    return key if isinstance(key, int) else key.record
 
 
 class Records:
@@ -29,6 +63,7 @@ class Records:
 
     def __init__(self, storages: Sequence[Storage], offsets: Sequence[Offsets]) -> None:
         self.storages = storages
+        self._remote = any(is_url(path) for path in _paths(storages))
         self._files = np.repeat(np.arange(len(offsets)), [len(part) for part in offsets])
         self._offsets = np.concatenate([np.empty((0, 2), np.int64), *offsets])
         if not len(self._offsets):
@@ -37,20 +72,58 @@ class Records:
     def __len__(self) -> int:
         return len(self._files)
 
-    def read(self, index: int) -> Bytes:
+    def begin(self, records: Sequence[int]) -> list[Begun] | None:
+        """Start to read records, if any are remote."""
+        if not self._remote:
+            return None
+        files, offsets = self._files[records].tolist(), self._offsets[records].tolist()
+        ranges = [(file, *range_) for file, range_ in zip(files, offsets, strict=True)]
+        pending = start_ranges(self.storages, ranges)
+        return [Begun(index, (each,)) for index, each in zip(records, pending, strict=True)]
+
+    def read(self, index: Key) -> Bytes:
         """Return a whole record."""
+        if isinstance(index, Begun):
+            (part,) = index.parts
+            return np.empty(0, np.uint8) if part is None else part.bytes()
         storage = self.storages[self._files.item(index)]
         return storage.read(self._offsets.item(index, 0), self._offsets.item(index, 1))
 
-    def info(self, index: int) -> str:
+    def info(self, index: Key) -> str:
         """Name a record by its file and offset."""
+        index = index_of(index)
         return (
             f"{self.storages[self._files.item(index)].path} at index {self._offsets.item(index, 0)}"
         )
 
 
-def open_all(paths: Sequence[str], mapped: bool, direct: bool = False) -> list[Storage]:
+def _paths(storages: Sequence[Storage]) -> list[str]:
+    return [storage.path for storage in storages]
+
+
+def open_remote(paths: Sequence[str | None], options: Mapping[str, Any]) -> Remote | None:
+    """Return what reads URLs, if any path is one.
+
+    Args:
+        options: Arguments of the reader, those of `RemoteOptions` among them.
+    """
+    if not any(path is not None and is_url(path) for path in paths):
+        return None
+    names = RemoteOptions.__dataclass_fields__
+    return Remote(RemoteOptions(**{name: options[name] for name in names if name in options}))
+
+
+def open_all(
+    paths: Sequence[str],
+    mapped: bool,
+    direct: bool = False,
+    options: Mapping[str, Any] | None = None,
+) -> list[Storage]:
     """Open the files of a reader.
+
+    Args:
+        paths: Of files, or URLs.
+        options: Arguments of the reader, those of `RemoteOptions` among them.
 
     Raises:
         RuntimeError: there are none, one cannot be opened, or the options contradict each other.
@@ -59,7 +132,34 @@ def open_all(paths: Sequence[str], mapped: bool, direct: bool = False) -> list[S
         raise RuntimeError("no files specified: path is empty")
     if mapped and direct:
         raise RuntimeError("use_o_direct goes with dont_use_mmap=True: a mapped file is not read")
-    return [open_storage(path, mapped=mapped, direct=direct) for path in paths]
+    remote = open_remote(paths, options or {})
+    if remote is None:
+        return [open_storage(path, mapped=mapped, direct=direct) for path in paths]
+    return remote.map(
+        lambda path: open_storage(path, mapped=mapped, direct=direct, remote=remote), paths
+    )
+
+
+def exists(path: str) -> bool:
+    """Return whether there is a file; of URLs, whether it can be asked about."""
+    if not is_url(path):
+        return os.path.exists(path)
+    try:
+        Remote(RemoteOptions(io_concurrency=1)).info(path)
+    except RuntimeError:
+        return False
+    return True
+
+
+def over_files(function: Callable[[Storage], Any], storages: Sequence[Storage]) -> list[Any]:
+    """Call a function, which reads, on each file; on several remote ones at a time."""
+    if not any(is_url(path) for path in _paths(storages)):
+        return list(map(function, storages))
+    with ThreadPoolExecutor(_FILES_AT_A_TIME) as pool:
+        return list(pool.map(function, storages))
+
+
+_FILES_AT_A_TIME = 8
 
 
 def indices(
@@ -78,15 +178,16 @@ def indices(
         RuntimeError: there are more files than indices or fewer, or something cannot be read.
     """
     if not paths:
-        return [np.array(list(scan(storage)), np.int64).reshape(-1, 2) for storage in storages]
+        return over_files(lambda s: np.array(list(scan(s)), np.int64).reshape(-1, 2), storages)
     if len(paths) != len(storages):
         raise RuntimeError(
             f"number of index files needs to match the number of data files: {len(paths)} and {len(storages)}"
         )
     for storage, path in zip(storages, paths, strict=True):
-        if not os.path.exists(path):
+        if not exists(path):
             warnings.warn(
-                f"the index {path} does not exist: it is made of {storage.path}", stacklevel=2
+                f"the index {shown(path)} does not exist: it is made of {storage.path}",
+                stacklevel=2,
             )
             write(path, list(scan(storage)))
     return [read(path, storage) for storage, path in zip(storages, paths, strict=True)]

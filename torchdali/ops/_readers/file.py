@@ -15,8 +15,11 @@ import numpy.typing as npt
 import torch
 
 from torchdali.codecs.files import read_file
+from torchdali.formats.remote import Pending, Remote, RemoteOptions, is_url, shown
+from torchdali.formats.storage import read_text
 from torchdali.loader import Dataset, LoaderOptions
 from torchdali.operator import reader
+from torchdali.ops._readers._records import Begun, Key, index_of, open_remote
 from torchdali.schema import OutputCount, shares
 
 __all__ = ["FileDataset", "file"]
@@ -37,13 +40,19 @@ class FileDataset:
         labels: One a record.
         root: What relative paths start from.
         mapped: Map the files into memory; otherwise they are read.
+        remote: Reads URLs, if there may be some.
 
     Raises:
         RuntimeError: there are no files, or a label does not fit int32.
     """
 
     def __init__(
-        self, paths: Sequence[str], labels: Sequence[int], root: str = "", mapped: bool = True
+        self,
+        paths: Sequence[str],
+        labels: Sequence[int],
+        root: str = "",
+        mapped: bool = True,
+        remote: Remote | None = None,
     ) -> None:
         if not paths:
             raise RuntimeError("no files found")
@@ -53,26 +62,67 @@ class FileDataset:
         except OverflowError:
             raise RuntimeError("labels must fit int32") from None
         self._read = functools.partial(read_file, mapped=mapped)
+        self._mapped, self._remote = mapped, remote
 
     def __len__(self) -> int:
         return len(self._paths)
 
-    def read(self, index: int) -> tuple[torch.Tensor]:
+    def begin(self, records: Sequence[int]) -> list[Begun] | None:
+        """Start to read files, if they are remote."""
+        return begin_files(self._remote, self._path, records)
+
+    def read(self, index: Key) -> tuple[torch.Tensor]:
         """Return the bytes of a file."""
-        return (self._read(self.info(index)),)
+        if self._remote is not None:
+            return (read_begun(self._remote, self._path, index, self._mapped),)
+        assert isinstance(index, int)
+        return (self._read(self._path(index)),)
 
     def metadata(self, records: npt.NDArray[np.int64]) -> tuple[torch.Tensor]:
         """Return the labels, ``(N, 1)``."""
         return (torch.from_numpy(self._labels[records, None]),)
 
+    def _path(self, index: int) -> str:
+        path = self._paths[index]
+        return path if os.path.isabs(path) or is_url(path) else self._folder + path
+
     def info(self, index: int) -> str:
         """Return the path of a file."""
-        path = self._paths[index]
-        return path if os.path.isabs(path) else self._folder + path
+        return shown(self._path(index))
 
     def source_info(self, index: int) -> str:
         """Return the path of a file as it was listed."""
         return self._paths[index]
+
+
+def begin_files(
+    remote: Remote | None, path: Callable[[int], str], records: Sequence[int]
+) -> list[Begun] | None:
+    """Start to read whole files, if there is something that reads URLs."""
+    if remote is None:
+        return None
+    started: list[tuple[Pending | None, ...]] = [
+        (remote.start(each),) if is_url(each) else () for each in map(path, records)
+    ]
+    return [Begun(record, parts) for record, parts in zip(records, started, strict=True)]
+
+
+def read_begun(
+    remote: Remote, path: Callable[[int], str], key: Key, mapped: bool, direct: bool = False
+) -> torch.Tensor:
+    """Return the bytes of a whole file.
+
+    Raises:
+        RuntimeError: it cannot be read, or is empty, unless ``mapped`` was switched off.
+    """
+    name = path(index_of(key))
+    if not is_url(name):
+        return read_file(name, mapped=mapped, direct=direct)
+    part = key.parts[0] if isinstance(key, Begun) else remote.start(name)
+    data = torch.from_numpy(part.bytes()) if part is not None else torch.empty(0, dtype=torch.uint8)
+    if mapped and not data.numel():
+        raise RuntimeError(f"the file {shown(name)} is empty")
+    return data
 
 
 @reader(name="readers.file", metadata=1)
@@ -85,7 +135,7 @@ def file(
     file_filters: list[str] = IMAGE_AND_SOUND,
     dir_filters: list[str] | None = None,
     case_sensitive_filter: bool = False,
-    **options: Annotated[Any, shares(LoaderOptions)],
+    **options: Annotated[Any, shares(LoaderOptions), shares(RemoteOptions)],
 ) -> Annotated[Dataset, OutputCount(2)]:
     """Read files and labels.
 
@@ -94,9 +144,9 @@ def file(
     or ``files``, with ``labels`` or numbered from 0.
 
     Args:
-        file_root: Folder of class folders, or what relative paths start from; with ``file_list`` alone they
-            start from the folder of the list.
-        files: Paths.
+        file_root: Folder of class folders, also as an URL, or what relative paths start from; with ``file_list`` alone
+            they start from the folder of the list.
+        files: Paths, or URLs.
         labels: One a file.
         file_list: A text file of lines ``path label``, the label a number from 0.
         file_filters: Shell patterns of file names to take, for ``file_root`` alone.
@@ -111,7 +161,9 @@ def file(
             cannot be read. While running: a file cannot be read, or is empty (unless ``dont_use_mmap``).
     """
     _check(file_root, files, labels, file_list)
-    dataset = functools.partial(FileDataset, mapped=not options.get("dont_use_mmap", False))
+    mapped = not options.get("dont_use_mmap", False)
+    remote = open_remote([file_root, file_list, *(files or ())], options)
+    dataset = functools.partial(FileDataset, mapped=mapped, remote=remote)
     if files is not None:
         numbers = range(len(files)) if labels is None else labels
         return dataset(files, numbers, file_root or "")
@@ -123,7 +175,7 @@ def file(
     folders = None
     if dir_filters is not None:
         folders = _filter("dir_filters", dir_filters, case_sensitive_filter)
-    return dataset(*_in_folders(file_root, names, folders), file_root)
+    return dataset(*_in_folders(file_root, names, folders, remote), file_root)
 
 
 def _check(
@@ -150,12 +202,10 @@ _ENTRY = re.compile(r"(?P<path>.*\S)\s+(?P<label>\d+)\s*")
 def _listed(path: str) -> tuple[list[str], list[int]]:
     """Read a list of files and labels."""
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as lines:
-            found = [
-                _entry(path, number, line) for number, line in enumerate(lines, 1) if line.strip()
-            ]
-    except OSError as error:
-        raise RuntimeError(f"cannot read the file_list {path!r}: {error.strerror}") from None
+        lines = read_text(path).split("\n")
+    except RuntimeError as error:
+        raise RuntimeError(f"cannot read the file_list: {error}") from None
+    found = [_entry(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if not found:
         raise RuntimeError(f"no files found: the file_list {path!r} names none")
     return [name for name, _ in found], [label for _, label in found]
@@ -192,12 +242,15 @@ def _filter(argument: str, patterns: Iterable[str], case_sensitive: bool) -> Mat
     return matches
 
 
-def _in_folders(root: str, matches: Match, chosen: Match | None) -> tuple[list[str], list[int]]:
+def _in_folders(
+    root: str, matches: Match, chosen: Match | None, remote: Remote | None
+) -> tuple[list[str], list[int]]:
     """List the files of all class folders, with the numbers of these."""
-    folders = [f for f in _names(root, folders=True) if chosen is None or chosen(f)]
+    names_of = _names if remote is None else remote.names
+    folders = [f for f in names_of(root, folders=True) if chosen is None or chosen(f)]
 
     def list_folder(folder: str) -> list[str]:
-        names = _names(os.path.join(root, folder), folders=False)
+        names = names_of(os.path.join(root, folder), folders=False)
         return [f"{folder}{os.sep}{name}" for name in names if matches(name)]
 
     if len(folders) < _FEW_FOLDERS:

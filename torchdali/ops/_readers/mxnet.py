@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
 from torchdali.formats import recordio
+from torchdali.formats.remote import RemoteOptions
 from torchdali.loader import Dataset, LoaderOptions
 from torchdali.operator import reader
-from torchdali.ops._readers._records import Records, indices, open_all
+from torchdali.ops._readers._records import Begun, Key, Records, indices, open_all
 from torchdali.schema import OutputCount, shares
 
 __all__ = ["RecordIODataset", "mxnet"]
@@ -31,7 +33,11 @@ class RecordIODataset:
     def __len__(self) -> int:
         return len(self._records)
 
-    def read(self, index: int) -> tuple[Tensor, ...]:
+    def begin(self, records: Sequence[int]) -> list[Begun] | None:
+        """Start to read records, if any are remote."""
+        return self._records.begin(records)
+
+    def read(self, index: Key) -> tuple[Tensor, ...]:
         """Return image and labels of a record; RuntimeError where it is damaged."""
         try:
             image, labels = recordio.image(recordio.content(self._records.read(index)))
@@ -39,7 +45,7 @@ class RecordIODataset:
             raise RuntimeError(f"invalid RecordIO file: {self.info(index)}: {error}") from None
         return torch.from_numpy(image), torch.from_numpy(labels)
 
-    def info(self, index: int) -> str:
+    def info(self, index: Key) -> str:
         """Return file and offset of a record."""
         return self._records.info(index)
 
@@ -49,12 +55,12 @@ def mxnet(
     *,
     path: list[str],
     index_path: list[str] | None = None,
-    **options: Annotated[Any, shares(LoaderOptions)],
+    **options: Annotated[Any, shares(LoaderOptions), shares(RemoteOptions)],
 ) -> Annotated[Dataset, OutputCount(2)]:
     """Read images and labels of the RecordIO files of MXNet.
 
     Args:
-        path: Of the files.
+        path: Of the files, or their URLs.
         index_path: Of their index files; without it the files are walked
             through when the pipeline is built. An index that does not exist is written.
 
@@ -64,6 +70,6 @@ def mxnet(
     Raises:
         RuntimeError: a file or index cannot be read. While running: a record is damaged.
     """
-    storages = open_all(path, not options.get("dont_use_mmap", False))
+    storages = open_all(path, not options.get("dont_use_mmap", False), options=options)
     found = indices(storages, index_path, recordio.read_index, recordio.scan, recordio.write_index)
     return RecordIODataset(Records(storages, found))

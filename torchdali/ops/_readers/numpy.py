@@ -12,10 +12,14 @@ from torch import Tensor
 
 from torchdali.codecs.files import read_file
 from torchdali.formats import npy
+from torchdali.formats.remote import Remote, RemoteOptions, is_url, shown
+from torchdali.formats.storage import read_text
 from torchdali.kernels.convert import convert
 from torchdali.kernels.window import cut, out_of_bounds
 from torchdali.loader import Dataset, LoaderOptions
 from torchdali.operator import operator, reader
+from torchdali.ops._readers._records import Begun, Key, index_of, open_remote
+from torchdali.ops._readers.file import begin_files, read_begun
 from torchdali.ops._slice import slice_window
 from torchdali.schema import Data, DType, PerSample, Takes, shares
 
@@ -39,6 +43,7 @@ class NumpyDataset:
         fill: Value of what lies outside.
         mapped: Map large files into memory.
         direct: Read past the system's cache.
+        remote: Reads URLs, if there may be some.
 
     Raises:
         RuntimeError: there are no files.
@@ -46,18 +51,29 @@ class NumpyDataset:
 
     def __init__(
         self, paths: Sequence[str], root: str, region: Mapping[str, Any], axes: Sequence[int],
-        policy: str, fill: float, mapped: bool, direct: bool,
+        policy: str, fill: float, mapped: bool, direct: bool, remote: Remote | None = None,
     ) -> None:  # fmt: skip
         if not paths:
             raise RuntimeError(f"no files found in {root!r}")
         self._paths, self._root, self._region, self._axes = paths, root, dict(region), list(axes)
         self._policy, self._mapped, self._direct = policy, mapped, direct
+        self._remote = remote
         self._fill = torch.tensor([fill], dtype=torch.float32)
 
     def __len__(self) -> int:
         return len(self._paths)
 
-    def read(self, index: int, **given: Any) -> tuple[Tensor]:
+    def begin(self, records: Sequence[int]) -> list[Begun] | None:
+        """Start to read files, if they are remote."""
+        return begin_files(self._remote, self._path, records)
+
+    def _content(self, index: Key) -> Tensor:
+        if self._remote is not None:
+            return read_begun(self._remote, self._path, index, self._mapped, self._direct)
+        assert isinstance(index, int)
+        return read_file(self._path(index), mapped=self._mapped, direct=self._direct)
+
+    def read(self, index: Key, **given: Any) -> tuple[Tensor]:
         """Return an array, or its region.
 
         Args:
@@ -66,11 +82,10 @@ class NumpyDataset:
         Raises:
             RuntimeError: the file cannot be read, holds no array, or the region reaches outside.
         """
-        path = self.info(index)
         try:
-            found = npy.array(read_file(path, mapped=self._mapped, direct=self._direct).numpy())
+            found = npy.array(self._content(index).numpy())
         except ValueError as error:
-            raise RuntimeError(f"{error}. File: {path}") from None
+            raise RuntimeError(f"{error}. File: {self.info(index_of(index))}") from None
         region = {**self._region, **{_WINDOW[name]: value for name, value in given.items()}}
         if region:
             axes = self._axes or list(range(_length(region, found.ndim)))
@@ -79,9 +94,13 @@ class NumpyDataset:
             found = cut(found, *window, policy=self._policy, fill=fill)
         return (found.contiguous(),)
 
+    def _path(self, index: int) -> str:
+        path = self._paths[index]
+        return path if is_url(path) else os.path.join(self._root, path)
+
     def info(self, index: int) -> str:
         """Return the path of a file."""
-        return os.path.join(self._root, self._paths[index])
+        return shown(self._path(index))
 
     def source_info(self, index: int) -> str:
         """Return the path of a file as it was listed."""
@@ -113,14 +132,14 @@ def numpy(
     cache_header_information: bool = False,
     register_buffers: bool = True,
     use_o_direct: bool = False,
-    **options: Annotated[Any, shares(LoaderOptions)],
+    **options: Annotated[Any, shares(LoaderOptions), shares(RemoteOptions)],
 ) -> Dataset:
     """Read arrays that `numpy.save` wrote, whole or a region of each.
 
     Args:
-        file_root: Folder of the files, or what relative paths start from.
+        file_root: Folder of the files, also as an URL, or what relative paths start from.
         file_filter: Shell pattern of the names of files to take, for ``file_root`` alone.
-        files: Paths.
+        files: Paths, or URLs.
         file_list: A text file with a path a line.
         roi_start: Where the region begins, one value an axis; 0 if left out.
         rel_roi_start: The same as a part of the array's extent.
@@ -150,11 +169,12 @@ def numpy(
         "roi_shape": roi_shape, "rel_roi_shape": rel_roi_shape,
     }  # fmt: skip
     _check_region(given)
-    root, paths = _find(file_root, file_filter, files, file_list)
+    remote = open_remote([file_root, file_list, *(files or ())], options)
+    root, paths = _find(file_root, file_filter, files, file_list, remote)
     region = {_WINDOW[name]: value for name, value in given.items() if value is not None}
     policy = out_of_bounds(out_of_bounds_policy, borders=False)
     return NumpyDataset(
-        paths, root, region, roi_axes or [], policy, fill_value, mapped, use_o_direct
+        paths, root, region, roi_axes or [], policy, fill_value, mapped, use_o_direct, remote
     )
 
 
@@ -169,7 +189,11 @@ def _check_region(given: Mapping[str, Any]) -> None:
 
 
 def _find(
-    root: str | None, pattern: str, files: list[str] | None, listed: str | None
+    root: str | None,
+    pattern: str,
+    files: list[str] | None,
+    listed: str | None,
+    remote: Remote | None = None,
 ) -> tuple[str, list[str]]:
     """Return a folder, and the paths of files in it."""
     if files is not None and listed is not None:
@@ -178,11 +202,12 @@ def _find(
         if files is not None:
             return root or "", files
         if listed is not None:
-            with open(listed, encoding="utf-8", errors="surrogateescape") as lines:
-                names = [line.strip() for line in lines if line.strip()]
+            names = [line.strip() for line in read_text(listed).split("\n") if line.strip()]
             return os.path.dirname(listed) if root is None else root, names
         if root is None:
             raise RuntimeError("give file_root, files or file_list")
+        if remote is not None:
+            return root, fnmatch.filter(remote.names(root, folders=False), pattern)
         names = [entry.name for entry in os.scandir(root) if not entry.is_dir()]
     except OSError as error:
         raise RuntimeError(f"cannot list the files: {error}") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 
 from torchdali.formats import tfrecord as format
+from torchdali.formats.remote import RemoteOptions
 from torchdali.formats.storage import Bytes
 from torchdali.loader import Dataset, LoaderOptions
 from torchdali.operator import reader
-from torchdali.ops._readers._records import Records, indices, open_all
+from torchdali.ops._readers._records import Begun, Key, Records, indices, open_all
 from torchdali.schema import OutputCount, shares
 from torchdali.tfrecord import Feature, Features
 
@@ -42,7 +43,11 @@ class TFRecordDataset:
     def __len__(self) -> int:
         return len(self._records)
 
-    def read(self, index: int) -> tuple[Tensor, ...]:
+    def begin(self, records: Sequence[int]) -> list[Begun] | None:
+        """Start to read records, if any are remote."""
+        return self._records.begin(records)
+
+    def read(self, index: Key) -> tuple[Tensor, ...]:
         """Return the features of a record.
 
         Raises:
@@ -58,7 +63,7 @@ class TFRecordDataset:
         except (ValueError, IndexError) as error:
             raise RuntimeError(f"cannot read the record {self.info(index)}: {error}") from None
 
-    def info(self, index: int) -> str:
+    def info(self, index: Key) -> str:
         """Return file and offset of a record."""
         return self._records.info(index)
 
@@ -76,14 +81,14 @@ def tfrecord(
     features: Features,
     use_o_direct: bool = False,
     verify: bool = False,
-    **options: Annotated[Any, shares(LoaderOptions)],
+    **options: Annotated[Any, shares(LoaderOptions), shares(RemoteOptions)],
 ) -> Annotated[Dataset, OutputCount(1)]:
     """Read features of the records of TFRecord files.
 
     A call returns a dictionary of outputs, one a feature.
 
     Args:
-        path: Of the files.
+        path: Of the files, or their URLs.
         index_path: Of their index files; without it the files are walked
             through when the pipeline is built. An index that does not exist is written.
         features: Names of features, and what they are: see `torchdali.tfrecord`.
@@ -100,7 +105,7 @@ def tfrecord(
             shape, values of another type, or strings are asked for in a shape.
     """
     mapped = not options.get("dont_use_mmap", False)
-    storages = open_all(path, mapped, use_o_direct)
+    storages = open_all(path, mapped, use_o_direct, options)
     found = indices(
         storages, index_path, lambda at, _: format.read_index(at), format.scan, format.write_index
     )

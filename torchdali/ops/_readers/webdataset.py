@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
@@ -13,10 +12,11 @@ import torch
 from torch import Tensor
 
 from torchdali.formats import tar
+from torchdali.formats.remote import RemoteOptions, is_url, shown, start_ranges
 from torchdali.formats.storage import Storage
 from torchdali.loader import Dataset, LoaderOptions
 from torchdali.operator import reader
-from torchdali.ops._readers._records import open_all
+from torchdali.ops._readers._records import Begun, Key, exists, index_of, open_all, over_files
 from torchdali.schema import OutputCount, shares, to_dtype
 
 __all__ = ["WebDataset", "webdataset"]
@@ -51,37 +51,59 @@ class WebDataset:
             raise RuntimeError(f"no samples found in {', '.join(s.path for s in storages)}")
         self._storages, self._files, self._places = storages, files, places
         self._dtypes = dtypes
+        self._remote = any(is_url(storage.path) for storage in storages)
         self._as_bytes = all(dtype == torch.uint8 for dtype in dtypes)
 
     def __len__(self) -> int:
         return len(self._files)
 
-    def read(self, index: int) -> tuple[Tensor, ...]:
+    def begin(self, records: Sequence[int]) -> list[Begun] | None:
+        """Start to read samples, if any are remote."""
+        if not self._remote:
+            return None
+        files, places = self._files[records].tolist(), self._places[records].tolist()
+        there = [
+            (file, offset, size)
+            for file, place in zip(files, places, strict=True)
+            for offset, size in place
+            if offset != _MISSING
+        ]
+        pending = iter(start_ranges(self._storages, there))
+        return [
+            Begun(index, tuple(None if o == _MISSING else next(pending) for o, _ in place))
+            for index, place in zip(records, places, strict=True)
+        ]
+
+    def read(self, index: Key) -> tuple[Tensor, ...]:
         """Return the components of a sample.
 
         Raises:
             RuntimeError: one cannot be read, or is no multiple of its type's size.
         """
-        storage = self._storages[self._files.item(index)]
-        parts = [
-            torch.from_numpy(storage.read(offset, size)) if offset != _MISSING else _nothing()
-            for offset, size in self._places[index].tolist()
-        ]
+        if isinstance(index, Begun):
+            parts = [_nothing() if p is None else torch.from_numpy(p.bytes()) for p in index.parts]
+        else:
+            storage = self._storages[self._files.item(index)]
+            parts = [
+                torch.from_numpy(storage.read(offset, size)) if offset != _MISSING else _nothing()
+                for offset, size in self._places[index].tolist()
+            ]
         if self._as_bytes:
             return tuple(parts)
         return tuple(
             self._viewed(index, part, d) for part, d in zip(parts, self._dtypes, strict=True)
         )
 
-    def _viewed(self, index: int, part: Tensor, dtype: torch.dtype) -> Tensor:
+    def _viewed(self, index: Key, part: Tensor, dtype: torch.dtype) -> Tensor:
         if part.numel() % dtype.itemsize:
             raise RuntimeError(
                 f"component size and dtype incompatible: {part.numel()} bytes as {dtype} in {self.info(index)}"
             )
         return part.view(dtype)
 
-    def info(self, index: int) -> str:
+    def info(self, index: Key) -> str:
         """Return archive and offset of a sample."""
+        index = index_of(index)
         offsets = [offset for offset in self._places[index, :, 0].tolist() if offset != _MISSING]
         return f"{self._storages[self._files.item(index)].path} at offset {min(offsets, default=0)}"
 
@@ -99,7 +121,7 @@ def webdataset(
     missing_component_behavior: str = "",
     dtypes: list[Any] | None = None,
     case_sensitive_extensions: bool = True,
-    **options: Annotated[Any, shares(LoaderOptions)],
+    **options: Annotated[Any, shares(LoaderOptions), shares(RemoteOptions)],
 ) -> Annotated[Dataset, OutputCount(1)]:
     """Read samples of tar archives in the form of webdataset.
 
@@ -107,7 +129,7 @@ def webdataset(
     extension.
 
     Args:
-        paths: Of the archives.
+        paths: Of the archives, or their URLs.
         ext: Of each output the extension, or several separated by ``;``, of which the first in the archive counts.
         index_paths: Of index files, one an archive; without them the
             archives are walked through when the pipeline is built. An index that does not exist is written.
@@ -134,12 +156,12 @@ def webdataset(
         raise RuntimeError(
             "The number of index files, if any, must match the number of archives in the dataset"
         )
-    storages = open_all(paths, not options.get("dont_use_mmap", False))
+    storages = open_all(paths, not options.get("dont_use_mmap", False), options=options)
     fold: Callable[[str], str] = str if case_sensitive_extensions else str.lower
-    found = [
-        _places(storage, _samples(storage, index_paths, i), groups, policy, fold)
-        for i, storage in enumerate(storages)
-    ]
+    index_of_file = dict(zip(map(id, storages), index_paths or (), strict=False))
+    found = over_files(
+        lambda s: _places(s, _samples(s, index_of_file.get(id(s))), groups, policy, fold), storages
+    )
     files = np.repeat(np.arange(len(found)), [len(part) for part in found])
     return WebDataset(storages, files, np.concatenate(found), types)
 
@@ -184,17 +206,15 @@ def _checked_dtype(given: Any) -> torch.dtype:
     return dtype
 
 
-def _samples(
-    storage: Storage, paths: Sequence[str] | None, place: int
-) -> list[list[tar.Component]]:
-    if not paths:
+def _samples(storage: Storage, index: str | None) -> list[list[tar.Component]]:
+    if index is None:
         return list(tar.group(tar.members(storage)))
-    if not os.path.exists(paths[place]):
+    if not exists(index):
         warnings.warn(
-            f"the index {paths[place]} does not exist: it is made of {storage.path}", stacklevel=2
+            f"the index {shown(index)} does not exist: it is made of {storage.path}", stacklevel=2
         )
-        tar.write_index(paths[place], list(tar.group(tar.members(storage))))
-    return tar.read_index(paths[place], storage)
+        tar.write_index(index, list(tar.group(tar.members(storage))))
+    return tar.read_index(index, storage)
 
 
 def _places(

@@ -1,0 +1,273 @@
+"""Readers of URLs: over memory, and from a web server with failures."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.helpers.containers import write_recordio, write_tar, write_tfrecord
+from tests.helpers.object_server import ObjectServer, object_server
+from torchdali import fn, pipeline_def
+from torchdali.errors import MissingExtraError
+from torchdali.formats import remote as remote_module
+from torchdali.formats.disk_cache import DiskCache
+from torchdali.formats.remote import Remote, RemoteFile, RemoteOptions, has_secret, shown
+from torchdali.tfrecord import FixedLenFeature, int64, string
+
+fsspec = pytest.importorskip("fsspec", reason="URLs are read by fsspec")
+
+COUNT = 12
+RNG = np.random.default_rng(3)
+IMAGES = [RNG.integers(0, 256, 50 + 3000 * i, np.uint8).tobytes() for i in range(COUNT)]
+
+
+def npy(array: Any) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The same records in all containers, by name."""
+    folder = tmp_path_factory.mktemp("containers")
+    write_tfrecord(folder / "a.tfrecord", [{"image": image, "label": [i]} for i, image in enumerate(IMAGES)])
+    write_recordio(folder / "a.rec", [(image, [float(i)]) for i, image in enumerate(IMAGES)])
+    write_tar(folder / "a.tar", [(f"{i:03}.{e}", d) for i, image in enumerate(IMAGES) for e, d in (("jpg", image), ("cls", b"%d" % i))])
+    found = {path.name: path.read_bytes() for path in folder.iterdir()}
+    found |= {f"files/class{i % 2}/{i:03}.jpg": image for i, image in enumerate(IMAGES)}
+    found |= {f"npy/{i:03}.npy": npy(np.full((3, 2), i)) for i in range(COUNT)}
+    return found
+
+
+@pytest.fixture
+def server(objects: dict[str, bytes]) -> Iterator[ObjectServer]:
+    pytest.importorskip("aiohttp", reason="fsspec reads web servers by aiohttp")
+    with object_server() as server:
+        server.objects = objects
+        yield server
+
+
+@pytest.fixture
+def memory(objects: dict[str, bytes]) -> Iterator[str]:
+    system = fsspec.filesystem("memory")
+    for name, data in objects.items():
+        system.pipe_file(f"/store/{name}", data)
+    yield "memory://store"
+    system.rm("/store", recursive=True)
+
+
+READERS: dict[str, Any] = {
+    "tfrecord": lambda root, **o: list(fn.readers.tfrecord(
+        path=f"{root}/a.tfrecord", features={"image": FixedLenFeature((), string, ""), "label": FixedLenFeature([1], int64, 0)}, **o).values()),
+    "mxnet": lambda root, **o: fn.readers.mxnet(path=f"{root}/a.rec", **o),
+    "webdataset": lambda root, **o: fn.readers.webdataset(paths=f"{root}/a.tar", ext=["jpg", "cls", "none"], **o),
+    "file": lambda root, **o: fn.readers.file(file_root=f"{root}/files", **o),
+    "files": lambda root, **o: fn.readers.file(files=[f"{root}/files/class1/001.jpg", "class0/002.jpg"] * 6, file_root=f"{root}/files", **o),
+    "numpy": lambda root, **o: fn.readers.numpy(file_root=f"{root}/npy", roi_start=[1], roi_axes=[0], **o),
+}  # fmt: skip
+
+
+def pipeline(reader: str, root: str, options: dict[str, Any] | None = None, **arguments: Any) -> Any:
+    @pipeline_def(batch_size=5, num_threads=2, device_id=None, **(options or {}))
+    def define() -> Any:
+        outputs = READERS[reader](root, **arguments)
+        return tuple(outputs) if isinstance(outputs, (list, tuple)) else outputs
+
+    return define()
+
+
+def values(outputs: Any) -> list[Any]:
+    return [[sample.tolist() for sample in output.samples()] for output in outputs]
+
+
+def run(reader: str, root: str, batches: int = 5, **arguments: Any) -> list[Any]:
+    with pipeline(reader, root, **arguments) as pipe:
+        return [values(pipe.run()) for _ in range(batches)]
+
+
+@pytest.fixture(scope="module")
+def local(objects: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("local")
+    for name, data in objects.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    return str(folder)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_memory_is_as_local(reader: str, memory: str, local: str) -> None:
+    shuffled = {"random_shuffle": True, "seed": 4, "shard_id": 1, "num_shards": 2}
+    assert run(reader, memory) == run(reader, local)
+    assert run(reader, memory, **shuffled) == run(reader, local, **shuffled)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_server_with_failures_is_as_local(reader: str, server: ObjectServer, local: str) -> None:
+    server.failing = 0.1
+    assert run(reader, server.url, io_retries=8, io_concurrency=8) == run(reader, local)
+
+
+def test_a_server_that_does_not_know_ranges(server: ObjectServer, local: str) -> None:
+    server.ranges = False
+    assert run("mxnet", server.url) == run("mxnet", local)
+
+
+def test_neighbours_are_one_request(server: ObjectServer) -> None:
+    with pipeline("tfrecord", server.url, io_concurrency=4) as pipe:
+        pipe.build()
+        server.requests.clear()
+        pipe.run()
+        ranges = [each for each in server.requests if each[2]]
+    assert 0 < len(ranges) <= 6  # a batch of five records each, some batches ahead
+
+
+def test_no_more_requests_than_allowed(server: ObjectServer) -> None:
+    run("file", server.url, io_concurrency=3, random_shuffle=True)
+    assert server.most <= 3
+
+
+def test_checkpoints(memory: str) -> None:
+    options = {"random_shuffle": True, "seed": 3}
+    with pipeline("webdataset", memory, {"enable_checkpointing": True}, **options) as pipe:
+        pipe.run()
+        state = pipe.checkpoint()
+        rest = [values(pipe.run()) for _ in range(3)]
+    with pipeline("webdataset", memory, {"checkpoint": state}, **options) as pipe:
+        assert [values(pipe.run()) for _ in range(3)] == rest
+
+
+def test_what_cannot_be_read(server: ObjectServer) -> None:
+    with pytest.raises(RuntimeError, match=r"cannot read http.*/b\.rec"):
+        Remote().info(server.url + "/b.rec")
+    server.failing = 1.0
+    with pytest.raises(RuntimeError, match=r"cannot read http://127.0.0.1:\d+/a.rec, after 2 attempts: \w+"):
+        Remote(RemoteOptions(io_retries=1)).read(server.url + "/a.rec")
+
+
+def test_a_request_that_takes_too_long(server: ObjectServer) -> None:
+    server.gate.clear()
+    with pytest.raises(RuntimeError, match=r"after 1 attempts: .*Timeout"):
+        Remote(RemoteOptions(io_retries=0, io_timeout=0.05)).read(server.url + "/a.rec", 0, 10)
+    server.gate.set()
+
+
+def test_one_bad_object_is_one_bad_sample(memory: str) -> None:
+    fsspec.filesystem("memory").rm("/store/files/class1/001.jpg")
+    with pipeline("files", memory, {"bad_samples": "skip"}) as pipe:
+        outputs = pipe.run()
+        assert [bytes(sample.tolist()) for sample in outputs[0].samples()] == [IMAGES[2]] * 2
+
+
+def test_a_range_outside(memory: str) -> None:
+    file = RemoteFile(Remote(), f"{memory}/a.rec")
+    with pytest.raises(RuntimeError, match=r"cannot read 2 bytes at offset \d+ of memory://store/a.rec"):
+        file.read(file.size - 1, 2)
+    assert file.read(file.size, 0).size == 0
+
+
+# ---------------------------------------------------------------- indices
+
+
+def test_an_index_is_read_and_written_at_an_url(memory: str, local: str) -> None:
+    features = {"image": FixedLenFeature((), string, "")}
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def define() -> Any:
+        return fn.readers.tfrecord(path=f"{memory}/a.tfrecord", index_path=f"{memory}/a.idx", features=features)["image"]
+
+    with pytest.warns(UserWarning, match="memory://store/a.idx does not exist"), define() as pipe:
+        first = values(pipe.run())
+    assert fsspec.filesystem("memory").cat_file("/store/a.idx").startswith(b"0 ")
+    with define() as pipe:
+        assert values(pipe.run()) == first
+
+
+# ---------------------------------------------------------------- the cache
+
+
+def test_what_is_in_the_cache_is_not_asked_for_again(server: ObjectServer, local: str, tmp_path: Path) -> None:
+    cached = {"cache_dir": str(tmp_path), "random_shuffle": True, "seed": 1}
+    first = run("file", server.url, **cached)
+    server.requests.clear()
+    assert run("file", server.url, **cached) == first
+    assert not [path for _, path, _ in server.requests if path.endswith(".jpg")]
+
+
+def test_the_cache_stays_below_its_size(tmp_path: Path) -> None:
+    caches = [DiskCache(str(tmp_path), 1000) for _ in range(2)]  # as two processes have them
+    for i in range(50):
+        caches[i % 2].put(f"key{i}", bytes([i]) * 90)
+        caches[1].get("key0")
+        kept = [path for path in (tmp_path / "torchdali").iterdir() if len(path.name) == 64]
+        assert sum(path.stat().st_size for path in kept) <= 1000
+    assert caches[0].get("key49") == bytes([49]) * 90 and caches[0].get("key1") is None
+    caches[0].put("large", bytes(1001))
+    assert caches[0].get("large") is None
+
+
+def test_what_a_crash_left_in_the_cache_is_removed(tmp_path: Path) -> None:
+    cache = DiskCache(str(tmp_path), 1000)
+    (tmp_path / "torchdali" / "x.part").write_bytes(bytes(900))
+    os.utime(tmp_path / "torchdali" / "x.part", (0, 0))
+    for i in range(20):
+        cache.put(str(i), bytes(90))
+    assert not list(tmp_path.rglob("*.part"))
+
+
+# ---------------------------------------------------------------- secrets
+
+
+SECRET = "https://user:geheim@host/a.tar?X-Signature=geheim#geheim"
+
+
+def test_messages_do_not_show_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shown(SECRET) == "https://...@host/a.tar?..." and has_secret(SECRET)
+    assert not has_secret("s3://bucket/a@b/x.tar") and not has_secret("/a?b")
+
+    def fail(self: Any, url: str) -> Any:
+        raise OSError(f"no answer from {url}, key geheim")
+
+    monkeypatch.setattr(Remote, "_system", fail)
+    with pytest.raises(RuntimeError) as caught:
+        Remote(RemoteOptions(io_retries=0)).read(SECRET)
+    assert "geheim" not in str(caught.value) and "host/a.tar" in str(caught.value)
+
+
+def test_pipelines_with_credentials_are_not_saved(memory: str) -> None:
+    with pipeline("files", memory) as pipe:
+        assert memory in json.dumps(pipe.serialize().decode())
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def define() -> Any:
+        return fn.readers.webdataset(paths=[SECRET], ext=["jpg"])
+
+    pipe = define()
+    with pytest.raises(RuntimeError, match="argument 'paths' has an URL with a user, a password or a query") as caught:
+        pipe.serialize()
+    assert "geheim" not in str(caught.value)
+
+
+# ---------------------------------------------------------------- arguments
+
+
+@pytest.mark.parametrize("options", [{"io_concurrency": 0}, {"io_retries": -1}, {"io_timeout": 0.0}, {"cache_size": 0}])
+def test_arguments_that_are_too_small(options: dict[str, Any], memory: str) -> None:
+    with pytest.raises(ValueError, match=next(iter(options))):
+        pipeline("mxnet", memory, **options).build()
+
+
+def test_without_fsspec(memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str) -> Any:
+        raise ImportError(name)
+
+    monkeypatch.setattr(remote_module.importlib, "import_module", fail)
+    with pytest.raises(MissingExtraError, match="remote"):
+        Remote()

@@ -1,0 +1,370 @@
+"""Bytes of object stores: ranges of what an URL of fsspec names, many requests at a time.
+
+A request that fails is repeated, after a pause that grows; one that takes too long has failed. What was read can be
+kept in a folder that several processes share. Credentials come from where fsspec and its packages look for them
+(environment, configuration files), never from arguments; messages show an URL without its user, password and query.
+"""
+
+from __future__ import annotations
+
+import importlib
+import random
+import re
+import threading
+import time
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from torchdali.errors import MissingExtraError
+from torchdali.formats.disk_cache import DiskCache
+
+__all__ = [
+    "Pending", "Remote", "RemoteFile", "RemoteOptions", "has_secret", "is_url", "read_url", "shown", "start_ranges",
+    "write_url",
+]  # fmt: skip
+
+T = TypeVar("T")
+Bytes = npt.NDArray[np.uint8]
+
+is_url: Callable[[str], Any] = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]+://").match
+"""Tell an URL from the path of a file."""
+
+_USER = re.compile(r"(?<=://)[^/@?#]*@")
+_QUERY = re.compile(r"[?#].*", re.DOTALL)
+_GIVEN_UP_AT_ONCE = (
+    FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, NotImplementedError, ImportError,
+    ValueError, TypeError,
+)  # fmt: skip
+_PAUSE, _LONGEST_PAUSE = 0.05, 2.0  # seconds, of the first repetition and at most
+_BLOCK, _AHEAD, _KEPT = 1 << 20, 16, 32  # bytes, and blocks, of small reads one after the other
+_GAP, _LARGEST = 64 << 10, 4 << 20  # ranges nearer to each other are one request, up to a size
+
+
+@dataclass(frozen=True)
+class RemoteOptions:
+    """The arguments of readers for URLs; see `formats.remote`.
+
+    Args:
+        io_concurrency: Of URLs: most requests at a time.
+        io_retries: Of URLs: how often a request that failed is repeated.
+        io_timeout: Of URLs: seconds after which a request has failed, where the store's package can be interrupted.
+        cache_dir: Of URLs: folder where what was read is kept; several processes may share it.
+        cache_size: Bytes that are kept there at most; what was not used for longest goes first.
+
+    Raises:
+        ValueError: a number is too small.
+    """
+
+    io_concurrency: int = 64
+    io_retries: int = 5
+    io_timeout: float = 30.0
+    cache_dir: str | None = None
+    cache_size: int = 10 << 30
+
+    def __post_init__(self) -> None:
+        if self.io_concurrency < 1 or self.io_retries < 0 or self.cache_size < 1:
+            raise ValueError(
+                f"io_concurrency={self.io_concurrency}, io_retries={self.io_retries}, cache_size={self.cache_size}: "
+                "one is too small"
+            )
+        if not self.io_timeout > 0:
+            raise ValueError(f"io_timeout={self.io_timeout}: it is a number of seconds above 0")
+
+
+def shown(url: str) -> str:
+    """Return an URL for a message: without user, password and query."""
+    if not is_url(url):
+        return url
+    return _QUERY.sub("?...", _USER.sub("...@", url))
+
+
+def has_secret(url: str) -> bool:
+    """Return whether an URL has a user, a password or a query, which may be a signature."""
+    return bool(is_url(url)) and shown(url) != url
+
+
+class Pending(NamedTuple):
+    """Bytes that are on their way.
+
+    Attributes:
+        future: Of a range.
+        start: Where they begin in it.
+        size: How many.
+    """
+
+    future: Future[Bytes]
+    start: int
+    size: int
+
+    def bytes(self) -> Bytes:
+        """Wait for them."""
+        return self.future.result()[self.start : self.start + self.size]
+
+
+class Remote:
+    """What reads from object stores, for one reader.
+
+    Args:
+        options: Requests at a time, repetitions, cache.
+    """
+
+    def __init__(self, options: RemoteOptions | None = None) -> None:
+        self.options = options or RemoteOptions()
+        self._pool = ThreadPoolExecutor(self.options.io_concurrency, "torchdali-remote")
+        weakref.finalize(self, self._pool.shutdown, wait=False, cancel_futures=True)
+        self._systems: dict[str, Any] = {}
+        self._lock = threading.Lock()
+        _check_fsspec()
+        self._cache: DiskCache | None = None
+        if self.options.cache_dir is not None:
+            self._cache = DiskCache(self.options.cache_dir, self.options.cache_size)
+
+    def start(self, url: str, start: int = 0, count: int | None = None, kind: str = "") -> Pending:
+        """Start to read a range, or all of an object.
+
+        Args:
+            kind: What tells this version of the object from others, for the cache.
+        """
+        future = self._pool.submit(self.read, url, start, count, kind)
+        return Pending(future, 0, _FAR if count is None else count)
+
+    def read(self, url: str, start: int = 0, count: int | None = None, kind: str = "") -> Bytes:
+        """Read a range, or all of an object.
+
+        Raises:
+            RuntimeError: it cannot be read.
+        """
+        key = f"{url}\n{kind}\n{start}\n{count}"
+        data = None if self._cache is None else self._cache.get(key)
+        if data is None or (count is not None and len(data) != count):
+            data = self._repeated(url, lambda: self._get(url, start, count))
+            if self._cache is not None:
+                self._cache.put(key, data)
+        return np.frombuffer(bytearray(data), np.uint8)
+
+    def _get(self, url: str, start: int, count: int | None) -> bytes:
+        system, path = self._system(url)
+        if count is None:
+            return bytes(self._call(system, "cat_file", path))
+        if not count:
+            return b""
+        data = bytes(self._call(system, "cat_file", path, start=start, end=start + count))
+        if len(data) > count:  # a server that does not know ranges
+            data = data[start : start + count]
+        if len(data) != count:
+            raise OSError(f"{len(data)} bytes arrived of {count} at {start}")
+        return data
+
+    def _system(self, url: str) -> tuple[Any, str]:
+        """Return the file system of an URL, one a server or bucket for all threads, and the path in it."""
+        place = _PLACE(url)
+        place_name = url if place is None else place[0]
+        with self._lock:
+            if place_name not in self._systems:
+                core = importlib.import_module("fsspec.core")
+                given = _settings(url, self.options.io_concurrency)
+                self._systems[place_name] = core.url_to_fs(url, **given)[0]
+            system = self._systems[place_name]
+        return system, system._strip_protocol(url)
+
+    def _call(self, system: Any, name: str, *given: Any, **named: Any) -> Any:
+        """Call a method of a file system, with a time limit where it is asynchronous."""
+        if not system.async_impl:
+            return getattr(system, name)(*given, **named)
+        asyn = importlib.import_module("fsspec.asyn")
+        method, limit = getattr(system, f"_{name}"), self.options.io_timeout
+        return asyn.sync(system.loop, method, *given, timeout=limit, **named)
+
+    def _repeated(self, url: str, request: Callable[[], T]) -> T:
+        for attempt in range(self.options.io_retries + 1):
+            try:
+                return request()
+            except Exception as error:
+                last = error
+                if isinstance(error, _GIVEN_UP_AT_ONCE):
+                    break
+                if attempt < self.options.io_retries:
+                    time.sleep(min(_PAUSE * 2**attempt, _LONGEST_PAUSE) * random.uniform(0.5, 1.5))
+        reason = f"{type(last).__name__}: {last}".replace(url, shown(url))
+        if has_secret(url):  # a message may have any part of it
+            reason = type(last).__name__
+        tried = "" if isinstance(last, _GIVEN_UP_AT_ONCE) else f", after {attempt + 1} attempts"
+        raise RuntimeError(f"cannot read {shown(url)}{tried}: {reason}") from None
+
+    def info(self, url: str) -> dict[str, Any]:
+        """Return what the store knows of an object: its size, and as a rule a mark of its version.
+
+        Raises:
+            RuntimeError: there is no such object.
+        """
+        system, path = self._repeated(url, lambda: self._system(url))
+        found: dict[str, Any] = self._repeated(url, lambda: self._call(system, "info", path))
+        return found
+
+    def names(self, url: str, folders: bool) -> list[str]:
+        """List the folders or the objects of a folder, in the order of their names' bytes.
+
+        Raises:
+            RuntimeError: it cannot be listed.
+        """
+        system, path = self._repeated(url, lambda: self._system(url))
+        found = self._repeated(url, lambda: self._call(system, "ls", path, detail=True))
+        names = {
+            entry["name"].rstrip("/").rpartition("/")[2]
+            for entry in found
+            if (entry["type"] == "directory") == folders
+            and entry["name"].rstrip("/") != path.rstrip("/")
+        }
+        system.invalidate_cache(path)  # of a million names one copy is enough
+        return sorted(names, key=lambda name: name.encode("utf-8", "surrogateescape"))
+
+    def map(self, function: Callable[[str], T], urls: Iterable[str]) -> list[T]:
+        """Call a function, which makes requests, on several URLs at a time."""
+        return list(self._pool.map(function, urls))
+
+    def write(self, url: str, content: bytes) -> None:
+        """Write an object."""
+        system, path = self._repeated(url, lambda: self._system(url))
+        self._repeated(url, lambda: self._call(system, "pipe_file", path, content))
+
+
+_FAR = 1 << 62
+
+
+_PLACE = re.compile(r"[^:]+://[^/]*/").match
+
+
+def _check_fsspec() -> None:
+    try:
+        importlib.import_module("fsspec")
+    except ImportError:
+        raise MissingExtraError("fsspec", "remote", "reading from URLs") from None
+
+
+def _settings(url: str, concurrency: int) -> dict[str, Any]:
+    """Return what a store's package must know to have so many requests in flight."""
+    if url.startswith(("s3://", "s3a://")):
+        return {"config_kwargs": {"max_pool_connections": concurrency}}
+    return {}
+
+
+_MARKS = ("ETag", "etag", "md5Hash", "LastModified", "mtime", "last_modified", "created")
+
+
+class RemoteFile:
+    """An object that is read by ranges.
+
+    Args:
+        remote: What reads.
+        url: Of the object.
+    """
+
+    def __init__(self, remote: Remote, url: str) -> None:
+        self._remote, self._url, self.path = remote, url, shown(url)
+        info = remote.info(url)
+        size = info.get("size")
+        if size is None:
+            raise RuntimeError(
+                f"cannot read {self.path} by ranges: the store does not tell its size"
+            )
+        self.size = int(size)
+        self._kind = "\n".join(str(info[mark]) for mark in _MARKS if info.get(mark)) + f"\n{size}"
+        self._blocks: OrderedDict[int, Pending] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def read(self, offset: int, count: int) -> Bytes:
+        """Return a range; of a small one the blocks around it are kept, and those that follow are read ahead."""
+        self._check(offset, count)
+        if count > _BLOCK:
+            return self._remote.read(self._url, offset, count, self._kind)
+        first, last = offset // _BLOCK, max(offset, offset + count - 1) // _BLOCK
+        parts = [self._block(number).bytes() for number in range(first, last + 1)]
+        whole = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return whole[offset - first * _BLOCK :][:count]
+
+    def _check(self, offset: int, count: int) -> None:
+        if offset < 0 or count < 0 or offset + count > self.size:
+            raise RuntimeError(
+                f"cannot read {count} bytes at offset {offset} of {self.path}: it has {self.size} bytes"
+            )
+
+    def _block(self, number: int) -> Pending:
+        with self._lock:
+            in_order = number == 0 or number - 1 in self._blocks
+            last = (self.size - 1) // _BLOCK if in_order else number
+            for each in range(number, min(last, number + _AHEAD) + 1):
+                if each not in self._blocks:
+                    start = each * _BLOCK
+                    count = max(0, min(_BLOCK, self.size - start))
+                    self._blocks[each] = self.start(start, count)
+            self._blocks.move_to_end(number)
+            while len(self._blocks) > _KEPT:
+                self._blocks.popitem(last=False)
+            return self._blocks[number]
+
+    def start(self, offset: int, count: int) -> Pending:
+        """Start to read a range."""
+        self._check(offset, count)
+        return self._remote.start(self._url, offset, count, self._kind)
+
+
+def start_ranges(files: Sequence[Any], ranges: Sequence[tuple[int, int, int]]) -> list[Pending]:
+    """Start to read ranges of several files; those that lie close together are one request.
+
+    Args:
+        files: `RemoteFile`s, or others with `read`.
+        ranges: File, offset and number of bytes of each.
+    """
+    found: list[Pending | None] = [None] * len(ranges)
+    group: list[int] = []
+    begin = end = file = -1
+    for place in sorted(range(len(ranges)), key=ranges.__getitem__):
+        at, offset, count = ranges[place]
+        stop = offset + count
+        if at != file or offset > end + _GAP or max(stop, end) - begin > _LARGEST:
+            _start_group(files, ranges, group, begin, end, found)
+            group, file, begin, end = [], at, offset, offset
+        group.append(place)
+        end = max(end, stop)
+    _start_group(files, ranges, group, begin, end, found)
+    return [pending for pending in found if pending is not None]
+
+
+def _start_group(
+    files: Sequence[Any], ranges: Sequence[tuple[int, int, int]], group: Sequence[int], begin: int, end: int,
+    found: list[Pending | None],
+) -> None:  # fmt: skip
+    if not group:
+        return
+    future = _future(files[ranges[group[0]][0]], begin, end - begin)
+    for place in group:
+        _, offset, count = ranges[place]
+        found[place] = Pending(future, offset - begin, count)
+
+
+def _future(file: Any, offset: int, count: int) -> Future[Bytes]:
+    made: Future[Bytes] = Future()
+    try:
+        if isinstance(file, RemoteFile):
+            return file.start(offset, count).future
+        made.set_result(file.read(offset, count))
+    except RuntimeError as error:  # of the records that want it
+        made.set_exception(error)
+    return made
+
+
+def read_url(url: str) -> bytes:
+    """Read a small object, such as an index."""
+    return Remote(RemoteOptions(io_concurrency=1)).read(url).tobytes()
+
+
+def write_url(url: str, content: bytes) -> None:
+    """Write a small object."""
+    Remote(RemoteOptions(io_concurrency=1)).write(url, content)
