@@ -20,6 +20,7 @@ from torchdali.registry import registry
 OPERATORS = {o.name: o for o in registry.values() if is_public(o) and not is_alias(o)}
 FOLDER = pages.ROOT / "docs" / "pictures"
 
+PACKAGES = {"experimental.readers.fits": ("astropy", "astronomy"), "decoders.inflate": ("lz4", "inflate")}
 WITHOUT_PICTURE = {
     "cast": "the picture stays",
     "cast_like": "the picture stays",
@@ -82,6 +83,9 @@ def test_the_example_runs_and_shows_a_picture_if_it_gives_an_image(
 ) -> None:
     if "video" in name:
         pytest.importorskip("av", reason="the extra `video` is not installed")
+    if name in PACKAGES:
+        package, extra = PACKAGES[name]
+        pytest.importorskip(package, reason=f"the extra `{extra}` is not installed")
     monkeypatch.chdir(tmp_path)
     result = run(name, tmp_path)[0]
     assert EXAMPLES[name].startswith(f"fn.{name}(")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from torchdali.errors import DecodeError
 from torchdali.kernels.audio.resample import resample, resampled_length
 from torchdali.kernels.audio.samples import from_unit
 
-__all__ = ["decode"]
+__all__ = ["decode", "decode_part"]
 
 _DTYPES: dict[torch.dtype, np.dtype[Any]] = {
     torch.float32: np.dtype(np.float32),
@@ -65,22 +67,87 @@ def decode(
     return _decode(encoded, sample_rate, downmix, dtype, quality)
 
 
+def decode_part(
+    buffer: Tensor,
+    offset: float,
+    duration: float,
+    sample_rate: float = 0.0,
+    downmix: bool = False,
+    dtype: torch.dtype = torch.float32,
+    quality: float = 50.0,
+) -> tuple[Tensor, int]:
+    """Decode a part of a file of audio; see `decode`.
+
+    Args:
+        offset: Where it begins, in seconds; a negative one is the beginning.
+        duration: Its length in seconds, as far as the file goes; a negative one is all the rest.
+
+    Returns:
+        The samples, and the rate of the file.
+
+    Raises:
+        DecodeError, MissingExtraError, RuntimeError: as `decode`; also a part that begins beyond the end.
+    """
+    if dtype not in _DTYPES:
+        raise RuntimeError(f"unsupported output type: {dtype}; it is float32, int16 or int32")
+    encoded = buffer.numpy()
+    wav = parse(encoded)
+    if wav is not None:
+        frame = wav.channels * wav.bits // 8
+        begin, end = _bounds(len(wav.data) // frame, wav.rate, offset, duration)
+        cut = replace(wav, data=wav.data[begin * frame : end * frame])
+
+        def read(dtype: torch.dtype) -> tuple[Array, int]:
+            return cut.read(_DTYPES[dtype]), cut.rate
+
+        return _finished(read, sample_rate, downmix, dtype, quality)
+
+    def read_any(dtype: torch.dtype) -> tuple[Array, int]:
+        samples, rate = _samples(encoded, dtype)
+        begin, end = _bounds(len(samples), rate, offset, duration)
+        return samples[begin:end], rate
+
+    return _finished(read_any, sample_rate, downmix, dtype, quality)
+
+
+def _bounds(frames: int, rate: int, offset: float, duration: float) -> tuple[int, int]:
+    begin = int(offset * rate) if offset > 0 else 0
+    if begin > frames:
+        raise DecodeError(f"an offset of {offset:g} s in a recording of {frames / rate:g} s")
+    end = frames if duration < 0 else min(frames, begin + int(duration * rate))
+    return begin, end
+
+
 def _decode(
     encoded: Array, sample_rate: float, downmix: bool, dtype: torch.dtype, quality: float
 ) -> tuple[Tensor, float]:
-    """Decode what needs more than one step: as integers only where nothing is computed after it."""
-    samples, rate = _samples(encoded, dtype)
+    """Decode what needs more than one step."""
+    found, rate = _finished(
+        functools.partial(_samples, encoded), sample_rate, downmix, dtype, quality
+    )
+    return found, sample_rate or float(rate)
+
+
+def _finished(
+    read: Callable[[torch.dtype], tuple[Array, int]],
+    sample_rate: float,
+    downmix: bool,
+    dtype: torch.dtype,
+    quality: float,
+) -> tuple[Tensor, int]:
+    """Read samples, as integers only where nothing is computed after it; mix and resample them."""
+    samples, rate = read(dtype)
     resampled = sample_rate > 0 and sample_rate != rate
     mixed = downmix and samples.shape[1] > 1
     if (resampled or mixed) and dtype != torch.float32:
-        samples, rate = _samples(encoded, torch.float32)
+        samples, rate = read(torch.float32)
     found = torch.from_numpy(_mixed(samples) if downmix else samples)
     if resampled:
         if sample_rate > _UPWARD * rate:
             raise DecodeError(f"a sample rate of {rate} Hz, to be resampled to {sample_rate:g} Hz")
         length = resampled_length(len(found), rate, sample_rate)
         found = resample(found, rate, sample_rate, length, quality)
-    return from_unit(found, dtype), sample_rate or float(rate)
+    return from_unit(found, dtype), rate
 
 
 def _mixed(samples: Array) -> Array:

@@ -1131,6 +1131,41 @@ def mxnet_reader(
     """Read images and labels of the RecordIO files of MXNet."""
     ...
 
+def nemo_asr_reader(
+    *,
+    manifest_filepaths: abc.Sequence[str] | str,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dont_use_mmap: bool = False,
+    downmix: bool = True,
+    dtype: DALIDataType | torch.dtype = ...,
+    initial_fill: int = 1024,
+    lazy_init: bool = False,
+    max_duration: float = 0.0,
+    min_duration: float = 0.0,
+    name: str | None = None,
+    num_shards: int = 1,
+    pad_last_batch: bool = False,
+    prefetch_queue_depth: int = 1,
+    preserve: Any = ...,
+    quality: float = 50.0,
+    random_shuffle: bool = False,
+    read_ahead: bool = False,
+    read_idxs: bool = False,
+    read_sample_rate: bool = True,
+    read_text: bool = True,
+    sample_rate: float = -1.0,
+    seed: int | None = -1,
+    shard_id: int = 0,
+    shuffle_after_epoch: bool = False,
+    shuffle_after_epoch_seed: int | None = None,
+    skip_cached_images: bool = False,
+    stick_to_shard: bool = False,
+    tensor_init_bytes: int = 1048576,
+) -> Any:
+    """Read recordings and their texts, as manifests of NeMo list them."""
+    ...
+
 def nonsilent_region(
     data: _T,
     /,

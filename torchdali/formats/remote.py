@@ -109,7 +109,7 @@ class Pending(NamedTuple):
 
 
 class Remote:
-    """What reads from object stores, for one reader.
+    """Connection of one reader with object stores.
 
     Args:
         options: Requests at a time, repetitions, cache.

@@ -1148,6 +1148,43 @@ class MXNetReader:
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
+class NemoAsrReader:
+    """Read recordings and their texts, as manifests of NeMo list them."""
+    def __init__(
+        self,
+        *,
+        manifest_filepaths: abc.Sequence[str] | str,
+        bytes_per_sample_hint: Any = ...,
+        device: str | None = None,
+        dont_use_mmap: bool = False,
+        downmix: bool = True,
+        dtype: DALIDataType | torch.dtype = ...,
+        initial_fill: int = 1024,
+        lazy_init: bool = False,
+        max_duration: float = 0.0,
+        min_duration: float = 0.0,
+        name: str | None = None,
+        num_shards: int = 1,
+        pad_last_batch: bool = False,
+        prefetch_queue_depth: int = 1,
+        preserve: Any = ...,
+        quality: float = 50.0,
+        random_shuffle: bool = False,
+        read_ahead: bool = False,
+        read_idxs: bool = False,
+        read_sample_rate: bool = True,
+        read_text: bool = True,
+        sample_rate: float = -1.0,
+        seed: int | None = -1,
+        shard_id: int = 0,
+        shuffle_after_epoch: bool = False,
+        shuffle_after_epoch_seed: int | None = None,
+        skip_cached_images: bool = False,
+        stick_to_shard: bool = False,
+        tensor_init_bytes: int = 1048576,
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
 class NonsilentRegion:
     """Find what is not silent: from the first to the last window whose power reaches a cutoff."""
     def __init__(

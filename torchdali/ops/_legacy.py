@@ -11,13 +11,24 @@ from torchdali.ops import (
     _decoders,
     _equalize,
     _filters,
+    _inflate,
     _random,
     _resize,
     _transforms,
     _video,
 )
 from torchdali.ops._crop import crop_window
-from torchdali.ops._readers import caffe, coco, file, mxnet, numpy, sequence, tfrecord, video
+from torchdali.ops._readers import (
+    caffe,
+    coco,
+    file,
+    mxnet,
+    nemo_asr,
+    numpy,
+    sequence,
+    tfrecord,
+    video,
+)
 from torchdali.ops._resize import resampling, resize_crop_mirror, sizing
 from torchdali.schema import Image, Layout, PerSample, shares
 
@@ -49,12 +60,14 @@ alias("caffe2_reader", caffe.caffe2)
 alias("coco_reader", coco.coco, "COCOReader")
 alias("file_reader", file.file)
 alias("mxnet_reader", mxnet.mxnet, "MXNetReader")
+alias("nemo_asr_reader", nemo_asr.nemo_asr)
 alias("numpy_reader", numpy.numpy)
 alias("sequence_reader", sequence.sequence)
 alias("tfrecord_reader", tfrecord.tfrecord, "TFRecordReader")
 
 alias("experimental.debayer", _debayer.debayer)
 alias("experimental.equalize", _equalize.equalize)
+alias("experimental.inflate", _inflate.inflate)
 alias("experimental.filter", _filters.filter)
 alias("experimental.tensor_resize", _resize.tensor_resize)
 alias("transform_translation", _transforms.translation)

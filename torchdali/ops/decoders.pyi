@@ -159,6 +159,26 @@ class ImageSlice:
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
+class Inflate:
+    """Decompress blocks of LZ4, by the package lz4 (extra ``inflate``); on the CPU, whatever the device."""
+    def __init__(
+        self,
+        *,
+        shape: abc.Sequence[int] | int | DataNode | TensorList,
+        algorithm: str = 'LZ4',
+        bytes_per_sample_hint: Any = ...,
+        check_output_size: bool = False,
+        chunk_offsets: abc.Sequence[int] | int | DataNode | TensorList | None = None,
+        chunk_sizes: abc.Sequence[int] | int | DataNode | TensorList | None = None,
+        device: str | None = None,
+        dtype: DALIDataType | torch.dtype = ...,
+        layout: str = '',
+        name: str | None = None,
+        preserve: Any = ...,
+        sequence_axis_name: str = 'F',
+    ) -> None: ...
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
 class Numpy:
     """Decode an array that `numpy.save` wrote."""
     def __init__(

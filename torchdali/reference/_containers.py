@@ -41,8 +41,17 @@ def write_containers(folder: Path, jpegs: Sequence[bytes]) -> None:
         ],
     }
     (folder / "annotations.json").write_text(json.dumps(annotations))
+    _write_fits(folder / "stars.fits")
     _write_database(folder / "caffe", [_datum(data, label) for label, data in enumerate(jpegs)])
     _write_database(folder / "caffe2", [_protos(data, label) for label, data in enumerate(jpegs)])
+
+
+def _write_fits(path: Path) -> None:
+    """Write an image of 2 by 3 numbers."""
+    values = {"SIMPLE": "T", "BITPIX": "16", "NAXIS": "2", "NAXIS1": "3", "NAXIS2": "2"}
+    cards = [f"{name:8}= {value:>20}".ljust(80) for name, value in values.items()]
+    header = "".join([*cards, "END".ljust(80)]).ljust(2880).encode()
+    path.write_bytes(header + np.arange(6, dtype=">i2").tobytes().ljust(2880, b"\0"))
 
 
 def _datum(data: bytes, label: int) -> bytes:

@@ -119,7 +119,9 @@ EXAMPLES: dict[str, str] = PICTURES | {
     "dump_image": 'fn.dump_image(image, suffix="seen")',
     "element_extract": 'fn.element_extract(fn.reshape(image, layout="FHW"), element_map=[0, 80])',
     "expand_dims": 'fn.expand_dims(image, axes=[0], new_axis_names="F")',
+    "decoders.inflate": 'fn.decoders.inflate(np.frombuffer(b"Phello", np.uint8), shape=[5])',
     "experimental.inputs.video": 'fn.experimental.inputs.video(name="camera", sequence_length=3)',
+    "experimental.readers.fits": 'fn.experimental.readers.fits(files=[f"{folder}/stars.fits"], hdu_indices=[1])',
     "experimental.readers.video": (
         'fn.experimental.readers.video(filenames=[f"{folder}/film.gif"], sequence_length=3, enable_timestamps=True)'
     ),
@@ -160,6 +162,7 @@ EXAMPLES: dict[str, str] = PICTURES | {
     "readers.numpy": "fn.readers.numpy(file_root=folder, roi_shape=[2])",
     "readers.sequence": "fn.readers.sequence(file_root=folder, sequence_length=1)",
     "readers.mxnet": 'fn.readers.mxnet(path=f"{folder}/images.rec")',
+    "readers.nemo_asr": 'fn.readers.nemo_asr(manifest_filepaths=f"{folder}/manifest.json", sample_rate=16000.0)',
     "readers.dataset": "fn.readers.dataset(dataset=[(1, 2.5), (3, 4.5)])",
     "readers.tfrecord": (
         'fn.readers.tfrecord(path=f"{folder}/images.tfrecord", features={'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,6 +82,9 @@ def _inputs(folder: Path) -> Mapping[str, Any]:
     write_containers(folder, [data.tobytes() for data in jpegs])
 
     (folder / "film.gif").write_bytes(film())
+    (folder / "sound.wav").write_bytes(wav().tobytes())
+    spoken = {"audio_filepath": str(folder / "sound.wav"), "duration": 0.1, "text": "a tone"}
+    (folder / "manifest.json").write_text(json.dumps(spoken))
 
     def node(values: Any, layout: str = "") -> Any:
         return fn.external_source(source=lambda: list(values), layout=layout or None)

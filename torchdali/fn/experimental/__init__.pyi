@@ -110,6 +110,26 @@ def filter(
     """Correlate images with a window (which is not flipped)."""
     ...
 
+def inflate(
+    data: _T,
+    /,
+    *,
+    shape: abc.Sequence[int] | int | DataNode | TensorList,
+    algorithm: str = 'LZ4',
+    bytes_per_sample_hint: Any = ...,
+    check_output_size: bool = False,
+    chunk_offsets: abc.Sequence[int] | int | DataNode | TensorList | None = None,
+    chunk_sizes: abc.Sequence[int] | int | DataNode | TensorList | None = None,
+    device: str | None = None,
+    dtype: DALIDataType | torch.dtype = ...,
+    layout: str = '',
+    name: str | None = None,
+    preserve: Any = ...,
+    sequence_axis_name: str = 'F',
+) -> _T:
+    """Decompress blocks of LZ4, by the package lz4 (extra ``inflate``); on the CPU, whatever the device."""
+    ...
+
 def median_blur(
     data: _T,
     /,

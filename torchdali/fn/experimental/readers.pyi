@@ -12,6 +12,37 @@ from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
 _T = TypeVar("_T", DataNode, TensorList, torch.Tensor)
 
 
+def fits(
+    *,
+    bytes_per_sample_hint: Any = ...,
+    device: str | None = None,
+    dont_use_mmap: bool = False,
+    dtypes: abc.Sequence[Any] | Any | None = None,
+    file_filter: str = '*.fits',
+    file_list: str | None = None,
+    file_root: str | None = None,
+    files: abc.Sequence[str] | str | None = None,
+    hdu_indices: abc.Sequence[int] | int = [2],
+    initial_fill: int = 1024,
+    lazy_init: bool = False,
+    name: str | None = None,
+    num_shards: int = 1,
+    pad_last_batch: bool = False,
+    prefetch_queue_depth: int = 1,
+    preserve: Any = ...,
+    random_shuffle: bool = False,
+    read_ahead: bool = False,
+    seed: int | None = -1,
+    shard_id: int = 0,
+    shuffle_after_epoch: bool = False,
+    shuffle_after_epoch_seed: int | None = None,
+    skip_cached_images: bool = False,
+    stick_to_shard: bool = False,
+    tensor_init_bytes: int = 1048576,
+) -> Any:
+    """Read images of FITS files, plain or compressed, by the package astropy (extra ``astronomy``)."""
+    ...
+
 def video(
     *,
     sequence_length: int,

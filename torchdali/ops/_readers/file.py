@@ -204,7 +204,8 @@ def _listed(path: str) -> tuple[list[str], list[int]]:
     try:
         lines = read_text(path).split("\n")
     except RuntimeError as error:
-        raise RuntimeError(f"cannot read the file_list: {error}") from None
+        reason = str(error).rpartition(": ")[2]
+        raise RuntimeError(f"cannot read the file_list {shown(path)!r}: {reason}") from None
     found = [_entry(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if not found:
         raise RuntimeError(f"no files found: the file_list {path!r} names none")

@@ -23,7 +23,7 @@ from torchdali.ops._readers.file import begin_files, read_begun
 from torchdali.ops._slice import slice_window
 from torchdali.schema import Data, DType, PerSample, Takes, shares
 
-__all__ = ["NumpyDataset", "decode_numpy", "numpy"]
+__all__ = ["NumpyDataset", "decode_numpy", "listed_files", "numpy"]
 
 _WINDOW = {
     "roi_start": "start", "rel_roi_start": "rel_start", "roi_end": "end", "rel_roi_end": "rel_end",
@@ -170,7 +170,7 @@ def numpy(
     }  # fmt: skip
     _check_region(given)
     remote = open_remote([file_root, file_list, *(files or ())], options)
-    root, paths = _find(file_root, file_filter, files, file_list, remote)
+    root, paths = listed_files(file_root, file_filter, files, file_list, remote)
     region = {_WINDOW[name]: value for name, value in given.items() if value is not None}
     policy = out_of_bounds(out_of_bounds_policy, borders=False)
     return NumpyDataset(
@@ -188,7 +188,7 @@ def _check_region(given: Mapping[str, Any]) -> None:
             raise RuntimeError(f"{' and '.join(found)} are mutually exclusive")
 
 
-def _find(
+def listed_files(
     root: str | None,
     pattern: str,
     files: list[str] | None,

@@ -1,0 +1,57 @@
+"""readers.nemo_asr: what the real one does not refuse, and manifests in lists of bytes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers.encoded_audio import speech, wav
+from torchdali import fn, pipeline_def
+
+
+def read(tmp_path: Path, *lines: Any, **arguments: Any) -> list[Any]:
+    (tmp_path / "a.wav").write_bytes(wav(speech(80)).tobytes())
+    (tmp_path / "m.json").write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines))
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def define() -> Any:
+        return tuple(fn.readers.nemo_asr(manifest_filepaths=str(tmp_path / "m.json"), read_idxs=True, **arguments))
+
+    with define() as pipe:
+        return [[sample.tolist() for sample in output.samples()] for output in pipe.run()]
+
+
+def test_parts_of_a_recording(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.wav")
+    samples, rates, texts, indices = read(
+        tmp_path, {"audio_filepath": path, "text": "a"}, {"audio_filepath": path, "offset": 0.0025, "duration": 0.005}
+    )
+    assert samples[1] == samples[0][20:60] and len(samples[0]) == 80
+    assert rates == [8000.0, 8000.0] and texts == [[97], []] and indices == [[0], [1]]
+
+
+def test_lines_without_a_path_are_left_out_with_a_warning(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match=r"m\.json, line 2 names no audio_filepath"):
+        found = read(tmp_path, "", "{", {"audio_filepath": str(tmp_path / "a.wav")})
+    assert found[3] == [[0], [0]]
+
+
+@pytest.mark.parametrize("line, match", [
+    ({"duration": "1"}, "line 1: duration is a number of seconds, not '1'"),
+    ({"offset": True}, "offset is a number"),
+    ({"duration": float("inf")}, "duration is a number"),
+    ({"text": 5}, "text is a text, not 5"),
+    ({"audio_filepath": [1]}, "audio_filepath is a text"),
+])  # fmt: skip
+def test_values_of_other_types(tmp_path: Path, line: dict[str, Any], match: str) -> None:
+    with pytest.raises(RuntimeError, match=match):
+        read(tmp_path, {"audio_filepath": str(tmp_path / "a.wav"), **line})
+
+
+def test_damaged_recordings_are_bad_samples(tmp_path: Path) -> None:
+    (tmp_path / "bad.wav").write_bytes(b"nothing")
+    with pytest.raises(RuntimeError, match=r"bad\.wav"):
+        read(tmp_path, {"audio_filepath": str(tmp_path / "bad.wav")})

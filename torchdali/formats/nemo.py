@@ -1,0 +1,88 @@
+"""Manifests of NeMo: a recording a line, as a JSON object with its path, duration, and text.
+
+https://docs.nvidia.com/nemo-framework/user-guide/latest/nemotoolkit/asr/datasets.html
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from typing import Any, NamedTuple
+
+from torchdali.formats.storage import read_text
+
+__all__ = ["Entry", "read_manifest"]
+
+
+class Entry(NamedTuple):
+    """A recording, or a part of it.
+
+    Attributes:
+        number: Among those of its manifest that are used, from 0.
+        offset: In seconds.
+        duration: In seconds; -1 where the manifest does not say.
+    """
+
+    path: str
+    offset: float
+    duration: float
+    text: str
+    number: int
+
+
+def read_manifest(path: str, min_duration: float, max_duration: float) -> list[Entry]:
+    """Return the recordings of a manifest; lines that name none are left out, with a warning.
+
+    Args:
+        min_duration: In seconds; what is shorter is left out.
+        max_duration: What is longer is left out; 0 for no limit.
+
+    Raises:
+        RuntimeError: it cannot be read, or a value has another type.
+    """
+    found: list[Entry] = []
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            values: Any = json.loads(line)
+        except (ValueError, RecursionError):
+            values = None
+        if not isinstance(values, dict) or not values.get("audio_filepath"):
+            warnings.warn(
+                f"{path}, line {number} names no audio_filepath: it is left out", stacklevel=2
+            )
+            continue
+        entry = _entry(values, f"{path}, line {number}", len(found))
+        if 0 < min_duration > entry.duration or 0 < max_duration < entry.duration:
+            continue
+        found.append(entry)
+    return found
+
+
+def _entry(values: dict[str, Any], where: str, index: int) -> Entry:
+    offset, duration = (
+        _number(values, "offset", 0.0, where),
+        _number(values, "duration", -1.0, where),
+    )
+    return Entry(
+        _text(values, "audio_filepath", where),
+        offset,
+        duration,
+        _text(values, "text", where),
+        index,
+    )
+
+
+def _number(values: dict[str, Any], name: str, default: float, where: str) -> float:
+    value = values.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e9:
+        raise RuntimeError(f"{where}: {name} is a number of seconds, not {value!r}")
+    return float(value)
+
+
+def _text(values: dict[str, Any], name: str, where: str) -> str:
+    value = values.get(name, "")
+    if not isinstance(value, str):
+        raise RuntimeError(f"{where}: {name} is a text, not {value!r}")
+    return value

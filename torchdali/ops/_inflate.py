@@ -1,0 +1,169 @@
+"""Decompression."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.errors import MissingExtraError
+from torchdali.operator import operator
+from torchdali.schema import Data, DType, PerSample, Takes
+
+__all__ = ["inflate"]
+
+Compressed = Annotated[Tensor, Takes((), (torch.uint8,))]
+_CHUNKED = "_inflate_chunks"
+_LARGEST = 1 << 31  # bytes of a chunk, as LZ4 limits them
+
+
+def _variant(arguments: Mapping[str, Any]) -> str | None:
+    return _CHUNKED if "chunk_offsets" in arguments or "chunk_sizes" in arguments else None
+
+
+@operator(
+    name="decoders.inflate",
+    layout=lambda layouts, arguments: arguments["layout"],
+    variant=_variant,
+)
+def inflate(
+    data: Compressed,
+    /,
+    *,
+    shape: PerSample[list[int]],
+    algorithm: str = "LZ4",
+    check_output_size: bool = False,
+    chunk_offsets: PerSample[list[int]] | None = None,
+    chunk_sizes: PerSample[list[int]] | None = None,
+    dtype: DType = torch.uint8,
+    layout: str = "",
+    sequence_axis_name: str = "F",
+) -> Data:
+    """Decompress blocks of LZ4, by the package lz4 (extra ``inflate``); on the CPU, whatever the device.
+
+    Args:
+        data: Compressed bytes, ``(n,)`` uint8: a block, or with offsets or sizes of chunks one a chunk.
+        shape: Of a chunk.
+        algorithm: ``"LZ4"``.
+        check_output_size: Accepted; sizes are checked in any case.
+        chunk_offsets: Where the chunks begin; without sizes each ends where the next begins.
+        chunk_sizes: How many bytes the chunks have; without offsets they follow each other.
+        dtype: Of the result.
+        layout: Of a chunk.
+        sequence_axis_name: Name of the first axis, where there are chunks and a layout.
+
+    Returns:
+        A tensor of the shape; where there are offsets or sizes of chunks ``(chunks, *shape)``.
+
+    Raises:
+        RuntimeError: the data is damaged, or does not have that many bytes; chunks lie outside of it; an argument is
+            wrong. MissingExtraError: lz4 is not installed.
+    """
+    return _inflated(data, shape, algorithm, None, None, dtype)
+
+
+@operator(
+    name=_CHUNKED,
+    hidden=True,
+    layout=lambda layouts, arguments: (
+        arguments["sequence_axis_name"] + arguments["layout"] if arguments["layout"] else ""
+    ),
+)
+def _inflate_chunks(
+    data: Compressed,
+    /,
+    *,
+    shape: PerSample[list[int]],
+    algorithm: str = "LZ4",
+    check_output_size: bool = False,
+    chunk_offsets: PerSample[list[int]] | None = None,
+    chunk_sizes: PerSample[list[int]] | None = None,
+    dtype: DType = torch.uint8,
+    layout: str = "",
+    sequence_axis_name: str = "F",
+) -> Data:
+    return _inflated(data, shape, algorithm, chunk_offsets, chunk_sizes, dtype)
+
+
+def _inflated(
+    data: Tensor,
+    shape: list[int],
+    algorithm: str,
+    offsets: list[int] | None,
+    sizes: list[int] | None,
+    dtype: torch.dtype,
+) -> Tensor:
+    if algorithm.upper() != "LZ4":
+        raise RuntimeError(
+            f"Unknown inflate algorithm was specified for `algorithm` argument: {algorithm!r}; LZ4 is known"
+        )
+    if data.ndim != 1:
+        raise RuntimeError(f"compressed data has one dimension, not {data.ndim}")
+    size = math.prod(shape) * dtype.itemsize
+    if min(shape, default=0) < 0 or size > _LARGEST:
+        raise RuntimeError(f"shape={shape}: a chunk has 0 to {_LARGEST} bytes")
+    content = data.cpu().contiguous().numpy()
+    bounds = _bounds(len(content), offsets, sizes)
+    chunked = offsets is not None or sizes is not None
+    if size * len(bounds) > max(_MOST, len(content) * _BEST):
+        raise RuntimeError(
+            f"{len(content)} bytes cannot be {len(bounds)} chunks of the shape {shape}: LZ4 makes 1 of {_BEST} at best"
+        )
+    whole = np.empty((len(bounds), size), np.uint8)
+    for row, (begin, end) in zip(whole, bounds, strict=True):
+        row[:] = np.frombuffer(_decompressed(content[begin:end].tobytes(), size), np.uint8)
+    found = torch.from_numpy(whole).view(-1).view(dtype).reshape([len(bounds), *shape])
+    return (found if chunked else found[0]).to(data.device)
+
+
+_MOST, _BEST = (
+    1 << 20,
+    256,
+)  # bytes that are believed at once; greatest ratio of sizes that LZ4 reaches
+
+
+def _bounds(
+    count: int, offsets: list[int] | None, sizes: list[int] | None
+) -> list[tuple[int, int]]:
+    """Return begin and end of each chunk."""
+    if offsets is None and sizes is None:
+        return [(0, count)]
+    if offsets is None:
+        assert sizes is not None
+        ends = np.cumsum(sizes).tolist()
+        begins = [0, *ends[:-1]] if ends else []
+    else:
+        begins = offsets
+        if sizes is not None and len(sizes) != len(offsets):
+            raise RuntimeError(
+                f"{len(offsets)} chunk_offsets and {len(sizes)} chunk_sizes: they must match"
+            )
+        ends = (
+            [*offsets[1:], count]
+            if sizes is None
+            else [o + s for o, s in zip(offsets, sizes, strict=True)]
+        )
+    bounds = list(zip(begins, ends, strict=True))
+    for begin, end in bounds:
+        if not 0 <= begin <= end <= count:
+            raise RuntimeError(f"a chunk from byte {begin} to {end} of an input of {count} bytes")
+    return bounds
+
+
+def _decompressed(data: bytes, size: int) -> bytes:
+    try:
+        block = importlib.import_module("lz4.block")
+    except ImportError:
+        raise MissingExtraError("lz4", "inflate", "decompressing LZ4") from None
+    try:
+        found: bytes = block.decompress(data, uncompressed_size=size) if size or data else b""
+    except (block.LZ4BlockError, ValueError, MemoryError) as error:
+        raise RuntimeError(f"cannot decompress {len(data)} bytes to {size}: {error}") from None
+    if len(found) != size:
+        raise RuntimeError(f"the chunk has {len(found)} bytes, and its shape {size}")
+    return found

@@ -1,0 +1,137 @@
+"""FITS files: images of astronomy."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import warnings
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.codecs.files import read_file
+from torchdali.errors import MissingExtraError
+from torchdali.loader import Dataset, LoaderOptions
+from torchdali.operator import reader
+from torchdali.ops._readers.numpy import listed_files
+from torchdali.schema import OutputCount, shares, to_dtype
+
+__all__ = ["FitsDataset", "fits"]
+
+
+class FitsDataset:
+    """Images of FITS files.
+
+    Args:
+        paths: Of the files.
+        root: What relative paths start from: it is put before them.
+        indices: Of the images that are read from each file, from 1.
+        dtypes: What they are converted to; none for the types in the file.
+
+    Raises:
+        RuntimeError: there are no files. MissingExtraError: astropy is not installed.
+    """
+
+    def __init__(
+        self, paths: Sequence[str], root: str, indices: Sequence[int], dtypes: Sequence[torch.dtype]
+    ) -> None:  # fmt: skip
+        if not paths:
+            raise RuntimeError(f"no files found in {root!r}")
+        try:
+            self._fits = importlib.import_module("astropy.io.fits")
+        except ImportError:
+            raise MissingExtraError("astropy", "astronomy", "reading FITS files") from None
+        self._paths, self._root, self._indices, self._dtypes = paths, root, indices, dtypes
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def read(self, index: int) -> tuple[Tensor, ...]:
+        """Return the images of a file.
+
+        Raises:
+            RuntimeError: it is damaged, or has no such images. OSError: it cannot be read.
+        """
+        path = self.info(index)
+        content = io.BytesIO(read_file(path).numpy().data)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # a truncated file is only warned about
+                with self._fits.open(content, memmap=False, lazy_load_hdus=True) as units:
+                    found = [self._image(units, number) for number in self._indices]
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise RuntimeError(f"cannot read the FITS file {path}: {error}") from None
+        if not self._dtypes:
+            return tuple(found)
+        return tuple(image.to(dtype) for image, dtype in zip(found, self._dtypes, strict=True))
+
+    def _image(self, units: Any, number: int) -> Tensor:
+        try:
+            unit = units[number - 1]
+        except IndexError:
+            raise ValueError(f"there is no HDU {number}: tried to move past end of file") from None
+        if not unit.is_image:
+            raise ValueError(f"Only IMAGE_HDUs are supported, and HDU {number} is a table")
+        pixels = unit.data
+        if pixels is None:
+            raise ValueError(f"NAXIS of HDU {number} has to be greater than 0: it has no image")
+        return torch.from_numpy(np.array(pixels, pixels.dtype.newbyteorder("="), order="C"))
+
+    def info(self, index: int) -> str:
+        """Return the path of a file."""
+        return os.path.join(self._root, self._paths[index])
+
+    def source_info(self, index: int) -> str:
+        """Return the path of a file as it was listed."""
+        return self._paths[index]
+
+
+@reader(
+    name="experimental.readers.fits",
+    outputs=lambda a: len(a["hdu_indices"]) if len(a["hdu_indices"]) > 1 else None,
+)
+def fits(
+    *,
+    file_root: str | None = None,
+    file_filter: str = "*.fits",
+    files: list[str] | None = None,
+    file_list: str | None = None,
+    hdu_indices: list[int] = [2],  # noqa: B006  never changed
+    dtypes: list[Any] | None = None,
+    **options: Annotated[Any, shares(LoaderOptions)],
+) -> Annotated[Dataset, OutputCount(1)]:
+    """Read images of FITS files, plain or compressed, by the package astropy (extra ``astronomy``).
+
+    Args:
+        file_root: Folder of the files, or what relative paths start from.
+        file_filter: Shell pattern of the names of files to take, for ``file_root`` alone.
+        files: Paths.
+        file_list: A text file with a path a line.
+        hdu_indices: Numbers of the header-data units whose images are read, one an output; the primary one is 1.
+        dtypes: Of the outputs, to which the images are converted; the types of the files if left out.
+
+    Returns:
+        Of each unit its image, the axes as NumPy has them: the last one of FITS comes first. Values that have a scale
+        in the file come scaled.
+
+    Raises:
+        RuntimeError: nothing says which files, there are none, or arguments exclude each other. While running: a file
+            cannot be read, or has no such image.
+        MissingExtraError: astropy is not installed.
+    """
+    if min(hdu_indices, default=0) < 1:
+        raise RuntimeError(f"hdu_indices={hdu_indices}: illegal HDU number; they count from 1")
+    if dtypes and len(dtypes) != len(hdu_indices):
+        raise RuntimeError(
+            "Number of extensions does not match the number of provided types: "
+            f"{len(hdu_indices)} and {len(dtypes)}"
+        )
+    root, paths = listed_files(file_root, file_filter, files, file_list)
+    kinds = [kind for kind in map(to_dtype, dtypes or ()) if kind is not None]
+    return FitsDataset(paths, root, hdu_indices, kinds)

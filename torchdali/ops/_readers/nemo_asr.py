@@ -1,0 +1,139 @@
+"""Manifests of NeMo, with the recordings that they name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.codecs.audio import decode_part
+from torchdali.codecs.files import read_file
+from torchdali.errors import DecodeError
+from torchdali.formats.nemo import Entry, read_manifest
+from torchdali.loader import Dataset, LoaderOptions
+from torchdali.operator import reader
+from torchdali.schema import DType, OutputCount, shares
+
+__all__ = ["NemoDataset", "nemo_asr"]
+
+
+class NemoDataset:
+    """Recordings, with rate, text and index where these are asked for.
+
+    Args:
+        entries: The recordings.
+        decoding: Arguments of `codecs.audio.decode_part`.
+        rate: Deliver the sample rate.
+        text: Deliver the text.
+        index: Deliver the index in the manifest.
+
+    Raises:
+        RuntimeError: there are none.
+    """
+
+    def __init__(
+        self, entries: Sequence[Entry], decoding: Mapping[str, Any], rate: bool, text: bool, index: bool
+    ) -> None:  # fmt: skip
+        if not entries:
+            raise RuntimeError("no files found: the manifests name no recording within the limits")
+        self._entries, self._decoding = entries, dict(decoding)
+        self._rate, self._text, self._index = rate, text, index
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def read(self, index: int) -> tuple[Tensor, ...]:
+        """Return the outputs of a recording.
+
+        Raises:
+            DecodeError: it cannot be decoded, or begins beyond its end. OSError: it cannot be read.
+        """
+        entry = self._entries[index]
+        try:
+            samples, rate = decode_part(
+                read_file(entry.path), entry.offset, entry.duration, **self._decoding
+            )
+        except DecodeError as error:
+            raise DecodeError(f"{error}. File: {entry.path}") from None
+        outputs = [samples.contiguous()]
+        if self._rate:
+            outputs.append(torch.tensor(rate, dtype=torch.float32))
+        if self._text:
+            outputs.append(torch.from_numpy(np.frombuffer(_encoded(entry.text), np.uint8).copy()))
+        if self._index:
+            outputs.append(torch.tensor([entry.number], dtype=torch.int64))
+        return tuple(outputs)
+
+    def info(self, index: int) -> str:
+        """Return the path of a recording."""
+        return self._entries[index].path
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _count(arguments: Mapping[str, Any]) -> int | None:
+    extra = ("read_sample_rate", "read_text", "read_idxs")
+    count = 1 + sum(bool(arguments[name]) for name in extra)
+    return count if count > 1 else None
+
+
+@reader(name="readers.nemo_asr", outputs=_count, deprecated={"normalize_text": None})
+def nemo_asr(
+    *,
+    manifest_filepaths: list[str],
+    downmix: bool = True,
+    dtype: DType = torch.float32,
+    max_duration: float = 0.0,
+    min_duration: float = 0.0,
+    quality: float = 50.0,
+    read_idxs: bool = False,
+    read_sample_rate: bool = True,
+    read_text: bool = True,
+    sample_rate: float = -1.0,
+    **options: Annotated[Any, shares(LoaderOptions)],
+) -> Annotated[Dataset, OutputCount(3)]:
+    """Read recordings and their texts, as manifests of NeMo list them.
+
+    A manifest has a JSON object a line, with ``audio_filepath``, and if needed ``offset`` and ``duration`` in seconds
+    and ``text``. Lines without a path are left out, with a warning.
+
+    Args:
+        manifest_filepaths: Of the manifests.
+        downmix: Return the mean of the channels.
+        dtype: float32 (full scale is 1), int16 or int32.
+        max_duration: Leave out what is longer, in seconds; 0 for no limit.
+        min_duration: Leave out what is shorter, in seconds.
+        quality: Of resampling, from 0 to 100.
+        read_idxs: Deliver the index of the recording among those of its manifest that are used.
+        read_sample_rate: Deliver the sample rate of the file, also where the samples have another one.
+        read_text: Deliver the text.
+        sample_rate: In Hz; what has another rate is resampled, unless this is 0 or less.
+
+    Returns:
+        ``(samples,)``, or ``(samples, channels)`` without ``downmix``; the sample rate, a float32 scalar; the text,
+        ``(n,)`` uint8 in UTF-8; the index, ``(1,)`` int64.
+
+    Raises:
+        RuntimeError: a manifest cannot be read, names no recording within the limits, or has a value of another type;
+            an argument is wrong. While running: a recording cannot be read or decoded, or begins beyond its end.
+    """
+    if not manifest_filepaths:
+        raise RuntimeError("manifest_filepaths can not be empty")
+    if dtype not in (torch.float32, torch.int16, torch.int32):
+        raise RuntimeError(
+            f"Unsupported output type: {dtype}. Supported types are int16, int32, and float"
+        )
+    if not 0 <= quality <= 100:
+        raise RuntimeError(f"quality={quality}: Resampling quality must be in [0..100] range")
+    entries = [
+        e for path in manifest_filepaths for e in read_manifest(path, min_duration, max_duration)
+    ]
+    decoding = {
+        "sample_rate": max(sample_rate, 0.0), "downmix": downmix, "dtype": dtype, "quality": quality,
+    }  # fmt: skip
+    return NemoDataset(entries, decoding, read_sample_rate, read_text, read_idxs)
