@@ -32,6 +32,7 @@ __all__ = [
     "LAST_BUT_TWO",
     "DecodeError",
     "MissingExtraError",
+    "Part",
     "PipelineError",
     "stripped",
     "batch_level",
@@ -70,7 +71,7 @@ class MissingExtraError(RuntimeError):
         )
 
 
-class _Part:
+class Part:
     """Marks the exceptions that leave its block as those of one of several operators fused into one."""
 
     def __init__(self, index: int) -> None:
@@ -84,7 +85,7 @@ class _Part:
             error.__dict__.setdefault("part", self._index)
 
 
-LAST_BUT_ONE, LAST_BUT_TWO = _Part(-2), _Part(-3)
+LAST_BUT_ONE, LAST_BUT_TWO = Part(-2), Part(-3)
 
 
 def part_of(error: BaseException) -> int:

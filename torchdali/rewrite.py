@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from torchdali.codecs._native import library
 from torchdali.graph import Condition, DataNode, Graph, Node
 from torchdali.plan import edges
 from torchdali.registry import registry
 
-__all__ = ["fuse_decoding", "fuse_resizing"]
+__all__ = ["fuse_decoding", "fuse_native", "fuse_resizing"]
 
 
 def fuse_decoding(graph: Graph, scaled: bool) -> Graph:
@@ -35,6 +36,21 @@ def fuse_resizing(graph: Graph) -> Graph:
     resizing = "_resize_crop_mirror_normalize"
     graph = _fuse(graph, "resize", "crop_mirror_normalize", resizing)
     return _fuse(graph, "decoders.image", resizing, "_decode_resize_crop_mirror_normalize")
+
+
+def fuse_native(graph: Graph) -> Graph:
+    """Fuse what is one call of the native path, where that is used; pixels are at most a level off.
+
+    What one operator does of it, or two that the other functions fuse, calls the native path by itself.
+    """
+    if library() is None:
+        return graph
+    return _fuse(
+        graph,
+        "_decode_random_resized_crop",
+        "crop_mirror_normalize",
+        "_decode_random_resized_crop_normalize",
+    )
 
 
 def _fuse(
@@ -74,6 +90,12 @@ def _input_of(node: Node, name: str) -> Node | None:
     return before if node.device == before.device == "cpu" else None
 
 
+def _constants(node: Node) -> dict[str, Any]:
+    """Return the constants of a node, without a seed that it has no use for."""
+    unused = () if node.operator.schema.random else ("seed",)
+    return {k: v for k, v in node.constants.items() if k not in unused}
+
+
 def _parts(node: Node) -> tuple[Node, ...]:
     return node.parts or (node,)
 
@@ -94,7 +116,7 @@ def _rebuild(
             node.name,
             node.device,
             tuple(None if e is None else new[e] for e in (before or node).inputs),
-            {**before.constants, **node.constants, **given} if before else node.constants,
+            {**_constants(before), **_constants(node), **given} if before else node.constants,
             {
                 k: new[e]
                 for k, e in {**(before.per_sample if before else {}), **node.per_sample}.items()
@@ -102,7 +124,7 @@ def _rebuild(
             node.lines,
             tuple(Condition(new[c.edge], c.value) for c in node.scope),
             node.preserve,
-            node.stream,
+            before.stream if before and before.operator.schema.random else node.stream,
         )
         made.outputs = tuple(
             DataNode(o.name, o.device, made, o.index, o.ndim, o.dtype, o.layout)

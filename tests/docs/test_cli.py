@@ -20,6 +20,7 @@ from torchdali._commands.doctoring import CODECS, State
 from torchdali._commands.startup import torchdali_alias
 from torchdali._demo import comparing, pictures, sheet, training
 from torchdali.errors import MissingExtraError
+from torchdali.pipeline import native_status
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -107,6 +108,16 @@ def test_bad_arguments_are_named(
 def test_doctor_tries_a_codec(codec: str) -> None:
     finding = doctoring.try_codec(codec)
     assert finding.state is State.WORKS, finding
+
+
+def test_doctor_tells_of_the_native_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    status = native_status()
+    (found,) = doctoring.native()
+    assert found.state is (State.MISSING if status.library is None else State.WORKS), found
+    assert found.text == f"{'not ' * (status.library is None)}used: {status.text}"
+    monkeypatch.setattr(doctoring, "native_status", lambda: status._replace(library=None, text="too old", broken=True))
+    (found,) = doctoring.native()
+    assert found.state is State.BROKEN and found.text == "not used: too old"
 
 
 def test_doctor_sees_wrong_pixels(monkeypatch: pytest.MonkeyPatch) -> None:

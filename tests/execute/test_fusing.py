@@ -10,7 +10,9 @@ import torch
 import torch.utils.dlpack
 
 from tests.helpers.encoded_images import encoded, exif, picture, tensor
+from tests.helpers.native import both_ways
 from torchdali import fn, pipeline_def, types
+from torchdali.codecs._native import library
 from torchdali.errors import PipelineError
 
 
@@ -32,6 +34,13 @@ def crops(files: Any, apart: bool, **arguments: Any) -> Any:
     return (crop, image) if apart else crop
 
 
+def same_pixels(found: torch.Tensor, expected: torch.Tensor) -> None:
+    """Compare; on the native path, a level off at most."""
+    if library() is None:
+        assert torch.equal(found, expected)
+    assert (found.double() - expected.double()).abs().max() <= 1
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -44,6 +53,7 @@ def crops(files: Any, apart: bool, **arguments: Any) -> Any:
         {"size": [64, 64], "interp_type": types.INTERP_NN},
     ],
 )
+@both_ways
 def test_decoding_a_random_crop_changes_no_pixel(arguments: dict[str, Any]) -> None:
     files = images()
     made = [crops(files, apart, batch_size=len(files), **arguments) for apart in (False, True)]
@@ -52,7 +62,7 @@ def test_decoding_a_random_crop_changes_no_pixel(arguments: dict[str, Any]) -> N
         together, separate = (
             torch.utils.dlpack.from_dlpack(pipe.run()[0].as_tensor()) for pipe in made
         )
-        assert torch.equal(together, separate)
+        same_pixels(together, separate)
 
 
 def test_errors_name_the_part_in_which_they_happened() -> None:
@@ -103,6 +113,7 @@ _CROP = {"crop": [60, 70], "crop_pos_y": 0.3}
         ({}, {"resize_shorter": 90}, {**_CROP, "dtype": types.UINT8, "output_layout": "HWC"}),
     ],
 )  # fmt: skip
+@both_ways
 def test_decoding_resizing_and_cropping_together_changes_no_pixel(
     decoding: dict[str, Any], resizing: dict[str, Any], crop: dict[str, Any]
 ) -> None:
@@ -112,7 +123,8 @@ def test_decoding_resizing_and_cropping_together_changes_no_pixel(
     ]
     found = [torch.utils.dlpack.from_dlpack(pipe.run()[0].as_tensor()) for pipe in made]
     assert ["decoders.image + resize + crop" in pipe.explain() for pipe in made] == [True, False, False]
-    assert torch.equal(found[0], found[2]) and torch.equal(found[1], found[2])
+    same_pixels(found[0], found[2])
+    assert torch.equal(found[1], found[2])
 
 
 def test_of_three_parts_the_one_that_failed_is_named() -> None:

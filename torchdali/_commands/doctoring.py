@@ -26,6 +26,7 @@ from PIL import Image
 import torchdali
 from torchdali import fn, types
 from torchdali.errors import MissingExtraError
+from torchdali.pipeline import native_status, pipeline_def
 
 __all__ = ["run"]
 
@@ -141,13 +142,13 @@ def try_codec(name: str) -> Finding:
     return _compare(name, np.asarray(decoded), expected)
 
 
-def _compare(name: str, found: Array, expected: Array) -> Finding:
+def _compare(name: str, found: Array, expected: Array, text: str = "decodes") -> Finding:
     if found.shape != expected.shape:
         return Finding(name, State.BROKEN, f"decodes to {found.shape}, not {expected.shape}")
     error = float(np.abs(found.astype(int) - expected).mean())
     if error > 4:
         return Finding(name, State.BROKEN, f"decodes to other pixels ({error:.1f} off)")
-    return Finding(name, State.WORKS, "decodes")
+    return Finding(name, State.WORKS, text)
 
 
 def packages() -> Iterator[Finding]:
@@ -168,6 +169,32 @@ def _package(name: str, extra: str) -> Finding:
         return Finding(name, State.WORKS, f"{metadata.version(name)} ({extra})")
     except metadata.PackageNotFoundError:
         return Finding(name, State.MISSING, f'pip install -e ".[{extra}]"')
+
+
+def native() -> Iterator[Finding]:
+    """Tell whether the native path is used; then a pipeline on it resizes a small image."""
+    found = native_status()
+    if found.library is None:
+        state = State.BROKEN if found.broken else State.MISSING
+        yield Finding("torchdali-native", state, f"not used: {found.text}")
+        return
+    try:
+        encoded = np.frombuffer(_sample("JPEG")[0], np.uint8)
+        pipe = _resized(encoded, batch_size=1, num_threads=1, device_id=None)
+        (batch,) = pipe.run()
+        pipe.close()
+        pixels = fn.decoders.image(torch.from_numpy(encoded.copy()))
+        expected = np.asarray(fn.resize(pixels, size=[16, 24])).astype(int)
+        yield _compare("torchdali-native", np.asarray(batch[0]), expected, f"used: {found.text}")
+    except Exception as error:
+        yield Finding("torchdali-native", State.BROKEN, f"fails: {error}")
+
+
+@pipeline_def
+def _resized(encoded: Array) -> Any:
+    images = fn.decoders.image(fn.external_source(source=lambda: [encoded]))
+    images = fn.resize(images, size=[16, 24])
+    return fn.crop_mirror_normalize(images, dtype=torch.uint8, output_layout="HWC")
 
 
 def devices() -> Iterator[Finding]:
@@ -216,6 +243,7 @@ def run() -> int:
     print(", ".join([own, *versions]))
     sound = _print("Devices (each added two numbers)", devices())
     sound &= _print("Optional packages", packages())
+    sound &= _print("Native path (it resized a small image)", native())
     sound &= _print("Image codecs (each decoded a small image)", map(try_codec, CODECS))
     if not sound:
         print("\nWhat is marked !! is there but does not work; please report it.")

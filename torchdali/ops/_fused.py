@@ -8,14 +8,16 @@ from typing import Annotated, Any, NamedTuple
 import torch
 from torch import Tensor
 
+from torchdali.codecs._native import Lines, peek_size
 from torchdali.codecs.image_crops import decode_crop, decode_scaled_crop, decode_upper
-from torchdali.codecs.images import peek_header
-from torchdali.errors import LAST_BUT_ONE, LAST_BUT_TWO
+from torchdali.codecs.images import Header, peek_header
+from torchdali.errors import LAST_BUT_ONE, LAST_BUT_TWO, Part
 from torchdali.kernels.resample.bytes import SMALLEST, resize_bytes
 from torchdali.kernels.resample.separable import lines_read, resample
 from torchdali.operator import operator
 from torchdali.ops._crop import crop_mirror_normalize, crop_window
 from torchdali.ops._decoders import Encoded, cache_hints, choose_window, decoder_hints, image
+from torchdali.ops._native_images import make
 from torchdali.ops._resize import (
     FILTERS,
     argument_names,
@@ -61,43 +63,96 @@ def _decode_random_resized_crop(
     """Decode a random window and resize it; at a reduced scale, if `scaled` and one has the pixels."""
     target = height_width(size)
     with LAST_BUT_ONE:
-        header = peek_header(data)
-    height, width = header.size(adjust_orientation)
-    window = choose_window(rng, height, width, num_attempts, random_area, random_aspect_ratio)
-    y, x, h, w = window
+        lengths, header = _lengths(data, adjust_orientation)
+    window = choose_window(rng, *lengths, num_attempts, random_area, random_aspect_ratio)
     filters = {k: v for k, v in others.items() if k in FILTERS}
-    inside = (
-        dtype in (None, torch.uint8) and min(target) >= SMALLEST and filters.keys() <= {"antialias"}
-    )
-    filters["dtype"] = dtype
+    if output_type == DALIImageType.RGB and not scaled and dtype is None:
+        made = _native_window(
+            data, lengths, window, target, [(0, size) for size in target], filters,
+            upright=adjust_orientation, fast=use_fast_idct,
+        )  # fmt: skip
+        if made is not None:
+            return made
+    return _window_resized(
+        data, lengths, header, window, target, filters, LAST_BUT_ONE,
+        scaled=scaled, upright=adjust_orientation, output_type=output_type, dtype=dtype, fast=use_fast_idct,
+    )  # fmt: skip
+
+
+def _lengths(data: Tensor, upright: bool) -> tuple[tuple[int, int], Header | None]:
+    """Return height and width of an encoded image, and its header if that was read for it."""
+    lengths = peek_size(data, upright)
+    if lengths is not None:
+        return lengths, None
+    header = peek_header(data)
+    return header.size(upright), header
+
+
+def _native_window(
+    data: Tensor,
+    lengths: tuple[int, int],
+    window: tuple[int, int, int, int],
+    target: tuple[int, int],
+    kept: list[tuple[int, int]],
+    filters: dict[str, Any],
+    **how: Any,
+) -> Tensor | None:
+    """Decode, resize and finish a random window by the native path, or return None.
+
+    Args:
+        kept: ``(start, extent)`` of what is wanted of the result, rows and columns.
+        how: See `make`.
+    """
+    # As `_window_resized`: what the usual way does to bytes sees nothing outside of the window.
+    inside = _sees_the_window_alone(target, filters)
+    parts = []
+    for axis in (0, 1):
+        low, extent = window[axis], window[axis + 2]
+        limits = (low, low + extent) if inside else (0, lengths[axis])
+        parts.append(Lines(low, low + extent, target[axis], *kept[axis], *limits))
+    return make(data, *parts, inside=inside, filters=filters, **how)
+
+
+def _sees_the_window_alone(target: tuple[int, int], filters: dict[str, Any]) -> bool:
+    return min(target) >= SMALLEST and filters.keys() <= {"antialias"}
+
+
+def _window_resized(
+    data: Tensor,
+    lengths: tuple[int, int],
+    header: Header | None,
+    window: tuple[int, int, int, int],
+    target: tuple[int, int],
+    filters: dict[str, Any],
+    decoding: Part,
+    *,
+    scaled: bool,
+    upright: bool,
+    output_type: DALIImageType,
+    dtype: torch.dtype | None,
+    fast: bool,
+) -> Tensor:
+    """Decode a window and resize it, in Python; errors of the decoder are of the operator that `decoding` marks."""
+    y, x, h, w = window
+    inside = dtype in (None, torch.uint8) and _sees_the_window_alone(target, filters)
+    filters = {**filters, "dtype": dtype}
     if output_type != DALIImageType.RGB or not (
         scaled or inside
     ):  # or the filter reads outside of the window
-        with LAST_BUT_ONE:
-            whole = _whole(data, adjust_orientation, output_type, use_fast_idct)
+        with decoding:
+            whole = _whole(data, upright, output_type, fast)
         return resampling(whole, target, [(y, y + h), (x, x + w)], False, **filters)
     if not scaled:
-        with LAST_BUT_ONE:
-            part = decode_crop(
-                data,
-                *window,
-                adjust_orientation=adjust_orientation,
-                fast=use_fast_idct,
-                header=header,
-            )
+        with decoding:
+            part = decode_crop(data, *window, adjust_orientation=upright, fast=fast, header=header)
         if dtype is None:  # as nearly always: the shortest way
             return resize_bytes(part, target, filters.get("antialias", True))
         return resampling(part, target, None, False, **filters)
     if h >= 2 * target[0] and w >= 2 * target[1]:  # scaled windows are met exactly at whole blocks
         y, x, h, w = (8 * (value // 8) for value in window)
-    with LAST_BUT_ONE:
+    with decoding:
         crop = decode_scaled_crop(
-            data,
-            *(y, x, h, w),
-            *target,
-            adjust_orientation=adjust_orientation,
-            fast=use_fast_idct,
-            header=header,
+            data, y, x, h, w, *target, adjust_orientation=upright, fast=fast, header=header
         )
     roi = [(crop.y, crop.y + crop.h), (crop.x, crop.x + crop.w)]
     return resampling(crop.pixels, target, roi, False, **filters)
@@ -235,9 +290,17 @@ def _decode_resize_crop_mirror_normalize(
     size, window, last, others = _divide_all(arguments)
     filters = {k: v for k, v in others.items() if k in FILTERS}
     with LAST_BUT_TWO:
-        header = peek_header(data)
-    lengths = header.size(adjust_orientation)
+        lengths, header = _lengths(data, adjust_orientation)
     kept = _kept(lengths, size, window) if output_type == DALIImageType.RGB else None
+    if kept is not None:
+        axes = zip(kept.region, kept.size, kept.windows, lengths, strict=True)
+        parts = [Lines(*region, n, *part, 0, length) for region, n, part, length in axes]
+        made = make(
+            data, *parts, upright=adjust_orientation, fast=use_fast_idct, inside=False, filters=filters,
+            finish=last, out=out,
+        )  # fmt: skip
+        if made is not None:
+            return made
     if kept is None:
         with LAST_BUT_TWO:
             whole = _whole(data, adjust_orientation, output_type, use_fast_idct)
@@ -245,12 +308,74 @@ def _decode_resize_crop_mirror_normalize(
             whole, layout=Layout("HWC"), out=out, **size, **window, **last, **filters
         )
     with LAST_BUT_ONE:
-        axes = axes_of(lengths, kept.size, kept.region, **filters)
-        bottom = lines_read(axes[0], kept.windows[0], kept.at_border)
+        described = axes_of(lengths, kept.size, kept.region, **filters)
+        bottom = lines_read(described[0], kept.windows[0], kept.at_border)
     with LAST_BUT_TWO:
         upper = decode_upper(
             data, bottom, adjust_orientation=adjust_orientation, fast=use_fast_idct, header=header
         )
     with LAST_BUT_ONE:
-        cut = resample(upper, axes, torch.uint8, patch_border=kept.at_border, windows=kept.windows)
+        cut = resample(
+            upper, described, torch.uint8, patch_border=kept.at_border, windows=kept.windows
+        )
     return _normalized(cut, layout=Layout("HWC"), out=out, **last)
+
+
+@operator(hidden=True, layout=lambda layouts, arguments: arguments["output_layout"])
+def _decode_random_resized_crop_normalize(
+    data: Encoded,
+    /,
+    *,
+    size: list[int],
+    scaled: bool = False,
+    adjust_orientation: bool = True,
+    output_type: DALIImageType = DALIImageType.RGB,
+    num_attempts: int = 10,
+    random_area: list[float] = [0.08, 1.0],  # noqa: B006  never changed
+    random_aspect_ratio: list[float] = [3 / 4, 4 / 3],  # noqa: B006
+    use_fast_idct: bool = False,
+    rng: Rng,
+    out: Out = None,
+    **arguments: Annotated[
+        Any,
+        shares(_normalizing),
+        shares(resampling),
+        shares(crop_window),
+        shares(decoder_hints),
+        shares(cache_hints),
+    ],
+) -> Image:
+    """Decode a random window, resize, mirror and normalize it, by the native path in one call."""
+    _, kept, last, others = _divide_all(arguments)
+    with LAST_BUT_ONE:
+        target = height_width(size)
+    with LAST_BUT_TWO:
+        lengths, header = _lengths(data, adjust_orientation)
+    with LAST_BUT_ONE:
+        window = choose_window(rng, *lengths, num_attempts, random_area, random_aspect_ratio)
+    filters = {k: v for k, v in others.items() if k in FILTERS}
+    parts = _parts_kept(target, kept) if output_type == DALIImageType.RGB and not scaled else None
+    if parts is not None:
+        made = _native_window(
+            data, lengths, window, target, parts, filters,
+            upright=adjust_orientation, fast=use_fast_idct, finish=last, out=out,
+        )  # fmt: skip
+        if made is not None:
+            return made
+    with LAST_BUT_ONE:
+        image = _window_resized(
+            data, lengths, header, window, target, filters, LAST_BUT_TWO,
+            scaled=scaled, upright=adjust_orientation, output_type=output_type, dtype=None, fast=use_fast_idct,
+        )  # fmt: skip
+    return _normalized(image, layout=Layout("HWC"), out=out, **kept, **last)
+
+
+def _parts_kept(target: tuple[int, int], window: dict[str, Any]) -> list[tuple[int, int]] | None:
+    """Return ``(start, extent)`` of what a crop keeps of an image, rows and columns; None if it reaches outside."""
+    parts = [(0, target[0]), (0, target[1])]
+    if window:
+        for axis, start, extent in zip(*crop_window((*target, 3), "HWC", **window), strict=True):
+            if start < 0 or start + extent > target[axis]:
+                return None
+            parts[axis] = start, extent
+    return parts

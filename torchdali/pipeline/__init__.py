@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torchdali.codecs._native import status as native_status
 from torchdali.conditionals import do_not_convert
 from torchdali.execute.checkpoint import reshard as reshard_pipelines
 from torchdali.graph import DataNode
@@ -17,6 +18,7 @@ __all__ = [
     "StreamPolicy",
     "do_not_convert",
     "experimental",
+    "native_status",
     "pipeline_def",
     "reshard_pipelines",
 ]

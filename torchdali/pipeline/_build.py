@@ -19,7 +19,7 @@ from torchdali.graph import DataNode, Graph, Node
 from torchdali.loader import Cursor, EpochOrder, LoaderOptions
 from torchdali.pipeline._options import PipelineOptions
 from torchdali.plan import Plan, plan
-from torchdali.rewrite import fuse_decoding, fuse_resizing
+from torchdali.rewrite import fuse_decoding, fuse_native, fuse_resizing
 from torchdali.rng import mix
 from torchdali.source import Source
 
@@ -63,7 +63,8 @@ def open_graph(options: PipelineOptions, graph: Graph) -> Opened:
         ValueError: an operator that the device of the pipeline does not have. Otherwise what a source raises.
     """
     options.output_specs.each(len(graph.outputs))
-    planned = plan(fuse_resizing(fuse_decoding(graph, options.scaled_decode)))
+    fused = fuse_resizing(fuse_decoding(graph, options.scaled_decode))
+    planned = plan(fuse_native(fused))
     _check_devices(options, planned.graph)
     sources = {
         node: node.operator.body(**node.constants)

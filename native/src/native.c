@@ -1,0 +1,791 @@
+/* From the bytes of a JPEG to pixels in a batch: see torchdali_native.h. */
+#include "torchdali_native.h"
+
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jerror.h>
+#include <jpeglib.h>
+
+#if defined(__GNUC__) && !defined(TDN_PLAIN) && (defined(__SSE2__) || defined(__ARM_NEON))
+#define TDN_VECTORS 1
+typedef float floats4 __attribute__((vector_size(16)));
+typedef int32_t ints4 __attribute__((vector_size(16)));
+#endif
+
+#if defined(TDN_VECTORS) && defined(__SSE2__)
+#include <immintrin.h>
+
+static inline __m128 load_4_bytes(const uint8_t *p)
+{
+    int32_t four;
+    memcpy(&four, p, 4);
+    __m128i zero = _mm_setzero_si128(), bytes = _mm_cvtsi32_si128(four);
+    return _mm_cvtepi32_ps(_mm_unpacklo_epi16(_mm_unpacklo_epi8(bytes, zero), zero));
+}
+#elif defined(TDN_VECTORS)
+#include <arm_neon.h>
+
+static inline float32x4_t load_4_bytes(const uint8_t *p)
+{
+    uint32_t four;
+    memcpy(&four, p, 4);
+    return vcvtq_f32_u32(vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(four)))));
+}
+#endif
+
+#define NAME(name) name##_base
+#define TARGET
+#ifdef TDN_VECTORS
+#define LANES 4
+#define FLOATS floats4
+#define LOAD_BYTES(p) ((floats4)load_4_bytes(p))
+#endif
+#include "kernels.h"
+#undef NAME
+#undef TARGET
+#undef LANES
+#undef FLOATS
+#undef LOAD_BYTES
+
+#if defined(TDN_VECTORS) && defined(__x86_64__)
+#define TDN_LEVELS 3
+#define NAME(name) name##_avx2
+#define TARGET __attribute__((target("avx2")))
+#define LANES 8
+#define FLOATS __m256
+#define LOAD_BYTES(p) _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)(p))))
+#include "kernels.h"
+#undef NAME
+#undef TARGET
+#undef LANES
+#undef FLOATS
+#undef LOAD_BYTES
+#define NAME(name) name##_avx512
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
+#define LANES 16
+#define FLOATS __m512
+#define LOAD_BYTES(p) _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(p))))
+#include "kernels.h"
+#else
+#define TDN_LEVELS 1
+#endif
+
+typedef struct {
+    void (*sum_rows)(const uint8_t *, size_t, const float *, int, float *, int);
+    void (*sum_pixels)(const float *, const int32_t *, const float *, int, int, uint8_t *, size_t, size_t);
+    void (*scale_levels)(const uint8_t *, int, float, float, float *);
+} kernels;
+
+static const kernels LEVELS[TDN_LEVELS] = {
+    {sum_rows_base, sum_pixels_base, scale_levels_base},
+#if TDN_LEVELS > 1
+    {sum_rows_avx2, sum_pixels_avx2, scale_levels_avx2},
+    {sum_rows_avx512, sum_pixels_avx512, scale_levels_avx512},
+#endif
+};
+
+int tdn_abi(void)
+{
+    return TDN_ABI;
+}
+
+int tdn_libjpeg(void)
+{
+    return LIBJPEG_TURBO_VERSION_NUMBER;
+}
+
+int tdn_level(int wanted)
+{
+    int found = 0;
+#if TDN_LEVELS > 1
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2"))
+        found = 1;
+    if (found && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
+        && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
+        found = 2;
+#endif
+    return wanted < found ? (wanted > 0 ? wanted : 0) : found;
+}
+
+/* ---------------------------------------------------------------- headers */
+
+static uint32_t number(const uint8_t *p, int bytes, int little)
+{
+    uint32_t found = 0;
+    for (int i = 0; i < bytes; i++)
+        found = found << 8 | p[little ? bytes - 1 - i : i];
+    return found;
+}
+
+/* The orientation in an EXIF block, which is a small TIFF file; 1 where it is damaged. */
+static int exif_orientation(const uint8_t *tiff, uint64_t length)
+{
+    if (length < 8)
+        return 1;
+    int little = !memcmp(tiff, "II*\0", 4);
+    if (!little && memcmp(tiff, "MM\0*", 4))
+        return 1;
+    uint64_t at = number(tiff + 4, 4, little);
+    if (at + 2 > length)
+        return 1;
+    uint64_t count = number(tiff + at, 2, little);
+    at += 2;
+    if (at + 12 * count > length)
+        return 1;
+    for (; count; count--, at += 12)
+        if (number(tiff + at, 2, little) == 0x0112) {
+            int value = (int)number(tiff + at + 8, 2, little);
+            return value >= 1 && value <= 8 ? value : 1;
+        }
+    return 1;
+}
+
+typedef struct {
+    tdn_header shown;
+    int marker; /* of the frame: C0 to C2 */
+} frame_header;
+
+/* Find the frame and the first EXIF block.  The same reading, byte for byte, as torchdali's own of headers. */
+static int read_header(const uint8_t *data, uint64_t length, frame_header *found)
+{
+    if (length < 16 || data[0] != 0xFF || data[1] != 0xD8 || data[2] != 0xFF)
+        return TDN_UNSUPPORTED;
+    uint64_t at = 2, end = length - 9, exif = 0;
+    while (at < end) {
+        int marker = data[at + 1];
+        if (data[at] != 0xFF || marker == 0xFF) {
+            at++;
+            continue;
+        }
+        if (marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC) {
+            found->marker = marker;
+            found->shown.height = (int32_t)number(data + at + 5, 2, 0);
+            found->shown.width = (int32_t)number(data + at + 7, 2, 0);
+            found->shown.channels = data[at + 9];
+            found->shown.orientation = 1;
+            if (marker > 0xC2 || data[at + 4] != 8 || !found->shown.height || !found->shown.width)
+                return TDN_UNSUPPORTED;
+            if (exif) {
+                uint64_t rest = length - exif, block = number(data + exif - 8, 2, 0);
+                block = block < 8 ? 0 : block - 8;
+                found->shown.orientation = exif_orientation(data + exif, block < rest ? block : rest);
+            }
+            return TDN_DONE;
+        }
+        if (marker == 0xE1) {
+            if (!exif && at + 10 <= length && !memcmp(data + at + 4, "Exif\0\0", 6))
+                exif = at + 10;
+        } else if (marker == 0xDA || marker == 0xD9) {
+            return TDN_UNSUPPORTED;
+        } else if (marker <= 0x01 || (marker >= 0xD0 && marker <= 0xD8)) {
+            at += 2;
+            continue;
+        }
+        at += 2 + number(data + at + 2, 2, 0);
+    }
+    return TDN_UNSUPPORTED;
+}
+
+int tdn_peek(const uint8_t *data, uint64_t length, tdn_header *found)
+{
+    frame_header frame;
+    int code = data && found ? read_header(data, length, &frame) : TDN_INVALID;
+    if (code == TDN_DONE)
+        *found = frame.shown;
+    return code;
+}
+
+/* ---------------------------------------------------------------- filters */
+
+/* The pixels that each line of an axis is made of: `taps` of them from first[i] on, with their weights. */
+typedef struct {
+    int count, taps;
+    int32_t *first;
+    float *weight;
+    int low, high; /* all of them lie in [low, high) */
+} filter;
+
+#define MOST_TAPS (1 << 24)
+
+static double keep_knots(double (*value)(double), double t)
+{
+    /* DALI looks filters up in a table of 32 values a unit. */
+    double k = floor(t * 32), low = (float)value(k / 32), high = (float)value((k + 1) / 32);
+    return low + (t * 32 - k) * (high - low);
+}
+
+static double cubic(double t)
+{
+    t = fabs(t);
+    if (t >= 2)
+        return 0;
+    return t < 1 ? (1.5 * t - 2.5) * t * t + 1 : ((2.5 - 0.5 * t) * t - 4) * t + 2;
+}
+
+typedef struct {
+    double low, high;
+    int size, start, extent, first, last, mirrored, filter, antialias, drop, leading;
+} axis;
+
+static void make_nearest(const axis *a, int inner, filter *f)
+{
+    /* In float32 and in this order, as DALI does: it decides which pixel is taken. */
+    float step = (float)((a->high - a->low) / a->size);
+    int origin = a->leading ? a->first : (int)floor(a->low < a->high ? a->low : a->high);
+    float low = (float)(a->low - origin), at = low + 0.5f * step;
+    int highest = a->last - 1;
+    for (int i = 0; i < a->start + a->extent; i++) {
+        if (inner)
+            at = ((float)i + 0.5f) * step + low;
+        else if (i)
+            at += step;
+        if (i < a->start)
+            continue;
+        int pixel = (int)floorf(at) + origin, place = i - a->start;
+        pixel = pixel < a->first ? a->first : pixel > highest ? highest : pixel;
+        place = a->mirrored ? a->extent - 1 - place : place;
+        f->first[place] = pixel;
+        f->weight[place] = 1;
+    }
+}
+
+static void make_line(const axis *a, double centre, double stretch, double reach, int taps, int32_t *first,
+                      float *weight)
+{
+    double kept[64], *value = taps <= 64 ? kept : NULL, sum = 0;
+    int begin = (int)ceil(centre - reach - 0.5), highest = a->last - 1;
+    int base = begin < a->first ? a->first : begin;
+    if (base > a->last - taps)
+        base = a->last - taps > a->first ? a->last - taps : a->first;
+    for (int k = 0; k < taps; k++)
+        weight[k] = 0;
+    /* Twice, so that no memory is needed for what may be many values: the sum first. */
+    for (int pass = 0; pass < 2; pass++)
+        for (int k = 0; k < taps; k++) {
+            int pixel = begin + k;
+            double t = fabs(pixel + 0.5 - centre) / stretch, v;
+            if (a->drop && (pixel < a->first || pixel > highest))
+                continue;
+            if (value && pass)
+                v = value[k];
+            else
+                v = a->filter == TDN_CUBIC ? keep_knots(cubic, t) : t < 1 ? 1 - t : 0;
+            if (!pass) {
+                if (value)
+                    value[k] = v;
+                sum += v;
+                continue;
+            }
+            pixel = pixel < a->first ? a->first : pixel > highest ? highest : pixel;
+            if (v != 0)
+                weight[pixel - base] += (float)(v / sum);
+        }
+    *first = base;
+}
+
+/* Returns TDN_DONE, or why not; `f` is to be freed in any case. */
+static int make_filter(const axis *a, int inner, filter *f)
+{
+    double scale = (a->high - a->low) / a->size, wide = fabs(scale);
+    double radius = a->filter == TDN_CUBIC ? 2 : 1, stretch = a->antialias && wide > 1 ? wide : 1;
+    double reach = radius * stretch;
+    int limit = a->last - a->first;
+    double taps = a->filter == TDN_NEAREST ? 1 : floor(2 * reach) + 1;
+    if (!(taps * a->extent <= MOST_TAPS))
+        return TDN_TOO_LARGE;
+    f->count = a->extent;
+    f->taps = (int)taps;
+    /* Lines at an edge may have all their pixels in fewer places than taps. */
+    size_t extent = (size_t)a->extent, cells = extent * (size_t)f->taps;
+    f->first = malloc(extent * sizeof *f->first);
+    f->weight = malloc(cells * sizeof *f->weight);
+    if (!f->first || !f->weight)
+        return TDN_NO_MEMORY;
+    if (a->filter == TDN_NEAREST) {
+        make_nearest(a, inner, f);
+    } else {
+        for (int i = 0; i < a->extent; i++) {
+            double centre = a->low + (a->start + i + 0.5) * scale;
+            if (!(centre > -1e9 && centre < 1e9))
+                return TDN_INVALID;
+            int place = a->mirrored ? a->extent - 1 - i : i;
+            make_line(a, centre, stretch, reach, f->taps, f->first + place, f->weight + (size_t)place * f->taps);
+        }
+    }
+    if (f->taps > limit) { /* fewer pixels than taps: what lies beyond has no weight */
+        for (int i = 0; i < a->extent; i++)
+            memmove(f->weight + (size_t)i * limit, f->weight + (size_t)i * f->taps, sizeof(float) * (size_t)limit);
+        f->taps = limit;
+    }
+    int most = 0;
+    f->low = INT_MAX;
+    f->high = 0;
+    for (int i = 0; i < a->extent; i++) {
+        /* Zeros at either end are left out. */
+        float *w = f->weight + (size_t)i * f->taps;
+        int skip = 0, n = f->taps;
+        while (n > 1 && w[n - 1] == 0)
+            n--;
+        while (skip < n - 1 && w[skip] == 0)
+            skip++;
+        if (skip) {
+            memmove(w, w + skip, sizeof(float) * (size_t)(n - skip));
+            memset(w + n - skip, 0, sizeof(float) * (size_t)skip);
+            f->first[i] += skip;
+            n -= skip;
+        }
+        most = n > most ? n : most;
+        f->low = f->first[i] < f->low ? f->first[i] : f->low;
+        f->high = f->first[i] + n > f->high ? f->first[i] + n : f->high;
+    }
+    /* As many taps for each line, all of which lie within [low, high). */
+    for (int i = 0; i < a->extent; i++) {
+        float *w = f->weight + (size_t)i * f->taps, *to = f->weight + (size_t)i * most;
+        int back = f->first[i] + most - f->high;
+        back = back > 0 ? back : 0;
+        memmove(to, w, sizeof(float) * (size_t)most);
+        if (back) {
+            memmove(to + back, to, sizeof(float) * (size_t)(most - back));
+            memset(to, 0, sizeof(float) * (size_t)back);
+            f->first[i] -= back;
+        }
+    }
+    f->taps = most;
+    return TDN_DONE;
+}
+
+static int is_identity(const axis *a)
+{
+    return a->filter != TDN_NEAREST && a->low == a->first && a->high == a->last && a->size == a->last - a->first;
+}
+
+/* Describe both axes of a sample. */
+static int make_axes(const tdn_recipe *r, const tdn_sample *s, const int lengths[2], axis axes[2])
+{
+    double growth[2];
+    for (int i = 0; i < 2; i++) {
+        axis *a = axes + i;
+        double low = s->low[i], high = s->high[i];
+        if (!(fabs(low) < 1e8 && fabs(high) < 1e8) || s->size[i] < 1 || s->size[i] > MOST_TAPS
+            || s->start[i] < 0 || s->extent[i] < 1
+            || s->extent[i] > s->size[i] - s->start[i] || s->first[i] < 0 || s->last[i] <= s->first[i]
+            || s->last[i] > lengths[i])
+            return TDN_INVALID;
+        if (fabs(high - low) < 1e-3)
+            return TDN_UNSUPPORTED;
+        int shrinks = fabs(high - low) > s->size[i];
+        *a = (axis){low, high, s->size[i], s->start[i], s->extent[i], s->first[i], s->last[i],
+                    i == TDN_COLUMNS && s->mirror, shrinks ? r->shrinking : r->growing, r->antialias != 0,
+                    r->outside == 1, 0};
+        growth[i] = s->size[i] / fabs(high - low);
+    }
+    axes[growth[1] <= growth[0]].leading = 1; /* the one that DALI resamples first */
+    return TDN_DONE;
+}
+
+/* ---------------------------------------------------------------- writing */
+
+typedef struct {
+    const uint8_t *pixels; /* of the window [top, ...) x [left, ...) of the upright image, three channels */
+    size_t stride;
+    int top, left;
+} image;
+
+static int is_plain(const tdn_recipe *r)
+{
+    return !r->table && !r->affine && !r->planar;
+}
+
+/* Write a row of levels, three planes of them, `channel` bytes apart. */
+static void write_row(const tdn_recipe *r, const kernels *k, const uint8_t *level, size_t channel, int row, int height,
+                      int width, void *out)
+{
+    size_t plane = (size_t)height * (size_t)width, at = (size_t)row * (size_t)width;
+    size_t along = r->planar ? 1 : 3;
+    for (int c = 0; c < 3; c++, level += channel) {
+        size_t to = r->planar ? at + (size_t)c * plane : 3 * at + (size_t)c;
+        if (r->affine && r->planar) {
+            k->scale_levels(level, width, r->scale[c], r->shift[c], (float *)out + to);
+        } else if (!r->table) {
+            uint8_t *o = (uint8_t *)out + to;
+            for (int i = 0; i < width; i++)
+                o[(size_t)i * along] = level[i];
+        } else if (r->item == 1) {
+            const uint8_t *value = (const uint8_t *)r->table + 256 * c;
+            uint8_t *o = (uint8_t *)out + to;
+            for (int i = 0; i < width; i++)
+                o[(size_t)i * along] = value[level[i]];
+        } else if (r->item == 2) {
+            const uint16_t *value = (const uint16_t *)r->table + 256 * c;
+            uint16_t *o = (uint16_t *)out + to;
+            for (int i = 0; i < width; i++)
+                o[(size_t)i * along] = value[level[i]];
+        } else {
+            const uint32_t *value = (const uint32_t *)r->table + 256 * c;
+            uint32_t *o = (uint32_t *)out + to;
+            for (int i = 0; i < width; i++)
+                o[(size_t)i * along] = value[level[i]];
+        }
+    }
+}
+
+/* Copy a window without resampling it. */
+static void write_window(const tdn_recipe *r, const kernels *k, const tdn_sample *s, const image *from, uint8_t *line)
+{
+    const uint8_t *row = from->pixels + (size_t)(s->first[0] + s->start[0] - from->top) * from->stride
+                       + 3 * (size_t)(s->first[1] + s->start[1] - from->left);
+    int width = s->extent[1];
+    for (int i = 0; i < s->extent[0]; i++, row += from->stride) {
+        uint8_t *bytes = (uint8_t *)s->out + 3 * (size_t)i * (size_t)width;
+        if (is_plain(r) && !s->mirror) {
+            memcpy(bytes, row, 3 * (size_t)width);
+            continue;
+        }
+        uint8_t *to = is_plain(r) ? bytes : line;
+        size_t channel = is_plain(r) ? 1 : (size_t)width, step = is_plain(r) ? 3 : 1;
+        for (int j = 0; j < width; j++, to += step) {
+            const uint8_t *p = row + 3 * (size_t)(s->mirror ? width - 1 - j : j);
+            to[0] = p[0];
+            to[channel] = p[1];
+            to[2 * channel] = p[2];
+        }
+        if (!is_plain(r))
+            write_row(r, k, line, channel, i, s->extent[0], width, s->out);
+    }
+}
+
+static void resample(const tdn_recipe *r, const kernels *k, const tdn_sample *s, const image *from, const filter *f,
+                     float *sums, uint8_t *line)
+{
+    const filter *rows = f, *columns = f + 1;
+    int count = 3 * (columns->high - columns->low);
+    size_t width = (size_t)columns->count;
+    const uint8_t *base = from->pixels + 3 * (size_t)(columns->low - from->left);
+    for (int i = 0; i < rows->count; i++) {
+        const uint8_t *row = base + (size_t)(rows->first[i] - from->top) * from->stride;
+        uint8_t *to = is_plain(r) ? (uint8_t *)s->out + 3 * (size_t)i * width : line;
+        size_t channel = is_plain(r) ? 1 : width;
+        k->sum_rows(row, from->stride, rows->weight + (size_t)i * (size_t)rows->taps, rows->taps, sums, count);
+        k->sum_pixels(sums, columns->first, columns->weight, columns->taps, columns->count, to, channel,
+                      is_plain(r) ? 3 : 1);
+        if (!is_plain(r))
+            write_row(r, k, line, channel, i, rows->count, columns->count, s->out);
+    }
+}
+
+/* ---------------------------------------------------------------- decoding */
+
+typedef struct {
+    struct jpeg_error_mgr base;
+    jmp_buf jump;
+    int code;
+} error_manager;
+
+static void fail(j_common_ptr c)
+{
+    error_manager *e = (error_manager *)c->err;
+    e->code = e->base.msg_code == JERR_OUT_OF_MEMORY ? TDN_NO_MEMORY : TDN_DAMAGED;
+    longjmp(e->jump, 1);
+}
+
+static void warn(j_common_ptr c, int level)
+{
+    if (level < 0)
+        fail(c);
+}
+
+static void say_nothing(j_common_ptr c)
+{
+    (void)c;
+}
+
+#define MOST_SCANS 500
+
+static void count_scans(j_common_ptr c)
+{
+    if (((j_decompress_ptr)c)->input_scan_number > MOST_SCANS)
+        fail(c);
+}
+
+typedef struct {
+    struct jpeg_decompress_struct c;
+    error_manager errors;
+    struct jpeg_progress_mgr progress;
+    uint8_t *pixels;
+    uint8_t *turned;
+} decoder;
+
+/* A window of a stored image: rows and columns. */
+typedef struct {
+    int top, left, height, width;
+} window;
+
+static int usual_sampling(const struct jpeg_decompress_struct *c)
+{
+    const jpeg_component_info *p = c->comp_info;
+    if (c->num_components == 1)
+        return p->h_samp_factor == 1 && p->v_samp_factor == 1;
+    if (c->num_components != 3)
+        return 0;
+    for (int i = 1; i < 3; i++)
+        if (p[i].h_samp_factor != 1 || p[i].v_samp_factor != 1)
+            return 0;
+    int h = p->h_samp_factor, v = p->v_samp_factor;
+    return (v <= 2 && h <= 2) || (h == 4 && v == 1);
+}
+
+/* An image of which scans are missing is smoothed, which is not done here as for a whole image. */
+static int all_scans(const struct jpeg_decompress_struct *c)
+{
+    if (!c->progressive_mode || !c->coef_bits)
+        return 1;
+    for (int i = 0; i < c->num_components; i++)
+        for (int k = 0; k < DCTSIZE2; k++)
+            if (c->coef_bits[i][k] != 0)
+                return 0;
+    return 1;
+}
+
+#define MARGIN 4 /* pixels of which the colors beside a window are interpolated */
+
+/* Decode a window, and perhaps more; the caller frees d->pixels, whatever is returned. */
+static int decode_window(const tdn_recipe *r, const tdn_sample *s, const frame_header *frame, const window *w,
+                         decoder *d, image *found)
+{
+    struct jpeg_decompress_struct *c = &d->c;
+    c->err = jpeg_std_error(&d->errors.base);
+    d->errors.base.error_exit = fail;
+    d->errors.base.emit_message = warn;
+    d->errors.base.output_message = say_nothing;
+    d->errors.code = TDN_DAMAGED;
+    memset(&d->progress, 0, sizeof d->progress);
+    d->progress.progress_monitor = count_scans;
+    if (setjmp(d->errors.jump)) {
+        jpeg_destroy_decompress(c);
+        return d->errors.code;
+    }
+    jpeg_create_decompress(c);
+    c->progress = &d->progress;
+    jpeg_mem_src(c, s->data, (unsigned long)s->length);
+    jpeg_read_header(c, TRUE);
+    int bad = c->image_width != (JDIMENSION)frame->shown.width || c->image_height != (JDIMENSION)frame->shown.height
+           || c->num_components != frame->shown.channels || !usual_sampling(c) || c->arith_code
+           || (c->jpeg_color_space != JCS_YCbCr && c->jpeg_color_space != JCS_GRAYSCALE
+               && c->jpeg_color_space != JCS_RGB);
+    if (bad) {
+        jpeg_destroy_decompress(c);
+        return TDN_UNSUPPORTED;
+    }
+    uint64_t values = 3 * (uint64_t)c->image_width * c->image_height;
+    uint64_t memory = 8 * values + (64 << 20);
+    c->mem->max_memory_to_use = memory > LONG_MAX ? LONG_MAX : (long)memory;
+    c->out_color_space = JCS_RGB;
+    c->dct_method = r->fast && frame->shown.orientation == 1 ? JDCT_FASTEST : JDCT_ISLOW;
+    jpeg_start_decompress(c);
+    if (!all_scans(c)) {
+        jpeg_destroy_decompress(c);
+        return TDN_UNSUPPORTED;
+    }
+    int height = (int)c->output_height, width = (int)c->output_width, bottom = w->top + w->height;
+    int right = w->left + w->width, top = 0, left = 0, columns = width;
+    int to_the_end = bottom + MARGIN >= height;
+    if (to_the_end) /* as for a whole image, what follows is looked at too */
+        bottom = height;
+    JDIMENSION begin = w->left > MARGIN ? (JDIMENSION)(w->left - MARGIN) : 0;
+    JDIMENSION cut = (JDIMENSION)(right < width - MARGIN ? right + MARGIN : width) - begin;
+    if (cut < (JDIMENSION)width) {
+        jpeg_crop_scanline(c, &begin, &cut);
+        left = (int)begin;
+        columns = (int)cut;
+    }
+    if (w->top > MARGIN) {
+        int skip = w->top - MARGIN;
+        if (jpeg_skip_scanlines(c, (JDIMENSION)skip) != (JDIMENSION)skip)
+            fail((j_common_ptr)c);
+        top = skip;
+    }
+    size_t stride = 3 * (size_t)columns;
+    /* The decoder may write a few columns more than it is asked for. */
+    d->pixels = malloc(stride * (size_t)(bottom - top) + 3 * 64);
+    if (!d->pixels) {
+        jpeg_destroy_decompress(c);
+        return TDN_NO_MEMORY;
+    }
+    while ((int)c->output_scanline < bottom) {
+        JSAMPROW rows[16];
+        int at = (int)c->output_scanline - top, left_over = bottom - top - at, n = left_over < 16 ? left_over : 16;
+        for (int i = 0; i < n; i++)
+            rows[i] = d->pixels + (size_t)(at + i) * stride;
+        if (!jpeg_read_scanlines(c, rows, (JDIMENSION)n))
+            fail((j_common_ptr)c);
+    }
+    if (to_the_end)
+        jpeg_finish_decompress(c);
+    jpeg_destroy_decompress(c);
+    *found = (image){d->pixels, stride, top, left};
+    return TDN_DONE;
+}
+
+/* Find an upright window in the stored image. */
+static window stored_window(const window *w, const int upright[2], int orientation)
+{
+    window found = *w;
+    if (orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8)
+        found.top = upright[0] - w->top - w->height;
+    if (orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7)
+        found.left = upright[1] - w->left - w->width;
+    return orientation > 4 ? (window){found.left, found.top, found.width, found.height} : found;
+}
+
+/* Set the pixels of an upright window upright. */
+static int turn(const window *w, const window *stored, int orientation, decoder *d, image *pixels)
+{
+    uint8_t *to = d->turned = malloc(3 * (size_t)w->height * (size_t)w->width);
+    if (!to)
+        return TDN_NO_MEMORY;
+    const uint8_t *base = pixels->pixels + (size_t)(stored->top - pixels->top) * pixels->stride
+                        + 3 * (size_t)(stored->left - pixels->left);
+    int flip_y = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
+    int flip_x = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
+    for (int y = 0; y < w->height; y++)
+        for (int x = 0; x < w->width; x++, to += 3) {
+            size_t sy = (size_t)(flip_y ? w->height - 1 - y : y), sx = (size_t)(flip_x ? w->width - 1 - x : x);
+            memcpy(to, base + (orientation > 4 ? sx * pixels->stride + 3 * sy : sy * pixels->stride + 3 * sx), 3);
+        }
+    *pixels = (image){d->turned, 3 * (size_t)w->width, w->top, w->left};
+    return TDN_DONE;
+}
+
+/* Decode a window of the upright image; the caller frees d->pixels and d->turned. */
+static int decode_upright(const tdn_recipe *r, const tdn_sample *s, const frame_header *frame, const window *w,
+                          decoder *d, image *found)
+{
+    int orientation = frame->shown.orientation;
+    int turned = orientation > 4;
+    int upright[2] = {turned ? frame->shown.width : frame->shown.height,
+                      turned ? frame->shown.height : frame->shown.width};
+    window stored = stored_window(w, upright, orientation);
+    int code = decode_window(r, s, frame, &stored, d, found);
+    if (code == TDN_DONE && orientation != 1)
+        code = turn(w, &stored, orientation, d, found);
+    return code;
+}
+
+/* ---------------------------------------------------------------- samples */
+
+static int valid_recipe(const tdn_recipe *r)
+{
+    int item = r->item == 1 || r->item == 2 || r->item == 4;
+    int filters = r->shrinking >= TDN_NEAREST && r->shrinking <= TDN_CUBIC && r->growing >= TDN_NEAREST
+               && r->growing <= TDN_CUBIC;
+    return r->abi == TDN_ABI && item && filters && (r->table || r->item == 1 || r->affine)
+        && (!r->affine || r->item == 4);
+}
+
+static void release(filter *f)
+{
+    for (int i = 0; i < 2; i++) {
+        free(f[i].first);
+        free(f[i].weight);
+    }
+}
+
+/* Resample pixels that are there, or, where `frame` is given, are to be decoded. */
+static int make(const tdn_recipe *r, const tdn_sample *s, const int lengths[2], const frame_header *frame,
+                image *pixels)
+{
+    const kernels *k = LEVELS + tdn_level(r->level);
+    decoder d;
+    d.pixels = d.turned = NULL;
+    filter f[2];
+    memset(f, 0, sizeof f);
+    axis axes[2];
+    int code = make_axes(r, s, lengths, axes), plain = 0;
+    window w = {0, 0, 0, 0};
+    if (code == TDN_DONE && is_identity(axes) && is_identity(axes + 1)) {
+        plain = 1;
+        w = (window){s->first[0] + s->start[0], s->first[1] + s->start[1], s->extent[0], s->extent[1]};
+    } else {
+        for (int i = 0; i < 2 && code == TDN_DONE; i++)
+            code = make_filter(axes + i, i == TDN_COLUMNS, f + i);
+        if (code == TDN_DONE) {
+            w = (window){f[0].low, f[1].low, f[0].high - f[0].low, f[1].high - f[1].low};
+            for (int i = 0; i < f[1].count; i++) /* places in the sums of a row, which begin at the window */
+                f[1].first[i] -= w.left;
+        }
+    }
+    float *sums = NULL;
+    uint8_t *line = NULL;
+    if (code == TDN_DONE) {
+        line = malloc(3 * (size_t)s->extent[1]);
+        sums = plain ? NULL : calloc(3 * (size_t)w.width + 1, sizeof *sums);
+        code = line && (plain || sums) ? TDN_DONE : TDN_NO_MEMORY;
+    }
+    if (code == TDN_DONE && frame)
+        code = decode_upright(r, s, frame, &w, &d, pixels);
+    if (code == TDN_DONE) {
+        if (plain)
+            write_window(r, k, s, pixels, line);
+        else
+            resample(r, k, s, pixels, f, sums, line);
+    }
+    release(f);
+    free(sums);
+    free(line);
+    free(d.pixels);
+    free(d.turned);
+    return code;
+}
+
+#define MOST_BYTES ((uint64_t)1 << 32)
+
+static int run_one(const tdn_recipe *r, const tdn_sample *s)
+{
+    if (!s->data || !s->out || s->length > MOST_BYTES)
+        return TDN_INVALID;
+    frame_header frame;
+    int code = read_header(s->data, s->length, &frame);
+    if (code != TDN_DONE)
+        return code;
+    if (frame.shown.channels != 1 && frame.shown.channels != 3)
+        return TDN_UNSUPPORTED;
+    if (s->data[s->length - 2] != 0xFF || s->data[s->length - 1] != 0xD9)
+        return TDN_DAMAGED; /* truncated, or followed by something else */
+    uint64_t values = (uint64_t)frame.shown.channels * (uint64_t)frame.shown.height * (uint64_t)frame.shown.width;
+    if (values / (uint64_t)frame.shown.channels > s->max_pixels
+        || (values > r->free_values && values > s->length * r->per_byte))
+        return TDN_TOO_LARGE;
+    if (!r->upright)
+        frame.shown.orientation = 1;
+    int turned = frame.shown.orientation > 4;
+    int lengths[2] = {turned ? frame.shown.width : frame.shown.height,
+                      turned ? frame.shown.height : frame.shown.width};
+    image pixels;
+    return make(r, s, lengths, &frame, &pixels);
+}
+
+int tdn_run(const tdn_recipe *recipe, tdn_sample *samples, int count)
+{
+    int failed = 0, valid = valid_recipe(recipe) && recipe->per_byte >> 24 == 0;
+    for (int i = 0; i < count; i++) {
+        samples[i].code = valid ? run_one(recipe, samples + i) : TDN_INVALID;
+        failed += samples[i].code != TDN_DONE;
+    }
+    return failed;
+}
+
+int tdn_resize(const tdn_recipe *recipe, tdn_sample *sample, int height, int width, int64_t stride)
+{
+    int lengths[2] = {height, width};
+    image pixels = {sample->data, (size_t)stride, 0, 0};
+    int valid = valid_recipe(recipe) && sample->data && sample->out && height > 0 && width > 0
+             && stride >= 3 * (int64_t)width;
+    return sample->code = valid ? make(recipe, sample, lengths, NULL, &pixels) : TDN_INVALID;
+}

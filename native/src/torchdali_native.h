@@ -1,0 +1,86 @@
+/* From the bytes of a JPEG to pixels in a batch, in one call.
+
+   All functions may be called from many threads; there is no state but what is read only.  The structures are part of
+   the interface: a change of theirs, or of what a function means, changes TDN_ABI. */
+#ifndef TORCHDALI_NATIVE_H
+#define TORCHDALI_NATIVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TDN_ABI 1
+
+#if defined(_WIN32)
+#define TDN_EXPORT __declspec(dllexport)
+#else
+#define TDN_EXPORT __attribute__((visibility("default")))
+#endif
+
+/* What became of a sample.  All but TDN_DONE mean that the caller has to do it in another way; nothing is said of why
+   in words, and the memory for the result may have been written to. */
+enum {
+    TDN_DONE = 0,
+    TDN_UNSUPPORTED = 1, /* no JPEG, or a kind that is not handled */
+    TDN_DAMAGED = 2,     /* libjpeg fails, or warns */
+    TDN_TOO_LARGE = 3,   /* beyond the limits */
+    TDN_NO_MEMORY = 4,
+    TDN_INVALID = 5      /* arguments that make no sense */
+};
+
+enum { TDN_NEAREST = 0, TDN_LINEAR = 1, TDN_CUBIC = 2 };
+enum { TDN_ROWS = 0, TDN_COLUMNS = 1 };
+
+/* What is the same for all samples of a call. */
+typedef struct {
+    int32_t abi;       /* TDN_ABI */
+    int32_t level;     /* highest level of vector instructions to use, see tdn_level */
+    int32_t upright;   /* turn the image as its EXIF block says */
+    int32_t fast;      /* libjpeg's faster transform, for images that are not turned */
+    int32_t shrinking; /* filter of an axis that shrinks */
+    int32_t growing;   /* filter of one that grows or stays */
+    int32_t antialias; /* stretch the filter where an axis shrinks */
+    int32_t outside;   /* pixels beyond the limits of a window: 0 repeat its edge, 1 are left out */
+    int32_t planar;    /* write (3, H, W), else (H, W, 3) */
+    int32_t item;      /* bytes of a value of the result: 1, 2 or 4 */
+    int32_t affine;    /* values are float32: level * scale + shift; else they are those of `table` */
+    float scale[3];
+    float shift[3];
+    int32_t reserved;
+    const void *table;    /* (3, 256) values of the result, a level of a channel each; NULL: the levels, as bytes */
+    uint64_t free_values; /* a file may claim as many values (H * W * C) whatever its size, */
+    uint64_t per_byte;    /* and else as many for each of its bytes */
+} tdn_recipe;
+
+/* One sample.  Arrays have an item for rows and one for columns, of the upright image. */
+typedef struct {
+    const uint8_t *data;
+    uint64_t length;
+    uint64_t max_pixels;               /* that the image may have, as its header claims */
+    void *out;
+    double low[2], high[2];            /* region of the image that is resized; high < low turns it round */
+    int32_t size[2];                   /* lines that it becomes */
+    int32_t start[2], extent[2];       /* those of them that are written */
+    int32_t first[2], last[2];         /* limits of the window from which pixels are read */
+    int32_t mirror;                    /* reverse the rows that are written */
+    int32_t code;                      /* result */
+} tdn_sample;
+
+typedef struct {
+    int32_t height, width; /* as stored */
+    int32_t channels;
+    int32_t orientation; /* EXIF, 1 to 8 */
+} tdn_header;
+
+TDN_EXPORT int tdn_abi(void);
+/* Version of libjpeg-turbo it was built with: 2001005 is 2.1.5. */
+TDN_EXPORT int tdn_libjpeg(void);
+/* Level that is used where `wanted` is asked for: 0 what the compiler takes for granted, 1 AVX2, 2 AVX-512. */
+TDN_EXPORT int tdn_level(int wanted);
+/* Read a header; a code. */
+TDN_EXPORT int tdn_peek(const uint8_t *data, uint64_t length, tdn_header *found);
+/* Do `count` samples, one after the other; returns how many are not TDN_DONE. */
+TDN_EXPORT int tdn_run(const tdn_recipe *recipe, tdn_sample *samples, int count);
+/* Resample and write an image of bytes (height, width, 3): `data` is not encoded, rows lie `stride` bytes apart. */
+TDN_EXPORT int tdn_resize(const tdn_recipe *recipe, tdn_sample *sample, int height, int width, int64_t stride);
+
+#endif

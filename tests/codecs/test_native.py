@@ -1,0 +1,305 @@
+"""The native path: the pixels of Python's way, on all levels of vector instructions, and what it refuses."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch import Tensor
+
+from tests.helpers.encoded_images import encoded, exif, picture, tensor
+from tests.helpers.native import needs_native, switched_off
+from torchdali.codecs import _native
+from torchdali.codecs._native import Lines, Recipe, peek_size, run
+from torchdali.codecs.images import decode
+from torchdali.kernels.limits import max_pixels_of
+from torchdali.kernels.resample.separable import resize
+
+HEIGHT, WIDTH = 117, 203
+PICTURE = picture(HEIGHT, WIDTH)
+PLAIN = encoded(PICTURE, "JPEG", quality=90)
+
+
+def whole(extent: int, start: int = 0) -> Lines:
+    return Lines(start, start + extent, extent, 0, extent, start, start + extent)
+
+
+def window(y: int, x: int, h: int, w: int) -> tuple[Lines, Lines]:
+    return whole(h, y), whole(w, x)
+
+
+def pictures() -> dict[str, bytes]:
+    found = {
+        f"{name}, {kind}": encoded(PICTURE, "JPEG", subsampling=name, quality=88, **options)
+        for name in ("4:4:4", "4:2:2", "4:2:0")
+        for kind, options in {"baseline": {}, "progressive": {"progressive": True}, "restarts": {"restart_marker_rows": 1}}.items()
+    }
+    found["gray"] = encoded(Image.fromarray(PICTURE).convert("L"), "JPEG")
+    found["RGB"] = encoded(PICTURE, "JPEG", keep_rgb=True)
+    found["odd"] = encoded(picture(33, 17), "JPEG", subsampling="4:2:0")
+    found["one pixel"] = encoded(picture(1, 1), "JPEG")
+    for orientation in range(1, 9):
+        found[f"orientation {orientation}"] = encoded(PICTURE, "JPEG", exif=exif(orientation))
+    return found
+
+
+PICTURES = pictures()
+
+
+@needs_native
+@pytest.mark.parametrize("name", PICTURES)
+def test_windows_are_those_of_the_whole_image(name: str) -> None:
+    data = tensor(PICTURES[name])
+    expected = decode(data)
+    height, width = expected.shape[:2]
+    assert peek_size(data, True) == (height, width)
+    rng = np.random.default_rng(5)
+    recipe = Recipe()
+    for _ in range(25):
+        h, w = int(rng.integers(1, height + 1)), int(rng.integers(1, width + 1))
+        y, x = int(rng.integers(0, height - h + 1)), int(rng.integers(0, width - w + 1))
+        mirror = bool(rng.integers(2))
+        found = run(recipe, data, *window(y, x, h, w), mirror)
+        part = expected[y : y + h, x : x + w]
+        assert found is not None
+        assert torch.equal(found, part.flip(1) if mirror else part), (y, x, h, w, mirror)
+
+
+@needs_native
+def test_not_upright_and_fast() -> None:
+    data = tensor(PICTURES["orientation 6"])
+    expected = decode(data, adjust_orientation=False)
+    found = run(Recipe(upright=False), data, *window(3, 5, 50, 60), False)
+    assert found is not None and torch.equal(found, expected[3:53, 5:65])
+    assert peek_size(data, False) == tuple(expected.shape[:2])
+    plain = tensor(PLAIN)
+    quick = run(Recipe(fast=True), plain, *window(0, 0, HEIGHT, WIDTH), False)
+    assert quick is not None and torch.equal(quick, decode(plain, fast=True))
+
+
+SIZES = [(32, 40), (60, 100), (117, 203), (150, 260), (40, 260)]
+
+
+@needs_native
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("name", ["linear", "triangular", "cubic", "nn"])
+@pytest.mark.parametrize("antialias", [True, False])
+def test_pixels_are_a_level_off_at_most(name: str, size: tuple[int, int], antialias: bool) -> None:
+    data = tensor(PLAIN)
+    recipe = Recipe(shrinking=name, growing=name, antialias=antialias)
+    for roi in (((0.0, 117.0), (0.0, 203.0)), ((10.0, 101.5), (180.25, 3.0)), ((-4.0, 120.0), (-3.5, 203.0))):
+        expected = resize(decode(data), size, roi=roi, min_filter=name, mag_filter=name, antialias=antialias)
+        lines = [Lines(*region, n, 0, n, 0, length) for region, n, length in zip(roi, size, (HEIGHT, WIDTH), strict=True)]
+        found = run(recipe, data, lines[0], lines[1], False)
+        assert found is not None
+        close(found, expected, exact=name == "nn")
+        parts = [line._replace(start=line.size // 3, extent=line.size // 2) for line in lines]
+        (top, height), (left, width) = ((p.start, p.extent) for p in parts)
+        part = run(recipe, data, parts[0], parts[1], True)
+        assert part is not None and torch.equal(part, found[top : top + height, left : left + width].flip(1))
+
+
+def close(found: Tensor, expected: Tensor, exact: bool = False) -> None:
+    assert found.shape == expected.shape
+    off = (found.int() - expected.int()).abs()
+    assert off.max() <= (0 if exact else 1)
+    assert off.float().mean() < 0.2
+
+
+@needs_native
+def test_a_window_of_a_pixel_and_a_filter_wider_than_the_window() -> None:
+    data = tensor(PLAIN)
+    pixels = decode(data)
+    for outside in ("drop", "repeat"):
+        recipe = Recipe(outside=outside)
+        one = run(recipe, data, Lines(9, 10, 5, 0, 5, 9, 10), Lines(20, 21, 4, 0, 4, 20, 21), False)
+        assert one is not None and torch.equal(one, pixels[9:10, 20:21].expand(5, 4, 3))
+        small = run(recipe, data, Lines(9, 40, 1, 0, 1, 9, 40), Lines(20, 120, 1, 0, 1, 20, 120), False)
+        assert small is not None and small.shape == (1, 1, 3)
+        if outside == "repeat":
+            close(small, resize(pixels[9:40, 20:120].contiguous(), (1, 1)))
+
+
+def values(dtype: torch.dtype) -> Tensor:
+    levels = torch.arange(256, dtype=torch.float32)
+    return torch.stack([levels / 2, levels / 4 + 1, 100 - levels / 8]).to(dtype)
+
+
+@needs_native
+@pytest.mark.parametrize("planar", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.uint8, torch.int8])
+def test_types_and_layouts(dtype: torch.dtype, planar: bool) -> None:
+    data, table = tensor(PLAIN), values(dtype)
+    rows, columns = Lines(0, HEIGHT, 40, 0, 40, 0, HEIGHT), Lines(0, WIDTH, 50, 0, 50, 0, WIDTH)
+    levels = run(Recipe(), data, rows, columns, True)
+    assert levels is not None
+    expected = torch.stack([table[c][levels[:, :, c].int()] for c in range(3)], 0 if planar else 2)
+    out = torch.empty(expected.shape, dtype=dtype)
+    found = run(Recipe(dtype=dtype, planar=planar, values=table), data, rows, columns, True, out)
+    assert found is out and torch.equal(out, expected)
+    other = run(Recipe(dtype=dtype, planar=planar, values=table), data, rows, columns, True, torch.empty(3, dtype=dtype))
+    assert other is not None and torch.equal(other, expected)
+
+
+@needs_native
+def test_scaling_is_that_of_the_table() -> None:
+    data = tensor(PLAIN)
+    factor, offset = (0.5, 0.25, 2.0), (-1.0, 3.0, 0.5)
+    table = torch.arange(256.0)[None] * torch.tensor(factor)[:, None] + torch.tensor(offset)[:, None]
+    lines = Lines(0, HEIGHT, 40, 0, 40, 0, HEIGHT), Lines(0, WIDTH, 57, 0, 57, 0, WIDTH)
+    by_table = run(Recipe(dtype=torch.float32, planar=True, values=table), data, *lines, False)
+    scaled = run(Recipe(dtype=torch.float32, planar=True, values=table, scaling=(factor, offset)), data, *lines, False)
+    assert by_table is not None and scaled is not None and torch.equal(by_table, scaled)
+
+
+@needs_native
+@pytest.mark.parametrize("name", ["linear", "cubic"])
+def test_all_levels_of_vectors_give_the_same(name: str) -> None:
+    data = tensor(PLAIN)
+    found = []
+    for level in range(3):
+        recipe = Recipe(shrinking=name, growing=name, dtype=torch.float32, planar=True, values=values(torch.float32), scaling=((0.3, 0.2, 0.1), (1.0, -2.0, 3.0)))
+        recipe.set_level(level)
+        for size in ((50, 61), (130, 300)):
+            lines = Lines(1.5, 100.25, size[0], 0, size[0], 0, HEIGHT), Lines(3, 199, size[1], 0, size[1], 0, WIDTH)
+            found.append(run(recipe, data, *lines, False))
+    for other in (2, 4):
+        assert all(torch.equal(a, b) for a, b in zip(found[:2], found[other : other + 2], strict=True))
+
+
+def inks() -> bytes:
+    return encoded(Image.fromarray(PICTURE).convert("CMYK"), "JPEG")
+
+
+def marked(marker: int) -> bytes:
+    data = bytearray(PLAIN)
+    data[data.index(b"\xff\xc0") + 1] = marker
+    return bytes(data)
+
+
+def sampled(first: int) -> bytes:
+    data = bytearray(PLAIN)
+    data[data.index(b"\xff\xc0") + 11] = first
+    return bytes(data)
+
+
+REFUSED = {
+    "nothing": b"",
+    "a PNG": encoded(PICTURE, "PNG"),
+    "inks": inks(),
+    "arithmetic coding": marked(0xC9),
+    "lossless": marked(0xC3),
+    "unusual subsampling": sampled(0x41 + 1),
+    "cut": PLAIN[:-500],
+    "cut, with an end": PLAIN[:-500] + b"\xff\xd9",
+    "something behind it": PLAIN + b"more",
+    "rubbish before the scan": PLAIN.replace(b"\xff\xda", b"rubbish\xff\xda"),
+    "header alone": PLAIN[: PLAIN.index(b"\xff\xda")] + b"\xff\xd9",
+    "scans missing": b"",
+}
+
+
+def cut_progressive() -> bytes:
+    data = PICTURES["4:2:0, progressive"]
+    third = [i for i in range(len(data) - 1) if data[i : i + 2] == b"\xff\xda"][2]
+    tables = data.rfind(b"\xff\xc4", 0, third)
+    return data[:tables] + b"\xff\xd9"
+
+
+REFUSED["scans missing"] = cut_progressive()
+
+
+@needs_native
+@pytest.mark.parametrize("name", REFUSED)
+def test_refuses(name: str) -> None:
+    data = tensor(REFUSED[name])
+    assert run(Recipe(), data, *window(0, 0, HEIGHT, WIDTH), False) is None
+    lines = Lines(0, HEIGHT, 40, 0, 40, 0, HEIGHT), Lines(0, WIDTH, 50, 0, 50, 0, WIDTH)
+    assert run(Recipe(), data, *lines, False) is None
+
+
+@needs_native
+@pytest.mark.parametrize(
+    ("rows", "columns"),
+    [
+        (Lines(0, 10, 10, 0, 11, 0, 10), whole(20)),
+        (Lines(0, 10, 10, -1, 5, 0, 10), whole(20)),
+        (Lines(0, 10, 10, 0, 10, 0, HEIGHT + 1), whole(20)),
+        (whole(20), Lines(0, 10, 10, 0, 10, -1, WIDTH)),
+        (whole(20), Lines(0, 10, 0, 0, 0, 0, WIDTH)),
+        (whole(20), Lines(0, 1e12, 10, 0, 10, 0, WIDTH)),
+        (whole(20), Lines(0, float("nan"), 10, 0, 10, 0, WIDTH)),
+        (whole(20), Lines(5, 5, 10, 0, 10, 0, WIDTH)),
+        (Lines(0, 1, 1 << 26, 0, 10, 0, HEIGHT), whole(20)),
+        (Lines(-1e7, 1e7, 10, 0, 10, 0, HEIGHT), whole(20)),
+    ],
+)
+def test_nonsense_is_refused(rows: Lines, columns: Lines) -> None:
+    assert run(Recipe(), tensor(PLAIN), rows, columns, False) is None
+
+
+@needs_native
+def test_other_tensors_are_refused() -> None:
+    data = tensor(PLAIN)
+    for other in (data.view(1, -1), data[::2], data.to(torch.int16)):
+        assert peek_size(other, True) is None
+        assert run(Recipe(), other, *window(0, 0, 8, 8), False) is None
+    with pytest.raises(ValueError, match=r"\(3, 256\)"):
+        Recipe(values=torch.zeros(3, 255, dtype=torch.uint8))
+
+
+# ---------------------------------------------------------------- finding it
+
+
+def status(monkeypatch: pytest.MonkeyPatch, module: Any = None, **environment: str) -> _native.Status:
+    monkeypatch.delenv("TORCHDALI_NATIVE", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setitem(sys.modules, "torchdali_native", module)
+    return _native.status.__wrapped__()
+
+
+def test_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = status(monkeypatch, SimpleNamespace(path=lambda: "x"), TORCHDALI_NATIVE="0")
+    assert found.library is None and "TORCHDALI_NATIVE" in found.text and not found.broken
+
+
+def test_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = status(monkeypatch)
+    assert found.library is None and "pip install" in found.text and not found.broken
+
+
+def test_a_library_that_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    (tmp_path / "library.so").write_bytes(b"no library")
+    found = status(monkeypatch, SimpleNamespace(path=lambda: str(tmp_path / "library.so")))
+    assert found.library is None and found.broken and "cannot be loaded" in found.text
+
+
+def test_another_version_of_the_interface(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ctypes, "CDLL", lambda file: SimpleNamespace(tdn_abi=lambda: 7))
+    found = status(monkeypatch, SimpleNamespace(path=lambda: "x.so"))
+    assert found.library is None and found.broken and "version 7" in found.text
+
+
+def test_without_it_nothing_is_made() -> None:
+    with switched_off():
+        assert _native.library() is None
+        assert peek_size(tensor(PLAIN), True) is None
+        assert run(Recipe(), tensor(PLAIN), *window(0, 0, 8, 8), False) is None
+
+
+@needs_native
+def test_images_beyond_the_limit_of_pixels_are_refused() -> None:
+    lines = whole(HEIGHT), whole(WIDTH)
+    with max_pixels_of(HEIGHT * WIDTH):
+        assert run(Recipe(), tensor(PLAIN), *lines, False) is not None
+        larger = lines[0]._replace(size=WIDTH, extent=WIDTH), lines[1]
+        assert run(Recipe(), tensor(PLAIN), *larger, False) is None
+    with max_pixels_of(HEIGHT * WIDTH - 1):
+        assert run(Recipe(), tensor(PLAIN), whole(8), whole(8), False) is None

@@ -1,0 +1,198 @@
+"""Pipelines on the native path: the results, failures and orders of Python's way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.helpers.encoded_images import encoded, exif, picture
+from tests.helpers.native import needs_native, switched_off
+from torchdali import fn, pipeline_def, types
+
+pytestmark = needs_native
+
+MEAN, STD = [123.7, 116.3, 103.5], [58.4, 57.1, 57.4]
+SIZE = 48
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight images, of which some are not for the native path."""
+    root: Path = tmp_path_factory.mktemp("images")
+    files = {
+        "0.jpg": encoded(picture(90, 130), "JPEG"),
+        "1.jpg": encoded(picture(100, 70), "JPEG", progressive=True),
+        "2.png": encoded(picture(80, 80), "PNG"),
+        "3.jpg": encoded(picture(81, 95), "JPEG", exif=exif(6)),
+        "4.jpg": encoded(picture(70, 120)[:, :, 0].copy(), "JPEG"),
+        "5.jpg": encoded(picture(64, 200), "JPEG", subsampling="4:4:4"),
+        "6.jpg": encoded(picture(150, 140), "JPEG") + b"more",
+        "7.jpg": encoded(picture(75, 77), "JPEG", restart_marker_rows=1),
+    }
+    for name, data in files.items():
+        (root / name).write_bytes(data)
+    return root
+
+
+def read(folder: Path, **options: Any) -> Any:
+    files = sorted(str(file) for file in folder.iterdir())
+    return fn.readers.file(files=files, name="Reader", **options)
+
+
+def finish(images: Any, **options: Any) -> Any:
+    return fn.crop_mirror_normalize(images, mean=MEAN, std=STD, **options)
+
+
+def train(folder: Path) -> Any:
+    data, _ = read(folder, random_shuffle=True)
+    images = fn.random_resized_crop(fn.decoders.image(data), size=SIZE)
+    return finish(images, mirror=fn.random.coin_flip())
+
+
+def crop_after(folder: Path) -> Any:
+    data, _ = read(folder)
+    images = fn.random_resized_crop(fn.decoders.image(data), size=[50, 60], seed=5)
+    return finish(images, mirror=1, crop=[40, 44], crop_pos_x=0.3, output_layout="HWC", seed=3)
+
+
+def half(folder: Path) -> Any:
+    data, _ = read(folder)
+    images = fn.random_resized_crop(fn.decoders.image(data), size=SIZE, antialias=False)
+    return finish(images, dtype=types.FLOAT16, scale=2.0, shift=1.0)
+
+
+def filtered(folder: Path) -> Any:
+    data, _ = read(folder)
+    images = fn.random_resized_crop(fn.decoders.image(data), size=SIZE, interp_type=types.INTERP_CUBIC)
+    return finish(images)
+
+
+def bytes_out(folder: Path) -> Any:
+    data, _ = read(folder)
+    return fn.random_resized_crop(fn.decoders.image(data), size=SIZE)
+
+
+def validate(folder: Path) -> Any:
+    data, _ = read(folder)
+    images = fn.resize(fn.decoders.image(data), resize_shorter=60)
+    return finish(images, crop=[SIZE, SIZE])
+
+
+def signed(folder: Path) -> Any:
+    data, _ = read(folder)
+    images = fn.resize(fn.decoders.image(data), size=[SIZE, SIZE])
+    return fn.crop_mirror_normalize(images, mean=128.0, dtype=types.INT8, output_layout="HWC", mirror=1)
+
+
+def with_condition(folder: Path) -> Any:
+    data, _ = read(folder)
+    if fn.random.coin_flip(dtype=types.BOOL):
+        out = finish(fn.random_resized_crop(fn.decoders.image(data), size=SIZE))
+    else:
+        out = finish(fn.resize(fn.decoders.image(data), size=[SIZE, SIZE]))
+    return out
+
+
+GRAPHS = [train, crop_after, half, filtered, bytes_out, validate, signed, with_condition]
+LEVEL = {"crop_after": 1 / min(STD), "half": 2 / min(STD) + 0.01, "bytes_out": 1, "signed": 1}
+
+
+def batches(graph: Callable[[Path], Any], folder: Path, count: int = 3, **settings: Any) -> list[Any]:
+    define = pipeline_def(graph, enable_conditionals=graph is with_condition)
+    options = {"batch_size": 8, "num_threads": 2, "device_id": None, "seed": 11, **settings}
+    pipe = define(folder, **options)
+    found = [np.stack([np.array(sample) for sample in pipe.run()[0]]) for _ in range(count)]
+    pipe.close()
+    return found
+
+
+@pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: graph.__name__)
+def test_results_are_those_of_pythons_way(graph: Callable[[Path], Any], folder: Path) -> None:
+    found = batches(graph, folder)
+    with switched_off():
+        expected = batches(graph, folder)
+    step = LEVEL.get(graph.__name__, 1 / min(STD))
+    for a, b in zip(found, expected, strict=True):
+        assert a.shape == b.shape and a.dtype == b.dtype
+        off = np.abs(a.astype(np.float64) - b.astype(np.float64))
+        assert off.max() <= step * 1.01
+        assert off.mean() < 0.25 * step
+    assert any((a != b).any() for a, b in zip(found, expected, strict=True)), "the native path was not taken"
+
+
+def test_threads_and_batches_change_nothing(folder: Path) -> None:
+    one = np.concatenate(batches(train, folder, 4, batch_size=4, num_threads=1))
+    other = np.concatenate(batches(train, folder, 2, batch_size=8, num_threads=3))
+    assert (one == other).all()
+
+
+def test_what_is_fused(folder: Path) -> None:
+    def explained(graph: Callable[[Path], Any]) -> str:
+        pipe = pipeline_def(graph)(folder, batch_size=8, num_threads=1, device_id=None)
+        text = pipe.explain()
+        pipe.close()
+        return str(text)
+
+    assert "decoders.image + random_resized_crop + crop_mirror_normalize" in explained(train)
+    with switched_off():
+        assert "random_resized_crop + crop_mirror_normalize" not in explained(train)
+
+
+def failing(folder: Path, kind: str) -> Any:
+    files = [str(folder / "0.jpg"), str(folder.parent / "damaged.jpg")] if kind == "image" else [str(folder / "0.jpg")] * 2
+    data, _ = fn.readers.file(files=files, name="Reader")
+    images = fn.decoders.image(data)
+    area = [0.9, 0.1] if kind == "window" else [0.1, 1.0]
+    images = fn.random_resized_crop(images, size=SIZE, random_area=area)
+    return finish(images, crop=[60, 60]) if kind == "crop" else finish(images)
+
+
+@pytest.mark.parametrize(
+    ("kind", "operator"), [("image", "decoders.image"), ("window", "random_resized_crop"), ("crop", "crop_mirror_normalize")]
+)
+def test_errors_name_the_operator_and_are_the_same(kind: str, operator: str, folder: Path) -> None:
+    (folder.parent / "damaged.jpg").write_bytes((folder / "0.jpg").read_bytes()[:900])
+
+    def message() -> str:
+        pipe = pipeline_def(failing)(folder, kind, batch_size=2, num_threads=1, device_id=None)
+        with pytest.raises(RuntimeError) as caught:
+            pipe.run()
+        pipe.close()
+        return str(caught.value)
+
+    found = message()
+    assert f"operator {operator!r}" in found
+    with switched_off():
+        assert found == message()
+
+
+def test_a_bad_sample_is_left_out(folder: Path) -> None:
+    (folder.parent / "damaged.jpg").write_bytes((folder / "0.jpg").read_bytes()[:900])
+    pipe = pipeline_def(failing)(folder, "image", batch_size=2, num_threads=1, device_id=None, bad_samples="skip")
+    (found,) = pipe.run()
+    assert len(found) == 1
+    pipe.close()
+
+
+def test_a_state_goes_on_with_and_without(folder: Path) -> None:
+    def made() -> Any:
+        return pipeline_def(train)(folder, batch_size=4, num_threads=1, device_id=None, seed=3, enable_checkpointing=True)
+
+    pipe = made()
+    pipe.run()
+    state = pipe.checkpoint()
+    (expected,) = pipe.run()
+    pipe.close()
+    with switched_off():
+        again = pipeline_def(train)(
+            folder, batch_size=4, num_threads=1, device_id=None, seed=3, enable_checkpointing=True, checkpoint=state
+        )
+        (found,) = again.run()
+        again.close()
+    a, b = (torch.stack([torch.as_tensor(np.array(s)) for s in batch]) for batch in (found, expected))
+    assert (a - b).abs().max() <= 1.01 / min(STD)
