@@ -92,6 +92,17 @@ def test_an_open_decoder_goes_on_where_the_next_clip_lies_ahead(tmp_path, monkey
     assert not seeks
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted in /proc")
+def test_an_open_decoder_has_no_threads(tmp_path):
+    path = make(tmp_path, next(iter(CODECS)))
+    VideoDecoder(path).read([0])  # what PyAV starts once for the process
+    before = len(os.listdir("/proc/self/task"))
+    decoder = VideoDecoder(path)
+    decoder.read(range(FRAMES))
+    assert len(os.listdir("/proc/self/task")) <= before
+    decoder.close()
+
+
 def test_files_that_lie_idle_stay_few(tmp_path):
     paths = [make(tmp_path, f"{i}-vp8.webm", frames=2) for i in range(12)]
     files = VideoFiles()

@@ -165,6 +165,9 @@ class VideoDecoder:
         self._format = "rgb24" if color == "RGB" else "yuv444p"
         self._flags = _FAST if fast else _EXACT
         self._reformatter = self._av.video.reformatter.VideoReformatter()
+        # One thread: ours are busy already, and a forked child that frees a reformatter would wait forever
+        # for threads that it does not have. PyAV before 17 has no others.
+        self._threads = {"threads": 1} if int(self._av.__version__.split(".")[0]) >= 17 else {}
         self._container: Any = None
         self._stream: Any = None
         self._ahead: Iterator[Any] = iter(())
@@ -288,7 +291,12 @@ class VideoDecoder:
     def _convert(self, frame: Any, place: Tensor) -> None:
         """Write a frame as colors."""
         made = self._reformatter.reformat(
-            frame, self._index.width, self._index.height, self._format, interpolation=self._flags
+            frame,
+            self._index.width,
+            self._index.height,
+            self._format,
+            interpolation=self._flags,
+            **self._threads,
         )
         plane = made.planes[0]
         height, width = self._index.height, self._index.width
