@@ -8,8 +8,10 @@ import inspect
 import os
 import pickle
 import queue
+import re
 import threading
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -30,7 +32,7 @@ from torchdali import (
 )
 from torchdali.execute.buffer_pool import BufferPool
 from torchdali.pipeline import experimental
-from torchdali.pipeline._options import Option
+from torchdali.pipeline._options import Option, PipelineOptions
 from torchdali.schema import Data
 from torchdali.tensors import TensorList
 
@@ -559,3 +561,20 @@ def test_arguments_have_properties_and_descriptions() -> None:
             assert getattr(pipe, name) == getattr(pipe._options, name)
             with pytest.raises(AttributeError, match="where the pipeline is made"):
                 setattr(pipe, name, 1)
+
+
+VALUES: dict[str, Any] = {"batch_size": 7, "num_threads": 3, "seed": 5, "prefetch_queue_depth": 4, "py_num_workers": 2}
+
+
+def test_parameters_properties_and_documentation_come_from_one_table() -> None:
+    table = {each.name: each.metadata for each in fields(PipelineOptions) if each.init}
+    text = inspect.getdoc(Pipeline) or ""
+    named = re.findall(r"^    ((?:\w+, )*\w+): ", text[text.index("Args:") : text.index("Raises:")], re.MULTILINE)
+    assert ", ".join(named).split(", ") == list(table) == list(inspect.signature(Pipeline).parameters)
+    pipe = Pipeline(**VALUES)
+    for name, entry in table.items():
+        assert entry["text"].endswith(".")
+        assert isinstance(inspect.getattr_static(Pipeline, name, None), Option) == bool(entry["shown"]), name
+        if entry["shown"]:
+            assert inspect.getattr_static(Pipeline, name).__doc__ == entry["shown"]
+            assert getattr(pipe, name) == VALUES.get(name, getattr(PipelineOptions(), name)), name

@@ -15,7 +15,7 @@ from torchdali.execute.device_stream import resolve_device
 from torchdali.execute.executor import Executor
 from torchdali.execute.process_pool import open_dataset, open_sources
 from torchdali.execute.timings import Profile
-from torchdali.graph import DataNode, Graph, Node
+from torchdali.graph import Graph, Node
 from torchdali.loader import Cursor, EpochOrder, LoaderOptions
 from torchdali.pipeline._options import PipelineOptions
 from torchdali.plan import Plan, plan
@@ -23,7 +23,7 @@ from torchdali.rewrite import fuse_decoding, fuse_native, fuse_resizing
 from torchdali.rng import mix
 from torchdali.source import Source
 
-__all__ = ["Opened", "Runner", "build", "find_source", "open_graph", "open_reader", "open_source"]
+__all__ = ["Opened", "Runner", "build", "open_graph", "open_reader", "open_source"]
 
 
 class Runner(Protocol):
@@ -143,15 +143,3 @@ def _opened(options: PipelineOptions, node: Node) -> Reader:
     own = loader.seed if loader.seed not in (None, -1) else None
     seed = mix(options.random_seed, 1) & 0x7FFFFFFF if own is None else own
     return Reader(dataset, Cursor(EpochOrder(len(dataset), loader, seed)))
-
-
-def find_source(running: Runner, which: Any) -> Source:
-    """Return the source that is meant by its node, name or operator; KeyError if there is none."""
-    nodes = getattr(which, "nodes", None)
-    for name in [which] if nodes is None else nodes:
-        if not isinstance(name, (str, DataNode)):
-            raise TypeError(f"a source is known by its node, name or operator, not by {which!r}")
-        for node, source in running.sources.items():
-            if node.name == getattr(name, "name", name):
-                return source
-    raise KeyError(f'Could not find an input operator with name "{getattr(which, "name", which)}"')

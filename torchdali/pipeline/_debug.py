@@ -33,7 +33,7 @@ class DebugPipeline(Pipeline):
         """Check the arguments; the graph is made anew for every batch."""
         if self._executor is not None:
             return
-        self._check_batch_size()
+        self._options.check_batch_size()
         options = self._options
         assert options.batch_size is not None
         device = resolve_device(options.device_id)

@@ -33,6 +33,17 @@ class GraphBuilder:
         self.defined_by = ""
         self._outputs: tuple[DataNode, ...] | None = None
 
+    def defined(self) -> Any:
+        """Call the function that defines the graph; NotImplementedError if there is none."""
+        if self.function is None:
+            raise NotImplementedError(
+                f"the function {self.defined_by} returns nothing: return the outputs of the pipeline from it"
+                if self.defined_by
+                else "the pipeline has no outputs: return them from the function under pipeline_def, call "
+                "set_outputs(), or override define_graph()"
+            )
+        return self.function()
+
     def set_outputs(self, values: Sequence[Any]) -> None:
         """Note the outputs; see `Pipeline.set_outputs`."""
         with self.tracer:

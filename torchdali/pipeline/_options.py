@@ -1,25 +1,50 @@
-"""Constructor arguments of `Pipeline`: one frozen dataclass, and the descriptor that makes properties of its fields."""
+"""Constructor arguments of `Pipeline`: one table, from which its parameters, properties and docstring follow."""
 
 from __future__ import annotations
 
+import inspect
+import itertools
 import operator
 import secrets
+import textwrap
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
-from typing import Any, ClassVar, Generic, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from torchdali.pipeline._output_specs import OutputSpecs
 from torchdali.types import DALIDataType, OperatorConcurrency, StreamPolicy
 
-__all__ = ["NAMES", "Option", "PipelineOptions"]
+__all__ = ["NAMES", "Option", "PipelineOptions", "described", "takes_options"]
 
 T = TypeVar("T")
+P = ParamSpec("P")
+
+
+def _option(default: T, text: str, shown: str = "") -> T:
+    """Declare an argument of `Pipeline`.
+
+    Args:
+        default: Of the argument.
+        text: Describes the argument; several in a row with the same text share it.
+        shown: Describes the property of the same name; empty where there is none.
+    """
+    declared: Any = field(default=default, metadata={"text": text, "shown": shown})
+    made: T = declared
+    return made
+
+
+_UNUSED = "Accepted, without effect; see docs/pipelines.md."
+_WORKERS = "Processes of parallel sources, see `fn.external_source`."
+_DECLARED = (
+    "What the outputs must be, as one value or a list with one an output; None for anything."
+)
+_ONE_STREAM = "Accepted; the device stage has one stream"
 
 
 @dataclass(frozen=True)
 class PipelineOptions:
-    """The arguments of `Pipeline`, checked; `ARGUMENTS` describes them.
+    """The arguments of `Pipeline`, checked. The fields are the one table of them: parameters, properties and docstring.
 
     Attributes:
         random_seed: ``seed``, or one that was drawn.
@@ -27,71 +52,95 @@ class PipelineOptions:
         output_specs: ``output_dtype``, ``output_ndim`` and ``output_layout`` together.
     """
 
-    ARGUMENTS: ClassVar[str] = """
-    Args:
-        batch_size: Samples of a batch, the largest one where sources give fewer.
-        num_threads: Threads that run CPU operators.
-        device_id: The accelerator that ``"gpu"`` means: a number for ``cuda:N``, None for none, and ``"cpu"``
-            to run the device stage on the CPU.
-        seed: Of all random operators without a seed of their own; None or -1 for a new one each time.
-        prefetch_queue_depth: Batches in flight; a dict ``{"cpu_size": n, "gpu_size": m}`` takes the larger.
-        exec_pipelined: With False, one batch is in flight, and `schedule_run` returns when it is done.
-        exec_async: With False, `schedule_run` returns when the batch is done. Whatever runs over whole
-            batches, such as a Python function, then runs on the thread that calls it.
-        bytes_per_sample, max_streams, default_cuda_stream_priority, exec_dynamic, stream_policy, concurrency:
-            Accepted, without effect; see docs/pipelines.md.
-        set_affinity: Bind worker threads to cores: those of ``DALI_AFFINITY_MASK``, or those next to the GPU.
-        enable_memory_stats: Keep `executor_statistics`.
-        enable_checkpointing: Accepted; every pipeline can be saved.
-        checkpoint: Continue where a pipeline of the same graph was, whose `checkpoint` returned this.
-        py_num_workers, py_start_method, py_callback_pickler: Processes of parallel sources, see
-            `fn.external_source`.
-        output_dtype, output_ndim, output_layout: What the outputs must be, as one value or a list with one an
-            output; None for anything.
-        bad_samples: What to do with a sample that fails: ``"raise"``, ``"skip"`` (a smaller batch) or
-            ``"replace"`` (repeat a good one of the batch), also where an operator works on the whole batch; see
-            `bad_sample_report`. A failure that no sample is to blame for, such as a wrong argument, fails the
-            batch, and in debug mode every failure does.
-        max_bad_samples: How many of them to bear before failing all the same.
-        scaled_decode: Decode large JPEG photos at a reduced scale when a random crop follows that shrinks
-            them anyway; much faster, and the pixels differ slightly.
-        max_pixels: The most pixels (height times width) that an image may have, as its file claims or as an operator
-            makes it; larger ones are an error of their sample. None: 2**30, or ``TORCHDALI_MAX_PIXELS``.
-
-    Raises:
-        ValueError: ``batch_size`` or a queue depth is not positive, or a declared output cannot be.
-        TypeError: an unknown argument, or one of the wrong type.
-    """
-
-    batch_size: int | None = None
-    num_threads: int | None = None
-    device_id: int | str | None = None
-    seed: int | None = None
-    exec_pipelined: bool = True
-    prefetch_queue_depth: int | Mapping[str, int] = 2
-    exec_async: bool = True
-    bytes_per_sample: int = 0
-    set_affinity: bool = False
-    max_streams: int | None = None
-    default_cuda_stream_priority: int | None = None
+    batch_size: int | None = _option(
+        None,
+        "Samples of a batch, the largest one where sources give fewer.",
+        "Largest number of samples in a batch.",
+    )
+    num_threads: int | None = _option(
+        None, "Threads that run CPU operators.", "Threads that run CPU operators."
+    )
+    device_id: int | str | None = _option(
+        None,
+        'The accelerator that ``"gpu"`` means: a number for ``cuda:N``, None for none, and ``"cpu"`` to run the '
+        "device stage on the CPU.",
+        'The accelerator that ``"gpu"`` means.',
+    )
+    seed: int | None = _option(
+        None,
+        "Of all random operators without a seed of their own; None or -1 for a new one each time.",
+        "The seed as given; None where the pipeline chose one.",
+    )
+    exec_pipelined: bool = _option(
+        True,
+        "With False, one batch is in flight, and `schedule_run` returns when it is done.",
+        "True if several batches are in flight.",
+    )
+    prefetch_queue_depth: int | Mapping[str, int] = _option(
+        2,
+        'Batches in flight; a dict ``{"cpu_size": n, "gpu_size": m}`` takes the larger.',
+        "Batches in flight, as given.",
+    )
+    exec_async: bool = _option(
+        True,
+        "With False, `schedule_run` returns when the batch is done. Whatever runs over whole batches, such as a "
+        "Python function, then runs on the thread that calls it.",
+        "True if scheduling returns before the batch is done.",
+    )
+    bytes_per_sample: int = _option(0, _UNUSED, "A hint; sizes are exact here.")
+    set_affinity: bool = _option(
+        False,
+        "Bind worker threads to cores: those of ``DALI_AFFINITY_MASK``, or those next to the GPU.",
+        "True if worker threads are bound to cores.",
+    )
+    max_streams: int | None = _option(None, _UNUSED, f"{_ONE_STREAM}.")
+    default_cuda_stream_priority: int | None = _option(
+        None, _UNUSED, f"{_ONE_STREAM}, of the default priority."
+    )
     _: KW_ONLY
-    enable_memory_stats: bool = False
-    enable_checkpointing: bool = False
-    checkpoint: str | bytes | None = None
-    py_num_workers: int = 1
-    py_start_method: str = "fork"
-    py_callback_pickler: Any = None
-    output_dtype: DALIDataType | list[DALIDataType | None] | None = None
-    output_ndim: int | list[int | None] | None = None
-    output_layout: str | list[str | None] | None = None
-    exec_dynamic: bool | None = None
-    experimental_exec_dynamic: bool | None = None
-    stream_policy: StreamPolicy | None = None
-    concurrency: OperatorConcurrency | None = None
-    bad_samples: str = "raise"
-    max_bad_samples: int | None = None
-    scaled_decode: bool = False
-    max_pixels: int | None = None
+    enable_memory_stats: bool = _option(
+        False, "Keep `executor_statistics`.", "True if `executor_statistics` are kept."
+    )
+    enable_checkpointing: bool = _option(False, "Accepted; every pipeline can be saved.")
+    checkpoint: str | bytes | None = _option(
+        None, "Continue where a pipeline of the same graph was, whose `checkpoint` returned this."
+    )
+    py_num_workers: int = _option(1, _WORKERS, "Worker processes of parallel sources.")
+    py_start_method: str = _option("fork", _WORKERS, "How worker processes are started.")
+    py_callback_pickler: Any = _option(None, _WORKERS)
+    output_dtype: DALIDataType | list[DALIDataType | None] | None = _option(None, _DECLARED)
+    output_ndim: int | list[int | None] | None = _option(None, _DECLARED)
+    output_layout: str | list[str | None] | None = _option(None, _DECLARED)
+    exec_dynamic: bool | None = _option(
+        None, _UNUSED, "Accepted; data may always go back from the device to the CPU."
+    )
+    experimental_exec_dynamic: bool | None = _option(None, "Deprecated: use `exec_dynamic`.")
+    stream_policy: StreamPolicy | None = _option(None, _UNUSED, f"{_ONE_STREAM}.")
+    concurrency: OperatorConcurrency | None = _option(
+        None,
+        _UNUSED,
+        "Accepted; operators of one batch run in order, samples and batches concurrently.",
+    )
+    bad_samples: str = _option(
+        "raise",
+        'What to do with a sample that fails: ``"raise"``, ``"skip"`` (a smaller batch) or ``"replace"`` (repeat a '
+        "good one of the batch), also where an operator works on the whole batch; see `bad_sample_report`. A failure "
+        "that no sample is to blame for, such as a wrong argument, fails the batch, and in debug mode every failure "
+        "does.",
+    )
+    max_bad_samples: int | None = _option(
+        None, "How many of them to bear before failing all the same."
+    )
+    scaled_decode: bool = _option(
+        False,
+        "Decode large JPEG photos at a reduced scale when a random crop follows that shrinks them anyway; much "
+        "faster, and the pixels differ slightly.",
+    )
+    max_pixels: int | None = _option(
+        None,
+        "The most pixels (height times width) that an image may have, as its file claims or as an operator makes it; "
+        "larger ones are an error of their sample. None: 2**30, or ``TORCHDALI_MAX_PIXELS``.",
+    )
 
     random_seed: int = field(init=False, repr=False)
     depths: tuple[int, int] = field(init=False, repr=False)
@@ -142,6 +191,43 @@ class PipelineOptions:
         if self.exec_dynamic is None and plain:
             self._set("exec_dynamic", True)
 
+    def check_complete(self) -> None:
+        """Check that the pipeline can be built.
+
+        Raises:
+            ValueError: no ``batch_size``, or less than one thread. TypeError: no ``num_threads``.
+        """
+        if self.num_threads is None:
+            raise TypeError("num_threads must be set before the pipeline is built")
+        if self.num_threads < 1:
+            raise ValueError(f"a pipeline needs at least 1 thread to run, got {self.num_threads}")
+        self.check_batch_size()
+
+    def check_batch_size(self) -> None:
+        """Raise ValueError if there is no ``batch_size``."""
+        if self.batch_size is None:
+            raise ValueError("batch_size must be set before the pipeline is built")
+
+    @property
+    def max_batch_size(self) -> int | None:
+        """Largest number of samples in a batch."""
+        return self.batch_size
+
+    @property
+    def exec_separated(self) -> bool:
+        """True if the queues of CPU and GPU stage have different depths."""
+        return self.depths[0] != self.depths[1]
+
+    @property
+    def cpu_queue_size(self) -> int:
+        """Depth of the CPU queue."""
+        return self.depths[0]
+
+    @property
+    def gpu_queue_size(self) -> int:
+        """Depth of the GPU queue."""
+        return self.depths[1]
+
     def saved(self) -> dict[str, Any]:
         """Return the arguments that describe the pipeline, without Python objects of the user and checkpoints."""
         return {name: getattr(self, name) for name in _SAVED}
@@ -156,14 +242,47 @@ _SAVED = [
 ]  # fmt: skip
 
 
-class Option(Generic[T]):
-    """A property of `Pipeline` that returns the option of its name."""
+def described() -> str:
+    """Return the sections of the docstring of `Pipeline` about its arguments."""
+    arguments = [each for each in fields(PipelineOptions) if each.init]
+    lines = ["Args:"]
+    for text, group in itertools.groupby(arguments, key=lambda each: each.metadata["text"]):
+        entry = f"{', '.join(each.name for each in group)}: {text}"
+        lines += textwrap.wrap(entry, 110, initial_indent=" " * 4, subsequent_indent=" " * 8)
+    return "\n".join(lines) + _RAISES
 
-    def __init__(self, text: str) -> None:
-        self.__doc__ = text
+
+_RAISES = """
+
+Raises:
+    ValueError: ``batch_size`` or a queue depth is not positive, or a declared output cannot be.
+    TypeError: an unknown argument, or one of the wrong type.
+"""
+
+
+def takes_options(
+    options: Callable[P, PipelineOptions],
+) -> Callable[[Any], Callable[Concatenate[Any, P], None]]:
+    """Give a constructor the parameters of `PipelineOptions`."""
+
+    def decorate(function: Any) -> Callable[Concatenate[Any, P], None]:
+        function.__signature__ = inspect.signature(PipelineOptions.__init__)
+        typed: Callable[Concatenate[Any, P], None] = function
+        return typed
+
+    return decorate
+
+
+class Option(Generic[T]):
+    """A property of `Pipeline` that returns the option of its name, or the property of the options."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
+        declared = PipelineOptions.__dataclass_fields__.get(name)
+        if declared is None:
+            self.__doc__ = getattr(PipelineOptions, name).__doc__
+        else:
+            self.__doc__ = declared.metadata["shown"]
 
     @overload
     def __get__(self, pipeline: None, owner: type) -> Option[T]: ...

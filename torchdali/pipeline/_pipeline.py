@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from torchdali import graph, serialize
 from torchdali.errors import strip_internal_frames
@@ -20,11 +20,11 @@ from torchdali.execute.batch import InFlightBatch
 from torchdali.execute.executor import Executor
 from torchdali.execute.timings import Stats
 from torchdali.graph import DataNode, Graph
-from torchdali.loader import reader_meta
 from torchdali.pipeline._api_check import ApiCheck
-from torchdali.pipeline._build import Opened, Runner, build, find_source, open_graph
+from torchdali.pipeline._build import Opened, Runner, build, open_graph
 from torchdali.pipeline._graph_builder import GraphBuilder
-from torchdali.pipeline._options import Option, PipelineOptions
+from torchdali.pipeline._inputs import describe_readers, feed, find_source
+from torchdali.pipeline._options import Option, PipelineOptions, described, takes_options
 from torchdali.pipeline._saved import read_pipeline, write_pipeline
 from torchdali.tensors import TensorList
 from torchdali.types import DALIDataType, OperatorConcurrency, PipelineAPIType, StreamPolicy
@@ -32,21 +32,7 @@ from torchdali.types import DALIDataType, OperatorConcurrency, PipelineAPIType, 
 __all__ = ["Pipeline"]
 
 _FED = ("external_source", "experimental.inputs.video")
-P = ParamSpec("P")
 Self = TypeVar("Self", bound="Pipeline")
-
-
-def _takes(
-    options: Callable[P, PipelineOptions],
-) -> Callable[[Any], Callable[Concatenate[Any, P], None]]:
-    """Give a constructor the parameters of `PipelineOptions`."""
-
-    def decorate(function: Any) -> Callable[Concatenate[Any, P], None]:
-        function.__signature__ = inspect.signature(PipelineOptions.__init__)
-        typed: Callable[Concatenate[Any, P], None] = function
-        return typed
-
-    return decorate
 
 
 class Pipeline:
@@ -56,11 +42,11 @@ class Pipeline:
     ``with pipe:`` and name the results with `set_outputs`; or override `define_graph`.
     """
 
-    __doc__ = f"{__doc__}\n{PipelineOptions.ARGUMENTS}"
+    __doc__ = f"{inspect.cleandoc(__doc__ or '')}\n\n{described()}"
     external_context: Mapping[str, Any] = {}
     """What an iterator added to the checkpoint that the pipeline continues."""
 
-    @_takes(PipelineOptions)
+    @takes_options(PipelineOptions)
     def __init__(self, *args: Any, **options: Any) -> None:
         self._options = PipelineOptions(*args, **options)
         self._builder = GraphBuilder(self)
@@ -72,54 +58,32 @@ class Pipeline:
         self._held: InFlightBatch | None = None
         self._first, self._restored = True, False
 
-    batch_size = Option[int | None]("Largest number of samples in a batch.")
-    num_threads = Option[int | None]("Threads that run CPU operators.")
-    device_id = Option[int | str | None]('The accelerator that ``"gpu"`` means.')
-    seed = Option[int | None]("The seed as given; None where the pipeline chose one.")
-    exec_pipelined = Option[bool]("True if several batches are in flight.")
-    exec_async = Option[bool]("True if scheduling returns before the batch is done.")
-    exec_dynamic = Option[bool | None](
-        "Accepted; data may always go back from the device to the CPU."
-    )
-    prefetch_queue_depth = Option[int | dict[str, int]]("Batches in flight, as given.")
-    bytes_per_sample = Option[int]("A hint; sizes are exact here.")
-    set_affinity = Option[bool]("True if worker threads are bound to cores.")
-    max_streams = Option[int]("Accepted; the device stage has one stream.")
-    default_cuda_stream_priority = Option[int](
-        "Accepted; the device stage has one stream, of the default priority."
-    )
-    enable_memory_stats = Option[bool]("True if `executor_statistics` are kept.")
-    py_num_workers = Option[int]("Worker processes of parallel sources.")
-    py_start_method = Option[str]("How worker processes are started.")
-    stream_policy = Option[StreamPolicy | None]("Accepted; the device stage has one stream.")
-    concurrency = Option[OperatorConcurrency | None](
-        "Accepted; operators of one batch run in order, samples and batches concurrently."
-    )
-
-    @property
-    def max_batch_size(self) -> int | None:
-        """Largest number of samples in a batch."""
-        return self._options.batch_size
-
-    @property
-    def exec_separated(self) -> bool:
-        """True if the queues of CPU and GPU stage have different depths."""
-        return self._options.depths[0] != self._options.depths[1]
+    batch_size = Option[int | None]()
+    num_threads = Option[int | None]()
+    device_id = Option[int | str | None]()
+    seed = Option[int | None]()
+    exec_pipelined = Option[bool]()
+    exec_async = Option[bool]()
+    exec_dynamic = Option[bool | None]()
+    prefetch_queue_depth = Option[int | dict[str, int]]()
+    bytes_per_sample = Option[int]()
+    set_affinity = Option[bool]()
+    max_streams = Option[int]()
+    default_cuda_stream_priority = Option[int]()
+    enable_memory_stats = Option[bool]()
+    py_num_workers = Option[int]()
+    py_start_method = Option[str]()
+    stream_policy = Option[StreamPolicy | None]()
+    concurrency = Option[OperatorConcurrency | None]()
+    max_batch_size = Option[int | None]()
+    exec_separated = Option[bool]()
+    cpu_queue_size = Option[int]()
+    gpu_queue_size = Option[int]()
 
     @property
     def prefetch_depth(self) -> int:
         """Batches kept in flight."""
         return max(self._options.depths) if self._options.exec_pipelined else 1
-
-    @property
-    def cpu_queue_size(self) -> int:
-        """Depth of the CPU queue."""
-        return self._options.depths[0]
-
-    @property
-    def gpu_queue_size(self) -> int:
-        """Depth of the GPU queue."""
-        return self._options.depths[1]
 
     # ------------------------------------------------------------ defining
 
@@ -159,15 +123,7 @@ class Pipeline:
         Raises:
             NotImplementedError: nothing defines the graph.
         """
-        if self._builder.function is None:
-            function = self._builder.defined_by
-            raise NotImplementedError(
-                f"the function {function} returns nothing: return the outputs of the pipeline from it"
-                if function
-                else "the pipeline has no outputs: return them from the function under pipeline_def, call "
-                "set_outputs(), or override define_graph()"
-            )
-        return self._builder.function()
+        return self._builder.defined()
 
     def set_outputs(self, *output_data_nodes: Any) -> None:
         """Name the outputs of the pipeline: nodes, or constants (numbers, arrays, lists of numbers).
@@ -229,17 +185,8 @@ class Pipeline:
         """
         if self._opened is not None:
             return
-        threads = self._options.num_threads
-        if threads is None:
-            raise TypeError("num_threads must be set before the pipeline is built")
-        if threads < 1:
-            raise ValueError(f"a pipeline needs at least 1 thread to run, got {threads}")
-        self._check_batch_size()
+        self._options.check_complete()
         self._opened = open_graph(self._options, self._traced())
-
-    def _check_batch_size(self) -> None:
-        if self._options.batch_size is None:
-            raise ValueError("batch_size must be set before the pipeline is built")
 
     def close(self) -> None:
         """End the pipeline's threads; batches in flight are lost. May be called again."""
@@ -390,13 +337,7 @@ class Pipeline:
             KeyError: no such source in the graph. TypeError: neither a node, a name nor an operator.
             RuntimeError: the source has its own data, or these are no batch (of at most ``batch_size``).
         """
-        source = find_source(self._running, data_node)
-        if not hasattr(source, "feed"):
-            name = getattr(data_node, "name", data_node)
-            raise RuntimeError(
-                f"Cannot use `feed_input` on the external source '{name}' with a `source` argument specified."
-            )
-        source.feed(data, layout, cuda_stream)
+        feed(self._running, data_node, data, layout, cuda_stream)
 
     def input_feed_count(self, input_name: str) -> int:
         """Return how many batches to feed before the first run; KeyError for an unknown name."""
@@ -487,10 +428,7 @@ class Pipeline:
         """
         if define_graph is not None and self._builder.function is None:
             self._builder.function = define_graph
-        data = write_pipeline(self._options, self._traced())
-        if filename is not None:
-            Path(filename).write_bytes(data)
-        return data
+        return write_pipeline(self._options, self._traced(), filename)
 
     @classmethod
     def deserialize(
@@ -510,12 +448,7 @@ class Pipeline:
             ValueError: not exactly one of the two. RuntimeError: this is no saved pipeline, or it uses an
             operator that is not declared.
         """
-        if (serialized_pipeline is None) == (filename is None):
-            raise ValueError("give either serialized_pipeline or filename")
-        if filename is not None:
-            serialized_pipeline = Path(filename).read_bytes()
-        assert serialized_pipeline is not None
-        arguments, found = read_pipeline(serialized_pipeline)
+        arguments, found = read_pipeline(serialized_pipeline, filename)
         pipe = cls(**{**arguments, **kwargs})
         pipe._builder.graph = found
         return pipe
@@ -578,17 +511,7 @@ class Pipeline:
         Raises:
             RuntimeError: there is no such reader.
         """
-        found = {
-            node.name: reader_meta(len(reader.dataset), reader.cursor.order.options)
-            for node, reader in self._running.readers.items()
-        }
-        if name is None:
-            return found
-        if name not in found:
-            raise RuntimeError(
-                f"there is no reader {name!r}; readers here: {', '.join(found) or 'none'}"
-            )
-        return found[name]
+        return describe_readers(self._running, name)
 
     def executor_statistics(self) -> dict[str, dict[str, list[int]]]:
         """Return the memory of what each operator delivered: ``{operator: {measure: [one an output]}}``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from torchdali import serialize
@@ -12,24 +13,34 @@ from torchdali.pipeline._options import PipelineOptions
 __all__ = ["read_pipeline", "write_pipeline"]
 
 
-def write_pipeline(options: PipelineOptions, graph: Graph) -> bytes:
-    """Return options and graph as JSON text; RuntimeError for an argument that is a Python object."""
+def write_pipeline(options: PipelineOptions, graph: Graph, filename: str | None) -> bytes:
+    """Return options and graph as JSON text, written to a file too; see `Pipeline.serialize`."""
     saved = {
         "version": 1,
         "arguments": {k: serialize.encode(v) for k, v in options.saved().items()},
         "graph": serialize.graph_to_json(graph),
     }
-    return json.dumps(saved).encode()
+    data = json.dumps(saved).encode()
+    if filename is not None:
+        Path(filename).write_bytes(data)
+    return data
 
 
-def read_pipeline(data: str | bytes) -> tuple[dict[str, Any], Graph]:
-    """Return the arguments of `Pipeline` and the graph that `write_pipeline` wrote.
+def read_pipeline(
+    data: str | bytes | None, filename: str | None = None
+) -> tuple[dict[str, Any], Graph]:
+    """Return the arguments of `Pipeline` and the graph that `write_pipeline` returned, or wrote to a file.
 
     Raises:
+        ValueError: not exactly one of the two is given.
         RuntimeError: this is no saved pipeline, or a damaged one, or it uses an operator that is not declared.
     """
+    if (data is None) == (filename is None):
+        raise ValueError("give either serialized_pipeline or filename")
+    if filename is not None:
+        data = Path(filename).read_bytes()
     try:
-        saved = json.loads(data)
+        saved = json.loads(data or "")
     except (ValueError, RecursionError) as error:
         raise RuntimeError(
             f"this is no serialized pipeline of torchdali (JSON text): {error}"

@@ -1,0 +1,50 @@
+"""Readers and sources of a running pipeline, found by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchdali.graph import DataNode
+from torchdali.loader import reader_meta
+from torchdali.pipeline._build import Runner
+from torchdali.source import Source
+
+__all__ = ["describe_readers", "feed", "find_source"]
+
+
+def describe_readers(running: Runner, name: str | None) -> dict[str, Any]:
+    """Describe a reader, or all: sizes, shards, padding; RuntimeError if there is no such reader."""
+    found = {
+        node.name: reader_meta(len(reader.dataset), reader.cursor.order.options)
+        for node, reader in running.readers.items()
+    }
+    if name is None:
+        return found
+    if name not in found:
+        raise RuntimeError(
+            f"there is no reader {name!r}; readers here: {', '.join(found) or 'none'}"
+        )
+    return found[name]
+
+
+def feed(running: Runner, which: Any, data: Any, layout: str | None, stream: Any) -> None:
+    """Give a source its next batch; see `Pipeline.feed_input`."""
+    source = find_source(running, which)
+    if not hasattr(source, "feed"):
+        name = getattr(which, "name", which)
+        raise RuntimeError(
+            f"Cannot use `feed_input` on the external source '{name}' with a `source` argument specified."
+        )
+    source.feed(data, layout, stream)
+
+
+def find_source(running: Runner, which: Any) -> Source:
+    """Return the source that is meant by its node, name or operator; KeyError if there is none."""
+    nodes = getattr(which, "nodes", None)
+    for name in [which] if nodes is None else nodes:
+        if not isinstance(name, (str, DataNode)):
+            raise TypeError(f"a source is known by its node, name or operator, not by {which!r}")
+        for node, source in running.sources.items():
+            if node.name == getattr(name, "name", name):
+                return source
+    raise KeyError(f'Could not find an input operator with name "{getattr(which, "name", which)}"')
