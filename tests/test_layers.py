@@ -26,7 +26,7 @@ LAYERS = (
     ("ops", "plan", "rewrite", "serialize", "execute"),
     (
         *("fn", "external_source", "math", "stubs", "conditionals", "backend", "plugin_manager"),
-        *("pipeline", "auto_aug", "reference", "experimental", "dynamic"),
+        *("pipeline", "auto_aug", "reference", "containers", "experimental", "dynamic"),
     ),
     ("plugin", "_demo", "_commands", "cli", "__main__"),
 )
@@ -44,7 +44,7 @@ FORBIDDEN = {
 
 # All that the delivering layer may know: what a user may import too.
 PUBLIC = frozenset(
-    ("", "errors", "types", "tensors", "fn", "ops", "math", "pipeline", "auto_aug", "plugin")
+    ("", "errors", "types", "tensors", "fn", "ops", "math", "pipeline", "auto_aug", "plugin", "containers")
 )
 DELIVERING = frozenset(LAYERS[-1])
 

@@ -1,4 +1,4 @@
-"""The command line: ``torchdali demo | bench | doctor | run``.
+"""The command line: ``torchdali demo | bench | doctor | run | index | pack | check``.
 
 Only the standard library is imported here; a command imports what it needs when it runs. The console script loads
 this file by itself (``torchdali_command.py``), so that ``--help`` does not wait for torch.
@@ -47,6 +47,34 @@ def _run(options: argparse.Namespace) -> int:
 
     running.run(options.script, options.arguments)
     return 0
+
+
+def _index(options: argparse.Namespace) -> int:
+    from torchdali._commands import containers
+
+    return containers.index(options.kind, options.paths, options.output, options.force)
+
+
+def _pack(options: argparse.Namespace) -> int:
+    from torchdali._commands import containers
+
+    names = ("to", "shard_size", "shorter", "format", "quality", "skip")
+    given = {name: getattr(options, name) for name in names}
+    return containers.pack(options.source, options.target, options.jobs, given)
+
+
+def _check(options: argparse.Namespace) -> int:
+    from torchdali._commands import containers
+
+    return containers.check(options.paths, options.decode)
+
+
+def _bytes(text: str) -> int:
+    units = {"K": 10, "M": 20, "G": 30}
+    digits = text[:-1] if text[-1:].upper() in units else text
+    if not digits.isdecimal() or int(digits) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of bytes, such as 256M")
+    return int(digits) << units.get(text[-1].upper(), 0)
 
 
 def _cores() -> int:
@@ -149,9 +177,38 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
     run.set_defaults(command=_run)
 
+    _add_containers(commands)
     for command in (demo, bench):
         command.add_argument("--threads", type=_positive, default=min(4, _cores()))
     return parser
+
+
+def _add_containers(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    index = commands.add_parser("index", help="write the index files of containers")
+    index.add_argument("kind", choices=("tfrecord", "webdataset", "mxnet"))
+    index.add_argument("paths", nargs="+", metavar="PATH", help="of a container, or its URL")
+    index.add_argument("--output", metavar="DIR", help="of the indices; beside the containers")
+    index.add_argument("--force", action="store_true", help="replace indices that are there")
+    index.set_defaults(command=_index)
+
+    pack = commands.add_parser("pack", help="pack images into shards; continues where it stopped")
+    pack.add_argument("source", metavar="SRC", help="folder of class folders, or containers")
+    pack.add_argument("target", metavar="DST", help="folder of the shards")
+    pack.add_argument("--to", choices=("webdataset", "tfrecord"), default="webdataset")
+    pack.add_argument("--shard-size", type=_bytes, default=256 << 20, metavar="BYTES")
+    pack.add_argument("--shorter", type=_positive, metavar="N", help="shrink to this shorter side")
+    pack.add_argument("--format", choices=("jpeg", "webp", "raw"), help="encode all images anew")
+    pack.add_argument("--quality", type=_positive, default=92, help="of JPEG and WebP")
+    pack.add_argument("--skip", action="store_true", help="leave out what cannot be decoded")
+    pack.add_argument("--jobs", type=_positive, default=_cores(), help="shards at a time")
+    pack.set_defaults(command=_pack)
+
+    check = commands.add_parser("check", help="read files once, and list what is broken")
+    check.add_argument("paths", nargs="+", metavar="PATH", help="file, folder, or URL of a file")
+    check.add_argument(
+        "--no-decode", dest="decode", action="store_false", help="do not decode images"
+    )
+    check.set_defaults(command=_check)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

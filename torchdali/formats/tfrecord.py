@@ -29,7 +29,8 @@ from torchdali.formats.protobuf import (
 from torchdali.formats.storage import Bytes, Storage, read_text, write_text
 
 __all__ = [
-    "Found", "find", "payload", "read_index", "scan", "verify", "write_example", "write_index", "write_record",
+    "Found", "features", "find", "payload", "read_index", "scan", "verify", "write_example", "write_index",
+    "write_record",
 ]  # fmt: skip
 
 HEADER, FOOTER = 12, 4
@@ -191,6 +192,22 @@ def find(data: memoryview, begin: int, end: int, names: Mapping[bytes, int]) -> 
     for number, kind, at, stop in fields(data, begin, end):
         if number == 1 and kind == BYTES:
             _find_in(data, at, stop, names, found)
+    return found
+
+
+def features(data: memoryview, begin: int, end: int) -> dict[str, Found]:
+    """Return all features of an example, by name.
+
+    Raises:
+        ValueError: what lies there is no `tf.train.Example`.
+    """
+    found: dict[str, Found] = {}
+    for number, kind, at, stop in fields(data, begin, end):
+        for inner, inner_kind, start, last in fields(data, at, stop) if number == 1 else ():
+            if inner == 1 and inner_kind == BYTES and kind == BYTES:
+                entry = {n: (b, e) for n, k, b, e in fields(data, start, last) if k == BYTES}
+                name = bytes(data[slice(*entry.get(1, (0, 0)))]).decode("utf-8", "replace")
+                found[name] = _kind_of(data, *entry.get(2, (last, last)))
     return found
 
 

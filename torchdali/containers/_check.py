@@ -1,0 +1,183 @@
+"""Read containers and files once, and list what is broken."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from torchdali import fn
+from torchdali.containers._index import Progress
+from torchdali.formats import lmdb, npy, recordio, tar, tfrecord
+from torchdali.formats.storage import Bytes, Storage, open_storage
+
+__all__ = ["IMAGES", "Problem", "check"]
+
+IMAGES = frozenset((
+    ".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".pnm", ".ppm", ".pgm", ".pbm", ".jp2", ".webp",
+))  # fmt: skip
+
+
+class Problem(NamedTuple):
+    """Something that is broken.
+
+    Attributes:
+        offset: Of the record in its file; None for the file as a whole.
+    """
+
+    path: str
+    offset: int | None
+    message: str
+
+    def __str__(self) -> str:
+        place = "" if self.offset is None else f" at {self.offset}"
+        return f"{self.path}{place}: {self.message}"
+
+
+Found = Iterator[tuple[int, str]]
+"""Offsets, and what is wrong there; "" for what is sound."""
+
+
+def check(
+    paths: Sequence[str], decode: bool = True, progress: Progress | None = None
+) -> tuple[list[Problem], dict[str, int]]:  # fmt: skip
+    """Read files, and all files in folders: containers, arrays and images.
+
+    Args:
+        paths: Of files, folders and databases, or URLs of files.
+        decode: Decode images, too.
+        progress: Called with bytes.
+
+    Returns:
+        What is broken, in the order of the files; and how many samples, files, and files of unknown kinds there are.
+
+    Raises:
+        RuntimeError: there is nothing at a path.
+    """
+    files = [file for path in paths for file in _files(path)]
+    sizes = [os.path.getsize(file) if os.path.exists(file) else 0 for file in files]
+    problems: list[Problem] = []
+    counts, done = {"samples": 0, "files": 0, "unknown": 0}, 0
+    for file, size in zip(files, sizes, strict=True):
+        kind = _kind(file)
+        counts["files" if kind is not None else "unknown"] += 1
+        if kind is not None:
+            for offset, message in _guarded(file, kind, decode):
+                counts["samples"] += 1
+                if message:
+                    problems.append(Problem(file, None if offset < 0 else offset, message))
+                if progress is not None:
+                    progress(done + max(offset, 0), sum(sizes))
+        done += size
+    return problems, counts
+
+
+def _files(path: str) -> Iterator[str]:
+    if not os.path.isdir(path):
+        if not os.path.exists(path) and "://" not in path:
+            raise RuntimeError(f"there is no {path}")
+        yield path
+        return
+    for folder, folders, names in os.walk(path):
+        folders.sort()
+        yield from (os.path.join(folder, n) for n in sorted(names) if not n.endswith(".idx"))
+
+
+_Check = Callable[[Storage, bool], Found]
+
+
+def _kind(path: str) -> _Check | None:
+    name = os.path.basename(path).lower()
+    ending = os.path.splitext(name)[1]
+    if ending in IMAGES:
+        return _image
+    if "tfrecord" in name and ending != ".idx":
+        return _tfrecord
+    return {".tar": _tar, ".rec": _recordio, ".npy": _array, ".mdb": _database}.get(ending)
+
+
+def _guarded(path: str, kind: _Check, decode: bool) -> Found:
+    """Yield what a check finds; what stops it is a problem of the file."""
+    try:
+        yield from kind(open_storage(path, mapped=False), decode)
+    except (RuntimeError, OSError, ValueError) as error:
+        yield -1, str(error)
+
+
+def _wrong(function: Callable[[], object]) -> str:
+    """Return what is raised; "" for nothing."""
+    try:
+        function()
+    except Exception as error:
+        return str(error) or type(error).__name__
+    return ""
+
+
+def _decoded(data: Bytes) -> None:
+    fn.decoders.image(torch.from_numpy(np.array(data)))
+
+
+def _looks_like_an_image(data: Bytes) -> bool:
+    head = data[:12].tobytes()
+    starts = (b"\xff\xd8\xff", b"\x89PNG", b"BM", b"II*\0", b"MM\0*")
+    return head.startswith(starts) or head[8:] == b"WEBP"
+
+
+def _image(storage: Storage, decode: bool) -> Found:
+    data = storage.read(0, storage.size)
+    yield -1, _wrong(lambda: _decoded(data)) if decode else "" if len(data) else "the file is empty"
+
+
+def _array(storage: Storage, decode: bool) -> Found:
+    yield -1, _wrong(lambda: npy.array(storage.read(0, storage.size)))
+
+
+def _tfrecord(storage: Storage, decode: bool) -> Found:
+    for offset, size in tfrecord.scan(storage):
+        record = storage.read(offset, size)
+        yield offset, _wrong(lambda: _example(record, decode))  # noqa: B023  called at once
+
+
+def _example(record: Bytes, decode: bool) -> None:
+    tfrecord.verify(record)
+    begin, end = tfrecord.payload(record)
+    for found in tfrecord.features(record.data, begin, end).values():
+        if decode and found.kind == "string":
+            for start, stop in found.strings():
+                if _looks_like_an_image(record[start:stop]):
+                    _decoded(record[start:stop])
+
+
+def _recordio(storage: Storage, decode: bool) -> Found:
+    for offset, size in recordio.scan(storage):
+        record = storage.read(offset, size)
+
+        def look(record: Bytes = record) -> None:
+            image, _ = recordio.image(recordio.content(record))
+            if decode and _looks_like_an_image(image):
+                _decoded(image)
+
+        yield offset, _wrong(look)
+
+
+def _tar(storage: Storage, decode: bool) -> Found:
+    names: set[str] = set()
+    for name, offset, size in tar.members(storage):
+        problem = ""
+        if name in names:
+            problem = f"a second member has the name {name!r}"
+        elif name.startswith("/") or ".." in name.split("/"):
+            problem = f"the name {name!r} leads out of the archive's folder"
+        elif decode and os.path.splitext(name.lower())[1] in IMAGES:
+            data = storage.read(offset, size)
+            problem = _wrong(lambda: _decoded(data))  # noqa: B023  called at once
+        names.add(name)
+        yield offset, problem
+
+
+def _database(storage: Storage, decode: bool) -> Found:
+    for entry in lmdb.entries(storage):
+        yield entry.offset, _wrong(lambda: storage.read(entry.offset, entry.size))  # noqa: B023  called at once

@@ -1,0 +1,390 @@
+"""Pack images into shards of webdataset or TFRecord, with their indices.
+
+What goes into which shard is decided before the first one is written, and is kept in ``pack.json`` beside the shards.
+A shard gets its name when it is whole; so a run that was stopped can be continued, and the shards are the same bytes as
+those of a run that was not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from PIL import Image
+
+from torchdali import fn
+from torchdali.containers._index import Progress
+from torchdali.containers._sources import Sample, Source, open_source
+from torchdali.formats import tar, tfrecord
+from torchdali.formats.storage import write_text
+
+__all__ = ["PackOptions", "Packed", "pack"]
+
+_FORMATS = {"jpeg": "jpg", "webp": "webp", "raw": "npy"}
+_TRIED = 32  # images that are encoded to see how large the others will be
+_COMPARED = 10  # of so many images one is decoded again, for the PSNR
+_SAME = 100.0  # dB, for equal pixels
+
+
+@dataclass(frozen=True)
+class PackOptions:
+    """Form of what is packed.
+
+    Attributes:
+        to: ``"webdataset"`` or ``"tfrecord"``.
+        shard_size: Bytes of a shard, about.
+        shorter: Shrink larger images until their shorter side has so many pixels.
+        format: Of the images: ``"jpeg"``, ``"webp"`` or ``"raw"`` (pixels as `numpy.save` writes them). None keeps
+            the images that are not shrunk as they are, and makes JPEG of the others.
+        quality: Of JPEG and WebP, 1 to 100.
+        skip: Leave out what cannot be decoded; otherwise it is an error.
+
+    Raises:
+        RuntimeError: a value is unknown, or not in its range.
+    """
+
+    to: str = "webdataset"
+    shard_size: int = 256 << 20
+    shorter: int | None = None
+    format: str | None = None
+    quality: int = 92
+    skip: bool = False
+
+    def __post_init__(self) -> None:
+        if self.to not in ("webdataset", "tfrecord"):
+            raise RuntimeError(f"to={self.to!r}: it is webdataset or tfrecord")
+        if self.format is not None and self.format not in _FORMATS:
+            raise RuntimeError(f"format={self.format!r}: it is one of {', '.join(_FORMATS)}")
+        least = min(self.shard_size, 1 if self.shorter is None else self.shorter)
+        if least < 1 or not 1 <= self.quality <= 100:
+            raise RuntimeError("shard_size and shorter are at least 1, quality is 1 to 100")
+
+    @property
+    def encodes(self) -> bool:
+        """True if images may be written in other bytes than they had."""
+        return self.shorter is not None or self.format is not None
+
+
+@dataclass
+class Packed:
+    """Report of a run.
+
+    Attributes:
+        samples: That this run wrote.
+        shards: Paths of all shards.
+        kept: Shards that an earlier run had written.
+        read: Bytes of the samples that this run read.
+        written: Bytes of the shards that it wrote.
+        seconds: That it took.
+        psnr: Of some of the images that were encoded anew, in dB.
+        skipped: What was left out, and why.
+    """
+
+    samples: int = 0
+    shards: list[str] = field(default_factory=list)
+    kept: int = 0
+    read: int = 0
+    written: int = 0
+    seconds: float = 0.0
+    psnr: list[float] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        rate = self.samples / self.seconds if self.seconds else 0.0
+        lines = [
+            f"{self.samples} samples in {len(self.shards) - self.kept} shards, {self.kept} shards were there",
+            f"{self.read:,} bytes read, {self.written:,} written; {rate:.0f} samples/s",
+        ]
+        if self.psnr:
+            mean, least = float(np.mean(self.psnr)), min(self.psnr)
+            lines.append(
+                f"PSNR of {len(self.psnr)} encoded images: {mean:.1f} dB, at least {least:.1f} dB"
+            )
+        lines += [f"left out: {each}" for each in self.skipped]
+        return "\n".join(lines)
+
+
+def pack(
+    source: str,
+    target: str,
+    options: PackOptions | None = None,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> Packed:
+    """Pack a folder of class folders, or containers, into shards; continue a run that was stopped.
+
+    Args:
+        source: A folder of class folders; a file of webdataset (``.tar``), TFRecord or RecordIO (``.rec``), or a
+            folder or pattern of such files; an LMDB database of Caffe.
+        target: A folder.
+        options: Form of the shards.
+        jobs: Shards that are written at a time.
+        progress: Called with samples.
+
+    Raises:
+        RuntimeError: the source cannot be read, or the target has shards of something else.
+    """
+    options = options or PackOptions()
+    opened = open_source(source)
+    os.makedirs(target, exist_ok=True)
+    starts = _plan(opened, target, options)
+    work = _Work(opened, target, options, progress)
+    began = time.perf_counter()
+    with ThreadPoolExecutor(jobs) as pool:
+        running = [pool.submit(work.shard, *each) for each in _ranges(starts, len(opened))]
+        try:
+            work.report.shards = [each.result() for each in running]
+        except BaseException:
+            work.stopped = True
+            pool.shutdown(cancel_futures=True)
+            raise
+    work.report.seconds = time.perf_counter() - began
+    work.report.skipped.sort()
+    return work.report
+
+
+def _ranges(starts: Sequence[int], count: int) -> list[tuple[int, int, int]]:
+    """Return number, first sample and the one after the last of each shard."""
+    ends = [*starts[1:], count]
+    return [(number, *each) for number, each in enumerate(zip(starts, ends, strict=True))]
+
+
+# ---------------------------------------------------------------- the plan
+
+
+def _plan(source: Source, target: str, options: PackOptions) -> list[int]:
+    """Return the first sample of each shard, as an earlier run has planned it or anew."""
+    path = os.path.join(target, "pack.json")
+    form = {"source": _digest(source), "options": asdict(options)}
+    try:
+        with open(path, encoding="utf-8") as file:
+            saved = json.load(file)
+        if saved["form"] != form:
+            raise RuntimeError(
+                f"{target} has shards of another source, or with other options: give another folder, or empty it"
+            )
+        return [int(start) for start in saved["starts"]]
+    except FileNotFoundError:
+        pass
+    except (ValueError, KeyError, TypeError):
+        raise RuntimeError(f"{path} is damaged: empty the folder, and pack again") from None
+    starts = _starts(source.sizes() * _ratio(source, options) + 1024, options.shard_size)
+    write_text(path, [json.dumps({"form": form, "starts": starts})])
+    if source.classes:
+        write_text(os.path.join(target, "classes.txt"), (f"{name}\n" for name in source.classes))
+    return starts
+
+
+def _digest(source: Source) -> str:
+    sizes = source.sizes()
+    names = hashlib.sha256(sizes.tobytes())
+    for index in range(len(source)):
+        names.update(source.name(index).encode("utf-8", "surrogateescape") + b"\0")
+    return names.hexdigest()
+
+
+def _ratio(source: Source, options: PackOptions) -> float:
+    """Return by how much images grow, as far as some of them show."""
+    if not options.encodes:
+        return 1.0
+    before = after = 1
+    for index in np.unique(np.linspace(0, len(source) - 1, _TRIED).astype(int)).tolist():
+        sample = source.read(index)
+        try:
+            made = _encoded(sample, options, False)[0]
+        except RuntimeError:
+            continue
+        before, after = before + sample.size, after + made.size
+    return after / before
+
+
+def _starts(sizes: npt.NDArray[Any], most: int) -> list[int]:
+    starts, filled = [0], 0.0
+    for index, size in enumerate(sizes.tolist()):
+        if filled and filled + size > most:
+            starts.append(index)
+            filled = 0.0
+        filled += size
+    return starts
+
+
+# ---------------------------------------------------------------- a shard
+
+
+class _Work:
+    """State that the threads of a run share."""
+
+    def __init__(
+        self, source: Source, target: str, options: PackOptions, progress: Progress | None
+    ) -> None:
+        self.source, self.target, self.options = source, target, options
+        self.report, self.stopped = Packed(), False
+        self._progress, self._lock, self._done = progress, threading.Lock(), 0
+
+    def shard(self, number: int, start: int, stop: int) -> str:
+        """Write a shard, unless it is there, and return its path."""
+        ending = ".tar" if self.options.to == "webdataset" else ".tfrecord"
+        path = os.path.join(self.target, f"shard-{number:06}{ending}")
+        if os.path.exists(path):
+            with self._lock:
+                self.report.kept += 1
+            self._count(stop - start)
+            return path
+        torch.set_num_threads(1)
+        write = _write_tar if self.options.to == "webdataset" else _write_tfrecord
+        unfinished = f"{path}.part"
+        with open(unfinished, "wb") as file:
+            write(
+                file,
+                path.removesuffix(ending) + ".idx",
+                (self._sample(i) for i in range(start, stop)),
+            )
+            file.flush()
+            os.fsync(file.fileno())
+        with self._lock:
+            self.report.written += os.path.getsize(unfinished)
+        os.replace(unfinished, path)
+        return path
+
+    def _sample(self, index: int) -> Sample | None:
+        """Return a sample as it is written; None if it is left out."""
+        if self.stopped:
+            raise RuntimeError("stopped")
+        sample = self.source.read(index)
+        made, psnr, wrong = sample, None, ""
+        try:
+            if self.options.encodes:
+                made, psnr = _encoded(sample, self.options, index % _COMPARED == 0)
+        except RuntimeError as error:
+            wrong = f"{self.source.name(index)}: {error}"
+            if not self.options.skip:
+                raise RuntimeError(f"cannot pack {wrong}") from None
+        with self._lock:
+            if wrong:
+                self.report.skipped.append(wrong)
+            else:
+                self.report.samples += 1
+                self.report.read += sample.size
+            if psnr is not None:
+                self.report.psnr.append(psnr)
+        self._count(1)
+        return None if wrong else made._replace(key=f"{index:09}")
+
+    def _count(self, samples: int) -> None:
+        with self._lock:
+            self._done += samples
+            if self._progress is not None:
+                self._progress(self._done, len(self.source))
+
+
+def _write_tar(file: BinaryIO, index: str, samples: Any) -> None:
+    found, at = [], 0
+    for sample in samples:
+        if sample is None:
+            continue
+        parts = []
+        for extension, content in sample.parts:
+            name = f"{sample.key}.{extension}"
+            parts.append((extension, at + tar.BLOCK, len(content), name))
+            at += tar.write_member(file, name, content)
+        found.append(parts)
+    tar.write_end(file)
+    tar.write_index(index, found)
+
+
+def _write_tfrecord(file: BinaryIO, index: str, samples: Any) -> None:
+    found, at = [], 0
+    for sample in samples:
+        if sample is None:
+            continue
+        size = tfrecord.write_record(file, tfrecord.write_example(_features(sample)))
+        found.append((at, size))
+        at += size
+    tfrecord.write_index(index, found)
+
+
+def _features(sample: Sample) -> dict[str, Any]:
+    """Return the features of a sample: ``image``, ``label`` where it is a number, and other parts by extension."""
+    made: dict[str, Any] = {"key": sample.key.encode()}
+    for place, (extension, content) in enumerate(sample.parts):
+        if place == sample.image:
+            made["image"] = content
+        elif extension == "cls" and content.strip().lstrip(b"-").isdigit():
+            made["label"] = [int(content)]
+        else:
+            made[extension] = content
+    return made
+
+
+# ---------------------------------------------------------------- images
+
+
+def _encoded(sample: Sample, options: PackOptions, compare: bool) -> tuple[Sample, float | None]:
+    """Return a sample with its image as the options want it, and if asked for the PSNR of what that cost."""
+    if sample.image is None:
+        return sample, None
+    content = sample.parts[sample.image][1]
+    pixels = _pixels(content)
+    shorter = min(pixels.shape[:2])
+    if options.shorter is not None and shorter > options.shorter:
+        pixels = np.asarray(
+            fn.resize(torch.from_numpy(pixels), resize_shorter=float(options.shorter))
+        )
+    elif options.format is None or (
+        options.format == "jpeg" and content.startswith(b"\xff\xd8\xff") and options.shorter
+    ):
+        return sample, None
+    kind = options.format or "jpeg"
+    made = _ENCODERS[kind](pixels, options.quality)
+    parts = list(sample.parts)
+    parts[sample.image] = _FORMATS[kind], made
+    psnr = _psnr(pixels, _pixels(made)) if compare and kind != "raw" else None
+    return sample._replace(parts=tuple(parts)), psnr
+
+
+def _pixels(content: bytes) -> npt.NDArray[np.uint8]:
+    data = torch.from_numpy(np.frombuffer(content, np.uint8).copy())
+    pixels: npt.NDArray[np.uint8] = np.asarray(fn.decoders.image(data))
+    return pixels
+
+
+def _jpeg(pixels: npt.NDArray[np.uint8], quality: int) -> bytes:
+    return _saved(pixels, "JPEG", quality=quality)
+
+
+def _webp(pixels: npt.NDArray[np.uint8], quality: int) -> bytes:
+    return _saved(pixels, "WEBP", quality=quality)
+
+
+def _raw(pixels: npt.NDArray[np.uint8], quality: int) -> bytes:
+    file = io.BytesIO()
+    np.save(file, pixels)
+    return file.getvalue()
+
+
+_ENCODERS: dict[str, Callable[[npt.NDArray[np.uint8], int], bytes]] = {
+    "jpeg": _jpeg, "webp": _webp, "raw": _raw,
+}  # fmt: skip
+
+
+def _saved(pixels: npt.NDArray[np.uint8], kind: str, **options: Any) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, kind, **options)
+    return file.getvalue()
+
+
+def _psnr(first: npt.NDArray[np.uint8], second: npt.NDArray[np.uint8]) -> float:
+    error = float(np.mean((first.astype(np.float32) - second) ** 2))
+    return min(_SAME, 10 * math.log10(255.0**2 / error)) if error else _SAME

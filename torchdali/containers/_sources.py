@@ -1,0 +1,237 @@
+"""Samples to be packed: of folders and of containers."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from torchdali import fn
+from torchdali.codecs.files import read_file
+from torchdali.containers._check import IMAGES
+from torchdali.formats import caffe, lmdb, recordio, tar, tfrecord
+from torchdali.formats.storage import Storage, open_storage
+
+__all__ = ["Sample", "Source", "open_source"]
+
+
+class Sample(NamedTuple):
+    """A sample: its parts, as files of webdataset.
+
+    Attributes:
+        parts: Extension and content of each.
+        image: Which part is the image; None if none is.
+        key: Its name in an archive.
+    """
+
+    parts: tuple[tuple[str, bytes], ...]
+    image: int | None
+    key: str = ""
+
+    @property
+    def size(self) -> int:
+        """Bytes of all parts."""
+        return sum(len(content) for _, content in self.parts)
+
+
+class Source:
+    """Samples with random access.
+
+    Args:
+        names: Of the samples, for messages, and to know a source again.
+        sizes: Bytes of each.
+        read: Returns a sample.
+        classes: Names of the classes, in the order of their numbers.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str] | Callable[[int], str],
+        sizes: npt.NDArray[np.int64],
+        read: Callable[[int], Sample],
+        classes: Sequence[str] = (),
+    ) -> None:
+        if not len(sizes):
+            raise RuntimeError("the source has no samples")
+        self._names, self._sizes, self.read, self.classes = names, sizes, read, classes
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+    def name(self, index: int) -> str:
+        """Return the name of a sample."""
+        return self._names(index) if callable(self._names) else self._names[index]
+
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Return the bytes of all samples."""
+        return self._sizes
+
+
+def open_source(path: str) -> Source:
+    """Open a folder of class folders, a container, or a folder or pattern of containers.
+
+    Raises:
+        RuntimeError: there is nothing that can be packed.
+    """
+    if (
+        os.path.isdir(path)
+        and os.path.exists(lmdb.data_file(path))
+        and lmdb.data_file(path) != path
+    ):
+        return _database(path)
+    files = [path] if "://" in path or os.path.isfile(path) else sorted(glob.glob(path))
+    if os.path.isdir(path):
+        files = [os.path.join(path, name) for name in sorted(os.listdir(path)) if _opener(name)]
+    files = [file for file in files if _opener(file)]
+    if not files:
+        return _folder(path)
+    kinds = {_opener(file) for file in files}
+    if len(kinds) > 1:
+        raise RuntimeError(f"{path} has containers of different kinds")
+    (opener,) = kinds
+    assert opener is not None
+    return opener([open_storage(file) for file in files])
+
+
+def _opener(path: str) -> Callable[[Sequence[Storage]], Source] | None:
+    name = os.path.basename(path).lower()
+    if name.endswith(".idx"):
+        return None
+    if name.endswith(".tar"):
+        return _archives
+    if name.endswith(".rec"):
+        return _recordio
+    return _tfrecord if "tfrecord" in name else None
+
+
+def _extension(content: bytes) -> str:
+    starts = {
+        b"\xff\xd8\xff": "jpg",
+        b"\x89PNG": "png",
+        b"BM": "bmp",
+        b"II*\0": "tif",
+        b"MM\0*": "tif",
+    }
+    found = next((name for start, name in starts.items() if content.startswith(start)), "")
+    return found or ("webp" if content[8:12] == b"WEBP" else "bin")
+
+
+_USUAL = {"jpeg": "jpg", "tiff": "tif"}
+
+
+def _labeled(image: bytes, label: Any, extension: str = "") -> Sample:
+    parts = [(extension or _extension(image), image)]
+    if label is not None:
+        parts.append(("cls", str(label).encode()))
+    return Sample(tuple(parts), 0)
+
+
+def _folder(path: str) -> Source:
+    if not os.path.isdir(path):
+        raise RuntimeError(f"there is no folder or container {path}")
+    dataset: Any = fn.readers.file.body(file_root=path)  # type: ignore[attr-defined]
+    count = len(dataset)
+    labels = dataset.metadata(np.arange(count))[0][:, 0].tolist()
+    sizes = np.array([os.path.getsize(dataset.info(i)) for i in range(count)], np.int64)
+
+    def read(index: int) -> Sample:
+        name = dataset.info(index)
+        content = read_file(name, mapped=False).numpy().tobytes()
+        extension = os.path.splitext(name)[1][1:].lower()
+        return _labeled(content, labels[index], _USUAL.get(extension, extension))
+
+    folders = sorted((e.name for e in os.scandir(path) if e.is_dir()), key=os.fsencode)
+    return Source(dataset.source_info, sizes, read, folders)
+
+
+def _archives(storages: Sequence[Storage]) -> Source:
+    found = [(s, sample) for s in storages for sample in tar.group(tar.members(s))]
+
+    def read(index: int) -> Sample:
+        storage, sample = found[index]
+        parts = tuple((e.lower(), storage.read(at, size).tobytes()) for e, at, size, _ in sample)
+        image = next(
+            (i for i, (e, _) in enumerate(parts) if f".{e.rpartition('.')[2]}" in IMAGES), None
+        )
+        return Sample(parts, image)
+
+    sizes = np.array([sum(part[2] for part in sample) for _, sample in found], np.int64)
+    return Source([f"{s.path}:{sample[0][3]}" for s, sample in found], sizes, read)
+
+
+Records = list[tuple[Storage, int, int]]
+
+
+def _named(records: Records) -> Callable[[int], str]:
+    return lambda index: f"{records[index][0].path} at {records[index][1]}"
+
+
+def _sizes(records: Records) -> npt.NDArray[np.int64]:
+    return np.array([size for _, _, size in records], np.int64)
+
+
+def _recordio(storages: Sequence[Storage]) -> Source:
+    records = [(s, *each) for s in storages for each in recordio.scan(s)]
+
+    def read(index: int) -> Sample:
+        storage, offset, size = records[index]
+        try:
+            image, labels = recordio.image(recordio.content(storage.read(offset, size)))
+        except ValueError as error:
+            raise RuntimeError(f"{storage.path} at {offset}: {error}") from None
+        if len(labels) == 1 and float(labels[0]).is_integer():
+            return _labeled(image.tobytes(), int(labels[0]))
+        content = " ".join(map(str, labels.tolist())).encode()
+        return Sample(((_extension(image.tobytes()), image.tobytes()), ("labels.txt", content)), 0)
+
+    return Source(_named(records), _sizes(records), read)
+
+
+def _tfrecord(storages: Sequence[Storage]) -> Source:
+    records = [(s, *each) for s in storages for each in tfrecord.scan(s)]
+
+    def read(index: int) -> Sample:
+        storage, offset, size = records[index]
+        record = storage.read(offset, size)
+        try:
+            found = tfrecord.features(record.data, *tfrecord.payload(record))
+            return _of_features(record, found)
+        except (ValueError, IndexError) as error:
+            raise RuntimeError(f"{storage.path} at {offset}: {error}") from None
+
+    return Source(_named(records), _sizes(records), read)
+
+
+_IMAGE_KEYS, _LABEL_KEYS = ("image/encoded", "image", "jpeg"), ("image/class/label", "label", "cls")
+
+
+def _of_features(record: Any, found: dict[str, tfrecord.Found]) -> Sample:
+    image = next((found[key] for key in _IMAGE_KEYS if key in found), None)
+    if image is None or image.kind != "string" or not image.strings():
+        raise ValueError(
+            f"no feature {', '.join(_IMAGE_KEYS)} with an image; there are {', '.join(found)}"
+        )
+    begin, end = image.strings()[0]
+    label = next((found[key] for key in _LABEL_KEYS if key in found), None)
+    numbers = label.integers() if label is not None and label.kind == "int64" else []
+    return _labeled(record[begin:end].tobytes(), numbers[0] if numbers else None)
+
+
+def _database(path: str) -> Source:
+    storage = open_storage(lmdb.data_file(path))
+    records = [(storage, entry.offset, entry.size) for entry in lmdb.entries(storage)]
+
+    def read(index: int) -> Sample:
+        _, offset, size = records[index]
+        record = storage.read(offset, size)
+        try:
+            (begin, end), label = caffe.datum(record.data)
+        except (ValueError, IndexError) as error:
+            raise RuntimeError(f"{storage.path} at {offset}: {error}") from None
+        return _labeled(record[begin:end].tobytes(), label)
+
+    return Source(_named(records), _sizes(records), read)
