@@ -54,6 +54,7 @@ from torchdali.ops import (  # noqa: F401  each declares its operators
     _transforms,
     _video,
     _video_input,
+    _vision,
     _warp,
 )
 from torchdali.ops._compose import Compose, cpu_ops, gpu_ops, mixed_ops  # noqa: F401

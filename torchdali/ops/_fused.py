@@ -255,8 +255,10 @@ def _resize_crop_mirror_normalize(
     size, window, last, filters = _divide_all(arguments)
     kept = _kept(data.shape[:2], size, window) if window and layout == "HWC" else None
     if kept is None:
+        channel = layout.index("C")
         with LAST_BUT_ONE:
-            data = resized(data, layout, size, filters)
+            data = resized(data.movedim(channel, -1), layout, size, filters)
+        data = data.movedim(-1, channel)
         last |= window
     else:
         with LAST_BUT_ONE:

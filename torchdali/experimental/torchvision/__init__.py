@@ -1,0 +1,39 @@
+"""torchvision's transforms (v2) on torchdali's operators, with DALI's names and arguments.
+
+`Compose` makes one pipeline of its transforms, and applies it to PIL images and tensors:
+
+    from torchdali.experimental.torchvision import Compose, RandomHorizontalFlip, RandomResizedCrop, ToPureTensor
+
+    transform = Compose([RandomResizedCrop(224), RandomHorizontalFlip(), ToPureTensor()])
+    dataset = torchvision.datasets.ImageFolder(root, transform=transform)
+
+`v2.functional` has them as functions.
+"""
+
+from torchdali.experimental.torchvision import v2
+from torchdali.experimental.torchvision.v2 import (
+    CenterCrop,
+    ColorJitter,
+    Compose,
+    GaussianBlur,
+    Grayscale,
+    InterpolationMode,
+    Normalize,
+    Pad,
+    PILToTensor,
+    RandomApply,
+    RandomCrop,
+    RandomGrayscale,
+    RandomHorizontalFlip,
+    RandomResizedCrop,
+    RandomVerticalFlip,
+    Resize,
+    ToPILImage,
+    ToPureTensor,
+)
+
+__all__ = [
+    "CenterCrop", "ColorJitter", "Compose", "GaussianBlur", "Grayscale", "InterpolationMode", "Normalize",
+    "PILToTensor", "Pad", "RandomApply", "RandomCrop", "RandomGrayscale", "RandomHorizontalFlip", "RandomResizedCrop",
+    "RandomVerticalFlip", "Resize", "ToPILImage", "ToPureTensor", "v2",
+]  # fmt: skip

@@ -1,0 +1,33 @@
+"""The transforms, and `functional`."""
+
+from torchdali.experimental.torchvision.v2 import functional
+from torchdali.experimental.torchvision.v2._checks import InterpolationMode
+from torchdali.experimental.torchvision.v2._color import (
+    ColorJitter,
+    GaussianBlur,
+    Grayscale,
+    Normalize,
+    RandomGrayscale,
+)
+from torchdali.experimental.torchvision.v2._compose import Compose
+from torchdali.experimental.torchvision.v2._geometry import (
+    CenterCrop,
+    Pad,
+    RandomCrop,
+    RandomHorizontalFlip,
+    RandomResizedCrop,
+    RandomVerticalFlip,
+    Resize,
+)
+from torchdali.experimental.torchvision.v2._transform import (
+    PILToTensor,
+    RandomApply,
+    ToPILImage,
+    ToPureTensor,
+)
+
+__all__ = [
+    "CenterCrop", "ColorJitter", "Compose", "GaussianBlur", "Grayscale", "InterpolationMode", "Normalize",
+    "PILToTensor", "Pad", "RandomApply", "RandomCrop", "RandomGrayscale", "RandomHorizontalFlip", "RandomResizedCrop",
+    "RandomVerticalFlip", "Resize", "ToPILImage", "ToPureTensor", "functional",
+]  # fmt: skip

@@ -1,0 +1,206 @@
+"""Transforms of an image's values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+from torchdali import fn
+from torchdali.experimental.torchvision.v2._checks import checked_probability, checked_range
+from torchdali.experimental.torchvision.v2._transform import Place, Transform
+from torchdali.ops._vision import vision_color, vision_gray
+
+__all__ = ["ColorJitter", "GaussianBlur", "Grayscale", "Normalize", "RandomGrayscale"]
+
+
+class Normalize(Transform):
+    """Subtract a mean and divide by a standard deviation, each one a channel; the result is float32.
+
+    Args:
+        mean: One a channel, or one for all.
+        std: Likewise.
+        inplace: Not supported.
+        device: ``"cpu"`` or ``"gpu"``.
+
+    Raises:
+        TypeError: they are no sequences. ValueError: a ``std`` of 0. NotImplementedError: ``inplace``.
+    """
+
+    def __init__(
+        self,
+        mean: Sequence[float],
+        std: Sequence[float],
+        inplace: bool = False,
+        device: Place = "cpu",
+    ) -> None:
+        super().__init__(device)
+        for name, values in (("mean", mean), ("std", std)):
+            if not isinstance(values, Sequence) or isinstance(values, str):
+                raise TypeError(f"{name} is a sequence of numbers, not {values!r}")
+        if inplace:
+            raise NotImplementedError("inplace is not supported")
+        self.mean, self.std = [float(v) for v in mean], [float(v) for v in std]
+        if not self.mean or not self.std:
+            raise ValueError("mean and std have at least one value")
+        if 0 in self.std:
+            raise ValueError(f"std must not be 0, and is {list(std)}")
+
+    def apply(self, images: Any, layout: str) -> Any:
+        """Return normalized images."""
+        return fn.crop_mirror_normalize(images, mean=self.mean, std=self.std, output_layout=layout)
+
+
+class Grayscale(Transform):
+    """Make images gray.
+
+    Args:
+        num_output_channels: 1, or 3 equal ones.
+        device: ``"cpu"`` or ``"gpu"``.
+
+    Raises:
+        ValueError: another number.
+    """
+
+    def __init__(self, num_output_channels: int = 1, device: Place = "cpu") -> None:
+        super().__init__(device)
+        if num_output_channels not in (1, 3):
+            raise ValueError(f"num_output_channels is 1 or 3, not {num_output_channels!r}")
+        self.num_output_channels = num_output_channels
+
+    def apply(self, images: Any, layout: str) -> Any:
+        """Return gray images."""
+        return vision_gray(images, channels=self.num_output_channels)
+
+
+class RandomGrayscale(Transform):
+    """Make images gray, each with a probability; the number of channels stays.
+
+    Args:
+        p: Probability.
+        device: ``"cpu"`` or ``"gpu"``.
+
+    Raises:
+        ValueError: ``p`` is not from 0 to 1.
+    """
+
+    def __init__(self, p: float = 0.1, device: Place = "cpu") -> None:
+        super().__init__(device)
+        self.p = checked_probability(p)
+
+    def apply(self, images: Any, layout: str) -> Any:
+        """Return images, some of them gray."""
+        chosen: Any = fn.random.coin_flip(probability=self.p)
+        return vision_gray(images, wanted=chosen)
+
+
+class ColorJitter(Transform):
+    """Change brightness, contrast, saturation and hue by random factors, as `fn.color_twist` does.
+
+    Args:
+        brightness: Factors are from ``1 - brightness`` (not below 0) to ``1 + brightness``; or (min, max).
+        contrast: Likewise, of the distance from half the range.
+        saturation: Likewise.
+        hue: Share of the circle to turn by: from ``-hue`` to ``hue``, up to 0.5; or (min, max). In YIQ, where
+            torchvision turns in HSV.
+        device: ``"cpu"`` or ``"gpu"``.
+
+    Raises:
+        ValueError: a negative factor, or a hue beyond 0.5.
+    """
+
+    def __init__(
+        self,
+        brightness: float | Sequence[float] | None = 0.0,
+        contrast: float | Sequence[float] | None = 0.0,
+        saturation: float | Sequence[float] | None = 0.0,
+        hue: float | Sequence[float] | None = 0.0,
+        device: Place = "cpu",
+    ) -> None:
+        super().__init__(device)
+        self.brightness = _factors(brightness, "brightness")
+        self.contrast = _factors(contrast, "contrast")
+        self.saturation = _factors(saturation, "saturation")
+        self.hue = _turns(hue)
+
+    def apply(self, images: Any, layout: str) -> Any:
+        """Return images with other colors."""
+        turn = tuple(360 * share for share in self.hue)
+        return vision_color(
+            images, brightness=_drawn(self.brightness), contrast=_drawn(self.contrast),
+            saturation=_drawn(self.saturation), hue=_drawn(turn),
+        )  # fmt: skip
+
+
+def _factors(value: Any, name: str) -> tuple[float, float]:
+    if isinstance(value, Real):
+        if value < 0:
+            raise ValueError(f"{name} must not be negative, and is {value!r}")
+        return max(0.0, 1 - float(value)), 1 + float(value)
+    low, high = checked_range(value, name)
+    if low < 0:
+        raise ValueError(f"{name} must not be negative, and is {value!r}")
+    return low, high
+
+
+def _turns(value: Any) -> tuple[float, float]:
+    low, high = (
+        (-float(value), float(value)) if isinstance(value, Real) else checked_range(value, "hue")
+    )
+    if not -0.5 <= low <= high <= 0.5:
+        raise ValueError(f"hue is from 0 to 0.5, or (min, max) from -0.5 to 0.5, not {value!r}")
+    return low, high
+
+
+def _drawn(values: Sequence[float]) -> Any:
+    """Return a number, or a node of random ones, one a sample."""
+    low, high = values
+    return low if low == high else fn.random.uniform(range=[low, high])
+
+
+class GaussianBlur(Transform):
+    """Blur images with a Gaussian window, reflected at the borders.
+
+    Args:
+        kernel_size: Odd number of pixels; or two, for height and width, as in DALI.
+        sigma: Standard deviation in pixels; or (min, max), to draw one for each image.
+        device: ``"cpu"`` or ``"gpu"``.
+        seed: Of the standard deviations; -1 for that of the `Compose`.
+
+    Raises:
+        ValueError: a window that is even or not positive; a sigma that is not positive, or no range.
+    """
+
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        sigma: float | Sequence[float] = (0.1, 2.0),
+        device: Place = "cpu",
+        seed: int = -1,
+    ) -> None:
+        super().__init__(device)
+        self.kernel_size, self.sigma, self.seed = _windows(kernel_size), _deviations(sigma), seed
+
+    def apply(self, images: Any, layout: str) -> Any:
+        """Return blurred images."""
+        low, high = self.sigma
+        drawn = low if low == high else fn.random.uniform(range=[low, high], seed=self.seed)
+        return fn.gaussian_blur(images, window_size=self.kernel_size, sigma=drawn)
+
+
+def _windows(value: Any) -> list[int]:
+    values = list(value) if isinstance(value, (list, tuple)) else [value]
+    if len(values) not in (1, 2) or not all(
+        isinstance(v, int) and not isinstance(v, bool) and v > 0 and v % 2 for v in values
+    ):
+        raise ValueError(f"kernel_size is one or two odd positive ints, not {value!r}")
+    return [values[0], values[-1]]
+
+
+def _deviations(value: Any) -> tuple[float, float]:
+    if isinstance(value, Real) and not isinstance(value, bool):
+        value = (value, value)
+    low, high = checked_range(value, "sigma")
+    if low <= 0:
+        raise ValueError(f"sigma must be positive, not {value!r}")
+    return low, high

@@ -1,0 +1,165 @@
+"""`Compose`: transforms as one pipeline."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import PIL.Image
+import torch
+
+from torchdali import fn
+from torchdali.data_node import DataNode
+from torchdali.errors import strip_internal_frames
+from torchdali.experimental.torchvision.v2._images import as_image, batch_of, layout_of, stacked
+from torchdali.experimental.torchvision.v2._transform import (
+    ToPILImage,
+    ToPureTensor,
+    checked_transforms,
+)
+from torchdali.pipeline import Pipeline
+from torchdali.pipeline._options import NAMES
+
+__all__ = ["Compose"]
+
+
+class Compose:
+    """Transforms, applied one after the other by one pipeline.
+
+    Call it with a PIL image (mode L, RGB or RGBA) or a tensor ``(..., C, H, W)``; the first call decides which of the
+    two it takes. It gives what it takes, unless `ToPureTensor`, `PILToTensor` or `ToPILImage` is among the transforms:
+    the last of them counts. Random transforms draw anew for each image of a tensor. The pipeline is built in the first
+    call, in each process anew: a `Compose` may be pickled, forked and called by several threads, which take turns.
+    On a node of a pipeline that is being defined, images ``HWC``, it applies the transforms there.
+
+    Args:
+        op_list: Transforms.
+        batch_size: Most images in one call.
+        num_threads: Threads that compute.
+        dali_pipeline_kwargs: More arguments of `Pipeline`. With ``seed``, results are repeatable; a worker of a
+            `DataLoader` adds its number to it.
+
+    Raises:
+        TypeError: ``op_list`` holds something else than transforms, or an unknown argument.
+        ValueError: ``batch_size`` or ``num_threads`` is not positive.
+    """
+
+    def __init__(
+        self,
+        op_list: list[Callable[..., Any]],
+        batch_size: int = 16,
+        num_threads: int = 1,
+        **dali_pipeline_kwargs: Any,
+    ) -> None:
+        self.op_list = checked_transforms(op_list)
+        for name, value in (("batch_size", batch_size), ("num_threads", num_threads)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name} is a positive int, not {value!r}")
+        unknown = [name for name in dali_pipeline_kwargs if name not in NAMES]
+        if unknown:
+            raise TypeError(f"Compose and Pipeline have no argument {unknown[0]!r}")
+        self.batch_size, self.num_threads = batch_size, num_threads
+        self.pipeline_kwargs = dali_pipeline_kwargs
+        self._layout = ""
+        self._start()
+
+    def _start(self) -> None:
+        self._pipeline: Pipeline | None = None
+        self._process = 0
+        self._dtype: torch.dtype | None = None
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = ("op_list", "batch_size", "num_threads", "pipeline_kwargs", "_layout")
+        return {name: getattr(self, name) for name in kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._start()
+
+    def __call__(self, data_input: Any) -> Any:
+        """Apply the transforms.
+
+        Args:
+            data_input: A PIL image, a tensor ``(..., C, H, W)``, or a node.
+
+        Raises:
+            TypeError: something else, or the other one of image and tensor than in the first call.
+            ValueError: an image of another mode. RuntimeError: more images than ``batch_size``.
+        """
+        if isinstance(data_input, DataNode):
+            return self._apply(data_input, "HWC")
+        layout = layout_of(data_input)
+        if self._layout not in ("", layout):
+            names = {"HWC": "PIL images", "CHW": "tensors"}
+            raise TypeError(
+                f"this Compose was called with {names[self._layout]} first and takes no "
+                f"{names[layout]}: make another one"
+            )
+        batch = batch_of(data_input)
+        if len(batch) > self.batch_size:
+            raise RuntimeError(
+                f"{len(batch)} images in one call, and at most {self.batch_size} are allowed: give Compose a larger "
+                "batch_size"
+            )
+        self._layout = layout
+        if not len(batch):
+            raise RuntimeError("a tensor without images")
+        try:
+            return self._returned(self._run(batch, layout), data_input)
+        except Exception as error:
+            strip_internal_frames(error)
+            raise
+
+    def _returned(self, results: Any, given: Any) -> Any:
+        last = next((t for t in reversed(self.op_list) if isinstance(t, _MARKS)), None)
+        is_image = isinstance(given, PIL.Image.Image)
+        leading = () if is_image else tuple(given.shape[:-3])
+        tensor = stacked(results, "HWC" if is_image else "CHW", leading)
+        to_image = isinstance(last, ToPILImage) if last is not None else is_image
+        if not to_image:
+            return tensor
+        if tensor.ndim == 3:
+            return as_image(tensor)
+        images = [as_image(each) for each in tensor.flatten(0, -4)]
+        return images[0] if len(images) == 1 else images
+
+    def _run(self, batch: torch.Tensor, layout: str) -> Any:
+        with self._lock:
+            # A forked process has the object, and none of its threads.
+            if self._pipeline is None or self._process != os.getpid() or self._dtype != batch.dtype:
+                self._pipeline = self._built(layout)
+                self._process, self._dtype = os.getpid(), batch.dtype
+            try:
+                return self._pipeline.run(images=batch)[0]
+            except Exception:
+                self._pipeline = None  # one that failed is at its end
+                raise
+
+    def _built(self, layout: str) -> Pipeline:
+        options = {"prefetch_queue_depth": 1, "device_id": None, **self.pipeline_kwargs}
+        if options["device_id"] is None and any(t.device == "gpu" for t in self.op_list):
+            options["device_id"] = 0
+        seed, worker = options.get("seed"), torch.utils.data.get_worker_info()
+        if seed not in (None, -1) and worker is not None:
+            options["seed"] = seed + worker.id
+        made = Pipeline(self.batch_size, self.num_threads, **options)
+        with made:
+            images = fn.external_source(name="images", layout=layout)
+            made.set_outputs(self._apply(images, layout))
+        made.build()
+        return made
+
+    def _apply(self, images: Any, layout: str) -> Any:
+        for each in self.op_list:
+            images = each.apply(each.placed(images), layout)
+        return images
+
+    def __repr__(self) -> str:
+        steps = "".join(f"\n    {each!r}" for each in self.op_list)
+        return f"Compose({steps}\n)"
+
+
+_MARKS = (ToPureTensor, ToPILImage)

@@ -1,0 +1,335 @@
+"""Transforms of an image's shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from torchdali import fn
+from torchdali.experimental.torchvision.v2._checks import (
+    InterpolationMode,
+    checked_fill,
+    checked_interpolation,
+    checked_padding,
+    checked_probability,
+    checked_range,
+    checked_size,
+    interp_type,
+)
+from torchdali.experimental.torchvision.v2._transform import Place, Transform
+from torchdali.ops import _vision
+from torchdali.ops._vision import OUTSIDE
+
+__all__ = [
+    "CenterCrop", "Crop", "Pad", "RandomCrop", "RandomHorizontalFlip", "RandomResizedCrop", "RandomVerticalFlip",
+    "Resize", "ResizedCrop",
+]  # fmt: skip
+
+PaddingMode = Literal["constant", "edge", "reflect", "symmetric"]
+
+
+# Without the arguments that calls fill in.
+_resize: Any = _vision.vision_resize
+_center_crop: Any = _vision.vision_center_crop
+_pad: Any = _vision.vision_pad
+_random_crop: Any = _vision.vision_random_crop
+
+
+class Resize(Transform):
+    """Resize images.
+
+    Args:
+        size: ``[height, width]``; or one number, for the shorter side, the other following by the aspect ratio,
+            rounded down; or None, for ``max_size`` alone.
+        interpolation: NEAREST, BILINEAR, BICUBIC or LANCZOS, or Pillow's number for one of them.
+        max_size: Longest the longer side may be, where ``size`` is one number; its length, where ``size`` is None.
+        antialias: Widen the filter where the image shrinks. None is False.
+        device: ``"cpu"`` or ``"gpu"``.
+
+    Raises:
+        ValueError: a size that is none of these, or not positive; ``max_size`` with a size of two numbers, or not
+            above ``size``; an unknown interpolation.
+        NotImplementedError: an interpolation that cannot be computed.
+    """
+
+    def __init__(
+        self,
+        size: int | Sequence[int] | None,
+        interpolation: InterpolationMode | int = InterpolationMode.BILINEAR,
+        max_size: int | None = None,
+        antialias: bool | None = True,
+        device: Place = "cpu",
+    ) -> None:
+        super().__init__(device)
+        self.size = _checked_target(size, max_size)
+        self.interpolation = checked_interpolation(interpolation)
+        self.max_size, self.antialias = max_size, bool(antialias)
+        self._filter = interp_type(self.interpolation)
+
+    def apply(self, images: Any, layout: str) -> Any:
+        """Return resized images."""
+        if len(self.size) == 2:
+            return fn.resize(
+                images, size=self.size, interp_type=self._filter, antialias=self.antialias
+            )
+        return _resize(
+            images, size=self.size[0] if self.size else None, max_size=self.max_size,
+            interp_type=self._filter, antialias=self.antialias,
+        )  # fmt: skip
+
+
+def _checked_target(size: Any, max_size: Any) -> list[int]:
+    """Return no number for None, one for the shorter side, or height and width."""
+    if max_size is not None and (isinstance(max_size, bool) or not isinstance(max_size, int)):
+        raise ValueError(f"max_size is an int or None, not {max_size!r}")
+    if size is None:
+        if max_size is None:
+            raise ValueError("max_size is needed where size is None")
+        if max_size <= 0:
+            raise ValueError(f"max_size must be positive, not {max_size}")
+        return []
+    try:
+        both = checked_size(size)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+    count = 1 if isinstance(size, int) else len(size)
+    if max_size is not None and count == 2:
+        raise ValueError(
+            "max_size goes with a size of one number, which is that of the shorter side; "
+            f"size is {size!r}"
+        )
+    if max_size is not None and max_size <= both[0]:
+        raise ValueError(
+            f"max_size {max_size} must be above the size of the shorter side, {both[0]}"
+        )
+    return both[:count]
+
+
+class CenterCrop(Transform):
+    """Cut out the middle of images; where they are smaller, what lies outside is 0.
+
+    Args:
+        size: ``[height, width]``, or one number for both.
+        device: ``"cpu"`` or ``"gpu"``.
+
+    Raises:
+        TypeError, ValueError: a size that is not one or two positive ints.
+    """
+
+    def __init__(self, size: int | Sequence[int], device: Place = "cpu") -> None:
+        super().__init__(device)
+        self.size = checked_size(size)
+
+    def apply(self, images: Any, layout: str) -> Any:
+        """Return the middle of images."""
+        return _center_crop(images, size=self.size)
+
+
+class Crop(Transform):
+    """Cut a window out; what lies outside of the image is 0."""
+
+    def __init__(self, top: int, left: int, height: int, width: int, device: Place = "cpu") -> None:
+        super().__init__(device)
+        for name, value in (("top", top), ("left", left), ("height", height), ("width", width)):
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"{name} is an int, not {value!r}")
+        self.start, self.size = [top, left], checked_size((height, width), "(height, width)")
+
+    def apply(self, images: Any, layout: str) -> Any:
+        """Return the window of images."""
+        return fn.slice(
+            images, start=self.start, shape=self.size, axis_names="HW", out_of_bounds_policy="pad"
+        )
+
+
+class ResizedCrop(Transform):
+    """Cut a window out, and resize it."""
+
+    def __init__(self, crop: Crop, resize: Resize) -> None:
+        super().__init__(crop.device)
+        self.crop, self.resize = crop, resize
+
+    def apply(self, images: Any, layout: str) -> Any:
+        """Return the resized window of images."""
+        return self.resize.apply(self.crop.apply(images, layout), layout)
+
+
+class Pad(Transform):
+    """Add borders to images.
+
+    Args:
+        padding: One number for all sides, two for left and right and for top and bottom, or four for left, top,
+            right and bottom.
+        fill: Of the border: a number, or one a channel; or a dict of them by the class of the image, ``torch.Tensor``
+            or ``PIL.Image.Image``, or ``"others"``. None is 0.
+        padding_mode: ``"constant"``, ``"edge"`` (repeat the outermost pixel), ``"reflect"`` or ``"symmetric"`` (with
+            the outermost pixel once or twice).
+        device: ``"cpu"`` or ``"gpu"``.
+
+    Raises:
+        TypeError, ValueError: an argument that is none of these, or a negative padding.
+    """
+
+    def __init__(
+        self,
+        padding: int | Sequence[int],
+        fill: float | Sequence[float] | Mapping[Any, Any] | None = 0,
+        padding_mode: PaddingMode = "constant",
+        device: Place = "cpu",
+    ) -> None:
+        super().__init__(device)
+        self.padding = checked_padding(padding)
+        self.padding_mode = _checked_mode(padding_mode)
+        self.fill = dict(fill) if isinstance(fill, Mapping) else fill
+        if isinstance(self.fill, dict):
+            for value in self.fill.values():
+                checked_fill(value)
+        else:
+            checked_fill(fill)
+
+    def apply(self, images: Any, layout: str) -> Any:
+        """Return images with borders."""
+        return _pad(
+            images, padding=self.padding, fill=self._fill(layout), padding_mode=self.padding_mode
+        )
+
+    def _fill(self, layout: str) -> list[float]:
+        if not isinstance(self.fill, dict):
+            return checked_fill(self.fill)
+        wanted = "Tensor" if layout == "CHW" else "Image"
+        for kind, value in self.fill.items():
+            if getattr(kind, "__name__", kind) == wanted:
+                return checked_fill(value)
+        return checked_fill(self.fill.get("others"))
+
+
+def _checked_mode(mode: Any) -> PaddingMode:
+    if mode not in OUTSIDE:
+        raise ValueError(f"padding_mode is one of {', '.join(map(repr, OUTSIDE))}, not {mode!r}")
+    found: PaddingMode = mode
+    return found
+
+
+class RandomCrop(Transform):
+    """Cut a window out at a random place.
+
+    Args:
+        size: ``[height, width]``, or one number for both.
+        padding: Borders to add first: one, two or four numbers, as for `Pad`, or a sequence of one; None for none.
+        pad_if_needed: Add what is missing where the image is smaller, on both sides.
+        fill: Of the borders: a number, or one a channel. None is 0.
+        padding_mode: As for `Pad`.
+        device: ``"cpu"`` or ``"gpu"``.
+
+    Raises:
+        TypeError, ValueError: an argument that is none of these. RuntimeError: when an image is smaller than the
+            window.
+    """
+
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        padding: int | Sequence[int] | None = None,
+        pad_if_needed: bool = False,
+        fill: float | Sequence[float] | None = 0,
+        padding_mode: PaddingMode = "constant",
+        device: Place = "cpu",
+    ) -> None:
+        super().__init__(device)
+        self.size = checked_size(size)
+        self.padding = [0] * 4 if padding is None else checked_padding(padding, (1, 2, 4))
+        if not isinstance(pad_if_needed, bool):
+            raise TypeError(f"pad_if_needed is a bool, not {pad_if_needed!r}")
+        self.pad_if_needed, self.fill = pad_if_needed, checked_fill(fill)
+        self.padding_mode = _checked_mode(padding_mode)
+
+    def apply(self, images: Any, layout: str) -> Any:
+        """Return a window of each image."""
+        return _random_crop(
+            images, size=self.size, padding=self.padding, pad_if_needed=self.pad_if_needed, fill=self.fill,
+            padding_mode=self.padding_mode,
+        )  # fmt: skip
+
+
+class RandomResizedCrop(Transform):
+    """Cut a window of random area and aspect ratio out, and resize it.
+
+    Args:
+        size: ``[height, width]`` of the result, or one number for both.
+        scale: Least and greatest share of the image's area.
+        ratio: Least and greatest aspect ratio, width to height.
+        interpolation, antialias: As for `Resize`.
+        device: ``"cpu"`` or ``"gpu"``.
+
+    Raises:
+        TypeError, ValueError: an argument that is none of these. NotImplementedError: an interpolation that cannot
+            be computed.
+    """
+
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        scale: tuple[float, float] = (0.08, 1.0),
+        ratio: tuple[float, float] = (3 / 4, 4 / 3),
+        interpolation: InterpolationMode | int = InterpolationMode.BILINEAR,
+        antialias: bool | None = True,
+        device: Place = "cpu",
+    ) -> None:
+        super().__init__(device)
+        self.size = checked_size(size)
+        self.scale, self.ratio = _positive(scale, "scale"), _positive(ratio, "ratio")
+        self.interpolation = checked_interpolation(interpolation)
+        self.antialias = bool(antialias)
+        self._filter = interp_type(self.interpolation)
+
+    def apply(self, images: Any, layout: str) -> Any:
+        """Return a window of each image, resized."""
+        return fn.random_resized_crop(
+            images, size=self.size, random_area=list(self.scale), random_aspect_ratio=list(self.ratio),
+            interp_type=self._filter, antialias=self.antialias,
+        )  # fmt: skip
+
+
+def _positive(values: Any, name: str) -> tuple[float, float]:
+    low, high = checked_range(values, name, TypeError)
+    if low <= 0:
+        raise ValueError(f"{name} must be positive, not {values!r}")
+    return low, high
+
+
+class RandomHorizontalFlip(Transform):
+    """Mirror images left to right, each with a probability.
+
+    Args:
+        p: Probability.
+        device: ``"cpu"`` or ``"gpu"``.
+
+    Raises:
+        ValueError: ``p`` is not from 0 to 1.
+    """
+
+    _along = "horizontal"
+
+    def __init__(self, p: float = 0.5, device: Place = "cpu") -> None:
+        super().__init__(device)
+        self.p = checked_probability(p)
+
+    def apply(self, images: Any, layout: str) -> Any:
+        """Return images, some of them mirrored."""
+        chosen: Any = fn.random.coin_flip(probability=self.p)
+        horizontal, vertical = (chosen, 0) if self._along == "horizontal" else (0, chosen)
+        return fn.flip(images, horizontal=horizontal, vertical=vertical)
+
+
+class RandomVerticalFlip(RandomHorizontalFlip):
+    """Mirror images top to bottom, each with a probability.
+
+    Args:
+        p: Probability.
+        device: ``"cpu"`` or ``"gpu"``.
+
+    Raises:
+        ValueError: ``p`` is not from 0 to 1.
+    """
+
+    _along = "vertical"

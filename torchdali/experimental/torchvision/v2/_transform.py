@@ -1,0 +1,121 @@
+"""The base of the transforms, and those that only say what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from torchdali import fn
+from torchdali.conditionals import if_return
+from torchdali.experimental.torchvision.v2._checks import checked_probability
+
+__all__ = ["PILToTensor", "Place", "RandomApply", "ToPILImage", "ToPureTensor", "Transform"]
+
+Place = Literal["cpu", "gpu"]
+
+
+class Transform:
+    """A step of a `Compose`; alone it cannot be called.
+
+    Args:
+        device: Where it runs: ``"cpu"`` or ``"gpu"``.
+
+    Raises:
+        ValueError: another device.
+    """
+
+    def __init__(self, device: Place = "cpu") -> None:
+        if device not in ("cpu", "gpu"):
+            raise ValueError(f"device is 'cpu' or 'gpu', not {device!r}")
+        self.device = device
+
+    def apply(self, images: Any, layout: str) -> Any:
+        """Return images with the transform applied.
+
+        Args:
+            images: A node of a pipeline, or a batch.
+            layout: Of the images: ``"HWC"`` or ``"CHW"``.
+        """
+        return images
+
+    def placed(self, images: Any) -> Any:
+        """Return a node on the device of the transform."""
+        here = images.device
+        if here not in ("cpu", "gpu") or here == self.device:
+            return images
+        return images.gpu() if self.device == "gpu" else images.cpu()
+
+    def __call__(self, data_input: Any) -> Any:
+        """Refuse: a transform works in a `Compose`; `functional` works on images at once.
+
+        Raises:
+            RuntimeError: always.
+        """
+        raise RuntimeError(
+            f"{type(self).__name__} cannot be called: put it into Compose([...]), or call the function in "
+            "v2.functional"
+        )
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{k}={v!r}" for k, v in vars(self).items() if not k.startswith("_"))
+        return f"{type(self).__name__}({shown})"
+
+
+class ToPureTensor(Transform):
+    """Make `Compose` return a tensor, ``(C, H, W)`` or ``(N, C, H, W)``, of the type that the transforms give."""
+
+
+class PILToTensor(ToPureTensor):
+    """Make `Compose` return a tensor of a PIL image, ``(C, H, W)`` uint8, values unchanged."""
+
+
+class ToPILImage(Transform):
+    """Make `Compose` return a PIL image of a tensor ``(C, H, W)``; floats are scaled from 0 .. 1."""
+
+
+class RandomApply(Transform):
+    """Apply transforms to an image with a probability, all of them or none.
+
+    Args:
+        op_list: Transforms.
+        p: Probability.
+        device: ``"cpu"`` or ``"gpu"``.
+
+    Raises:
+        TypeError: ``op_list`` holds something else. ValueError: ``p`` is not from 0 to 1.
+    """
+
+    def __init__(
+        self, op_list: Sequence[Callable[..., Any]], p: float = 0.5, device: Place = "cpu"
+    ) -> None:
+        super().__init__(device)
+        self.op_list = checked_transforms(op_list)
+        self.p = checked_probability(p)
+
+    def apply(self, images: Any, layout: str) -> Any:
+        """Return images with the transforms applied to some of them."""
+        images = self.placed(images)
+
+        def applied() -> Any:
+            result = images
+            for each in self.op_list:
+                result = each.apply(each.placed(result), layout)
+            return self.placed(result)
+
+        return if_return(fn.random.coin_flip(probability=self.p) == 1, applied, lambda: images)
+
+
+def checked_transforms(op_list: Any) -> list[Transform]:
+    """Return a list of transforms.
+
+    Raises:
+        TypeError: it is no sequence of them.
+    """
+    if not isinstance(op_list, Sequence) or isinstance(op_list, str):
+        raise TypeError(f"op_list is a list of transforms, not {type(op_list).__name__}")
+    for i, each in enumerate(op_list):
+        if not isinstance(each, Transform):
+            raise TypeError(
+                f"op_list[{i}] is no transform of torchdali.experimental.torchvision: {each!r}"
+            )
+    return list(op_list)

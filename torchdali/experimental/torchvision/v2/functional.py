@@ -1,0 +1,257 @@
+"""The transforms as functions of PIL images (L, RGB, RGBA) and tensors ``(..., C, H, W)``.
+
+They compute at once and return what they were given: an image, or a tensor of the same leading axes. ``device="gpu"``
+computes on the accelerator; a tensor stays there.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import PIL.Image
+import torch
+
+from torchdali import fn
+from torchdali.experimental.torchvision.v2._checks import InterpolationMode
+from torchdali.experimental.torchvision.v2._color import GaussianBlur, Grayscale, Normalize
+from torchdali.experimental.torchvision.v2._geometry import (
+    CenterCrop,
+    Crop,
+    Pad,
+    PaddingMode,
+    Resize,
+    ResizedCrop,
+)
+from torchdali.experimental.torchvision.v2._images import (
+    as_image,
+    batch_of,
+    image_of,
+    layout_of,
+    stacked,
+    tensor_of,
+)
+from torchdali.experimental.torchvision.v2._transform import Transform
+from torchdali.tensors import TensorList
+
+__all__ = [
+    "center_crop", "crop", "gaussian_blur", "get_dimensions", "get_image_size", "get_size", "horizontal_flip",
+    "normalize", "pad", "pil_to_tensor", "resize", "resized_crop", "rgb_to_grayscale", "to_grayscale", "to_pil_image",
+    "to_tensor", "vertical_flip",
+]  # fmt: skip
+
+
+class _Flip(Transform):
+    def __init__(self, horizontal: int, vertical: int) -> None:
+        super().__init__()
+        self._axes = (horizontal, vertical)
+
+    def apply(self, images: Any, layout: str) -> Any:
+        return fn.flip(images, horizontal=self._axes[0], vertical=self._axes[1])
+
+
+def _at_once(transform: Transform, data: Any, device: Any) -> Any:
+    """Apply a transform to an image or to tensors."""
+    layout = layout_of(data)
+    batch = batch_of(data).to(_torch_device(device, data))
+    made = transform.apply(TensorList.from_dense(batch, layout), layout)
+    if isinstance(data, PIL.Image.Image):
+        return as_image(stacked(made, layout, ()))
+    return stacked(made, layout, tuple(data.shape[:-3]))
+
+
+def _torch_device(device: Any, data: Any) -> torch.device:
+    kind = getattr(device, "device_type", None) or str(device)
+    if kind.startswith("cpu"):
+        return torch.device("cpu")
+    if kind.startswith(("gpu", "cuda")):
+        if isinstance(data, torch.Tensor) and data.is_cuda:
+            return data.device
+        return torch.device(kind.replace("gpu", "cuda"))
+    raise ValueError(f"device is 'cpu' or 'gpu', not {device!r}")
+
+
+def center_crop(inpt: Any, output_size: int | list[int], device: Any = "cpu") -> Any:
+    """Cut out the middle; see `CenterCrop`."""
+    return _at_once(CenterCrop(output_size), inpt, device)
+
+
+def crop(inpt: Any, top: int, left: int, height: int, width: int, device: Any = "cpu") -> Any:
+    """Cut a window out; what lies outside of the image is 0.
+
+    Raises:
+        TypeError: a number that is no int. ValueError: a height or width that is not positive.
+    """
+    return _at_once(Crop(top, left, height, width), inpt, device)
+
+
+def gaussian_blur(
+    inpt: Any,
+    kernel_size: int | Sequence[int],
+    sigma: float | Sequence[float] = (0.1, 2.0),
+    device: Any = "cpu",
+) -> Any:
+    """Blur; see `GaussianBlur`. A range of ``sigma`` draws one from it for the call, with Python's generator."""
+    blur = GaussianBlur(kernel_size, sigma)
+    chosen = random.uniform(*blur.sigma)
+    blur.sigma = (chosen, chosen)
+    return _at_once(blur, inpt, device)
+
+
+def get_dimensions(inpt: Any) -> list[int]:
+    """Return ``[channels, height, width]`` of an image or a tensor; ``(H, W)`` has one channel.
+
+    Raises:
+        TypeError: it is neither, or has less than two axes.
+    """
+    if isinstance(inpt, PIL.Image.Image):
+        return [len(inpt.getbands()), inpt.height, inpt.width]
+    shape = _shape(inpt)
+    return [shape[-3] if len(shape) > 2 else 1, *shape[-2:]]
+
+
+def get_size(inpt: Any) -> list[int]:
+    """Return ``[height, width]``; see `get_dimensions`."""
+    return get_dimensions(inpt)[1:]
+
+
+def get_image_size(inpt: Any) -> list[int]:
+    """Return ``[width, height]``; see `get_dimensions`."""
+    return get_dimensions(inpt)[:0:-1]
+
+
+def _shape(inpt: Any) -> tuple[int, ...]:
+    """Return the shape of a torch tensor, or of one of the dynamic mode."""
+    if not isinstance(inpt, torch.Tensor) and not hasattr(inpt, "evaluate"):
+        raise TypeError(f"the input is a PIL image or a tensor, not {type(inpt)}")
+    shape = tuple(inpt.shape)
+    if len(shape) < 2:
+        raise TypeError(f"an image has at least 2 axes; this tensor has {len(shape)}")
+    return shape
+
+
+def horizontal_flip(inpt: Any, device: Any = "cpu") -> Any:
+    """Mirror left to right."""
+    return _at_once(_Flip(horizontal=1, vertical=0), inpt, device)
+
+
+def vertical_flip(inpt: Any, device: Any = "cpu") -> Any:
+    """Mirror top to bottom."""
+    return _at_once(_Flip(horizontal=0, vertical=1), inpt, device)
+
+
+def normalize(
+    input_data: Any,
+    mean: list[float],
+    std: list[float],
+    inplace: bool = False,
+    device: Any = "cpu",
+) -> Any:
+    """Normalize a tensor; see `Normalize`.
+
+    Raises:
+        TypeError: it is no tensor.
+    """
+    if not isinstance(input_data, torch.Tensor):
+        raise TypeError(f"normalize takes a torch.Tensor, not {type(input_data)}")
+    return _at_once(Normalize(mean, std, inplace), input_data, device)
+
+
+def pad(
+    inpt: Any,
+    padding: int | Sequence[int],
+    fill: float | Sequence[float] | None = 0,
+    padding_mode: PaddingMode = "constant",
+    device: Any = "cpu",
+) -> Any:
+    """Add borders; see `Pad`."""
+    return _at_once(Pad(padding, fill, padding_mode), inpt, device)
+
+
+def pil_to_tensor(inpt: Any) -> torch.Tensor:
+    """Return a PIL image as a tensor ``(C, H, W)``, values unchanged.
+
+    Raises:
+        TypeError: it is no PIL image.
+    """
+    if not isinstance(inpt, PIL.Image.Image):
+        raise TypeError(f"pil_to_tensor takes a PIL image, not {type(inpt)}")
+    return tensor_of(inpt)
+
+
+def resize(
+    inpt: Any,
+    size: int | Sequence[int] | None,
+    interpolation: InterpolationMode | int = InterpolationMode.BILINEAR,
+    max_size: int | None = None,
+    antialias: bool | None = True,
+    device: Any = "cpu",
+) -> Any:
+    """Resize; see `Resize`."""
+    return _at_once(Resize(size, interpolation, max_size, antialias), inpt, device)
+
+
+def resized_crop(
+    inpt: Any,
+    top: int,
+    left: int,
+    height: int,
+    width: int,
+    size: int | Sequence[int],
+    interpolation: InterpolationMode | int = InterpolationMode.BILINEAR,
+    antialias: bool | None = True,
+    device: Any = "cpu",
+) -> Any:
+    """Cut a window out, and resize it; see `crop` and `Resize`."""
+    window = Crop(top, left, height, width)
+    target = Resize(size, interpolation, None, antialias)
+    target.size = [target.size[0], target.size[-1]]
+    return _at_once(ResizedCrop(window, target), inpt, device)
+
+
+def to_grayscale(inpt: Any, num_output_channels: int = 1, device: Any = "cpu") -> Any:
+    """Make an image gray; see `Grayscale`."""
+    return _at_once(Grayscale(num_output_channels), inpt, device)
+
+
+def rgb_to_grayscale(inpt: Any, num_output_channels: int = 1, device: Any = "cpu") -> Any:
+    """Make an image gray; see `Grayscale`."""
+    return to_grayscale(inpt, num_output_channels, device)
+
+
+def to_pil_image(
+    inpt: torch.Tensor, mode: str | None = None, input_layout: str = "CHW"
+) -> PIL.Image.Image:
+    """Return a tensor as a PIL image; floats are scaled from 0 .. 1 and cut off.
+
+    Args:
+        inpt: ``(C, H, W)``, uint8, float32 or float16.
+        mode: Of the image; without it, L, RGB or RGBA by the number of channels.
+        input_layout: ``"CHW"`` or ``"HWC"``.
+
+    Raises:
+        TypeError: no tensor, or an element type without a mode. ValueError: a shape or mode that does not fit.
+    """
+    if not isinstance(inpt, torch.Tensor):
+        raise TypeError(f"to_pil_image takes a torch.Tensor, not {type(inpt)}")
+    if input_layout not in ("CHW", "HWC"):
+        raise ValueError(f"input_layout is 'CHW' or 'HWC', not {input_layout!r}")
+    if input_layout == "HWC" and inpt.ndim == 3:
+        inpt = inpt.permute(2, 0, 1)
+    return image_of(inpt.detach().cpu(), mode)
+
+
+def to_tensor(inpt: Any) -> torch.Tensor:
+    """Return a PIL image or an array ``(H, W[, C])`` as a tensor ``(C, H, W)``.
+
+    uint8 becomes float32 from 0 to 1; other types stay, with their values.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if not isinstance(inpt, (PIL.Image.Image, np.ndarray)):
+        raise TypeError(f"to_tensor takes a PIL image or a NumPy array, not {type(inpt)}")
+    made = tensor_of(inpt)
+    return made.to(torch.float32) / 255 if made.dtype == torch.uint8 else made

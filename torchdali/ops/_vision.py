@@ -1,0 +1,223 @@
+"""Hidden operators: steps of torchvision's transforms for which DALI has no operator.
+
+`experimental.torchvision` uses them. Windows and sizes follow from the shape of each image, in the chain of a pipeline.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels.color import spaces
+from torchdali.kernels.convert import convert
+from torchdali.operator import operator
+from torchdali.ops._color import brightness_contrast, color_twist
+from torchdali.ops._resize import resized
+from torchdali.ops._slice import slice_
+from torchdali.rng import Rng
+from torchdali.schema import Layout, PerSample, Takes
+from torchdali.types import DALIInterpType
+
+__all__ = [
+    "OUTSIDE", "vision_center_crop", "vision_color", "vision_gray", "vision_pad",
+    "vision_random_crop", "vision_resize",
+]  # fmt: skip
+
+_Planes = Annotated[Tensor, Takes(("HWC", "CHW"))]
+_Pixels = Annotated[Tensor, Takes(("HWC", "CHW"), channel_last=True)]
+
+OUTSIDE = {
+    "constant": "pad",
+    "edge": "clamp",
+    "reflect": "reflect_101",
+    "symmetric": "reflect_1001",
+}
+"""How images go on outside, by torchvision's names."""
+
+
+@operator(hidden=True)
+def vision_resize(
+    data: _Pixels,
+    /,
+    *,
+    size: int | None = None,
+    max_size: int | None = None,
+    antialias: bool = True,
+    interp_type: DALIInterpType = DALIInterpType.INTERP_LINEAR,
+    layout: Layout,
+) -> _Pixels:
+    """Resize an image with its aspect ratio: the shorter side to ``size``, unless the longer exceeds ``max_size``.
+
+    The other side is rounded down, as torchvision does. Without ``size``, the longer side is ``max_size``.
+    """
+    target = _target(data.shape[0], data.shape[1], size, max_size)
+    filters = {"antialias": antialias, "interp_type": interp_type}
+    return resized(data, layout, {"size": list(target)}, filters)
+
+
+def _target(height: int, width: int, size: int | None, max_size: int | None) -> tuple[int, int]:
+    short, long = min(height, width), max(height, width)
+    if not short:
+        return (size or 0, 0) if width <= height else (0, size or 0)
+    new_short, new_long = (short, long) if size is None else (size, int(size * long / short))
+    if max_size is not None and (size is None or new_long > max_size):
+        new_short, new_long = int(max_size * new_short / new_long), max_size
+    return (new_long, new_short) if width <= height else (new_short, new_long)
+
+
+@operator(hidden=True)
+def vision_center_crop(data: _Planes, /, *, size: list[int], layout: Layout) -> _Planes:
+    """Cut out the middle of an image; what lies outside of it is zero."""
+    lengths = _height_and_width(data, layout)
+    start = [_middle(have, want) for have, want in zip(lengths, size, strict=True)]
+    return _cut(data, start, size, layout, "pad")
+
+
+def _middle(have: int, want: int) -> int:
+    """Return where the middle part starts: halves go to the even number inside, and outwards outside."""
+    return -math.ceil((want - have) / 2) if want > have else round((have - want) / 2)
+
+
+@operator(hidden=True)
+def vision_random_crop(
+    data: _Planes,
+    /,
+    *,
+    size: list[int],
+    padding: list[int] = [0, 0, 0, 0],  # noqa: B006  never changed
+    pad_if_needed: bool = False,
+    fill: list[float] = [0.0],  # noqa: B006
+    padding_mode: str = "constant",
+    layout: Layout,
+    rng: Rng,
+) -> _Planes:
+    """Cut a window out at a random place of an image that is padded first.
+
+    Args:
+        data: An image.
+        size: Height and width.
+        padding: Left, top, right, bottom.
+        pad_if_needed: Also pad both sides by what is missing.
+        fill: Of the padding: one value, or one a channel.
+        padding_mode: See `OUTSIDE`.
+
+    Raises:
+        RuntimeError: the window is larger than the image with its padding.
+    """
+    left, top, right, bottom = padding
+    start = []
+    sides = ((top, bottom), (left, right))
+    lengths = _height_and_width(data, layout)
+    for have, want, (before, after) in zip(lengths, size, sides, strict=True):
+        missing = max(want - (have + before + after), 0)
+        if missing and not pad_if_needed:
+            raise RuntimeError(
+                f"a crop of {tuple(size)} does not fit into an image of {tuple(lengths)} with the padding "
+                f"{list(padding)}: pass pad_if_needed=True"
+            )
+        room = have + before + after + 2 * missing - want
+        start.append(rng.integer(0, room) - before - missing)
+    return _cut(data, start, size, layout, OUTSIDE[padding_mode], fill)
+
+
+@operator(hidden=True)
+def vision_pad(
+    data: _Planes,
+    /,
+    *,
+    padding: list[int],
+    fill: list[float] = [0.0],  # noqa: B006  never changed
+    padding_mode: str = "constant",
+    layout: Layout,
+) -> _Planes:
+    """Add borders: left, top, right and bottom; see `vision_random_crop`."""
+    left, top, right, bottom = padding
+    height, width = _height_and_width(data, layout)
+    size = [height + top + bottom, width + left + right]
+    return _cut(data, [-top, -left], size, layout, OUTSIDE[padding_mode], fill)
+
+
+def _height_and_width(data: Tensor, layout: str) -> list[int]:
+    return [data.shape[layout.index("H")], data.shape[layout.index("W")]]
+
+
+_slice: Callable[..., Tensor] = slice_.body
+
+
+def _cut(
+    data: Tensor, start: list[int], size: list[int], layout: str, outside: str,
+    fill: Sequence[float] = (0.0,),
+) -> Tensor:  # fmt: skip
+    return _slice(
+        data, start=start, shape=list(size), axis_names="HW", out_of_bounds_policy=outside,
+        fill_values=list(fill), layout=layout,
+    )  # fmt: skip
+
+
+@operator(hidden=True)
+def vision_gray(data: _Pixels, /, *, channels: int = 0, wanted: PerSample[int] = 1) -> _Pixels:
+    """Return the luma of an RGB image.
+
+    Args:
+        data: An image of 1, 3 or 4 channels; one channel is luma already, the fourth is alpha.
+        channels: Of the output, 1 or 3; 0 for those of the input, alpha unchanged.
+        wanted: 0 leaves the image as it is.
+    """
+    if not wanted:
+        return data
+    count = data.shape[-1]
+    if count not in (1, 3, 4):
+        raise RuntimeError(f"gray of an image of {count} channels: it takes 1, 3 or 4")
+    luma = data if count == 1 else _luma(data[..., :3])
+    made = luma.expand(*luma.shape[:-1], channels or min(count, 3))
+    if not channels and count == 4:
+        return torch.cat([made, data[..., 3:]], -1)
+    return made.contiguous()
+
+
+_WEIGHTS = (0.299, 0.587, 0.114)
+
+
+def _luma(rgb: Tensor) -> Tensor:
+    if rgb.dtype == torch.uint8:
+        return spaces.gray(rgb, False)
+    wide = rgb if rgb.dtype == torch.float64 else rgb.to(torch.float32)
+    luma = sum(w * plane for w, plane in zip(_WEIGHTS, wide.unbind(-1), strict=True))
+    assert isinstance(luma, Tensor)
+    return convert(luma[..., None], rgb.dtype)
+
+
+@operator(hidden=True)
+def vision_color(
+    data: _Pixels,
+    /,
+    *,
+    brightness: PerSample[float] = 1.0,
+    contrast: PerSample[float] = 1.0,
+    saturation: PerSample[float] = 1.0,
+    hue: PerSample[float] = 0.0,
+) -> _Pixels:
+    """Change brightness, contrast, saturation and hue as `fn.color_twist`, also of gray images and of RGBA.
+
+    Args:
+        data: An image of 1, 3 or 4 channels; alpha stays as it is.
+        brightness: Multiplier.
+        contrast: Multiplier of the distance from half the range.
+        saturation: Multiplier; of no effect on gray.
+        hue: Degrees; of no effect on gray.
+    """
+    count = data.shape[-1]
+    if count not in (1, 3, 4):
+        raise RuntimeError(f"color jitter of an image of {count} channels: it takes 1, 3 or 4")
+    rgb = data[..., :3].contiguous()
+    if count == 1:
+        made: Tensor = brightness_contrast.body(rgb, brightness=brightness, contrast=contrast)
+        return made
+    made = color_twist.body(
+        rgb, brightness=brightness, contrast=contrast, saturation=saturation, hue=hue
+    )
+    return made if count == 3 else torch.cat([made, data[..., 3:]], -1)
