@@ -45,12 +45,25 @@ def fuse_native(graph: Graph) -> Graph:
     """
     if library() is None:
         return graph
-    return _fuse(
-        graph,
+    for first, second, both in _NATIVE:
+        graph = _fuse(graph, first, second, both)
+    return graph
+
+
+_NATIVE = (
+    (
         "_decode_random_resized_crop",
         "crop_mirror_normalize",
         "_decode_random_resized_crop_normalize",
-    )
+    ),
+    (
+        "decoders.image_random_crop",
+        "_resize_crop_mirror_normalize",
+        "_decode_random_crop_resize_normalize",
+    ),
+    ("decoders.image", "resize", "_decode_resize"),
+    ("decoders.image", "crop_mirror_normalize", "_decode_crop_mirror_normalize"),
+)
 
 
 def _fuse(

@@ -12,6 +12,7 @@ from torchdali.codecs._native import Lines, peek_size
 from torchdali.codecs.image_crops import decode_crop, decode_scaled_crop, decode_upper
 from torchdali.codecs.images import Header, peek_header
 from torchdali.errors import LAST_BUT_ONE, LAST_BUT_TWO, Part
+from torchdali.kernels.memory import placed
 from torchdali.kernels.resample.bytes import SMALLEST, resize_bytes
 from torchdali.kernels.resample.separable import lines_read, resample
 from torchdali.operator import operator
@@ -198,6 +199,15 @@ def _kept(
     return _Kept(size, region, windows, at_border)
 
 
+def _lines(kept: _Kept, place: tuple[int, int], extents: tuple[int, int]) -> list[Lines]:
+    """Describe both axes for the native path: a resize of a window of the image that lies at `place`."""
+    axes = zip(kept.region, kept.size, kept.windows, place, extents, strict=True)
+    return [
+        Lines(low + start, high + start, size, *part, start, start + extent)
+        for (low, high), size, part, start, extent in axes
+    ]
+
+
 def _normalizing(
     *,
     dtype: DType = torch.float32,
@@ -295,11 +305,9 @@ def _decode_resize_crop_mirror_normalize(
         lengths, header = _lengths(data, adjust_orientation)
     kept = _kept(lengths, size, window) if output_type == DALIImageType.RGB else None
     if kept is not None:
-        axes = zip(kept.region, kept.size, kept.windows, lengths, strict=True)
-        parts = [Lines(*region, n, *part, 0, length) for region, n, part, length in axes]
         made = make(
-            data, *parts, upright=adjust_orientation, fast=use_fast_idct, inside=False, filters=filters,
-            finish=last, out=out,
+            data, *_lines(kept, (0, 0), lengths), upright=adjust_orientation, fast=use_fast_idct, inside=False,
+            filters=filters, finish=last, out=out,
         )  # fmt: skip
         if made is not None:
             return made
@@ -381,3 +389,120 @@ def _parts_kept(target: tuple[int, int], window: dict[str, Any]) -> list[tuple[i
                 return None
             parts[axis] = start, extent
     return parts
+
+
+@operator(hidden=True, layout=lambda layouts, arguments: arguments["output_layout"])
+def _decode_random_crop_resize_normalize(
+    data: Encoded,
+    /,
+    *,
+    adjust_orientation: bool = True,
+    output_type: DALIImageType = DALIImageType.RGB,
+    num_attempts: int = 10,
+    random_area: list[float] = [0.08, 1.0],  # noqa: B006  never changed
+    random_aspect_ratio: list[float] = [3 / 4, 4 / 3],  # noqa: B006
+    use_fast_idct: bool = False,
+    rng: Rng,
+    out: Out = None,
+    **arguments: Annotated[
+        Any,
+        shares(_normalizing),
+        shares(sizing),
+        shares(resampling),
+        shares(crop_window),
+        shares(decoder_hints),
+    ],
+) -> Image:
+    """Decode a random window, then resize, crop, mirror and normalize it, by the native path in one call."""
+    size, window, last, others = _divide_all(arguments)
+    filters = {k: v for k, v in others.items() if k in FILTERS}
+    with LAST_BUT_TWO:
+        lengths, header = _lengths(data, adjust_orientation)
+        y, x, h, w = choose_window(rng, *lengths, num_attempts, random_area, random_aspect_ratio)
+    is_rgb = output_type == DALIImageType.RGB
+    kept = _kept((h, w), size, window) if is_rgb else None
+    if kept is not None:
+        made = make(
+            data, *_lines(kept, (y, x), (h, w)), upright=adjust_orientation, fast=use_fast_idct, inside=False,
+            filters=filters, finish=last, out=out,
+        )  # fmt: skip
+        if made is not None:
+            return made
+    with LAST_BUT_TWO:
+        if is_rgb:
+            cut = decode_crop(
+                data, y, x, h, w, adjust_orientation=adjust_orientation, fast=use_fast_idct, header=header
+            )  # fmt: skip
+        else:
+            whole = _whole(data, adjust_orientation, output_type, use_fast_idct)
+            cut = whole[y : y + h, x : x + w]
+    return _resize_crop_mirror_normalize.body(
+        cut, layout=Layout("HWC"), out=out, **size, **window, **last, **filters
+    )
+
+
+@operator(hidden=True, layout=lambda layouts, arguments: "HWC")
+def _decode_resize(
+    data: Encoded,
+    /,
+    *,
+    adjust_orientation: bool = True,
+    output_type: DALIImageType = DALIImageType.RGB,
+    use_fast_idct: bool = False,
+    out: Out = None,
+    **arguments: Annotated[
+        Any, shares(sizing), shares(resampling), shares(decoder_hints), shares(cache_hints)
+    ],
+) -> Image:
+    """Decode and resize, by the native path in one call."""
+    size, _, _, others = _divide_all(arguments)
+    filters = {k: v for k, v in others.items() if k in FILTERS}
+    with LAST_BUT_ONE:
+        lengths, _ = _lengths(data, adjust_orientation)
+    if output_type == DALIImageType.RGB:
+        shape, region = sizing(lengths, **size)
+        kept = _Kept(shape, region, [(0, extent) for extent in shape], True)
+        made = make(
+            data, *_lines(kept, (0, 0), lengths), upright=adjust_orientation, fast=use_fast_idct, inside=False,
+            filters=filters, out=out,
+        )  # fmt: skip
+        if made is not None:
+            return made
+    with LAST_BUT_ONE:
+        whole = _whole(data, adjust_orientation, output_type, use_fast_idct)
+    return placed(resized(whole, Layout("HWC"), size, filters), out)
+
+
+@operator(hidden=True, layout=lambda layouts, arguments: arguments["output_layout"])
+def _decode_crop_mirror_normalize(
+    data: Encoded,
+    /,
+    *,
+    adjust_orientation: bool = True,
+    output_type: DALIImageType = DALIImageType.RGB,
+    use_fast_idct: bool = False,
+    out: Out = None,
+    **arguments: Annotated[
+        Any,
+        shares(_normalizing),
+        shares(crop_window),
+        shares(decoder_hints),
+        shares(cache_hints),
+    ],
+) -> Image:
+    """Decode, crop, mirror and normalize, by the native path in one call."""
+    _, window, last, _ = _divide_all(arguments)
+    with LAST_BUT_ONE:
+        lengths, _ = _lengths(data, adjust_orientation)
+    parts = _parts_kept(lengths, window) if output_type == DALIImageType.RGB else None
+    if parts is not None:
+        axes = [Lines(0, n, n, *part, 0, n) for n, part in zip(lengths, parts, strict=True)]
+        made = make(
+            data, *axes, upright=adjust_orientation, fast=use_fast_idct, inside=False, filters={},
+            finish=last, out=out,
+        )  # fmt: skip
+        if made is not None:
+            return made
+    with LAST_BUT_ONE:
+        whole = _whole(data, adjust_orientation, output_type, use_fast_idct)
+    return _normalized(whole, layout=Layout("HWC"), out=out, **window, **last)

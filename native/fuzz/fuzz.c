@@ -1,0 +1,221 @@
+/* Mutate JPEGs and decode them: fuzz SEED COUNT FILE...
+
+   Built with the sanitizers (see README.md there), which end the program at the first finding; the seed of every
+   input is SEED plus its number, so that `fuzz SEED+N 1 FILE...` repeats it.  It also sees to it that a result is the
+   same on all levels of vectors, and that a repeated call gives the same code. */
+#include "torchdali_native.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    uint8_t *data;
+    size_t length;
+} file;
+
+static uint64_t state;
+
+static uint32_t draw(uint32_t below)
+{
+    state += 0x9E3779B97F4A7C15u;
+    uint64_t z = state;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return (uint32_t)((z ^ z >> 31) >> 32) % below;
+}
+
+static file load(const char *name)
+{
+    FILE *f = fopen(name, "rb");
+    if (!f || fseek(f, 0, SEEK_END)) {
+        perror(name);
+        exit(2);
+    }
+    file found = {NULL, (size_t)ftell(f)};
+    rewind(f);
+    found.data = malloc(found.length + 1);
+    if (fread(found.data, 1, found.length, f) != found.length)
+        exit(2);
+    fclose(f);
+    return found;
+}
+
+/* The place of a marker from C0 to FE, or of any byte. */
+static size_t marker(const file *f, int kind)
+{
+    size_t found[64], count = 0;
+    for (size_t i = 0; i + 1 < f->length && count < 64; i++)
+        if (f->data[i] == 0xFF && f->data[i + 1] >= 0xC0 && f->data[i + 1] != 0xFF && (!kind || f->data[i + 1] == kind))
+            found[count++] = i;
+    return count ? found[draw((uint32_t)count)] : draw((uint32_t)f->length);
+}
+
+static void put(file *f, size_t at, int value)
+{
+    if (at < f->length)
+        f->data[at] = (uint8_t)value;
+}
+
+static void mutate(file *f, const file *other)
+{
+    static const uint8_t HARD[] = {0, 1, 2, 3, 4, 0x11, 0x12, 0x21, 0x22, 0x41, 0x44, 0x7F, 0x80, 0xC0, 0xC2, 0xD0, 0xD9, 0xFF};
+    size_t at = draw((uint32_t)f->length), n;
+    switch (draw(13)) {
+    case 0:
+        put(f, at, f->data[at] ^ 1 << draw(8));
+        break;
+    case 1:
+        put(f, at, HARD[draw(sizeof HARD)]);
+        break;
+    case 2: /* in a segment's head */
+        put(f, marker(f, 0) + draw(24), HARD[draw(sizeof HARD)]);
+        break;
+    case 3: /* the frame: size, channels, subsampling */
+        put(f, marker(f, draw(2) ? 0xC0 : 0xC2) + 4 + draw(16), HARD[draw(sizeof HARD)]);
+        break;
+    case 4: /* tables of codes */
+        put(f, marker(f, 0xC4) + 2 + draw(180), (int)draw(256));
+        break;
+    case 5: /* a scan's head, and what follows */
+        put(f, marker(f, 0xDA) + 2 + draw(40), (int)draw(256));
+        break;
+    case 6: /* the end goes, but for its marker */
+        f->length = 4 + draw((uint32_t)f->length - 3);
+        put(f, f->length - 2, 0xFF);
+        put(f, f->length - 1, 0xD9);
+        break;
+    case 7: /* a part twice, or elsewhere */
+        n = draw(64) + 1;
+        if (f->length > 2 * n)
+            memmove(f->data + draw((uint32_t)(f->length - n)), f->data + draw((uint32_t)(f->length - n)), n);
+        break;
+    case 8: /* a part is taken out */
+        n = draw(64) + 1;
+        if (f->length > 2 * n) {
+            at = draw((uint32_t)(f->length - n));
+            memmove(f->data + at, f->data + at + n, f->length - at - n);
+            f->length -= n;
+        }
+        break;
+    case 9: /* a part of another file */
+        n = draw(400) + 1;
+        if (f->length > n && other->length > n)
+            memcpy(f->data + draw((uint32_t)(f->length - n)), other->data + draw((uint32_t)(other->length - n)), n);
+        break;
+    case 10: /* the kind of a segment */
+        put(f, marker(f, 0) + 1, 0xC0 + (int)draw(0x3F));
+        break;
+    case 11: /* the EXIF block */
+        put(f, marker(f, 0xE1) + 2 + draw(48), HARD[draw(sizeof HARD)]);
+        break;
+    default: /* a small image */
+        at = marker(f, draw(2) ? 0xC0 : 0xC2);
+        put(f, at + 5, 0);
+        put(f, at + 7, 0);
+    }
+}
+
+static double near(int low, int high)
+{
+    double v = low + (double)draw((uint32_t)(high - low + 1));
+    return draw(3) ? v : v + draw(1000) / 1000.0;
+}
+
+static void one(const file *files, int count, uint64_t codes[8])
+{
+    const file *base = files + draw((uint32_t)count), *other = files + draw((uint32_t)count);
+    file f = {malloc(base->length), base->length}; /* of just this length: one byte more is a finding */
+    memcpy(f.data, base->data, base->length);
+    for (int i = draw(8); i > 0; i--)
+        mutate(&f, other);
+    file exact = {malloc(f.length), f.length};
+    memcpy(exact.data, f.data, f.length);
+    free(f.data);
+    tdn_header header = {64, 64, 3, 1};
+    tdn_peek(exact.data, exact.length, &header);
+    int lengths[2] = {header.height, header.width};
+    if (header.orientation > 4) {
+        lengths[0] = header.width;
+        lengths[1] = header.height;
+    }
+    tdn_recipe r;
+    memset(&r, 0, sizeof r);
+    r.abi = TDN_ABI;
+    r.upright = draw(4) != 0;
+    r.fast = draw(4) == 0;
+    r.shrinking = (int)draw(3);
+    r.growing = (int)draw(3);
+    r.antialias = draw(3) != 0;
+    r.outside = draw(2) != 0;
+    r.planar = draw(2) != 0;
+    r.item = 1 << draw(3);
+    r.affine = r.item == 4 && draw(2);
+    r.free_values = 1 << 22;
+    r.per_byte = 3 << 10;
+    static const uint32_t TABLE[768];
+    r.table = r.item == 1 && draw(2) ? NULL : TABLE;
+    tdn_sample s;
+    memset(&s, 0, sizeof s);
+    s.data = exact.data;
+    s.length = exact.length;
+    s.max_pixels = 1 << 22;
+    int identity = draw(4) == 0;
+    for (int i = 0; i < 2; i++) {
+        int first = (int)draw((uint32_t)lengths[i]), last = first + 1 + (int)draw((uint32_t)(lengths[i] - first));
+        s.first[i] = first;
+        s.last[i] = last;
+        s.low[i] = identity ? first : near(first - (int)draw(3), last);
+        s.high[i] = identity ? last : near(first, last + (int)draw(3));
+        s.size[i] = identity ? last - first : 1 + (int)draw(80);
+        s.start[i] = draw(2) ? 0 : (int)draw((uint32_t)s.size[i]);
+        s.extent[i] = s.size[i] - s.start[i];
+        if (draw(50) == 0) { /* nonsense */
+            int *values[] = {s.size, s.start, s.extent, s.first, s.last};
+            values[draw(4)][i] = (int)draw(1000) - 500;
+        }
+    }
+    s.mirror = draw(2) != 0;
+    size_t bytes = (size_t)r.item * 3 * (size_t)(s.extent[0] > 0 ? s.extent[0] : 1) * (size_t)(s.extent[1] > 0 ? s.extent[1] : 1);
+    uint8_t *out[2] = {malloc(bytes), malloc(bytes)};
+    int code = -1;
+    for (int level = 0; level < 2; level++) {
+        r.level = level ? 99 : 0;
+        s.out = out[level];
+        memset(out[level], 0xA5, bytes);
+        tdn_run(&r, &s, 1);
+        if (level && (s.code != code || (code == TDN_DONE && memcmp(out[0], out[1], bytes)))) {
+            fprintf(stderr, "codes %d and %d, or other pixels on another level\n", code, s.code);
+            abort();
+        }
+        code = s.code;
+    }
+    codes[code]++;
+    free(out[0]);
+    free(out[1]);
+    free(exact.data);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 4)
+        return fprintf(stderr, "usage: %s SEED COUNT FILE...\n", argv[0]), 2;
+    uint64_t seed = strtoull(argv[1], NULL, 10), count = strtoull(argv[2], NULL, 10), codes[8] = {0};
+    file *files = malloc(sizeof *files * (size_t)(argc - 3));
+    for (int i = 3; i < argc; i++)
+        files[i - 3] = load(argv[i]);
+    for (uint64_t i = 0; i < count; i++) {
+        state = (seed + i) * 0xD1342543DE82EF95u;
+        if (i % 20000 == 0)
+            fprintf(stderr, "seed %llu\n", (unsigned long long)(seed + i));
+        one(files, argc - 3, codes);
+    }
+    printf("%llu inputs: done %llu, unsupported %llu, damaged %llu, too large %llu, no memory %llu, invalid %llu\n",
+           (unsigned long long)count, (unsigned long long)codes[0], (unsigned long long)codes[1],
+           (unsigned long long)codes[2], (unsigned long long)codes[3], (unsigned long long)codes[4],
+           (unsigned long long)codes[5]);
+    for (int i = 3; i < argc; i++)
+        free(files[i - 3].data);
+    free(files);
+    return 0;
+}
