@@ -90,6 +90,7 @@ class BadSamples:
         nodes: Mapping[int, Node | None],
         error: Exception,
     ) -> None:
+        # Batches of several threads report here, and share the budget.
         with self._lock:
             seen = set()
             for i, failure in sorted(failures.items()):

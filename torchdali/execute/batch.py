@@ -44,6 +44,9 @@ class Settings:
     max_pixels: int | None = None
 
 
+# A batch goes from thread to thread: the user's makes it, the scheduler thread draws it and runs its first steps,
+# workers run its chains and the steps after them, the user's takes it. Each hand-over is a queue, a lock or the event
+# `finished`, and after it the giver touches nothing of the batch: so its fields need no lock.
 @dataclass(eq=False)
 class InFlightBatch:
     """A batch between the call that schedules it and the one that takes it.

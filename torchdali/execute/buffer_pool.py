@@ -86,6 +86,7 @@ class BufferPool:
             for i in reversed(range(len(self._free))):
                 if self._free[i].nbytes == size:
                     return self._free.pop(i)
+        # Outside of the lock: page-locking takes long, and other threads may find a block meanwhile.
         fresh: _Bytes = torch.empty(size, dtype=torch.uint8, pin_memory=self._pinned).numpy()
         return fresh
 

@@ -95,6 +95,8 @@ class CompiledChain:
         """Return ``bind``, for the layouts of the chain's inputs."""
         entering = (*self.chain.inputs, *(value.edge for value in self.chain.values))
         known = tuple(_axes(inputs[edge]) for edge in entering)
+        # Batches of two threads may bind the same layouts at once. Either result serves both, and a dictionary stores
+        # and reads in one step.
         if known not in self._bound:
             self._bound[known] = self._bind(dict(zip(entering, known, strict=True)))
         return self._bound[known]
@@ -317,9 +319,11 @@ class OutputBuffer:
         A single group gets none: its result is the batch.
         """
         count = -(-size // group)
-        if self._guess is None or size == 0 or (count == 1 and group > 1):
+        # Read once: this thread starts a batch, while a worker may close an earlier one and guess anew.
+        guess = self._guess
+        if guess is None or size == 0 or (count == 1 and group > 1):
             return OpenBuffer(None, [None] * count)
-        shape, dtype = self._guess
+        shape, dtype = guess
         whole = self._buffers.empty((size, *shape), dtype)
         return OpenBuffer(whole, whole.unbind(0) if group == 1 else torch.split(whole, group))
 

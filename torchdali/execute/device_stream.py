@@ -114,6 +114,7 @@ class DeviceStream:
         """Copy a batch to the CPU and wait for it."""
         if batch.device.type == "cpu":
             return batch
+        # Waits in this thread for what the current stream has enqueued: inside `context`, the kernels of this batch.
         return _move(batch, torch.device("cpu"))
 
     def hand_over(self, batches: Iterable[TensorList], ready: Any, stream: Any = None) -> None:
@@ -132,6 +133,7 @@ class DeviceStream:
             if stream is None
             else stream_of(stream, self.device)
         )
+        # In the user's thread, without waiting: kernels that it enqueues from now on start behind the event.
         current.wait_event(ready)
         for batch in batches:
             if batch.device.type == "cuda":

@@ -120,6 +120,7 @@ class Executor:
     @property
     def in_flight(self) -> int:
         """Batches scheduled and not yet popped."""
+        # Without the lock: the user's thread alone adds and takes out, and the length of a deque is one read.
         return len(self._flight)
 
     @property
@@ -136,6 +137,8 @@ class Executor:
     def stopped(self) -> bool:
         """True if a source has ended. May wait for the batches in flight to find out."""
         if self.sources and self._flight and not self._stopped:
+            # The scheduler thread writes `_stopped` before it ends the batch, and the batch's event orders that write
+            # before the read below.
             self._wait(self._flight[-1])
         return self._stopped
 
@@ -175,6 +178,7 @@ class Executor:
                 break
         else:
             self._ended = any(each.error is not None for each in self._prepared.values())
+        # The batch is still this thread's alone: the scheduler thread sees it, and what is in it, once it is requested.
         batch.prepared, self._prepared = self._prepared, {}
 
     def _put_in_flight(self, batch: InFlightBatch) -> None:
@@ -257,6 +261,8 @@ class Executor:
             self._wait(batch)
             # Only now: an interrupt while waiting leaves the batch where it is, for the next call.
             self._flight.popleft()
+            # Noted by the scheduler thread when it drew the batch, and not changed since: batches drawn meanwhile have
+            # states of their own, so that a checkpoint counts only what was taken.
             self.taken_state = batch.state
         error, batch.error = batch.error, None  # whose frames hold the batch
         if error is not None:
@@ -267,11 +273,14 @@ class Executor:
                     error
                 )  # or it, its traceback and this frame keep each other and the pipeline alive
         self.profile.delivered(batch.size)
+        # In the user's thread, which does not wait: its stream does, for the kernels of this batch alone.
         self.device_stream.hand_over(batch.outputs, batch.ready, stream)
         return batch
 
     def reset(self) -> None:
         """Drop the batches in flight and start the next epoch of all sources that ended."""
+        # Once nothing is in flight, the scheduler thread has no request left: until the next `schedule`, sources and
+        # counters are this thread's.
         for batch in reversed(self._drop_flight()):
             for node, prepared in batch.prepared.items():
                 self.sources[node].take_back(prepared)
@@ -298,6 +307,8 @@ class Executor:
             self._closed = True
         if os.getpid() != self._process:
             return  # the threads and processes are the parent's
+        # First the sources: the scheduler thread may wait in one, for `feed_input` or for a worker process, and would
+        # not come to see the end of its requests.
         for source in self.sources.values():
             source.close()
         # Ends the scheduler thread behind the requests that are left; it does not join the workers, so the order of
@@ -306,6 +317,8 @@ class Executor:
         self._runtime.threads.close()
         if self._scheduler is not threading.current_thread():
             self._scheduler.join(timeout=10)
+        # All threads are gone, so nobody else touches these batches any more. One that is stuck in the user's code for
+        # longer finds them finished when it comes back, and leaves them alone.
         for batch in list(self._flight):
             error = RuntimeError("the pipeline was closed while this batch was in flight")
             self._stages.finish(batch, error)
@@ -328,6 +341,8 @@ class Executor:
         if batch.index >= 0:
             return  # it was asked for twice
         try:
+            # Only here are the counters and the cursors of readers advanced: by one thread, so without a lock, and in
+            # the order of the requests.
             batch.index, self._count = self._count, self._count + 1
             if self._stopped or batch.ended:
                 raise StopIteration
@@ -384,6 +399,8 @@ class Executor:
     def _on_device(self, node: Node, outputs: tuple[TensorList, ...]) -> tuple[TensorList, ...]:
         """Bring the data of a source to the device of its node."""
         move = self.device_stream.to_cpu if node.device == "cpu" else self.device_stream.adopt
+        # The copy is enqueued on the stream of the pipeline, before any step of this batch: steps need not wait for it,
+        # whichever thread enqueues them.
         with self.device_stream.context():
             return tuple(map(move, outputs))
 
@@ -408,6 +425,7 @@ class Executor:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from a checkpoint state; batches in flight are dropped."""
+        # As in `reset`: with nothing in flight, no other thread reads cursors, settings or counters.
         self._drop_flight()
         for node, reader in self.readers.items():
             reader.cursor.restore(state["readers"][self._labels[node]])

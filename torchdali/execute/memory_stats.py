@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 
 from torchdali.graph import DataNode, Node
@@ -16,13 +17,17 @@ class MemoryStats:
     def __init__(self) -> None:
         self._last: dict[DataNode, int] = {}
         self._largest: dict[DataNode, int] = {}
+        self._lock = threading.Lock()
 
     def record(self, batches: Mapping[DataNode, TensorList]) -> None:
         """Note the sizes of what a stage delivered."""
         for edge, batch in batches.items():
             sizes = [s.nbytes for s in batch.samples() if s is not None]
-            self._last[edge] = sum(sizes)
-            self._largest[edge] = max(self._largest.get(edge, 0), *sizes, 0)
+            # Several batches may end a stage at once, each in its own thread: without the lock, one's largest sample
+            # could overwrite the other's.
+            with self._lock:
+                self._last[edge] = sum(sizes)
+                self._largest[edge] = max(self._largest.get(edge, 0), *sizes, 0)
 
     def summary(self) -> dict[str, dict[str, list[int]]]:
         """Return the sizes in bytes, by operator: ``{name: {measure: [one an output]}}``."""

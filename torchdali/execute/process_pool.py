@@ -193,6 +193,8 @@ class _PoolState:
         self._watch.start()
 
     def submit(self, task: _Task) -> Future[Made]:
+        # In the scheduler thread, or the user's. The lock keeps it apart from the watching thread, which gives tasks to
+        # processes that have become idle.
         with self._lock:
             if self._over:
                 task.future.set_exception(RuntimeError(self._over))
@@ -237,6 +239,8 @@ class _PoolState:
             return
         with self._lock:
             self._assign()
+        # Outside of the lock, and after the process has its next task: this wakes the thread that waits for the future,
+        # which may submit another task at once.
         if isinstance(result, BaseException):
             task.future.set_exception(result)
         else:
@@ -248,6 +252,7 @@ class _PoolState:
             self._end("the pipeline was closed while a parallel source worked")
 
     def _end(self, reason: str) -> None:
+        # In the thread that closes the pool, or in the watching one that found a process dead: the first one ends it.
         with self._lock:
             if self._over:
                 return
@@ -257,6 +262,8 @@ class _PoolState:
             self._watch.join(2 * _POLL)  # its pipes end, and so does it
         tasks = [*self._queue, *(task for worker in self._workers for task in worker.own)]
         left = [task for task in tasks if task.future.set_running_or_notify_cancel()]
+        # No result can come any more: the processes are gone, and the watching thread has ended, or is this one.
+        # Whoever waits for one of these futures gets the reason.
         for task in [*left, *(worker.task for worker in self._workers)]:
             if task is not None:
                 task.future.set_exception(RuntimeError(reason))
@@ -381,6 +388,7 @@ def _answer(
         answer: Any = (packed, place), None
     except Exception as error:
         answer = None, _described(error)
+    # Hand-over to the parent. It receives the two in this order, and maps the block before it looks into it.
     connection.send(answer)
     if packed is not None and packed.fresh:
         writer.send_descriptor()

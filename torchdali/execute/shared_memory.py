@@ -92,6 +92,7 @@ class Writer:
         if size == 0:
             return Packed(-1, 0, (), tuple(stored))
         number, fresh, dropped = self._take(size)
+        # Nobody else reads this block: it is free or new, and the parent learns of it by the answer that follows.
         block = torch.from_numpy(self._used[number])
         for tensor, offset in pairs:
             block[offset : offset + tensor.nbytes] = tensor.view(-1).view(torch.uint8)
@@ -165,6 +166,7 @@ class Reader:
 
     def _lend(self, number: int) -> torch.Tensor:
         lease = self._blocks[number].view(_Lease)
+        # In the watching thread. The entry in `_lent` is made before a tensor is, so that none comes back without one.
         # Not weakref.finalize: it runs Python code, where a Ctrl-C that comes just then would be lost.
         self._lent[number] = loan = _Loan(lease, self._returned.append)
         loan.block = number

@@ -117,6 +117,8 @@ class StageRunner:
             CompiledChain(s.chain, plan.index, reads, f"chain {i}") if s.chain else None
             for i, s in enumerate(plan.stages)
         ]
+        # Filled by the thread that runs a step first. Two may run it at once, if one does it again without bad samples:
+        # either entry serves both.
         self._bodies: dict[Node, PreparedBodies] = {n: {} for s in plan.stages for n in s.steps}
         self._source_edges = [source_edges(s.chain.nodes if s.chain else ()) for s in plan.stages]
         self._buffers = {
@@ -138,8 +140,11 @@ class StageRunner:
 
     def _run_steps(self, batch: InFlightBatch) -> None:
         """Run the steps of the batch's stage, then submit its chain."""
+        # In the thread that brought the batch here, or that took the batch before it out of these steps. No other
+        # batch is in them, so operators with a memory see batches in order.
         stage = self.plan.stages[batch.stage]
         try:
+            # The current stream belongs to a thread, and this one may be new to the pipeline.
             with self._runtime.device_stream.context():
                 for node in stage.steps:
                     if node.operator.kind != "source":
@@ -246,6 +251,8 @@ class StageRunner:
             self._next_stage(batch)
             return
         runtime = self._runtime
+        # From here on several batches may be in this method at once, each in its own thread: only what `bound` and the
+        # output buffers remember is shared.
         bound = compiled.bound(batch.values)
         group = group_size(
             bound, compiled.chain.inputs, batch.values, batch.size, runtime.threads.count
@@ -371,6 +378,8 @@ class StageRunner:
         """Bring what a "mixed" operator made on the CPU to where it belongs."""
         if edge.device == "cpu":
             return batch
+        # In the thread that finished the chain. The copy is enqueued on the stream of the pipeline before the steps of
+        # the next stage are: they need no event, although another thread may run them.
         with self._runtime.device_stream.context():
             return self._runtime.device_stream.to_device(batch)
 
@@ -389,6 +398,7 @@ class StageRunner:
     def _next_stage(self, batch: InFlightBatch) -> None:
         if self._runtime.settings.memory_stats:
             self._runtime.memory.record(batch.values)
+        # Still one thread's batch: the worker that finished the chain, or the thread of the steps if there is none.
         for edge in self.plan.dies[batch.stage]:
             batch.values.pop(edge, None)
         batch.stage += 1

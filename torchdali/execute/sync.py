@@ -43,6 +43,8 @@ class OneShotEvent:
 
     def set(self) -> None:
         """Set it; may be called again."""
+        # The flag before the lock: who gets through `wait` must see it. Two threads may both come in here; the second
+        # finds the lock open.
         if not self._is_set:
             self._is_set = True
             self._open()
@@ -105,6 +107,7 @@ class CallerQueue:
 
     def put(self, task: Callable[[], None]) -> None:
         """Leave a task for the thread that waits."""
+        # In this order: the waiting thread, once woken, must find the task.
         self._tasks.append(task)
         self._arrived.set()
 

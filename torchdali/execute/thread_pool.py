@@ -55,6 +55,8 @@ class Job:
                     # No other worker has this index: claiming is one step under the GIL, or under a lock without it.
                     run(i)
                 except BaseException as error:
+                    # Several workers write here, under keys of their own. That others see it late only means that they
+                    # run a few samples more.
                     self._failures[i] = error
             finished += 1
         if finished:
@@ -115,6 +117,7 @@ class ThreadPool:
         """Stop all threads after the samples they are working on, and wait for them."""
         self._queue.close()
         for thread in self._threads:
+            # A worker may be the one that closes: it dropped the last reference to the pipeline.
             if thread is not threading.current_thread() and thread.is_alive():
                 thread.join(timeout=10)
 
@@ -141,6 +144,7 @@ class _JobQueue:
         with self._condition:
             while not self._closed:
                 if self._jobs:
+                    # It stays where it is, so that all idle workers join it; each takes its own items from it.
                     return self._jobs[0][2]
                 self._condition.wait()
             return None
@@ -148,6 +152,8 @@ class _JobQueue:
     def drop(self, job: Job) -> None:
         """Remove a job whose indices have all been claimed; its worker is idle again."""
         with self._condition:
+            # Every worker of the job comes here; the first one finds it. A job that comes before it may have been put
+            # in meanwhile, so it need not be at the head.
             for i, (_, _, other) in enumerate(self._jobs):
                 if other is job:
                     del self._jobs[i]

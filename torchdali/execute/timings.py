@@ -98,6 +98,8 @@ class Profile:
 
     def asked(self, ready: int) -> None:
         """Note that the user asks for a batch; until it is delivered, further calls are part of the same wish."""
+        # This and `delivered` are called in the user's thread alone; steps and chains report from any thread, under the
+        # lock.
         if self._asked_at is not None:
             return
         self._ready += ready
@@ -188,6 +190,7 @@ class ChainTimings:
 
     def __call__(self, item: int, number: int) -> None:
         """Note that an operator (by its number in the chain; -1 for the start) is done with a sample or group."""
+        # Several workers append, which is one step each; `Profile.chain` reads when the last one is done.
         self.times.append((item, number, time.perf_counter(), threading.current_thread().name))
 
     def samples(self, item: int) -> tuple[int, int]:
