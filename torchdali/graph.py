@@ -138,6 +138,14 @@ class DataNode:
     Arithmetic, comparison and indexing record further nodes, with DALI's type promotion.
     """
 
+    device: str
+    dtype: Any
+    index: int
+    layout: str | None
+    name: str
+    ndim: int | None
+    source: Node | None
+
     __slots__ = ("device", "dtype", "index", "layout", "name", "ndim", "source")
 
     def __init__(

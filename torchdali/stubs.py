@@ -6,9 +6,11 @@ Editors complete operators and arguments from these files, and type checkers che
 from __future__ import annotations
 
 import enum
+import importlib
 import inspect
 import typing
 from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from torchdali.ops import _compose as compose
 from torchdali.registry import Operator, registry
 from torchdali.schema import COMMON, Argument, split
 
-__all__ = ["stubs", "write"]
+__all__ = ["argument_text", "doc_text", "path_of", "stubs", "write"]
 
 _HEAD = '''"""Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
 
@@ -48,7 +50,7 @@ def stubs() -> dict[str, str]:
         below = sorted(s.rpartition(".")[2] for s in spaces if s and s.rpartition(".")[0] == space)
         operators.sort(key=lambda operator: operator.name)
         for package, write_one in (("fn", _function), ("ops", _class)):
-            path = _path(package, space, bool(below))
+            path = path_of(package, space, bool(below))
             lines = [f"from . import {name} as {name}" for name in below]
             if (package, space) == ("ops", ""):
                 lines += [f"from ._compose import {name} as {name}" for name in compose.__all__]
@@ -57,7 +59,8 @@ def stubs() -> dict[str, str]:
     return files
 
 
-def _path(package: str, space: str, has_below: bool) -> str:
+def path_of(package: str, space: str, has_below: bool) -> str:
+    """Return the path of the stub of a namespace in a package."""
     parts = [package, *(space.split(".") if space else [])]
     leaf = "/__init__.pyi" if has_below or not space else ".pyi"
     return "/".join(parts) + leaf
@@ -82,17 +85,18 @@ def _function(operator: Operator) -> str:
         result = f"abc.Sequence[{result}]"
     star = [] if schema.variadic else ["*"]
     lines = ",\n    ".join([*inputs, *_positional(operator), *star, *_arguments(operator)])
-    return f"def {name}(\n    {lines},\n) -> {result}:\n{_doc(operator)}\n    ..."
+    return f"def {name}(\n    {lines},\n) -> {result}:\n{doc_text(operator)}\n    ..."
 
 
 def _class(operator: Operator) -> str:
     lines = ",\n        ".join(["self", *_positional(operator), "*", *_arguments(operator)])
     call = "def __call__(self, *inputs: Any, **arguments: Any) -> Any: ..."
     init = f"def __init__(\n        {lines},\n    ) -> None: ..."
-    return f"class {operator.class_name}:\n{_doc(operator)}\n    {init}\n    {call}"
+    return f"class {operator.class_name}:\n{doc_text(operator)}\n    {init}\n    {call}"
 
 
-def _doc(operator: Operator) -> str:
+def doc_text(operator: Operator) -> str:
+    """Write the docstring of an operator: its first line."""
     text = inspect.getdoc(operator.body) or ""
     return f'    """{text.splitlines()[0]}"""' if text else '    """"""'
 
@@ -102,13 +106,13 @@ def _positional(operator: Operator) -> list[str]:
     arguments = operator.schema.arguments
     parameters = inspect.signature(operator.function).parameters.values()
     names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    return [_argument(arguments[name]) for name in names]
+    return [argument_text(arguments[name]) for name in names]
 
 
 def _arguments(operator: Operator) -> list[str]:
     schema = operator.schema
     positional = _positional(operator)
-    written = {a.name: _argument(a) for a in schema.arguments.values() if not a.hidden}
+    written = {a.name: argument_text(a) for a in schema.arguments.values() if not a.hidden}
     written |= {name: f"{name}: Any = ..." for name in COMMON}
     written |= {name: f"{name}: str | None = None" for name in ("device", "name")}
     required = [a.name for a in schema.arguments.values() if a.required]
@@ -116,11 +120,12 @@ def _arguments(operator: Operator) -> list[str]:
     return [written[name] for name in order if written[name] not in positional]
 
 
-def _argument(argument: Argument) -> str:
+def argument_text(argument: Argument, varying: str = "DataNode | TensorList") -> str:
+    """Write an argument with its type and default; ``varying`` are the types of values given per sample."""
     base, marks, optional = split(argument.annotation)
     text = "DALIDataType | torch.dtype" if "dtype" in marks else _type(base)
     if argument.edge:
-        text += " | DataNode | TensorList"
+        text += f" | {varying}"
     if optional:
         text += " | None"
     return (
@@ -153,13 +158,13 @@ def _type(base: Any) -> str:
     return "Any"
 
 
-def write(folder: Path) -> list[Path]:
-    """Write the stub files below a folder, and remove old ones; return their paths."""
-    for package in ("fn", "ops"):
+def write(folder: Path, files: Mapping[str, str], packages: Sequence[str]) -> list[Path]:
+    """Write stub files below a folder, and remove old ones of the packages; return their paths."""
+    for package in packages:
         for old in (folder / package).rglob("*.pyi"):
             old.unlink()
     written = []
-    for path, text in stubs().items():
+    for path, text in files.items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
@@ -167,8 +172,24 @@ def write(folder: Path) -> list[Path]:
     return written
 
 
+def _main() -> None:
+    folder = Path(__file__).parent
+    for module, packages in ((stubs, ("fn", "ops")), (_of_dynamic(), (_DYNAMIC,))):
+        for file in write(folder, module(), packages):
+            print(file)
+
+
+_DYNAMIC = "experimental/dynamic"
+
+
+def _of_dynamic() -> Callable[[], dict[str, str]]:
+    """Return the function that writes the stubs of the dynamic mode, which a lower layer than this module has."""
+    found: Any = importlib.import_module("torchdali.experimental.dynamic._stubs")
+    made: Callable[[], dict[str, str]] = found.stubs
+    return made
+
+
 if __name__ == "__main__":
     import torchdali.ops  # noqa: F401  declares the operators
 
-    for file in write(Path(__file__).parent):
-        print(file)
+    _main()

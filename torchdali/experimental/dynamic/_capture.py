@@ -21,8 +21,8 @@ from torchdali.experimental.dynamic._context import EvalContext
 from torchdali.experimental.dynamic._device import Device
 from torchdali.experimental.dynamic._matching import CallMatcher, copied_node
 from torchdali.experimental.dynamic._operation import Operation, Result
+from torchdali.experimental.dynamic._rng import RNG
 from torchdali.experimental.dynamic._value import Value
-from torchdali.experimental.dynamic.random import RNG
 from torchdali.graph import DataNode, Node
 
 __all__ = ["Capture", "current_capture"]

@@ -26,6 +26,9 @@ class Device:
         ValueError: an unknown device, or a number that no device has.
     """
 
+    device_type: str
+    device_id: int | None
+
     CPU: ClassVar[Device]
 
     def __init__(self, name: str, device_id: int | None = None) -> None:

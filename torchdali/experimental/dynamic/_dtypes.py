@@ -47,6 +47,13 @@ class DType:
         docs: Description.
     """
 
+    bits: int
+    type_id: DALIDataType | None
+    exponent_bits: int | None
+    significand_bits: int | None
+    bytes: int
+    name: str
+
     Kind: ClassVar[type[_Kind]] = _Kind
     _convert: ClassVar[
         Callable[..., Any]

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import Protocol
 
 from torchdali.experimental.dynamic._device import Device
-from torchdali.experimental.dynamic.random import RNG
+from torchdali.experimental.dynamic._rng import RNG
 from torchdali.graph import DataNode, Node
 from torchdali.loader import Keys
 from torchdali.tensors import TensorList
@@ -53,6 +53,15 @@ class Operation:
         needs: Operations that come before this one; none once the results are there.
         serial: Number in the order of the calls.
     """
+
+    context: Evaluator | None
+    device: Device
+    key: int | None
+    node: Node
+    records: Keys | None
+    rng: RNG | None
+    serial: int
+    size: int
 
     __slots__ = (
         "__weakref__", "asked", "context", "device", "future", "handles", "key", "needs", "node", "records",
@@ -107,6 +116,9 @@ def _before(node: Node) -> tuple[Operation, ...]:
 
 class Result:
     """One output of an operation."""
+
+    index: int
+    operation: Operation
 
     __slots__ = ("__weakref__", "index", "operation")
 

@@ -11,7 +11,7 @@ from torchdali.experimental.dynamic._readers import reader_of
 from torchdali.namespaces import publish
 from torchdali.registry import Operator
 
-__all__ = ["publish_operators"]
+__all__ = ["is_wanted", "publish_operators"]
 
 # They belong to pipelines: they take functions that run in them, or stand for a part of the graph.
 _LEFT_OUT = (
@@ -21,10 +21,11 @@ _LEFT_OUT = (
 
 def publish_operators(package: str) -> Callable[[str], Any]:
     """Put a function for each operator and a class for each reader into the package; return its ``__getattr__``."""
-    return publish(package, _entry, _is_wanted)
+    return publish(package, _entry, is_wanted)
 
 
-def _is_wanted(declared: Operator) -> bool:
+def is_wanted(declared: Operator) -> bool:
+    """Return True for an operator that the dynamic mode has."""
     return (
         not declared.options.instead
         and declared.kind != "source"

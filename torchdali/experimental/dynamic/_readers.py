@@ -16,8 +16,8 @@ from torchdali.experimental.dynamic._capture import Capture
 from torchdali.experimental.dynamic._context import EvalContext
 from torchdali.experimental.dynamic._device import Device
 from torchdali.experimental.dynamic._operation import Operation, Result
+from torchdali.experimental.dynamic._rng import get_default_rng
 from torchdali.experimental.dynamic._tensor import Tensor, _of_list
-from torchdali.experimental.dynamic.random import get_default_rng
 from torchdali.loader import Cursor, EpochOrder, Keys, LoaderOptions, reader_meta
 from torchdali.registry import Operator
 
@@ -40,6 +40,10 @@ class Reader:
     Raises:
         TypeError: an argument that the reader does not have. Otherwise what the reader's data set raises.
     """
+
+    max_batch_size: int | None
+    name: str | None
+    device: Any
 
     _declared: ClassVar[Operator]
 

@@ -27,6 +27,9 @@ class Normalize(Transform):
         TypeError: they are no sequences. ValueError: a ``std`` of 0. NotImplementedError: ``inplace``.
     """
 
+    mean: list[float]
+    std: list[float]
+
     def __init__(
         self,
         mean: Sequence[float],
@@ -84,6 +87,8 @@ class RandomGrayscale(Transform):
         ValueError: ``p`` is not from 0 to 1.
     """
 
+    p: float
+
     def __init__(self, p: float = 0.1, device: Place = "cpu") -> None:
         super().__init__(device)
         self.p = checked_probability(p)
@@ -108,6 +113,11 @@ class ColorJitter(Transform):
     Raises:
         ValueError: a negative factor, or a hue beyond 0.5.
     """
+
+    brightness: tuple[float, float]
+    contrast: tuple[float, float]
+    saturation: tuple[float, float]
+    hue: tuple[float, float]
 
     def __init__(
         self,
@@ -170,6 +180,10 @@ class GaussianBlur(Transform):
     Raises:
         ValueError: a window that is even or not positive; a sigma that is not positive, or no range.
     """
+
+    kernel_size: list[int]
+    sigma: tuple[float, float]
+    seed: int
 
     def __init__(
         self,

@@ -17,6 +17,7 @@ from torchdali.experimental.torchvision.v2._images import as_image, batch_of, la
 from torchdali.experimental.torchvision.v2._transform import (
     ToPILImage,
     ToPureTensor,
+    Transform,
     checked_transforms,
 )
 from torchdali.pipeline import Pipeline
@@ -45,6 +46,10 @@ class Compose:
         TypeError: ``op_list`` holds something else than transforms, or an unknown argument.
         ValueError: ``batch_size`` or ``num_threads`` is not positive.
     """
+
+    op_list: list[Transform]
+    batch_size: int
+    num_threads: int
 
     def __init__(
         self,

@@ -52,6 +52,11 @@ class Resize(Transform):
         NotImplementedError: an interpolation that cannot be computed.
     """
 
+    size: list[int]
+    interpolation: InterpolationMode
+    max_size: int | None
+    antialias: bool
+
     def __init__(
         self,
         size: int | Sequence[int] | None,
@@ -116,6 +121,8 @@ class CenterCrop(Transform):
         TypeError, ValueError: a size that is not one or two positive ints.
     """
 
+    size: list[int]
+
     def __init__(self, size: int | Sequence[int], device: Place = "cpu") -> None:
         super().__init__(device)
         self.size = checked_size(size)
@@ -169,6 +176,9 @@ class Pad(Transform):
     Raises:
         TypeError, ValueError: an argument that is none of these, or a negative padding.
     """
+
+    padding: list[int]
+    fill: dict[Any, Any] | float | int | Sequence[float] | None
 
     def __init__(
         self,
@@ -226,6 +236,11 @@ class RandomCrop(Transform):
             window.
     """
 
+    size: list[int]
+    padding: list[int]
+    pad_if_needed: bool
+    fill: list[float]
+
     def __init__(
         self,
         size: int | Sequence[int],
@@ -265,6 +280,12 @@ class RandomResizedCrop(Transform):
         TypeError, ValueError: an argument that is none of these. NotImplementedError: an interpolation that cannot
             be computed.
     """
+
+    size: list[int]
+    scale: tuple[float, float]
+    ratio: tuple[float, float]
+    interpolation: InterpolationMode
+    antialias: bool
 
     def __init__(
         self,
@@ -307,6 +328,8 @@ class RandomHorizontalFlip(Transform):
     Raises:
         ValueError: ``p`` is not from 0 to 1.
     """
+
+    p: float
 
     _along = "horizontal"
 

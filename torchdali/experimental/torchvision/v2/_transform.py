@@ -85,6 +85,9 @@ class RandomApply(Transform):
         TypeError: ``op_list`` holds something else. ValueError: ``p`` is not from 0 to 1.
     """
 
+    op_list: list[Transform]
+    p: float
+
     def __init__(
         self, op_list: Sequence[Callable[..., Any]], p: float = 0.5, device: Place = "cpu"
     ) -> None:

@@ -1,0 +1,108 @@
+"""Generators of random numbers.
+
+Each call of an operator advances its generator; the numbers of a call are a pure function of the generator's state
+before it, of the operator, and of the sample's index.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import threading
+from typing import Any
+
+from torchdali.rng import mix
+
+__all__ = ["RNG", "get_default_rng", "set_seed"]
+
+_local = threading.local()
+_STATE = re.compile(r"RNG_([0-9a-f]{16})_([0-9a-f]{16})")
+
+
+class RNG:
+    """A generator: a seed and the number of draws so far.
+
+    Calling it returns a 32-bit number and advances it.
+
+    Args:
+        seed: Any integer; a random one by default.
+        state: Instead of a seed: what `state` of another generator returned.
+
+    Raises:
+        ValueError: both, or a state that is none.
+    """
+
+    def __init__(self, seed: int | None = None, state: str | None = None) -> None:
+        if seed is not None and state is not None:
+            raise ValueError("give seed or state, not both")
+        self._seed, self._count = 0, 0
+        if state is not None:
+            self.set_state(state)
+        else:
+            self.seed = secrets.randbits(63) if seed is None else seed
+
+    @property
+    def seed(self) -> int:
+        """The seed; setting it starts anew."""
+        return self._seed
+
+    @seed.setter
+    def seed(self, value: int) -> None:
+        self._seed, self._count = int(value) & (2**64 - 1), 0
+
+    @property
+    def state(self) -> str:
+        """Seed and position, as text."""
+        return f"RNG_{self._seed:016x}_{self._count:016x}"
+
+    @state.setter
+    def state(self, value: str) -> None:
+        self.set_state(value)
+
+    def get_state(self, *, cuda_stream: Any = None) -> str:
+        """Return `state`; the stream has no effect."""
+        return self.state
+
+    def set_state(self, value: str) -> None:
+        """Continue where another generator was; ValueError for a text that is no state."""
+        found = _STATE.fullmatch(value) if isinstance(value, str) else None
+        if found is None:
+            raise ValueError(f"{value!r} is not the state of an RNG")
+        self._seed, self._count = int(found[1], 16), int(found[2], 16)
+
+    def advance(self, n: int) -> None:
+        """Skip ``n`` draws."""
+        self._count += int(n)
+
+    def clone(self) -> RNG:
+        """Return a generator that gives the same numbers from here on."""
+        return RNG(state=self.state)
+
+    def _key_at(self, count: int) -> int:
+        """Return the key that the generator gives after so many draws."""
+        return mix(self._seed, count)
+
+    def _key(self) -> int:
+        """Draw the key of one call of an operator."""
+        key = self._key_at(self._count)
+        self._count += 1
+        return key
+
+    def __call__(self) -> int:
+        return self._key() & 0xFFFFFFFF
+
+    def __repr__(self) -> str:
+        return f"RNG(state={self.state!r})"
+
+
+def get_default_rng() -> RNG:
+    """Return the generator of this thread."""
+    found: RNG | None = getattr(_local, "rng", None)
+    if found is None:
+        found = _local.rng = RNG()
+    return found
+
+
+def set_seed(seed: int) -> None:
+    """Seed the generator of this thread."""
+    get_default_rng().seed = seed
