@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-__all__ = ["Batched", "Column", "Shapes", "each_of", "per_sample", "read_batched", "shaped"]
+__all__ = ["Batched", "Column", "Shapes", "each_of", "per_sample", "read_batched", "shaped", "truth"]
 
 Shapes: TypeAlias = list[tuple[int, ...]]
 """Annotates an input of a batched body of which only the shapes of the samples count."""
@@ -201,3 +201,21 @@ def read_batched(body: Callable[..., Any], defaults: Mapping[str, Any]) -> Batch
 
 def _names(hint: Any, wanted: type) -> bool:
     return hint is wanted or any(_names(each, wanted) for each in typing.get_args(hint))
+
+
+def truth(value: Any) -> bool:
+    """Return the truth of a condition's value; numbers are true when they are not 0.
+
+    Raises:
+        RuntimeError: it is not a scalar.
+    """
+    if isinstance(value, list):
+        raise RuntimeError(
+            "Conditions inside `if` statements are restricted to scalar (0-d tensors) inputs, that are placed on CPU. "
+            f"Got a {_depth(value)}-d input as a condition of the `if` statement."
+        )
+    return bool(value)
+
+
+def _depth(value: Any) -> int:
+    return 1 + max(map(_depth, value), default=0) if isinstance(value, list) else 0

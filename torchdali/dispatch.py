@@ -200,14 +200,9 @@ def _hint(value: Any) -> str:
 
 def record(declared: Operator, checked: Call) -> Any:
     """Add a node to the graph; return its output, or the list of its outputs."""
-    sets = [
-        len(v)
-        for v in checked.inputs
-        if isinstance(v, list) and any(isinstance(e, DataNode) for e in v)
-    ]
+    sets = [v for v in checked.inputs if isinstance(v, list) and _has_node(v)]
     if sets:
-        results = [record(declared, _pick(checked, i)) for i in range(sets[0])]
-        return results if len(results) > 1 else results[0]
+        return _record_sets(declared, checked, {len(v) for v in sets})
     inputs = [None if v is None else as_node(v) for v in checked.inputs]
     device = checked.device or (
         "gpu" if any(n is not None and n.device == "gpu" for n in inputs) else "cpu"
@@ -225,6 +220,24 @@ def record(declared: Operator, checked: Call) -> Any:
     )  # fmt: skip
     several = declared.returns_list(checked.constants, len(inputs))
     return list(node.outputs) if several else node.outputs[0]
+
+
+def _record_sets(declared: Operator, checked: Call, lengths: set[int]) -> Any:
+    """Record a call for each input set; return a list of the results, one such list for each of several outputs."""
+    if len(lengths) > 1:
+        raise ValueError(
+            f"operator {declared.name!r}: the argument lists for multiple input sets must have the same length, "
+            f"not {' and '.join(map(str, sorted(lengths)))}"
+        )
+    if any(map(callable, checked.constants.values())):
+        raise TypeError(
+            f"operator {declared.name!r} calls a Python function; these do not support multiple input sets, which "
+            "lists of nodes are: call it once for each set"
+        )
+    results = [record(declared, _pick(checked, i)) for i in range(lengths.pop())]
+    if len(results) == 1:
+        return results[0]
+    return [list(each) for each in zip(*results, strict=True)] if isinstance(results[0], list) else results
 
 
 def _pick(checked: Call, i: int) -> Call:

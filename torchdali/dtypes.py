@@ -64,7 +64,7 @@ class DALIDataType(NamedInt):
 
     def __call__(self) -> DALIDataType:
         """Return the type itself: ``tensor.dtype()`` is the deprecated way to write ``tensor.dtype``."""
-        warnings.warn("dtype() is deprecated: use dtype", DeprecationWarning, stacklevel=2)
+        warnings.warn("Calling '.dtype()' is deprecated, please use '.dtype' instead", DeprecationWarning, stacklevel=2)
         return self
 
 

@@ -113,7 +113,7 @@ class LoaderOptions:
         prefetch_queue_depth: Batches that DALI's reader reads ahead of its pipeline. Accepted; here
             the pipeline's own queue depth decides how much is read ahead.
         read_ahead: Accepted; whole files are read at once in any case.
-        lazy_init: Accepted; files are listed when the pipeline is built.
+        lazy_init: List the files, or read the index, with the first batch instead of when the pipeline is built.
         dont_use_mmap: Read files with plain reads, never by mapping them into memory.
         skip_cached_images: Accepted; nothing is cached between decoder and reader.
         tensor_init_bytes: First size of DALI's sample buffers. Accepted; sizes are exact here.
@@ -267,8 +267,8 @@ class EpochOrder:
             raise RuntimeError("The reader has no records: nothing was found to read.")
         if self.size < self.options.num_shards:
             raise RuntimeError(
-                f"The number of input samples: {self.size}, is less than num_shards={self.options.num_shards}: each "
-                "shard needs at least one."
+                f"The number of input samples: {self.size}, needs to be at least equal to the requested number of "
+                f"shards: {self.options.num_shards}."
             )
 
     def records(self, epoch: int) -> Indices:

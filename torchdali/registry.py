@@ -51,6 +51,8 @@ class OperatorOptions:
             its `read`.
         devices: Where it may run: ``"cpu"``, ``"gpu"``, ``"mixed"``.
         preserve: Keep it even if no output needs it: it is there for its side effect.
+        check: ``rule(arguments)`` that raises for arguments that cannot be, when a pipeline is built. Those that are
+            given per sample are left out.
         hidden: Leave it out of `fn` and `ops`.
         deprecated: Old argument names; each maps to the new one, or to None when it has no effect.
         instead: What to use instead of a deprecated operator; calling it warns.
@@ -70,6 +72,7 @@ class OperatorOptions:
     metadata: int = 0
     devices: tuple[str, ...] = ("cpu", "gpu")
     preserve: bool = False
+    check: Callable[[Mapping[str, Any]], None] | None = None
     hidden: bool = False
     deprecated: Mapping[str, str | None] = field(default_factory=dict)
     instead: str = ""

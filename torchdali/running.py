@@ -238,8 +238,9 @@ def _typed(
 
 def _unsupported(name: str, given: torch.dtype, dtypes: tuple[torch.dtype, ...]) -> RuntimeError:
     supported = ", ".join(str(d).removeprefix("torch.") for d in dtypes)
+    kind = str(given).removeprefix("torch.")
     return RuntimeError(
-        f"operator {name!r}: unsupported input type: {str(given).removeprefix('torch.')}; it takes {supported}"
+        f"operator {name!r}: unsupported input type: {kind}; requested type: {supported} current buffer type: {kind}"
     )
 
 

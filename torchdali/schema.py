@@ -231,8 +231,9 @@ class Schema:
         names = [*self.arguments, *COMMON]
         near = difflib.get_close_matches(name, names, 1) or [n for n in names if n[:5] == name[:5]]
         takes = ", ".join(a.name for a in self.arguments.values() if not a.hidden)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; it takes {takes}" if takes else ""
-        return f"argument {name!r} is not defined for operator {self.name!r}{hint}"
+        hint = f'; did you mean "{near[0]}"?' if near else f"; it takes {takes}" if takes else ""
+        # Double quotes alone: a KeyError shows its text as a literal, which escapes the others.
+        return f'argument "{name}" is not defined for operator "{self.name}"{hint}'
 
     def signature(self) -> inspect.Signature:
         """Return the public signature: inputs, arguments with defaults, and what every operator takes."""

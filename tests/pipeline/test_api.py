@@ -26,6 +26,7 @@ from torchdali import (
     backend,
     fn,
     operator,
+    ops,
     pipeline_def,
     plugin_manager,
     types,
@@ -578,3 +579,109 @@ def test_parameters_properties_and_documentation_come_from_one_table() -> None:
         if entry["shown"]:
             assert inspect.getattr_static(Pipeline, name).__doc__ == entry["shown"]
             assert getattr(pipe, name) == VALUES.get(name, getattr(PipelineOptions(), name)), name
+
+
+# ---------------------------------------------------------------- input sets, iter_setup, lazy readers, saved graphs
+
+
+def _numbers(*values: float) -> Any:
+    return fn.constant(fdata=list(values))
+
+
+def test_several_outputs_of_input_sets_come_as_one_list_each() -> None:
+    class Pipe(Pipeline):
+        def define_graph(self):
+            clip = ops.ElementExtract(element_map=[0, 1])
+            sets = [fn.reshape(_numbers(1, 2), shape=[2, 1]), fn.reshape(_numbers(3, 4), shape=[2, 1])]
+            firsts, seconds = clip(sets)
+            assert isinstance(firsts, list) and isinstance(seconds, list)
+            return *firsts, *seconds
+
+    outputs = Pipe(1, 1, None).run()
+    assert [float(o.as_array().item()) for o in outputs] == [1, 3, 2, 4]
+
+
+def test_input_sets_have_one_length() -> None:
+    with Pipeline(1, 1, None), pytest.raises(ValueError, match="same length, not 1 and 2"):
+        fn.cat([_numbers(1)], [_numbers(1), _numbers(2)])
+
+
+def test_python_functions_take_no_input_sets() -> None:
+    with Pipeline(1, 1, None), pytest.raises(TypeError, match="do not support multiple input sets"):
+        fn.python_function([_numbers(1), _numbers(2)], function=lambda x: x)
+
+
+def test_none_at_the_call_of_a_class_leaves_its_argument() -> None:
+    class Pipe(Pipeline):
+        def define_graph(self):
+            resize = ops.Slice(start=[1], end=[3], axes=[0])
+            return resize(_numbers(1, 2, 3, 4), start=None, end=None)
+
+    assert Pipe(1, 1, None).run()[0].as_array().tolist() == [[2, 3]]
+
+
+def test_iter_setup_is_not_called_between_its_end_and_reset() -> None:
+    class Pipe(Pipeline):
+        calls = 0
+
+        def define_graph(self):
+            return fn.external_source(name="data")
+
+        def iter_setup(self):
+            self.calls += 1
+            if self.calls % 4 == 0:
+                raise StopIteration
+            self.feed_input("data", [np.float32(self.calls)])
+
+    pipe = Pipe(1, 1, None)
+    for epoch in range(2):
+        found = []
+        with pytest.raises(StopIteration):
+            while True:
+                found.append(pipe.run()[0].as_array().item())
+        assert found == [4 * epoch + k for k in (1, 2, 3)]
+        with pytest.raises(StopIteration):
+            pipe.run()
+        assert pipe.calls == 4 * epoch + 4
+        pipe.reset()
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_lazy_reader_opens_its_files_with_the_first_batch(tmp_path, lazy: bool) -> None:
+    pipe = Pipeline(1, 1, None)
+    with pipe:
+        pipe.set_outputs(*fn.readers.file(file_root=str(tmp_path / "none"), lazy_init=lazy))
+    if lazy:
+        pipe.build()
+    with pytest.raises(RuntimeError, match="cannot list the folder"):
+        pipe.build() if not lazy else pipe.run()
+
+
+@pytest.mark.parametrize("wrong", ["a name", 42])
+def test_serialize_takes_a_function(wrong) -> None:
+    pipe = Pipeline(1, 1, None)
+    with pytest.raises(TypeError, match=r"define_graph=.* must be callable"):
+        pipe.serialize(wrong)
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [({}, (3, 2, 5)), ({"batch_size": 2}, (2, 2, 5)), ({"num_threads": 1, "seed": 7}, (3, 1, 7))],
+)
+def test_what_a_pipeline_was_not_given_comes_from_the_saved_one(own, expected) -> None:
+    @pipeline_def(batch_size=3, num_threads=2, device_id=None, seed=5)
+    def define():
+        return fn.random.uniform(range=[0, 1])
+
+    saved = define().serialize()
+    pipe = Pipeline(**own)
+    pipe.deserialize_and_build(saved)
+    assert (len(pipe.run()[0]), pipe.num_threads, pipe.seed) == expected
+
+
+def test_arguments_that_cannot_be_are_refused_when_a_pipeline_is_built() -> None:
+    pipe = Pipeline(1, 1, None)
+    with pipe:
+        pipe.set_outputs(fn.to_decibels(_numbers(1), reference=0.0))
+    with pytest.raises(RuntimeError, match=r"'to_decibels' cannot be built\n(.|\n)*can't be zero"):
+        pipe.build()

@@ -40,7 +40,7 @@ RUNNING: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "an operator on a GPU": (
         lambda: fn.copy(_image(), device="gpu"),
         RuntimeError,
-        "operator 'copy' runs on 'gpu', which requires",
+        "operator 'copy' runs on 'gpu'",
     ),
 }
 
@@ -186,12 +186,12 @@ DEFINING: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
     "torchvision's name of an argument": (
         lambda x: fn.resize(x, size=4, interpolation="bilinear"),
         KeyError,
-        "'interpolation' is not defined for operator 'resize'; did you mean 'interp_type'?",
+        '"interpolation" is not defined for operator "resize"; did you mean "interp_type"?',
     ),
     "torch's names of arguments": (
         lambda x: fn.random.uniform(low=0, high=1),
         KeyError,
-        "'low' is not defined for operator 'random.uniform'; it takes range, values, shape, dtype, seed",
+        '"low" is not defined for operator "random.uniform"; it takes range, values, shape, dtype, seed',
     ),
     "a range for a number": (
         lambda x: fn.brightness(x, brightness=(0.5, 1.5)),
@@ -299,7 +299,7 @@ def test_names_are_no_members() -> None:
 
 
 def test_classes_refuse_unknown_arguments_when_they_are_made() -> None:
-    with pytest.raises(KeyError, match="did you mean 'size'"):
+    with pytest.raises(KeyError, match='did you mean "size"'):
         ops.Resize(sizee=3)
     assert ops.Resize(size=3, seed=1, preserve=True, bytes_per_sample_hint=8).device == "cpu"
 

@@ -24,16 +24,19 @@ from torchdali.conditionals._branches import (
     and_,
     if_else,
     if_return,
+    load,
     not_,
     or_,
     python_only,
+    store_attribute,
+    store_item,
     undefined,
 )
 from torchdali.conditionals._rewriting import RUNTIME, rewrite
 
 __all__ = [
-    "and_", "convert", "converted", "do_not_convert", "if_else", "if_return", "not_", "or_", "python_only",
-    "undefined",
+    "and_", "convert", "converted", "do_not_convert", "if_else", "if_return", "load", "not_", "or_",
+    "python_only", "store_attribute", "store_item", "undefined",
 ]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,9 @@ from torchdali.dispatch import as_node
 from torchdali.graph import Condition, DataNode
 from torchdali.registry import lookup
 
-__all__ = ["and_", "if_else", "if_return", "not_", "or_", "python_only", "undefined"]
+__all__ = [
+    "and_", "if_else", "if_return", "load", "not_", "or_", "python_only", "store_attribute", "store_item", "undefined",
+]  # fmt: skip
 
 
 class Undefined:
@@ -22,6 +25,7 @@ class Undefined:
         self, name: str, reason: str = "", what: str = "is used before it is set."
     ) -> None:
         self.__dict__["message"] = f"{reason} Variable {name!r} {what}".strip()
+        self.__dict__["unset"] = not reason
 
     def _raise(self, *_: Any, **__: Any) -> Any:
         raise RuntimeError(self.__dict__["message"])
@@ -36,6 +40,36 @@ class Undefined:
 def undefined(name: str) -> Undefined:
     """Make the value of a variable before it is set."""
     return Undefined(name)
+
+
+def load(read: Callable[[], Any], name: str) -> Any:
+    """Return the value of an attribute or element; `Undefined` if there is none yet."""
+    try:
+        return read()
+    except Exception:
+        return Undefined(name)
+
+
+def store_attribute(owner: Callable[[], Any], name: str, value: Any) -> None:
+    """Set an attribute to what `load` returned, or to what was merged."""
+    if not _is_unset(value):
+        setattr(owner(), name, value)
+    else:
+        with contextlib.suppress(Exception):
+            delattr(owner(), name)
+
+
+def store_item(owner: Callable[[], Any], key: Any, value: Any) -> None:
+    """Set an element to what `load` returned, or to what was merged."""
+    if not _is_unset(value):
+        owner()[key] = value
+    else:
+        with contextlib.suppress(Exception):
+            del owner()[key]
+
+
+def _is_unset(value: Any) -> bool:
+    return isinstance(value, Undefined) and bool(value.__dict__["unset"])
 
 
 _LOOP = "put the rest of the loop's body into an `if` of its own instead"
@@ -96,14 +130,33 @@ def if_else(
     )
 
 
-def if_return(test: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
-    """Run an ``if`` whose branches return."""
+def if_return(
+    test: Any,
+    body: Callable[[], Any],
+    orelse: Callable[[], Any],
+    get: Callable[[], tuple[Any, ...]],
+    put: Callable[[tuple[Any, ...]], None],
+    names: tuple[str, ...],
+) -> Any:
+    """Run an ``if`` whose branches return; of what they set, attributes and elements outlive them."""
     if not isinstance(test, DataNode):
         return (body if test else orelse)()
-    on_true, on_false = _traced(test, True, body), _traced(test, False, orelse)
+    before = get()
+    on_true = _traced(test, True, body)
+    after_true = get()
+    put(before)
+    on_false = _traced(test, False, orelse)
+    after_false = get()
+    put(
+        tuple(
+            start if name.isidentifier() else _merge_variable(test, name, start, one, other)
+            for name, start, one, other in zip(names, before, after_true, after_false, strict=True)
+        )
+    )
     if (on_true is None) != (on_false is None):
+        missing = "if" if on_true is None else "else"
         raise RuntimeError(
-            "a branch of an `if` on a node returns a value and the other does not; both must"
+            f"{_INCONSISTENT} The `{missing}` branch must also have a return statement. The condition is {test}."
         )
     return _merge(test, on_true, on_false, "the returned value")
 
@@ -141,7 +194,7 @@ def _shortcut(left: DataNode, right: Callable[[], Any], word: str) -> Any:
 def _traced(test: DataNode, value: bool, branch: Callable[[], Any]) -> Any:
     """Run a branch, marking what it records with the condition."""
     if test.device != "cpu":
-        raise RuntimeError(
+        raise ValueError(
             "Invalid device \"gpu\" for argument 'predicate' of operator 'nvidia.dali.fn._conditional.split'. "
             f"The condition {test} must be on the CPU; use .cpu()"
         )
@@ -160,6 +213,12 @@ def _traced(test: DataNode, value: bool, branch: Callable[[], Any]) -> Any:
         tracer.scope = outer
 
 
+_INCONSISTENT = (
+    "Encountered inconsistent outputs out of the `if/else` control flow statement. Variables need to be initialized in "
+    "every code path (both `if` branches)."
+)
+
+
 def _merge_variable(test: DataNode, name: str, before: Any, on_true: Any, on_false: Any) -> Any:
     for value, branch in ((on_true, "if"), (on_false, "else")):
         if isinstance(value, Undefined):
@@ -167,8 +226,7 @@ def _merge_variable(test: DataNode, name: str, before: Any, on_true: Any, on_fal
                 return before
             return Undefined(
                 name,
-                "Encountered inconsistent outputs out of the `if/else` control flow statement. Variables need to be "
-                "initialized in every code path (both `if` branches).",
+                _INCONSISTENT,
                 f"must also be initialized in the `{branch}` branch. The condition is {test}.",
             )
     return _merge(test, on_true, on_false, f"the variable {name!r}")

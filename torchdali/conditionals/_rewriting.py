@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 __all__ = ["RUNTIME", "rewrite"]
 
 RUNTIME = "__torchdali_conditionals__"
 """The name under which rewritten code finds the functions that it calls."""
+
+
+_VALUES = f"{RUNTIME}values"  # no name of the user's: the function that has it sees their variables
 
 
 def rewrite(definition: ast.FunctionDef) -> None:
@@ -68,14 +72,29 @@ class _Rewriter(ast.NodeTransformer):
 
     def returning(self, node: ast.If, rest: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Rewrite an ``if`` with a return in it as ``return if_return(test, body, orelse)``."""
-        branches = []
-        for branch in (node.body, node.orelse):
-            whole = list(branch) if _always_returns(branch) else [*branch, *rest]
-            branches.append(self.branch(self.block(_copied(whole)), _targets(whole)))
-        call = _call(
-            "if_return", self.visit(node.test), *[ast.Name(f.name, ast.Load()) for f in branches]
-        )
-        return [*branches, ast.copy_location(ast.Return(call), node)]
+        whole = [
+            list(branch) if _always_returns(branch) else [*branch, *rest]
+            for branch in (node.body, node.orelse)
+        ]
+        places = _places([*whole[0], *whole[1]])
+        functions = [self.branch(self.block(_copied(w)), _targets(w)) for w in whole]
+        functions += self.accessors(_targets([*whole[0], *whole[1]]), places)
+        call = self.run("if_return", node, functions, places)
+        return [*functions, ast.copy_location(ast.Return(call), node)]
+
+    def run(
+        self,
+        word: str,
+        node: ast.If,
+        functions: Sequence[ast.FunctionDef],
+        places: Sequence[_Place],
+    ) -> ast.Call:
+        """Call what runs an ``if``, with branches, accessors, and the names of what they set."""
+        names = [*_nonlocal_names(functions[-1]), *(place.text for place in places)]
+        return _call(
+            word, self.visit(node.test), *[ast.Name(f.name, ast.Load()) for f in functions],
+            ast.Tuple([ast.Constant(name) for name in names], ast.Load()),
+        )  # fmt: skip
 
     def obstacle(self, node: ast.If) -> str:
         """Return why the branches cannot become functions, in a word for `python_only`, or nothing."""
@@ -103,29 +122,29 @@ class _Rewriter(ast.NodeTransformer):
         obstacle = self.obstacle(node)
         if obstacle:
             return self.plain(node, obstacle)
-        names = _targets([node])
+        names, places = _targets([node]), _places([node])
         body = self.branch(self.block(node.body), names)
         orelse = self.branch(self.block(node.orelse), names)
-        get, put = self.accessors(names)
-        functions = [body, orelse, get, put]
-        call = _call(
-            "if_else", self.visit(node.test), *[ast.Name(f.name, ast.Load()) for f in functions],
-            ast.Tuple([ast.Constant(name) for name in names], ast.Load()),
-        )  # fmt: skip
-        made = [*functions, ast.Expr(call)]
+        functions = [body, orelse, *self.accessors(names, places)]
+        made = [*functions, ast.Expr(self.run("if_else", node, functions, places))]
         return [ast.copy_location(statement, node) for statement in made]
 
     def branch(self, body: list[ast.stmt], names: Sequence[str]) -> ast.FunctionDef:
         return self.define([], [*_nonlocal(names), *(body or [ast.Pass()])])
 
-    def accessors(self, names: Sequence[str]) -> tuple[ast.FunctionDef, ast.FunctionDef]:
-        load = ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load())
-        store = ast.Tuple([ast.Name(name, ast.Store()) for name in names], ast.Store())
-        get = self.define([], [ast.Return(load)])
-        assign: list[ast.stmt] = (
-            [ast.Assign([store], ast.Name("values", ast.Load()))] if names else [ast.Pass()]
-        )
-        return get, self.define(["values"], [*_nonlocal(names), *assign])
+    def accessors(
+        self, names: Sequence[str], places: Sequence[_Place]
+    ) -> tuple[ast.FunctionDef, ast.FunctionDef]:
+        """Write what reads variables, attributes and elements as a tuple, and what sets them."""
+        loads: list[ast.expr] = [ast.Name(name, ast.Load()) for name in names]
+        loads += [_call("load", _lambda(p.value()), ast.Constant(p.text)) for p in places]
+        get = self.define([], [ast.Return(ast.Tuple(loads, ast.Load()))])
+        stores: list[ast.stmt] = []
+        targets: list[str | _Place] = [*names, *places]
+        for i, target in enumerate(targets):
+            item = ast.Subscript(ast.Name(_VALUES, ast.Load()), ast.Constant(i), ast.Load())
+            stores.append(_assign(target, item) if isinstance(target, str) else target.store(item))
+        return get, self.define([_VALUES], [*_nonlocal(names), *(stores or [ast.Pass()])])
 
     def define(self, parameters: list[str], body: list[ast.stmt]) -> ast.FunctionDef:
         self._serial += 1
@@ -279,8 +298,80 @@ def _targets(statements: Sequence[ast.stmt]) -> list[str]:
     return sorted(found)
 
 
+@dataclass(frozen=True)
+class _Place:
+    """An attribute (``point.x``) or element (``boxes[0]``) that a branch sets.
+
+    Attributes:
+        target: The expression.
+        text: As the user wrote it.
+    """
+
+    target: ast.Attribute | ast.Subscript
+    text: str
+
+    def value(self) -> ast.expr:
+        """Return an expression that reads it."""
+        return _loading(self.target)
+
+    def store(self, value: ast.expr) -> ast.stmt:
+        """Return a statement that sets it."""
+        owner = _lambda(_loading(self.target.value))
+        if isinstance(self.target, ast.Attribute):
+            return ast.Expr(_call("store_attribute", owner, ast.Constant(self.target.attr), value))
+        return ast.Expr(_call("store_item", owner, _loading(self.target.slice), value))
+
+
+def _loading(node: ast.expr) -> ast.expr:
+    """Copy an expression, to be read."""
+    made = copy.deepcopy(node)
+    for part in ast.walk(made):
+        if isinstance(part, (ast.Attribute, ast.Subscript, ast.Name)):
+            part.ctx = ast.Load()
+    return made
+
+
+def _places(statements: Sequence[ast.stmt]) -> list[_Place]:
+    """Return the attributes and elements that statements set, of objects that they do not set themselves."""
+    variables = set(_targets(statements))
+    found = {
+        ast.unparse(node): node
+        for node in _own(statements)
+        if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store)
+    }
+    return [
+        _Place(node, text)
+        for text, node in sorted(found.items(), key=lambda pair: len(pair[0]))
+        if _is_place(node) and variables.isdisjoint(_names_in(node))
+    ]
+
+
+def _is_place(node: ast.expr) -> bool:
+    """True for what names the same place each time: attributes, and elements at a number, text or variable."""
+    if isinstance(node, ast.Attribute):
+        return _is_place(node.value)
+    if isinstance(node, ast.Subscript):
+        return _is_place(node.value) and _is_key(node.slice)
+    return isinstance(node, ast.Name)
+
+
+def _is_key(node: ast.expr) -> bool:
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.operand, ast.Constant)
+    return isinstance(node, (ast.Constant, ast.Name))
+
+
+def _names_in(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
 def _copied(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
     return [copy.deepcopy(statement) for statement in statements]
+
+
+def _nonlocal_names(function: ast.FunctionDef) -> list[str]:
+    first = function.body[0]
+    return first.names if isinstance(first, ast.Nonlocal) else []
 
 
 def _nonlocal(names: Sequence[str]) -> list[ast.stmt]:

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from torchdali.batching import Column, shaped
+from torchdali.batching import Column, shaped, truth
 from torchdali.errors import located
 from torchdali.execute.buffer_pool import BufferPool
-from torchdali.execute.steps import truth, values
+from torchdali.execute.steps import values
 from torchdali.graph import DataNode, Node
 from torchdali.plan import Chain, Value, column
 from torchdali.running import Prepared, column_of, fitting, number_of_axes, prepare, taken_layout

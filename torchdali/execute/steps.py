@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from torchdali.batching import truth
 from torchdali.errors import is_batch_level, located
 from torchdali.execute.batch import InFlightBatch
 from torchdali.execute.device_stream import DeviceStream
@@ -15,7 +16,7 @@ from torchdali.rng import BatchRng
 from torchdali.running import Bodies, run_batch, taken_layouts
 from torchdali.tensors import TensorList
 
-__all__ = ["fail_alone", "run_in_scope", "run_step", "truth", "values"]
+__all__ = ["fail_alone", "run_in_scope", "run_step", "values"]
 
 
 def run_step(
@@ -162,21 +163,3 @@ def values(batch: TensorList) -> list[Any]:
     if batch.dense() is None and any(sample is None for sample in batch.samples()):
         return [None if sample is None else sample.tolist() for sample in batch.samples()]
     return batch.tolist()
-
-
-def truth(value: Any) -> bool:
-    """Return the truth of a condition's value; numbers are true when they are not 0.
-
-    Raises:
-        RuntimeError: it is not a scalar.
-    """
-    if isinstance(value, list):
-        raise RuntimeError(
-            "Conditions inside `if` statements are restricted to scalar (0-d tensors) inputs, that are placed on CPU. "
-            f"Got a {_depth(value)}-d input as a condition of the `if` statement."
-        )
-    return bool(value)
-
-
-def _depth(value: Any) -> int:
-    return 1 + max(map(_depth, value), default=0) if isinstance(value, list) else 0

@@ -97,8 +97,9 @@ class OperatorClass:
         self.device, self.name = device or "cpu", name
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
-        """Apply to the inputs; per-sample arguments may be given here too."""
-        return self.operator.function(*inputs, **{**self._arguments, **arguments})
+        """Apply to the inputs; arguments may be given here too, where None leaves them as they are."""
+        given = {name: value for name, value in arguments.items() if value is not None}
+        return self.operator.function(*inputs, **{**self._arguments, **given})
 
 
 def _make_class(operator: Operator) -> tuple[str, type[OperatorClass]]:

@@ -7,19 +7,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torchdali.batching import truth
 from torchdali.operator import batched, operator
 from torchdali.schema import Data, PerSample
 
 
 def _merged_layout(layouts: tuple[str, ...], arguments: Any) -> str:
-    first = layouts[0]
-    other = next((layout for layout in layouts if layout != first), None)
-    if other is not None:
+    """Return the layout of the branches that have one: one without may not be taken at all."""
+    found = sorted(set(layouts) - {""})
+    if len(found) > 1:
         raise RuntimeError(
-            f"{arguments['what']} has the layout {first!r} in one branch and {other!r} in the other; both must "
+            f"{arguments['what']} has the layout {found[0]!r} in one branch and {found[1]!r} in the other; both must "
             "have the same layout"
         )
-    return first
+    return found[0] if found else ""
 
 
 class _Chooser:
@@ -51,7 +52,7 @@ class _Merger(_Chooser):
     def __call__(  # type: ignore[override]
         self, on_true: Tensor | None, on_false: Tensor | None, /, *, condition: Any, what: str = ""
     ) -> Tensor:
-        return super().__call__(on_true, on_false, case=0 if condition else 1, what=what)
+        return super().__call__(on_true, on_false, case=0 if truth(condition) else 1, what=what)
 
 
 def _described(dtype: torch.dtype, ndim: int) -> str:

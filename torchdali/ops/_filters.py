@@ -48,14 +48,15 @@ def _check_axes(layout: str) -> None:
     Raises:
         RuntimeError: frames or channels lie between them, or occur twice.
     """
-    if max(layout.count("F"), layout.count("C")) > 1:
+    inner = layout.removeprefix("F").strip("C")
+    if "C" in inner and "F" not in inner:
+        wrong = f"only channel-first or channel-last layouts are supported, got: {layout}."
+    elif max(layout.count("F"), layout.count("C")) > 1:
         wrong = f"found more the one occurrence of 'F' or 'C' axes in layout: {layout}."
     elif "F" in layout.lstrip("FC"):
         wrong = f"for sequences, layout should begin with 'F' or 'C', got: {layout}."
     elif layout and not layout.strip("FC"):
         wrong = f"no spatial axes found in the layout: {layout}"
-    elif "C" in layout.lstrip("FC")[:-1]:
-        wrong = f"only channel-first or channel-last layouts are supported, got: {layout}."
     else:
         return
     raise batch_level(RuntimeError(wrong))

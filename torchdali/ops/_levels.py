@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -23,7 +24,14 @@ Signal = Annotated[Tensor, Takes((), (*_INTEGERS, torch.float32))]
 Filtered = Annotated[Tensor, Takes((), (*_INTEGERS, torch.float32, torch.float64))]
 
 
-@operator
+def _check_reference(arguments: Mapping[str, Any]) -> None:
+    if arguments["reference"] == 0:
+        raise RuntimeError(
+            "`reference` argument can't be zero: leave it out for the sample's maximum"
+        )
+
+
+@operator(check=_check_reference)
 def to_decibels(
     data: Floats,
     /,
@@ -43,10 +51,7 @@ def to_decibels(
     Raises:
         RuntimeError: the reference is 0, or another type.
     """
-    if reference == 0:
-        raise RuntimeError(
-            "`reference` argument can't be zero: leave it out for the sample's maximum"
-        )
+    _check_reference({"reference": reference})
     return levels.decibels(data, multiplier, reference, cutoff_db)
 
 

@@ -59,13 +59,18 @@ def paste(
         ratio: Canvas in units of the image, 1 or more; rounded down to whole pixels.
 
     Raises:
-        RuntimeError: ``ratio`` below 1, a position outside [0, 1], or a wrong number of fill values.
+        RuntimeError: ``ratio`` below 1, ``min_canvas_size`` below 0, a position outside [0, 1], or a wrong number of
+            fill values.
     """
     if ratio < 1:
         raise RuntimeError(f"ratio of less than 1 is not supported, not {ratio}")
     if not (0 <= paste_x <= 1 and 0 <= paste_y <= 1):
         raise RuntimeError(
             f"paste_x and paste_y must be in range [0, 1], not {paste_x} and {paste_y}"
+        )
+    if min_canvas_size < 0:
+        raise RuntimeError(
+            f"min_canvas_size_ of less than 0 is not supported: min_canvas_size={min_canvas_size}"
         )
     height, width, channels = image.shape
     rows, columns = (max(int(ratio * n), int(min_canvas_size)) for n in (height, width))
@@ -304,7 +309,8 @@ def _common_size(columns: Sequence[Sequence[Tensor]]) -> tuple[int, int]:
     if len(found) > 1:
         raise batch_level(
             RuntimeError(
-                f"without output_size, all the input samples must have the same shape, not {found}"
+                "if the `output_size` is not specified, all the input samples must have the same shape. "
+                f"They have {found}"
             )
         )
     return found[0] if found else (0, 0)

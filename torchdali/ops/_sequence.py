@@ -57,7 +57,15 @@ def _extract_batch(data: Tensor, *, element_map: list[int], layout: str) -> Any:
 
 
 def _check_elements(shape: Sequence[int], element_map: list[int], layout: str) -> None:
-    _check_sequence(shape, layout)
+    if len(shape) < 2:
+        raise RuntimeError(
+            "input must have at least two dimensions - outermost for sequence and at least one for data elements. "
+            f"It has {len(shape)}"
+        )
+    if layout and not layout.startswith("F"):
+        raise RuntimeError(
+            f"input layout must describe a sequence - it must start with 'F', got '{layout}' instead."
+        )
     if not element_map:
         raise batch_level(RuntimeError("element_map is empty"))
     for frame in element_map:
@@ -65,7 +73,8 @@ def _check_elements(shape: Sequence[int], element_map: list[int], layout: str) -
             raise RuntimeError(f"negative indices in `element_map` are not allowed, found: {frame}")
         if frame >= shape[0]:
             raise RuntimeError(
-                f"index `{frame}` from `element_map` is out of bounds for sample with {shape[0]} frames"
+                f"index `{frame}` from `element_map` is out of bounds for sample with sequence length equal "
+                f"`{shape[0]}`"
             )
 
 
@@ -122,10 +131,13 @@ def _index(order: tuple[int, ...], device: torch.device) -> Tensor:
 
 def _check_sequence(shape: Sequence[int], layout: str) -> None:
     if layout and not layout.startswith("F"):
-        raise RuntimeError(f"the layout of a sequence starts with 'F', unlike {layout!r}")
+        raise RuntimeError(
+            "expected sequence as the input, where outermost dimension represents frames dimension `F`, "
+            f'got data with layout = "{layout}"'
+        )
     if len(shape) < 2:
         raise RuntimeError(
-            f"input must have at least two dimensions, of frames and of elements, not {len(shape)}"
+            f"a sequence has at least two dimensions, frames and elements, not {len(shape)}"
         )
 
 

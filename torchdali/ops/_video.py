@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import torch
@@ -17,7 +18,10 @@ __all__ = ["video"]
 Encoded = Annotated[Tensor, Takes((), (torch.uint8,))]
 
 
-@operator(name="decoders.video", layout=lambda layouts, arguments: "FHWC", devices=("cpu", "mixed"))
+@operator(
+    name="decoders.video", layout=lambda layouts, arguments: "FHWC", devices=("cpu", "mixed"),
+    check=lambda arguments: _check_window(arguments),
+)  # fmt: skip
 def video(
     encoded: Encoded,
     /,
@@ -70,6 +74,12 @@ def video(
         return read_clip(decoder, numbers, fill_frame(fill_value))
     finally:
         decoder.close()
+
+
+def _check_window(arguments: Mapping[str, Any]) -> None:
+    """Refuse arguments that exclude each other; what is given per sample is checked with the sample."""
+    names = ("frames", "start_frame", "end_frame", "sequence_length", "stride")
+    _check(*[arguments.get(name) for name in names])
 
 
 def _check(frames: Any, start: Any, end: Any, length: Any, stride: Any) -> None:

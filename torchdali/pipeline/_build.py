@@ -19,11 +19,11 @@ from torchdali.graph import Graph, Node
 from torchdali.loader import Cursor, EpochOrder, LoaderOptions
 from torchdali.pipeline._options import PipelineOptions
 from torchdali.plan import Plan, plan
-from torchdali.rewrite import fuse_decoding, fuse_native, fuse_resizing
+from torchdali.rewrite import fuse_decoding, fuse_native, fuse_resizing, merge_identical
 from torchdali.rng import mix
 from torchdali.source import Source
 
-__all__ = ["Opened", "Runner", "build", "open_graph", "open_reader", "open_source"]
+__all__ = ["Opened", "Runner", "build", "has_lazy_readers", "open_graph", "open_reader", "open_source"]
 
 
 class Runner(Protocol):
@@ -63,9 +63,10 @@ def open_graph(options: PipelineOptions, graph: Graph) -> Opened:
         ValueError: an operator that the device of the pipeline does not have. Otherwise what a source raises.
     """
     options.output_specs.each(len(graph.outputs))
-    fused = fuse_resizing(fuse_decoding(graph, options.scaled_decode))
+    fused = fuse_resizing(fuse_decoding(merge_identical(graph), options.scaled_decode))
     planned = plan(fuse_native(fused))
     _check_devices(options, planned.graph)
+    _check_constants(graph)
     sources = {
         node: node.operator.body(**node.constants)
         for node in planned.graph.nodes
@@ -82,6 +83,22 @@ def _open(options: PipelineOptions, sources: list[Source]) -> None:
     )  # fmt: skip
 
 
+def _check_constants(graph: Graph) -> None:
+    for node in graph.nodes:
+        check = node.operator.options.check
+        if check is None:
+            continue
+        given = node.operator.arguments(node.constants)
+        try:
+            check({k: v for k, v in given.items() if k not in node.per_sample})
+        except Exception as error:
+            raise located(error, _cannot_be_built(node)) from error
+
+
+def _cannot_be_built(node: Node) -> str:
+    return f"operator {node.operator.name!r} cannot be built\n  {node.where}"
+
+
 def _check_devices(options: PipelineOptions, graph: Graph) -> None:
     if resolve_device(options.device_id) is not None:
         return
@@ -90,8 +107,8 @@ def _check_devices(options: PipelineOptions, graph: Graph) -> None:
             name = node.operator.name
             what = ".gpu()" if name == "_to_device" else f"operator {name!r}"
             raise RuntimeError(
-                f"{what} runs on {node.device!r}, which requires a CUDA-capable "
-                f"GPU, but the pipeline has device_id=None (CPU only)\n  {node.where}"
+                f"the pipeline requires a CUDA-capable GPU but has device_id=None (CPU only): {what} runs on "
+                f"{node.device!r}\n  {node.where}"
             )
 
 
@@ -117,6 +134,14 @@ def build(options: PipelineOptions, opened: Opened, bad_samples: BadSamples) -> 
     return Executor(opened.plan, settings, readers, opened.sources, bad_samples)
 
 
+def has_lazy_readers(planned: Plan) -> bool:
+    """True if a reader is to be opened with the first batch, and not before."""
+    return any(
+        node.operator.kind == "reader" and node.constants.get("lazy_init")
+        for node in planned.graph.nodes
+    )
+
+
 def open_source(options: PipelineOptions, node: Node) -> Source:
     """Open one source that is no reader."""
     source: Source = node.operator.body(**node.constants)
@@ -129,8 +154,7 @@ def open_reader(options: PipelineOptions, node: Node) -> Reader:
     try:
         return _opened(options, node)
     except Exception as error:
-        place = f"operator {node.operator.name!r} cannot be built\n  {node.where}"
-        raise located(error, place) from error
+        raise located(error, _cannot_be_built(node)) from error
 
 
 def _opened(options: PipelineOptions, node: Node) -> Reader:

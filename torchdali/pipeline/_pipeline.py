@@ -9,6 +9,7 @@ import os
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +22,7 @@ from torchdali.execute.executor import Executor
 from torchdali.execute.timings import Stats
 from torchdali.graph import DataNode, Graph
 from torchdali.pipeline._api_check import ApiCheck
-from torchdali.pipeline._build import Opened, Runner, build, open_graph
+from torchdali.pipeline._build import Opened, Runner, build, has_lazy_readers, open_graph
 from torchdali.pipeline._graph_builder import GraphBuilder
 from torchdali.pipeline._inputs import describe_readers, feed, find_source
 from torchdali.pipeline._options import Option, PipelineOptions, described, takes_options
@@ -31,6 +32,7 @@ from torchdali.types import DALIDataType, OperatorConcurrency, PipelineAPIType, 
 
 __all__ = ["Pipeline"]
 
+_TAKEN_OVER = ("batch_size", "num_threads", "device_id", "seed")
 _FED = ("external_source", "experimental.inputs.video")
 Self = TypeVar("Self", bound="Pipeline")
 
@@ -56,7 +58,7 @@ class Pipeline:
         self._executor: Runner | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
         self._held: InFlightBatch | None = None
-        self._first, self._restored = True, False
+        self._first, self._restored, self._setup_ended = True, False, False
 
     batch_size = Option[int | None]()
     num_threads = Option[int | None]()
@@ -149,6 +151,8 @@ class Pipeline:
     def build(self) -> None:
         """Trace, plan, open the readers and start the threads; does nothing the second time.
 
+        With a reader that has ``lazy_init``, readers are opened and threads started when the first batch is asked for.
+
         Raises:
             ValueError: no ``batch_size``, or less than one thread. TypeError: no ``num_threads``. Otherwise
             what the graph raises, and what `load_state_dict` raises for the argument ``checkpoint``.
@@ -156,19 +160,21 @@ class Pipeline:
         if self._executor is not None:
             return
         try:
-            self._build()
+            self.start_py_workers()
+            assert self._opened is not None
+            if self._options.checkpoint is not None or not has_lazy_readers(self._opened.plan):
+                self._build()
         except Exception as error:
             strip_internal_frames(error)
             raise
-        if self._options.checkpoint is not None:
-            self._continue(self._options.checkpoint)
 
     def _build(self) -> None:
-        self.start_py_workers()
         assert self._opened is not None
         executor = build(self._options, self._opened, self._bad_samples)
         self._executor = executor
         self._finalizer = weakref.finalize(self, Executor.close, executor)
+        if self._options.checkpoint is not None:
+            self._continue(self._options.checkpoint)
 
     def _continue(self, saved: str | bytes) -> None:
         try:
@@ -209,6 +215,8 @@ class Pipeline:
     @property
     def _running(self) -> Runner:
         self.build()
+        if self._executor is None:
+            self._build()
         assert self._executor is not None
         return self._executor
 
@@ -253,11 +261,11 @@ class Pipeline:
             self._first = False
             for _ in range(count):
                 try:
-                    self.iter_setup()
+                    if not self._setup_ended:
+                        self.iter_setup()
                 except StopIteration:
-                    running.schedule(ended=True)  # after the batches in flight
-                else:
-                    running.schedule()
+                    self._setup_ended = True
+                running.schedule(ended=self._setup_ended)  # after the batches in flight
 
     def outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
         """Wait for the oldest batch in flight and return its outputs; they are the caller's to keep."""
@@ -289,14 +297,17 @@ class Pipeline:
         """Start the next epoch after StopIteration; otherwise nothing happens."""
         if self._executor is not None and self._executor.stopped:
             self._executor.reset()
-            self._first = True
+            self._first, self._setup_ended = True, False
 
     def empty(self) -> bool:
         """Return whether no batch is scheduled and not yet taken; the end of an epoch is none."""
         return self._executor is None or self._executor.empty
 
     def iter_setup(self) -> None:
-        """Called before every batch is scheduled; override it to `feed_input` there."""
+        """Called before every batch is scheduled; override it to `feed_input` there.
+
+        StopIteration from it ends the epoch: it is called again after `reset`.
+        """
 
     # ------------------------------------------------------------ who drives it
 
@@ -424,8 +435,14 @@ class Pipeline:
             filename: Where to write it, too.
 
         Raises:
+            TypeError: ``define_graph`` is no function.
             RuntimeError: an argument of an operator is a Python object, such as a callback; names both.
         """
+        if define_graph is not None and not callable(define_graph):
+            raise TypeError(
+                f"define_graph={define_graph!r}: it must be callable, a function that returns the outputs; the name of "
+                "a file is given as filename="
+            )
         if define_graph is not None and self._builder.function is None:
             self._builder.function = define_graph
         return write_pipeline(self._options, self._traced(), filename)
@@ -454,8 +471,14 @@ class Pipeline:
         return pipe
 
     def deserialize_and_build(self, serialized_pipeline: str | bytes) -> None:
-        """Take over the graph that `serialize` wrote, with this pipeline's own arguments, and build it."""
-        self._builder.graph = read_pipeline(serialized_pipeline)[1]
+        """Take over the graph that `serialize` wrote, and build it.
+
+        Of the arguments saved with it, batch size, number of threads, device and seed stand in for those that this
+        pipeline was not given.
+        """
+        arguments, self._builder.graph = read_pipeline(serialized_pipeline)
+        own = {k: v for k in _TAKEN_OVER if (v := getattr(self._options, k)) is not None}
+        self._options = replace(self._options, **{k: arguments[k] for k in _TAKEN_OVER if k in arguments} | own)
         self.build()
 
     def save_graph_to_dot_file(

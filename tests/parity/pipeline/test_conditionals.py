@@ -292,7 +292,68 @@ def strings(fn, flag, other, number, real, x):
     return {"a": x}[y]
 
 
+class _Point:
+    def __init__(self, x, inner=None):
+        self.x, self.inner = x, inner
+
+
+def attributes(fn, flag, other, number, real, x):
+    point = _Point(x)
+    if flag:
+        point.x = x + 1
+    else:
+        point.x = x * 2
+    return point.x
+
+
+def attribute_in_one_branch(fn, flag, other, number, real, x):
+    point = _Point(x, _Point(x))
+    if flag:
+        point.inner.x = x + 1
+        point.x += point.inner.x
+    return point.inner.x, point.x
+
+
+def elements(fn, flag, other, number, real, x):
+    values, named, last = [x, x], {"x": x}, 1
+    if flag:
+        values[0] = x + 1
+        named["x"] = values[0] * 2
+    else:
+        values[last] = x * 3
+    return *values, named["x"]
+
+
+def attributes_where_branches_return(fn, flag, other, number, real, x):
+    point = _Point(x)
+    y = x
+    if flag:
+        y = y + 1
+        point.x = y * 2
+        return y + point.x
+    return y + point.x
+
+
+def layout_of_a_branch_not_taken(fn, flag, other, number, real, x):
+    if number > 100:
+        y = fn.reshape(x, layout="AB")
+    else:
+        y = fn.reductions.sum(x, axes=[0])
+    return y
+
+
+def identical_branches(fn, flag, other, number, real, x):
+    one, same = x + 1, x + 1
+    if flag:
+        y = one
+    else:
+        y = same
+    return one, y
+
+
 FUNCTIONS = [
+    attributes, attribute_in_one_branch, elements, attributes_where_branches_return, layout_of_a_branch_not_taken,
+    identical_branches,
     simple, one_sided, elif_chain, nested, several, number_condition, float_condition, negated, not_number, logic,
     logic_in_if, shortcut, chained_comparison, constants, floats, lists, dicts, in_a_loop, python_if, called,
     different_shapes, operators, reductions, argument_inside, unused_branch, return_in_one,

@@ -83,12 +83,17 @@ class VideoDataset:
         return self._clips[index].path
 
 
+def _numbers(given: str) -> str:
+    """Return which numbers of frames are wanted; a bool, which it was once, arrives as text."""
+    return {"True": "scalar", "False": "none"}.get(given, given)
+
+
 def _outputs(arguments: Mapping[str, Any]) -> int | None:
     labels = arguments["labels"] is not None or arguments["file_list"] or arguments["file_root"]
     count = (
         1
         + bool(labels)
-        + (arguments["enable_frame_num"] != "none")
+        + (_numbers(arguments["enable_frame_num"]) != "none")
         + bool(arguments["enable_timestamps"])
     )
     return count if count > 1 else None
@@ -114,7 +119,8 @@ def selection(
     """Say which files are read, and which frames of them make a sequence.
 
     Args:
-        enable_frame_num: Also return numbers of frames, int32: ``"scalar"`` of the first one, ``"sequence"`` of all.
+        enable_frame_num: Also return numbers of frames, int32: ``"scalar"`` (or True) of the first one, ``"sequence"``
+            of all, ``"none"`` (or False).
         enable_timestamps: Also return when frames are shown, in seconds from the first one, float64.
         file_list: A text file of lines ``path label [start [end]]``.
         file_root: Folder of folders of videos; each is a class.
@@ -155,6 +161,7 @@ def _dataset(
     given = {"enable_frame_num": "none", "enable_timestamps": False, "file_list": "", "file_root": "",
              "filenames": [], "image_type": DALIImageType.RGB, "labels": None, "step": -1, "stride": 1,
              **arguments}  # fmt: skip
+    given["enable_frame_num"] = _numbers(given["enable_frame_num"])
     length, step, stride = given["sequence_length"], given["step"], given["stride"]
     _check(length, step, stride, given["enable_frame_num"], given["image_type"], pad_mode)
     videos, labeled = find_videos(
