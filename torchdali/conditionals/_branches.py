@@ -134,9 +134,9 @@ def if_return(
     test: Any,
     body: Callable[[], Any],
     orelse: Callable[[], Any],
-    get: Callable[[], tuple[Any, ...]],
-    put: Callable[[tuple[Any, ...]], None],
-    names: tuple[str, ...],
+    get: Callable[[], tuple[Any, ...]] = tuple,
+    put: Callable[[tuple[Any, ...]], None] = lambda values: None,
+    names: tuple[str, ...] = (),
 ) -> Any:
     """Run an ``if`` whose branches return; of what they set, attributes and elements outlive them."""
     if not isinstance(test, DataNode):
