@@ -42,6 +42,9 @@ class Call:
 
 def call(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
     """Record the call when a node is involved or a pipeline is being defined; otherwise run it."""
+    tracer: Any = graph.current()
+    if tracer is not None and tracer.live:
+        inputs, arguments = tracer.adopt(declared, inputs, arguments)
     checked = bind(declared, inputs, arguments)
     uploaded = (
         declared.kind == "reader" and checked.device == "gpu" and "gpu" in declared.options.devices
@@ -179,6 +182,11 @@ def _bind_argument(checked: Call, declared: Operator, key: str, value: Any) -> N
         plain = value.value if isinstance(value, ScalarConstant) else value
         checked.constants[key] = argument.convert(plain)
     except (TypeError, ValueError) as error:
+        if argument.edge is not None and isinstance(value, (np.ndarray, torch.Tensor)):
+            raise RuntimeError(
+                f"argument {key!r} of operator {declared.name!r}: an array of shape {tuple(value.shape)} cannot be "
+                f"converted: {error}"
+            ) from None
         hint = _hint(value) if argument.edge is not None else ""
         raise type(error)(
             f"argument {key!r} of operator {declared.name!r}: cannot take {value!r}: {error}{hint}"

@@ -138,3 +138,18 @@ def test_pipelines_refuse_what_libjpeg_calls_fatal(name: str) -> None:
     with pytest.raises(RuntimeError, match="Unsupported marker type"):
         pipe.run()
     pipe.close()
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_progressive_jpegs_with_too_many_scans_are_refused(way: Callable[[Tensor], Tensor]) -> None:
+    data = SOUND["progressive"]
+    last = data.rindex(b"\xff\xda")
+    scan = data[last:-2]
+    with pytest.raises(DecodeError, match=r"The number of scans \(257\) .* over the limit of 256"):
+        way(tensor(data[:last] + scan * 256 + data[-2:]))
+
+
+def test_sequential_jpegs_are_not_searched_for_scans() -> None:
+    data = SOUND["sequential"]
+    comment = b"\xff\xfe" + (2 + 2 * 5000).to_bytes(2, "big") + b"\xff\xda" * 5000
+    assert torch.equal(decode(tensor(data[:2] + comment + data[2:])), decode(tensor(data)))

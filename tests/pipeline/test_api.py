@@ -399,14 +399,28 @@ def test_memory_statistics_count_what_operators_deliver() -> None:
     pipe.run()
     found = pipe.executor_statistics()
     pipe.close()
-    assert found == {
-        "CPU_data": {
-            "real_memory_size": [4],
-            "max_real_memory_size": [5],
-            "reserved_memory_size": [4],
-            "max_reserved_memory_size": [5],
-        }
+    sizes_found = {
+        "real_memory_size": [4],
+        "max_real_memory_size": [5],
+        "reserved_memory_size": [4],
+        "max_reserved_memory_size": [5],
     }
+    assert found == {"CPU_data": sizes_found, "CPU_output_0": sizes_found}
+
+
+def test_memory_statistics_have_all_operators_and_outputs() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None, enable_memory_stats=True)
+    def define():
+        image = fn.external_source(lambda: [np.zeros((4, 6, 3), np.uint8)] * 2, layout="HWC", name="data")
+        return fn.crop_mirror_normalize(fn.resize(image, size=[2, 2]), mirror=fn.random.coin_flip())
+
+    pipe = define()
+    pipe.run()
+    found = {name: sizes["real_memory_size"] for name, sizes in pipe.executor_statistics().items()}
+    assert found == {
+        "CPU_data": [2 * 72], "CPU___CoinFlip_2": [2 * 4], "CPU___Resize_1": [0],
+        "CPU___CropMirrorNormalize_3": [2 * 48], "CPU_output_0": [2 * 48],
+    }  # fmt: skip
 
 
 def test_no_statistics_unless_asked_for() -> None:

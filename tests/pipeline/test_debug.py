@@ -6,9 +6,11 @@ import pickle
 
 import numpy as np
 import pytest
+import torch
 
 from torchdali import fn, pipeline_def
 from torchdali.graph import DataNode
+from torchdali.tensors import TensorListCPU
 
 
 def numbers(count=4):
@@ -240,3 +242,64 @@ def test_the_error_of_a_source_is_its_own():
     with pytest.raises(LookupError) as caught:
         pipe().run()
     assert type(caught.value) is LookupError and caught.value.args == ("mine",)
+
+
+def debugged(function, batch_size=3):
+    return pipeline_def(function, batch_size=batch_size, num_threads=1, device_id=None, debug=True)()
+
+
+@pytest.mark.parametrize("kind", ["arrays", "tensors", "batch"])
+def test_batches_of_the_users_own_are_inputs(kind):
+    arrays = [np.full((k + 1,), k, np.float32) for k in range(3)]
+    made = {
+        "arrays": arrays,
+        "tensors": [torch.from_numpy(a) for a in arrays],
+        "batch": TensorListCPU(arrays),
+    }[kind]
+    (out,) = debugged(lambda: fn.pad(made, fill_value=7)).run()
+    assert out.as_array().tolist() == [[0, 7, 7], [1, 1, 7], [2, 2, 2]]
+
+
+def test_batches_of_the_users_own_are_arguments():
+    chances = [np.zeros(1), np.ones(1), np.zeros(1)]
+    (out,) = debugged(lambda: fn.random.coin_flip(probability=chances)).run()
+    assert out.as_array().tolist() == [0, 1, 0]
+
+
+def changing(first, later):
+    calls = iter([first])
+    return debugged(lambda: next(calls, later)())
+
+
+def batch():
+    return [np.zeros(1, np.float32)] * 3
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "message"),
+    [
+        (lambda: fn.cat(batch()), lambda: fn.cat(batch(), batch()), "'cat' with different number of inputs .* 1, .* 2"),
+        (lambda: fn.cat(batch()), lambda: fn.cat(batch(), axis=0), "number of keyword arguments .* none, .* axis"),
+        (lambda: fn.pad(batch()), lambda: fn.copy(batch()), "Unexpected operator 'copy'.* 'pad'"),
+        (lambda: fn.copy(np.zeros(3)), lambda: fn.copy(batch()), "Input 0 for operator 'copy' is a batch"),
+        (
+            lambda: fn.random.coin_flip(probability=0.5),
+            lambda: fn.random.coin_flip(probability=batch()),
+            "Argument 'probability' for operator 'random.coin_flip' is a batch",
+        ),
+    ],
+)
+def test_calls_are_the_same_in_every_batch(first, later, message):
+    pipe = changing(first, later)
+    pipe.run()
+    with pytest.raises(RuntimeError, match=message):
+        pipe.run()
+
+
+def test_a_source_cannot_change_the_size_that_was_computed_with():
+    def define():
+        flip = fn.random.coin_flip()
+        return fn.external_source([[np.zeros(1)] * 2]), flip
+
+    with pytest.raises(RuntimeError, match=r"Batch size must be uniform .* size 2; .* had 3"):
+        debugged(define).run()

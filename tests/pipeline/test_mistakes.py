@@ -371,3 +371,9 @@ def test_the_tree_of_fn_is_finite() -> None:
             walk(member, depth + 1)
 
     walk(fn)
+
+
+@pytest.mark.parametrize("shape", [(2,), (2, 2)])
+def test_an_array_with_too_many_values_for_an_argument(shape: tuple[int, ...]) -> None:
+    with Pipeline(1, 1, None), pytest.raises(RuntimeError, match=r"'alpha' .* cannot be converted: it is one value"):
+        fn.random.beta(alpha=np.ones(shape))

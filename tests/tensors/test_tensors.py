@@ -503,3 +503,10 @@ def test_types_that_dali_does_not_have_are_printed() -> None:
     assert "dtype=torch.bfloat16" in str(batch)
     with pytest.raises(TypeError, match="bfloat16"):
         batch.dtype  # noqa: B018
+
+
+@pytest.mark.parametrize("dtype", [np.longlong, np.ulonglong])
+def test_all_of_numpys_names_for_64_bits(dtype) -> None:
+    found = TensorCPU(np.array([1, 2**62], dtype))
+    assert found.torch().tolist() == [1, 2**62]
+    assert found.dtype in (types.INT64, types.UINT64)

@@ -7,6 +7,9 @@ are as stored, before the orientation.
 
 from __future__ import annotations
 
+import itertools
+import os
+import re
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -114,6 +117,8 @@ def jpeg_frame(view: memoryview) -> tuple[int, int, int, int, bool, int]:
             position += 1  # fill bytes, or rubbish between segments as decoders skip it
             continue
         if marker in _FRAMES:
+            if marker & 0b11 == 0b10:  # progressive
+                _check_scans(view)
             size = view[position + 5 : position + 10]
             return size[0] << 8 | size[1], size[2] << 8 | size[3], size[4], exif, adobe, position
         if marker == 0xE1:
@@ -128,6 +133,30 @@ def jpeg_frame(view: memoryview) -> tuple[int, int, int, int, bool, int]:
             continue
         position += 2 + (view[position + 2] << 8 | view[position + 3])
     raise failure("no frame header before the pixel data or the end", "JPEG", view)
+
+
+_SCAN = re.compile(b"\xff\xda")
+_SCAN_BYTES = 10  # of the smallest scan: its header, and data
+_MOST_SCANS = int(os.environ.get("DALI_MAX_JPEG_SCANS", "256"))
+
+
+def _check_scans(view: memoryview) -> None:
+    """Refuse a progressive JPEG whose scans, each over the whole image, would take without end.
+
+    Raises:
+        DecodeError: it has more than ``DALI_MAX_JPEG_SCANS`` (environment variable, 256 by default).
+    """
+    if len(view) <= _MOST_SCANS * _SCAN_BYTES:
+        return
+    # In compressed data, a byte FF is followed by 00 or by a restart marker.
+    count = sum(1 for _ in itertools.islice(_SCAN.finditer(view), _MOST_SCANS + 1))
+    if count > _MOST_SCANS:
+        raise failure(
+            f"Error in CPU decoding: The number of scans ({count}) during progressive decoding is over the limit of "
+            f"{_MOST_SCANS}, which the environment variable DALI_MAX_JPEG_SCANS sets",
+            "JPEG",
+            view,
+        )
 
 
 def jpeg_header(view: memoryview) -> Header:

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+import torch
 
 from torchdali.dispatch import Call, record
 from torchdali.errors import located, note
@@ -24,7 +28,7 @@ from torchdali.loader import Keys, begun, owning_read
 from torchdali.registry import Operator
 from torchdali.rng import BatchRng
 from torchdali.source import Source
-from torchdali.tensors import TensorList
+from torchdali.tensors import Tensor, TensorList, TensorListCPU
 
 __all__ = ["DebugNode", "DebugRun"]
 
@@ -43,6 +47,60 @@ class DebugNode(DataNode):
         return f"{self.name} = {self.value}"
 
     __str__ = __repr__
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """The way in which the function called an operator in its first run.
+
+    Attributes:
+        inputs: For each, whether it is a batch.
+        arguments: By name, whether it is given per sample.
+    """
+
+    operator: Operator
+    inputs: tuple[bool, ...]
+    arguments: Mapping[str, bool]
+
+    def check(self, before: _Seen) -> None:
+        """Refuse a call that is not like the one before in its place.
+
+        Raises:
+            RuntimeError: says how they differ.
+        """
+        name = self.operator.name
+        if self.operator is not before.operator:
+            raise RuntimeError(
+                f"Unexpected operator {name!r}, where the first batch had {before.operator.name!r}. Debug mode does "
+                "not support changing the order of operators executed within the pipeline."
+            )
+        counts = len(before.inputs), len(self.inputs)
+        if counts[0] != counts[1]:
+            raise RuntimeError(
+                f"Trying to use operator {name!r} with different number of inputs than when it was built. It had "
+                f"{counts[0]}, and now has {counts[1]}"
+            )
+        if before.arguments.keys() != self.arguments.keys():
+            raise RuntimeError(
+                f"Trying to use operator {name!r} with different number of keyword arguments than when it was built. "
+                f"It had {_listed(before.arguments)}, and now has {_listed(self.arguments)}"
+            )
+        pairs = zip(before.inputs, self.inputs, strict=True)
+        for i, (was, now) in enumerate(pairs):
+            if was != now:
+                raise RuntimeError(f"Input {i} for operator {name!r} is {_changed(now)}")
+        for key, now in self.arguments.items():
+            if before.arguments[key] != now:
+                raise RuntimeError(f"Argument {key!r} for operator {name!r} is {_changed(now)}")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
+
+
+def _changed(now: bool) -> str:
+    kinds = ("one value for all samples", "a batch")
+    return f"{kinds[now]}, where it was {kinds[not now]} with the first batch"
 
 
 class _Restart(BaseException):
@@ -80,6 +138,7 @@ class DebugRun(Tracer):
         self._count = self._position = 0
         self._nodes: dict[tuple[str, Operator], Node] = {}
         self._fed: dict[str, list[tuple[Any, ...]]] = {}
+        self._calls: list[_Seen] = []
         self.stopped = self.knows_sources = False
         self.profile = Profile()
         self.buffers = BufferPool()
@@ -164,8 +223,11 @@ class DebugRun(Tracer):
     def _run(self, batch: InFlightBatch) -> tuple[TensorList, ...]:
         while True:
             self.restart()
-            self._used = 0
+            self._used = self._called = 0
+            self._computed = False
             self._guessed_keys = False
+            if not self.knows_sources:
+                self._calls.clear()
             batch.values.clear()
             try:
                 with self:
@@ -180,8 +242,47 @@ class DebugRun(Tracer):
                 )
             return tuple(batch.values[output] for output in outputs)
 
+    def adopt(
+        self, declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
+    ) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        """Return the inputs and arguments of a call with nodes in the place of batches.
+
+        A batch is a `TensorList`, or a list with an array or tensor for each sample.
+        """
+        known = declared.schema.arguments
+        return [self._adopted(value) for value in inputs], {
+            name: self._adopted(value) if name in known and known[name].edge else value
+            for name, value in arguments.items()
+        }
+
+    def _adopted(self, value: Any) -> Any:
+        if (
+            isinstance(value, (list, tuple))
+            and len(value) == self._settings.batch_size
+            and all(isinstance(sample, (np.ndarray, torch.Tensor, Tensor)) for sample in value)
+        ):
+            value = TensorListCPU(list(value))
+        if not isinstance(value, TensorList):
+            return value
+        node = DebugNode(f"__batch_{len(self._batch.values)}", "cpu" if value.device.type == "cpu" else "gpu")
+        node.value = self._batch.values[node] = value
+        return node
+
+    def _check_call(self, declared: Operator, checked: Call) -> None:
+        found = _Seen(
+            declared,
+            tuple(isinstance(value, DataNode) for value in checked.inputs),
+            {**dict.fromkeys(checked.constants, False), **dict.fromkeys(checked.per_sample, True)},
+        )
+        if self._called == len(self._calls):
+            self._calls.append(found)
+        else:
+            found.check(self._calls[self._called])
+        self._called += 1
+
     def run(self, declared: Operator, checked: Call) -> Any:
         """Record a call and compute it at once."""
+        self._check_call(declared, checked)
         result = record(declared, checked)
         if isinstance(result, list):
             return [self._show(edge) for edge in result]
@@ -201,6 +302,7 @@ class DebugRun(Tracer):
             results = self._next(node)
         else:
             rng = self._rng(node) if node.operator.schema.random else None
+            self._computed = True
             with self._device_stream.context():
                 results = run_step(self._batch, node, self._device_stream, rng)
         self._batch.values.update(zip(node.outputs, results, strict=True))
@@ -229,7 +331,13 @@ class DebugRun(Tracer):
             self._batch.info = [source.dataset.info(record) for record in drawn.records.tolist()]
             return self._read(node, source, drawn)
         outputs: Sequence[TensorList] = drawn
-        self._batch.size = len(outputs[0])
+        size = len(outputs[0])
+        if self._computed and size != self._batch.size:
+            raise RuntimeError(
+                "Batch size must be uniform across an iteration. External Source operator returned batch size "
+                f"{size}; operators before it had {self._batch.size}"
+            )
+        self._batch.size = size
         if self._batch.info is None and outputs[0].source_infos is not None:
             self._batch.info = list(outputs[0].source_infos)
         return outputs

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from torchdali.graph import DataNode, Node
+from torchdali.graph import DataNode, Graph, Node
 from torchdali.tensors import TensorList
 
 __all__ = ["MemoryStats"]
@@ -29,20 +29,36 @@ class MemoryStats:
                 self._last[edge] = sum(sizes)
                 self._largest[edge] = max(self._largest.get(edge, 0), *sizes, 0)
 
-    def summary(self) -> dict[str, dict[str, list[int]]]:
-        """Return the sizes in bytes, by operator: ``{name: {measure: [one an output]}}``."""
-        return {
-            f"{node.device.upper()}_{node.name}": self._of(node)
-            for node in {edge.source: None for edge in list(self._last)}
-            if node is not None
-        }
+    def summary(self, graph: Graph) -> dict[str, dict[str, list[int]]]:
+        """Return the sizes in bytes, by operator and by output of the graph: ``{name: {measure: [one an output]}}``.
 
-    def _of(self, node: Node) -> dict[str, list[int]]:
-        last = [self._last.get(edge, 0) for edge in node.outputs]
-        largest = [self._largest.get(edge, 0) for edge in node.outputs]
+        They are 0 where an operator delivers nothing: where the next one in its chain takes what it computes.
+        """
+        if not self._last:
+            return {}
+        found = {}
+        for node in graph.nodes:
+            for part in node.parts[:-1]:
+                found[_key(part)] = self._sizes([])
+            found[_key(node.parts[-1] if node.parts else node)] = self._sizes(node.outputs)
+        for i, edge in enumerate(graph.outputs):
+            found[f"{edge.device.upper()}_output_{i}"] = self._sizes([edge])
+        return found
+
+    def _sizes(self, edges: Sequence[DataNode]) -> dict[str, list[int]]:
+        last = [self._last.get(edge, 0) for edge in edges] or [0]
+        largest = [self._largest.get(edge, 0) for edge in edges] or [0]
         return {
             "real_memory_size": last,
             "max_real_memory_size": largest,
             "reserved_memory_size": list(last),
             "max_reserved_memory_size": list(largest),
         }
+
+
+def _key(node: Node) -> str:
+    """Return device and name of a node; one that the user did not name is called by the operator's class."""
+    name = node.name
+    if name.startswith("__"):
+        name = f"__{node.operator.class_name}_{name.rpartition('_')[2]}"
+    return f"{node.device.upper()}_{name}"

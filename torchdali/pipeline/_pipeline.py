@@ -541,9 +541,11 @@ class Pipeline:
 
         The measures are DALI's: ``real_memory_size`` and ``reserved_memory_size`` of the last batch in bytes,
         with ``max_`` before them of the largest sample. Operators inside a fused chain deliver nothing but
-        its results. Empty without ``enable_memory_stats``.
+        its results: 0 bytes. ``CPU_output_0`` and so on are the outputs of the pipeline. Empty without
+        ``enable_memory_stats``.
         """
-        return self._planned.memory.summary()
+        planned = self._planned
+        return planned.memory.summary(planned.plan.graph)
 
     def external_source_shm_statistics(self) -> dict[str, list[Any]]:
         """Return DALI's statistics of shared memory; empty lists: blocks grow as needed here."""

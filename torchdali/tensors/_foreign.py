@@ -72,6 +72,8 @@ def _from_numpy(array: Array) -> torch.Tensor:
         to_dali_type(array.dtype)
     except TypeError as reason:
         raise RuntimeError(str(reason)) from None
+    if array.dtype.char in "qQ":  # NumPy's other types of 64 bits, which torch does not know
+        array = array.view(array.dtype.str)
     return torch.from_numpy(array if array.flags.writeable else array.copy())
 
 
