@@ -12,15 +12,20 @@ from torchdali.operator import batched, operator
 from torchdali.schema import Data, PerSample
 
 
-def _merged_layout(layouts: tuple[str, ...], arguments: Any) -> str:
-    """Return the layout of the branches that have one: one without may not be taken at all."""
-    found = sorted(set(layouts) - {""})
-    if len(found) > 1:
+def _chosen_layout(layouts: tuple[str, ...], arguments: Any) -> str:
+    first = layouts[0]
+    other = next((layout for layout in layouts if layout != first), None)
+    if other is not None:
         raise RuntimeError(
-            f"{arguments['what']} has the layout {found[0]!r} in one branch and {found[1]!r} in the other; both must "
+            f"{arguments['what']} has the layout {first!r} in one branch and {other!r} in the other; both must "
             "have the same layout"
         )
-    return found[0] if found else ""
+    return first
+
+
+def _merged_layout(layouts: tuple[str, ...], arguments: Any) -> str:
+    """Return the layout of the branches that have one: one without may not be taken at all."""
+    return _chosen_layout(tuple(filter(None, layouts)) or ("",), arguments)
 
 
 class _Chooser:
@@ -72,7 +77,7 @@ def _merge(
     return _Merger()(on_true, on_false, condition=condition, what=what)
 
 
-@operator(hidden=True, layout=_merged_layout, make=_Chooser)
+@operator(hidden=True, layout=_chosen_layout, make=_Chooser)
 def _choose(*branches: Data, case: PerSample[int], what: str = "") -> Data:
     """Return the value of a branch; see `_Chooser`, which does it."""
     return _Chooser()(*branches, case=case, what=what)
