@@ -53,6 +53,7 @@ LATE = {
     "cli": "--help answers before torch is loaded",
     "codecs._image_formats": "TIFF needs Pillow, which is optional",
     "codecs._image_headers": "TIFF needs Pillow, which is optional",
+    "kernels.device.library": "Triton is loaded where a kernel is launched",
 }
 
 

@@ -28,14 +28,16 @@ class Column(Sequence[Any]):
 
     Attributes:
         per_frame: Each value is a list of values, one for each frame of the sample.
+        uploaded: The values as they were given, as a tensor on a device, where they are there already.
     """
 
-    __slots__ = ("_array", "_values", "per_frame")
+    __slots__ = ("_array", "_values", "per_frame", "uploaded")
 
     def __init__(self, values: npt.NDArray[Any] | Sequence[Any]) -> None:
         self._array: npt.NDArray[Any] | None = None
         self._values: list[Any] | None = None
         self.per_frame = False
+        self.uploaded: torch.Tensor | None = None
         if isinstance(values, np.ndarray):
             self._array = values
         else:

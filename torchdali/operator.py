@@ -23,6 +23,7 @@ __all__ = [
     "OperatorOptions",
     "alias",
     "batched",
+    "on_device",
     "operator",
     "reader",
     "source",
@@ -131,6 +132,25 @@ def batched(function: OperatorFunction[..., Any]) -> Callable[[F], F]:
     def declare(body: F) -> F:
         declared = function.operator
         declared.batched = read_batched(body, declared.schema.defaults)
+        return body
+
+    return declare
+
+
+def on_device(function: OperatorFunction[..., Any]) -> Callable[[F], F]:
+    """Declare a body of an operator for whole batches on an accelerator.
+
+    It takes each input as a `TensorList` there, in the operator's layout, and arguments like a `batched` body; ``rng``,
+    if it is random, is that of the batch. It returns a tensor ``(N, ...)``, or NotImplemented where the batch is to
+    be done sample by sample. It launches as many kernels for many samples as for one, and does not wait for them.
+
+    Args:
+        function: The operator.
+    """
+
+    def declare(body: F) -> F:
+        declared = function.operator
+        declared.on_device = read_batched(body, declared.schema.defaults)
         return body
 
     return declare

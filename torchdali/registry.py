@@ -110,6 +110,7 @@ class Operator:
         schema: What the signature says.
         options: What the decorator says; ``name`` and ``class_name`` may be empty there.
         batched: A second body, for several samples of one shape in one call; see `operator.batched`.
+        on_device: A body for whole batches on an accelerator; see `operator.on_device`.
         function: The function that users call.
     """
 
@@ -120,6 +121,7 @@ class Operator:
     schema: Schema
     options: OperatorOptions
     batched: Batched | None = None
+    on_device: Batched | None = None
     function: OperatorFunction[..., Any] = field(init=False)
 
     @property

@@ -342,6 +342,10 @@ def run_batch(
             arguments["size"] = size
         _check_batches(declared, inputs)
         return _of_size(collect(ready.function(*inputs, **arguments), ready.layouts), size)
+    if declared.on_device is not None and not frames:
+        found = _run_on_device(declared, constants, layouts, inputs, arguments, rng)
+        if found is not None:
+            return collect(found, ready.layouts)
     if ready.batched is not None and rng is None:
         together = _run_together(declared, ready, inputs, arguments)
         if together is not None:
@@ -384,11 +388,35 @@ def _run_together(
     return None if result is NotImplemented else collect(result, ready.layouts)
 
 
+def _run_on_device(
+    declared: Operator,
+    constants: Mapping[str, Any],
+    layouts: tuple[str, ...],
+    inputs: Sequence[TensorList | None],
+    arguments: Mapping[str, Any],
+    rng: BatchRng | None,
+) -> Any:
+    """Run the body for batches on an accelerator; None where the data are elsewhere, or it does not take them."""
+    body = declared.on_device
+    assert body is not None
+    first = inputs[0] if inputs else None
+    if first is None or first.device.type == "cpu" or not len(first) or not body.takes(arguments):
+        return None
+    given = body.bound({k: v for k, v in constants.items() if k != "seed"})
+    if declared.schema.wants_layout:
+        given["layout"] = layouts[0]
+    if rng is not None:
+        given["rng"] = rng
+    found = body.body(*inputs, **{**given, **arguments})
+    return None if found is NotImplemented else found
+
+
 def column_of(batch: TensorList) -> Column:
     """Return the values of an argument given per sample."""
     dense = batch.dense()
     column = Column(batch.tolist()) if dense is None else Column.of(dense)
     column.per_frame = batch.layout().startswith("F")
+    column.uploaded = batch.uploaded
     return column
 
 

@@ -17,6 +17,7 @@ from tests.pretend.report import Report
 from tests.pretend.streams import Event, InStream, State, Stream, state
 from tests.pretend.tensor import Pretending, PretendTensor, pinned, upload
 from torchdali.execute.buffer_pool import BufferPool
+from torchdali.ops import _on_device
 
 
 class Accelerator:
@@ -54,12 +55,13 @@ def inner(x: Any) -> torch.Tensor:
 
 
 @contextlib.contextmanager
-def accelerator(devices: int = 1, lag: int = 3) -> Iterator[Accelerator]:
+def accelerator(devices: int = 1, lag: int = 3, kernels: bool = True) -> Iterator[Accelerator]:
     """Pretend that there are accelerators, in this thread and in those that are started inside.
 
     Args:
         devices: How many.
         lag: How often events answer that they are not done before they say that they are.
+        kernels: There are kernels for batches, whose place bodies in torch take here.
     """
     if torch.cuda.is_available():
         raise RuntimeError("there is a real accelerator; the pretence would hide it")
@@ -69,6 +71,8 @@ def accelerator(devices: int = 1, lag: int = 3) -> Iterator[Accelerator]:
     with contextlib.ExitStack() as stack:
         for target, name, value in _replaced(own):
             stack.enter_context(mock.patch.object(target, name, value))
+        can = mock.patch.object(_on_device, "has_kernels", lambda device: kernels and device.type == "cuda")
+        stack.enter_context(can)
         stack.enter_context(Pretending())
         try:
             yield Accelerator(own)

@@ -131,7 +131,9 @@ def _on_host(
 ) -> Any:
     if pin:
         return page_locked(func(*args, **kwargs))
-    if name_of(func) == "_pin_memory":
+    if name_of(func) == "is_pinned":
+        return pinned.find(args[0].data_ptr()) is not None
+    if name_of(func) in ("_pin_memory", "pin_memory"):
         return page_locked(args[0].clone()).copy_(args[0])
     if len(pinned) and not is_view(func):
         changed = _changed(func, args, kwargs)
@@ -339,7 +341,13 @@ def _real(value: Any) -> Any:
     return value.inner if isinstance(value, PretendTensor) else value
 
 
+OWN = {"torchdali::resize_batch": 2, "torchdali::normalize_batch": 1}
+"""Launches of our own operations; tests of the kernels count them."""
+
+
 def _launches(name: str, args: Sequence[Any]) -> int:
+    if name in OWN:
+        return OWN[name]
     if name in ("cat", "stack") and args and isinstance(args[0], (list, tuple)):
         return max(1, math.ceil(len(args[0]) / CAT_BATCH))
     if name.startswith("_foreach") and args and isinstance(args[0], (list, tuple)):

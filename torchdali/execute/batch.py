@@ -55,6 +55,7 @@ class InFlightBatch:
         index: In the order in which batches are started; -1 before.
         kept: Original indices of the samples that are left after bad ones were dropped or replaced; None for all.
         ready: Event on the device stream behind all kernels of the batch, if there is one.
+        uploaded: Values that have a copy on the device, while the batch is computed.
         asked: True once the scheduler thread was asked to start it.
         prepared: By source, the batches that were taken in the user's thread.
         reads: By reader, what its `read` is called with for each sample; see `loader.begun`.
@@ -78,6 +79,7 @@ class InFlightBatch:
     random_keys: Sequence[int] | None = None
     outputs: tuple[TensorList, ...] = ()
     ready: Any = None
+    uploaded: list[TensorList] = field(default_factory=list)
     finished: OneShotEvent = field(default_factory=OneShotEvent)
     _rng: BatchRng | None = None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import linecache
 import operator as op
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
@@ -295,11 +296,63 @@ class NotGrouped(Exception):
     """An operator does these samples one by one."""
 
 
+class Arena:
+    """Page-locked memory into which samples of any shapes are put as they come, by several threads."""
+
+    def __init__(self, flat: torch.Tensor) -> None:
+        self.flat, self._used, self._lock = flat, 0, threading.Lock()
+
+    @property
+    def used(self) -> int:
+        """Elements that are taken."""
+        return min(self._used, self.flat.numel())
+
+    def take(self, count: int) -> int:
+        """Return the place of so many elements, or -1 where they do not fit."""
+        with self._lock:  # workers take places side by side; what they write there is theirs alone
+            place = self._used
+            if place + count > self.flat.numel():
+                return -1
+            self._used = place + count
+        return place
+
+
+class ArenaColumn(list):  # type: ignore[type-arg]
+    """Results of a chain; each is copied into the arena by the worker that computed it, while it is in cache."""
+
+    def __init__(self, arena: Arena, count: int) -> None:
+        super().__init__([None] * count)
+        self._arena, self._places = arena, [-1] * count
+
+    def __setitem__(self, i: Any, sample: Any) -> None:
+        flat = self._arena.flat
+        if isinstance(sample, torch.Tensor) and sample.dtype == flat.dtype and sample.is_cpu:
+            place = self._arena.take(sample.numel())
+            if place >= 0:
+                kept = flat[place : place + sample.numel()].view(sample.shape)
+                sample = kept.copy_(sample)
+                self._places[i] = place
+        super().__setitem__(i, sample)
+
+    def packed(self, layout: str, info: Sequence[str] | None) -> TensorList | None:
+        """Return the batch in the arena; None where some did not fit."""
+        if -1 in self._places:
+            return None
+        used = self._arena.flat[: self._arena.used]
+        shapes = [tuple(sample.shape) for sample in self]
+        return TensorList.from_packed(used, self._places, shapes, layout, info)
+
+
 class OpenBuffer(NamedTuple):
     """The output buffer of one batch: a tensor, or None where its shape is not known, and its parts for each call."""
 
     whole: torch.Tensor | None
     parts: Sequence[torch.Tensor | None]
+    arena: Arena | None = None
+
+    def column(self, count: int) -> list[Any]:
+        """Return the list that the chain writes the results of so many calls into."""
+        return [None] * count if self.arena is None else ArenaColumn(self.arena, count)
 
 
 class OutputBuffer:
@@ -307,10 +360,14 @@ class OutputBuffer:
 
     A wrong guess costs nothing: an operator that cannot use its part returns a tensor of its own, and the batch is
     ragged, or is stacked once.
+
+    Args:
+        packs: Samples of different shapes go into one piece of memory too, since they are copied to a device next.
     """
 
-    def __init__(self, buffers: BufferPool) -> None:
-        self._buffers = buffers
+    def __init__(self, buffers: BufferPool, packs: bool = False) -> None:
+        self._buffers, self._packs = buffers, packs
+        self._ragged: tuple[int, torch.dtype] | None = None
         self._guess: tuple[tuple[int, ...], torch.dtype] | None = None
 
     def open(self, size: int, group: int = 1) -> OpenBuffer:
@@ -320,7 +377,10 @@ class OutputBuffer:
         """
         count = -(-size // group)
         # Read once: this thread starts a batch, while a worker may close an earlier one and guess anew.
-        guess = self._guess
+        guess, ragged = self._guess, self._ragged
+        if ragged is not None and group == 1 and size:
+            elements, dtype = ragged
+            return OpenBuffer(None, [None] * count, Arena(self._buffers.empty((elements,), dtype)))
         if guess is None or size == 0 or (count == 1 and group > 1):
             return OpenBuffer(None, [None] * count)
         shape, dtype = guess
@@ -339,10 +399,27 @@ class OutputBuffer:
             d is None or d.shape != first.shape or d.dtype != first.dtype for d in done
         ):
             self._guess = None
-            return TensorList.from_samples(done, layout, source_info=info)
+            return self._ragged_batch(done, layout, info)
+        self._ragged = None
         self._guess = tuple(first.shape), first.dtype
         stacked = torch.stack(done, out=self._buffers.empty((len(done), *first.shape), first.dtype))
         return TensorList.from_dense(stacked, layout, source_info=info)
+
+    def _ragged_batch(
+        self, done: list[Any], layout: str, info: Sequence[str] | None
+    ) -> TensorList:
+        alike = done and all(d is not None and d.dtype == done[0].dtype for d in done)
+        if self._packs and alike:
+            # A quarter more than the batch before: what does not fit costs a copy.
+            elements = sum(d.numel() for d in done)
+            room = self._ragged[0] if self._ragged is not None else 0
+            if not elements * 1.1 <= room <= elements * 2:
+                room = elements + elements // 4
+            self._ragged = room, done[0].dtype
+            packed = done.packed(layout, info) if isinstance(done, ArenaColumn) else None
+            if packed is not None:
+                return packed
+        return TensorList.from_samples(list(done), layout, source_info=info)
 
     def close_groups(
         self, opened: OpenBuffer, done: list[Any], layout: str, info: Sequence[str] | None

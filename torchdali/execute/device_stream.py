@@ -9,6 +9,7 @@ on that stream, so that its memory is not reused while the user's kernels read i
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import threading
 from collections import deque
@@ -19,9 +20,11 @@ import torch
 
 from torchdali.tensors import TensorList
 from torchdali.tensors._foreign import stream_of
+from torchdali.tensors._storage import Packed
 
 __all__ = ["DeviceStream", "resolve_device"]
 
+_SMALL = 1 << 16  # bytes of what is copied together with others
 _NOTHING = contextlib.nullcontext()
 
 
@@ -74,12 +77,40 @@ class DeviceStream:
         """Copy a batch to the device; itself if it is there. Must run inside `context`."""
         if self.device is None or batch.device == self.device:
             return batch
-        moved = _move(batch, self.device)
+        if batch.uploaded is not None:
+            return TensorList.from_dense(batch.uploaded, batch.layout(), batch.source_infos)
+        moved = _move(_pinned(batch) if self.pins else batch, self.device)
         if self.stream is not None:
             # The copy reads pinned memory after this call returns: the batch must stay until the event behind it is
             # done.
             self._keep_until_copied(batch)
         return moved
+
+    def upload_together(self, batches: Iterable[TensorList]) -> list[TensorList]:
+        """Copy small batches, which kernels are going to need, to the device in one piece. Must run inside `context`.
+
+        Returns:
+            Those that have a copy now, see `TensorList.uploaded`; it is to be taken from them when the batch is done.
+        """
+        assert self.device is not None
+        small = []
+        for batch in batches:
+            dense = batch.dense() if batch.device.type == "cpu" else None
+            if dense is not None and 0 < dense.nbytes <= _SMALL and dense.dtype != torch.bool:
+                small.append((batch, dense.contiguous()))
+        if not small:
+            return []
+        ends = list(itertools.accumulate(-(-dense.nbytes // 16) * 16 for _, dense in small))
+        block = torch.empty(ends[-1], dtype=torch.uint8, pin_memory=self.pins)
+        for (_, dense), start in zip(small, [0, *ends], strict=False):
+            part = block[start : start + dense.nbytes]
+            part.copy_(dense.view(-1).view(torch.uint8))
+        # Not kept until it is copied: torch's allocator of page-locked memory waits for copies itself.
+        there = block.to(self.device, non_blocking=True)
+        for (batch, dense), start in zip(small, [0, *ends], strict=False):
+            part = there[start : start + dense.nbytes]
+            batch.set_uploaded(part.view(dense.dtype).view(dense.shape))
+        return [batch for batch, _ in small]
 
     def adopt(self, batch: TensorList) -> TensorList:
         """Take what a source gave to the device. Must run inside `context`."""
@@ -146,16 +177,43 @@ class DeviceStream:
 
 def _tensors(batch: TensorList) -> Sequence[torch.Tensor]:
     """Return tensors that cover the memory of a batch."""
-    dense = batch.dense()
+    dense, stored = batch.dense(), batch.stored()
+    if isinstance(stored, Packed):
+        return [stored.flat]
     return batch.samples() if dense is None else [dense]
+
+
+def _pinned(batch: TensorList) -> TensorList:
+    """Return a batch in page-locked memory, in one piece: other copies are waited for."""
+    layout, infos = batch.layout(), batch.source_infos
+    dense, stored = batch.dense(), batch.stored()
+    if dense is not None:
+        return batch if dense.is_pinned() else TensorList.from_dense(dense.pin_memory(), layout, infos)
+    if isinstance(stored, Packed):
+        return batch if stored.flat.is_pinned() else TensorList.from_packed(
+            stored.flat.pin_memory(), stored.offsets, stored.shape(), layout, infos
+        )  # fmt: skip
+    samples = batch.samples()
+    if not samples or any(s is None or s.dtype != samples[0].dtype for s in samples):
+        return batch
+    ends = list(itertools.accumulate(s.numel() for s in samples))
+    flat = torch.empty(ends[-1], dtype=samples[0].dtype, pin_memory=True)
+    starts = [0, *ends[:-1]]
+    for sample, start in zip(samples, starts, strict=True):
+        flat[start : start + sample.numel()].view(sample.shape).copy_(sample)
+    return TensorList.from_packed(flat, starts, [tuple(s.shape) for s in samples], layout, infos)
 
 
 def _move(batch: TensorList, device: torch.device) -> TensorList:
     def move(tensor: torch.Tensor) -> torch.Tensor:
         return tensor.to(device, non_blocking=device.type != "cpu")
 
-    dense = batch.dense()
+    dense, stored = batch.dense(), batch.stored()
     if dense is not None:
         return TensorList.from_dense(move(dense), batch.layout(), source_info=batch.source_infos)
+    if isinstance(stored, Packed):
+        return TensorList.from_packed(
+            move(stored.flat), stored.offsets, stored.shape(), batch.layout(), batch.source_infos
+        )
     samples = [s if s is None else move(s) for s in batch.samples()]
     return TensorList.from_samples(samples, batch.layout(), source_info=batch.source_infos)

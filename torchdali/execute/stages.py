@@ -122,11 +122,16 @@ class StageRunner:
         self._bodies: dict[Node, PreparedBodies] = {n: {} for s in plan.stages for n in s.steps}
         self._source_edges = [source_edges(s.chain.nodes if s.chain else ()) for s in plan.stages]
         self._buffers = {
-            edge: OutputBuffer(runtime.buffers)
+            edge: OutputBuffer(runtime.buffers, runtime.device_stream.pins and _is_sent(plan, edge))
             for s in plan.stages
             if s.chain
             for edge in s.chain.delivers
         }
+        self._orders = [_device_last(s.steps) for s in plan.stages]
+        self._uploads = [
+            _uploads([node for s in plan.stages[i:] for node in s.steps])
+            for i in range(len(plan.stages))
+        ]
         self.reset_order(0)
 
     def reset_order(self, first: int) -> None:
@@ -142,13 +147,10 @@ class StageRunner:
         """Run the steps of the batch's stage, then submit its chain."""
         # In the thread that brought the batch here, or that took the batch before it out of these steps. No other
         # batch is in them, so operators with a memory see batches in order.
-        stage = self.plan.stages[batch.stage]
         try:
             # The current stream belongs to a thread, and this one may be new to the pipeline.
             with self._runtime.device_stream.context():
-                for node in stage.steps:
-                    if node.operator.kind != "source":
-                        self._run_step(batch, node)
+                self._run_all(batch, self._orders[batch.stage])
         except BaseException as error:
             # First let the next batch in: it must not wait for one that failed.
             self._sequencers[batch.stage].leave()
@@ -161,6 +163,18 @@ class StageRunner:
             self._run_chain(batch)
         except BaseException as error:
             self.fail(batch, error, first=batch.stage + 1)
+
+    def _run_all(self, batch: InFlightBatch, steps: Sequence[Node]) -> None:
+        uploaded = self._runtime.device_stream.stream is None
+        for node in steps:
+            if node.operator.kind == "source":
+                continue
+            if node.device != "cpu" and not uploaded:
+                uploaded = True
+                known = map(batch.values.get, self._uploads[batch.stage])
+                small = [v for v in known if v is not None and v.uploaded is None]
+                batch.uploaded += self._runtime.device_stream.upload_together(small)
+            self._run_step(batch, node)
 
     def _run_step(self, batch: InFlightBatch, node: Node) -> None:
         started = time.perf_counter()
@@ -197,8 +211,8 @@ class StageRunner:
 
     def _before(self, batch: InFlightBatch, node: Node | None = None) -> set[Node]:
         """Return the nodes that have run: those of the stages before, and of this one those before a step."""
-        stage = self.plan.stages[batch.stage]
-        steps = stage.steps if node is None else stage.steps[: stage.steps.index(node)]
+        order = self._orders[batch.stage]
+        steps = order if node is None else order[: order.index(node)]
         done = self.plan.stages[: batch.stage + (node is None)]
         chained = [n for s in done if s.chain is not None for n in s.chain.nodes]
         return {*steps, *chained, *(n for s in done for n in s.steps)}
@@ -262,7 +276,7 @@ class StageRunner:
             run.timings = ChainTimings(batch.size, group)
         run.opened = {e: self._buffers[e].open(batch.size, group) for e in compiled.chain.delivers}
         count = -(-batch.size // group)
-        run.done = {e: [None] * count for e in run.opened}
+        run.done = {e: opened.column(count) for e, opened in run.opened.items()}
         function = self._bind(run)
         if group == batch.size > 1:
             # One call: it takes less time than waking a thread. This is the thread that ran the stage's steps; in a
@@ -422,6 +436,9 @@ class StageRunner:
         if batch.finished.is_set():
             return  # close() was faster
         batch.error = error
+        for value in batch.uploaded:
+            value.set_uploaded(None)
+        batch.uploaded.clear()
         if error is None:
             batch.outputs = tuple(batch.values[e] for e in self.plan.graph.outputs)
             # Everything of this batch was enqueued before, by whichever thread: kernels behind the event are of later
@@ -431,6 +448,34 @@ class StageRunner:
         # The last access: from here on the batch is the user's thread's. The event orders all writes above before its
         # reads.
         batch.finished.set()
+
+
+def _is_sent(plan: Plan, edge: DataNode) -> bool:
+    """Return whether the data of an edge are copied to the device next."""
+    takers = (node for node in plan.graph.nodes if any(e is edge for e in node.inputs))
+    return edge.device != "cpu" or any(node.operator.name == "_to_device" for node in takers)
+
+
+def _device_last(steps: Sequence[Node]) -> list[Node]:
+    """Return steps with those on the CPU first, as far as they do not need the others.
+
+    What they compute, kernels of this stage or a later one may need, and is copied to the device in one piece.
+    """
+    early: list[Node] = []
+    for node in steps:
+        parents = {id(e.source) for e in edges(node)} & set(map(id, steps))
+        if node.device == "cpu" and parents <= set(map(id, early)):
+            early.append(node)
+    return [*early, *(node for node in steps if all(node is not e for e in early))]
+
+
+def _uploads(steps: Sequence[Node]) -> list[DataNode]:
+    """Return the edges on the CPU of which some steps need the data on the device."""
+    found: dict[DataNode, None] = {}
+    for node in steps:
+        if node.device != "cpu":
+            found.update(dict.fromkeys(e for e in edges(node) if e.device == "cpu"))
+    return list(found)
 
 
 def _in_calling_thread(

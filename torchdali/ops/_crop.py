@@ -5,9 +5,14 @@ from __future__ import annotations
 import functools
 from typing import Annotated, Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from torchdali.kernels.device.normalize import normalize_batch
+from torchdali.kernels.device.tables import upload
+from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.folding import folded
 from torchdali.kernels.memory import copied, inside, is_array, place, placed
 from torchdali.kernels.normalize import affine, normalize_each_into, normalize_into
@@ -20,7 +25,8 @@ from torchdali.kernels.window import (
     meet,
     out_of_bounds,
 )
-from torchdali.operator import batched, operator
+from torchdali.operator import batched, on_device, operator
+from torchdali.ops._on_device import Images, images_of, on_their_device
 from torchdali.schema import (
     Column,
     DType,
@@ -28,9 +34,11 @@ from torchdali.schema import (
     Out,
     PerSample,
     Takes,
+    each_of,
     per_sample,
     shares,
 )
+from torchdali.tensors import TensorList
 
 __all__ = ["crop", "crop_mirror_normalize", "crop_window"]
 
@@ -335,6 +343,68 @@ def _normalize_batch(
     mirrored = [m != 0 for m in per_sample(mirror, len(images))]
     normalize_each_into(result, images, scaling, mirrored, back)
     return result
+
+
+@on_device(crop_mirror_normalize)
+def _normalize_on_device(
+    data: TensorList, *, dtype: torch.dtype, mean: list[float], mirror: int | Column, output_layout: str,
+    pad_output: bool, scale: float, shift: float, std: list[float], fill_values: list[float],
+    out_of_bounds_policy: str, layout: str, **window: Any | Column,
+) -> Any:  # fmt: skip
+    images = images_of(data, layout)
+    wanted = output_layout or layout
+    if images is None or pad_output or dtype not in (torch.float32, torch.float16) or wanted not in ("CHW", "HWC"):
+        return NotImplemented
+    out_of_bounds(out_of_bounds_policy, borders=False)
+    rows = _windows_of_one_size(images, layout, window)
+    if rows is None:
+        return NotImplemented
+    table, (height, width) = rows
+    check_fill(fill_values, (height, width, images.channels), 2)
+    scaling = affine(_several(mean), _several(std), scale, shift, images.channels, images.channels)
+    device, size = images.flat.device, len(images.offsets)
+    fixed = images.uniform and not any(isinstance(v, Column) for v in window.values())
+    there = _table_kept(table.tobytes(), size, device) if fixed else upload(table, device)
+    flags = on_their_device(mirror, size, device) if isinstance(mirror, Column) else None
+    return normalize_batch(
+        images.flat, there, flags, bool(flags is None and mirror), scaling, (height, width), images.channels,
+        wanted == "CHW", dtype,
+    )  # fmt: skip
+
+
+def _windows_of_one_size(
+    images: Images, layout: str, window: dict[str, Any]
+) -> tuple[npt.NDArray[np.int64], tuple[int, int]] | None:
+    """Return a row for each image, offset, width and where its window is, and the size of all windows."""
+    sides = images.sides.T.tolist()
+    each = each_of(window)
+    each = each * len(sides) if len(each) == 1 else each
+    if images.uniform and not any(isinstance(v, Column) for v in window.values()):
+        found = [crop_window((*sides[0], images.channels), layout, **each[0])] * len(sides)
+    else:
+        found = [
+            crop_window((h, w, images.channels), layout, **given)
+            for (h, w), given in zip(sides, each, strict=True)
+        ]
+    table = np.zeros((len(sides), 4), np.int64)
+    sizes = set()
+    for i, ((h, w), (axes, starts, extents)) in enumerate(zip(sides, found, strict=True)):
+        place, size = [0, 0], [h, w]
+        for axis, start, extent in zip(axes, starts, extents, strict=True):
+            if axis > 1:
+                return None
+            place[axis], size[axis] = start, extent
+        if min(place) < 0 or place[0] + size[0] > h or place[1] + size[1] > w:
+            return None  # the other way pads, or says what is wrong
+        sizes.add((size[0], size[1]))
+        table[i] = images.offsets[i], w, *place
+    return None if len(sizes) > 1 else (table, sizes.pop())
+
+
+@device_cache(maxsize=64)
+def _table_kept(table: bytes, size: int, device: torch.device) -> Tensor:
+    """Return the table of images and windows that are the same in each batch; it is copied once."""
+    return upload(np.frombuffer(table, np.int64).reshape(size, -1).copy(), device)
 
 
 def _several(values: Any) -> tuple[float, ...]:

@@ -8,29 +8,37 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from torchdali.kernels.device.resize import Regions, resize_batch
 from torchdali.kernels.limits import check_pixels, limits
 from torchdali.kernels.memory import is_array, placed
+from torchdali.kernels.random_window import random_windows
 from torchdali.kernels.resample.bytes import SMALLEST, resize_bytes, takes_bytes
 from torchdali.kernels.resample.nearest_opencv import nearest_each
 from torchdali.kernels.resample.separable import resample
 from torchdali.kernels.resample.shape import plain_size, resize_shape
 from torchdali.kernels.resample.weights import Axis, resize_axes
-from torchdali.operator import batched, operator
+from torchdali.operator import batched, on_device, operator
 from torchdali.ops._crop import crop_window
 from torchdali.ops._decoders import choose_window
-from torchdali.rng import Rng
+from torchdali.ops._on_device import Images, images_of
+from torchdali.rng import BatchRng, Rng
 from torchdali.schema import (
+    Column,
     DType,
     Image,
     Layout,
     Out,
     PerSample,
     Takes,
+    each_of,
     shares,
 )
+from torchdali.tensors import TensorList
 from torchdali.types import DALIInterpType
 
 __all__ = [
@@ -260,6 +268,57 @@ def _resize_batch(
     return nearest_each(data, axes_of(data.shape[1:3], size, region, **chosen), out)
 
 
+@on_device(resize)
+def _resize_on_device(
+    data: TensorList, *, save_attrs: bool, layout: str, **arguments: Any | Column
+) -> Any:
+    images = images_of(data, layout)
+    if save_attrs or images is None:
+        return NotImplemented
+    size_arguments, filters = _divide(arguments)
+    lengths: list[tuple[int, ...]] = [(h, w) for h, w in images.sides.T.tolist()]
+    each = each_of(size_arguments)
+    each = each * len(lengths) if len(each) == 1 else each
+    found = [sizing(sides, **given) for sides, given in zip(lengths, each, strict=True)]
+    sizes = np.array([size for size, _ in found], np.int64).T
+    regions = np.array([region for _, region in found]).transpose(2, 1, 0)
+    return _resized_on_device(images, sizes, regions, **filters)
+
+
+def _resized_on_device(
+    images: Images,
+    sizes: npt.NDArray[np.int64],
+    regions: npt.NDArray[np.float64],
+    *,
+    antialias: bool = True,
+    dtype: torch.dtype | None = None,
+    interp_type: Any = DALIInterpType.INTERP_LINEAR,
+    mag_filter: Any = None,
+    min_filter: Any = None,
+    **hints: int,
+) -> Any:
+    """Resize regions ``(2, 2, N)``, starts and ends, each of y and x, to sizes ``(2, N)``."""
+    chosen = tuple(interp_type if each is None else each for each in (min_filter, mag_filter))
+    if any(isinstance(each, Column) or FILTER.get(each, "nn") == "nn" for each in chosen):
+        return NotImplemented
+    if dtype not in (None, torch.uint8, torch.float32) or sizes.min() < 1:
+        return NotImplemented
+    largest = sizes[:, sizes.prod(0).argmax()]
+    check_pixels(largest.tolist(), "the resized image")
+    names = FILTER[chosen[0]], FILTER[chosen[1]]
+    flat = resize_batch(
+        images.flat, images.offsets, images.sides, images.channels,
+        Regions(regions[0], regions[1], sizes, names, antialias), dtype or torch.uint8,
+    )  # fmt: skip
+    if flat is None:
+        return NotImplemented
+    if (sizes == sizes[:, :1]).all():
+        return flat.view(-1, int(sizes[0, 0]), int(sizes[1, 0]), images.channels)
+    counts = sizes.prod(0) * images.channels
+    shapes: list[tuple[int, ...]] = [(h, w, images.channels) for h, w in sizes.T.tolist()]
+    return TensorList.from_packed(flat, (np.cumsum(counts) - counts).tolist(), shapes, "HWC")
+
+
 @operator
 def resize_crop_mirror(
     data: Image,
@@ -324,6 +383,23 @@ def random_resized_crop(
     y, x, h, w = choose_window(rng, height, width, num_attempts, random_area, random_aspect_ratio)
     # The outermost lines of a random window need not be DALI's to the last level.
     return resampling(data, height_width(size), [(y, y + h), (x, x + w)], False, **filters)
+
+
+@on_device(random_resized_crop)
+def _random_resized_crop_on_device(
+    data: TensorList, *, size: list[int], num_attempts: int, random_area: list[float], random_aspect_ratio: list[float],
+    layout: str = "HWC", rng: BatchRng, **filters: Any,
+) -> Any:  # fmt: skip
+    images = images_of(data, layout)
+    target = height_width(size)
+    if images is None or min(target) < 1:
+        return NotImplemented
+    draws = rng.uniform(2 + 2 * num_attempts)
+    corners, extents = random_windows(
+        draws, images.sides.astype(np.float64), num_attempts, random_area, random_aspect_ratio
+    )
+    sizes = np.repeat(np.array(target)[:, None], len(images.offsets), 1)
+    return _resized_on_device(images, sizes, np.stack((corners, corners + extents)), **filters)
 
 
 def height_width(size: list[int]) -> tuple[int, int]:

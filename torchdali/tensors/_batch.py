@@ -1,6 +1,6 @@
 """A batch of samples: the base class of `TensorListCPU` and `TensorListGPU`.
 
-It stores them in one of four forms (`_storage.py`). It is made once a batch with `TensorList.from_dense`,
+It stores them in one of several forms (`_storage.py`). It is made once a batch with `TensorList.from_dense`,
 `from_samples` or `from_rows`, which neither copy nor look at the samples.
 """
 
@@ -26,7 +26,7 @@ from torchdali.tensors._single import (
     sample_of,
     tensor_of,
 )
-from torchdali.tensors._storage import CPU, Dense, Rows, Samples, Storage
+from torchdali.tensors._storage import CPU, Dense, Packed, Rows, Samples, Storage
 
 _Batch = TypeVar("_Batch", bound="TensorList")
 
@@ -37,13 +37,14 @@ CLASSES: dict[bool, type[TensorList]] = {}
 class TensorList:
     """A batch of samples of one type; a `TensorListCPU` or a `TensorListGPU`."""
 
-    __slots__ = ("_layout", "_source_info", "_stored")
+    __slots__ = ("_layout", "_source_info", "_stored", "_uploaded")
     _kind: ClassVar[type[TensorCPU] | type[TensorGPU]]
     _home: ClassVar[torch.device] = CPU  # where a batch without samples is
 
     _stored: Storage
     _layout: str
     _source_info: Sequence[str] | None
+    _uploaded: torch.Tensor | None
 
     def __init__(self, object: Any, layout: str | None = None, contiguous: bool = True) -> None:
         self.reset()
@@ -138,6 +139,26 @@ class TensorList:
         return cls._of(Rows(rows, counts), rows.is_cpu, layout)
 
     @classmethod
+    def from_packed(
+        cls: type[_Batch],
+        flat: torch.Tensor,
+        offsets: Sequence[int],
+        shapes: list[tuple[int, ...]],
+        layout: str = "",
+        source_info: Sequence[str] | None = None,
+    ) -> _Batch:
+        """Make a batch of samples that lie in one piece of memory, in any order, without a copy or a check.
+
+        Args:
+            flat: One-dimensional.
+            offsets: Where each sample starts, in elements.
+            shapes: Of the samples; one at least.
+            layout: Of one sample.
+            source_info: Where each sample comes from.
+        """
+        return cls._of(Packed(flat, offsets, shapes), flat.is_cpu, layout, source_info)
+
+    @classmethod
     def _of(
         cls: type[_Batch],
         stored: Storage,
@@ -148,7 +169,21 @@ class TensorList:
         kind: Any = CLASSES[on_cpu] if cls is TensorList else cls
         self: _Batch = cls.__new__(kind)
         self._stored, self._layout, self._source_info = stored, layout, source_info
+        self._uploaded = None
         return self
+
+    @property
+    def uploaded(self) -> torch.Tensor | None:
+        """The batch as one tensor on a device, where it was copied there before somebody asked for it."""
+        return self._uploaded
+
+    def set_uploaded(self, tensor: torch.Tensor | None) -> None:
+        """Keep a copy on a device."""
+        self._uploaded = tensor
+
+    def stored(self) -> Storage:
+        """Return the storage of the samples. It does not change; the batch may have another one later."""
+        return self._stored
 
     def samples(self) -> list[torch.Tensor]:
         """Return the samples, views of the dense tensor or the rows if there are any. Do not change the list."""
@@ -227,6 +262,10 @@ class TensorList:
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        names = ("_layout", "_source_info", "_stored")  # a copy on a device stays where it is
+        return None, {name: getattr(self, name) for name in names} | {"_uploaded": None}
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Use at least protocol 2: before Python 3.11, the ones below forget slots of base classes."""
         return super().__reduce_ex__(max(protocol, 2))
@@ -303,7 +342,7 @@ class TensorList:
     def reset(self) -> None:
         """Drop all samples, the type and the layout."""
         self._stored = Samples([], self._home)
-        self._layout, self._source_info = "", None
+        self._layout, self._source_info, self._uploaded = "", None, None
 
     def __repr__(self) -> str:
         return self._text("")

@@ -1,12 +1,13 @@
-"""Storage of the samples of a batch: as `Dense`, `Samples` or `Rows`.
+"""Storage of the samples of a batch: as `Dense`, `Samples`, `Rows` or `Packed`.
 
-All three answer the same questions. A storage object is immutable, so several batches may hold the same one; a
+All answer the same questions. A storage object is immutable, so several batches may hold the same one; a
 batch that needs its samples in another form, or in one piece of memory, swaps its storage. Only views of samples are
 made on demand and kept.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -247,6 +248,57 @@ class Rows(Storage):
         if self._flat is None:
             self._flat = self.rows[0].view(-1)
         return self, self._flat
+
+
+class Packed(Storage):
+    """Samples of any shapes in one piece of memory, in any order, with gaps.
+
+    Args:
+        flat: The memory, one-dimensional.
+        offsets: Where each sample starts, in elements.
+        shapes: Of the samples, which are dense and have as many axes each.
+    """
+
+    __slots__ = ("_shapes", "flat", "offsets")
+
+    def __init__(
+        self, flat: torch.Tensor, offsets: Sequence[int], shapes: list[tuple[int, ...]]
+    ) -> None:
+        self.flat, self.offsets, self._shapes, self._samples = flat, offsets, shapes, None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Packed, (self.flat, self.offsets, self._shapes)
+
+    def _divided(self) -> list[torch.Tensor]:
+        pairs = zip(self.offsets, self._shapes, strict=True)
+        return [self.flat[i : i + math.prod(shape)].view(shape) for i, shape in pairs]
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.flat.dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self.flat.device
+
+    def ndim(self) -> int:
+        return len(self._shapes[0])
+
+    def shape(self) -> list[tuple[int, ...]]:
+        return list(self._shapes)
+
+    def is_uniform(self) -> bool:
+        return all(shape == self._shapes[0] for shape in self._shapes)
+
+    def moved(self, device: torch.device) -> Packed:
+        """Return a copy on a device, made in one transfer; the host does not wait for it."""
+        return Packed(self.flat.to(device, non_blocking=True), self.offsets, self._shapes)
+
+    def on_cpu(self) -> Packed:
+        return Packed(self.flat.cpu(), self.offsets, self._shapes)
 
 
 def _split_as(flat: torch.Tensor, samples: list[torch.Tensor]) -> list[torch.Tensor]:

@@ -33,9 +33,11 @@ __all__ = [
     "Axis",
     "Taps",
     "bags",
+    "filter_table",
     "filter_value",
     "nearest",
     "resize_axes",
+    "stretched",
     "taps",
 ]
 
@@ -224,6 +226,25 @@ def _stretch(name: str, scale: float) -> tuple[np.float32, np.float32]:
     else:
         density = knots / radius
     return density, knots / density
+
+
+def stretched(
+    name: str, scales: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """Do what `taps` does to stretch a filter, for several scales: table entries in a pixel, and radii in pixels."""
+    radius = (RADIUS[name] * scales).astype(_f32)
+    knots = _f32(_KNOTS * RADIUS[name])
+    if name == "gaussian":
+        sigma = (radius.astype(np.float64) * 0.5 / math.sqrt(2)).astype(_f32)
+        density = _f32(2) * knots / (_f32(4 * math.sqrt(2)) * sigma)
+    else:
+        density = knots / radius
+    return density, knots / density
+
+
+def filter_table(name: str) -> npt.NDArray[np.float64]:
+    """Return the values of a filter at multiples of 1/32 of its unit, with a zero at either end."""
+    return _table(name)
 
 
 def _lookup(name: str, knot: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

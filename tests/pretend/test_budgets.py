@@ -1,0 +1,126 @@
+"""Launches, copies and waits of a batch, as many as there may be, for the pipelines of the benchmarks.
+
+What is counted does not depend on time or on a GPU. Where a budget does not name a number for a batch, the pipeline still
+works sample by sample.
+"""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import pipelines
+from tests.pretend import accelerator
+from tests.pretend.pictures import folder_of_pictures
+from torchdali import fn, pipeline_def, types
+
+WARM_UP = 3
+BATCHES = 4
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return folder_of_pictures(tmp_path_factory.mktemp("pictures"), 24, side=40)
+
+
+def counted(define: Any, batch_size: int, kernels: bool = True, **arguments: Any) -> dict[str, float]:
+    """Return launches, copies, waits and pageable copies of a batch, in the steady state."""
+    with accelerator(kernels=kernels) as gpu:
+        pipe = pipeline_def(define, batch_size=batch_size, num_threads=2, device_id=0, seed=3, exec_pipelined=False)(**arguments)
+        for _ in range(WARM_UP):
+            pipe.run()
+        gpu.report.clear()
+        for _ in range(BATCHES):
+            pipe.run()
+        report = gpu.report
+        found = {
+            "launches": report.launches / BATCHES, "copies": report.copies / BATCHES, "waits": report.waits,
+            "pageable": report.pageable,
+        }
+        found["lines"] = report.lines()  # type: ignore[assignment]
+        pipe.close()
+        gc.collect()
+        assert not report.races, "\n".join(report.races)
+        return found
+
+
+class _OnDevice:
+    """`fn` whose decoders are "mixed" and whose labels go to the device, for pipelines written for the CPU."""
+
+    def __init__(self) -> None:
+        self.decoders, self.readers, self.random = self, self, fn.random
+        self.__name__ = "torchdali.fn"
+
+    def file(self, **options: Any) -> Any:
+        files, labels = fn.readers.file(**options)
+        return files, labels.gpu()
+
+    def image(self, files: Any, **options: Any) -> Any:
+        return fn.decoders.image(files, device="mixed", **options)
+
+    def image_random_crop(self, files: Any, **options: Any) -> Any:
+        return fn.decoders.image_random_crop(files, device="mixed", **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(fn, name)
+
+
+def _late(root: str) -> Any:
+    """Train with all of the work on the CPU and one copy of floats at the end."""
+    images, labels = pipelines.train(fn, types, root)
+    return images.gpu(), labels.gpu()
+
+
+def _bytes(root: str) -> Any:
+    """Bytes up, floats on the GPU."""
+    files, labels = fn.readers.file(file_root=root, random_shuffle=True)
+    images = fn.random_resized_crop(fn.decoders.image(files), size=48)
+    return pipelines._normalize(fn, types, images.gpu(), mirror=fn.random.coin_flip()), labels.gpu()
+
+
+# Launches and copies of a batch, waits and pageable copies of all.
+BUDGETS = {
+    "train": {"launches": 3, "copies": 3, "waits": 0, "pageable": 0},
+    "val": {"launches": 3, "copies": 4, "waits": 0, "pageable": 0},
+    "roi": {"launches": 3, "copies": 3, "waits": 0, "pageable": 0},
+    "late": {"launches": 0, "copies": 2, "waits": 0, "pageable": 0},
+    "bytes": {"launches": 1, "copies": 2, "waits": 0, "pageable": 0},
+}
+
+
+def _define(name: str) -> Any:
+    if name == "late":
+        return _late
+    if name == "bytes":
+        return _bytes
+    return lambda root: getattr(pipelines, name)(_OnDevice(), types, root)
+
+
+def _check(name: str, folder: Path, batch_size: int) -> None:
+    found = counted(_define(name), batch_size, root=str(folder))
+    over = {k: (found[k], most) for k, most in BUDGETS[name].items() if found[k] > most}
+    assert not over, f"{over}\n{found['lines']}"
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+def test_a_small_batch(folder: Path, name: str) -> None:
+    _check(name, folder, 4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batch_size", [32, 256])
+@pytest.mark.parametrize("name", BUDGETS)
+def test_large_batches(folder: Path, name: str, batch_size: int) -> None:
+    """Not one launch, copy or wait more than for a small batch."""
+    _check(name, folder, batch_size)
+
+
+def test_a_loop_over_samples_is_noticed(folder: Path) -> None:
+    """The test of the tests: without the kernels, launches grow with the batch."""
+    found = counted(_define("train"), 4, kernels=False, root=str(folder))
+    assert found["launches"] > 4 * 12 and found["waits"] > 0
+
+

@@ -1,0 +1,93 @@
+"""Crop, mirror, normalize and transpose a batch of images of any sizes on an accelerator, in one launch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from torchdali.kernels.device.library import define
+from torchdali.kernels.device.tables import upload
+from torchdali.kernels.device_cache import device_cache
+
+__all__ = ["COLUMNS", "normalize_batch"]
+
+COLUMNS = ("offset", "width", "y", "x")
+"""Of the table: where a sample starts, in elements, its width, and where its window is."""
+
+Array = npt.NDArray[Any]
+
+
+def normalize_batch(
+    flat: Tensor, samples: Tensor, flags: Tensor | None, mirror: bool, scaling: Any, size: tuple[int, int],
+    channels: int, channel_first: bool, dtype: torch.dtype,
+) -> Tensor:  # fmt: skip
+    """Cut windows of one size out of images and normalize them.
+
+    Args:
+        flat: The elements of the images, on a device.
+        samples: ``(N, len(COLUMNS))`` int64.
+        flags: ``(N,)`` int32, not 0 where rows are reversed.
+        mirror: Reverse all rows, where there are no flags.
+        scaling: ``centre``, ``factor`` and ``offset``, each one value or one a channel (`normalize.Affine`);
+            None changes nothing.
+        size: Height and width of the windows.
+        channels: Of all images.
+        channel_first: The output is ``(N, C, H, W)``, not ``(N, H, W, C)``.
+        dtype: float32 or float16.
+    """
+    numbers = _numbers(scaling, channels, flat.device)
+    made: Tensor = torch.ops.torchdali.normalize_batch(
+        flat,
+        samples,
+        flags,
+        mirror,
+        numbers,
+        *size,
+        channels,
+        channel_first,
+        dtype == torch.float16,
+    )
+    return made
+
+
+@device_cache(maxsize=64)
+def _numbers(scaling: Any, channels: int, device: torch.device) -> Tensor:
+    """Return centre, factor and offset of each channel, ``(3, channels)``."""
+    given = (
+        ((0.0,), (1.0,), (0.0,))
+        if scaling is None
+        else (scaling.centre, scaling.factor, scaling.offset)
+    )
+    rows = [np.broadcast_to(np.array(values, np.float32), (channels,)) for values in given]
+    return upload(np.stack(rows), device)
+
+
+def normalize_in_torch(
+    flat: Tensor, samples: Tensor, flags: Tensor | None, mirror: bool, numbers: Tensor, height: int, width: int,
+    channels: int, channel_first: bool, half: bool,
+) -> Tensor:  # fmt: skip
+    """Do `normalize_batch` on the CPU."""
+    dtype = torch.float16 if half else torch.float32
+    found = torch.empty((len(samples), height, width, channels), dtype=dtype)
+    centre, factor, offset = numbers
+    mirrored = [mirror] * len(samples) if flags is None else flags.tolist()
+    for place, (start, pitch, y, x), flag in zip(found, samples.tolist(), mirrored, strict=True):
+        rows = flat[start + y * pitch * channels :][: ((height - 1) * pitch + x + width) * channels]
+        strides = (pitch * channels, channels, 1)
+        window = rows.as_strided(
+            (height, width, channels), strides, rows.storage_offset() + x * channels
+        )
+        window = window.flip(1) if flag else window
+        place.copy_(torch.addcmul(offset, window.float() - centre, factor))
+    return found.permute(0, 3, 1, 2).contiguous() if channel_first else found
+
+
+define(
+    "normalize_batch(Tensor flat, Tensor samples, Tensor? flags, bool mirror, Tensor numbers, int height, int width, "
+    "int channels, bool channel_first, bool half) -> Tensor",
+    normalize_in_torch,
+)

@@ -1,0 +1,70 @@
+"""Common parts of operators on images that work on whole batches on an accelerator."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from torchdali.kernels.device.tables import has_kernels, upload
+from torchdali.schema import Column
+from torchdali.tensors import TensorList
+from torchdali.tensors._storage import Packed
+
+__all__ = ["Images", "images_of", "on_their_device"]
+
+Array = npt.NDArray[Any]
+
+
+class Images(NamedTuple):
+    """Images ``(H, W, C)`` of a batch, as kernels take them.
+
+    Attributes:
+        flat: All elements.
+        offsets: Where each image starts, in elements.
+        sides: ``(2, N)``: heights and widths.
+        channels: Of all of them.
+        uniform: They are one dense tensor.
+    """
+
+    flat: Tensor
+    offsets: Array
+    sides: Array
+    channels: int
+    uniform: bool
+
+
+def images_of(batch: TensorList, layout: str) -> Images | None:
+    """Return the images of a batch; None where these are no bytes ``HWC``, or there are no kernels."""
+    if layout != "HWC" or batch.torch_dtype != torch.uint8 or not has_kernels(batch.device):
+        return None
+    shapes = np.array(batch.shape(), np.int64)
+    if (
+        shapes.ndim != 2
+        or shapes.shape[1] != 3
+        or not shapes.all()
+        or (shapes[:, 2] != shapes[0, 2]).any()
+    ):
+        return None
+    sizes = shapes.prod(1)
+    stored, dense = batch.stored(), batch.dense()
+    if isinstance(stored, Packed):
+        flat, offsets = stored.flat, np.array(stored.offsets, np.int64)
+    else:
+        samples = batch.samples() if dense is None else []
+        flat = torch.cat([s.reshape(-1) for s in samples]) if dense is None else dense.reshape(-1)
+        offsets = np.cumsum(sizes) - sizes
+    sides = np.ascontiguousarray(shapes[:, :2].T)
+    return Images(flat, offsets, sides, int(shapes[0, 2]), dense is not None)
+
+
+def on_their_device(value: Any, size: int, device: torch.device) -> Tensor:
+    """Return the numbers of an argument, one a sample, as int32 on a device."""
+    if isinstance(value, Column):
+        if value.uploaded is not None:
+            return value.uploaded.reshape(-1).to(torch.int32)
+        return upload(np.asarray(value.rows(np.int32)).reshape(-1), device)
+    return torch.full((size,), int(value), dtype=torch.int32, device=device)
