@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from torchdali.ops import PLACES
 from torchdali.ops import _compose as compose
 from torchdali.registry import Operator, registry
 from torchdali.schema import COMMON, Argument, split
@@ -89,7 +90,11 @@ def _function(operator: Operator) -> str:
 
 
 def _class(operator: Operator) -> str:
-    lines = ",\n        ".join(["self", *_positional(operator), "*", *_arguments(operator)])
+    arguments = {line.partition(":")[0]: line for line in _arguments(operator)}
+    placed = [arguments.pop(name) for name in PLACES.get(operator.name, ())]
+    lines = ",\n        ".join(
+        ["self", *_positional(operator), *placed, "*", *arguments.values()]
+    )
     call = "def __call__(self, *inputs: Any, **arguments: Any) -> Any: ..."
     init = f"def __init__(\n        {lines},\n    ) -> None: ..."
     return f"class {operator.class_name}:\n{doc_text(operator)}\n    {init}\n    {call}"

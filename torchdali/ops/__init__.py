@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torchdali.errors import strip_internal_frames
@@ -73,6 +74,12 @@ from torchdali.ops._readers import (  # noqa: F401
 )
 from torchdali.registry import Operator
 
+PLACES = dict.fromkeys(
+    ("python_function", "torch_python_function"),
+    ("function", "num_outputs", "device", "batch_processing"),
+) | {"dl_tensor_python_function": ("function", "num_outputs", "device")}
+"""Arguments of classes that may be given by position, as in DALI."""
+
 
 class OperatorClass:
     """An operator with its arguments set beforehand; call it with the inputs.
@@ -85,8 +92,11 @@ class OperatorClass:
     operator: Operator
 
     def __init__(
-        self, *, device: str | None = None, name: str | None = None, **arguments: Any
+        self, *given: Any, device: str | None = None, name: str | None = None, **arguments: Any
     ) -> None:
+        if given:
+            placed = self._by_place(given, {"device": device, **arguments})
+            device, arguments = placed.pop("device", device), {**arguments, **placed}
         known = arguments.keys() - {"seed"}  # which every operator took once
         try:
             self.operator.schema.check_known(known)
@@ -95,6 +105,20 @@ class OperatorClass:
             raise
         self._arguments = {"device": device, "name": name, **arguments}
         self.device, self.name = device or "cpu", name
+
+    def _by_place(self, given: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        """Name the arguments that were given by position, as only those of Python functions may be."""
+        names = PLACES.get(self.operator.name, ())
+        placed = dict(zip(names, given, strict=False))
+        twice = [name for name in placed if named.get(name) is not None]
+        if twice:
+            raise TypeError(f"ops.{self.operator.class_name}() got multiple values for {twice[0]}")
+        if len(given) > len(names):
+            allowed = f"at most {', '.join(names)}" if names else "none"
+            raise TypeError(
+                f"ops.{self.operator.class_name}() takes its arguments by name; by position {allowed}"
+            )
+        return placed
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
         """Apply to the inputs; arguments may be given here too, where None leaves them as they are."""

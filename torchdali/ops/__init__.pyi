@@ -537,13 +537,13 @@ class DLTensorPythonFunction:
     """Call a function on DLPack capsules."""
     def __init__(
         self,
-        *,
         function: Any,
+        num_outputs: int = 1,
+        device: str | None = None,
+        *,
         batch_processing: bool = True,
         bytes_per_sample_hint: Any = ...,
-        device: str | None = None,
         name: str | None = None,
-        num_outputs: int = 1,
         output_layouts: Any = None,
         preserve: Any = ...,
         synchronize_stream: bool = True,
@@ -1462,13 +1462,13 @@ class PythonFunction:
     """Call a function on NumPy arrays."""
     def __init__(
         self,
-        *,
         function: Any,
-        batch_processing: bool = False,
-        bytes_per_sample_hint: Any = ...,
-        device: str | None = None,
-        name: str | None = None,
         num_outputs: int = 1,
+        device: str | None = None,
+        batch_processing: bool = False,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        name: str | None = None,
         output_layouts: Any = None,
         preserve: Any = ...,
     ) -> None: ...
@@ -1947,13 +1947,13 @@ class TorchPythonFunction:
     """Call a function on torch tensors: a function, an ``nn.Module``, a torchvision transform."""
     def __init__(
         self,
-        *,
         function: Any,
-        batch_processing: bool = False,
-        bytes_per_sample_hint: Any = ...,
-        device: str | None = None,
-        name: str | None = None,
         num_outputs: int = 1,
+        device: str | None = None,
+        batch_processing: bool = False,
+        *,
+        bytes_per_sample_hint: Any = ...,
+        name: str | None = None,
         output_layouts: Any = None,
         preserve: Any = ...,
     ) -> None: ...
