@@ -216,6 +216,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         status: int = options.command(options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        if options.command is _run:
+            raise
+        # What reads the output, such as `head`, has enough. Python would complain once more when it flushes at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except KeyboardInterrupt:
         if options.command is _run:  # the script's own business
             raise

@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 from torchdali import schema
 from torchdali.batching import read_batched
+from torchdali.descriptions import help_text
 from torchdali.dispatch import call
 from torchdali.errors import strip_internal_frames
 from torchdali.registry import Operator, OperatorFunction, OperatorOptions, registry
@@ -193,6 +194,8 @@ def _publish(declared: Operator) -> OperatorFunction[..., Any]:
     }
     vars(function).update(added)
     del vars(function)["__wrapped__"]
+    if declared.body.__doc__:
+        function.__doc__ = help_text(declared)
     declared.function = cast("OperatorFunction[..., Any]", function)
     registry.add(declared)
     return declared.function

@@ -243,7 +243,9 @@ class Schema:
             else kinds(i.name, kinds.POSITIONAL_ONLY, default=None if i.optional else kinds.empty)
             for i in self.inputs
         ]  # fmt: skip
-        keyword = {a.name: (a.shown, a.annotation) for a in self.arguments.values() if not a.hidden}
+        keyword = {
+            a.name: (a.shown, _plain(a.annotation)) for a in self.arguments.values() if not a.hidden
+        }
         keyword |= {name: (default, Any) for name, default in COMMON.items()}
         keyword |= {"device": (None, "str | None"), "name": (None, "str | None")}
         params += [
@@ -251,6 +253,12 @@ class Schema:
             for name, (default, annotation) in sorted(keyword.items())
         ]
         return inspect.Signature(params)
+
+
+def _plain(annotation: Any) -> Any:
+    """Return an annotation without its marks, as a reader wants to see it."""
+    base, _, optional = split(annotation)
+    return base | None if optional else base
 
 
 def read(body: Callable[..., Any], name: str, deprecated: Mapping[str, str | None]) -> Schema:

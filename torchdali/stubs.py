@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from torchdali.ops import PLACES
 from torchdali.ops import _compose as compose
+from torchdali.ops._python import PLACES
 from torchdali.registry import Operator, registry
 from torchdali.schema import COMMON, Argument, split
 

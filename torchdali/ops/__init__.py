@@ -59,6 +59,7 @@ from torchdali.ops import (  # noqa: F401  each declares its operators
     _warp,
 )
 from torchdali.ops._compose import Compose, cpu_ops, gpu_ops, mixed_ops  # noqa: F401
+from torchdali.ops._python import PLACES
 from torchdali.ops._readers import (  # noqa: F401
     caffe,
     coco,
@@ -73,12 +74,6 @@ from torchdali.ops._readers import (  # noqa: F401
     webdataset,
 )
 from torchdali.registry import Operator
-
-PLACES = dict.fromkeys(
-    ("python_function", "torch_python_function"),
-    ("function", "num_outputs", "device", "batch_processing"),
-) | {"dl_tensor_python_function": ("function", "num_outputs", "device")}
-"""Arguments of classes that may be given by position, as in DALI."""
 
 
 class OperatorClass:
@@ -130,7 +125,7 @@ def _make_class(operator: Operator) -> tuple[str, type[OperatorClass]]:
     space = operator.name.rpartition(".")[0]
     if hasattr(operator.function, "operator_class"):
         return operator.class_name, operator.function.operator_class
-    members = {"operator": operator, "__doc__": operator.body.__doc__, "__module__": __name__}
+    members = {"operator": operator, "__doc__": operator.function.__doc__, "__module__": __name__}
     made = type(operator.class_name, (OperatorClass,), members)
     return f"{space}.{operator.class_name}" if space else operator.class_name, made
 

@@ -18,7 +18,13 @@ from torchdali.operator import operator
 from torchdali.schema import BatchOutput, BatchSize, Takes
 from torchdali.tensors import TensorList
 
-__all__ = ["dl_tensor_python_function", "python_function", "torch_python_function"]
+__all__ = ["PLACES", "dl_tensor_python_function", "python_function", "torch_python_function"]
+
+PLACES = dict.fromkeys(
+    ("python_function", "torch_python_function"),
+    ("function", "num_outputs", "device", "batch_processing"),
+) | {"dl_tensor_python_function": ("function", "num_outputs", "device")}
+"""Arguments of the classes that may be given by position, as in DALI."""
 
 Any_ = Annotated[TensorList, Takes()]
 _Columns = list[list[torch.Tensor]]

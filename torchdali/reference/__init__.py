@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import enum
 import inspect
-import re
 import typing
 from collections import defaultdict
 from typing import Any
 
 import torch
 
+from torchdali.descriptions import descriptions, sections
 from torchdali.reference._examples import EXAMPLES, INPUTS, PICTURES
 from torchdali.registry import Operator, registry
 from torchdali.schema import IMAGE_LAYOUTS, Argument, Input, split
@@ -73,13 +73,6 @@ def _title(space: str) -> str:
     return f"fn.{space}" if space else "fn"
 
 
-def descriptions(operator: Operator) -> dict[str, str]:
-    """Return what the docstrings say of each input and argument of an operator, by its name."""
-    own = _described(_sections(inspect.getdoc(operator.body) or "").get("Args", ""))
-    seed = {"seed": "Of the random numbers; derived from the pipeline's seed by default."}
-    return seed | _shared(operator) | own
-
-
 def is_alias(operator: Operator) -> bool:
     """True if it is only another name of an operator."""
     return (
@@ -91,7 +84,7 @@ def is_alias(operator: Operator) -> bool:
 def _entry(operator: Operator) -> str:
     sections = _sections(inspect.getdoc(operator.body) or "")
     sections.pop("Args", None)
-    described = descriptions(operator)
+    described = {name: _plain(text) for name, text in descriptions(operator).items()}
     text = [f"### {operator.name}\n", f"`fn.{operator.name}({_signature(operator)})`\n"]
     if operator.options.instead:
         text.append(f"Deprecated: use {_link(operator.options.instead)}.\n")
@@ -122,36 +115,13 @@ def _link(name: str) -> str:
 
 
 def _sections(doc: str) -> dict[str, str]:
-    """Divide a docstring at ``Args:``, ``Returns:`` and ``Raises:``; what comes first has the name ''."""
-    first, *rest = re.split(r"^(Args|Attributes|Returns|Raises):\n", doc, flags=re.MULTILINE)
-    pairs = zip(rest[::2], rest[1::2], strict=True)
-    return {"": _plain(first.strip())} | {name: _plain(text) for name, text in pairs}
+    """Divide a docstring, for Markdown."""
+    return {name: _plain(text) for name, text in sections(doc).items()}
 
 
 def _plain(text: str) -> str:
     """Turn the docstrings' double backticks into Markdown's single ones."""
     return text.replace("``", "`")
-
-
-def _shared(operator: Operator) -> dict[str, str]:
-    """Return what the docstrings of shared arguments say (see `schema.shares`)."""
-    found: dict[str, str] = {}
-    for hint in typing.get_type_hints(operator.body, include_extras=True).values():
-        for mark in split(hint)[1]:
-            if source := getattr(mark, "source", None):
-                doc = _sections(inspect.getdoc(source) or "")
-                found |= _described(doc.get("Args", "") or doc.get("Attributes", ""))
-    return found
-
-
-def _described(section: str) -> dict[str, str]:
-    """Return what ``Args:`` says of each name; ``a, b: text`` is about both."""
-    found: dict[str, str] = {}
-    for item in re.split(r"^ {4}(?=\S)", section, flags=re.MULTILINE)[1:]:
-        names, _, text = item.partition(":")
-        for name in names.split(","):
-            found[name.strip(" `*")] = " ".join(text.split())
-    return found
 
 
 def _signature(operator: Operator) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -113,6 +113,12 @@ class DALIGenericIterator(_NamedOutputs):
             prepare_first_batch,
             on_break=on_break,
         )
+
+    if TYPE_CHECKING:
+
+        def __iter__(self) -> Iterator[list[dict[str, torch.Tensor]]]: ...
+        def __next__(self) -> list[dict[str, torch.Tensor]]: ...
+        def next(self) -> list[dict[str, torch.Tensor]]: ...
 
     def _value(self, output: int, batch: TensorList, count: int | None) -> torch.Tensor:
         dense = batch.dense()

@@ -1,0 +1,71 @@
+"""Text of docstrings about operators: what is said of each input and argument, also of those that operators share."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+import typing
+
+from torchdali.registry import Operator
+from torchdali.schema import split
+
+__all__ = ["descriptions", "help_text", "sections"]
+
+_WIDTH = 108
+
+
+def sections(doc: str) -> dict[str, str]:
+    """Divide a docstring at ``Args:``, ``Returns:`` and ``Raises:``; what comes first has the name ''."""
+    first, *rest = re.split(r"^(Args|Attributes|Returns|Raises):\n", doc, flags=re.MULTILINE)
+    return {"": first.strip()} | dict(zip(rest[::2], rest[1::2], strict=True))
+
+
+def descriptions(operator: Operator) -> dict[str, str]:
+    """Return what the docstrings say of each input and argument of an operator, by its name."""
+    own = _described(sections(inspect.getdoc(operator.body) or "").get("Args", ""))
+    seed = {"seed": "Of the random numbers; derived from the pipeline's seed by default."}
+    return seed | _shared(operator) | own
+
+
+def help_text(operator: Operator) -> str:
+    """Return an operator's docstring with every argument that it takes, also those that are described elsewhere."""
+    found = sections(inspect.getdoc(operator.body) or "")
+    said = descriptions(operator)
+    names = [each.name for each in operator.schema.inputs]
+    names += sorted(a.name for a in operator.schema.arguments.values() if not a.hidden)
+    parts = [found.pop("")]
+    found.pop("Args", None)
+    known = [name for name in names if said.get(name)]
+    if known:
+        parts.append("Args:\n" + "\n".join(_item(name, said[name]) for name in known))
+    parts += [f"{title}:\n{text.rstrip()}" for title, text in found.items()]
+    return "\n\n".join(parts) + "\n"
+
+
+def _item(name: str, text: str) -> str:
+    return textwrap.fill(
+        f"{name}: {text}", _WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def _shared(operator: Operator) -> dict[str, str]:
+    """Return what the docstrings of shared arguments say (see `schema.shares`)."""
+    found: dict[str, str] = {}
+    for hint in typing.get_type_hints(operator.body, include_extras=True).values():
+        for mark in split(hint)[1]:
+            if source := getattr(mark, "source", None):
+                doc = sections(inspect.getdoc(source) or "")
+                found |= _described(doc.get("Args", "") or doc.get("Attributes", ""))
+    return found
+
+
+def _described(section: str) -> dict[str, str]:
+    """Return what ``Args:`` says of each name; ``a, b: text`` is about both."""
+    found: dict[str, str] = {}
+    for item in re.split(r"^ {4}(?=\S)", section, flags=re.MULTILINE)[1:]:
+        names, _, text = item.partition(":")
+        for name in names.split(","):
+            found[name.strip(" `*")] = " ".join(text.split())
+    return found
