@@ -152,7 +152,7 @@ def _fuse(
         and (before := _input_of(node, first)) is not None
         and uses[before.outputs[0]] == 1
         and len(before.outputs) == 1
-        and before.scope == node.scope
+        and _scope(before) == _scope(node)
         and not _arguments(before) & (_arguments(node) | _OWN)
     }
     return _rebuild(graph, pairs, both, given or {}) if pairs else graph
@@ -175,6 +175,11 @@ def _input_of(node: Node, name: str) -> Node | None:
     if before is None or before.operator.name != name:
         return None
     return before if node.device == before.device == "cpu" else None
+
+
+def _scope(node: Node) -> tuple[tuple[int, bool | int], ...]:
+    """Return the conditions of a node so that equal ones of two nodes are equal."""
+    return tuple((id(condition.edge), condition.value) for condition in node.scope)
 
 
 def _constants(node: Node) -> dict[str, Any]:

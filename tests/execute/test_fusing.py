@@ -73,6 +73,32 @@ def test_errors_name_the_part_in_which_they_happened() -> None:
         crops(images()[:1], False, batch_size=1, **bad).run()
 
 
+@pytest.mark.filterwarnings("ignore:The argument .seed.")
+def test_the_seed_of_a_decoder_is_not_that_of_the_crop() -> None:
+    files = images()[:4]
+
+    @pipeline_def(batch_size=4, num_threads=1, device_id=None, seed=5)
+    def pipe(**seed: int) -> Any:
+        image = fn.decoders.image(fn.external_source(source=lambda: files), **seed)
+        return fn.random_resized_crop(image, size=40)
+
+    first, second = (torch.utils.dlpack.from_dlpack(pipe(**seed).run()[0].as_tensor()) for seed in ({}, {"seed": 9}))
+    assert torch.equal(first, second)
+
+
+def test_all_parts_of_a_branch_are_fused() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None, enable_conditionals=True)
+    def pipe() -> Any:
+        image = fn.external_source(source=lambda: images()[:2])
+        if fn.random.coin_flip(dtype=types.BOOL):
+            out = fn.crop_mirror_normalize(fn.resize(fn.decoders.image(image), size=40))
+        else:
+            out = fn.crop_mirror_normalize(fn.random_resized_crop(fn.decoders.image(image), size=40))
+        return out
+
+    assert "decoders.image + resize + crop_mirror_normalize" in pipe().explain()
+
+
 def test_figures_name_both_parts() -> None:
     pipe = crops(images()[:4], False, batch_size=4, size=50)
     pipe.run()

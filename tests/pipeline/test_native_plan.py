@@ -167,12 +167,15 @@ def test_threads_and_batches_change_nothing(folder: Path) -> None:
 
 def test_what_is_fused(folder: Path) -> None:
     def explained(graph: Callable[[Path], Any]) -> str:
-        pipe = pipeline_def(graph)(folder, batch_size=8, num_threads=1, device_id=None)
+        pipe = pipeline_def(graph, enable_conditionals=True)(folder, batch_size=8, num_threads=1, device_id=None)
         text = pipe.explain()
         pipe.close()
         return str(text)
 
     assert "decoders.image + random_resized_crop + crop_mirror_normalize" in explained(train)
+    branches = explained(with_condition)
+    assert "decoders.image + random_resized_crop + crop_mirror_normalize" in branches
+    assert "decoders.image + resize + crop_mirror_normalize" in branches
     with switched_off():
         assert "random_resized_crop + crop_mirror_normalize" not in explained(train)
 

@@ -1,0 +1,70 @@
+/* Decode the same JPEGs in eight threads at once, under the thread sanitizer: threads FILE... */
+#include "torchdali_native.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 8, SIDE = 40, BYTES = 3 * SIDE * SIDE };
+
+typedef struct {
+    int count;
+    char **names;
+    uint8_t *out;
+    int done;
+} job;
+
+static void *work(void *argument)
+{
+    job *j = argument;
+    tdn_recipe r;
+    memset(&r, 0, sizeof r);
+    r.abi = TDN_ABI;
+    r.level = 99;
+    r.upright = r.antialias = r.item = r.planar = 1;
+    r.shrinking = r.growing = TDN_LINEAR;
+    r.free_values = 1 << 30;
+    r.per_byte = 3 << 10;
+    for (int i = 0; i < j->count; i++) {
+        FILE *f = fopen(j->names[i], "rb");
+        if (!f)
+            exit(2);
+        static const size_t MOST = 1 << 24;
+        uint8_t *data = malloc(MOST);
+        size_t length = fread(data, 1, MOST, f);
+        fclose(f);
+        tdn_header h;
+        if (!tdn_peek(data, length, &h)) {
+            int height = h.orientation > 4 ? h.width : h.height, width = h.orientation > 4 ? h.height : h.width;
+            tdn_sample s = {data, length, 1 << 28, j->out + (size_t)i * BYTES, {0, 0}, {height, width},
+                            {SIDE, SIDE}, {0, 0}, {SIDE, SIDE}, {0, 0}, {height, width}, i % 2, 0};
+            tdn_run(&r, &s, 1);
+            j->done += s.code == TDN_DONE;
+        }
+        free(data);
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t threads[THREADS];
+    job jobs[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        jobs[i] = (job){argc - 1, argv + 1, calloc((size_t)argc, BYTES), 0};
+        if (pthread_create(threads + i, NULL, work, jobs + i))
+            return 2;
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 1; i < THREADS; i++)
+        if (memcmp(jobs[0].out, jobs[i].out, (size_t)argc * BYTES)) {
+            fprintf(stderr, "thread %d has other pixels\n", i);
+            return 1;
+        }
+    printf("%d threads, %d of %d files done, the same in all\n", THREADS, jobs[0].done, argc - 1);
+    for (int i = 0; i < THREADS; i++)
+        free(jobs[i].out);
+    return jobs[0].done == 0;
+}
