@@ -284,7 +284,13 @@ def as_node(value: Any) -> DataNode:
     dtype = None
     if isinstance(value, ScalarConstant):
         value, dtype = value.value, value.dtype
-    constant: DataNode = Constant(value, dtype, device="cpu")
+    try:
+        constant: DataNode = Constant(value, dtype, device="cpu")
+    except TypeError as error:
+        raise TypeError(
+            "expected inputs of type 'DataNode', list of 'DataNode' or convertible to constant nodes. "
+            f"Received a {type(value).__name__}: {error}"
+        ) from None
     return constant
 
 

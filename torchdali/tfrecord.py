@@ -116,5 +116,6 @@ def _checked(name: str, value: Any) -> Feature:
         fixed, shape, dtype, default = value
         return Feature(fixed, tuple(shape), dtype, default)
     raise TypeError(
-        f"feature {name!r} is made by tfrecord.FixedLenFeature or tfrecord.VarLenFeature, not {type(value)}"
+        f'Expected `torchdali.tfrecord.Feature` for the "{name}", but got {type(value)}. Use '
+        "`torchdali.tfrecord.FixedLenFeature` or `torchdali.tfrecord.VarLenFeature` to define the features to extract."
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,9 @@ import pytest
 
 from tests.helpers.containers import datum, write_lmdb, write_recordio, write_tar, write_tfrecord
 from torchdali import fn
+from torchdali.formats import coco as formats
+from torchdali.formats.protobuf import write_bytes
+from torchdali.formats.tfrecord import write_record
 from torchdali.tfrecord import Features, FixedLenFeature, VarLenFeature, float32, int64, string
 
 FEATURES = Features(image=FixedLenFeature((), string, ""), label=FixedLenFeature([2], int64, 0), box=VarLenFeature([2], float32, 0.0))
@@ -46,9 +51,35 @@ def npy(path: Path) -> Callable[[str], Any]:
     return lambda changed: fn.readers.numpy.body(files=[changed])
 
 
+def coco(path: Path) -> Callable[[str], Any]:
+    boxes = [{"id": i, "image_id": i % 2, "category_id": 3, "iscrowd": 0, "bbox": [1.5, 2, 30, 40.25],
+              "segmentation": [[1, 2, 3.5, 4, 5, 6]] if i else {"size": [4, 4], "counts": [3, 2, 11]}} for i in range(3)]  # fmt: skip
+    images = [{"id": i, "file_name": f"{i}.jpg", "width": 4, "height": 4} for i in range(2)]
+    path.write_text(json.dumps({"images": images, "categories": [{"id": 3}], "annotations": boxes}))
+    return lambda changed: _Annotations(changed)
+
+
+class _Annotations:
+    """What `readers.coco` delivers beside the images."""
+
+    def __init__(self, path: str) -> None:
+        self._found = formats.parse(path, formats.Form(ratio=True, polygons=True, masks=True))
+
+    def __len__(self) -> int:
+        return len(self._found.names)
+
+    def read(self, index: int) -> list[Any]:
+        ends = np.cumsum(self._found.counts)
+        labels = self._found.labels[ends[index] - self._found.counts[index] : ends[index]]
+        try:
+            return [self._found.boxes, formats.draw(self._found, index, labels)]
+        except ValueError as error:
+            raise RuntimeError(error) from None
+
+
 @pytest.mark.filterwarnings("ignore:in .* several components")
 @pytest.mark.parametrize("count", [200, pytest.param(10000, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("make", [tfrecord, recordio, tar, lmdb, npy])
+@pytest.mark.parametrize("make", [tfrecord, recordio, tar, lmdb, npy, coco])
 def test_changed_bytes(tmp_path: Path, make: Callable[[Path], Any], count: int) -> None:
     rng = np.random.default_rng(3)
     opened = make(tmp_path / "a")
@@ -65,6 +96,47 @@ def test_changed_bytes(tmp_path: Path, make: Callable[[Path], Any], count: int) 
             for index in range(len(dataset)):
                 assert all(output.nbytes <= 1 << 20 for output in dataset.read(index))
             read += 1
-        except RuntimeError:
+        except (RuntimeError, ValueError) as error:
+            assert make is coco or isinstance(error, RuntimeError)
             refused += 1
     assert read and refused
+
+
+def nested(depth: int) -> bytes:
+    """Return a message in a message in a message ..."""
+    message = b""
+    for _ in range(depth):
+        message = write_bytes(1, message)
+    return message
+
+
+@pytest.mark.parametrize("payload", [
+    nested(5000), b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", b"\x0a\x05" * 20000, b"\x0a" + b"\x80" * 100000,
+])  # fmt: skip
+def test_a_protobuf_bomb(tmp_path: Path, payload: bytes) -> None:
+    with open(tmp_path / "a.tfrecord", "wb") as file:
+        write_record(file, payload)
+    dataset = fn.readers.tfrecord.body(path=[str(tmp_path / "a.tfrecord")], features=FEATURES)
+    tracemalloc.start()
+    try:
+        dataset.read(0)
+    except RuntimeError as error:
+        assert "a.tfrecord at index 0" in str(error)
+    finally:
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert most < 10 << 20
+
+
+def test_hostile_tar_names_and_sizes(tmp_path: Path) -> None:
+    """Nothing is written to disk by a name, and a size is believed only as far as the file goes."""
+    path = Path(write_tar(tmp_path / "a.tar", [("../../a.jpg", b"1"), ("/etc/a.cls", b"2"), ("a.jpg", b"3")]))
+    dataset = fn.readers.webdataset.body(paths=[str(path)], ext=["jpg"])
+    assert [bytes(dataset.read(i)[0].numpy()) for i in range(len(dataset))] == [b"1", b"", b"3"]
+    data = bytearray(path.read_bytes())
+    data[124:136] = b"77777777777\0"
+    data[148:156] = b" " * 8
+    data[148:156] = b"%06o\0 " % sum(data[:512])
+    path.write_bytes(data)
+    with pytest.raises(RuntimeError, match=r"a\.tar: a member of 8589934591 bytes at 512 reaches beyond"):
+        fn.readers.webdataset.body(paths=[str(path)], ext=["jpg"])

@@ -271,3 +271,32 @@ def test_without_fsspec(memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_module.importlib, "import_module", fail)
     with pytest.raises(MissingExtraError, match="remote"):
         Remote()
+
+
+# ---------------------------------------------------------------- S3
+
+
+@pytest.mark.slow
+def test_an_s3_server(objects: dict[str, bytes], local: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    s3fs = pytest.importorskip("s3fs", reason="reads s3:// URLs")
+    server_module = pytest.importorskip("moto.server", reason="is the S3 server")
+    server = server_module.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "geheim")
+        monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        system = s3fs.S3FileSystem()
+        system.mkdir("bucket")
+        for name, data in objects.items():
+            system.pipe_file(f"bucket/{name}", data)
+        shuffled = {"random_shuffle": True, "seed": 4}
+        for reader in ("tfrecord", "mxnet", "webdataset", "file", "numpy"):
+            options = {"cache_dir": str(tmp_path / reader), **shuffled}
+            assert run(reader, "s3://bucket", **options) == run(reader, local, **shuffled)
+            with pipeline(reader, "s3://bucket") as pipe:
+                assert b"geheim" not in pipe.serialize()
+    finally:
+        server.stop()

@@ -5,10 +5,13 @@ Form of the JSON: https://cocodataset.org/#format-data.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import gc
+import itertools
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,9 +112,8 @@ def parse(path: str, form: Form) -> Annotations:
         RuntimeError: the file cannot be read, or is no such JSON. ValueError: a box has not four numbers.
     """
     try:
-        with open(path, "rb") as file:
-            data = json.loads(file.read())
-        return _Collector(data, form).collect()
+        with open(path, "rb") as file, _without_collections():
+            return _Collector(json.loads(file.read()), form).collect()
     except OSError as error:
         raise RuntimeError(
             f"could not open the annotations file {path}: {error.strerror}"
@@ -122,6 +124,21 @@ def parse(path: str, form: Form) -> Annotations:
         raise RuntimeError(
             f"{path} has no annotations of COCO: {type(error).__name__}: {error}"
         ) from None
+
+
+@contextlib.contextmanager
+def _without_collections() -> Iterator[None]:
+    """Keep the garbage collector from walking millions of new objects again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+_NO_BOX = (0, 0, 0, 0)
 
 
 class _Collector:
@@ -138,11 +155,17 @@ class _Collector:
         categories = [category["id"] for category in data.get("categories", ())]
         self._labels = {number: place for place, number in enumerate(categories, 1)}
         self._images = self._chosen(data.get("images", ()))
-        self._by_image: dict[Any, list[Any]] = {image["id"]: [] for image in self._images}
-        for annotation in data.get("annotations", ()):
-            of_image = self._by_image.get(annotation.get("image_id"))
-            if of_image is not None and self._counts(annotation):
-                of_image.append(annotation)
+        places = {number: place for place, number in enumerate({i["id"]: 0 for i in self._images})}
+        listed = [a for a in data.get("annotations", ()) if a.get("image_id") in places]
+        boxes = self._read_boxes(listed)
+        kept = np.flatnonzero(self._counts(listed, boxes))
+        self._annotations = [listed[i] for i in kept.tolist()]
+        self._boxes = boxes[kept]
+        of = np.fromiter((places[a["image_id"]] for a in self._annotations), np.int64, len(kept))
+        order = np.argsort(of, kind="stable")
+        ends = np.searchsorted(of[order], np.arange(len(places)), "right")
+        parts = np.split(order, ends[:-1]) if len(places) else []
+        self._by_image = dict(zip(places, parts, strict=True))
 
     def _chosen(self, images: Iterable[Any]) -> list[Any]:
         if self._form.images is None:
@@ -150,28 +173,46 @@ class _Collector:
         named = {image["file_name"]: image for image in images}
         return [named[name] for name in self._form.images if name in named]
 
-    def _counts(self, annotation: Any) -> bool:
-        box = annotation.get("bbox", (0, 0, 0, 0))
-        if len(box) != 4:
+    def _read_boxes(self, listed: Sequence[Any]) -> npt.NDArray[np.float64]:
+        boxes = [annotation.get("bbox", _NO_BOX) for annotation in listed]
+        if set(map(len, boxes)) - {4}:
+            box = next(box for box in boxes if len(box) != 4)
             raise ValueError(
                 f"Invalid COCO annotation: `bbox` has 4 numbers, and this one {len(box)}: {box}"
             )
-        if annotation.get("iscrowd", 0) and not self._form.include_iscrowd:
-            return False
-        return bool(box[2] >= self._form.size_threshold and box[3] >= self._form.size_threshold)
+        flat = itertools.chain.from_iterable(boxes)
+        try:
+            return np.fromiter(flat, np.float64, 4 * len(boxes)).reshape(-1, 4)
+        except ValueError as error:  # words
+            raise TypeError(f"bbox: {error}") from None
+
+    def _counts(self, listed: Sequence[Any], boxes: npt.NDArray[np.float64]) -> Mask:
+        counts: Mask = np.logical_and(*(boxes[:, 2:] >= self._form.size_threshold).T)
+        if not self._form.include_iscrowd:
+            crowds = (not annotation.get("iscrowd", 0) for annotation in listed)
+            counts &= np.fromiter(crowds, np.bool_, len(listed))
+        return counts
 
     def collect(self) -> Annotations:
         """Return the annotations of the images."""
         if self._form.skip_empty:
-            self._images = [image for image in self._images if self._by_image[image["id"]]]
-        found = [self._by_image[image["id"]] for image in self._images]
-        flat = [annotation for of_image in found for annotation in of_image]
-        counts = np.array([len(of_image) for of_image in found], np.int32)
+            self._images = [i for i in self._images if len(self._by_image[i["id"]])]
+        parts = [self._by_image[image["id"]] for image in self._images]
+        order = np.concatenate([np.empty(0, np.int64), *parts])
+        flat = [self._annotations[i] for i in order.tolist()]
+        counts = np.array([len(part) for part in parts], np.int32)
+        ends = np.cumsum(counts).tolist()
+        wants_shapes = self._form.polygons or self._form.masks
+        found = (
+            [flat[e - n : e] for e, n in zip(ends, counts.tolist(), strict=True)]
+            if wants_shapes
+            else []
+        )
         sizes = [
             (int(image.get("height", 0)), int(image.get("width", 0))) for image in self._images
         ]
-        boxes = np.array([a["bbox"] for a in flat], np.float32).reshape(-1, 4)
-        outlines = self._polygons(found, sizes) if self._form.polygons else _no_polygons(len(found))
+        boxes = self._boxes[order].astype(np.float32)
+        outlines = self._polygons(found, sizes) if self._form.polygons else _no_polygons(len(parts))
         return Annotations(
             [image["file_name"] for image in self._images],
             np.array([image["id"] for image in self._images], np.int32),
