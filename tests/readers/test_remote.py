@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -262,6 +264,17 @@ def test_pipelines_with_credentials_are_not_saved(memory: str) -> None:
 def test_arguments_that_are_too_small(options: dict[str, Any], memory: str) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):
         pipeline("mxnet", memory, **options).build()
+
+
+def test_a_server_that_hangs_does_not_keep_the_program(server: ObjectServer) -> None:
+    server.gate.clear()
+    code = (
+        "import sys, torchdali.formats.remote as r; remote = r.Remote(r.RemoteOptions(io_concurrency=2));"
+        f"waiting = [remote.start('{server.url}/a.rec', 0, 9) for _ in range(9)]; print('end')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=25, check=False)
+    server.gate.set()
+    assert done.returncode == 0 and done.stdout == "end\n", done.stderr
 
 
 def test_without_fsspec(memory: str, monkeypatch: pytest.MonkeyPatch) -> None:

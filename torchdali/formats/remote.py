@@ -12,10 +12,9 @@ import random
 import re
 import threading
 import time
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torchdali.errors import MissingExtraError
+from torchdali.formats.daemon_pool import DaemonPool
 from torchdali.formats.disk_cache import DiskCache
 
 __all__ = [
@@ -117,8 +117,7 @@ class Remote:
 
     def __init__(self, options: RemoteOptions | None = None) -> None:
         self.options = options or RemoteOptions()
-        self._pool = ThreadPoolExecutor(self.options.io_concurrency, "torchdali-remote")
-        weakref.finalize(self, self._pool.shutdown, wait=False, cancel_futures=True)
+        self._pool = DaemonPool(self.options.io_concurrency, "torchdali-remote")
         self._systems: dict[str, Any] = {}
         self._lock = threading.Lock()
         _check_fsspec()
@@ -227,7 +226,7 @@ class Remote:
 
     def map(self, function: Callable[[str], T], urls: Iterable[str]) -> list[T]:
         """Call a function, which makes requests, on several URLs at a time."""
-        return list(self._pool.map(function, urls))
+        return self._pool.map(function, urls)
 
     def write(self, url: str, content: bytes) -> None:
         """Write an object."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import weakref
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import cached_property
 from typing import Annotated, Any, NamedTuple
 
@@ -16,6 +15,7 @@ from torch import Tensor
 
 from torchdali import pickling
 from torchdali.codecs.files import read_file
+from torchdali.formats.daemon_pool import DaemonPool
 from torchdali.loader import Dataset, LoaderOptions
 from torchdali.operator import reader
 from torchdali.schema import OutputCount, shares
@@ -257,8 +257,7 @@ class PythonDataset:
         self.work = self._read if workers else None
         self._processes: SourceWorkers | None = None
         # One thread: few data sets may be called by several, and those before knew one a process.
-        self._thread = ThreadPoolExecutor(1, "torchdali-dataset")
-        weakref.finalize(self, self._thread.shutdown, wait=False, cancel_futures=True)
+        self._thread = DaemonPool(1, "torchdali-dataset")
 
     def open(self, processes: SourceWorkers) -> None:
         """Take over the worker processes."""

@@ -1,0 +1,68 @@
+"""Threads for what may wait long, such as requests: they do not keep the program from ending."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+import weakref
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+__all__ = ["DaemonPool"]
+
+T = TypeVar("T")
+_Task = tuple["Future[Any]", Callable[..., Any], tuple[Any, ...]]
+_Queue = queue.SimpleQueue["_Task | None"]
+
+
+class DaemonPool:
+    """A fixed number of threads; they end with the pool, and what waits for them is cancelled.
+
+    Args:
+        count: Number of threads, which are started as they are needed.
+        name: Of the threads.
+    """
+
+    def __init__(self, count: int, name: str) -> None:
+        self._count, self._name, self._started = count, name, 0
+        self._queue: _Queue = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        weakref.finalize(self, _end, self._queue).atexit = False
+
+    def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
+        """Let a thread call a function."""
+        future: Future[T] = Future()
+        with self._lock:
+            # Hand-over: from here on the task is the thread's that takes it.
+            self._queue.put((future, function, arguments))
+            if self._started < self._count:
+                name = f"{self._name}-{self._started}"
+                threading.Thread(target=_work, args=(self._queue,), name=name, daemon=True).start()
+                self._started += 1
+        return future
+
+    def map(self, function: Callable[[Any], T], values: Iterable[Any]) -> list[T]:
+        """Call a function on each value, and wait for all results."""
+        return [future.result() for future in [self.submit(function, value) for value in values]]
+
+
+def _work(tasks: _Queue) -> None:
+    """Do tasks until the pool ends; holds neither pool nor task between them."""
+    while (task := tasks.get()) is not None:
+        future, function, arguments = task
+        if future.set_running_or_notify_cancel():
+            try:
+                future.set_result(function(*arguments))
+            except BaseException as error:
+                future.set_exception(error)
+        del task, future, function, arguments
+    tasks.put(None)  # for the next thread
+
+
+def _end(tasks: _Queue) -> None:
+    with contextlib.suppress(queue.Empty):
+        while (task := tasks.get_nowait()) is not None:
+            task[0].cancel()
+    tasks.put(None)
