@@ -74,7 +74,6 @@ def _convertible(function: types.FunctionType) -> bool:
     return not (
         hasattr(function, "_do_not_convert")
         or hasattr(function, "operator")
-        or function.__name__ == "<lambda>"
         or function.__module__.partition(".")[0] == "torchdali"
         or file.startswith(_INSTALLED)
         or inspect.isgeneratorfunction(function)
@@ -84,16 +83,15 @@ def _convertible(function: types.FunctionType) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _code(code: types.CodeType) -> types.CodeType | None:
-    """Rewrite the code of a function; None where its source cannot be had."""
+    """Rewrite the code of a function; None where its source cannot be had, or where it was rewritten with another."""
+    if RUNTIME in code.co_freevars:
+        return None
     try:
-        lines, first = inspect.getsourcelines(code)
-        tree = ast.parse(textwrap.dedent("".join(lines)))
+        definition = _lambda(code) if code.co_name == "<lambda>" else _definition(code)
     except (OSError, TypeError, SyntaxError):
         return None
-    definition = tree.body[0]
-    if not isinstance(definition, ast.FunctionDef):
+    if definition is None:
         return None
-    ast.increment_lineno(tree, first - 1)
     definition.decorator_list = []
     rewrite(definition)
     # A factory with the same free variables makes the compiler resolve them as cells again.
@@ -106,7 +104,36 @@ def _code(code: types.CodeType) -> types.CodeType | None:
     compiled = compile(
         module, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURE
     )
-    return _inner(_inner(compiled, "__factory__"), definition.name)
+    return _inner(_inner(compiled, "__factory__"), definition.name).replace(co_name=code.co_name)
+
+
+def _definition(code: types.CodeType) -> ast.FunctionDef | None:
+    """Return the syntax tree of a function."""
+    lines, first = inspect.getsourcelines(code)
+    tree = ast.parse(textwrap.dedent("".join(lines)))
+    ast.increment_lineno(tree, first - 1)
+    definition = tree.body[0]
+    return definition if isinstance(definition, ast.FunctionDef) else None
+
+
+def _lambda(code: types.CodeType) -> ast.FunctionDef | None:
+    """Return the syntax tree of a lambda, as a function; None where a line has several like it."""
+    tree = ast.parse("".join(inspect.findsource(code)[0]))
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Lambda)
+        and node.lineno == code.co_firstlineno
+        and tuple(a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)) == names
+    ]
+    if len(found) != 1:
+        return None
+    body = ast.copy_location(ast.Return(found[0].body), found[0])
+    made = ast.FunctionDef("__lambda__", found[0].args, [body], [])
+    if "type_params" in ast.FunctionDef._fields:
+        made.type_params = []  # type: ignore[attr-defined]
+    return ast.copy_location(made, found[0])
 
 
 _FUTURE = __import__("__future__").annotations.compiler_flag

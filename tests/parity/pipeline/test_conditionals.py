@@ -351,7 +351,23 @@ def identical_branches(fn, flag, other, number, real, x):
     return one, y
 
 
+def called_by_a_lambda(fn, flag, other, number, real, x):
+    def choose(test, value, *, extra=1):
+        if test:
+            value = value + extra
+        return value
+
+    return (lambda test, value: choose(test, value, extra=2) if value is not None else None)(flag, x)
+
+
+def lambdas(fn, flag, other, number, real, x):
+    both = lambda a, b=other: a and b  # noqa: E731
+    neither = lambda *given, **named: not (given[0] or named["b"])  # noqa: E731
+    return both(flag), neither(flag, b=other)
+
+
 FUNCTIONS = [
+    called_by_a_lambda, lambdas,
     attributes, attribute_in_one_branch, elements, attributes_where_branches_return, layout_of_a_branch_not_taken,
     identical_branches,
     simple, one_sided, elif_chain, nested, several, number_condition, float_condition, negated, not_number, logic,
