@@ -152,6 +152,7 @@ static void one(const file *files, int count, uint64_t codes[8])
     r.item = 1 << draw(3);
     r.affine = r.item == 4 && draw(2);
     r.free_values = 1 << 22;
+    r.max_scans = 50;
     r.per_byte = 3 << 10;
     static const uint32_t TABLE[768];
     r.table = r.item == 1 && draw(2) ? NULL : TABLE;

@@ -25,6 +25,7 @@ static void *work(void *argument)
     r.upright = r.antialias = r.item = r.planar = 1;
     r.shrinking = r.growing = TDN_LINEAR;
     r.free_values = 1 << 30;
+    r.max_scans = 256;
     r.per_byte = 3 << 10;
     for (int i = 0; i < j->count; i++) {
         FILE *f = fopen(j->names[i], "rb");

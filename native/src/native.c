@@ -506,18 +506,21 @@ static void say_nothing(j_common_ptr c)
     (void)c;
 }
 
-#define MOST_SCANS 500
+typedef struct {
+    struct jpeg_progress_mgr base;
+    int max_scans;
+} progress_manager;
 
 static void count_scans(j_common_ptr c)
 {
-    if (((j_decompress_ptr)c)->input_scan_number > MOST_SCANS)
+    if (((j_decompress_ptr)c)->input_scan_number > ((progress_manager *)c->progress)->max_scans)
         fail(c);
 }
 
 typedef struct {
     struct jpeg_decompress_struct c;
     error_manager errors;
-    struct jpeg_progress_mgr progress;
+    progress_manager progress;
     uint8_t *pixels;
     uint8_t *turned;
 } decoder;
@@ -566,13 +569,14 @@ static int decode_window(const tdn_recipe *r, const tdn_sample *s, const frame_h
     d->errors.base.output_message = say_nothing;
     d->errors.code = TDN_DAMAGED;
     memset(&d->progress, 0, sizeof d->progress);
-    d->progress.progress_monitor = count_scans;
+    d->progress.base.progress_monitor = count_scans;
+    d->progress.max_scans = r->max_scans;
     if (setjmp(d->errors.jump)) {
         jpeg_destroy_decompress(c);
         return d->errors.code;
     }
     jpeg_create_decompress(c);
-    c->progress = &d->progress;
+    c->progress = &d->progress.base;
     jpeg_mem_src(c, s->data, (unsigned long)s->length);
     jpeg_read_header(c, TRUE);
     int bad = c->image_width != (JDIMENSION)frame->shown.width || c->image_height != (JDIMENSION)frame->shown.height

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TDN_ABI 1
+#define TDN_ABI 2
 
 #if defined(_WIN32)
 #define TDN_EXPORT __declspec(dllexport)
@@ -45,7 +45,7 @@ typedef struct {
     int32_t affine;    /* values are float32: level * scale + shift; else they are those of `table` */
     float scale[3];
     float shift[3];
-    int32_t reserved;
+    int32_t max_scans; /* of a progressive file */
     const void *table;    /* (3, 256) values of the result, a level of a channel each; NULL: the levels, as bytes */
     uint64_t free_values; /* a file may claim as many values (H * W * C) whatever its size, */
     uint64_t per_byte;    /* and else as many for each of its bytes */

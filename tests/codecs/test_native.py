@@ -303,3 +303,13 @@ def test_images_beyond_the_limit_of_pixels_are_refused() -> None:
         assert run(Recipe(), tensor(PLAIN), *larger, False) is None
     with max_pixels_of(HEIGHT * WIDTH - 1):
         assert run(Recipe(), tensor(PLAIN), whole(8), whole(8), False) is None
+
+
+@needs_native
+def test_more_scans_than_allowed_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, lines = tensor(PICTURES["4:2:0, progressive"]), (whole(HEIGHT), whole(WIDTH))
+    scans = PICTURES["4:2:0, progressive"].count(b"\xff\xda")
+    monkeypatch.setattr(_native, "MOST_SCANS", scans)
+    assert run(Recipe(), data, *lines, False) is not None
+    monkeypatch.setattr(_native, "MOST_SCANS", scans - 1)
+    assert run(Recipe(), data, *lines, False) is None

@@ -23,6 +23,7 @@ from torchdali.kernels.limits import limits
 __all__ = [
     "FREE_VALUES",
     "MAX_VALUES_PER_BYTE",
+    "MOST_SCANS",
     "Header",
     "check_size",
     "encoded_view",
@@ -137,7 +138,7 @@ def jpeg_frame(view: memoryview) -> tuple[int, int, int, int, bool, int]:
 
 _SCAN = re.compile(b"\xff\xda")
 _SCAN_BYTES = 10  # of the smallest scan: its header, and data
-_MOST_SCANS = int(os.environ.get("DALI_MAX_JPEG_SCANS", "256"))
+MOST_SCANS = int(os.environ.get("DALI_MAX_JPEG_SCANS", "256"))
 
 
 def _check_scans(view: memoryview) -> None:
@@ -146,14 +147,14 @@ def _check_scans(view: memoryview) -> None:
     Raises:
         DecodeError: it has more than ``DALI_MAX_JPEG_SCANS`` (environment variable, 256 by default).
     """
-    if len(view) <= _MOST_SCANS * _SCAN_BYTES:
+    if len(view) <= MOST_SCANS * _SCAN_BYTES:
         return
     # In compressed data, a byte FF is followed by 00 or by a restart marker.
-    count = sum(1 for _ in itertools.islice(_SCAN.finditer(view), _MOST_SCANS + 1))
-    if count > _MOST_SCANS:
+    count = sum(1 for _ in itertools.islice(_SCAN.finditer(view), MOST_SCANS + 1))
+    if count > MOST_SCANS:
         raise failure(
             f"Error in CPU decoding: The number of scans ({count}) during progressive decoding is over the limit of "
-            f"{_MOST_SCANS}, which the environment variable DALI_MAX_JPEG_SCANS sets",
+            f"{MOST_SCANS}, which the environment variable DALI_MAX_JPEG_SCANS sets",
             "JPEG",
             view,
         )

@@ -20,12 +20,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from torchdali.codecs._image_headers import FREE_VALUES, MAX_VALUES_PER_BYTE
+from torchdali.codecs._image_headers import FREE_VALUES, MAX_VALUES_PER_BYTE, MOST_SCANS
 from torchdali.kernels.limits import limits
 
 __all__ = ["FILTERS", "Lines", "NativeLibrary", "Recipe", "library", "peek_size", "run", "status"]
 
-ABI = 1
+ABI = 2
 FILTERS = {"nn": 0, "linear": 1, "triangular": 1, "cubic": 2}
 """The filters it has, by their names in `kernels.resample.weights`; at the same width, two of them are one."""
 
@@ -39,7 +39,7 @@ class _Recipe(ctypes.Structure):
         *((name, ctypes.c_int32) for name in ("item", "affine")),
         ("scale", ctypes.c_float * 3),
         ("shift", ctypes.c_float * 3),
-        ("reserved", ctypes.c_int32),
+        ("max_scans", ctypes.c_int32),
         ("table", ctypes.c_void_p),
         *((name, ctypes.c_uint64) for name in ("free_values", "per_byte")),
     ]
@@ -158,7 +158,7 @@ class Recipe:
         self._structure = _Recipe(
             ABI, found.level if found else 0, upright, fast, FILTERS[shrinking], FILTERS[growing], antialias,
             outside == "drop", planar, dtype.itemsize, scaling is not None,
-            (ctypes.c_float * 3)(*factor), (ctypes.c_float * 3)(*offset), 0,
+            (ctypes.c_float * 3)(*factor), (ctypes.c_float * 3)(*offset), MOST_SCANS,
             None if self._values is None else self._values.data_ptr(),
             FREE_VALUES, MAX_VALUES_PER_BYTE,
         )  # fmt: skip
