@@ -88,3 +88,27 @@ def test_a_mask_in_an_image_without_end() -> None:
     made = coco.Annotations(["a"], *[np.zeros(1, np.int32)] * 2, np.zeros((1, 4), np.float32), np.zeros(1, np.int32), outlines, sizes, segmentations)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="cannot be drawn"):
         coco.draw(made, 0, np.zeros(1, np.int32))
+
+
+@pytest.mark.filterwarnings("error")
+def test_parts_of_an_image_without_a_size(tmp_path: Path) -> None:
+    annotation = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1], "segmentation": [[0, 0, 1, 0, 1, 1]]}
+    (tmp_path / "a.json").write_text(json.dumps({"images": [{**IMAGE, "width": 0}], "annotations": [annotation]}))
+    with pytest.raises(RuntimeError, match="height and width of an image"):
+        coco.parse(str(tmp_path / "a.json"), coco.Form(ratio=True, polygons=True))
+
+
+def test_annotations_of_all_orders(tmp_path: Path) -> None:
+    """Annotations belong to their images, in the order of the file; an image that is named twice comes twice."""
+    images = [{**IMAGE, "id": i, "file_name": f"{i}"} for i in (3, 1, 2)]
+    listed = [(1, 10.0), (9, 0.0), (3, 30.0), (1, 11.0), (3, 0.05), (1, 12.0)]
+    annotations = [{"image_id": i, "category_id": 7, "bbox": [x, 0, x, 5], "iscrowd": int(x == 11)} for i, x in listed]
+    (tmp_path / "a.json").write_text(json.dumps({"images": images, "annotations": annotations, "categories": [{"id": 7}]}))
+
+    def lefts(**form: Any) -> list[list[float]]:
+        found = coco.parse(str(tmp_path / "a.json"), coco.Form(**form))
+        return [part[:, 0].tolist() for part in np.split(found.boxes, np.cumsum(found.counts)[:-1])]
+
+    assert lefts() == [[10, 11, 12], [], [30]]
+    assert lefts(skip_empty=True, include_iscrowd=False) == [[10, 12], [30]]
+    assert lefts(images=["3", "1", "3", "none"]) == [[30], [10, 11, 12], [30]]

@@ -239,6 +239,8 @@ class _Collector:
         polygons: list[tuple[int, int, int]] = []
         vertices: list[Floats] = []
         counts, vertex_counts = [], []
+        if self._form.ratio:
+            _extents(sizes)
         for of_image, (height, width) in zip(found, sizes, strict=True):
             begin, start = len(polygons), 0
             for mask, annotation in enumerate(of_image):
