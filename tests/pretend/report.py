@@ -36,10 +36,9 @@ class Report:
 
     def total(self, *words: str) -> int:
         """Return how often kinds were seen whose name has one of the words; all kinds without a word."""
-        return sum(
-            n for (kind, _), n in self.sites.items()
-            if not words or any(word in kind.split() for word in words)
-        )
+        with self._lock:
+            seen = list(self.sites.items())
+        return sum(n for (kind, _), n in seen if not words or any(word in kind.split() for word in words))
 
     @property
     def launches(self) -> int:

@@ -234,6 +234,8 @@ class Memory:
 
     def __del__(self) -> None:
         own = self._state
+        if _state is None:  # it is over, or the interpreter is
+            return
         with own.lock:
             known = Counter(self.owner.clock)
             merge(known, own.host)
@@ -270,9 +272,11 @@ class PinnedMemories:
 
     def __init__(self) -> None:
         self._held: weakref.WeakValueDictionary[int, HostMemory] = weakref.WeakValueDictionary()
+        self._lock = threading.RLock()  # a dictionary must not grow under an iteration
 
     def add(self, memory: HostMemory) -> None:
-        self._held[memory.start] = memory
+        with self._lock:
+            self._held[memory.start] = memory
 
     def find(self, address: int) -> HostMemory | None:
         for memory in self:
@@ -281,7 +285,8 @@ class PinnedMemories:
         return None
 
     def __iter__(self) -> Iterator[HostMemory]:
-        return iter(list(self._held.values()))
+        with self._lock:
+            return iter(list(self._held.values()))
 
     def __len__(self) -> int:
         return len(self._held)

@@ -7,6 +7,7 @@ adds two numbers.
 from __future__ import annotations
 
 import base64
+import importlib.util
 import io
 import os
 import platform
@@ -27,6 +28,7 @@ import torchdali
 from torchdali import fn, types
 from torchdali.errors import MissingExtraError
 from torchdali.pipeline import native_status, pipeline_def
+from torchdali.tensors import TensorListGPU
 
 __all__ = ["run"]
 
@@ -207,6 +209,11 @@ def devices() -> Iterator[Finding]:
         yield Finding("accelerator", State.MISSING, f"{why}; use device_id=None")
     for index in range(torch.cuda.device_count()):
         yield _device(index)
+    if torch.cuda.is_available():
+        yield _kernels()
+        yield Finding(
+            "mixed decoding", State.WORKS, "on the CPU's threads, into page-locked memory"
+        )
 
 
 def _device(index: int) -> Finding:
@@ -215,6 +222,28 @@ def _device(index: int) -> Finding:
         total = torch.ones(2, device=name).sum().item()
         state = State.WORKS if total == 2 else State.BROKEN
         return Finding(name, state, torch.cuda.get_device_name(index))
+    except Exception as error:
+        return Finding(name, State.BROKEN, f"fails: {error}")
+
+
+def _kernels() -> Finding:
+    """Resize a small image by the kernels for batches."""
+    name = "kernels for batches"
+    if importlib.util.find_spec("triton") is None:
+        text = (
+            "not used: no Triton; operators on the GPU work sample by sample (pip install triton)"
+        )
+        return Finding(name, State.MISSING, text)
+    try:
+        image = torch.from_numpy(np.asarray(_picture("RGB")).copy())[None]
+        expected = np.asarray(fn.resize(image[0], size=[16, 24])).astype(int)
+        batch = fn.resize(TensorListGPU(image.cuda(), "HWC"), size=[16, 24])
+        return _compare(
+            name,
+            np.asarray(batch.as_cpu().at(0)),
+            expected,
+            "used: Triton resizes, crops, normalizes",
+        )
     except Exception as error:
         return Finding(name, State.BROKEN, f"fails: {error}")
 

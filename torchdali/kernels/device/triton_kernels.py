@@ -1,8 +1,9 @@
 """The kernels in Triton. Import this only where they are launched: Triton comes with torch for CUDA."""
 
-from __future__ import annotations
+# mypy: disable-error-code="no-untyped-def, untyped-decorator"
+# Triton reads annotations of kernels: theirs are for it alone.
 
-from typing import Any
+from __future__ import annotations
 
 import torch
 import triton
@@ -14,14 +15,14 @@ __all__ = ["BLOCK", "normalize", "resize"]
 BLOCK = 512
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def _number(table: Any, i: Any) -> Any:
+@triton.jit
+def _number(table, i):
     """Load a float that was stored as its bits."""
     return tl.load(table + i).to(tl.int32).to(tl.float32, bitcast=True)
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def _weight(filters: Any, place: Any, knot: Any, mask: Any) -> Any:
+@triton.jit
+def _weight(filters, place, knot, mask):
     """Look up a filter, between its entries linearly."""
     start = (place >> 32).to(tl.int32)
     count = (place & 0xFFFFFFFF).to(tl.int32)
@@ -32,16 +33,16 @@ def _weight(filters: Any, place: Any, knot: Any, mask: Any) -> Any:
     return low + (inside - left.to(tl.float32)) * (high - low)
 
 
-@triton.jit  # type: ignore[untyped-decorator]
+@triton.jit
 def rows_kernel(
-    flat: Any,
-    table: Any,
-    filters: Any,
-    wide: Any,
+    flat,
+    table,
+    filters,
+    wide,
     channels: tl.constexpr,
     fields: tl.constexpr,
     block: tl.constexpr,
-) -> None:
+):
     """Resize the rows of an image that are needed; a program does a piece of one image."""
     row = table + tl.program_id(1).to(tl.int64) * fields
     rows = tl.load(row + 4).to(tl.int32)
@@ -71,11 +72,11 @@ def rows_kernel(
     tl.store(wide + tl.load(row + 5) + place, sum / total, mask=mask)
 
 
-@triton.jit  # type: ignore[untyped-decorator]
+@triton.jit
 def columns_kernel(
-    wide: Any, table: Any, filters: Any, out: Any, channels: tl.constexpr, fields: tl.constexpr, as_float: tl.constexpr,
+    wide, table, filters, out, channels: tl.constexpr, fields: tl.constexpr, as_float: tl.constexpr,
     block: tl.constexpr,
-) -> None:  # fmt: skip
+):  # fmt: skip
     """Resize the columns of what `rows_kernel` computed."""
     row = table + tl.program_id(1).to(tl.int64) * fields
     place = tl.program_id(0) * block + tl.arange(0, block)
@@ -105,11 +106,11 @@ def columns_kernel(
     tl.store(out + tl.load(row + 6) + place, value.to(out.dtype.element_ty), mask=mask)
 
 
-@triton.jit  # type: ignore[untyped-decorator]
+@triton.jit
 def normalize_kernel(
-    flat: Any, table: Any, flags: Any, numbers: Any, out: Any, height: Any, width: Any, channels: tl.constexpr,
+    flat, table, flags, numbers, out, height, width, channels: tl.constexpr,
     channel_first: tl.constexpr, has_flags: tl.constexpr, mirror: tl.constexpr, block: tl.constexpr,
-) -> None:  # fmt: skip
+):  # fmt: skip
     """Cut a window, mirror, normalize; a program writes a piece of one output."""
     sample = tl.program_id(1).to(tl.int64)
     row = table + sample * 4

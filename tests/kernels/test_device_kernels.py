@@ -1,0 +1,200 @@
+"""Kernels for batches on an accelerator: their bodies in torch, the Triton kernels in its interpreter, and compiled.
+
+The interpreter runs a kernel on the CPU, program by program; a variable of the environment, set before Triton is loaded,
+chooses it. So these tests run in a process of their own. Races in a kernel and wrong alignment it does not see.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from torchdali.kernels.device.normalize import normalize_batch
+from torchdali.kernels.device.resize import COLUMNS, Regions, resize_batch
+from torchdali.kernels.device.tables import table
+from torchdali.kernels.normalize import affine
+from torchdali.kernels.resample.separable import resample
+from torchdali.kernels.resample.weights import RADIUS, resize_axes
+
+ROOT = Path(__file__).resolve().parents[2]
+FILTERS = [("triangular", "linear"), *[(name, name) for name in RADIUS]]
+REGISTERS = 128  # of a thread: four blocks of 128 threads on a processor
+
+Images = tuple[torch.Tensor, Any, Any]
+
+
+def images(rng: np.random.Generator, count: int, channels: int = 3, side: int = 40) -> tuple[list[torch.Tensor], Any, Any]:
+    """Return images of noise, where each starts in the flat tensor, and their sides."""
+    made = [torch.from_numpy(rng.integers(0, 256, (*rng.integers(2, side, 2), channels), np.uint8)) for _ in range(count)]
+    sizes = np.array([image.numel() for image in made])
+    return made, np.cumsum(sizes) - sizes, np.array([image.shape[:2] for image in made]).T
+
+
+def regions(rng: np.random.Generator, sides: Any, filters: tuple[str, str], antialias: bool, largest: int = 30) -> Regions:
+    """Return random windows, with fractions, some of them flipped, and random sizes."""
+    low = rng.uniform(0, 0.5, sides.shape) * sides
+    high = low + np.maximum(rng.uniform(0.1, 1, sides.shape) * (sides - low), 1.0)
+    flipped = rng.random(sides.shape) < 0.2
+    size = rng.integers(1, largest, sides.shape)
+    return Regions(np.where(flipped, high, low), np.where(flipped, low, high), size, filters, antialias)
+
+
+@pytest.mark.parametrize("antialias", [True, False])
+@pytest.mark.parametrize("filters", FILTERS, ids="-".join)
+def test_the_body_is_resample(filters: tuple[str, str], antialias: bool) -> None:
+    rng = np.random.default_rng(4)
+    made, offsets, sides = images(rng, 6)
+    what = regions(rng, sides, filters, antialias)
+    flat = torch.cat([image.reshape(-1) for image in made])
+    for dtype in (torch.uint8, torch.float32):
+        found = resize_batch(flat, offsets, sides, 3, what, dtype)
+        assert found is not None
+        starts = np.concatenate(([0], np.cumsum(what.size.prod(0) * 3)))
+        for i, image in enumerate(made):
+            roi = tuple(zip(what.low[:, i].tolist(), what.high[:, i].tolist(), strict=True))
+            axes = resize_axes(tuple(image.shape[:2]), tuple(what.size[:, i].tolist()), roi, *filters, antialias)
+            expected = resample(image, axes, torch.float32)
+            ours = found[starts[i] : starts[i + 1]].view(expected.shape)
+            if dtype == torch.float32:
+                assert torch.allclose(ours, expected, rtol=0, atol=255e-5)
+            else:
+                assert (ours - expected.clamp(0, 255)).abs().max() <= 0.51
+
+
+def test_the_table_names_what_the_kernels_load() -> None:
+    assert [COLUMNS.index(name) for name in ("rows", "place", "result", "out_height", "out_width", "origin_y", "filter_y", "origin_x", "filter_x")] == [4, 5, 6, 7, 8, 9, 14, 15, 20]
+    assert len(COLUMNS) == 21
+
+
+@pytest.mark.parametrize("channel_first", [True, False])
+def test_windows_are_normalized(channel_first: bool) -> None:
+    rng = np.random.default_rng(2)
+    made, offsets, sides = images(rng, 5, side=30)
+    height, width = int(sides[0].min()), int(sides[1].min())
+    y, x = (rng.integers(0, side - extent + 1) for side, extent in zip(sides, (height, width), strict=True))
+    flat = torch.cat([image.reshape(-1) for image in made])
+    rows = torch.from_numpy(table([offsets, sides[1], y, x]))
+    flags = torch.tensor([0, 1, 0, 1, 1], dtype=torch.int32)
+    scaling = affine((10.0, 20.0, 30.0), (2.0, 3.0, 4.0), 1.0, 0.0, 3, 3)
+    found = normalize_batch(flat, rows, flags, False, scaling, (height, width), 3, channel_first, torch.float32)
+    for i, image in enumerate(made):
+        window = image[y[i] : y[i] + height, x[i] : x[i] + width].float()
+        window = window.flip(1) if flags[i] else window
+        expected = (window - torch.tensor([10.0, 20, 30])) / torch.tensor([2.0, 3, 4])
+        ours = found[i].permute(1, 2, 0) if channel_first else found[i]
+        assert torch.allclose(ours, expected, atol=1e-5, rtol=1e-5)
+
+
+# ---------------------------------------------------------------- in Triton
+
+
+def interpret(seed: int, count: int) -> dict[str, float]:
+    """Compare the kernels with the bodies on so many images; the greatest differences, and launches."""
+    from unittest import mock
+
+    import triton
+
+    from torchdali.kernels.device import normalize as normalizing
+    from torchdali.kernels.device import resize as resizing
+    from torchdali.kernels.device import triton_kernels
+
+    assert triton.knobs.runtime.interpret if hasattr(triton, "knobs") else True
+    rng = np.random.default_rng(seed)
+    worst = {"bytes": 0.0, "floats": 0.0, "normalized": 0.0, "images": 0.0}
+    while worst["images"] < count:
+        channels = int(rng.choice([1, 3, 4]))
+        made, offsets, sides = images(rng, 8, channels, side=16)
+        flat = torch.cat([image.reshape(-1) for image in made])
+        filters = FILTERS[int(rng.integers(len(FILTERS)))]
+        what = regions(rng, sides, filters, bool(rng.integers(2)), largest=10)
+        for dtype, kind in ((torch.uint8, "bytes"), (torch.float32, "floats")):
+            expected = resize_batch(flat, offsets, sides, channels, what, dtype)
+            with mock.patch.object(torch.ops.torchdali, "resize_batch", triton_kernels.resize):
+                found = resizing.resize_batch(flat, offsets, sides, channels, what, dtype)
+            assert expected is not None and found is not None
+            scale = 1 if kind == "bytes" else max(255.0, float(expected.abs().max()))
+            worst[kind] = max(worst[kind], float((found.float() - expected.float()).abs().max()) / scale)
+        size = int(sides[0].min()), int(sides[1].min())
+        y, x = (rng.integers(0, side - extent + 1) for side, extent in zip(sides, size, strict=True))
+        rows = torch.from_numpy(table([offsets, sides[1], y, x]))
+        flags = torch.from_numpy(rng.integers(0, 2, 8).astype(np.int32)) if rng.integers(2) else None
+        scaling = affine((10.0,), (2.5,), 1.0, 0.5, channels, channels)
+        how = rows, flags, bool(rng.integers(2)), scaling, size, channels, bool(rng.integers(2)), torch.float32
+        expected = normalize_batch(flat, *how)
+        with mock.patch.object(torch.ops.torchdali, "normalize_batch", triton_kernels.normalize):
+            found = normalizing.normalize_batch(flat, *how)
+        worst["normalized"] = max(worst["normalized"], float((found - expected).abs().max()) / 100)
+        worst["images"] += 8
+    return worst
+
+
+def compiled(capability: int) -> dict[str, dict[str, int]]:
+    """Compile the kernels for a GPU that need not be there; registers, spills and shared memory of each."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    from torchdali.kernels.device import triton_kernels as kernels
+
+    block = kernels.BLOCK
+    tools = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
+    sources = {
+        "rows": (kernels.rows_kernel, "*u8 *i64 *fp32 *fp32", {"channels": 3, "fields": len(COLUMNS), "block": block}),
+        "columns": (
+            kernels.columns_kernel, "*fp32 *i64 *fp32 *u8",
+            {"channels": 3, "fields": len(COLUMNS), "as_float": False, "block": block},
+        ),
+        "normalize": (
+            kernels.normalize_kernel, "*u8 *i64 *i32 *fp32 *fp32 i32 i32",
+            {"channels": 3, "channel_first": True, "has_flags": True, "mirror": False, "block": block},
+        ),
+    }
+    found = {}
+    for name, (kernel, types, constants) in sources.items():
+        names = kernel.arg_names
+        signature = dict(zip(names, types.split(), strict=False)) | dict.fromkeys(constants, "constexpr")
+        made = triton.compile(
+            ASTSource(kernel, signature, constexprs=constants), target=GPUTarget("cuda", capability, 32)
+        )
+        cubin = Path(os.environ["KERNELS"]) / f"{name}{capability}.cubin"
+        cubin.write_bytes(made.asm["cubin"])
+        said = subprocess.run([tools / "cuobjdump", "--dump-resource-usage", cubin], capture_output=True, text=True).stdout
+        numbers = dict(re.findall(r"(REG|STACK|LOCAL|SHARED):(\d+)", said))
+        found[name] = {key: int(number) for key, number in numbers.items()}
+    return found
+
+
+def _in_process(call: str, **environment: str) -> Any:
+    code = f"import json; from tests.kernels import test_device_kernels as t; print(json.dumps(t.{call}))"
+    given = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=given, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_kernels_are_the_bodies(seed: int) -> None:
+    pytest.importorskip("triton", reason="comes with torch for CUDA")
+    worst = _in_process(f"interpret({seed}, 16)", TRITON_INTERPRET="1")
+    assert worst["images"] >= 16 and worst["bytes"] <= 1
+    assert worst["floats"] <= 1e-5 and worst["normalized"] <= 1e-5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("capability", [80, 90, 100])
+def test_kernels_compile_without_spills(capability: int, tmp_path: Path) -> None:
+    pytest.importorskip("triton", reason="comes with torch for CUDA")
+    found = _in_process(f"compiled({capability})", KERNELS=str(tmp_path), TRITON_CACHE_DIR=str(tmp_path))
+    assert set(found) == {"rows", "columns", "normalize"}
+    for name, used in found.items():
+        assert used["STACK"] == used["LOCAL"] == 0 and used["REG"] <= REGISTERS, f"{name}: {used}"
