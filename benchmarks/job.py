@@ -1,4 +1,4 @@
-"""What one measuring process is asked to do, and what it answers; both travel as JSON."""
+"""Request to one measuring process, and its answer; both travel as JSON."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Look:
-    """What was seen after some batches: seconds since the warm-up ended, mebibytes now.
+    """Measurement after some batches: seconds since the warm-up ended, mebibytes now.
 
     ``cpu`` is user and system time of the process and its workers. ``rss`` counts a page once for
     each process that maps it, ``pss`` divides it among them.
@@ -61,7 +61,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a measuring process saw; ``peak_rss`` is the sum over its processes, in mebibytes.
+    """Answer of a measuring process; ``peak_rss`` is the sum over its processes, in mebibytes.
 
     ``imports`` are wall seconds an imported package; ``first_batch`` is seconds from the end of the
     imports to the first batch in hand.

@@ -1,4 +1,4 @@
-"""What `benchmarks.operators` measures: operators on images, written once in DALI's API for both sides.
+"""Cases of `benchmarks.operators`: operators on images, written once in DALI's API for both sides.
 
 `operator_cases_small` has those on boxes, masks, points and others.
 

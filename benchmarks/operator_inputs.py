@@ -1,4 +1,4 @@
-"""What the sources of `benchmarks.operators` deliver: batches made once, each sample different."""
+"""Data of the sources of `benchmarks.operators`: batches made once, each sample different."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _volumes(*_: Any) -> Batches:
 
 
 Feed = tuple[tuple[Callable[..., Batches], ...], tuple[str, ...]]
-"""What makes the batches, and the layouts of all outputs."""
+"""Makers of the batches, and the layouts of all outputs."""
 
 FEEDS: dict[str, Feed] = {
     "image": ((_images,), ("HWC",)),

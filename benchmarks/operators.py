@@ -57,7 +57,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Result:
-    """What was measured of a case with images of one size: a pair of answers a round, ours first.
+    """Measurements of a case with images of one size: a pair of answers a round, ours first.
 
     Attributes:
         error: Why there is none.
@@ -165,7 +165,7 @@ def report(results: Sequence[Result], source: Sequence[Result], options: argpars
         "numbers like angles are drawn for each sample on both sides. Ratios are DALI's time over torchdali's: above "
         "1, it is faster. Each is of the best round of a side, since disturbances only add. CPU time counts all "
         "threads; the wall clock is what one waits for, and counts what else the machine did too. Where a sample "
-        "costs less than some 50 us, Python's lock keeps torchdali's threads from helping each other, and one does "
+        "costs less than some 50 us, the GIL keeps torchdali's threads from helping each other, and one does "
         "the work, unless several samples are done in one call. An operator's ratio is the geometric mean of its "
         "cases'.",
         "The source hands over a batch in memory without a copy and nothing is subtracted for it. "

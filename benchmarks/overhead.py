@@ -86,7 +86,7 @@ def measure(root: Path, name: str, batches: int, rounds: int) -> tuple[float, fl
 
 
 class Driven(NamedTuple):
-    """What a sample cost: wall and CPU milliseconds, and CPU microseconds of the thread that asks."""
+    """Cost of a sample: wall and CPU milliseconds, and CPU microseconds of the thread that asks."""
 
     wall: float
     cpu: float

@@ -22,7 +22,7 @@ from torchdali.plugin.pytorch.experimental import proxy
 
 @pipeline_def
 def augment(size: int, device: str) -> Any:
-    """Decode, cut out a random part, mirror at random, normalise."""
+    """Decode, cut out a random part, mirror at random, normalize."""
     files = fn.external_source(name="files", no_copy=True)
     images = fn.decoders.image(files, device=device, output_type=types.RGB)
     images = fn.random_resized_crop(images, size=size)

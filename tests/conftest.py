@@ -1,4 +1,4 @@
-"""Which tests `pytest` alone runs, and the page on parity.
+"""Choice of the tests that `pytest` alone runs, and the page on parity.
 
 Without a file or ``-m``, slow tests and those that need the real DALI are left out; CI runs them all.
 ``pytest -m parity --write-parity=docs/parity.md`` writes the page from the tests' own comparisons.

@@ -139,7 +139,7 @@ def imports(package: Path) -> Iterator[Import]:
 
 
 def objection(found: Import) -> str | None:
-    """Why an import breaks the layers, or None."""
+    """Return the reason why an import breaks the layers, or None."""
     source, unit = found.source, found.unit
     if found.late and found.importer not in LATE:
         return "imports stand at the top of a module"

@@ -328,7 +328,7 @@ _INSTEAD = {
     "std": "fn.reductions.std_dev(node, fn.reductions.mean(node))",
     "var": "fn.reductions.variance(node, fn.reductions.mean(node))",
 }
-"""What to write for methods of tensors and arrays."""
+"""Expressions to write for methods of tensors and arrays."""
 
 
 def _apply(operator: str, *inputs: Any, **arguments: Any) -> DataNode:

@@ -295,7 +295,7 @@ def _for_no_frames(
 
 _NO_NAMES: frozenset[str] = frozenset()
 Bodies = dict[tuple[tuple[str, ...], frozenset[str]], Prepared]
-"""What was prepared, by the layouts of the inputs and the arguments per frame."""
+"""Prepared bodies, by the layouts of the inputs and the arguments per frame."""
 
 
 def run_batch(

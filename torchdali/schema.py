@@ -92,7 +92,7 @@ Image: TypeAlias = Annotated[torch.Tensor, Takes(IMAGE_LAYOUTS, channel_last=Tru
 
 
 BatchOutput: TypeAlias = TensorList | Sequence[torch.Tensor] | torch.Tensor
-"""What an operator over the batch returns for an output: a batch, one tensor a sample, or a tensor ``(N, ...)``."""
+"""An output of an operator over the batch: a batch, one tensor a sample, or a tensor ``(N, ...)``."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from torchdali.tensors import TensorList
 __all__ = ["Made", "Source", "SourceBatch", "SourceSettings", "SourceWorkers"]
 
 Made = tuple["tuple[TensorList, ...] | None", Mapping[str, Any]]
-"""What a worker process makes: a batch an output (None at the end of the data), and the place after it."""
+"""Result of a worker process: a batch an output (None at the end of the data), and the place after it."""
 
 
 class SourceWorkers(Protocol):

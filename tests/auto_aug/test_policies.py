@@ -26,7 +26,7 @@ def drawn(apply: Any, **settings: Any) -> list[list[tuple[int, int]]]:
 
 
 def even(counts: Counter[Any], kinds: int) -> bool:
-    """Whether all of some kinds occur, equally often but for chance."""
+    """Return True if all of some kinds occur, equally often but for chance."""
     assert len(counts) == kinds
     return aa.chi_square(list(counts.values()), [counts.total() / kinds] * kinds) < 4
 

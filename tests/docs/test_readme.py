@@ -27,7 +27,7 @@ def images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _names(root: Path) -> dict[str, Any]:
-    """What the examples take as given."""
+    """Names that the examples take as given."""
     from torch.utils.data import DataLoader
     from torchvision.datasets import ImageFolder
     from torchvision.transforms import v2

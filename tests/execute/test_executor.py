@@ -21,7 +21,7 @@ PATIENCE = 30  # seconds after which a test gives up
 
 
 class Script:
-    """What the fake operator does with a sample that holds a number."""
+    """Script of the fake operator: its action for a sample that holds a number."""
 
     def __init__(self) -> None:
         self.actions: dict[int, Callable[[], None]] = {}

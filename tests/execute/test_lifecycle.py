@@ -1,4 +1,4 @@
-"""How pipelines end: closed, dropped, interrupted, with the interpreter; and what they leave alone."""
+"""Ends of pipelines: closed, dropped, interrupted, with the interpreter; and what they leave alone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PATIENCE = 20.0  # seconds, for what takes milliseconds; never slept through
 
 
 class Gate:
-    """Where samples wait until they are let through."""
+    """Gate at which samples wait until they are let through."""
 
     def __init__(self) -> None:
         self.arrived, self.opened = threading.Event(), threading.Event()
@@ -188,7 +188,7 @@ def test_a_dropped_pipeline_ends_its_threads() -> None:
 
 
 def test_a_pipeline_dropped_at_the_end_of_its_data_ends_its_threads() -> None:
-    """What was raised keeps no frame that holds the pipeline."""
+    """An exception that was raised keeps no frame that holds the pipeline."""
     before = threads()
 
     def use() -> weakref.ref[Any]:

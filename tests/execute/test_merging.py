@@ -1,4 +1,4 @@
-"""What several nodes would compute alike is computed once, as in DALI."""
+"""Results that several nodes would compute alike are computed once, as in DALI."""
 
 from __future__ import annotations
 

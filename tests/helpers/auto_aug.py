@@ -1,4 +1,4 @@
-"""What the tests of `auto_aug` share: the modules of a library, and pipelines that say what was drawn."""
+"""Modules of a library, and pipelines that say what was drawn, for the tests of `auto_aug`."""
 
 from __future__ import annotations
 

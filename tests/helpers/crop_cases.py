@@ -1,4 +1,4 @@
-"""What the tests of the crop family share: batches in every layout, numbers as arrays, errors of both libraries."""
+"""Cases for the tests of the crop family: batches in every layout, numbers as arrays, errors of both libraries."""
 
 from __future__ import annotations
 

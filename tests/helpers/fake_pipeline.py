@@ -80,7 +80,7 @@ class FakePipeline:
         return found, self.place()
 
     def place(self) -> dict[str, Any]:
-        """Where the source is after the batches produced so far."""
+        """Position of the source after the batches produced so far."""
         return {}
 
     def share_outputs(self) -> Outputs:

@@ -31,7 +31,7 @@ def library(name: str) -> Library:
 
 
 def outcome(case: Case, name: str) -> Any:
-    """What a case returned, or the exception it raised."""
+    """Return the result of a case, or the exception it raised."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -1,4 +1,4 @@
-"""Whether the parity tests cover each operator widely enough, and results are close enough.
+"""Audit of the parity tests: they cover each operator widely enough, and results are close enough.
 
 Each operator needs six combinations of arguments on three types and two layouts, as far as its declaration takes as
 many; `NARROW` and `ELSEWHERE` say where the real DALI does not. ``pytest -m parity --write-parity=FILE`` ends with the
@@ -64,7 +64,7 @@ _ALONE = ("reader", "source")
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many different argument combinations, element types and layouts."""
+    """Numbers of different argument combinations, element types and layouts."""
 
     arguments: int = 0
     types: int = 0
@@ -99,7 +99,7 @@ NARROW: dict[str, tuple[Coverage, str]] = {
     ),
     "transforms.combine": (Coverage(2, 1, 0), "one argument, a flag"),
 }
-"""Where the real DALI, or the operator itself, does not leave room for more: what there must be, and why."""
+"""Demands where the real DALI, or the operator itself, does not leave room for more, and the reasons."""
 
 
 def covered(cases: Iterable[Case]) -> dict[str, Coverage]:

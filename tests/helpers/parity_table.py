@@ -34,7 +34,7 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Distance:
-    """How far results are from the real DALI's.
+    """Distance of results from the real DALI's.
 
     Attributes:
         off: Share of the values that are more than one level off, of integer outputs.

@@ -85,7 +85,7 @@ def outcome(package: str, case: str) -> Any:
 
 
 def surface(package: str) -> Any:
-    """What can be called, and the arguments before those that only one of the two has."""
+    """Return the names that can be called, and the arguments before those that only one of the two has."""
     proxy = importlib.import_module(f"{package}.plugin.pytorch.experimental.proxy")
     names = ["produce_data", "proxy", "start_thread", "stop_thread", "__enter__", "__exit__"]
     return {

@@ -1,4 +1,4 @@
-"""Which canvases are covered by the regions pasted on them, and where regions lie."""
+"""Canvases that are covered by the regions pasted on them, and positions of regions."""
 
 import numpy as np
 import pytest

@@ -150,7 +150,7 @@ def test_an_operator_on_bytes_is_one_graph(chain: Chain) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float32])
 def test_a_thread_in_which_nothing_ran_before(dtype: torch.dtype) -> None:
-    """What kernels keep for a thread does not exist yet when the graph is made."""
+    """Values that kernels keep for a thread do not exist yet when the graph is made."""
     torch.compiler.reset()
     image = _images(dtype)[0]
     compiled = torch.compile(_windows, backend=BACKEND, fullgraph=True, dynamic=False)

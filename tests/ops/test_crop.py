@@ -183,7 +183,7 @@ def test_what_is_kept_works_in_and_out_of_inference_mode() -> None:
 
 
 class TestOut:
-    """Where the batch has a place for the result, it is written there."""
+    """Results are written into the batch where it has a place for them."""
 
     def test_is_used_when_it_fits(self) -> None:
         image = torch.from_numpy(arrays([(6, 5, 3)])[0])

@@ -165,7 +165,7 @@ def test_iterables_of_samples(cycle, expected) -> None:
 
 
 def test_sources_of_one_pipeline_advance_together() -> None:
-    """Where one ends, the others lose a batch, as in DALI."""
+    """The others lose a batch where one ends, as in DALI."""
     pipe = pipeline(
         lambda dali: [
             dali.fn.external_source(batches(2), cycle="raise"),

@@ -192,7 +192,7 @@ class Subclass(Pipeline):
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_iter_setup(depth) -> None:
-    """What was fed is delivered before the end."""
+    """Fed batches are delivered before the end."""
     pipe = Subclass(depth, last=3)
     found = []
     for _ in range(2):

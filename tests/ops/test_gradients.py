@@ -29,7 +29,7 @@ _LINEAR, _CURVED = 0.25, 1e-2  # steps in float32
 
 @dataclass(frozen=True)
 class Case:
-    """How an operator is called: shape and layout of its inputs, arguments, and what gradcheck needs."""
+    """Call of an operator: shape and layout of its inputs, arguments, and what gradcheck needs."""
 
     name: str
     arguments: dict[str, Any] = field(default_factory=dict)

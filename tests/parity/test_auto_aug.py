@@ -239,7 +239,7 @@ DRAWS: dict[str, Apply] = {
 
 @pytest.mark.parametrize("case", DRAWS)
 def test_draws(case: str) -> None:
-    """What samples go through has the same distribution: a chi-square test of two samples."""
+    """Augmentations of samples have the same distribution: a chi-square test of two samples."""
     counts = [Counter(map(tuple, aa.drawn(library, DRAWS[case], 500, 8))) for library in BOTH]
     found, wanted = ([c[kind] for kind in sorted(counts[0] | counts[1])] for c in counts)
     assert aa.two_samples(found, wanted) < 4

@@ -1,4 +1,4 @@
-"""What rewriting leaves to Python: its meaning stays, and a node in it is an error that says what to write."""
+"""Code that rewriting leaves to Python: its meaning stays, and a node in it is an error that says what to write."""
 
 from __future__ import annotations
 

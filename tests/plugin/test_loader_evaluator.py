@@ -1,4 +1,4 @@
-"""What limits training: logging, replaying, and the verdict."""
+"""The loader evaluator, which finds what limits training: logging, replaying, and the verdict."""
 
 from __future__ import annotations
 

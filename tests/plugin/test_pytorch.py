@@ -51,7 +51,7 @@ def one(epochs: list[Epoch]) -> list[list[list[int]]]:
 
 
 def nexts(it: DALIGenericIterator, count: int) -> list[list[int] | str]:
-    """What `next` gives, with the names of exceptions."""
+    """Return the results of `next`, with the names of exceptions."""
     out: list[list[int] | str] = []
     for _ in range(count):
         try:

@@ -27,7 +27,7 @@ EQUAL = [torch.tensor([1, 2]), torch.tensor([3, 4])]
 
 
 def ragged(samples: list[torch.Tensor], kind: str | None, **arguments: Any) -> Any:
-    """What a ragged iterator delivers for one batch."""
+    """Return one batch of a ragged iterator."""
     batch = (TensorListCPU.from_samples(samples),)
     types = None if kind is None else [kind]
     pipe = SourcePipeline([batch], len(samples))

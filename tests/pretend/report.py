@@ -1,4 +1,4 @@
-"""What a pretended accelerator has seen: counts by line, and races."""
+"""Report of a pretended accelerator: counts by line, and races."""
 
 from __future__ import annotations
 

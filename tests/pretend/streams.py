@@ -25,7 +25,7 @@ Stamp = tuple[int, int]
 
 
 class State:
-    """What all streams of one pretended accelerator share.
+    """State that all streams of one pretended accelerator share.
 
     Args:
         lag: How often events answer that they are not done, before they say that they are.

@@ -60,7 +60,7 @@ def coco(path: Path) -> Callable[[str], Any]:
 
 
 class _Annotations:
-    """What `readers.coco` delivers beside the images."""
+    """Outputs of `readers.coco` beside the images."""
 
     def __init__(self, path: str) -> None:
         self._found = formats.parse(path, formats.Form(ratio=True, polygons=True, masks=True))

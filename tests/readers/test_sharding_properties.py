@@ -68,7 +68,7 @@ class Setting:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is left, which is refused."""
+        """Return True if nothing is left, which is refused."""
         return self.policy is LastBatchPolicy.DROP and self.smallest < self.batch_size
 
 
@@ -164,7 +164,7 @@ def test_padding_repeats_the_last_sample_of_a_shard_and_no_other(setting: Settin
 @given(settings_of(policy=LastBatchPolicy.FILL, padded=False))
 @settings(max_examples=80, deadline=None)
 def test_filled_batches_lose_and_repeat_nothing_from_epoch_to_epoch(setting: Setting) -> None:
-    """What a rank delivers is the beginning of its walk through shard after shard; shards of an epoch are disjoint."""
+    """The samples that a rank delivers are the beginning of its walk through shard after shard; shards of an epoch are disjoint."""
     ranks = _ranks(setting)
     for rank, epochs in enumerate(ranks):
         delivered = [sample for epoch in epochs for sample in _samples(epoch)]
@@ -249,7 +249,7 @@ def test_pipelines_over_files_do_what_the_counting_readers_do(
 
 
 def _alike(setting: Setting, found: list[Epoch], wanted: list[Epoch]) -> bool:
-    """Whether epochs that are whole hold the same samples, in whatever order."""
+    """Return True if epochs that are whole hold the same samples, in whatever order."""
     if not setting.padded or setting.policy is not LastBatchPolicy.PARTIAL:
         return True
     return [sorted(_samples(epoch)) for epoch in found] == [

@@ -89,7 +89,7 @@ _PLAIN = {
     "nonlocal": "an `if` with `nonlocal` in it; move the declaration to the top of the function",
     "return": "an `if` that returns out of a `{}`; set a variable there, and return it at the end of the function",
 }
-"""What stays Python's own, and what to write instead."""
+"""Syntax that stays Python's own, and what to write instead."""
 
 
 def python_only(test: Any, construct: str, inside: str = "") -> Any:

@@ -79,7 +79,7 @@ SYMBOLS = {
     "xor": "^", "lshift": "<<", "rshift": ">>", "invert": "~", "neg": "-", "eq": "==", "ne": "!=", "lt": "<",
     "le": "<=", "gt": ">", "ge": ">=",
 }  # fmt: skip
-"""How some functions are written as operators."""
+"""Signs of the functions that are written as operators."""
 
 
 # ---------------------------------------------------------------- types

@@ -55,7 +55,7 @@ class _Known:
         self.anchors, own = Anchors(corners), center_size(corners)
         self.place, self.size = (own * scale).chunk(2, 1)
         self.without = torch.zeros_like(own) if offset else own
-        """What the result is where no anchor has a box."""
+        """The result where no anchor has a box."""
         self.means, self.stds = own.new_tensor(means), own.new_tensor(stds)
 
         on_cpu = device.type == "cpu"

@@ -43,7 +43,7 @@ from torchdali.tensors import TensorList
 __all__ = ["crop", "crop_mirror_normalize", "crop_window"]
 
 CROP_LAYOUTS = ("HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW", "CFDHW")
-"""What crops take; the first one of the right ndim is assumed where none is set: four axes are a volume."""
+"""Layouts that crops take; the first one of the right ndim is assumed where none is set: four axes are a volume."""
 
 Picture = Annotated[Tensor, Takes(CROP_LAYOUTS)]
 

@@ -33,7 +33,7 @@ Compute = Callable[[Numbers, slice], Numbers]
 Kind = tuple[
     Callable[[BatchRng, int], Numbers], Callable[[np.random.Generator, Shape, Any], Numbers]
 ]
-"""How few numbers for all samples are drawn, and how many for one, of an element type."""
+"""Two samplers: a few numbers for each sample of a batch, and many for one sample, of an element type."""
 
 _MANY = 4096  # numbers of a sample, from which on a generator of its own is faster
 _LARGEST = float(np.finfo(np.float32).max)

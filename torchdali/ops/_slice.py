@@ -46,7 +46,7 @@ _AXES = [1, 0]
 _SLICED, _ERASED = Unset("WH"), Unset("HW")
 _NONE: list[float] = []
 _ASSUMED = {2: "HW", 3: "HWC", 4: "DHWC"}
-"""What slice takes data without a layout for."""
+"""Layouts that slice assumes for data without one."""
 
 Batch = Annotated[TensorList, Takes()]
 

@@ -36,7 +36,7 @@ OUTSIDE = {
     "reflect": "reflect_101",
     "symmetric": "reflect_1001",
 }
-"""How images go on outside, by torchvision's names."""
+"""Continuations of images outside of their borders, by torchvision's names."""
 
 
 @operator(hidden=True)

@@ -46,7 +46,7 @@ class Pipeline:
 
     __doc__ = f"{inspect.cleandoc(__doc__ or '')}\n\n{described()}"
     external_context: Mapping[str, Any] = {}
-    """What an iterator added to the checkpoint that the pipeline continues."""
+    """Values that an iterator added to the checkpoint that the pipeline continues."""
 
     @takes_options(PipelineOptions)
     def __init__(self, *args: Any, **options: Any) -> None:

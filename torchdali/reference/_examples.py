@@ -20,7 +20,7 @@ INPUTS = {
     "wav": "its encoded bytes",
     "folder": "the path of a folder with a folder of files for each class, and with containers of the same files",
 }
-"""What the examples begin with."""
+"""Values that the examples begin with."""
 
 PICTURES: dict[str, str] = {
     "brightness": "fn.brightness(image, brightness=1.3, brightness_shift=0.1)",

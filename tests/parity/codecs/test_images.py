@@ -60,7 +60,7 @@ class Job(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What came out: an error ("refused", "crashed"), or what identifies an array."""
+    """Outcome of a file: an error ("refused", "crashed"), or what identifies an array."""
 
     error: str = ""
     shape: tuple[int, ...] = ()
@@ -311,7 +311,7 @@ def test_orientations(tmp_path: Path) -> None:
 
 
 def test_damaged_jpegs(tmp_path: Path) -> None:
-    """What libjpeg decodes in spite of an error must be the same; what DALI refuses is an error."""
+    """Pixels that libjpeg decodes in spite of an error must be the same; a file that DALI refuses is an error."""
     made = {}
     for name, data in JPEGS.items():
         chance = random.Random(name)

@@ -84,14 +84,14 @@ def agree(
 
 
 def refused(symbol: str, *names: str) -> bool:
-    """Whether DALI refuses the types: two booleans in arithmetic, floats in bitwise operators."""
+    """Return True if DALI refuses the types: two booleans in arithmetic, floats in bitwise operators."""
     if symbol in "&|^<<>>" and symbol not in "<>":
         return any(name.startswith("float") for name in names)
     return set(names) == {"bool"} and symbol in ("+", "-", "/", "//", "%")
 
 
 def misjudged(symbol: str, *names: str) -> bool:
-    """Whether DALI compares floats with negative integers, which it does not do by value."""
+    """Return True if DALI compares floats with negative integers, which it does not do by value."""
     kinds = {"float" if n in REAL else "signed" if n in SIGNED else "" for n in names}
     return symbol in COMPARISONS and {"float", "signed"} <= kinds
 

@@ -141,7 +141,7 @@ def distance(a: Array, b: Array) -> float:
 
 
 def alike(real: Array, ours: Array) -> bool:
-    """Whether rows may come from one distribution, as far as columns and their products tell."""
+    """Return True if rows may come from one distribution, as far as columns and their products tell."""
     columns = range(real.shape[1])
     apart = [distance(real[:, i], ours[:, i]) for i in columns]
     apart += [
@@ -153,7 +153,7 @@ def alike(real: Array, ours: Array) -> bool:
 
 
 def as_often(real: Counter[Any], ours: Counter[Any]) -> bool:
-    """Whether outcomes are as likely (chi-square, five standard deviations)."""
+    """Return True if outcomes are as likely (chi-square, five standard deviations)."""
     square = sum((real[k] - ours[k]) ** 2 / (real[k] + ours[k]) for k in real | ours)
     freedom = max(len(real | ours) - 1, 1)
     return square < freedom + 5 * math.sqrt(2 * freedom)
@@ -254,7 +254,7 @@ def test_random_bbox_crop(boxes: Array, arguments: dict[str, Any]) -> None:
     "arguments", [RANDOM, CROP, {**RANDOM, "bbox_prune_threshold": 0.25}], ids=message
 )
 def test_boxes_in_the_windows_that_dali_chose(layout: str, arguments: dict[str, Any]) -> None:
-    """Which boxes are kept and where they lie, given the window."""
+    """Boxes that are kept, and their positions, given the window."""
     from torchdali.kernels.boxes import crop as box_crop
     from torchdali.ops._box_crop import _Order
 

@@ -123,7 +123,7 @@ def test_crop_errors(name: str, arguments: dict[str, Any], layout: str) -> None:
 
 RGB = {"mean": [123.675, 116.28, 103.53], "std": [58.395, 57.12, 57.375]}
 
-NORMALISED: list[dict[str, Any]] = [
+NORMALIZED: list[dict[str, Any]] = [
     {},
     {"mirror": 1},
     {**RGB, "crop": [8, 5], "mirror": PerSample([0, 1])},
@@ -144,7 +144,7 @@ NORMALISED: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("arguments", NORMALISED, ids=message)
+@pytest.mark.parametrize("arguments", NORMALIZED, ids=message)
 @pytest.mark.parametrize("output_layout", ["CHW", "HWC", "WCH", ""])
 @pytest.mark.parametrize("layout", ["HWC", "CHW"])
 def test_crop_mirror_normalize(
@@ -188,7 +188,7 @@ def test_crop_mirror_normalize_types(source: str, target: str) -> None:
         )  # fmt: skip
 
 
-BAD_NORMALISED: list[dict[str, Any]] = [
+BAD_NORMALIZED: list[dict[str, Any]] = [
     {"mean": [1, 2]},
     {"mean": [1, 2, 3, 4]},
     {"mean": [1, 2], "std": [1, 2, 3]},
@@ -202,7 +202,7 @@ BAD_NORMALISED: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("arguments", BAD_NORMALISED, ids=message)
+@pytest.mark.parametrize("arguments", BAD_NORMALIZED, ids=message)
 def test_crop_mirror_normalize_errors(arguments: dict[str, Any]) -> None:
     refused_by_both("crop_mirror_normalize", [arrays(SHAPES["HWC"][:1])], arguments, "HWC")
 

@@ -155,7 +155,7 @@ def test_image_slice(kind: str, anchor: Any, extents: Any, arguments: dict[str, 
 
 @pytest.mark.parametrize("part", np.arange(0.05, 1.0, 0.1).round(2).tolist())
 def test_slices_that_end_in_halves(part: float) -> None:
-    """Whether 0.35 of 10 is 3 or 4 depends on the precision of the product."""
+    """The precision of the product decides if 0.35 of 10 is 3 or 4."""
     picture = np.zeros((10, 30, 3), np.uint8)
     picture[..., 0], picture[..., 1] = np.arange(10)[:, None], np.arange(30)
     data = [bytes_of(encoded(picture, "png"))] * 2

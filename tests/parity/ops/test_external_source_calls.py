@@ -1,4 +1,4 @@
-"""When and where sources are called: the same calls, in the same order and thread, as of the real DALI.
+"""Calls of sources: the same calls, in the same order and thread, as of the real DALI.
 
 In which order two sources are called for one batch, DALI leaves open.
 """

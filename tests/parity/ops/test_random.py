@@ -94,7 +94,7 @@ DISTRIBUTIONS = [
 
 
 def alike(one: Array, other: Array) -> bool:
-    """Whether two samples may be of one distribution; wrong by chance once in 10**6 times."""
+    """Return True if two samples may be of one distribution; wrong by chance once in 10**6 times."""
     return distance(one, other) < 2.7 * np.sqrt(2 / one.size)
 
 

@@ -29,7 +29,7 @@ COUNT = 6000
 
 
 def agree(real: Array, ours: Array) -> bool:
-    """Whether two samples of integers may come from one distribution (chi-square, five standard deviations).
+    """Return True if two samples of integers may come from one distribution (chi-square, five standard deviations).
 
     Values that are rare in both are pooled.
     """
@@ -123,7 +123,7 @@ def test_the_window_when_no_attempt_fits(
 
 
 def test_windows_of_the_decoder_and_of_random_resized_crop_have_the_same_distribution() -> None:
-    """What decoders.image_random_crop and random_resized_crop cut out is drawn by the same rule in DALI."""
+    """Windows of decoders.image_random_crop and random_resized_crop are drawn by the same rule in DALI."""
     height, width = 24, 36
     ramp = np.stack(np.broadcast_arrays(*np.mgrid[:height, :width], 0), axis=-1).astype(np.float32)
     expected = windows("torchdali", height, width, {})

@@ -32,7 +32,7 @@ EXCEPTIONS: dict[str, str] = {
 
 
 def as_often(real: Counter[Any], ours: Counter[Any]) -> bool:
-    """Whether both have the same outcomes, equally often (chi-square, five standard deviations)."""
+    """Return True if both have the same outcomes, equally often (chi-square, five standard deviations)."""
     square = sum((real[k] - ours[k]) ** 2 / (real[k] + ours[k]) for k in real | ours)
     freedom = max(len(real | ours) - 1, 1)
     return real.keys() == ours.keys() and square < freedom + 5 * math.sqrt(2 * freedom)

@@ -97,7 +97,7 @@ def nexts(iterator: Any, count: int) -> list[Any]:
 
 
 def both(call: Callable[[Any], Any]) -> tuple[Any, Any]:
-    """What a call gives with the real plugin and with ours, exceptions by their class."""
+    """Return the results of a call with the real plugin and with ours, exceptions by their class."""
     results = []
     for plugin in (real, own):
         try:
@@ -108,7 +108,7 @@ def both(call: Callable[[Any], Any]) -> tuple[Any, Any]:
 
 
 def out_of_step(size: int, shards: int, batch_size: int) -> bool:
-    """Where DALI's DROP forgets the last padded batch of the shards, which comes next epoch."""
+    """Cases in which DALI's DROP forgets the last padded batch of the shards, which comes next epoch."""
     smallest, largest = size // shards, math.ceil(size / shards)
     return smallest // batch_size < math.ceil(largest / batch_size) and not smallest % batch_size
 
@@ -126,7 +126,7 @@ SIZES = [
 
 
 def comparable(size: int, shards: int, batch_size: int, mode: dict[str, bool], policy: str) -> bool:
-    """Whether DROP leaves something, and DALI delivers no padding (see the test below)."""
+    """Return True if DROP leaves something, and DALI delivers no padding (see the test below)."""
     if policy != "DROP":
         return True
     nothing = size // shards < batch_size

@@ -97,7 +97,7 @@ def first_epoch(walks: list[list[list[int]]]) -> list[int]:
 
 
 def repeats(walks: list[list[list[int]]]) -> list[list[int]]:
-    """How often the last record is repeated at the end of the first and the second epoch."""
+    """Return the number of times the last record is repeated at the end of the first and the second epoch."""
     return [[len(walk[i]) - len(set(walk[i])) for i in (1, 3)] for walk in walks]
 
 
