@@ -43,7 +43,8 @@ class BadSamples:
     Args:
         policy: ``"raise"`` fails the batch; ``"skip"`` delivers a smaller batch; ``"replace"`` repeats a good
             sample of the same batch.
-        budget: Bad samples to bear before the next one fails the batch all the same; None for any number.
+        budget: Bad samples to bear before the next one fails its batch all the same; None for any number. Counted in
+            the order of the batches, so that it does not depend on which of those in flight is done first.
     """
 
     def __init__(self, policy: str = "raise", budget: int | None = None) -> None:
@@ -107,7 +108,21 @@ class BadSamples:
                         sample,
                     )
                 )
-            if self.budget is not None and len(self.report) > self.budget:
+        if self.budget is not None:
+            batch.bad_samples.append((len(seen), error))
+
+    def check_budget(self, batch: InFlightBatch) -> None:
+        """Raise the error at which the batches up to this one have more bad samples than can be borne."""
+        noted, batch.bad_samples = batch.bad_samples, []  # errors, whose frames hold the batch
+        if not noted or self.budget is None:
+            return
+        # In the user's thread, which takes the batches in order: all before this one are done, and those behind it do
+        # not count.
+        with self._lock:
+            count = sum(bad.batch < batch.index for bad in self.report)
+        for more, error in noted:
+            count += more
+            if count > self.budget:
                 raise error
 
 

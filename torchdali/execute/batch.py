@@ -59,6 +59,7 @@ class InFlightBatch:
         asked: True once the scheduler thread was asked to start it.
         prepared: By source, the batches that were taken in the user's thread.
         reads: By reader, what its `read` is called with for each sample; see `loader.begun`.
+        bad_samples: How many were bad at once, and the error of the first of them; see `BadSamples.check_budget`.
         random_keys: Keys of the random operators of this batch alone, by `Node.stream`; None for the pipeline's.
     """
 
@@ -72,6 +73,7 @@ class InFlightBatch:
     kept: Sequence[int] | None = None
     state: dict[str, Any] = field(default_factory=dict)
     error: BaseException | None = None
+    bad_samples: list[tuple[int, Exception]] = field(default_factory=list)
     stage: int = 0
     ended: bool = False
     asked: bool = False

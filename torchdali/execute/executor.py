@@ -272,6 +272,7 @@ class Executor:
                 del (
                     error
                 )  # or it, its traceback and this frame keep each other and the pipeline alive
+        self.bad_samples.check_budget(batch)
         self.profile.delivered(batch.size)
         # In the user's thread, which does not wait: its stream does, for the kernels of this batch alone.
         self.device_stream.hand_over(batch.outputs, batch.ready, stream)
