@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 import time
@@ -116,7 +117,7 @@ class ProcessPool:
         self.count = count if not all(stateful) else min(count, len(sources))
         context = multiprocessing.get_context(start_method)
         work = [source.work for source in sources]
-        payload = work if start_method == "fork" else _pickled(work, pickler)
+        payload = work if start_method == "fork" else _pickled(work, pickler, start_method)
         self._state = _PoolState([_start(context, i, payload) for i in range(self.count)], stateful)
         self.close = weakref.finalize(self, self._state.close)
 
@@ -298,10 +299,25 @@ def _start(context: Any, number: int, payload: Any) -> _Worker:
     return _Worker(process, ours, number)
 
 
-def _pickled(work: Sequence[Work | None], pickler: Any) -> tuple[bytes, Callable[[bytes], Any]]:
-    """Return what a new process needs to make the work anew: the pickle, and what loads it."""
+def _pickled(
+    work: Sequence[Work | None], pickler: Any, start_method: str
+) -> tuple[bytes, Callable[[bytes], Any]]:
+    """Return what a new process needs to make the work anew: the pickle, and what loads it.
+
+    Raises:
+        TypeError: a source, or something that it holds, cannot be pickled.
+    """
     if pickler is None:
-        return pickling.dumps(work), pickling.loads
+        try:
+            return pickling.dumps(work), pickling.loads
+        except (TypeError, AttributeError, pickle.PicklingError) as error:
+            raise self_explanatory(
+                TypeError(
+                    "a source with parallel=True, or something that it holds, cannot be sent to processes started "
+                    f"by {start_method!r}: {error}. Make it in the first call, leave it out in __getstate__, or "
+                    'use py_start_method="fork"'
+                )
+            ) from error
     tool, *options = pickler if isinstance(pickler, tuple) else (pickler,)
     dumping, loading = (*(o or {} for o in options), {}, {})[:2]
     return tool.dumps(work, **dumping), partial(tool.loads, **loading)
