@@ -21,13 +21,40 @@ TESTS = Path(__file__).resolve().parent
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--write-parity", metavar="FILE", help="write the page on parity with DALI")
 
+    parser.addoption(
+        "--processes", type=int, metavar="N", help="run pipelines in N worker processes by default"
+    )
+
 
 def pytest_configure(config: pytest.Config) -> None:
     # A shell starts jobs in the background with interrupts ignored; the tests send some, to children too.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.markexpr:
-        config.option.markexpr = "not slow and not parity"  # `pytest` alone: what takes a few minutes
+        config.option.markexpr = (
+            "not slow and not parity"  # `pytest` alone: what takes a few minutes
+        )
+    processes = config.getoption("--processes")
+    if processes:
+        from torchdali.execute.workers import placing
+        from torchdali.pipeline._options import PipelineOptions
+
+        # Threads of earlier tests are asleep, and a fork takes a hundredth of the time.
+        placing._may_fork = lambda: True
+        stays = placing._stays
+
+        def stays_of_tests(planned: Any, i: int, forked: bool) -> str:
+            modules = {n.operator.body.__module__ for n in planned.stages[i].chain.nodes}
+            own = any(module.startswith("tests.") for module in modules)
+            return (
+                "an operator of the tests shares memory with them"
+                if own
+                else stays(planned, i, forked)
+            )
+
+        placing._stays = stays_of_tests
+        defaults: Any = PipelineOptions.__init__.__kwdefaults__
+        defaults["num_processes"] = processes
     path = config.getoption("--write-parity")
     if path:
         config.pluginmanager.register(_Writer(Path(path)))

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-__all__ = ["BufferPool", "release_unused"]
+__all__ = ["BufferPool", "Bytes", "release_unused"]
 
-_Bytes = npt.NDArray[np.uint8]
+Bytes = npt.NDArray[np.uint8]
 _POOLED = 1 << 20  # bytes; below it the allocator is as fast
 _KEEP = 4  # free blocks; more would only be kept for a consumer that hoards in bursts
 
@@ -30,7 +30,7 @@ class _Loan(weakref.ref[_Lease]):
     """A weak reference that appends itself to a queue when its block is free again."""
 
     __slots__ = ("block",)
-    block: _Bytes
+    block: Bytes
 
 
 class BufferPool:
@@ -40,9 +40,11 @@ class BufferPool:
         pinned: Page-lock the memory, for asynchronous copies to a device.
     """
 
+    _smallest = _POOLED
+
     def __init__(self, pinned: bool = False) -> None:
         self._pinned = pinned
-        self._free: list[_Bytes] = []
+        self._free: list[Bytes] = []
         self._lent: dict[int, _Loan] = {}
         self._returned: deque[_Loan] = deque()
         self._lock = threading.Lock()
@@ -67,9 +69,9 @@ class BufferPool:
         size = dtype.itemsize
         for extent in shape:
             size *= extent
-        if size < _POOLED:
+        if size < self._smallest:
             return torch.empty(shape, dtype=dtype, pin_memory=self._pinned)
-        block = self._take(size)
+        block = self._take(self._block_size(size))
         lease = block.view(_Lease)
         # Not weakref.finalize: it runs Python code, where a Ctrl-C that comes just then would be lost.
         loan = _Loan(lease, self._returned.append)
@@ -77,9 +79,14 @@ class BufferPool:
         # Kept alive here: a weak reference that is gone calls nothing. Its callback only appends to a deque, which is
         # atomic: it runs in whatever thread drops the last tensor, even inside `_take`, where a lock would deadlock.
         self._lent[id(loan)] = loan
-        return torch.from_numpy(lease).view(dtype).view(shape)
+        memory = torch.from_numpy(lease)
+        return (memory if lease.nbytes == size else memory[:size]).view(dtype).view(shape)
 
-    def _take(self, size: int) -> _Bytes:
+    def _block_size(self, size: int) -> int:
+        """Return the bytes of the block for a tensor."""
+        return size
+
+    def _take(self, size: int) -> Bytes:
         with self._lock:
             self._collect()
             # The latest to come back may still be in cache.
@@ -87,8 +94,14 @@ class BufferPool:
                 if self._free[i].nbytes == size:
                     return self._free.pop(i)
         # Outside of the lock: page-locking takes long, and other threads may find a block meanwhile.
-        fresh: _Bytes = torch.empty(size, dtype=torch.uint8, pin_memory=self._pinned).numpy()
-        return fresh
+        return self._made(size)
+
+    def _made(self, size: int) -> Bytes:
+        """Return a new block."""
+        return torch.empty(size, dtype=torch.uint8, pin_memory=self._pinned).numpy()
+
+    def _dropped(self, blocks: list[Bytes]) -> None:
+        """Note that blocks will not be used again; called under the lock."""
 
     def _collect(self) -> None:
         """Move returned blocks to the free ones."""
@@ -96,13 +109,19 @@ class BufferPool:
             # Under the lock, so that two threads do not take the same block out.
             loan = self._returned.popleft()
             self._free.append(self._lent.pop(id(loan)).block)
-        del self._free[:-_KEEP]
+        self._drop(max(0, len(self._free) - _KEEP))
+
+    def _drop(self, count: int) -> None:
+        if count:
+            dropped = self._free[:count]
+            del self._free[:count]
+            self._dropped(dropped)
 
     def release(self) -> None:
         """Give free blocks back to the system."""
         with self._lock:
             self._collect()
-            self._free.clear()
+            self._drop(len(self._free))
 
 
 _pools: weakref.WeakSet[BufferPool] = weakref.WeakSet()

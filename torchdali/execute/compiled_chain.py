@@ -132,13 +132,17 @@ class CompiledChain:
         return Bodies(plain["bind"], timed["bind"])
 
     def node_at(self, error: BaseException) -> Node | None:
-        """Return the operator in which an exception left the chain."""
+        """Return the operator in which an exception left the chain; of several fused into one, the one to blame."""
+        node = self.node_in_chain(error)
+        return None if node is None else node.culprit(error)
+
+    def node_in_chain(self, error: BaseException) -> Node | None:
+        """Return the node of the chain that an exception left."""
         trace = error.__traceback__
         while trace is not None:
             file = trace.tb_frame.f_code.co_filename
             if file.startswith(self._file):
-                node = self.chain.lines[trace.tb_lineno - 1 - file.endswith(_TIMED)]
-                return None if node is None else node.culprit(error)
+                return self.chain.lines[trace.tb_lineno - 1 - file.endswith(_TIMED)]
             trace = trace.tb_next
         return None
 

@@ -28,6 +28,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -41,8 +42,12 @@ from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.memory_stats import MemoryStats
 from torchdali.execute.stages import Runtime, StageRunner
 from torchdali.execute.sync import CallerQueue, SingleCaller
-from torchdali.execute.thread_pool import ThreadPool
+from torchdali.execute.thread_pool import Job, ThreadPool
 from torchdali.execute.timings import Profile
+from torchdali.execute.workers.blocks import SharedBuffers
+from torchdali.execute.workers.chains import Workers
+from torchdali.execute.workers.placing import Placing, start_workers
+from torchdali.execute.workers.pool import Worker, WorkerPool
 from torchdali.graph import Node
 from torchdali.kernels.limits import max_pixels_of, use_max_pixels
 from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
@@ -63,6 +68,7 @@ class Executor:
         readers: Per reader node.
         sources: Per source node.
         bad_samples: What to do when a sample fails.
+        placing: How many processes there are, and what runs there; one if None.
     """
 
     def __init__(
@@ -72,7 +78,10 @@ class Executor:
         readers: Mapping[Node, Reader],
         sources: Mapping[Node, Source],
         bad_samples: BadSamples,
+        placing: Placing | None = None,
     ) -> None:
+        self.placing = Placing(1) if placing is None else placing
+        processes = self._start_processes(plan, settings, readers)  # before there are threads
         self.readers, self.sources, self.bad_samples = readers, sources, bad_samples
         self._labels = labels(plan.graph)
         self.device_stream = DeviceStream(settings.device)
@@ -80,9 +89,11 @@ class Executor:
         self.profile = Profile()
         self.memory = MemoryStats()
         self._caller_queue = CallerQueue() if settings.synchronous else None
+        threads = ThreadPool(settings.num_threads, start=_starter(settings))
+        self.workers = self._workers(processes, threads) if processes else None
         self._runtime = Runtime(
-            settings, readers, bad_samples, self.device_stream, self.buffers, self.profile, self.memory,
-            ThreadPool(settings.num_threads, start=_starter(settings)), self._caller_queue,
+            settings, readers, bad_samples, self.device_stream, self.buffers, self.profile, self.memory, threads,
+            self._caller_queue, self.workers,
         )  # fmt: skip
         self._stages = StageRunner(plan, self._runtime)
         self._flight: deque[InFlightBatch] = deque()
@@ -104,6 +115,23 @@ class Executor:
                 daemon=True,
             )
             self._scheduler.start()
+
+    def _start_processes(
+        self, plan: Plan, settings: Settings, readers: Mapping[Node, Reader]
+    ) -> list[Worker]:
+        if self.placing.processes == 1:
+            return []
+        theirs = replace(settings, start_thread=_starter(settings))
+        started = start_workers(self.placing, plan, theirs, readers)
+        if isinstance(started, str):
+            self.placing = Placing(1, reasons={-1: started})
+            return []
+        return started
+
+    def _workers(self, processes: list[Worker], threads: ThreadPool) -> Workers:
+        pool = WorkerPool(processes, partial(_run_on, threads))
+        buffers = SharedBuffers(self.device_stream.pins, pool.announce, pool.forget)
+        return Workers(pool, self.placing.stages, buffers)
 
     @property
     def settings(self) -> Settings:
@@ -315,6 +343,8 @@ class Executor:
         # Ends the scheduler thread behind the requests that are left; it does not join the workers, so the order of
         # the two does not matter.
         self._requests.put(None)
+        if self.workers is not None:
+            self.workers.pool.close()
         self._runtime.threads.close()
         if self._scheduler is not threading.current_thread():
             self._scheduler.join(timeout=10)
@@ -436,6 +466,19 @@ class Executor:
         self._position = state["position"]
         self._stopped = self._ended = state["stopped"]
         self.taken_state = self.state()
+
+
+def _run_on(threads: ThreadPool, function: Callable[[], None]) -> None:
+    """Run a function on one of the threads."""
+
+    def run(_: int) -> None:
+        function()
+
+    threads.submit(Job(run, 1, _nothing, order=-1))  # at once: a batch waits for it
+
+
+def _nothing(failures: dict[int, BaseException]) -> None:
+    pass
 
 
 def _clash(sizes: Mapping[Node, int]) -> str:

@@ -23,7 +23,7 @@ import torch
 
 from torchdali.tensors import TensorList
 
-__all__ = ["Packed", "Reader", "Writer"]
+__all__ = ["Packed", "Reader", "Writer", "anonymous_file", "mapped", "socket_of", "view_of"]
 
 _Bytes = npt.NDArray[np.uint8]
 _ALIGN = 64  # bytes; a tensor begins at a multiple
@@ -65,7 +65,7 @@ class Writer:
     """
 
     def __init__(self, connection: int) -> None:
-        self._socket = _socket(connection)
+        self._socket = socket_of(connection)
         self._free: dict[int, _Bytes] = {}
         self._used: dict[int, _Bytes] = {}
         self._numbers = itertools.count()
@@ -107,8 +107,8 @@ class Writer:
             dropped = tuple(self._free)[_KEEP:]
         else:
             number, fresh = next(self._numbers), max(_SMALLEST, size + size // 4)
-            self._descriptor = _anonymous_file(fresh)
-            self._used[number] = _mapped(self._descriptor, fresh)
+            self._descriptor = anonymous_file(fresh)
+            self._used[number] = mapped(self._descriptor, fresh)
             dropped = tuple(self._free)
         for other in dropped:
             del self._free[other]
@@ -130,7 +130,7 @@ class Reader:
     """
 
     def __init__(self, connection: int) -> None:
-        self._socket = _socket(connection)
+        self._socket = socket_of(connection)
         self._blocks: dict[int, _Bytes] = {}
         self._lent: dict[int, _Loan] = {}
         self._returned: deque[_Loan] = deque()
@@ -160,7 +160,7 @@ class Reader:
         if not descriptors:
             raise EOFError
         try:
-            return _mapped(descriptors[0], size)
+            return mapped(descriptors[0], size)
         finally:
             os.close(descriptors[0])
 
@@ -199,37 +199,69 @@ def _batch(block: torch.Tensor, stored: _Stored) -> TensorList:
     dtype = stored.dtype
     if dtype is None:
         return TensorList.from_samples([], stored.layout)
-    tensors = [_view(block, offset, shape, dtype) for offset, shape in stored.tensors]
+    tensors = [view_of(block, offset, shape, dtype) for offset, shape in stored.tensors]
     if stored.dense:
         return TensorList.from_dense(tensors[0], stored.layout)
     return TensorList.from_samples(tensors, stored.layout, dtype)
 
 
-def _view(
+def view_of(
     block: torch.Tensor, offset: int, shape: tuple[int, ...], dtype: torch.dtype
 ) -> torch.Tensor:
+    """Return a tensor in a block, at an offset in bytes."""
     size = dtype.itemsize
     for extent in shape:
         size *= extent
     return block[offset : offset + size].view(dtype).view(shape)
 
 
-def _socket(connection: int) -> socket.socket:
+def socket_of(connection: int) -> socket.socket:
+    """Return the socket of a connection, to send descriptors."""
     made = socket.socket(fileno=os.dup(connection))
     made.settimeout(None)  # or the user's default timeout would make the connection non-blocking
     return made
 
 
-def _mapped(descriptor: int, size: int) -> _Bytes:
-    return np.frombuffer(mmap.mmap(descriptor, size), np.uint8)
+def mapped(descriptor: int, size: int) -> _Bytes:
+    """Return the bytes of a file, mapped for reading and writing."""
+    try:  # unlike `mmap`, this keeps no descriptor open: a consumer may hold thousands of blocks
+        path = f"/proc/self/fd/{descriptor}"
+        return torch.from_file(path, shared=True, size=size, dtype=torch.uint8).numpy()
+    except RuntimeError:
+        return np.frombuffer(mmap.mmap(descriptor, size), np.uint8)
 
 
-def _anonymous_file(size: int) -> int:
-    """Return the descriptor of a file in memory without a name."""
-    if hasattr(os, "memfd_create"):
+def anonymous_file(size: int) -> int:
+    """Return the descriptor of a file without a name, with all its bytes reserved.
+
+    It lies in memory, where the system has such files, and not in ``/dev/shm``, whose size does not matter; otherwise
+    in the folder for temporary files.
+
+    Raises:
+        MemoryError: there is no room; says how much was needed.
+    """
+    in_memory = hasattr(os, "memfd_create")
+    if in_memory:
         descriptor = os.memfd_create("torchdali")
     else:
         with tempfile.TemporaryFile() as file:
             descriptor = os.dup(file.fileno())
-    os.ftruncate(descriptor, size)
+    try:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(
+                descriptor, 0, size
+            )  # or the first write beyond the room would kill the process
+        else:
+            os.ftruncate(descriptor, size)
+    except OSError as error:
+        os.close(descriptor)
+        where = (
+            "memory"
+            if in_memory
+            else f"the folder {tempfile.gettempdir()} (TMPDIR chooses another)"
+        )
+        raise MemoryError(
+            f"{size / 2**20:.1f} MiB are needed for batches that processes share, and {where} has no room for them: "
+            f"{error.strerror}. Use fewer or smaller batches, or num_processes=1"
+        ) from None
     return descriptor

@@ -31,6 +31,7 @@ from torchdali.execute.steps import fail_alone, run_step
 from torchdali.execute.sync import CallerQueue, Sequencer
 from torchdali.execute.thread_pool import Job, ThreadPool
 from torchdali.execute.timings import ChainTimings, Profile
+from torchdali.execute.workers.chains import ChainJob, Workers
 from torchdali.graph import DataNode, Node
 from torchdali.loader import owning_read
 from torchdali.plan import Plan, column, edges
@@ -49,6 +50,7 @@ class Runtime:
 
     Attributes:
         caller_queue: Of a synchronous pipeline: runs the steps in the thread that waits for the batch.
+        workers: Processes that run chains, if there are any.
     """
 
     settings: Settings
@@ -60,6 +62,7 @@ class Runtime:
     memory: MemoryStats
     threads: ThreadPool
     caller_queue: CallerQueue | None
+    workers: Workers | None = None
 
 
 @dataclass
@@ -71,6 +74,7 @@ class _ChainRun:
         opened_single: The same for single samples after a group failed: none.
         done: Results of the items, by edge.
         groups: The groups, if an item is more than a sample.
+        job: The chain, if workers did it.
     """
 
     batch: InFlightBatch
@@ -82,6 +86,11 @@ class _ChainRun:
     opened_single: dict[DataNode, OpenBuffer] = field(default_factory=dict)
     done: dict[DataNode, list[Any]] = field(default_factory=dict)
     groups: GroupRun | None = None
+    job: ChainJob | None = None
+
+    def node_of(self, error: BaseException) -> Node | None:
+        """Return the operator that failed."""
+        return self.compiled.node_at(error) if self.job is None else self.job.node_of(error)
 
     def merged(self, failures: dict[int, BaseException]) -> dict[int, BaseException]:
         """Return failures by sample; where there are any, leave the results by sample, too."""
@@ -122,8 +131,8 @@ class StageRunner:
         self._bodies: dict[Node, PreparedBodies] = {n: {} for s in plan.stages for n in s.steps}
         self._source_edges = [source_edges(s.chain.nodes if s.chain else ()) for s in plan.stages]
         self._buffers = {
-            edge: OutputBuffer(runtime.buffers, runtime.device_stream.pins and _is_sent(plan, edge))
-            for s in plan.stages
+            edge: OutputBuffer(self._memory(i), self._packs(i, edge))
+            for i, s in enumerate(plan.stages)
             if s.chain
             for edge in s.chain.delivers
         }
@@ -133,6 +142,18 @@ class StageRunner:
             for i in range(len(plan.stages))
         ]
         self.reset_order(0)
+
+    def _memory(self, stage: int) -> BufferPool:
+        """Return the memory for what the chain of a stage delivers."""
+        workers = self._runtime.workers
+        shared = workers is not None and stage in workers.stages
+        return workers.buffers if workers is not None and shared else self._runtime.buffers
+
+    def _packs(self, stage: int, edge: DataNode) -> bool:
+        """Return whether samples of different shapes go into one piece of memory; those of workers stay."""
+        runtime = self._runtime
+        here = self._memory(stage) is runtime.buffers
+        return here and runtime.device_stream.pins and _is_sent(self.plan, edge)
 
     def reset_order(self, first: int) -> None:
         """Reset the sequencers; the next batch is number ``first``."""
@@ -277,6 +298,9 @@ class StageRunner:
         run.opened = {e: self._buffers[e].open(batch.size, group) for e in compiled.chain.delivers}
         count = -(-batch.size // group)
         run.done = {e: opened.column(count) for e, opened in run.opened.items()}
+        if runtime.workers is not None and batch.stage in runtime.workers.stages:
+            self._send_chain(run, runtime.workers)
+            return
         function = self._bind(run)
         if group == batch.size > 1:
             # One call: it takes less time than waking a thread. This is the thread that ran the stage's steps; in a
@@ -294,6 +318,25 @@ class StageRunner:
         runtime.threads.submit(
             Job(function, count, finish, order=batch.index, keep_going=keep_going)
         )
+
+    def _send_chain(self, run: _ChainRun, workers: Workers) -> None:
+        """Let worker processes run a chain."""
+
+        def done(job: ChainJob) -> None:
+            run.job = job
+            if runtime.caller_queue is None:
+                self._chain_done(run, job.failures)
+            else:
+                _in_calling_thread(
+                    runtime.caller_queue, partial(self._chain_done, run), job.failures
+                )
+
+        runtime, going = self._runtime, self._runtime.bad_samples.keeps_going
+        job = ChainJob(
+            self.plan, run.batch, run.compiled.chain, run.opened, run.done, going, run.timings, done
+        )
+        # From here on the batch belongs to the workers, and then to the thread in which `done` is called.
+        workers.submit(self.plan, runtime.settings.seed, job)
 
     def _bind(self, run: _ChainRun) -> Callable[[int], None]:
         """Return what runs one item of the chain: a sample, or a group of them."""
@@ -371,10 +414,12 @@ class StageRunner:
         try:
             if run.timings is not None:
                 self._runtime.profile.chain(run.timings, compiled.chain.nodes, batch.index)
+            if run.job is not None and run.job.error is not None:
+                raise run.job.error
             if run.groups is not None:
                 failures = run.merged(failures)
             if failures:
-                self._leave_out(batch, self._before(batch), run.done, failures, compiled.node_at)
+                self._leave_out(batch, self._before(batch), run.done, failures, run.node_of)
             for edge, results in run.done.items():
                 buffer, info = self._buffers[edge], self._source_infos(batch, edge)
                 close = buffer.close if run.groups is None else buffer.close_groups
@@ -385,7 +430,8 @@ class StageRunner:
             self.fail(batch, error, first=batch.stage + 1)
             return
         finally:
-            run.groups = None  # it refers to the run: a cycle would keep the output buffers from being reused
+            # They refer to the run: a cycle would keep the output buffers from being reused.
+            run.groups = run.job = None
         self._next_stage(batch)
 
     def _on_device(self, edge: DataNode, batch: TensorList) -> TensorList:

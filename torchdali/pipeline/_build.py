@@ -15,6 +15,7 @@ from torchdali.execute.device_stream import resolve_device
 from torchdali.execute.executor import Executor
 from torchdali.execute.process_pool import open_dataset, open_sources
 from torchdali.execute.timings import Profile
+from torchdali.execute.workers.placing import place
 from torchdali.graph import Graph, Node
 from torchdali.loader import Cursor, EpochOrder, LoaderOptions
 from torchdali.pipeline._options import PipelineOptions
@@ -131,7 +132,8 @@ def build(options: PipelineOptions, opened: Opened, bad_samples: BadSamples) -> 
         memory_stats=options.enable_memory_stats,
         max_pixels=options.max_pixels,
     )
-    return Executor(opened.plan, settings, readers, opened.sources, bad_samples)
+    placing = place(opened.plan, readers, options.num_processes, settings, options.py_start_method)
+    return Executor(opened.plan, settings, readers, opened.sources, bad_samples, placing)
 
 
 def has_lazy_readers(planned: Plan) -> bool:

@@ -131,6 +131,12 @@ class PipelineOptions:
     max_bad_samples: int | None = _option(
         None, "How many of them to bear before failing all the same."
     )
+    num_processes: int | None = _option(
+        None,
+        "Worker processes among which the threads are divided, at least one each; 1 for none. None: as many as pay, "
+        "about one for four threads that have a core each. What cannot run in another process stays in this one; "
+        "`Pipeline.explain` says what and why.",
+    )
     scaled_decode: bool = _option(
         False,
         "Decode large JPEG photos at a reduced scale when a random crop follows that shrinks them anyway; much "
@@ -147,8 +153,10 @@ class PipelineOptions:
     output_specs: OutputSpecs = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "num_threads", "seed", "py_num_workers", "max_bad_samples", "max_pixels"):
+        for name in _INTEGERS:
             self._set(name, _integer(name, getattr(self, name)))
+        if self.num_processes is not None and self.num_processes < 1:
+            raise ValueError(f"num_processes must be positive, got {self.num_processes}")
         _check_range(self.batch_size, self.num_threads)
         if self.max_pixels is not None and self.max_pixels < 1:
             raise ValueError(f"max_pixels must be positive, got {self.max_pixels}")
@@ -293,6 +301,11 @@ class Option(Generic[T]):
 
     def __set__(self, pipeline: Any, value: T) -> None:
         raise AttributeError(f"{self._name} is set where the pipeline is made")
+
+
+_INTEGERS = (
+    "batch_size", "num_threads", "seed", "num_processes", "py_num_workers", "max_bad_samples", "max_pixels"
+)  # fmt: skip
 
 
 def _integer(name: str, value: Any) -> int | None:

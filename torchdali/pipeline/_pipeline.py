@@ -74,6 +74,7 @@ class Pipeline:
     default_cuda_stream_priority = Option[int]()
     enable_memory_stats = Option[bool]()
     py_num_workers = Option[int]()
+    num_processes = Option[int | None]()
     py_start_method = Option[str]()
     stream_policy = Option[StreamPolicy | None]()
     concurrency = Option[OperatorConcurrency | None]()
@@ -552,9 +553,11 @@ class Pipeline:
         return {"capacities": [], "per_sample_capacities": []}
 
     def explain(self) -> str:
-        """Return the graph and the plan as text."""
-        plan = self._planned.plan
-        return f"{plan.graph}\n\n{plan}"
+        """Return the graph, the plan, and where it runs if there are several processes, as text."""
+        executor = self._planned
+        plan, placing = executor.plan, executor.placing
+        text = f"{plan.graph}\n\n{plan}"
+        return f"{text}\n{placing}" if placing.processes > 1 or placing.reasons else text
 
     def bad_sample_report(self) -> list[BadSample]:
         """Return the samples that were skipped or replaced so far."""

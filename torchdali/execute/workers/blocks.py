@@ -1,0 +1,117 @@
+"""Shared memory of batches: the process of the user owns it, its workers write into it.
+
+A block has no name: its descriptor goes over the socket of each worker, and nothing stays behind, whoever dies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+
+from torchdali.execute.buffer_pool import BufferPool, Bytes
+from torchdali.execute.shared_memory import anonymous_file, mapped, view_of
+
+__all__ = ["Place", "SharedBuffers", "Views"]
+
+_PAGE = 4096
+
+
+class Place(NamedTuple):
+    """The place of a tensor: in a block, at an offset in bytes."""
+
+    block: int
+    offset: int
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+
+
+class SharedBuffers(BufferPool):
+    """A pool of blocks that workers know, too.
+
+    Args:
+        pinned: Page-lock the memory, for asynchronous copies to a device.
+        announce: Called with number, descriptor and size of a new block, before it is used.
+        forget: Called with the number of a block that will not be used again.
+    """
+
+    _smallest = 0
+
+    def __init__(
+        self,
+        pinned: bool,
+        announce: Callable[[int, int, int], None],
+        forget: Callable[[int], None],
+    ) -> None:
+        super().__init__(pinned)
+        self._announce, self._forget = announce, forget
+        self._numbers: dict[int, int] = {}  # by address
+        self._made_blocks = 0
+
+    def place(self, tensor: torch.Tensor) -> Place | None:
+        """Return where a tensor of this pool lies; None for other memory."""
+        start = tensor.untyped_storage().data_ptr()
+        number = self._numbers.get(start)
+        if number is None or not tensor.is_contiguous():
+            return None
+        return Place(number, tensor.data_ptr() - start, tuple(tensor.shape), tensor.dtype)
+
+    def _block_size(self, size: int) -> int:
+        return max(1, -(-size // _PAGE)) * _PAGE
+
+    def _made(self, size: int) -> Bytes:
+        descriptor = anonymous_file(size)
+        try:
+            block = mapped(descriptor, size)
+            with self._lock:
+                number = self._made_blocks
+                self._made_blocks += 1
+                self._numbers[block.ctypes.data] = number
+            # Every worker has the block in its queue of messages before a part that writes to it is made.
+            self._announce(number, descriptor, size)
+        finally:
+            os.close(descriptor)
+        if self._pinned:
+            _page_lock(block)
+        return block
+
+    def _dropped(self, blocks: list[Bytes]) -> None:
+        for block in blocks:
+            if self._pinned:
+                _unlock(block)
+            self._forget(self._numbers.pop(block.ctypes.data))
+
+
+def _page_lock(block: Bytes) -> None:
+    with contextlib.suppress(RuntimeError):  # copies are slower then, and right all the same
+        torch.cuda.cudart().cudaHostRegister(block.ctypes.data, block.nbytes, 0)  # type: ignore[no-untyped-call]
+
+
+def _unlock(block: Bytes) -> None:
+    with contextlib.suppress(RuntimeError):
+        torch.cuda.cudart().cudaHostUnregister(block.ctypes.data)  # type: ignore[no-untyped-call]
+
+
+class Views:
+    """A worker's side: the blocks that it was told of."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, torch.Tensor] = {}
+
+    def add(self, number: int, descriptor: int, size: int) -> None:
+        """Map a block; the descriptor is closed."""
+        try:
+            self._blocks[number] = torch.from_numpy(mapped(descriptor, size))
+        finally:
+            os.close(descriptor)
+
+    def drop(self, number: int) -> None:
+        """Forget a block; tensors that are in use keep it."""
+        self._blocks.pop(number, None)
+
+    def tensor(self, place: Place) -> torch.Tensor:
+        """Return the tensor at a place."""
+        return view_of(self._blocks[place.block], place.offset, place.shape, place.dtype)
