@@ -23,7 +23,7 @@ from torchdali.running import run_batch
 from torchdali.schema import STATE, Schema
 from torchdali.tensors import TensorList
 
-__all__ = ["Call", "as_node", "bind", "call", "record", "run_now"]
+__all__ = ["VIEWS", "Call", "as_node", "bind", "call", "in_transform", "record", "run_now", "unshared"]
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -305,7 +305,7 @@ def run_now(declared: Operator, checked: Call, rng: BatchRng | None = None) -> A
     inputs = [None if v is None else _as_batch(v) for v in checked.inputs]
     rng = rng or _fresh_rng(declared, checked, inputs)
     outputs = run_batch(declared, inputs, checked.constants, checked.per_sample, rng)
-    results = [o.samples()[0] if alone else o for o in _unshared(declared, outputs, inputs)]
+    results = [o.samples()[0] if alone else o for o in unshared(declared, outputs, inputs)]
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -315,11 +315,16 @@ VIEWS = frozenset((
 """Operators that look at their input in another way; as torch's, they may return a view of it."""
 
 
-def _unshared(
+def in_transform() -> bool:
+    """Return True inside ``torch.func.vmap`` and the like, whose tensors have no memory to look at."""
+    return torch._C._functorch.peek_interpreter_stack() is not None
+
+
+def unshared(
     declared: Operator, outputs: Sequence[TensorList], inputs: Sequence[TensorList | None]
 ) -> Sequence[TensorList]:
     """Copy what a body returns of its inputs, so that writing to a result does not change an input."""
-    if declared.name in VIEWS or torch.compiler.is_compiling():
+    if declared.name in VIEWS or torch.compiler.is_compiling() or in_transform():
         return outputs
     memory = sorted(
         _extent(t) for batch in inputs if batch is not None for t in _tensors(batch) if t.numel()

@@ -56,7 +56,6 @@ from torchdali.experimental.dynamic._dtypes import uint16 as uint16
 from torchdali.experimental.dynamic._dtypes import uint32 as uint32
 from torchdali.experimental.dynamic._dtypes import uint64 as uint64
 from torchdali.experimental.dynamic._external_source import ExternalSource as ExternalSource
-from torchdali.experimental.dynamic._imread import imread as imread
 from torchdali.experimental.dynamic._mode import EvalMode as EvalMode
 from torchdali.experimental.dynamic._stream import Stream as Stream
 from torchdali.experimental.dynamic._stream import get_current_stream as get_current_stream
@@ -2584,4 +2583,35 @@ def zeros_like(
     torch: _bool = False,
 ) -> Any:
     """Return zeros in the shape of an input."""
+    ...
+
+def imread(
+    filepaths: Any,
+    /,
+    *,
+    device: DeviceLike = None,
+    adjust_orientation: _bool = True,
+    affine: _bool = True,
+    cache_batch_copy: _bool = True,
+    cache_debug: _bool = False,
+    cache_size: int = 0,
+    cache_threshold: int = 0,
+    cache_type: str = '',
+    device_memory_padding: int = 16777216,
+    device_memory_padding_jpeg2k: int = 0,
+    dtype: DALIDataType | DType | _torch.dtype = ...,
+    host_memory_padding: int = 8388608,
+    host_memory_padding_jpeg2k: int = 0,
+    hw_decoder_load: float = 0.65,
+    hybrid_huffman_threshold: int = 1000000,
+    jpeg_fancy_upsampling: _bool = False,
+    output_type: DALIImageType = DALIImageType.RGB,
+    preallocate_height_hint: int = 0,
+    preallocate_width_hint: int = 0,
+    use_fast_idct: _bool = False,
+    memory_stats: Any = None,
+    split_stages: Any = None,
+    use_chunk_allocator: Any = None,
+) -> Any:
+    """Decode images: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM; the format is found by the first bytes."""
     ...

@@ -75,11 +75,11 @@ class Batch(Value):
         """The data, as a pipeline delivers a batch."""
         return self._values()
 
-    def _single(self) -> TensorCPU | TensorGPU:
+    def _single(self, pad: bool = False) -> TensorCPU | TensorGPU:
         """Return all samples as one tensor with the batch as its first axis."""
         values = self._values()
         kind = TensorCPU if values.device.type == "cpu" else TensorGPU
-        return kind(values.stacked(), f"N{values.layout()}" if values.layout() else "")
+        return kind(_stacked(values, pad), f"N{values.layout()}" if values.layout() else "")
 
     @property
     def batch_size(self) -> int:
@@ -213,7 +213,7 @@ def _stacked(values: TensorList, pad: bool) -> torch.Tensor:
         if not pad:
             raise ValueError(
                 f"the samples have different shapes ({shapes[0]}, {next(s for s in shapes if s != shapes[0])}, ...): "
-                "torch(pad=True) fills them up with zeros"
+                "pad=True fills them up with zeros"
             )
         full = [max(axis) for axis in zip(*shapes, strict=True)]
         return torch.stack([_padded(sample, full) for sample in values.samples()])

@@ -66,6 +66,8 @@ def function_of(declared: Operator) -> Callable[..., Any]:
 _NAMED = {
     "bbox_rotate": ("bboxes", "labels"),
     "decoders.image_slice": ("data", "anchor", "shape_input"),
+    "decoders.numpy": ("data",),
+    "decoders.video": ("encoded",),
     "experimental.remap": ("input", "mapx", "mapy"),
     "experimental.warp_perspective": ("input", "matrix_input"),
     "filter": ("data", "filter", "fill_value"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from typing import Any
 
@@ -34,6 +35,19 @@ def imread(filepaths: Any, *, device: Any = "cpu", **arguments: Any) -> Any:
         return _decode(_read(as_batch(names)), device=device, **arguments)
     name = filepaths if isinstance(filepaths, Value) else _as_bytes(filepaths)
     return _decode(_read(name), device=device, **arguments)
+
+
+def _signature() -> inspect.Signature:
+    """Return the signature with the decoder's arguments."""
+    own = list(inspect.signature(imread).parameters.values())[:-1]
+    own[0] = own[0].replace(kind=inspect.Parameter.POSITIONAL_ONLY)
+    taken = inspect.signature(_decode).parameters.values()
+    left_out = ("batch_size", "torch", *(p.name for p in own))
+    named = [p for p in taken if p.kind is p.KEYWORD_ONLY and p.name not in left_out]
+    return inspect.Signature([*own, *named])
+
+
+vars(imread)["__signature__"] = _signature()
 
 
 def _as_bytes(path: Any) -> bytes:

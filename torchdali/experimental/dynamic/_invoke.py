@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from torchdali.dispatch import Call, bind, record
+from torchdali.dispatch import Call, bind, record, unshared
 from torchdali.experimental.dynamic._batch import Batch, _batch_of
 from torchdali.experimental.dynamic._capture import current_capture
 from torchdali.experimental.dynamic._context import EvalContext
@@ -166,6 +166,8 @@ class _Call:
         results = run_batch(
             declared, checked.inputs, checked.constants, checked.per_sample, rng, size
         )
+        if self.size is None:
+            results = tuple(unshared(declared, results, checked.inputs))
         made = [_of_list(r) if self.size is None else _batch_of(r) for r in results]
         several = declared.returns_list(checked.constants, len(checked.inputs))
         return tuple(made) if several else made[0]

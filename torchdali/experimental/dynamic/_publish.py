@@ -19,6 +19,13 @@ _LEFT_OUT = (
 )  # fmt: skip
 
 
+# Old names that DALI's dynamic mode has; calls by them warn.
+_OLD = (
+    "experimental.decoders.image", "experimental.decoders.image_crop", "experimental.decoders.image_random_crop",
+    "experimental.decoders.image_slice", "experimental.peek_image_shape",
+)  # fmt: skip
+
+
 def publish_operators(package: str) -> Callable[[str], Any]:
     """Put a function for each operator and a class for each reader into the package; return its ``__getattr__``."""
     return publish(package, _entry, is_wanted)
@@ -27,7 +34,7 @@ def publish_operators(package: str) -> Callable[[str], Any]:
 def is_wanted(declared: Operator) -> bool:
     """Return True for an operator that the dynamic mode has."""
     return (
-        not declared.options.instead
+        (not declared.options.instead or declared.name in _OLD)
         and declared.kind != "source"
         and declared.name not in _LEFT_OUT
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from torchdali.dispatch import Call
+from torchdali.dispatch import VIEWS, Call, in_transform
 from torchdali.experimental.dynamic._mode import EvalMode
 from torchdali.experimental.dynamic._tensor import Tensor, _of_list
 from torchdali.registry import Operator
@@ -72,7 +72,8 @@ def _add_tensor(parts: list[Any], value: Tensor) -> bool:
 
 
 def _is_now() -> bool:
-    return EvalMode.current() is not EvalMode.deferred and not torch.compiler.is_compiling()
+    now = EvalMode.current() is not EvalMode.deferred
+    return now and not torch.compiler.is_compiling() and not in_transform()
 
 
 def run(form: Form, inputs: Sequence[Any]) -> Any:
@@ -92,15 +93,24 @@ def run(form: Form, inputs: Sequence[Any]) -> Any:
         return None
     if not isinstance(results, tuple):
         results = (results,)
-    made = [_wrapped(r, layout, samples) for r, layout in zip(results, ready.layouts, strict=True)]
+    apart = () if form[0] in VIEWS else samples
+    made = [_wrapped(r, layout, apart) for r, layout in zip(results, ready.layouts, strict=True)]
     return tuple(made) if several else made[0]
 
 
-def _wrapped(result: torch.Tensor, layout: str, inputs: Sequence[torch.Tensor]) -> Tensor:
-    for each in inputs:
-        if result is each:
+def _wrapped(result: torch.Tensor, layout: str, apart: Sequence[torch.Tensor]) -> Tensor:
+    """Return a result as a tensor that shares no memory with any of ``apart``."""
+    for each in apart:
+        if _share_memory(result, each):
             result = result.clone()  # writing into the result must not change the input
     return _of_list(TensorList.from_samples([result], fitting(layout, result.ndim)))
+
+
+def _share_memory(result: torch.Tensor, given: torch.Tensor) -> bool:
+    """Return whether a result is a view of what was given."""
+    if given.is_contiguous():
+        return 0 <= result.data_ptr() - given.data_ptr() < max(given.nbytes, 1)
+    return result.untyped_storage().data_ptr() == given.untyped_storage().data_ptr()
 
 
 def keep(form: Form, declared: Operator, checked: Call) -> None:

@@ -35,6 +35,7 @@ class Reader:
         device: ``"cpu"``.
         num_inputs: Accepted; readers have none.
         enable_checkpointing: Accepted; the state is always there.
+        _backend: Accepted.
         arguments: Those of the operator.
 
     Raises:
@@ -55,6 +56,7 @@ class Reader:
         num_inputs: int | None = None,
         *,
         enable_checkpointing: bool = False,
+        _backend: Any = None,
         **arguments: Any,
     ) -> None:
         known = self._declared.schema.arguments
@@ -215,12 +217,19 @@ def _order_of(constants: dict[str, Any]) -> tuple[LoaderOptions, int]:
 def reader_of(declared: Operator) -> type[Reader]:
     """Return the class of a reader."""
     base = inspect.signature(Reader.__init__).parameters
-    fixed = [p for n, p in base.items() if n not in ("arguments", "enable_checkpointing")]
+    last = ("enable_checkpointing", "_backend")
+    fixed = [p for n, p in base.items() if n not in ("arguments", *last)]
     named = [
         p for p in declared.schema.signature().parameters.values()
         if p.kind is p.KEYWORD_ONLY and p.name not in _SKIPPED
     ]  # fmt: skip
-    signature = inspect.Signature([*fixed, *named, base["enable_checkpointing"]])
+    shown = {p.name for p in (*fixed, *named)}
+    old = [
+        inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None)
+        for n in declared.schema.deprecated
+        if n not in shown
+    ]
+    signature = inspect.Signature([*fixed, *named, *old, *[base[name] for name in last]])
 
     def __init__(self: Reader, *args: Any, **kwargs: Any) -> None:
         Reader.__init__(self, *args, **kwargs)

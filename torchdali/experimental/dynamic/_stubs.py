@@ -68,8 +68,15 @@ def stubs() -> dict[str, str]:
             parts.append(_again(space))
         operators.sort(key=lambda operator: operator.name)
         parts += [_class(o) if o.kind == "reader" else _function(o) for o in operators]
+        if not space:
+            parts.append(_imread())
         files[path_of(_PACKAGE, space, bool(below))] = "\n\n".join(filter(None, parts)) + "\n"
     return files
+
+
+def _imread() -> str:
+    parameters = list(inspect.signature(dynamic.imread).parameters.values())
+    return _one(registry["decoders.image"], "imread", parameters[:1], parameters[1:], "", "Any", "")
 
 
 def _again(space: str) -> str:
@@ -82,7 +89,7 @@ def _again(space: str) -> str:
             lines += [
                 f"from {node.module} import {a.name} as {a.name}"
                 for a in node.names
-                if a.name in module.__all__
+                if a.name in module.__all__ and a.name != "imread"
             ]
     return "\n".join(lines)
 
@@ -95,8 +102,7 @@ def _function(operator: Operator) -> str:
     parameters = list(inspect.signature(function).parameters.values())
     inputs = [p for p in parameters if p.kind is not _KINDS.KEYWORD_ONLY]
     named = [p for p in parameters if p.kind is _KINDS.KEYWORD_ONLY]
-    several = operator.options.outputs is not None or operator.schema.outputs > 1
-    if not inputs or inputs[0].default is None or several:
+    if not _decides(operator, inputs):
         return _one(operator, name, inputs, named, "", "Any")
     return "\n\n".join((
         _one(operator, name, inputs, named, "Batch", "Batch"),
@@ -106,7 +112,7 @@ def _function(operator: Operator) -> str:
 
 def _one(
     operator: Operator, name: str, inputs: list[inspect.Parameter], named: list[inspect.Parameter],
-    first: str, result: str,
+    first: str, result: str, decorator: str | None = None,
 ) -> str:  # fmt: skip
     """Write one form of a function; ``first`` is the type of its first input, if that decides."""
     lines, positional = [], False
@@ -132,7 +138,8 @@ def _one(
         else:
             (required if argument.required else rest).append(_argument(argument))
     text = _plain(",\n    ".join([*lines, *required, *rest]))
-    head = "@overload\n" if (first or _decides(operator, inputs)) else ""
+    head = "@overload\n" if _decides(operator, inputs) else ""
+    head = head if decorator is None else decorator
     return f"{head}def {name}(\n    {text},\n) -> {result}:\n{doc_text(operator)}\n    ..."
 
 

@@ -93,7 +93,7 @@ class Tensor(Value):
     def _sample(self) -> torch.Tensor:
         return self._values().samples()[0]
 
-    def _single(self) -> TensorCPU | TensorGPU:
+    def _single(self, pad: bool = False) -> TensorCPU | TensorGPU:
         return self._storage
 
     @property
@@ -245,14 +245,31 @@ def _cloned(value: Tensor) -> TensorList:
 
 
 def tensor(
-    data: Any, dtype: Any = None, device: DeviceLike = None, layout: str | None = None
+    data: Any,
+    dtype: Any = None,
+    device: DeviceLike = None,
+    layout: str | None = None,
+    pad: bool = False,
 ) -> Tensor:
-    """Copy data into a new tensor; see `Tensor` for the arguments."""
-    return Tensor(data, dtype, device, layout, copy=True)
+    """Copy data into a new tensor; see `Tensor` for the arguments.
+
+    Args:
+        pad: Fill the samples of a batch up with zeros where their shapes differ, which is an error otherwise.
+    """
+    return Tensor(_one(data, pad), dtype, device, layout, copy=True)
 
 
 def as_tensor(
-    data: Any, dtype: Any = None, device: DeviceLike = None, layout: str | None = None
+    data: Any,
+    dtype: Any = None,
+    device: DeviceLike = None,
+    layout: str | None = None,
+    pad: bool = False,
 ) -> Tensor:
-    """Return a tensor that shares the data's memory where type and device allow it; see `Tensor`."""
-    return Tensor(data, dtype, device, layout)
+    """Return a tensor that shares the data's memory where type and device allow it; see `Tensor` and `tensor`."""
+    return Tensor(_one(data, pad), dtype, device, layout)
+
+
+def _one(data: Any, pad: bool) -> Any:
+    """Return a batch as one tensor, padded; other data as they are."""
+    return data._single(pad=True) if pad and isinstance(data, Value) else data

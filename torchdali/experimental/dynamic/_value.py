@@ -89,8 +89,8 @@ class Value:
         """Number of axes of a sample."""
         return self._values().ndim()
 
-    def _single(self) -> TensorCPU | TensorGPU:
-        """Return the value as one tensor."""
+    def _single(self, pad: bool = False) -> TensorCPU | TensorGPU:
+        """Return the value as one tensor; ``pad`` fills samples up with zeros where their shapes differ."""
         raise NotImplementedError
 
     def torch(self, copy: Any = None) -> torch.Tensor:

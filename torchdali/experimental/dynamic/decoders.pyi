@@ -363,7 +363,7 @@ def inflate(
 
 @overload
 def numpy(
-    input: Batch,
+    data: Batch,
     /,
     *,
     batch_size: int | None = None,
@@ -376,7 +376,7 @@ def numpy(
 
 @overload
 def numpy(
-    input: Any,
+    data: Any,
     /,
     *,
     batch_size: int | None = None,
@@ -389,7 +389,7 @@ def numpy(
 
 @overload
 def video(
-    input: Batch,
+    encoded: Batch,
     /,
     *,
     batch_size: int | None = None,
@@ -410,7 +410,7 @@ def video(
 
 @overload
 def video(
-    input: Any,
+    encoded: Any,
     /,
     *,
     batch_size: int | None = None,

@@ -44,6 +44,7 @@ class Caffe(Reader):
         stick_to_shard: _bool = False,
         tensor_init_bytes: int = 1048576,
         enable_checkpointing: Any = ...,
+        _backend: Any = ...,
     ) -> None: ...
 
 class Caffe2(Reader):
@@ -77,6 +78,7 @@ class Caffe2(Reader):
         stick_to_shard: _bool = False,
         tensor_init_bytes: int = 1048576,
         enable_checkpointing: Any = ...,
+        _backend: Any = ...,
     ) -> None: ...
 
 class COCO(Reader):
@@ -119,7 +121,12 @@ class COCO(Reader):
         skip_empty: _bool = False,
         stick_to_shard: _bool = False,
         tensor_init_bytes: int = 1048576,
+        meta_files_path: Any = ...,
+        dump_meta_files: Any = ...,
+        dump_meta_files_path: Any = ...,
+        save_img_ids: Any = ...,
         enable_checkpointing: Any = ...,
+        _backend: Any = ...,
     ) -> None: ...
 
 class Dataset(Reader):
@@ -151,6 +158,7 @@ class Dataset(Reader):
         tensor_init_bytes: int = 1048576,
         workers: int = 0,
         enable_checkpointing: Any = ...,
+        _backend: Any = ...,
     ) -> None: ...
 
 class File(Reader):
@@ -190,6 +198,7 @@ class File(Reader):
         stick_to_shard: _bool = False,
         tensor_init_bytes: int = 1048576,
         enable_checkpointing: Any = ...,
+        _backend: Any = ...,
     ) -> None: ...
 
 class MXNet(Reader):
@@ -224,6 +233,7 @@ class MXNet(Reader):
         stick_to_shard: _bool = False,
         tensor_init_bytes: int = 1048576,
         enable_checkpointing: Any = ...,
+        _backend: Any = ...,
     ) -> None: ...
 
 class NemoAsr(Reader):
@@ -260,7 +270,9 @@ class NemoAsr(Reader):
         skip_cached_images: _bool = False,
         stick_to_shard: _bool = False,
         tensor_init_bytes: int = 1048576,
+        normalize_text: Any = ...,
         enable_checkpointing: Any = ...,
+        _backend: Any = ...,
     ) -> None: ...
 
 class Numpy(Reader):
@@ -309,6 +321,7 @@ class Numpy(Reader):
         tensor_init_bytes: int = 1048576,
         use_o_direct: _bool = False,
         enable_checkpointing: Any = ...,
+        _backend: Any = ...,
     ) -> None: ...
 
 class TFRecord(Reader):
@@ -346,6 +359,7 @@ class TFRecord(Reader):
         use_o_direct: _bool = False,
         verify: _bool = False,
         enable_checkpointing: Any = ...,
+        _backend: Any = ...,
     ) -> None: ...
 
 class Video(Reader):
@@ -391,6 +405,7 @@ class Video(Reader):
         stride: int = 1,
         tensor_init_bytes: int = 1048576,
         enable_checkpointing: Any = ...,
+        _backend: Any = ...,
     ) -> None: ...
 
 class VideoResize(Reader):
@@ -454,6 +469,7 @@ class VideoResize(Reader):
         temp_buffer_hint: int = 0,
         tensor_init_bytes: int = 1048576,
         enable_checkpointing: Any = ...,
+        _backend: Any = ...,
     ) -> None: ...
 
 class Webdataset(Reader):
@@ -492,4 +508,5 @@ class Webdataset(Reader):
         stick_to_shard: _bool = False,
         tensor_init_bytes: int = 1048576,
         enable_checkpointing: Any = ...,
+        _backend: Any = ...,
     ) -> None: ...

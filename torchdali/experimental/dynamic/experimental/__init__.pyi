@@ -16,6 +16,7 @@ from torchdali.experimental.dynamic._tensor import Tensor
 from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
 
 
+from . import decoders as decoders
 from . import readers as readers
 
 @overload
@@ -106,6 +107,36 @@ def median_blur(
     torch: _bool = False,
 ) -> Any:
     """Replace each pixel by the median of a window around it; the edge is repeated outside."""
+    ...
+
+@overload
+def peek_image_shape(
+    input: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike = None,
+    adjust_orientation: _bool = True,
+    dtype: DALIDataType | DType | _torch.dtype = ...,
+    image_type: DALIImageType = DALIImageType.RGB,
+    torch: Literal[False] = False,
+) -> Batch:
+    """Read the shape of encoded images from their headers: ``(H, W, C)``."""
+    ...
+
+@overload
+def peek_image_shape(
+    input: Any,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike = None,
+    adjust_orientation: _bool = True,
+    dtype: DALIDataType | DType | _torch.dtype = ...,
+    image_type: DALIImageType = DALIImageType.RGB,
+    torch: _bool = False,
+) -> Any:
+    """Read the shape of encoded images from their headers: ``(H, W, C)``."""
     ...
 
 @overload

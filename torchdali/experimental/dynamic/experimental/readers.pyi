@@ -47,6 +47,7 @@ class Fits(Reader):
         stick_to_shard: _bool = False,
         tensor_init_bytes: int = 1048576,
         enable_checkpointing: Any = ...,
+        _backend: Any = ...,
     ) -> None: ...
 
 class Video(Reader):
@@ -90,4 +91,5 @@ class Video(Reader):
         tensor_init_bytes: int = 1048576,
         uniform_sample: _bool = False,
         enable_checkpointing: Any = ...,
+        _backend: Any = ...,
     ) -> None: ...
