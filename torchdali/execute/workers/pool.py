@@ -144,7 +144,8 @@ class WorkerPool:
         self.workers, self._run = list(workers), run
         self._queue: list[tuple[int, int, _Dealt]] = []
         self._serial, self._numbers = itertools.count(), itertools.count()
-        self._lock = threading.Lock()
+        # Reentrant: a garbage collection inside may drop the pipeline, whose end comes here.
+        self._lock = threading.RLock()
         self._over = ""
         self._process = os.getpid()
         self.deaths: list[str] = []

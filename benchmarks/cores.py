@@ -1,0 +1,188 @@
+"""Images a second over threads and processes, measured or forecast: ``python -m benchmarks.cores DIR``.
+
+Measured: torchdali with several numbers of threads and processes, and the real DALI beside it, in turn, one process of
+Python each. That says something where there are as many cores.
+
+Forecast, on any machine: ``--model FILE`` with segments that `benchmarks.gil` has written. Each process has
+one lock and its threads; a thread runs a sample's segments in turn, those with the lock when it has got it.
+Who comes to a free lock takes it; who waits is woken when it is let go, and takes it a little later, unless
+another one has it by then. Every thread has a core. Neither memory bandwidth nor shared caches are modelled;
+the process that conducts the others is no limit but ``1 / --conduct``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import importlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+WAKE = 15.0  # microseconds until a thread runs that waited for the lock
+
+Segments = Sequence[tuple[float, float]]  # held and free, microseconds
+
+
+def forecast(
+    segments: Segments,
+    threads: int,
+    processes: int,
+    wake: float = WAKE,
+    conduct: float = 0.0,
+    samples: int = 400,
+) -> float:
+    """Return images a second of some processes with a core for each thread.
+
+    Args:
+        segments: Of one sample.
+        threads: Of all processes.
+        wake: Microseconds until a waiting thread runs.
+        conduct: CPU microseconds a sample of the process that conducts several.
+        samples: How many each thread does.
+    """
+    per_process = [threads // processes + (i < threads % processes) for i in range(processes)]
+    rate = sum(_one_process(segments, each, wake, samples) for each in per_process if each)
+    return min(rate, 1e6 / conduct) if conduct and processes > 1 else rate
+
+
+_LETS_GO, _COMES, _WAKES = range(3)
+
+
+def _one_process(segments: Segments, threads: int, wake: float, samples: int) -> float:
+    """Simulate threads with one lock; return images a second."""
+    at = [0] * threads  # segment that a thread is in
+    done = [0] * threads
+    # Events: time, serial, thread, and whether it lets the lock go, comes for it, or wakes to take it.
+    events = [(i * sum(segments[0]) / threads, i, i, _COMES) for i in range(threads)]
+    heapq.heapify(events)
+    serial, now, is_taken = threads, 0.0, False
+    waiting: deque[int] = deque()
+    finished = 0
+    while events:
+        now, _, thread, what = heapq.heappop(events)
+        if what == _LETS_GO:
+            is_taken = False
+            heapq.heappush(events, (now + segments[at[thread]][1], serial, thread, _COMES))
+            at[thread] += 1
+            if waiting:
+                heapq.heappush(events, (now + wake, serial + 1, waiting.popleft(), _WAKES))
+            serial += 2
+            continue
+        if at[thread] == len(segments):
+            at[thread], done[thread] = 0, done[thread] + 1
+            finished += 1
+            if done[thread] == samples:
+                return finished * 1e6 / now  # the first thread that is done ends the measurement
+        if is_taken and what == _WAKES:
+            waiting.appendleft(thread)
+        elif is_taken:
+            waiting.append(thread)
+        else:
+            is_taken = True
+            heapq.heappush(events, (now + segments[at[thread]][0], serial, thread, _LETS_GO))
+            serial += 1
+    return 0.0
+
+
+def measured(
+    package: str, pipeline: str, root: str, batch: int, threads: int, processes: int, seconds: float
+) -> tuple[float, float]:
+    """Run a pipeline in this process; return images a second and CPU microseconds an image."""
+    from .pipelines import build
+
+    more = {"num_processes": processes} if package == "torchdali" else {}
+    pipe = build(package, pipeline, root, batch_size=batch, num_threads=threads, seed=1, **more)
+    for _ in range(6):
+        pipe.run()
+    count, started, cpu = 0, time.perf_counter(), _cpu()
+    while time.perf_counter() - started < seconds:
+        pipe.run()
+        count += batch
+    taken, cpu = time.perf_counter() - started, _cpu() - cpu
+    return count / taken, 1e6 * cpu / count
+
+
+def _cpu() -> float:
+    """Return CPU seconds of this process and its children."""
+    psutil: Any = importlib.import_module("psutil")
+
+    here = psutil.Process()
+    times = [p.cpu_times() for p in (here, *here.children(recursive=True))]
+    return float(sum(t.user + t.system for t in times))
+
+
+def _apart(*arguments: object) -> tuple[float, float]:
+    command = [sys.executable, "-m", "benchmarks.cores", "--one", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    rate, cpu = done.stdout.split()[-2:]
+    return float(rate), float(cpu)
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Print a table."""
+    arguments = list(sys.argv[1:] if given is None else given)
+    if arguments[:1] == ["--one"]:
+        package, pipeline, root, *numbers, seconds = arguments[1:]
+        batch, t, p = map(int, numbers)
+        print(*measured(package, pipeline, root, batch, t, p, float(seconds)))
+        return
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.cores", description=__doc__)
+    parser.add_argument("root", nargs="?", help="folder of images, one folder a class")
+    parser.add_argument("--pipeline", default="train")
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--threads", default="1,2,4,8,16,32", help="numbers of threads")
+    parser.add_argument(
+        "--processes", default="", help="numbers of processes; default: 1 and what pays"
+    )
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=4.0, help="of one measurement")
+    parser.add_argument("--dali", action="store_true", help="measure the real DALI, too")
+    parser.add_argument("--model", help="forecast from the segments in this file, measure nothing")
+    parser.add_argument("--wake", type=float, default=WAKE, help="microseconds; see above")
+    parser.add_argument("--conduct", type=float, default=20.0, help="microseconds; see above")
+    options = parser.parse_args(arguments)
+    if options.model is None and options.root is None:
+        parser.error("give a folder of images to measure, or --model to forecast")
+    from torchdali.execute.workers.placing import default_processes
+
+    threads = [int(each) for each in options.threads.split(",")]
+    asked = [int(each) for each in options.processes.split(",") if each]
+    pairs = [
+        (t, p) for t in threads for p in sorted({1, default_processes(t, t), *asked}) if p <= t
+    ]
+    if options.model is not None:
+        found = json.loads(Path(options.model).read_text())
+        for t, p in pairs:
+            rate = forecast(found["segments"], t, p, options.wake, options.conduct)
+            print(
+                f"{found['pipeline']}: {t:3d} threads, {p:2d} processes: {rate:8.0f} images/s (forecast)"
+            )
+        return
+    print(
+        f"{os.cpu_count()} cores; load {os.getloadavg()[0]:.1f}; images/s and CPU us an image, of each round"
+    )
+    sides = [("torchdali", t, p) for t, p in pairs]
+    if options.dali:
+        sides += [("nvidia.dali", max(2, t), 1) for t in threads]
+    for _ in range(options.rounds):
+        for package, t, p in sides:
+            rate, cpu = _apart(
+                package, options.pipeline, options.root, options.batch, t, p, options.seconds
+            )
+            print(
+                f"{package:12} {t:3d} threads, {p:2d} processes: {rate:8.0f} images/s {cpu:8.0f} us",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

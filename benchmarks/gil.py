@@ -1,0 +1,218 @@
+"""CPU time with and without the GIL, a sample and a line: ``python -m benchmarks.gil train DIR``.
+
+The share that holds the GIL limits how many threads of one process help; `benchmarks.cores` makes a forecast of it.
+A small C library (`gil_clock.c`), compiled with the system's compiler, is loaded in front of the interpreter and reads
+the thread's CPU clock at each release. One thread runs; medians over samples are taken segment by segment, so that a
+busy machine matters less. Where caches are shared with other work, Python is colder and the medians are too high: the
+10th percentile is then nearer to a quiet machine. The clock itself adds about 0.4 microseconds a release.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import ctypes
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+SOURCE = Path(__file__).with_name("gil_clock.c")
+_ROOM = 1 << 20  # events
+_MICROSECOND = 1e3  # nanoseconds
+
+
+class Segment(NamedTuple):
+    """CPU time of one sample between two releases, in nanoseconds, and the line that let the GIL go."""
+
+    place: str
+    held: int
+    free: int
+
+
+class Summary(NamedTuple):
+    """Percentiles over samples, in microseconds a sample.
+
+    Attributes:
+        held: With the GIL.
+        free: Without it.
+        releases: How often it is let go.
+        lines: By line: held before it, free at it.
+        segments: A typical sample, for `benchmarks.cores`: held and free in turn.
+    """
+
+    held: float
+    free: float
+    releases: float
+    lines: list[tuple[str, float, float]]
+    segments: list[tuple[float, float]]
+
+
+def library(folder: Path) -> Path:
+    """Compile the clock.
+
+    Raises:
+        SystemExit: there is no compiler, or it failed.
+    """
+    given = [os.environ.get("CC"), "cc", "gcc", "clang"]
+    compiler = next((found for name in given if name and (found := shutil.which(name))), None)
+    if compiler is None:
+        raise SystemExit("benchmarks.gil needs a C compiler (cc, gcc or clang in PATH, or CC=...)")
+    target = folder / "gil_clock.so"
+    command = [compiler, "-O2", "-shared", "-fPIC", str(SOURCE), "-o", str(target), "-ldl"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
+    return target
+
+
+def summary(samples: Sequence[Sequence[Segment]], percentile: float = 50) -> Summary:
+    """Summarise samples: a segment is known by its line, how often that line came, and the line before."""
+    held: dict[Any, list[int]] = collections.defaultdict(list)
+    free: dict[Any, list[int]] = collections.defaultdict(list)
+    order: dict[Any, float] = {}
+    for sample in samples:
+        seen: collections.Counter[str] = collections.Counter()
+        before = "start"
+        for number, segment in enumerate(sample):
+            seen[segment.place] += 1
+            key = (before, segment.place, seen[segment.place])
+            held[key].append(segment.held)
+            free[key].append(segment.free)
+            order.setdefault(key, number)
+            before = segment.place
+    count = len(samples)
+    lines: dict[str, list[float]] = collections.defaultdict(lambda: [0.0, 0.0])
+    segments = []
+    for key in sorted(order, key=order.__getitem__):
+        share = len(held[key]) / count
+        h, f = (
+            float(np.percentile(of[key], percentile)) * share / _MICROSECOND for of in (held, free)
+        )
+        place = f"{key[0]} -> {key[1]}"
+        lines[place][0] += h
+        lines[place][1] += f
+        segments.append((h, f))
+    ranked = sorted(((p, h, f) for p, (h, f) in lines.items()), key=lambda each: -each[1])
+    releases = statistics.median(len(sample) - 1 for sample in samples)
+    return Summary(
+        sum(h for h, _ in segments), sum(f for _, f in segments), releases, ranked, segments
+    )
+
+
+class _Event(ctypes.Structure):
+    _fields_ = (
+        ("code", ctypes.c_void_p),
+        ("line", ctypes.c_int64),
+        ("held", ctypes.c_int64),
+        ("free", ctypes.c_int64),
+    )
+
+
+def _traced(pipeline: str, root: str, count: int, batch: int) -> list[list[Segment]]:
+    """Run a pipeline on one thread in this process, which has the clock loaded."""
+    clock = ctypes.PyDLL(os.environ["LD_PRELOAD"].split(":")[0])
+    clock.gil_clock_room.argtypes = [ctypes.c_int64]
+    clock.gil_clock_begin.restype = clock.gil_clock_end.restype = ctypes.c_int64
+    clock.gil_clock_events.restype = ctypes.POINTER(_Event)
+    clock.gil_clock_room(_ROOM)
+    from torchdali.execute import thread_pool
+
+    from .pipelines import build
+
+    spans: list[tuple[int, int]] = []
+    work = thread_pool.Job.work
+
+    def traced(job: Any) -> None:
+        run = job.run
+
+        def one(i: int) -> None:
+            first = clock.gil_clock_begin()
+            run(i)
+            spans.append((first, clock.gil_clock_end()))
+
+        job.run = one
+        work(job)
+
+    setattr(thread_pool.Job, "work", traced)  # noqa: B010  mypy does not take an assignment
+    pipe = build(
+        "torchdali", pipeline, root, batch_size=batch, num_threads=1, num_processes=1, seed=1
+    )
+    for _ in range(4):
+        pipe.run()
+    warm = len(spans)
+    while len(spans) - warm < count and spans[-1][1] < _ROOM - 100 * batch:
+        pipe.run()
+    events = clock.gil_clock_events()
+    found = [[_segment(events[i]) for i in range(a, b)] for a, b in spans[warm:]]
+    pipe.close()
+    if not any(len(sample) > 1 for sample in found):
+        raise SystemExit(
+            "no release of the GIL was seen: this interpreter cannot be watched by LD_PRELOAD"
+        )
+    return found
+
+
+def _segment(event: Any) -> Segment:
+    place = "end"
+    if event.code:
+        code: Any = ctypes.cast(event.code, ctypes.py_object).value
+        place = f"{os.path.basename(code.co_filename)}:{event.line} {code.co_name}"
+    return Segment(place, event.held, event.free)
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Measure one pipeline and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gil", description=__doc__)
+    parser.add_argument(
+        "pipeline", help="function of benchmarks.pipelines: train, val, roi, decode ..."
+    )
+    parser.add_argument("root", help="folder of images, one folder a class")
+    parser.add_argument("--samples", type=int, default=640)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--percentile", type=float, default=50, help="of the table and the file")
+    parser.add_argument("--lines", type=int, default=12, help="how many lines to print")
+    parser.add_argument("--out", help="file for the segments, which benchmarks.cores reads")
+    options = parser.parse_args(given)
+    if sys.platform != "linux" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        raise SystemExit("benchmarks.gil needs Linux and an interpreter with a GIL")
+    if "gil_clock" not in os.environ.get("LD_PRELOAD", ""):
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {
+                **os.environ,
+                "LD_PRELOAD": str(library(Path(folder))),
+                "OMP_NUM_THREADS": "1",
+            }
+            arguments = list(sys.argv[1:] if given is None else given)
+            command = [sys.executable, "-m", "benchmarks.gil", *arguments]
+            raise SystemExit(subprocess.run(command, env=environment, check=False).returncode)
+    samples = _traced(options.pipeline, options.root, options.samples, options.batch)
+    for percentile in (10, 50):
+        found = summary(samples, percentile)
+        print(
+            f"{options.pipeline}, percentile {percentile}: held {found.held:.0f} us, free {found.free:.0f} us "
+            f"a sample, {found.releases:.0f} releases"
+        )
+    found = summary(samples, options.percentile)
+    usual = summary(samples)
+    for place, held, free in found.lines[: options.lines]:
+        print(f"{held:9.1f} held {free:9.1f} free  {place}")
+    if options.out:
+        # What runs without the GIL depends on the image: its median, whatever the percentile.
+        segments = [(h, f) for (h, _), (_, f) in zip(found.segments, usual.segments, strict=True)]
+        Path(options.out).write_text(
+            json.dumps({"pipeline": options.pipeline, "segments": segments})
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""The forecast of many cores, and the summary of segments with and without the GIL."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.cores import forecast
+from benchmarks.gil import Segment, summary
+
+
+def test_one_thread_does_one_segment_after_the_other() -> None:
+    assert forecast([(100.0, 400.0), (100.0, 400.0)], 1, 1) == pytest.approx(1000.0)
+
+
+def test_threads_of_one_process_share_a_lock() -> None:
+    segments = [(100.0, 400.0)]
+    assert forecast(segments, 4, 1, wake=0.0) == pytest.approx(8000.0, rel=0.05)
+    assert forecast(segments, 64, 1, wake=0.0) == pytest.approx(10_000.0, rel=0.05)
+    assert forecast(segments, 64, 1, wake=20.0) < forecast(segments, 64, 1, wake=0.0)
+
+
+def test_each_process_has_a_lock() -> None:
+    segments = [(100.0, 400.0)]
+    one = forecast(segments, 4, 1)
+    assert forecast(segments, 16, 4) == pytest.approx(4 * one)
+    assert forecast(segments, 16, 4, conduct=100.0) == 10_000.0
+
+
+def test_summary() -> None:
+    samples = [[Segment("a", 1000, 5000), Segment("end", held, 0)] for held in (2000, 3000, 9000)]
+    found = summary(samples)
+    assert (found.held, found.free, found.releases) == (4.0, 5.0, 1)
+    assert found.segments == [(1.0, 5.0), (3.0, 0.0)]
+    assert found.lines[0] == ("a -> end", 3.0, 0.0)
