@@ -1,0 +1,366 @@
+"""Pipelines in several processes: the same results as in one, and what happens when a process dies.
+
+`test_processes.py` runs this file in a process of its own: these tests fork, and the threads of all other tests
+would be there when they do.
+"""
+
+from __future__ import annotations
+
+import errno
+import gc
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+import torch
+
+from tests.helpers.encoded_images import encoded, picture
+from torchdali import fn, pipeline_def, types
+from torchdali.errors import PipelineError
+from torchdali.execute.workers import placing
+from torchdali.operator import operator
+from torchdali.pipeline import Pipeline
+from torchdali.registry import lookup
+from torchdali.schema import Image
+
+COUNT, SIZE = 12, 24
+BOUND = 2.0  # seconds in which a death is noticed
+LONGEST = 30.0  # the same on a machine that is busy with other things
+
+
+@pytest.fixture(autouse=True)
+def forks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads of earlier tests are asleep: a fork is safe, and quick."""
+    monkeypatch.setattr(placing, "_may_fork", lambda: True)
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("photos")
+    for i in range(COUNT):
+        (root / f"{i % 3}").mkdir(exist_ok=True)
+        pixels = np.roll(picture(40 + 5 * i, 90 - 4 * i), 7 * i, axis=(0, 1))
+        (root / f"{i % 3}" / f"{i:02}.jpg").write_bytes(encoded(pixels, "jpeg", quality=80))
+    return root
+
+
+@operator(name="_hazard", hidden=True)
+def _hazard(
+    image: Image, /, *, how: str = "", marks: str = "", parent: int = 0, height: int = 0
+) -> Image:
+    """Do something bad in a worker, as often as there are marks, on images of a height."""
+    if height and image.shape[0] != height:
+        return image
+    if how and os.getpid() != parent and _took(marks):
+        if how == "raise":
+            raise ValueError("sour")
+        if how == "exit":
+            os._exit(7)
+        if how == "slow":
+            end = time.monotonic() + 0.5
+            while time.monotonic() < end:
+                pass
+        else:
+            os.kill(os.getpid(), getattr(signal, how))
+    return image
+
+
+def _took(marks: str) -> bool:
+    for path in sorted(Path(marks).iterdir()):
+        try:
+            path.unlink()
+        except FileNotFoundError:
+            continue
+        return True
+    return False
+
+
+@pipeline_def(batch_size=4, num_threads=3, device_id=None, seed=5)
+def training(root: Path, how: str = "", marks: str = "", height: int = 0) -> Any:
+    data, label = fn.readers.file(file_root=str(root), random_shuffle=True, name="Reader")
+    images = fn.decoders.image(data)
+    images = lookup("_hazard")(images, how=how, marks=marks, parent=os.getpid(), height=height)
+    images = fn.random_resized_crop(images, size=[SIZE, SIZE])
+    mirror = fn.random.coin_flip(probability=0.5)
+    images = fn.crop_mirror_normalize(
+        images,
+        dtype=types.FLOAT,
+        output_layout="CHW",
+        mean=[120.0] * 3,
+        std=[60.0] * 3,
+        mirror=mirror,
+    )
+    return images, label, mirror
+
+
+def taken(pipe: Pipeline, count: int) -> list[torch.Tensor]:
+    return [
+        torch.stack([sample.clone() for sample in batch.samples()])
+        for _ in range(count)
+        for batch in pipe.run()
+    ]
+
+
+def same(found: list[torch.Tensor], wanted: list[torch.Tensor]) -> bool:
+    return len(found) == len(wanted) and all(map(torch.equal, found, wanted))
+
+
+@pytest.fixture(scope="module")
+def expected(photos: Path) -> list[torch.Tensor]:
+    return taken(training(photos, num_processes=1), 6)
+
+
+def children(pipe: Pipeline) -> list[psutil.Process]:
+    workers: Any = pipe._executor
+    return [psutil.Process(worker.process.pid) for worker in workers.workers.pool.workers]
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def marks(folder: Path, count: int) -> str:
+    folder.mkdir()
+    for i in range(count):
+        (folder / str(i)).touch()
+    return str(folder)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_results_do_not_depend_on_the_processes(photos: Path, expected: Any, count: int) -> None:
+    pipe = training(photos, num_processes=count)
+    assert same(taken(pipe, 6), expected)
+    assert f"{count} worker processes, forked" in pipe.explain()
+    running = children(pipe)
+    assert len(running) == count
+    pipe.close()
+    assert not any(child.is_running() for child in running)
+
+
+@pytest.mark.slow
+def test_processes_that_start_anew(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None, seed=5)
+    def define() -> Any:
+        data, label = fn.readers.file(file_root=str(photos), random_shuffle=True)
+        images = fn.decoders.image(data)
+        if fn.random.coin_flip():
+            images = fn.rotate(images, angle=fn.random.uniform(range=[0.0, 90.0]))
+        else:
+            images = fn.flip(images)
+        return fn.resize(images, size=[SIZE, SIZE]), label
+
+    wanted = taken(define(enable_conditionals=True, num_processes=1), 6)
+    pipe = define(enable_conditionals=True, num_processes=2, py_start_method="spawn")
+    assert same(taken(pipe, 6), wanted)
+    assert "2 worker processes, started anew" in pipe.explain()
+
+
+@pytest.mark.parametrize("how", ["SIGKILL", "exit", "SIGSTOP", "slow"])
+def test_what_a_lost_process_did_is_done_again(
+    photos: Path, expected: Any, tmp_path: Path, how: str
+) -> None:
+    pipe = training(photos, how, marks(tmp_path / "marks", 1), num_processes=2)
+    pipe.build()
+    running, started = children(pipe), time.monotonic()
+    assert same(taken(pipe, 6), expected)
+    assert time.monotonic() - started < LONGEST
+    alive = [child for child in running if child.is_running()]
+    assert len(alive) == (2 if how == "slow" else 1)
+    pipe.close()
+    assert not any(child.is_running() for child in running)
+
+
+def test_a_sample_that_kills_two_processes_is_an_error(photos: Path, tmp_path: Path) -> None:
+    twice = marks(tmp_path / "marks", 2)
+    pipe = training(photos, "SIGKILL", twice, 55, num_processes=3, prefetch_queue_depth=1)
+    with pytest.raises(
+        PipelineError, match=r"worker process \d \(pid \d+\) .* was killed by SIGKILL"
+    ):
+        taken(pipe, 3)
+    assert len(taken(pipe, 4)) == 12  # the third goes on
+    pipe.close()
+
+
+def test_without_a_process_everything_fails(photos: Path) -> None:
+    pipe = training(photos, num_processes=2)
+    pipe.run()
+    for child in children(pipe):
+        child.kill()
+    with pytest.raises(PipelineError, match="was killed by SIGKILL"):
+        taken(pipe, 6)
+    pipe.close()
+
+
+def test_an_error_is_that_of_the_first_sample(photos: Path, tmp_path: Path) -> None:
+    messages = []
+    for count in (1, 3):
+        root = tmp_path / str(count)
+        (root / "0").mkdir(parents=True)
+        for i, source in enumerate(sorted(photos.rglob("*.jpg"))):
+            data = source.read_bytes()
+            (root / "0" / f"{i:02}.jpg").write_bytes(b"broken" if i in (5, 9) else data)
+
+        @pipeline_def(batch_size=12, num_threads=3, device_id=None)
+        def define(root: str = str(root)) -> Any:
+            return fn.resize(fn.decoders.image(fn.readers.file(file_root=root)[0]), size=[8, 8])
+
+        pipe = define(num_processes=count)
+        with pytest.raises(PipelineError) as raised:
+            pipe.run()
+        messages.append(str(raised.value).replace(str(root), "root"))
+        left_out = define(num_processes=count, bad_samples="skip")
+        assert len(left_out.run()[0]) == 10
+        report = left_out.bad_sample_report()
+        assert [(bad.sample, bad.operator) for bad in report if bad.batch == 0] == [
+            (5, "decoders.image"),
+            (9, "decoders.image"),
+        ]
+    assert messages[0] == messages[1]
+    assert "'decoders.image' failed on sample 5 of batch 0" in messages[0]
+    assert "05.jpg" in messages[0]
+
+
+def test_ragged_results_and_values_of_a_source(photos: Path) -> None:
+    files = sorted(map(str, photos.rglob("*.jpg")))
+
+    def source(info: Any) -> Any:
+        return np.fromfile(files[info.idx_in_epoch % COUNT], np.uint8), np.float32(
+            info.idx_in_epoch
+        )
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None, seed=5)
+    def define() -> Any:
+        data, angle = fn.external_source(source, num_outputs=2, batch=False)
+        images = fn.decoders.image(data)
+        return fn.rotate(images, angle=angle), images.shape()
+
+    def batches(count: int) -> list[torch.Tensor]:
+        pipe = define(num_processes=count)
+        assert ("worker processes" in pipe.explain()) == (count > 1)
+        found = [s.clone() for _ in range(5) for out in pipe.run() for s in out.samples()]
+        pipe.close()
+        return found
+
+    wanted = batches(1)
+    assert same(batches(2), wanted)
+    assert same(batches(3), wanted)
+
+
+def test_nothing_is_left(photos: Path) -> None:
+    def once() -> None:
+        pipe = training(photos, num_processes=2)
+        kept = pipe.run()[0].as_tensor()
+        pipe.close()
+        assert kept.shape()[0] == 4
+
+    once()
+    gc.collect()
+    before = descriptors(), len(psutil.Process().children())
+    for _ in range(3):
+        once()
+    gc.collect()
+    assert (descriptors(), len(psutil.Process().children())) == before
+
+
+def test_memory_is_reused(photos: Path) -> None:
+    pipe = training(photos, num_processes=2)
+    taken(pipe, 6)
+    buffers = pipe._executor.workers.buffers  # type: ignore[union-attr]
+    before = buffers._made_blocks, descriptors()
+    taken(pipe, 60)
+    assert buffers._made_blocks <= 6
+    assert descriptors() <= before[1] + 2  # the thread that looks after the workers opens files, too
+    held = [pipe.run()[0].as_tensor() for _ in range(20)]
+    assert buffers._made_blocks > before[0]
+    assert descriptors() <= before[1] + 2  # blocks that are held have none
+    del held
+    taken(pipe, 6)
+    assert len(buffers._free) <= 5
+    pipe.close()
+
+
+def test_no_room(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int, offset: int, size: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    pipe = training(photos, num_processes=2)
+    pipe.build()
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(MemoryError, match=r"MiB are needed .* no room"):
+        taken(pipe, 4)
+    pipe.close()
+
+
+def test_files_where_there_is_no_memory_for_them(
+    photos: Path, expected: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "memfd_create", raising=False)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    pipe = training(photos, num_processes=2)
+    assert same(taken(pipe, 6), expected)
+    assert not any(tmp_path.iterdir())
+    pipe.close()
+
+
+@pytest.mark.parametrize("how", ["SIGKILL", pytest.param("SIGTERM", marks=pytest.mark.slow)])
+def test_processes_end_with_their_parent(photos: Path, how: str) -> None:
+    program = textwrap.dedent("""
+        import os, signal, sys
+        from pathlib import Path
+        from tests.execute.processes_apart import children, training
+        pipe = training(Path(sys.argv[1]), num_processes=2)
+        pipe.run()
+        print(*(child.pid for child in children(pipe)))
+        sys.stdout.flush()
+        os.kill(os.getpid(), getattr(signal, sys.argv[2]))
+    """)
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(photos), how],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == -getattr(signal, how), done.stderr
+    pids = [int(pid) for pid in done.stdout.split()]
+    assert len(pids) == 2
+    gone(pids)
+
+
+def gone(pids: list[int]) -> None:
+    """Wait until processes have ended; fail if they do not."""
+    left = [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
+    _, alive = psutil.wait_procs(left, timeout=LONGEST)
+    assert not [p for p in alive if p.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_why_there_is_one_process(photos: Path) -> None:
+    @pipeline_def(batch_size=2, num_threads=2, device_id=None)
+    def numbers() -> Any:
+        return fn.random.uniform(range=[0.0, 1.0])
+
+    pipe = numbers(num_processes=2)
+    assert "one process: no operator works on single samples" in pipe.explain()
+    with pytest.raises(ValueError, match="num_processes must be positive"):
+        training(photos, num_processes=0)
+
+
+@pytest.fixture(autouse=True)
+def no_children() -> Iterator[None]:
+    """No test leaves processes of its own behind."""
+    before = {child.pid for child in psutil.Process().children()}
+    yield
+    gc.collect()
+    left = [child for child in psutil.Process().children() if child.pid not in before]
+    _, alive = psutil.wait_procs(left, timeout=LONGEST)
+    assert not alive
