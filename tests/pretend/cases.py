@@ -102,6 +102,7 @@ NOT_HERE = {
     "_solarize": "of automatic augmentation, which runs on the CPU",
     "_solarize_add": "of automatic augmentation, which runs on the CPU",
     "experimental.inflate": "takes compressed bytes, which its own tests make",
+    "decoders.inflate": "takes compressed bytes, which its own tests make",
     "_merge": "branches are tested with the random graphs",
     "_choose": "branches are tested with the random graphs",
     "_shape": "looks at no data",
