@@ -1,4 +1,4 @@
-"""How many processes a pipeline takes, and its tests in several, which run in a process of their own."""
+"""Number of processes that a pipeline takes, and its tests in several, which run in a process of their own."""
 
 from __future__ import annotations
 
