@@ -701,10 +701,10 @@ static void release(filter *f)
     }
 }
 
-/* Resample pixels that are there, or, where `frame` is given, are to be decoded. */
-static int make(const tdn_recipe *r, const tdn_sample *s, const int lengths[2], const frame_header *frame,
-                image *pixels)
+/* Decode a window of an image, resample it and write it. */
+static int make(const tdn_recipe *r, const tdn_sample *s, const int lengths[2], const frame_header *frame)
 {
+    image pixels;
     const kernels *k = LEVELS + tdn_level(r->level);
     decoder d;
     d.pixels = d.turned = NULL;
@@ -732,13 +732,13 @@ static int make(const tdn_recipe *r, const tdn_sample *s, const int lengths[2], 
         sums = plain ? NULL : calloc(3 * (size_t)w.width + 1, sizeof *sums);
         code = line && (plain || sums) ? TDN_DONE : TDN_NO_MEMORY;
     }
-    if (code == TDN_DONE && frame)
-        code = decode_upright(r, s, frame, &w, &d, pixels);
+    if (code == TDN_DONE)
+        code = decode_upright(r, s, frame, &w, &d, &pixels);
     if (code == TDN_DONE) {
         if (plain)
-            write_window(r, k, s, pixels, line);
+            write_window(r, k, s, &pixels, line);
         else
-            resample(r, k, s, pixels, f, sums, line);
+            resample(r, k, s, &pixels, f, sums, line);
     }
     release(f);
     free(sums);
@@ -771,8 +771,7 @@ static int run_one(const tdn_recipe *r, const tdn_sample *s)
     int turned = frame.shown.orientation > 4;
     int lengths[2] = {turned ? frame.shown.width : frame.shown.height,
                       turned ? frame.shown.height : frame.shown.width};
-    image pixels;
-    return make(r, s, lengths, &frame, &pixels);
+    return make(r, s, lengths, &frame);
 }
 
 int tdn_run(const tdn_recipe *recipe, tdn_sample *samples, int count)
@@ -783,13 +782,4 @@ int tdn_run(const tdn_recipe *recipe, tdn_sample *samples, int count)
         failed += samples[i].code != TDN_DONE;
     }
     return failed;
-}
-
-int tdn_resize(const tdn_recipe *recipe, tdn_sample *sample, int height, int width, int64_t stride)
-{
-    int lengths[2] = {height, width};
-    image pixels = {sample->data, (size_t)stride, 0, 0};
-    int valid = valid_recipe(recipe) && sample->data && sample->out && height > 0 && width > 0
-             && stride >= 3 * (int64_t)width;
-    return sample->code = valid ? make(recipe, sample, lengths, NULL, &pixels) : TDN_INVALID;
 }

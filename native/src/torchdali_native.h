@@ -80,7 +80,5 @@ TDN_EXPORT int tdn_level(int wanted);
 TDN_EXPORT int tdn_peek(const uint8_t *data, uint64_t length, tdn_header *found);
 /* Do `count` samples, one after the other; returns how many are not TDN_DONE. */
 TDN_EXPORT int tdn_run(const tdn_recipe *recipe, tdn_sample *samples, int count);
-/* Resample and write an image of bytes (height, width, 3): `data` is not encoded, rows lie `stride` bytes apart. */
-TDN_EXPORT int tdn_resize(const tdn_recipe *recipe, tdn_sample *sample, int height, int width, int64_t stride);
 
 #endif
