@@ -236,6 +236,12 @@ def test_two_threads_cannot_take_a_batch_at_once() -> None:
     pipe.close()
 
 
+@pytest.mark.parametrize("options", [{"prefetch_queue_depth": 4097}, {"prefetch_queue_depth": {"cpu_size": 2, "gpu_size": 10**6}}, {"num_threads": 4097}])
+def test_options_that_would_take_all_memory(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"{next(iter(options))} is .*at most 4096"):
+        Pipeline(**{"batch_size": 1, "num_threads": 1, "device_id": None} | options)
+
+
 def test_one_thread_may_schedule_and_another_take() -> None:
     pipe = counting(prefetch_queue_depth=3)
     taken: list[int] = []

@@ -136,6 +136,7 @@ class PipelineOptions:
         "Worker processes among which the threads are divided, at least one each; 1 for none. None: as many as pay, "
         "about one for four threads that have a core each. What cannot run in another process stays in this one; "
         "`Pipeline.explain` says what and why.",
+        "Worker processes as asked for; None for as many as pay.",
     )
     scaled_decode: bool = _option(
         False,
@@ -317,6 +318,7 @@ def _integer(name: str, value: Any) -> int | None:
 
 
 _MAX_THREADS = 4096
+_MAX_DEPTH = 4096  # batches in flight
 
 
 def _check_range(batch_size: int | None, num_threads: int | None) -> None:
@@ -337,4 +339,6 @@ def _depth(value: Any) -> int:
         ) from None
     if depth < 1:
         raise ValueError(f"prefetch_queue_depth must be at least 1, got {depth}")
+    if depth > _MAX_DEPTH:
+        raise ValueError(f"prefetch_queue_depth is {depth}; at most {_MAX_DEPTH} are allowed")
     return depth
