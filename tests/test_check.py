@@ -98,7 +98,7 @@ def test_finds_wrong_operators(
 def test_finds_results_that_are_inputs(
     declare: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("torchdali.dispatch._unshared", lambda declared, outputs, inputs: outputs)
+    monkeypatch.setattr("torchdali.dispatch.unshared", lambda declared, outputs, inputs: outputs)
     with pytest.raises(AssertionError, match="shares memory with an input"):
         check(declare(shares_memory), [IMAGES], {}, "HWC", expected=[Result(IMAGES, "HWC")])
 

@@ -422,7 +422,8 @@ def late(batch: list[Array]) -> Any:
     order = fn.batch_permutation()
     first = fn.permute_batch(number, indices=order)
     start = fn.roi_random_crop(data, crop_shape=[5, 5], roi_start=[0, 0], roi_shape=[6, 6])
-    return number, first, fn.permute_batch(number, indices=order), start
+    second = fn.permute_batch(number, indices=order, name="second")  # named, so not merged with the first
+    return number, first, second, start
 
 
 def test_a_step_between_two_uses_of_a_permutation(pipes: Any) -> None:

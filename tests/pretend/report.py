@@ -76,7 +76,8 @@ def line() -> str:
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
-        if name.startswith("<torchdali") or (name.startswith(PROJECT) and name not in OWN):
+        ours = name.startswith(PROJECT) and "site-packages" not in name and name not in OWN
+        if ours or name.startswith("<torchdali"):
             return f"{name.removeprefix(PROJECT).lstrip('/')}:{frame.f_lineno} {frame.f_code.co_name}"
         frame = frame.f_back  # type: ignore[assignment]
     return "elsewhere"
