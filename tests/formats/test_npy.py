@@ -44,3 +44,20 @@ def test_other_files() -> None:
     for data in (b"", b"\x93NUMPY", b"\x93NUMPY\x09\x00aaaaaaaaaaaaa", b"\x93NUMPY\x01\x00\xff\xff{}"):
         with pytest.raises(ValueError, match=r"numpy file|version|header length"):
             npy.array(np.frombuffer(data, np.uint8))
+
+
+ODD = [
+    b"{'shape': (3, 4), 'descr': '<f4', 'fortran_order': False}",
+    b"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4)}",
+    b'{"descr": "<f4", "fortran_order": False, "shape": (3, 4,), }',
+]
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_headers_in_other_words(text: bytes) -> None:
+    """Other writers order and quote as they like; what is an int and no tuple is no shape."""
+    data = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(48)
+    assert npy.array(np.frombuffer(bytearray(data), np.uint8)).shape == (3, 4)
+    data = data.replace(b"(3, 4)", b"(3444)").replace(b"(3, 4,)", b"(34444)")
+    with pytest.raises(ValueError, match="does not describe an array"):
+        npy.array(np.frombuffer(bytearray(data), np.uint8))

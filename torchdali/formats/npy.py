@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import functools
 import math
-from typing import NamedTuple
+import re
+import threading
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -21,6 +23,10 @@ _KINDS = {  # what has a torch type, without the byte order
     "f8": torch.float64,
 }  # fmt: skip
 _LONGEST_HEADER = 1 << 16
+_USUAL = re.compile(
+    rb"\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \((|\d+,|\d+(?:, ?\d+)+,?)\), ?\}\s*"
+)
+_parsing = threading.Lock()
 
 
 class Header(NamedTuple):
@@ -54,7 +60,7 @@ def header(data: Bytes) -> Header:
 @functools.lru_cache(maxsize=256)
 def _parse(text: bytes, offset: int) -> Header:
     try:
-        found = ast.literal_eval(text.decode("latin1").strip())
+        found = _fields(text)
         kind, fortran, shape = found["descr"], found["fortran_order"], found["shape"]
         shape = tuple(extent if type(extent) is int else -1 for extent in shape)
     except (ValueError, SyntaxError, TypeError, KeyError, RecursionError, MemoryError):
@@ -66,6 +72,17 @@ def _parse(text: bytes, offset: int) -> Header:
     if min(shape, default=0) < 0:
         raise ValueError(f"the header gives the shape {shape}")
     return Header(_KINDS[kind[1:]], shape, bool(fortran), offset)
+
+
+def _fields(text: bytes) -> Any:
+    usual = _USUAL.fullmatch(text)
+    if usual is not None:
+        shape = tuple(int(extent) for extent in usual[3].split(b",") if extent)
+        return {"descr": usual[1].decode("latin1"), "fortran_order": usual[2] == b"True", "shape": shape}
+    # Readers call this in several threads, and in CPython 3.11 two threads that parse at a time fail now and then:
+    # https://github.com/python/cpython/issues/106905
+    with _parsing:
+        return ast.literal_eval(text.decode("latin1").strip())
 
 
 def array(data: Bytes) -> Tensor:
