@@ -174,6 +174,7 @@ def test_an_operator_is_one_graph(chain: Chain) -> None:
     torch.testing.assert_close(found, chain(image), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (shutil.which("c++") or shutil.which("g++")), reason="needs a C++ compiler")
 def test_compiled_to_machine_code() -> None:
     image = _images()[0]
