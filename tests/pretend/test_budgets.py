@@ -17,6 +17,8 @@ from tests.pretend import accelerator
 from tests.pretend.pictures import folder_of_pictures
 from torchdali import fn, pipeline_def, types
 
+pytestmark = pytest.mark.slow  # what is quick is in test_pretence and test_operators
+
 WARM_UP = 3
 BATCHES = 4
 

@@ -18,6 +18,8 @@ from torchdali import fn, pipeline_def, types
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.plugin.pytorch import DALIClassificationIterator, feed_ndarray
 
+pytestmark = pytest.mark.slow  # what is quick is in test_pretence and test_operators
+
 DEPTH = 2
 
 
