@@ -6,6 +6,7 @@ Without a file or ``-m``, slow tests and those that need the real DALI are left 
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -58,6 +59,16 @@ def pytest_configure(config: pytest.Config) -> None:
     path = config.getoption("--write-parity")
     if path:
         config.pluginmanager.register(_Writer(Path(path)))
+
+
+def pytest_collection_finish() -> None:
+    # Tests that call the garbage collector need not wait for it to look at all modules and tests.
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    gc.unfreeze()
 
 
 class _Writer:

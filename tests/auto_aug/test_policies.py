@@ -307,6 +307,7 @@ def test_public_functions_name_their_arguments() -> None:
         assert missing == []
 
 
+@pytest.mark.slow
 def test_torchdali_stays_light() -> None:
     """The package is imported when it is used."""
     code = "import sys, torchdali; assert 'torchdali.auto_aug' not in sys.modules; torchdali.auto_aug.rand_augment.rand_augment"

@@ -111,6 +111,7 @@ def images(tmp_path: Path) -> Path:
     return tmp_path / "images"
 
 
+@pytest.mark.slow
 def test_photos_have_twelve_megapixels(images: Path, tmp_path: Path) -> None:
     photos.make(images, tmp_path / "photos", 2)
     made = sorted((tmp_path / "photos").rglob("*.jpg"))

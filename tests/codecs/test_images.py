@@ -394,6 +394,7 @@ def test_it_works_without_torchvision(monkeypatch: pytest.MonkeyPatch) -> None:
         images.decode(tensor(JPEGS["420"][:-300]))
 
 
+@pytest.mark.slow
 def test_libraries_are_loaded_when_they_are_needed() -> None:
     """Importing the module costs neither torchvision nor Pillow; decoding does not import them all."""
     program = """

@@ -440,6 +440,7 @@ def test_the_interpreter_ends_with_batches_in_flight(end: str) -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_an_uncaught_error_is_all_that_is_said() -> None:
     ended = child("pipe = define(); pipe.run(); raise SystemError('mine')")
     assert ended.returncode == 1 and ended.stderr.strip().endswith("SystemError: mine")

@@ -148,6 +148,7 @@ def test_an_operator_on_bytes_is_one_graph(chain: Chain) -> None:
     assert (found.int() - wanted.int()).abs().max() <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float32])
 def test_a_thread_in_which_nothing_ran_before(dtype: torch.dtype) -> None:
     """Values that kernels keep for a thread do not exist yet when the graph is made."""
@@ -206,6 +207,7 @@ def test_random_operators_run_outside_of_the_graph(random: Callable[..., torch.T
         torch.compile(chain, backend=BACKEND, fullgraph=True)(image)
 
 
+@pytest.mark.slow
 def test_shapes_that_vary_work_without_fullgraph() -> None:
     def chain(image: torch.Tensor) -> torch.Tensor:
         result: torch.Tensor = fn.resize(fn.crop(image, crop=[20, 20]), size=[9, 8])

@@ -177,6 +177,7 @@ def one_sample(info):
     return np.float32(info.idx_in_epoch)
 
 
+@pytest.mark.slow
 def test_the_pickler_of_callbacks_is_used():
     @pipeline_def(
         batch_size=2,

@@ -351,6 +351,7 @@ FAILURES: dict[str, tuple[Any, Any, type[Exception], str, int]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize(("make", "pipe", "kind", "text", "good"), FAILURES.values(), ids=FAILURES)
 def test_failures_come_in_their_turn(

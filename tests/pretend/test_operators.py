@@ -48,6 +48,7 @@ def _close(name: str, a: Any, b: Any) -> None:
         assert apart <= 1, f"{apart} levels"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
 def test_some(name: str) -> None:
     for call in calls(name)[:2]:

@@ -266,6 +266,7 @@ def test_arguments_that_are_too_small(options: dict[str, Any], memory: str) -> N
         pipeline("mxnet", memory, **options).build()
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_does_not_keep_the_program(server: ObjectServer) -> None:
     server.gate.clear()
     code = (
