@@ -24,6 +24,11 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _bench(options: argparse.Namespace) -> int:
+    if options.gpu:
+        from torchdali._commands import gpu
+
+        return gpu.measure(options.folder, options.output)
+
     from torchdali._commands import benching
 
     names = {"batch": "batch_size", "threads": "threads", "batches": "batches", "size": "size"}
@@ -167,6 +172,12 @@ def _parser() -> argparse.ArgumentParser:
         help="to train: one of torchvision's, or small, the network of the demo",
     )
     bench.add_argument("--device", type=_device, help="to train on; a GPU if there is one")
+    bench.add_argument(
+        "--gpu", action="store_true", help="instead, measure and check what runs on the GPU"
+    )
+    bench.add_argument(
+        "--output", type=Path, default=Path("gpu.jsonl"), metavar="JSONL", help="of --gpu"
+    )
     bench.set_defaults(command=_bench)
 
     doctor = commands.add_parser("doctor", help="say what works here, and what to install")

@@ -1,0 +1,94 @@
+"""The benchmark of a GPU: its parts on a pretended one, and the command where there is none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks import gpu as developers
+from tests.pretend import accelerator
+from tests.pretend.pictures import folder_of_pictures
+from torchdali import cli
+from torchdali._commands import doctoring, gpu
+from torchdali._commands.doctoring import State
+from torchdali._commands.gpu import PARTS, Part, Sizes
+
+SMALL = Sizes(batch=4, batches=2, threads=2, size=24, copied=1 << 10, spin=0)
+NEEDS_A_GPU = {"launches": "counts what torch's profiler sees of CUDA"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return folder_of_pictures(tmp_path_factory.mktemp("pictures"), 12, side=40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [n for n in developers.ALL if n not in (*NEEDS_A_GPU, "operators")])
+def test_parts(folder: Path, name: str) -> None:
+    with accelerator() as pretended:
+        found = dict(developers.ALL[name].run(folder, SMALL))
+        assert not pretended.report.races
+    assert found
+    assert not [k for k, v in found.items() if "levels" in k and v > 1], found
+    assert not found.get("wrong")
+
+
+@pytest.mark.slow
+def test_operators(folder: Path) -> None:
+    """All that differ on the pretence, where random windows' outermost lines do (see test_operators)."""
+    with accelerator():
+        found = dict(developers.operators(folder, SMALL))
+    assert found.pop("calls") > 200
+    wrong = {call: v for call, v in found.items() if "random_resized_crop" not in call and not (isinstance(v, float) and v <= 1)}
+    assert not wrong
+
+
+def test_no_gpu_is_said_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench", str(tmp_path), "--gpu", "--output", str(tmp_path / "out")]) == 1
+    assert developers.main([str(tmp_path)]) == 1
+    assert capsys.readouterr().out == "torch sees no CUDA device: there is nothing to measure\n" * 2
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_what_was_found_before_a_failure_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part that hangs, one that crashes, and one that works."""
+    script = tmp_path / "parts_for_test.py"
+    script.write_text(
+        "import sys\n"
+        "print('{\"a\": 1}', flush=True)\n"
+        "if sys.argv[2] == 'hangs': import threading; threading.Event().wait()\n"
+        "if sys.argv[2] == 'crashes': sys.exit('no such luck')\n"
+        "print('{\"a\": 1, \"b\": 2}')\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    parts = {name: Part(gpu.about, 60) for name in ("works", "crashes")} | {"hangs": Part(gpu.about, 8)}
+    out = tmp_path / "found.jsonl"
+    assert gpu.measure(tmp_path, out, parts, "parts_for_test") == 1
+    found = [json.loads(line) for line in out.read_text().splitlines()]
+    for each in found:
+        del each["seconds"]
+    assert found == [
+        {"part": "works", "a": 1, "b": 2},
+        {"part": "crashes", "a": 1, "failed": "no such luck\n"},
+        {"part": "hangs", "a": 1, "failed": "took more than 8 s"},
+    ]
+
+
+def test_each_part_has_its_limit() -> None:
+    assert set(PARTS) <= set(developers.ALL)
+    assert sum(part.limit for part in developers.ALL.values()) <= 900
+
+
+@pytest.mark.slow
+def test_the_doctor_says_what_is_used() -> None:
+    with accelerator(devices=2):
+        found = {f.name: f for f in doctoring.devices()}
+    assert found["cuda:0"].state is found["cuda:1"].state is State.WORKS
+    assert "Triton" in found["kernels for batches"].text
+    assert "threads" in found["mixed decoding"].text

@@ -1,0 +1,251 @@
+"""``torchdali bench DIR --gpu``: what runs on this GPU, whether it is right, and how fast it is.
+
+Each part is a process of its own with a time limit, so that one which hangs costs no other. What a part has found is a
+line of JSON after each step, so that what came before a hang or a crash is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import torchdali
+from torchdali import fn, pipeline_def, types
+from torchdali._commands import benching
+from torchdali.pipeline import Pipeline
+
+__all__ = ["PARTS", "Part", "Sizes", "inside", "measure"]
+
+Found = Iterator[tuple[str, Any]]
+MEAN, STD = [123.675, 116.28, 103.53], [58.395, 57.12, 57.375]
+WHERE = ("mixed", "bytes", "floats")  # decoded for the device, bytes go up, floats go up
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Amounts to measure: less in tests.
+
+    Attributes:
+        batch: Images of a batch.
+        batches: Of a measurement.
+        threads: Of a pipeline.
+        size: Height and width of a crop.
+        copied: Bytes of a copy.
+        spin: Cycles for which the consumer's stream is kept busy.
+    """
+
+    batch: int = 256
+    batches: int = 20
+    threads: int = os.cpu_count() or 1
+    size: int = 224
+    copied: int = 1 << 28
+    spin: int = 100_000_000
+
+
+@dataclass(frozen=True)
+class Part:
+    """A measurement: a generator of names and what was found, and the seconds it may take."""
+
+    run: Callable[[Path, Sizes], Found]
+    limit: int
+
+
+def about(folder: Path, sizes: Sizes) -> Found:
+    """Tell versions and the device, and measure copies: page-locked, pageable, on the device."""
+    yield "device", torch.cuda.get_device_name(0)
+    yield "torch", torch.__version__
+    yield "torchdali", torchdali.__version__
+    host = torch.empty(sizes.copied, dtype=torch.uint8)
+    locked, there = host.pin_memory(), host.to("cuda:0")
+    copies: dict[str, Callable[[], Any]] = {
+        "pinned": lambda: there.copy_(locked, non_blocking=True),
+        "pageable": lambda: there.copy_(host),
+        "on the device": lambda: there.clone(),
+    }
+    for name, copy in copies.items():
+        yield f"{name} GB/s", sizes.copied / 1e9 / seconds(copy)
+
+
+def pipeline(folder: Path, where: str, sizes: Sizes, seed: int = 1) -> Pipeline:
+    """Return the training pipeline, built; ``where`` is one of `WHERE`."""
+    files = benching.find(folder)
+    classes = {parent: k for k, parent in enumerate(sorted({path.parent for path in files}))}
+    labels = [classes[path.parent] for path in files]
+    decoder = "mixed" if where == "mixed" else "cpu"
+
+    @pipeline_def(
+        batch_size=sizes.batch, num_threads=sizes.threads, device_id=0, seed=seed,
+        bad_samples="replace",
+    )  # fmt: skip
+    def define() -> Any:
+        encoded, label = fn.readers.file(
+            files=list(map(str, files)), labels=labels, random_shuffle=True, name="Reader"
+        )
+        images = fn.decoders.image(encoded, device=decoder)
+        images = fn.random_resized_crop(images, size=sizes.size)
+        images = images.gpu() if where == "bytes" else images
+        flip = fn.random.coin_flip()
+        images = fn.crop_mirror_normalize(
+            images, dtype=types.FLOAT, mean=MEAN, std=STD, mirror=flip
+        )
+        return images.gpu(), label.gpu()
+
+    pipe: Pipeline = define()
+    pipe.build()
+    return pipe
+
+
+def training(folder: Path, sizes: Sizes) -> Found:
+    """Count images a second of the training pipeline, in all three ways."""
+    for where in WHERE:
+        pipe = pipeline(folder, where, sizes)
+        for _ in range(5):
+            pipe.run()
+        torch.cuda.synchronize()
+        start, cpu = time.perf_counter(), time.process_time()
+        for _ in range(sizes.batches):
+            pipe.run()
+        torch.cuda.synchronize()
+        images = sizes.batch * sizes.batches
+        yield f"{where} images/s", images / (time.perf_counter() - start)
+        yield f"{where} CPU us/image", 1e6 * (time.process_time() - cpu) / images
+        pipe.close()
+
+
+def launches(folder: Path, sizes: Sizes) -> Found:
+    """Count kernels, copies and waits of a batch by torch's profiler."""
+    from torch.profiler import ProfilerActivity, profile
+
+    pipe = pipeline(folder, "mixed", sizes)
+    for _ in range(5):
+        pipe.run()
+    with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as seen:
+        for _ in range(3):
+            pipe.run()
+        torch.cuda.synchronize()
+    pipe.close()
+    names = [event.name for event in seen.events() if event.device_type.name == "CUDA"]
+    copies = sum(name.startswith("Memcpy") for name in names)
+    yield "kernels a batch", (len(names) - copies) / 3
+    yield "copies a batch", copies / 3
+    yield "waits", sum("Synchronize" in event.name for event in seen.events())
+
+
+def streams(folder: Path, sizes: Sizes) -> Found:
+    """Run two pipelines beside a consumer's stream that is busy, drop tensors at once, and compare sums."""
+    count = max(2, sizes.batches // 2)
+    pipe = pipeline(folder, "mixed", sizes)
+    expected = [_sum(pipe) for _ in range(count)]
+    torch.cuda.synchronize()
+    pipe.close()
+    pipes = [pipeline(folder, "mixed", sizes) for _ in range(2)]
+    cuda: Any = torch.cuda
+    busy, sums = cuda.Stream(), []
+    for _ in range(count):
+        for pipe in pipes:
+            with cuda.stream(busy):
+                if sizes.spin:
+                    cuda._sleep(sizes.spin)
+                sums.append(_sum(pipe))
+    torch.cuda.synchronize()
+    wanted = [float(each) for each in expected for _ in pipes]
+    yield "batches", len(sums)
+    yield "wrong", sum(float(a) != b for a, b in zip(sums, wanted, strict=True))
+    for pipe in pipes:
+        pipe.close()
+
+
+def _sum(pipe: Pipeline) -> torch.Tensor:
+    images: Any = pipe.run()[0]
+    total: torch.Tensor = images.as_tensor().torch().double().sum()
+    return total
+
+
+def seconds(work: Callable[[], Any], times: int = 10) -> float:
+    """Return the seconds that one piece of work takes on the device."""
+    for _ in range(3):
+        work()
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(times):
+        work()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - start) / times
+
+
+PARTS = {
+    "about": Part(about, 60), "training": Part(training, 180), "launches": Part(launches, 90),
+    "streams": Part(streams, 120),
+}  # fmt: skip
+
+
+def inside(part: Part, folder: Path, sizes: Sizes) -> None:
+    """Run a part, and print what is found so far as JSON after each step."""
+    found = {}
+    for name, value in part.run(folder, sizes):
+        found[name] = round(value, 3) if isinstance(value, float) else value
+        print(json.dumps(found), flush=True)
+
+
+def _started(command: Sequence[str], limit: int) -> dict[str, Any]:
+    """Run a part in a process, and return the last that it found, and how it failed."""
+    start, failure = time.perf_counter(), None
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
+    )
+    try:
+        out, err = process.communicate(timeout=limit)
+        if process.returncode:
+            failure = err[-2000:] or f"exit status {process.returncode}"
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, _ = process.communicate()
+        failure = f"took more than {limit} s"
+    lines = [line for line in out.splitlines() if line.startswith("{") and line.endswith("}")]
+    found: dict[str, Any] = json.loads(lines[-1]) if lines else {}
+    found["seconds"] = round(time.perf_counter() - start, 1)
+    return found if failure is None else {**found, "failed": failure}
+
+
+def measure(
+    folder: Path,
+    out: Path,
+    parts: Mapping[str, Part] = PARTS,
+    module: str = "torchdali._commands.gpu",
+) -> int:
+    """Run parts one after the other; append what each found to a file, as JSON lines.
+
+    Args:
+        folder: Of images, searched at any depth.
+        out: The file.
+        parts: By name.
+        module: Run with ``-m``, the folder and the part's name.
+
+    Returns:
+        1 if a part failed, or there is no GPU.
+    """
+    if not torch.cuda.is_available():
+        print("torch sees no CUDA device: there is nothing to measure")
+        return 1
+    sound = True
+    for name, part in parts.items():
+        found = _started([sys.executable, "-m", module, str(folder), name], part.limit)
+        sound &= "failed" not in found
+        with out.open("a") as file:
+            file.write(json.dumps({"part": name, **found}) + "\n")
+        print(json.dumps({"part": name, **found}, indent=1), flush=True)
+    print(f"written to {out}")
+    return int(not sound)
+
+
+if __name__ == "__main__":
+    inside(PARTS[sys.argv[2]], Path(sys.argv[1]), Sizes())
