@@ -162,7 +162,9 @@ def main(given: Sequence[str] | None = None) -> None:
     if options.model is not None:
         found = json.loads(Path(options.model).read_text())
         for t, p in pairs:
-            rate = forecast(found["segments"], t, p, options.wake, options.conduct)
+            each = found.get("samples", 1)  # of a call, whose segments these are
+            conduct = options.conduct * each
+            rate = each * forecast(found["segments"], t, p, options.wake, conduct)
             print(
                 f"{found['pipeline']}: {t:3d} threads, {p:2d} processes: {rate:8.0f} images/s (forecast)"
             )

@@ -76,7 +76,10 @@ def library(folder: Path) -> Path:
 
 
 def summary(samples: Sequence[Sequence[Segment]], percentile: float = 50) -> Summary:
-    """Summarise samples: a segment is known by its line, how often that line came, and the line before."""
+    """Summarise samples, or calls that do several.
+
+    A segment is known by its line, how often that line came, and the line before.
+    """
     held: dict[Any, list[int]] = collections.defaultdict(list)
     free: dict[Any, list[int]] = collections.defaultdict(list)
     order: dict[Any, float] = {}
@@ -118,8 +121,12 @@ class _Event(ctypes.Structure):
     )
 
 
-def _traced(pipeline: str, root: str, count: int, batch: int) -> list[list[Segment]]:
-    """Run a pipeline on one thread in this process, which has the clock loaded."""
+def _traced(pipeline: str, root: str, count: int, batch: int) -> tuple[list[list[Segment]], int]:
+    """Run a pipeline on one thread in this process, which has the clock loaded.
+
+    Returns:
+        The segments of each call, and how many samples a call does.
+    """
     clock = ctypes.PyDLL(os.environ["LD_PRELOAD"].split(":")[0])
     clock.gil_clock_room.argtypes = [ctypes.c_int64]
     clock.gil_clock_begin.restype = clock.gil_clock_end.restype = ctypes.c_int64
@@ -129,16 +136,17 @@ def _traced(pipeline: str, root: str, count: int, batch: int) -> list[list[Segme
 
     from .pipelines import build
 
-    spans: list[tuple[int, int]] = []
+    spans: list[tuple[int, int, int]] = []  # first and last event, and how many samples
     work = thread_pool.Job.work
 
     def traced(job: Any) -> None:
         run = job.run
+        bundle = getattr(run, "bundle", 1)
 
         def one(i: int) -> None:
             first = clock.gil_clock_begin()
             run(i)
-            spans.append((first, clock.gil_clock_end()))
+            spans.append((first, clock.gil_clock_end(), bundle))
 
         job.run = one
         work(job)
@@ -150,16 +158,18 @@ def _traced(pipeline: str, root: str, count: int, batch: int) -> list[list[Segme
     for _ in range(4):
         pipe.run()
     warm = len(spans)
-    while len(spans) - warm < count and spans[-1][1] < _ROOM - 100 * batch:
+    while sum(n for _, _, n in spans[warm:]) < count and spans[-1][1] < _ROOM - 100 * batch:
         pipe.run()
     events = clock.gil_clock_events()
-    found = [[_segment(events[i]) for i in range(a, b)] for a, b in spans[warm:]]
+    # A batch in eight, whose operators are timed, does samples one by one where others do several in one call.
+    bundle = statistics.mode(n for _, _, n in spans[warm:])
+    found = [[_segment(events[i]) for i in range(a, b)] for a, b, n in spans[warm:] if n == bundle]
     pipe.close()
     if not any(len(sample) > 1 for sample in found):
         raise SystemExit(
             "no release of the GIL was seen: this interpreter cannot be watched by LD_PRELOAD"
         )
-    return found
+    return found, bundle
 
 
 def _segment(event: Any) -> Segment:
@@ -195,22 +205,24 @@ def main(given: Sequence[str] | None = None) -> None:
             arguments = list(sys.argv[1:] if given is None else given)
             command = [sys.executable, "-m", "benchmarks.gil", *arguments]
             raise SystemExit(subprocess.run(command, env=environment, check=False).returncode)
-    samples = _traced(options.pipeline, options.root, options.samples, options.batch)
+    calls, bundle = _traced(options.pipeline, options.root, options.samples, options.batch)
     for percentile in (10, 50):
-        found = summary(samples, percentile)
+        found = summary(calls, percentile)
         print(
-            f"{options.pipeline}, percentile {percentile}: held {found.held:.0f} us, free {found.free:.0f} us "
-            f"a sample, {found.releases:.0f} releases"
+            f"{options.pipeline}, percentile {percentile}: held {found.held / bundle:.0f} us, "
+            f"free {found.free / bundle:.0f} us a sample, {found.releases / bundle:.1f} releases; "
+            f"{bundle} samples a call"
         )
-    found = summary(samples, options.percentile)
-    usual = summary(samples)
+    found = summary(calls, options.percentile)
+    usual = summary(calls)
     for place, held, free in found.lines[: options.lines]:
+        held, free = held / bundle, free / bundle
         print(f"{held:9.1f} held {free:9.1f} free  {place}")
     if options.out:
         # What runs without the GIL depends on the image: its median, whatever the percentile.
         segments = [(h, f) for (h, _), (_, f) in zip(found.segments, usual.segments, strict=True)]
         Path(options.out).write_text(
-            json.dumps({"pipeline": options.pipeline, "segments": segments})
+            json.dumps({"pipeline": options.pipeline, "segments": segments, "samples": bundle})
         )
 
 

@@ -6,13 +6,23 @@ import inspect
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-__all__ = ["Batched", "Column", "Shapes", "each_of", "per_sample", "read_batched", "shaped", "truth"]
+__all__ = [
+    "Batched",
+    "BundledBody",
+    "Column",
+    "Shapes",
+    "each_of",
+    "per_sample",
+    "read_batched",
+    "shaped",
+    "truth",
+]
 
 Shapes: TypeAlias = list[tuple[int, ...]]
 """Annotates an input of a batched body of which only the shapes of the samples count."""
@@ -177,6 +187,27 @@ class Batched:
     def bound(self, constants: Mapping[str, Any]) -> dict[str, Any]:
         """Return constants with the operator's defaults for the other arguments that the body names."""
         return {**self._defaults, **constants}
+
+
+class BundledBody(Protocol):
+    """A body for several encoded samples in one call."""
+
+    def __call__(
+        self,
+        sources: Sequence[torch.Tensor | str | None],
+        outs: Sequence[torch.Tensor | None],
+        rngs: Sequence[Any] | None,
+        mirrors: Sequence[Any] | None,
+    ) -> Sequence[torch.Tensor | None]:
+        """Return the results; None for samples that are to be done one by one, which tells why.
+
+        Args:
+            sources: Encoded bytes, paths of files that hold them, or None for samples to leave out.
+            outs: Where to write results that fit.
+            rngs: Random numbers of each sample; None if the operator is not random.
+            mirrors: Values of the argument ``mirror``, if they are given per sample; the only such argument.
+        """
+        ...
 
 
 def read_batched(body: Callable[..., Any], defaults: Mapping[str, Any]) -> Batched:

@@ -40,6 +40,7 @@ __all__ = [
     "Shard",
     "owning_read",
     "begun",
+    "local_paths",
     "reshard",
     "shard_start",
 ]
@@ -61,6 +62,9 @@ class Dataset(Protocol):
     Where a record takes long to come, from a network or another process, ``begin(records) -> Sequence | None`` is
     called when a batch is drawn, some batches ahead: it starts what it can and returns at once, for each record what
     `read` is called with in place of its index. None stands for the indices.
+
+    Where a record is a file, ``local_paths(records) -> Sequence[str] | None`` names the files, for those who read
+    several at once; None where they are not all on this machine.
     """
 
     def __len__(self) -> int: ...
@@ -88,6 +92,13 @@ def owning_read(dataset: Any) -> Callable[..., tuple[torch.Tensor, ...]]:
         return tuple(output.clone() for output in dataset.read(index, **given))
 
     return read_copies
+
+
+def local_paths(read: Callable[..., Any]) -> Callable[[Sequence[Any]], Sequence[str] | None]:
+    """Return what tells in which files the records lie, each in one, whose `read` this is; None if they do not."""
+    dataset = getattr(read, "__self__", None)
+    found = getattr(dataset, "local_paths", None)
+    return found if found is not None else lambda records: None
 
 
 def begun(dataset: Any, records: Sequence[int]) -> Sequence[Any]:

@@ -24,6 +24,7 @@ __all__ = [
     "OperatorOptions",
     "alias",
     "batched",
+    "bundled",
     "on_device",
     "operator",
     "reader",
@@ -153,6 +154,22 @@ def on_device(function: OperatorFunction[..., Any]) -> Callable[[F], F]:
         declared = function.operator
         declared.on_device = read_batched(body, declared.schema.defaults)
         return body
+
+    return declare
+
+
+def bundled(function: OperatorFunction[..., Any]) -> Callable[[F], F]:
+    """Declare what makes a body for several encoded samples in one call: it takes the constants; see `BundledBody`.
+
+    It returns None where there is no such way.
+
+    Args:
+        function: The operator; its input is encoded data.
+    """
+
+    def declare(make: F) -> F:
+        function.operator.bundled = make
+        return make
 
     return declare
 

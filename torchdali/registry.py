@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-from torchdali.batching import Batched
+from torchdali.batching import Batched, BundledBody
 from torchdali.schema import Schema
 
 __all__ = [
@@ -111,6 +111,7 @@ class Operator:
         options: What the decorator says; ``name`` and ``class_name`` may be empty there.
         batched: A second body, for several samples of one shape in one call; see `operator.batched`.
         on_device: A body for whole batches on an accelerator; see `operator.on_device`.
+        bundled: Makes a body for several encoded samples in one call; see `operator.bundled`.
         function: The function that users call.
     """
 
@@ -122,6 +123,7 @@ class Operator:
     options: OperatorOptions
     batched: Batched | None = None
     on_device: Batched | None = None
+    bundled: Callable[[Mapping[str, Any]], BundledBody | None] | None = None
     function: OperatorFunction[..., Any] = field(init=False)
 
     @property

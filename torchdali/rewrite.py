@@ -14,6 +14,7 @@ from torchdali.codecs._native import library
 from torchdali.graph import Condition, DataNode, Graph, Node
 from torchdali.plan import edges
 from torchdali.registry import registry
+from torchdali.types import DALIImageType
 
 __all__ = ["fuse_decoding", "fuse_native", "fuse_resizing", "merge_identical"]
 
@@ -58,7 +59,12 @@ def _key(node: Node, new: Mapping[DataNode, DataNode]) -> Hashable | None:
     """Return what nodes that compute alike have in common; None for one to keep apart."""
     declared = node.operator
     named_by_user = not node.name.startswith("__")
-    if declared.kind not in ("sample", "batch") or declared.options.make or node.preserve or named_by_user:
+    if (
+        declared.kind not in ("sample", "batch")
+        or declared.options.make
+        or node.preserve
+        or named_by_user
+    ):
         return None
     if declared.schema.random and node.constants.get("seed", -1) == -1:
         return None
@@ -121,7 +127,26 @@ def fuse_native(graph: Graph) -> Graph:
         return graph
     for first, second, both in _NATIVE:
         graph = _fuse(graph, first, second, both)
-    return graph
+    return _decode_natively(graph)
+
+
+def _decode_natively(graph: Graph) -> Graph:
+    """Replace decoders of RGB bytes, which nothing was fused into, by one that calls the native path."""
+    new: dict[DataNode, DataNode] = {}
+    nodes = []
+    for node in graph.nodes:
+        made = _copy(node, new)
+        given = {k: v for k, v in _constants(node).items() if k != "output_type"}
+        is_rgb = node.constants.get("output_type", DALIImageType.RGB) == DALIImageType.RGB
+        is_usual = is_rgb and node.device == "cpu" and not {*given, *node.per_sample} & _OTHERWISE
+        if node.operator.name == "decoders.image" and is_usual:
+            made.operator, made.constants = registry["_decode_image"], given
+            made.parts = _parts(node)
+        nodes.append(made)
+    return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
+
+
+_OTHERWISE = {"dtype", "output_type", "save_attrs"}  # given per sample, or at all
 
 
 _NATIVE = (

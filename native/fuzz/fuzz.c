@@ -161,15 +161,19 @@ static void one(const file *files, int count, uint64_t codes[8])
     s.data = exact.data;
     s.length = exact.length;
     s.max_pixels = 1 << 22;
-    int identity = draw(4) == 0;
+    int identity = draw(4) == 0, whole = lengths[0] < 4096 && lengths[1] < 4096 && draw(3) == 0;
     for (int i = 0; i < 2; i++) {
         int first = (int)draw((uint32_t)lengths[i]), last = first + 1 + (int)draw((uint32_t)(lengths[i] - first));
+        if (whole) {
+            first = 0;
+            last = lengths[i];
+        }
         s.first[i] = first;
         s.last[i] = last;
         s.low[i] = identity ? first : near(first - (int)draw(3), last);
         s.high[i] = identity ? last : near(first, last + (int)draw(3));
         s.size[i] = identity ? last - first : 1 + (int)draw(80);
-        s.start[i] = draw(2) ? 0 : (int)draw((uint32_t)s.size[i]);
+        s.start[i] = whole || draw(2) ? 0 : (int)draw((uint32_t)s.size[i]);
         s.extent[i] = s.size[i] - s.start[i];
         if (draw(50) == 0) { /* nonsense */
             int *values[] = {s.size, s.start, s.extent, s.first, s.last};

@@ -28,22 +28,26 @@ static void *work(void *argument)
     r.max_scans = 256;
     r.per_byte = 3 << 10;
     for (int i = 0; i < j->count; i++) {
-        FILE *f = fopen(j->names[i], "rb");
-        if (!f)
-            exit(2);
         static const size_t MOST = 1 << 24;
-        uint8_t *data = malloc(MOST);
-        size_t length = fread(data, 1, MOST, f);
-        fclose(f);
-        tdn_header h;
-        if (!tdn_peek(data, length, &h)) {
+        uint8_t *memory = malloc(MOST);
+        tdn_file f[2]; /* the file, and one that is not there */
+        char names[4096];
+        int first = snprintf(names, sizeof names - 2, "%s", j->names[i]);
+        memcpy(names + first + 1, "?", 2);
+        tdn_read(names, 2, memory, MOST, f);
+        if (f[1].code == TDN_DONE)
+            exit(2);
+        const uint8_t *data = memory + f->place;
+        size_t length = f->length;
+        tdn_header h = f->header;
+        if (!f->code) {
             int height = h.orientation > 4 ? h.width : h.height, width = h.orientation > 4 ? h.height : h.width;
             tdn_sample s = {data, length, 1 << 28, j->out + (size_t)i * BYTES, {0, 0}, {height, width},
                             {SIDE, SIDE}, {0, 0}, {SIDE, SIDE}, {0, 0}, {height, width}, i % 2, 0};
             tdn_run(&r, &s, 1);
             j->done += s.code == TDN_DONE;
         }
-        free(data);
+        free(memory);
     }
     return NULL;
 }

@@ -9,6 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef _WIN32
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
+
 #include <jerror.h>
 #include <jpeglib.h>
 
@@ -200,6 +207,61 @@ int tdn_peek(const uint8_t *data, uint64_t length, tdn_header *found)
     if (code == TDN_DONE)
         *found = frame.shown;
     return code;
+}
+
+/* ---------------------------------------------------------------- files */
+
+#ifdef _WIN32
+static int read_file(const char *name, uint8_t *memory, uint64_t room, uint64_t *length)
+{
+    (void)name, (void)memory, (void)room, (void)length;
+    return TDN_UNSUPPORTED;
+}
+#else
+static int read_file(const char *name, uint8_t *memory, uint64_t room, uint64_t *length)
+{
+    int file = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK), code = TDN_DONE;
+    struct stat about;
+    if (file < 0)
+        return TDN_UNSUPPORTED;
+    if (fstat(file, &about) || !S_ISREG(about.st_mode))
+        code = TDN_UNSUPPORTED;
+    else if ((uint64_t)about.st_size > room)
+        code = TDN_TOO_LARGE;
+    uint64_t size = code == TDN_DONE ? (uint64_t)about.st_size : 0, done = 0;
+    while (done < size) {
+        ssize_t count = read(file, memory + done, size - done);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            code = TDN_UNSUPPORTED;
+        if (count <= 0)
+            break;
+        done += (uint64_t)count;
+    }
+    close(file);
+    *length = done;
+    return code;
+}
+#endif
+
+int tdn_read(const char *names, int count, uint8_t *memory, uint64_t room, tdn_file *found)
+{
+    uint64_t used = 0;
+    int failed = 0;
+    for (int i = 0; i < count; i++, names += strlen(names) + 1) {
+        tdn_file *f = found + i;
+        memset(f, 0, sizeof *f);
+        f->place = used;
+        f->code = read_file(names, memory + used, room - used, &f->length);
+        if (f->code == TDN_DONE) {
+            f->code = tdn_peek(memory + used, f->length, &f->header);
+            uint64_t taken = (f->length + 63) / 64 * 64;
+            used = taken < room - used ? used + taken : room;
+        }
+        failed += f->code != TDN_DONE;
+    }
+    return failed;
 }
 
 /* ---------------------------------------------------------------- filters */
@@ -523,6 +585,7 @@ typedef struct {
     progress_manager progress;
     uint8_t *pixels;
     uint8_t *turned;
+    uint8_t *into; /* where a whole image is decoded to, which is nobody's to free; or NULL */
 } decoder;
 
 /* A window of a stored image: rows and columns. */
@@ -616,9 +679,11 @@ static int decode_window(const tdn_recipe *r, const tdn_sample *s, const frame_h
         top = skip;
     }
     size_t stride = 3 * (size_t)columns;
-    /* The decoder may write a few columns more than it is asked for. */
-    d->pixels = malloc(stride * (size_t)(bottom - top) + 3 * 64);
-    if (!d->pixels) {
+    /* The decoder may write a few columns more than it is asked for, unless it is for all. */
+    uint8_t *pixels = d->into;
+    if (!pixels)
+        pixels = d->pixels = malloc(stride * (size_t)(bottom - top) + 3 * 64);
+    if (!pixels) {
         jpeg_destroy_decompress(c);
         return TDN_NO_MEMORY;
     }
@@ -626,14 +691,14 @@ static int decode_window(const tdn_recipe *r, const tdn_sample *s, const frame_h
         JSAMPROW rows[16];
         int at = (int)c->output_scanline - top, left_over = bottom - top - at, n = left_over < 16 ? left_over : 16;
         for (int i = 0; i < n; i++)
-            rows[i] = d->pixels + (size_t)(at + i) * stride;
+            rows[i] = pixels + (size_t)(at + i) * stride;
         if (!jpeg_read_scanlines(c, rows, (JDIMENSION)n))
             fail((j_common_ptr)c);
     }
     if (to_the_end)
         jpeg_finish_decompress(c);
     jpeg_destroy_decompress(c);
-    *found = (image){d->pixels, stride, top, left};
+    *found = (image){pixels, stride, top, left};
     return TDN_DONE;
 }
 
@@ -707,7 +772,7 @@ static int make(const tdn_recipe *r, const tdn_sample *s, const int lengths[2], 
     image pixels;
     const kernels *k = LEVELS + tdn_level(r->level);
     decoder d;
-    d.pixels = d.turned = NULL;
+    d.pixels = d.turned = d.into = NULL;
     filter f[2];
     memset(f, 0, sizeof f);
     axis axes[2];
@@ -716,6 +781,8 @@ static int make(const tdn_recipe *r, const tdn_sample *s, const int lengths[2], 
     if (code == TDN_DONE && is_identity(axes) && is_identity(axes + 1)) {
         plain = 1;
         w = (window){s->first[0] + s->start[0], s->first[1] + s->start[1], s->extent[0], s->extent[1]};
+        if (is_plain(r) && !s->mirror && frame->shown.orientation == 1 && w.height == lengths[0] && w.width == lengths[1])
+            d.into = s->out;
     } else {
         for (int i = 0; i < 2 && code == TDN_DONE; i++)
             code = make_filter(axes + i, i == TDN_COLUMNS, f + i);
@@ -735,9 +802,9 @@ static int make(const tdn_recipe *r, const tdn_sample *s, const int lengths[2], 
     if (code == TDN_DONE)
         code = decode_upright(r, s, frame, &w, &d, &pixels);
     if (code == TDN_DONE) {
-        if (plain)
+        if (plain && !d.into)
             write_window(r, k, s, &pixels, line);
-        else
+        else if (!plain)
             resample(r, k, s, &pixels, f, sums, line);
     }
     release(f);

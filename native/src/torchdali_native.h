@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TDN_ABI 2
+#define TDN_ABI 3
 
 #if defined(_WIN32)
 #define TDN_EXPORT __declspec(dllexport)
@@ -71,6 +71,14 @@ typedef struct {
     int32_t orientation; /* EXIF, 1 to 8 */
 } tdn_header;
 
+/* A file that was read: where it lies in the memory given, and what tdn_peek finds there. */
+typedef struct {
+    uint64_t place, length;
+    tdn_header header;
+    int32_t code;
+    int32_t unused;
+} tdn_file;
+
 TDN_EXPORT int tdn_abi(void);
 /* Version of libjpeg-turbo it was built with: 2001005 is 2.1.5. */
 TDN_EXPORT int tdn_libjpeg(void);
@@ -78,6 +86,9 @@ TDN_EXPORT int tdn_libjpeg(void);
 TDN_EXPORT int tdn_level(int wanted);
 /* Read a header; a code. */
 TDN_EXPORT int tdn_peek(const uint8_t *data, uint64_t length, tdn_header *found);
+/* Read `count` plain files, whose names follow one another and end with a zero each, into `room` bytes of memory, and
+   their headers; returns how many are not TDN_DONE.  One for which there is no room is TDN_TOO_LARGE. */
+TDN_EXPORT int tdn_read(const char *names, int count, uint8_t *memory, uint64_t room, tdn_file *found);
 /* Do `count` samples, one after the other; returns how many are not TDN_DONE. */
 TDN_EXPORT int tdn_run(const tdn_recipe *recipe, tdn_sample *samples, int count);
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -313,3 +315,44 @@ def test_more_scans_than_allowed_are_refused(monkeypatch: pytest.MonkeyPatch) ->
     assert run(Recipe(), data, *lines, False) is not None
     monkeypatch.setattr(_native, "MOST_SCANS", scans - 1)
     assert run(Recipe(), data, *lines, False) is None
+
+
+@needs_native
+def test_files_are_read_in_one_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is no plain file with a JPEG of one or three channels is left to the usual way."""
+    good, turned, png, empty, fifo = (tmp_path / name for name in ("\u00e9.jpg", "turned.jpg", "a.png", "empty", "fifo"))
+    good.write_bytes(PLAIN)
+    turned.write_bytes(PICTURES["orientation 6"])
+    png.write_bytes(encoded(PICTURE, "PNG"))
+    empty.touch()
+    names = [good, tmp_path / "missing", turned, png, empty, tmp_path, good]
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(fifo)
+        names.append(fifo)
+    found = _native.encoded([*map(str, names), None, tensor(PLAIN)])
+    sizes = [each and (each.size(True), each.size(False), each.length) for each in found]
+    plain = ((HEIGHT, WIDTH), (HEIGHT, WIDTH), len(PLAIN))
+    as_turned = ((WIDTH, HEIGHT), (HEIGHT, WIDTH), len(PICTURES["orientation 6"]))
+    assert sizes == [plain, None, as_turned, None, None, None, plain, *[None] * (len(names) - 7), None, plain]
+    assert _native.encoded(["a\0b.jpg", str(good)]) == [None, None]
+    task = _native.Task(found[0], *window(0, 0, HEIGHT, WIDTH), False, None)
+    (pixels, left) = _native.run_together(Recipe(), [task, None])
+    assert left is None and pixels is not None and torch.equal(pixels, decode(tensor(PLAIN)))
+    monkeypatch.setattr(_native, "_ROOM", len(PLAIN) - 1)
+    monkeypatch.setattr(_native, "_memory", _native._Memory())
+    assert [each is not None for each in _native.encoded([str(good)] * 3)] == [True, True, False]
+
+
+@needs_native
+def test_each_of_several_has_a_result_of_its_own() -> None:
+    data = [tensor(PLAIN), tensor(PLAIN[: len(PLAIN) // 2] + b"\xff\xd9"), tensor(PICTURES["gray"])]
+    found = _native.encoded(data)
+    out = torch.zeros((HEIGHT, WIDTH, 3), dtype=torch.uint8)
+    lines = window(0, 0, HEIGHT, WIDTH)
+    tasks = [each and _native.Task(each, *lines, False, out if i == 2 else None) for i, each in enumerate(found)]
+    results = _native.run_together(Recipe(), tasks)
+    assert results[1] is None and results[2] is out
+    for i in (0, 2):
+        assert torch.equal(results[i], decode(data[i]))
+    with max_pixels_of(100):
+        assert _native.run_together(Recipe(), tasks) == [None] * 3

@@ -14,6 +14,7 @@ from tests.helpers.encoded_images import encoded, exif, picture
 from tests.helpers.native import needs_native, switched_off
 from torchdali import fn, pipeline_def, types
 from torchdali.codecs import _native
+from torchdali.execute import compiled_chain
 from torchdali.ops import _native_images
 
 pytestmark = needs_native
@@ -119,17 +120,32 @@ def with_condition(folder: Path) -> Any:
     return out
 
 
-GRAPHS = [train, crop_after, half, filtered, bytes_out, validate, signed, region, region_and_crop, resized, cropped, with_condition]
-LEVEL = {"crop_after": 1 / min(STD), "half": 2 / min(STD) + 0.01, "bytes_out": 1, "resized": 1, "region_and_crop": 1e-5, "cropped": 1e-5, "signed": 1}
+def decoded(folder: Path) -> Any:
+    return fn.crop(fn.decoders.image(read(folder)[0], output_type=types.RGB), crop=[60, 66])
+
+
+def decoded_alone(folder: Path) -> Any:
+    return fn.decoders.image(read(folder)[0])
+
+
+def given(folder: Path) -> Any:
+    """Encoded samples that come from no reader of files."""
+    files = sorted(folder.iterdir())
+    data = fn.external_source(lambda: [np.frombuffer(file.read_bytes(), np.uint8) for file in files])
+    return finish(fn.random_resized_crop(fn.decoders.image(data), size=SIZE), mirror=fn.random.coin_flip())
+
+
+GRAPHS = [train, crop_after, half, filtered, bytes_out, validate, signed, region, region_and_crop, resized, cropped, with_condition, decoded, given]
+LEVEL = {"crop_after": 1 / min(STD), "half": 2 / min(STD) + 0.01, "bytes_out": 1, "resized": 1, "region_and_crop": 1e-5, "cropped": 1e-5, "signed": 1, "decoded": 1e-5}
 
 
 def batches(graph: Callable[[Path], Any], folder: Path, count: int = 3, **settings: Any) -> list[Any]:
     define = pipeline_def(graph, enable_conditionals=graph is with_condition)
     options = {"batch_size": 8, "num_threads": 2, "device_id": None, "seed": 11, **settings}
     pipe = define(folder, **options)
-    found = [np.stack([np.array(sample) for sample in pipe.run()[0]]) for _ in range(count)]
+    samples = [[np.array(sample) for sample in pipe.run()[0]] for _ in range(count)]
     pipe.close()
-    return found
+    return samples if graph is decoded_alone else [np.stack(batch) for batch in samples]
 
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: graph.__name__)
@@ -157,6 +173,58 @@ def test_the_native_path_is_taken(graph: Callable[[Path], Any], folder: Path, mo
     monkeypatch.setattr(_native_images, "run", run)
     batches(graph, folder, 1, batch_size=8)
     assert made.count(True) >= 6 and made.count(False) >= 2  # a PNG, and rubbish behind a JPEG; other batches are in flight
+
+
+@pytest.mark.parametrize("graph", [*GRAPHS, decoded_alone], ids=lambda graph: graph.__name__)
+def test_bundles_change_nothing(graph: Callable[[Path], Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundles = []
+
+    def run_together(recipe: Any, tasks: Any) -> Any:
+        results = _native.run_together(recipe, tasks)
+        bundles.append([result is not None for result in results])
+        return results
+
+    monkeypatch.setattr(_native_images, "run_together", run_together)
+    found = batches(graph, folder, 3, num_threads=1)
+    alone = graph not in (with_condition, decoded)  # one operator is the whole chain
+    assert bool(bundles) == alone
+    assert not alone or sum(bundle.count(True) for bundle in bundles) >= 6
+    monkeypatch.setattr(compiled_chain, "bundled", lambda *chain: None)
+    expected = batches(graph, folder, 3, num_threads=1)
+    for batch, singles in zip(found, expected, strict=True):
+        assert all((a == b).all() for a, b in zip(batch, singles, strict=True))
+
+
+@pytest.mark.parametrize("kind", ["damaged", "missing", "empty", "folder"])
+@pytest.mark.parametrize("policy", ["raise", "skip"])
+def test_a_failure_in_a_bundle_is_that_of_its_sample(kind: str, policy: str, folder: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.jpg"
+    if kind == "folder":
+        bad.mkdir()
+    elif kind != "missing":
+        bad.write_bytes((folder / "0.jpg").read_bytes()[:900] if kind == "damaged" else b"")
+    good = str(folder / "0.jpg")
+    files = [good] * 13 + [str(bad)] + [good] * 2
+
+    def define() -> Any:
+        data, labels = fn.readers.file(files=files, name="Reader")
+        return finish(fn.random_resized_crop(fn.decoders.image(data), size=SIZE)), labels
+
+    def second() -> Any:
+        pipe = pipeline_def(define)(batch_size=8, num_threads=1, device_id=None, seed=2, bad_samples=policy)
+        pipe.run()
+        try:
+            images, labels = pipe.run()
+        except RuntimeError as error:
+            return str(error)
+        finally:
+            pipe.close()
+        return labels.as_array().ravel().tolist(), len(images)
+
+    found = second()
+    with switched_off():
+        assert found == second()
+    assert "bad.jpg" in found if policy == "raise" else found == ([8, 9, 10, 11, 12, 14, 15], 7)
 
 
 def test_threads_and_batches_change_nothing(folder: Path) -> None:

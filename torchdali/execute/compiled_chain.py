@@ -20,6 +20,7 @@ import torch
 from torchdali.batching import Column, shaped, truth
 from torchdali.errors import located
 from torchdali.execute.buffer_pool import BufferPool
+from torchdali.execute.bundles import Bundled, bundled
 from torchdali.execute.steps import values
 from torchdali.graph import DataNode, Node
 from torchdali.plan import Chain, Value, column
@@ -56,11 +57,13 @@ class BoundChain:
         grouped: For columns with an item a group; None if an operator cannot do several samples in one call, or turned
             out not to.
         layouts: Of the chain's inputs and of all that it computes.
+        bundled: How it does several encoded samples in one call; None if it cannot.
     """
 
     single: Bodies
     grouped: Bodies | None
     layouts: Mapping[DataNode, str]
+    bundled: Bundled | None = None
 
 
 def _compile(text: str, file: str) -> CodeType:
@@ -122,7 +125,8 @@ class CompiledChain:
         can_group = self.chain.grouped and None not in group_names.values()
         grouped = self._run_text(group_names) if can_group else None
         layouts_ = {e: layout for e, (layout, _) in found.items()}
-        return BoundChain(self._run_text(names), grouped, layouts_)
+        several = bundled(self.chain, self._index, self._readers)
+        return BoundChain(self._run_text(names), grouped, layouts_, several)
 
     def _run_text(self, names: dict[str, Any]) -> Bodies:
         """Run the two texts of the chain, each in a namespace of its own."""
@@ -409,9 +413,7 @@ class OutputBuffer:
         stacked = torch.stack(done, out=self._buffers.empty((len(done), *first.shape), first.dtype))
         return TensorList.from_dense(stacked, layout, source_info=info)
 
-    def _ragged_batch(
-        self, done: list[Any], layout: str, info: Sequence[str] | None
-    ) -> TensorList:
+    def _ragged_batch(self, done: list[Any], layout: str, info: Sequence[str] | None) -> TensorList:
         alike = done and all(d is not None and d.dtype == done[0].dtype for d in done)
         if self._packs and alike:
             # A quarter more than the batch before: what does not fit costs a copy.

@@ -16,6 +16,7 @@ from torchdali.errors import is_batch_level, located
 from torchdali.execute.bad_samples import BadSamples, recomputed
 from torchdali.execute.batch import InFlightBatch, Reader, Settings
 from torchdali.execute.buffer_pool import BufferPool
+from torchdali.execute.bundles import BundleRun
 from torchdali.execute.compiled_chain import (
     Bodies,
     BoundChain,
@@ -74,6 +75,7 @@ class _ChainRun:
         opened_single: The same for single samples after a group failed: none.
         done: Results of the items, by edge.
         groups: The groups, if an item is more than a sample.
+        bundles: The bundles, if an item is one.
         job: The chain, if workers did it.
     """
 
@@ -86,6 +88,7 @@ class _ChainRun:
     opened_single: dict[DataNode, OpenBuffer] = field(default_factory=dict)
     done: dict[DataNode, list[Any]] = field(default_factory=dict)
     groups: GroupRun | None = None
+    bundles: BundleRun | None = None
     job: ChainJob | None = None
 
     def node_of(self, error: BaseException) -> Node | None:
@@ -315,6 +318,8 @@ class StageRunner:
         # From here on the batch belongs to the workers: none of its fields may be touched in this thread after the
         # submission, since the last worker may be in the next stage already.
         keep_going = runtime.bad_samples.keeps_going
+        if run.bundles is not None:
+            count = run.bundles.count
         runtime.threads.submit(
             Job(function, count, finish, order=batch.index, keep_going=keep_going)
         )
@@ -380,9 +385,15 @@ class StageRunner:
             {self._name("done", e): column for e, column in done.items()},
             group,
         )
-        if run.timings is None:
-            return bodies.bind(**columns)
-        return bodies.bind_timed(run.timings, **columns)
+        if run.timings is not None:
+            return bodies.bind_timed(run.timings, **columns)
+        bound, several = bodies.bind(**columns), run.bound.bundled
+        if run.group > 1 or several is None or run.batch.size < 2:
+            return bound
+        size, keep_going = run.batch.size, self._runtime.bad_samples.keeps_going
+        bundle = several.size(size, self._runtime.threads.count)
+        run.bundles = BundleRun(several, columns, bound, size, bundle, keep_going)
+        return run.bundles
 
     def _name(self, kind: str, edge: DataNode) -> str:
         assert edge.source is not None
@@ -418,6 +429,8 @@ class StageRunner:
                 raise run.job.error
             if run.groups is not None:
                 failures = run.merged(failures)
+            if run.bundles is not None:
+                failures = run.bundles.merged(failures)
             if failures:
                 self._leave_out(batch, self._before(batch), run.done, failures, run.node_of)
             for edge, results in run.done.items():
@@ -431,7 +444,7 @@ class StageRunner:
             return
         finally:
             # They refer to the run: a cycle would keep the output buffers from being reused.
-            run.groups = run.job = None
+            run.groups = run.bundles = run.job = None
         self._next_stage(batch)
 
     def _on_device(self, edge: DataNode, batch: TensorList) -> TensorList:

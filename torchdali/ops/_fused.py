@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from torchdali.batching import BundledBody
 from torchdali.codecs._native import Lines, peek_size
 from torchdali.codecs.image_crops import decode_crop, decode_scaled_crop, decode_upper
 from torchdali.codecs.images import Header, peek_header
@@ -15,10 +17,10 @@ from torchdali.errors import LAST_BUT_ONE, LAST_BUT_TWO, Part
 from torchdali.kernels.memory import placed
 from torchdali.kernels.resample.bytes import SMALLEST, resize_bytes
 from torchdali.kernels.resample.separable import lines_read, resample
-from torchdali.operator import operator
+from torchdali.operator import bundled, operator
 from torchdali.ops._crop import crop_mirror_normalize, crop_window
 from torchdali.ops._decoders import Encoded, cache_hints, choose_window, decoder_hints, image
-from torchdali.ops._native_images import make
+from torchdali.ops._native_images import Describe, bundle, make
 from torchdali.ops._resize import (
     FILTERS,
     argument_names,
@@ -106,12 +108,24 @@ def _native_window(
     """
     # As `_window_resized`: what the usual way does to bytes sees nothing outside of the window.
     inside = _sees_the_window_alone(target, filters)
-    parts = []
-    for axis in (0, 1):
-        low, extent = window[axis], window[axis + 2]
-        limits = (low, low + extent) if inside else (0, lengths[axis])
-        parts.append(Lines(low, low + extent, target[axis], *kept[axis], *limits))
-    return make(data, *parts, inside=inside, filters=filters, **how)
+    lines = _window_lines(lengths, window, target, kept, inside)
+    return make(data, *lines, inside=inside, filters=filters, **how)
+
+
+def _window_lines(
+    lengths: tuple[int, int],
+    window: tuple[int, int, int, int],
+    target: tuple[int, int],
+    kept: list[tuple[int, int]],
+    inside: bool,
+) -> tuple[Lines, Lines]:
+    """Describe both axes of a window that is resized to a target, of which a part is kept."""
+    (height, width), (y, x, h, w) = lengths, window
+    (top, bottom), (left, right) = ((y, y + h), (x, x + w)) if inside else ((0, height), (0, width))
+    return (
+        Lines(y, y + h, target[0], *kept[0], top, bottom),
+        Lines(x, x + w, target[1], *kept[1], left, right),
+    )
 
 
 def _sees_the_window_alone(target: tuple[int, int], filters: dict[str, Any]) -> bool:
@@ -199,13 +213,14 @@ def _kept(
     return _Kept(size, region, windows, at_border)
 
 
-def _lines(kept: _Kept, place: tuple[int, int], extents: tuple[int, int]) -> list[Lines]:
+def _lines(kept: _Kept, place: tuple[int, int], extents: tuple[int, int]) -> tuple[Lines, Lines]:
     """Describe both axes for the native path: a resize of a window of the image that lies at `place`."""
     axes = zip(kept.region, kept.size, kept.windows, place, extents, strict=True)
-    return [
+    rows, columns = [
         Lines(low + start, high + start, size, *part, start, start + extent)
         for (low, high), size, part, start, extent in axes
     ]
+    return rows, columns
 
 
 def _normalizing(
@@ -380,6 +395,12 @@ def _decode_random_resized_crop_normalize(
     return _normalized(image, layout=Layout("HWC"), out=out, **kept, **last)
 
 
+def _whole_lines(lengths: tuple[int, int], parts: list[tuple[int, int]]) -> tuple[Lines, Lines]:
+    """Describe both axes of parts of an image that is not resized."""
+    (height, width), (rows, columns) = lengths, parts
+    return Lines(0, height, height, *rows, 0, height), Lines(0, width, width, *columns, 0, width)
+
+
 def _parts_kept(target: tuple[int, int], window: dict[str, Any]) -> list[tuple[int, int]] | None:
     """Return ``(start, extent)`` of what a crop keeps of an image, rows and columns; None if it reaches outside."""
     parts = [(0, target[0]), (0, target[1])]
@@ -496,13 +517,161 @@ def _decode_crop_mirror_normalize(
         lengths, _ = _lengths(data, adjust_orientation)
     parts = _parts_kept(lengths, window) if output_type == DALIImageType.RGB else None
     if parts is not None:
-        axes = [Lines(0, n, n, *part, 0, n) for n, part in zip(lengths, parts, strict=True)]
         made = make(
-            data, *axes, upright=adjust_orientation, fast=use_fast_idct, inside=False, filters={},
-            finish=last, out=out,
+            data, *_whole_lines(lengths, parts), upright=adjust_orientation, fast=use_fast_idct, inside=False,
+            filters={}, finish=last, out=out,
         )  # fmt: skip
         if made is not None:
             return made
     with LAST_BUT_ONE:
         whole = _whole(data, adjust_orientation, output_type, use_fast_idct)
     return _normalized(whole, layout=Layout("HWC"), out=out, **window, **last)
+
+
+@operator(hidden=True, layout=lambda layouts, arguments: "HWC", devices=("cpu", "mixed"))
+def _decode_image(
+    data: Encoded,
+    /,
+    *,
+    adjust_orientation: bool = True,
+    use_fast_idct: bool = False,
+    out: Out = None,
+    **hints: Annotated[Any, shares(decoder_hints), shares(cache_hints)],
+) -> Image:
+    """Decode to RGB bytes by the native path."""
+    lengths = peek_size(data, adjust_orientation)
+    if lengths is not None:
+        made = make(
+            data, *_whole_lines(lengths, [(0, lengths[0]), (0, lengths[1])]), upright=adjust_orientation,
+            fast=use_fast_idct, inside=False, filters={}, out=out,
+        )  # fmt: skip
+        if made is not None:
+            return made
+    return placed(_whole(data, adjust_orientation, DALIImageType.RGB, use_fast_idct), out)
+
+
+# ---------------------------------------------------------------- several samples in one call
+
+_CHOOSING = ("num_attempts", "random_area", "random_aspect_ratio")
+_KNOWN = 256  # sizes of images whose lines are remembered
+
+
+def _bundle(
+    constants: Mapping[str, Any],
+    describe: Describe,
+    inside: bool,
+    filters: dict[str, Any],
+    **last: Any,
+) -> BundledBody | None:
+    """Make a body from the constants of a decoder, and what says which lines of an image are wanted."""
+    if constants.get("output_type", DALIImageType.RGB) != DALIImageType.RGB:
+        return None
+    return bundle(
+        describe,
+        upright=constants.get("adjust_orientation", True),
+        fast=constants.get("use_fast_idct", False),
+        inside=inside,
+        filters=filters,
+        **last,
+    )
+
+
+def _window_chooser(constants: Mapping[str, Any]) -> Callable[..., tuple[int, int, int, int]]:
+    return functools.partial(
+        choose_window, **{k: constants[k] for k in _CHOOSING if k in constants}
+    )
+
+
+def _divided(constants: Mapping[str, Any]) -> _Divided:
+    """Divide the constants of a fused operator as its body does, the filters apart from what is of the decoder."""
+    size, window, last, others = _divide_all(dict(constants))
+    return _Divided(size, window, last, {k: v for k, v in others.items() if k in FILTERS})
+
+
+@bundled(_decode_random_resized_crop)
+def _bundled_random_resized_crop(constants: Mapping[str, Any]) -> BundledBody | None:
+    if constants.get("scaled", False) or constants.get("dtype") is not None:
+        return None
+    target = height_width(constants["size"])
+    choose, filters = _window_chooser(constants), _divided(constants).others
+    inside, kept = _sees_the_window_alone(target, filters), [(0, extent) for extent in target]
+
+    def describe(lengths: tuple[int, int], rng: Rng) -> tuple[Lines, Lines]:
+        return _window_lines(lengths, choose(rng, *lengths), target, kept, inside)
+
+    return _bundle(constants, describe, inside, filters)
+
+
+@bundled(_decode_random_resized_crop_normalize)
+def _bundled_random_resized_crop_normalize(constants: Mapping[str, Any]) -> BundledBody | None:
+    if constants.get("scaled", False):
+        return None
+    target = height_width(constants["size"])
+    _, window, last, filters = _divided({k: v for k, v in constants.items() if k != "size"})
+    choose, parts = _window_chooser(constants), _parts_kept(target, window)
+    if parts is None:
+        return None
+    kept, inside = parts, _sees_the_window_alone(target, filters)
+
+    def describe(lengths: tuple[int, int], rng: Rng) -> tuple[Lines, Lines]:
+        return _window_lines(lengths, choose(rng, *lengths), target, kept, inside)
+
+    return _bundle(constants, describe, inside, filters, finish=last)
+
+
+@bundled(_decode_random_crop_resize_normalize)
+def _bundled_random_crop_resize_normalize(constants: Mapping[str, Any]) -> BundledBody | None:
+    size, window, last, filters = _divided(constants)
+    choose = _window_chooser(constants)
+
+    def describe(lengths: tuple[int, int], rng: Rng) -> tuple[Lines, Lines] | None:
+        y, x, h, w = choose(rng, *lengths)
+        kept = _kept((h, w), size, window)
+        return None if kept is None else _lines(kept, (y, x), (h, w))
+
+    return _bundle(constants, describe, False, filters, finish=last)
+
+
+@bundled(_decode_resize_crop_mirror_normalize)
+def _bundled_resize_crop_mirror_normalize(constants: Mapping[str, Any]) -> BundledBody | None:
+    size, window, last, filters = _divided(constants)
+
+    @functools.lru_cache(_KNOWN)
+    def lines(lengths: tuple[int, int]) -> tuple[Lines, Lines] | None:
+        kept = _kept(lengths, size, window)
+        return None if kept is None else _lines(kept, (0, 0), lengths)
+
+    return _bundle(constants, lambda lengths, _: lines(lengths), False, filters, finish=last)
+
+
+@bundled(_decode_resize)
+def _bundled_resize(constants: Mapping[str, Any]) -> BundledBody | None:
+    size, _, _, filters = _divided(constants)
+
+    @functools.lru_cache(_KNOWN)
+    def lines(lengths: tuple[int, int]) -> tuple[Lines, Lines]:
+        shape, region = sizing(lengths, **size)
+        kept = _Kept(shape, region, [(0, extent) for extent in shape], True)
+        return _lines(kept, (0, 0), lengths)
+
+    return _bundle(constants, lambda lengths, _: lines(lengths), False, filters)
+
+
+@bundled(_decode_crop_mirror_normalize)
+def _bundled_crop_mirror_normalize(constants: Mapping[str, Any]) -> BundledBody | None:
+    _, window, last, _ = _divided(constants)
+
+    @functools.lru_cache(_KNOWN)
+    def lines(lengths: tuple[int, int]) -> tuple[Lines, Lines] | None:
+        parts = _parts_kept(lengths, window)
+        return None if parts is None else _whole_lines(lengths, parts)
+
+    return _bundle(constants, lambda lengths, _: lines(lengths), False, {}, finish=last)
+
+
+@bundled(_decode_image)
+def _bundled_image(constants: Mapping[str, Any]) -> BundledBody | None:
+    def describe(lengths: tuple[int, int], _: Any) -> tuple[Lines, Lines]:
+        return _whole_lines(lengths, [(0, lengths[0]), (0, lengths[1])])
+
+    return _bundle(constants, describe, False, {})

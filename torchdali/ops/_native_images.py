@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from torchdali.codecs._native import FILTERS, Lines, Recipe, run
+from torchdali.batching import BundledBody
+from torchdali.codecs._native import (
+    FILTERS,
+    Encoded,
+    Lines,
+    Recipe,
+    Task,
+    encoded,
+    library,
+    run,
+    run_together,
+)
 from torchdali.kernels.normalize import affine
 from torchdali.ops._crop import crop_mirror_normalize
 from torchdali.ops._resize import FILTER
 from torchdali.schema import Layout
 from torchdali.types import DALIInterpType
 
-__all__ = ["Finish", "make"]
+__all__ = ["Describe", "Finish", "bundle", "make"]
 
 Finish = dict[str, Any]
 """Arguments of `crop_mirror_normalize`, but for those of the window; they may say nothing."""
@@ -48,14 +60,72 @@ def make(
         finish: Arguments of `crop_mirror_normalize`; None for ``(H, W, 3)`` uint8.
         out: Where to write.
     """
+    recipe = _recipe_of(upright, fast, inside, filters, finish)
+    if recipe is None:
+        return None
+    return run(recipe, data, rows, columns, bool((finish or {}).get("mirror", 0)), out)
+
+
+def _recipe_of(
+    upright: bool, fast: bool, inside: bool, filters: dict[str, Any], finish: Finish | None
+) -> Recipe | None:
     last = finish or {}
-    recipe = _recipe(
+    return _recipe(
         upright, fast, inside, finish is not None,
         *[_fixed(filters.get(k, _FILTERS[k])) for k in _FILTERS], *[_fixed(last.get(k, _LAST[k])) for k in _LAST],
     )  # fmt: skip
-    if recipe is None:
+
+
+Describe = Callable[[tuple[int, int], Any], "tuple[Lines, Lines] | None"]
+"""Takes height and width of an image, and the random numbers of a sample; None where Python's way has to do it."""
+
+
+def bundle(
+    describe: Describe,
+    *,
+    upright: bool,
+    fast: bool,
+    inside: bool,
+    filters: dict[str, Any],
+    finish: Finish | None = None,
+) -> BundledBody | None:
+    """Return what does for several samples in one call what `make` does for one; None where that is not possible.
+
+    Args:
+        describe: Chooses the lines of a sample. What it raises, Python's way is to raise.
+        upright, fast, inside, filters, finish: See `make`.
+    """
+    recipe = _recipe_of(upright, fast, inside, filters, finish)
+    if library() is None or recipe is None:
         return None
-    return run(recipe, data, rows, columns, bool(last.get("mirror", 0)), out)
+    mirrored = bool((finish or {}).get("mirror", 0))
+
+    def task(data: Encoded | None, rng: Any, mirror: Any, out: Tensor | None) -> Task | None:
+        if data is None:
+            return None
+        try:
+            lines = describe(data.size(upright), rng)
+        except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError):
+            return None
+        return None if lines is None else Task(data, *lines, bool(mirror), out)
+
+    def run_bundle(
+        sources: Sequence[Tensor | str | None],
+        outs: Sequence[Tensor | None],
+        rngs: Sequence[Any] | None,
+        mirrors: Sequence[Any] | None,
+    ) -> Sequence[Tensor | None]:
+        count = len(sources)
+        each = zip(
+            encoded(sources),
+            rngs or [None] * count,
+            mirrors or [mirrored] * count,
+            outs,
+            strict=True,
+        )
+        return run_together(recipe, [task(*one) for one in each])
+
+    return run_bundle
 
 
 _FILTERS: dict[str, Any] = {

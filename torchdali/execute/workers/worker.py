@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from torchdali.execute.batch import random_key
+from torchdali.execute.bundles import BundleRun
 from torchdali.execute.compiled_chain import CompiledChain
 from torchdali.execute.shared_memory import Writer, socket_of
 from torchdali.execute.thread_pool import Job, ThreadPool
@@ -75,6 +76,7 @@ class _Run:
     done: dict[DataNode, list[Any]]
     timings: ChainTimings | None = None
     inputs: dict[DataNode, TensorList] = field(default_factory=dict)
+    bundles: BundleRun | None = None
 
 
 def serve(connection: Any, make: Callable[[], Task], parent: int) -> None:
@@ -155,8 +157,9 @@ class _Worker:
         def done(failures: dict[int, BaseException]) -> None:
             self._done(run, failures)
 
+        count = part.count if run.bundles is None else run.bundles.count
         self._threads.submit(
-            Job(function, part.count, done, order=part.order, keep_going=part.keep_going)
+            Job(function, count, done, order=part.order, keep_going=part.keep_going)
         )
 
     def _bound(self, part: Part) -> tuple[_Run, Callable[[int], None]]:
@@ -177,11 +180,16 @@ class _Worker:
             },
             {self._name("done", e): found for e, found in run.done.items()},
         )
-        bodies = compiled.bound(inputs).single
-        if not part.timed:
-            return run, bodies.bind(**columns)
-        run.timings = ChainTimings(part.count)
-        return run, bodies.bind_timed(run.timings, **columns)
+        chain_bound = compiled.bound(inputs)
+        if part.timed:
+            run.timings = ChainTimings(part.count)
+            return run, chain_bound.single.bind_timed(run.timings, **columns)
+        function, several = chain_bound.single.bind(**columns), chain_bound.bundled
+        if several is None:
+            return run, function
+        bundle = several.size(part.count, self._task.threads)
+        run.bundles = BundleRun(several, columns, function, part.count, bundle, part.keep_going)
+        return run, run.bundles
 
     def _name(self, kind: str, edge: DataNode) -> str:
         assert edge.source is not None
@@ -208,6 +216,8 @@ class _Worker:
 
     def _done(self, run: _Run, failures: dict[int, BaseException]) -> None:
         """Send what became of a part; in the thread that did its last sample."""
+        if run.bundles is not None:
+            failures, run.bundles = run.bundles.merged(failures), None
         try:
             self._answer(run, failures)
         except OSError:

@@ -78,6 +78,10 @@ class FileDataset:
         assert isinstance(index, int)
         return (self._read(self._path(index)),)
 
+    def local_paths(self, records: Sequence[int]) -> list[str] | None:
+        """Return the files of some records; None if there may be URLs among them."""
+        return None if self._remote is not None else [self._path(record) for record in records]
+
     def metadata(self, records: npt.NDArray[np.int64]) -> tuple[torch.Tensor]:
         """Return the labels, ``(N, 1)``."""
         return (torch.from_numpy(self._labels[records, None]),)
