@@ -21,9 +21,9 @@ and so the same random numbers, in any world size, batch size or order.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -34,9 +34,11 @@ __all__ = [
     "Cut",
     "Dataset",
     "EpochOrder",
+    "Empty",
     "Keys",
     "LoaderOptions",
     "reader_meta",
+    "RecordNames",
     "Shard",
     "owning_read",
     "begun",
@@ -65,6 +67,13 @@ class Dataset(Protocol):
 
     Where a record is a file, ``local_paths(records) -> Sequence[str] | None`` names the files, for those who read
     several at once; None where they are not all on this machine.
+
+    Of a reader declared with ``writes``, `read` takes ``out``, a tensor where its first output is delivered from, or
+    None; it returns ``out`` if it wrote there.
+
+    Where records are delivered as they are, ``read_batch(records, empty) -> tuple[TensorList, ...] | None`` returns the
+    outputs of all of them at once, in memory that is the caller's to change, which `Empty` may give. It waits for
+    no disk. None, or an error, means that `read` must do it.
     """
 
     def __len__(self) -> int: ...
@@ -78,18 +87,31 @@ class Dataset(Protocol):
         ...
 
 
-def owning_read(dataset: Any) -> Callable[..., tuple[torch.Tensor, ...]]:
+Empty = Callable[[tuple[int, ...], torch.dtype], torch.Tensor]
+"""Returns memory for a batch, which is used again when the user is done with it."""
+
+
+def owning_read(
+    dataset: Any, delivered: Collection[int] | None = None
+) -> Callable[..., tuple[torch.Tensor, ...]]:
     """Return `read` of a data set whose results are the caller's to change.
 
     What a data set with ``shares_memory`` returns may be views of a mapped file: written to, they would
     change what is read in later epochs.
+
+    Args:
+        dataset: Of the reader.
+        delivered: Numbers of the outputs that leave the pipeline as they are; None for all.
     """
-    if not getattr(dataset, "shares_memory", False):
-        read: Callable[..., tuple[torch.Tensor, ...]] = dataset.read
+    read: Callable[..., tuple[torch.Tensor, ...]] = dataset.read
+    if not getattr(dataset, "shares_memory", False) or (delivered is not None and not delivered):
         return read
 
     def read_copies(index: int, **given: Any) -> tuple[torch.Tensor, ...]:
-        return tuple(output.clone() for output in dataset.read(index, **given))
+        return tuple(
+            output.clone() if delivered is None or i in delivered else output
+            for i, output in enumerate(read(index, **given))
+        )
 
     return read_copies
 
@@ -99,6 +121,34 @@ def local_paths(read: Callable[..., Any]) -> Callable[[Sequence[Any]], Sequence[
     dataset = getattr(read, "__self__", None)
     found = getattr(dataset, "local_paths", None)
     return found if found is not None else lambda records: None
+
+
+class RecordNames(Sequence[str]):
+    """Names of the records of a batch, found when somebody asks for one.
+
+    Args:
+        name: Names a record.
+        records: Indices of the records.
+    """
+
+    def __init__(self, name: Callable[[int], str], records: Indices) -> None:
+        self._name, self._records = name, records
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @overload
+    def __getitem__(self, i: int) -> str: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[str]: ...
+    def __getitem__(self, i: int | slice) -> str | list[str]:
+        if isinstance(i, slice):
+            return [self._name(record) for record in self._records[i].tolist()]
+        return self._name(self._records.item(i))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Become a list where it is copied or sent: the data set stays."""
+        return list, (list(self),)
 
 
 def begun(dataset: Any, records: Sequence[int]) -> Sequence[Any]:

@@ -318,6 +318,8 @@ class _Writer:
     def arguments(self, node: Node) -> list[str]:
         if node.operator.kind == "reader":
             given = [f"{n}={self.value(e, node, n)}" for n, e in node.per_sample.items()]
+            if self.writes_in_place(node):
+                given.append(f"out={self.parameter('slot', node)}[i]")
             return [self.parameter("key", node) + "[i]", *given]
         found = [self.sample(e) for e in node.inputs]
         found += [f"{name}={self.value(e, node, name)}" for name, e in node.per_sample.items()]
@@ -328,15 +330,13 @@ class _Writer:
         return found
 
     def writes_in_place(self, node: Node) -> bool:
-        return (
-            node.operator.schema.wants_out
-            and len(node.outputs) == 1
-            and node.outputs[0] in self.delivers
-        )
+        declared = node.operator
+        alone = declared.schema.wants_out and len(node.outputs) == 1
+        return (alone or declared.options.writes) and node.outputs[0] in self.delivers
 
     def deliver(self, node: Node, output: DataNode, indent: str) -> None:
         value = f"v{self.index[node]}_{output.index}"
-        if not self.writes_in_place(node):
+        if output.index or not self.writes_in_place(node):
             value = f"put({self.parameter('slot', node, output.index)}[i], {value})"
         self.write(f"{indent}{self.parameter('done', node, output.index)}[i] = {value}", node)
 

@@ -49,6 +49,8 @@ class OperatorOptions:
         index_arguments: Names of arguments that are indices of samples in the batch, as of `permute_batch`.
         metadata: Of a reader: number of outputs, the last ones, that come from `loader.Dataset.metadata`, not from
             its `read`.
+        writes: Of a reader: `read` of its data set takes ``out``, where its first output is delivered from; see
+            `loader.Dataset`.
         devices: Where it may run: ``"cpu"``, ``"gpu"``, ``"mixed"``.
         preserve: Keep it even if no output needs it: it is there for its side effect.
         check: ``rule(arguments)`` that raises for arguments that cannot be, when a pipeline is built. Those that are
@@ -70,6 +72,7 @@ class OperatorOptions:
     separable: bool | Callable[[Mapping[str, Any]], bool] = False
     index_arguments: tuple[str, ...] = ()
     metadata: int = 0
+    writes: bool = False
     devices: tuple[str, ...] = ("cpu", "gpu")
     preserve: bool = False
     check: Callable[[Mapping[str, Any]], None] | None = None

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import mmap
 import os
-from collections.abc import Callable
-from typing import overload
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, overload
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.codecs._torchvision_ops import image_operator
 
-__all__ = ["read_file"]
+__all__ = ["read_after", "read_cached", "read_file"]
 
 _MAPPED_BYTES = 8 << 20  # to unmap stops the process's other threads: small files are sooner copied
 
@@ -66,14 +68,96 @@ def _read(path: str) -> Tensor: ...
 def _read(path: str, below: int) -> Tensor | None: ...
 def _read(path: str, below: int | None = None) -> Tensor | None:
     """Read a file; None if it has `below` bytes or more."""
-    with open(path, "rb", buffering=0) as file:
+    with io.FileIO(path) as file:
         size = os.fstat(file.fileno()).st_size
         if below is not None and size >= below:
             return None
-        data, done = np.empty(size, np.uint8), 0
-        while done < size and (count := file.readinto(data[done:].data)):
+        data = torch.empty(size, dtype=torch.uint8)
+        view, done = data.numpy(), 0
+        while done < size and (count := file.readinto(view[done:].data)):
             done += count
-    return torch.from_numpy(data if done == size else data[:done])
+    return data if done == size else data[:done]
+
+
+_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
+_NO_WAIT: int = getattr(os, "RWF_NOWAIT", 0)
+
+
+def read_after(path: str, head: bytes, out: Tensor, *, wait: bool = True) -> bool:
+    """Read what follows ``head``, with which the file must begin, into a tensor; return whether it was so.
+
+    Where it did not, or the file is too short, what is in ``out`` is of no use.
+
+    Args:
+        path: Of the file.
+        head: The bytes before.
+        out: ``(...)``, contiguous.
+        wait: Wait for the disk, where the file is not in the system's cache.
+
+    Raises:
+        OSError: as `open` raises it.
+    """
+    if not hasattr(os, "preadv") or not (wait or _NO_WAIT):
+        return False
+    found, content = bytearray(len(head)), out.numpy()
+    descriptor = os.open(path, _FLAGS)
+    try:
+        count = os.preadv(descriptor, [found, content.data], 0, 0 if wait else _NO_WAIT)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return count == len(head) + content.nbytes and found == head
+
+
+class Filled(NamedTuple):
+    """Files, one after the other in a few blocks of memory.
+
+    Attributes:
+        blocks: ``(n,)`` uint8 each.
+        of: Which block each file is in.
+        begins: Where it begins there.
+        ends: Where it ends.
+    """
+
+    blocks: list[npt.NDArray[np.uint8]]
+    of: list[int]
+    begins: list[int]
+    ends: list[int]
+
+
+def read_cached(paths: Iterable[str], block: Callable[[int], Tensor]) -> Filled | None:
+    """Read files that are in the system's cache; None where one is not, or is empty.
+
+    Args:
+        paths: Of the files.
+        block: Returns memory for so many bytes or more.
+
+    Raises:
+        OSError: as `open` raises it.
+    """
+    if not _NO_WAIT:
+        return None
+    filled, end, room = Filled([], [], [], []), 0, -1
+    for path in paths:
+        descriptor = os.open(path, _FLAGS)
+        try:
+            size = os.fstat(descriptor).st_size
+            if end + size > room:
+                filled.blocks.append(block(size).numpy())
+                end, room = 0, len(filled.blocks[-1])
+            begin, end = end, end + size
+            memory = filled.blocks[-1][begin:end]
+            if not size or os.preadv(descriptor, [memory.data], 0, _NO_WAIT) < size:
+                return None
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
+        filled.of.append(len(filled.blocks) - 1)
+        filled.begins.append(begin)
+        filled.ends.append(end)
+    return filled
 
 
 def _read_direct(path: str) -> Tensor:

@@ -69,7 +69,7 @@ class InFlightBatch:
     values: dict[DataNode, TensorList] = field(default_factory=dict)
     keys: dict[Node, Keys] = field(default_factory=dict)
     reads: dict[Node, Sequence[Any]] = field(default_factory=dict)
-    info: list[str] | None = None
+    info: Sequence[str] | None = None
     kept: Sequence[int] | None = None
     state: dict[str, Any] = field(default_factory=dict)
     error: BaseException | None = None

@@ -51,7 +51,7 @@ from torchdali.execute.workers.pool import Worker, WorkerPool
 from torchdali.graph import Node
 from torchdali.kernels.limits import max_pixels_of, use_max_pixels
 from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
-from torchdali.loader import begun
+from torchdali.loader import RecordNames, begun
 from torchdali.plan import Plan
 from torchdali.source import Source, SourceBatch
 from torchdali.tensors import TensorList
@@ -435,9 +435,9 @@ class Executor:
         with self.device_stream.context():
             return tuple(map(move, outputs))
 
-    def _source_infos(self, batch: InFlightBatch) -> list[str] | None:
+    def _source_infos(self, batch: InFlightBatch) -> Sequence[str] | None:
         for node, keys in batch.keys.items():
-            return [self.readers[node].dataset.info(r) for r in keys.records.tolist()]
+            return RecordNames(self.readers[node].dataset.info, keys.records)
         for node in self.sources:
             infos = batch.values[node.outputs[0]].source_infos if node.outputs else None
             if infos is not None:

@@ -34,7 +34,7 @@ from torchdali.execute.thread_pool import Job, ThreadPool
 from torchdali.execute.timings import ChainTimings, Profile
 from torchdali.execute.workers.chains import ChainJob, Workers
 from torchdali.graph import DataNode, Node
-from torchdali.loader import owning_read
+from torchdali.loader import RecordNames, owning_read
 from torchdali.plan import Plan, column, edges
 from torchdali.rng import BatchRng
 from torchdali.running import Bodies as PreparedBodies
@@ -120,9 +120,7 @@ class StageRunner:
         self.plan, self._runtime = plan, runtime
         delivered = {edge for s in plan.stages if s.chain for edge in s.chain.delivers}
         reads = {
-            node: owning_read(reader.dataset)
-            if not delivered.isdisjoint(node.outputs)
-            else reader.dataset.read
+            node: owning_read(reader.dataset, {o.index for o in node.outputs if o in delivered})
             for node, reader in runtime.readers.items()
         }
         self._chains = [
@@ -132,6 +130,7 @@ class StageRunner:
         # Filled by the thread that runs a step first. Two may run it at once, if one does it again without bad samples:
         # either entry serves both.
         self._bodies: dict[Node, PreparedBodies] = {n: {} for s in plan.stages for n in s.steps}
+        self._only_readers = [self._reading(i) for i in range(len(plan.stages))]
         self._source_edges = [source_edges(s.chain.nodes if s.chain else ()) for s in plan.stages]
         self._buffers = {
             edge: OutputBuffer(self._memory(i), self._packs(i, edge))
@@ -145,6 +144,21 @@ class StageRunner:
             for i in range(len(plan.stages))
         ]
         self.reset_order(0)
+
+    def _reading(self, stage: int) -> Sequence[Node]:
+        """Return the readers of a chain that does nothing else, if all can give whole batches."""
+        chain, workers = self.plan.stages[stage].chain, self._runtime.workers
+        if chain is None or (workers is not None and stage in workers.stages):
+            return ()
+        readers = self._runtime.readers
+        able = all(
+            node in readers
+            and not (node.scope or node.per_sample)
+            and hasattr(readers[node].dataset, "read_batch")
+            for node in chain.nodes
+        )
+        sent = any(self._packs(stage, edge) for edge in chain.delivers)
+        return chain.nodes if able and not sent else ()
 
     def _memory(self, stage: int) -> BufferPool:
         """Return the memory for what the chain of a stage delivers."""
@@ -281,11 +295,36 @@ class StageRunner:
     def _rng(self, batch: InFlightBatch, node: Node) -> BatchRng:
         return batch.rng_of(self._runtime.settings.seed, node)
 
+    def _read_batch(self, batch: InFlightBatch) -> bool:
+        """Let readers give whole batches, where that is all that a chain does; return whether they did."""
+        found: dict[DataNode, TensorList] = {}
+        empty = self._runtime.buffers.empty
+        for node in self._only_readers[batch.stage]:
+            started, records = time.perf_counter(), batch.keys[node].records
+            dataset: Any = self._runtime.readers[node].dataset
+            try:
+                results = dataset.read_batch(records, empty) if len(records) == batch.size else None
+            except Exception:  # one record is damaged: the chain finds which
+                results = None
+            if results is None:
+                return False
+            layouts = node.operator.output_layouts((), node.constants)
+            for edge, each, layout in zip(node.outputs, results, layouts, strict=False):
+                each.set_layout(layout)
+                each.set_source_infos(self._source_infos(batch, edge))
+                found[edge] = each
+            self._runtime.profile.step(node, started, batch.size, batch.index)
+        batch.values.update(found)
+        return bool(found)
+
     def _run_chain(self, batch: InFlightBatch) -> None:
         """Run a chain: small samples all at once in this thread, others on the threads of the pool."""
         compiled = self._chains[batch.stage]
         if compiled is None or batch.size == 0:
             self._deliver_nothing(batch, compiled)
+            self._next_stage(batch)
+            return
+        if self._read_batch(batch):
             self._next_stage(batch)
             return
         runtime = self._runtime
@@ -466,7 +505,7 @@ class StageRunner:
             return batch.values[origin].source_infos
         assert origin.source is not None
         dataset = self._runtime.readers[origin.source].dataset
-        return [getattr(dataset, "source_info", dataset.info)(r) for r in keys.records.tolist()]
+        return RecordNames(getattr(dataset, "source_info", dataset.info), keys.records)
 
     def _next_stage(self, batch: InFlightBatch) -> None:
         if self._runtime.settings.memory_stats:

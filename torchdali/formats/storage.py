@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import mmap
 import os
+import platform
+import sys
+import weakref
 from collections.abc import Iterable
 from typing import Protocol, TypeAlias
 
@@ -53,14 +57,79 @@ class MappedFile:
 
     def __init__(self, path: str) -> None:
         self.path, self.size = path, _size(path)
-        self._bytes = _map(path, self.size)
+        self.bytes = _map(path, self.size)
+        self._identity = _identity(os.stat(path))
 
     def read(self, offset: int, count: int) -> Bytes:
         """Return a view of a range."""
         end = offset + count
         if offset < 0 or count < 0 or end > self.size:
             _check_range(self, offset, count)
-        return self._bytes[offset:end]
+        return self.bytes[offset:end]
+
+    def private(
+        self, begin: int, end: int, soon: Iterable[tuple[int, int]] = ()
+    ) -> tuple[Bytes, int] | None:
+        """Map a range anew: what is written there is seen by nobody else, and gone with the last view of it.
+
+        Args:
+            begin: Where the range begins.
+            end: The place after it.
+            soon: Begin and end of what the system should begin to read.
+
+        Returns:
+            The bytes and the offset of the first of them, which is ``begin`` or a little less. None where that does not
+            work: the file was changed, or there are many mappings already.
+        """
+        if len(_private) >= _MOST_PRIVATE:
+            return None
+        start = begin // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
+        try:
+            memory = self._mapped_anew(start, end - start)
+            if memory is None:
+                return None
+            for first, last in soon:
+                page = (first - start) // mmap.PAGESIZE * mmap.PAGESIZE
+                memory.madvise(mmap.MADV_WILLNEED, page, last - start - page)
+        except (OSError, ValueError):
+            return None
+        _private.add(memory)
+        return np.frombuffer(memory, np.uint8), start
+
+    def _mapped_anew(self, start: int, length: int) -> mmap.mmap | None:
+        descriptor = os.open(self.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        try:
+            if _identity(os.fstat(descriptor)) != self._identity:
+                return None
+            return _map_privately(descriptor, length, start)
+        finally:
+            os.close(descriptor)
+
+
+if sys.platform == "win32":
+
+    def _map_privately(descriptor: int, length: int, offset: int) -> mmap.mmap:
+        return mmap.mmap(descriptor, length, access=mmap.ACCESS_COPY, offset=offset)
+
+else:
+    _usual = platform.machine() in ("x86_64", "aarch64")
+    _NO_RESERVE = getattr(  # without it a file larger than main memory is refused
+        mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" and _usual else 0
+    )
+
+    def _map_privately(descriptor: int, length: int, offset: int) -> mmap.mmap:
+        flags, protection = mmap.MAP_PRIVATE | _NO_RESERVE, mmap.PROT_READ | mmap.PROT_WRITE
+        return mmap.mmap(descriptor, length, flags, protection, offset=offset)
+
+
+_private: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
+_MOST_PRIVATE = (
+    64  # mappings at a time: each has a descriptor as long as somebody keeps a sample of it
+)
+
+
+def _identity(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _map(path: str, size: int) -> Bytes:
@@ -70,7 +139,8 @@ def _map(path: str, size: int) -> Bytes:
         mapped = torch.from_file(path, shared=False, size=size, dtype=torch.uint8)
         return mapped.numpy()
     except (RuntimeError, UnicodeError):  # it does not know all names
-        return np.memmap(os.fsencode(path), np.uint8, "c")
+        with open(os.fsencode(path), "rb") as file:
+            return np.frombuffer(_map_privately(file.fileno(), size, 0), np.uint8)
 
 
 class PlainFile:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from torchdali.dtypes import DALIDataType, from_torch_dtype
@@ -26,7 +27,7 @@ from torchdali.tensors._single import (
     sample_of,
     tensor_of,
 )
-from torchdali.tensors._storage import CPU, Dense, Packed, Rows, Samples, Storage
+from torchdali.tensors._storage import CPU, Dense, Packed, Rows, Samples, Slices, Storage
 
 _Batch = TypeVar("_Batch", bound="TensorList")
 
@@ -157,6 +158,24 @@ class TensorList:
             source_info: Where each sample comes from.
         """
         return cls._of(Packed(flat, offsets, shapes), flat.is_cpu, layout, source_info)
+
+    @classmethod
+    def from_slices(
+        cls: type[_Batch],
+        arrays: Sequence[npt.NDArray[np.uint8]],
+        of: Sequence[int],
+        begins: Sequence[int],
+        ends: Sequence[int],
+    ) -> _Batch:
+        """Make a batch of slices of a few arrays of bytes, without a copy or a check.
+
+        Args:
+            arrays: ``(n,)``, writable.
+            of: Which array each sample is in.
+            begins: Where each sample begins in its array.
+            ends: The places after their last bytes.
+        """
+        return cls._of(Slices(arrays, of, begins, ends), True)
 
     @classmethod
     def _of(

@@ -7,20 +7,23 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.formats import caffe as format
 from torchdali.formats import lmdb
 from torchdali.formats.storage import Bytes, Storage
-from torchdali.loader import Dataset, LoaderOptions
+from torchdali.loader import Dataset, Empty, LoaderOptions
 from torchdali.operator import reader
-from torchdali.ops._readers._records import Records, open_all
+from torchdali.ops._readers._records import Batch, Records, open_all
 from torchdali.schema import OutputCount, shares
+from torchdali.tensors import TensorList
 
 __all__ = ["DatabaseDataset", "caffe", "caffe2"]
 
 Parse = Callable[[Bytes], tuple[Tensor, ...]]
+ParseBatch = Callable[[Batch], "tuple[TensorList, ...]"]
 _SINGLE, _SPARSE, _DENSE, _WEIGHTED, _NONE = range(5)
 
 
@@ -30,12 +33,15 @@ class DatabaseDataset:
     Args:
         records: Where they are.
         parse: Makes the outputs of a value.
+        parse_batch: Makes those of many values.
     """
 
     shares_memory = True
 
-    def __init__(self, records: Records, parse: Parse) -> None:
-        self._records, self._parse = records, parse
+    def __init__(
+        self, records: Records, parse: Parse, parse_batch: ParseBatch | None = None
+    ) -> None:
+        self._records, self._parse, self._parse_batch = records, parse, parse_batch
 
     def __len__(self) -> int:
         return len(self._records)
@@ -46,6 +52,15 @@ class DatabaseDataset:
             return self._parse(self._records.read(index))
         except (ValueError, IndexError) as error:
             raise RuntimeError(f"cannot read the record {self.info(index)}: {error}") from None
+
+    def read_batch(
+        self, records: npt.NDArray[np.int64], empty: Empty
+    ) -> tuple[TensorList, ...] | None:
+        """Return the outputs of records, images as they lie in the file."""
+        if self._parse_batch is None:
+            return None
+        batch = self._records.whole(records)
+        return None if batch is None else self._parse_batch(batch)
 
     def info(self, index: int) -> str:
         """Return file and offset of a record."""
@@ -108,7 +123,13 @@ def caffe(
             outputs.append(torch.from_numpy(np.array(labels, np.int32)))
         return tuple(outputs)
 
-    return DatabaseDataset(records, parse)
+    def parse_batch(batch: Batch) -> tuple[TensorList, ...]:
+        begins, ends, labels = format.datums(batch.rows, batch.begins, batch.ends)
+        numbers = torch.from_numpy(labels.astype(np.int32)[:, None])
+        outputs = [batch.slices(begins, ends)] if image_available else []
+        return (*outputs, *([TensorList.from_dense(numbers)] if label_available else []))
+
+    return DatabaseDataset(records, parse, parse_batch)
 
 
 # ---------------------------------------------------------------- Caffe2

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import fnmatch
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchdali.codecs.files import read_file
+from torchdali.codecs.files import read_after, read_file
 from torchdali.formats import npy
 from torchdali.formats.remote import Remote, RemoteOptions, is_url, shown
 from torchdali.formats.storage import read_text
 from torchdali.kernels.convert import convert
 from torchdali.kernels.window import cut, out_of_bounds
-from torchdali.loader import Dataset, LoaderOptions
+from torchdali.loader import Dataset, Empty, LoaderOptions
 from torchdali.operator import operator, reader
 from torchdali.ops._readers._records import Begun, Key, index_of, open_remote
 from torchdali.ops._readers.file import begin_files, read_begun
 from torchdali.ops._slice import slice_window
 from torchdali.schema import Data, DType, PerSample, Takes, shares
+from torchdali.tensors import TensorList
 
 __all__ = ["NumpyDataset", "decode_numpy", "listed_files", "numpy"]
 
@@ -29,6 +33,7 @@ _WINDOW = {
     "roi_start": "start", "rel_roi_start": "rel_start", "roi_end": "end", "rel_roi_end": "rel_end",
     "roi_shape": "shape", "rel_roi_shape": "rel_shape",
 }  # fmt: skip
+_SMALL = 1 << 18  # bytes of an array; one thread reads such as fast as several
 
 
 class NumpyDataset:
@@ -58,6 +63,7 @@ class NumpyDataset:
         self._paths, self._root, self._region, self._axes = paths, root, dict(region), list(axes)
         self._policy, self._mapped, self._direct = policy, mapped, direct
         self._remote = remote
+        self._usual: tuple[bytes, npy.Header] | None = None
         self._fill = torch.tensor([fill], dtype=torch.float32)
 
     def __len__(self) -> int:
@@ -73,17 +79,53 @@ class NumpyDataset:
         assert isinstance(index, int)
         return read_file(self._path(index), mapped=self._mapped, direct=self._direct)
 
-    def read(self, index: Key, **given: Any) -> tuple[Tensor]:
+    def _read_into(self, index: Key, out: Tensor, wait: bool = True) -> bool:
+        """Read an array with the header of one before straight into memory of its shape; return whether it had it."""
+        usual = self._usual
+        if usual is None or self._direct or not isinstance(index, int):
+            return False
+        head, what = usual
+        if what.fortran or what.shape != out.shape or what.dtype != out.dtype:
+            return False
+        path = self._path(index)
+        if self._remote is not None and is_url(path):
+            return False
+        return read_after(path, head, out, wait=wait)
+
+    def read_batch(
+        self, records: npt.NDArray[np.int64], empty: Empty
+    ) -> tuple[TensorList, ...] | None:
+        """Return small arrays of one shape, of files that are in the system's cache."""
+        if self._usual is None or self._region:
+            return None
+        what = self._usual[1]
+        if not 0 < math.prod(what.shape) * what.dtype.itemsize <= _SMALL:
+            return None
+        batch = empty((len(records), *what.shape), what.dtype)
+        for index, out in zip(records.tolist(), batch.unbind(), strict=True):
+            if not self._read_into(index, out, wait=False):
+                return None
+        return (TensorList.from_dense(batch),)
+
+    def read(self, index: Key, out: Tensor | None = None, **given: Any) -> tuple[Tensor]:
         """Return an array, or its region.
 
         Args:
+            out: Memory for it.
             given: Arguments of the region that differ from sample to sample.
 
         Raises:
             RuntimeError: the file cannot be read, holds no array, or the region reaches outside.
         """
+        whole = not self._region and not given
+        if whole and out is not None and self._read_into(index, out):
+            return (out,)
         try:
-            found = npy.array(self._content(index).numpy())
+            content = self._content(index).numpy()
+            found = npy.array(content)
+            if whole and self._usual is None:
+                what = npy.header(content)
+                self._usual = content[: what.offset].tobytes(), what
         except ValueError as error:
             raise RuntimeError(f"{error}. File: {self.info(index_of(index))}") from None
         region = {**self._region, **{_WINDOW[name]: value for name, value in given.items()}}
@@ -92,6 +134,8 @@ class NumpyDataset:
             window = slice_window(found.shape, "", axes=axes, **region)
             fill = convert(self._fill, found.dtype).tolist() if self._policy == "pad" else []
             found = cut(found, *window, policy=self._policy, fill=fill)
+        if out is not None and out.shape == found.shape and out.dtype == found.dtype:
+            return (out.copy_(found),)
         return (found.contiguous(),)
 
     def _path(self, index: int) -> str:
@@ -113,7 +157,7 @@ def _length(region: Mapping[str, Any], ndim: int) -> int:
     return ndim if lengths == {1} else max(lengths)
 
 
-@reader(name="readers.numpy", devices=("cpu",))
+@reader(name="readers.numpy", devices=("cpu",), writes=True)
 def numpy(
     *,
     file_root: str | None = None,

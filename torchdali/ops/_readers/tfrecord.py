@@ -7,16 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.formats import tfrecord as format
+from torchdali.formats.columns import Rows, Unusual
 from torchdali.formats.remote import RemoteOptions
 from torchdali.formats.storage import Bytes
-from torchdali.loader import Dataset, LoaderOptions
+from torchdali.loader import Dataset, Empty, LoaderOptions
 from torchdali.operator import reader
-from torchdali.ops._readers._records import Begun, Key, Records, indices, open_all
+from torchdali.ops._readers._records import Batch, Begun, Key, Records, indices, open_all
 from torchdali.schema import OutputCount, shares
+from torchdali.tensors import TensorList
 from torchdali.tfrecord import Feature, Features
 
 __all__ = ["TFRecordDataset", "tfrecord"]
@@ -38,6 +41,7 @@ class TFRecordDataset:
     def __init__(self, records: Records, features: Mapping[str, Feature], verify: bool) -> None:
         self._records, self._verify = records, verify
         self._names = {name.encode(): place for place, name in enumerate(features)}
+        self._features = features
         self._extract = [_extractor(name, feature) for name, feature in features.items()]
 
     def __len__(self) -> int:
@@ -62,6 +66,23 @@ class TFRecordDataset:
             return tuple(take(record, f) for take, f in zip(self._extract, found, strict=True))
         except (ValueError, IndexError) as error:
             raise RuntimeError(f"cannot read the record {self.info(index)}: {error}") from None
+
+    def read_batch(
+        self, records: npt.NDArray[np.int64], empty: Empty
+    ) -> tuple[TensorList, ...] | None:
+        """Return the features of records, strings as they lie in the file."""
+        if self._verify or not self._names:
+            return None
+        batch = self._records.whole(records)
+        if batch is None:
+            return None
+        rows = batch.rows
+        begins, ends = format.payloads(rows, batch.begins, batch.ends)
+        lists = format.find_lists(rows, begins, ends, list(self._names))
+        return tuple(
+            _column(batch, rows, feature, each)
+            for feature, each in zip(self._features.values(), lists, strict=True)
+        )
 
     def info(self, index: Key) -> str:
         """Return file and offset of a record."""
@@ -113,6 +134,23 @@ def tfrecord(
 
 
 # ---------------------------------------------------------------- features
+
+
+def _column(batch: Batch, rows: Rows, feature: Feature, lists: format.Lists) -> TensorList:
+    """Return the values of a feature, one each or a shape full of float32."""
+    count = math.prod(feature.shape)
+    if lists.kind != feature.kind or not feature.fixed or (feature.kind == "int64" and count != 1):
+        raise Unusual
+    if feature.kind == "string":
+        if feature.shape:
+            raise Unusual
+        return batch.slices(*format.single_strings(rows, lists))
+    values = (
+        format.single_integers(rows, lists)
+        if feature.kind == "int64"
+        else format.packed_floats(rows, lists, count)
+    )
+    return TensorList.from_dense(torch.from_numpy(values).reshape(-1, *feature.shape))
 
 
 def _extractor(name: str, feature: Feature) -> Extract:
