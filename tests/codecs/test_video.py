@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import struct
 
 import numpy as np
 import pytest
@@ -63,9 +64,33 @@ def test_bytes_are_read_as_files_are(tmp_path):
 
 def test_repeated_frames_and_a_place_for_them(tmp_path):
     decoder = VideoDecoder(make(tmp_path, "vp9.webm"))
-    place = torch.zeros(4, *decoder.index.shape, dtype=torch.uint8)
+    place = torch.zeros(4, *decoder.shape, dtype=torch.uint8)
     found = decoder.read([7, 2, 7, 7], place)
     assert found is place and torch.equal(found[0], found[3]) and not torch.equal(found[0], found[1])
+
+
+@pytest.mark.parametrize("quarters", [0, 1, 2, 3])
+def test_frames_are_turned_as_the_container_asks(tmp_path, quarters):
+    one, matrices = 1 << 16, [(1, 0, 0, 1), (0, 1, -1, 0), (-1, 0, 0, -1), (0, -1, 1, 0)]  # clockwise
+
+    def packed(a, b, c, d):
+        return struct.pack(">9i", a * one, b * one, 0, c * one, d * one, 0, 0, 0, 1 << 30)
+
+    path = make(tmp_path, "h264.mp4")
+    data = bytearray(np.fromfile(path, np.uint8))
+    place = data.index(packed(1, 0, 0, 1), data.index(b"tkhd"))
+    data[place : place + 36] = packed(*matrices[quarters])
+    video = torch.frombuffer(data, dtype=torch.uint8)
+    stored, upright = VideoDecoder(video), VideoDecoder(video, upright=True)
+    wanted = torch.rot90(stored.read([2, 5]), -quarters, (1, 2))
+    assert torch.equal(upright.read([2, 5]), wanted) and upright.shape == tuple(wanted.shape[1:])
+    assert stored.shape == VideoDecoder(path).shape
+
+
+def test_fast_colors_are_close(tmp_path):
+    path = make(tmp_path, "h264.mp4")
+    exact, fast = (VideoDecoder(path, fast=fast).read([3, 9]).float() for fast in (False, True))
+    assert 0 < (exact - fast).abs().mean() < 3
 
 
 def test_times_of_a_varying_rate(tmp_path):

@@ -34,6 +34,15 @@ def test_frames_are_those_of_the_decoder(path, device):
         assert np.array_equal(frames, VideoDecoder(path).read(range(3 * i, 3 * i + 5)).numpy())
 
 
+def test_fast_colors(path):
+    (batch,) = run(lambda: fn.readers.video(filenames=[path], sequence_length=3, fast=True, adjust_orientation=True), batch_size=1)
+    wanted = VideoDecoder(path, fast=True).read(range(3)).numpy()
+    assert np.array_equal(batch[0][0], wanted)
+    encoded = np.fromfile(path, np.uint8)
+    (batch,) = run(lambda: fn.decoders.video(types.Constant(encoded, device="cpu"), sequence_length=3, fast=True), batch_size=1)
+    assert np.array_equal(batch[0][0], wanted)
+
+
 def test_floats(path):
     (batch,) = run(lambda: fn.readers.video(filenames=[path], sequence_length=2, dtype=types.FLOAT, normalized=True))
     assert batch[0][0].dtype == np.float32

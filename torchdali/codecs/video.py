@@ -38,7 +38,6 @@ class VideoIndex:
     Attributes:
         times: Time stamps, in units of `unit` seconds.
         keys: Time stamps of the keyframes.
-        rotation: Degrees by which the frames are to be turned counterclockwise: 0, 90, 180 or 270.
     """
 
     times: tuple[int, ...]
@@ -46,16 +45,9 @@ class VideoIndex:
     unit: Fraction
     width: int
     height: int
-    rotation: int
 
     def __len__(self) -> int:
         return len(self.times)
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """Height, width and channels of the frames as they are delivered."""
-        turned = self.rotation % 180 == 90
-        return (self.width, self.height, 3) if turned else (self.height, self.width, 3)
 
     def seconds(self, frame: int) -> float:
         """Return when a frame is shown, counted from the first one."""
@@ -103,15 +95,17 @@ def _index(av: Any, container: Any) -> VideoIndex:
         raise DecodeError(f"frames of {context.width} x {context.height}")
     unit = Fraction(stream.time_base or Fraction(1, 1000))
     return VideoIndex(
-        tuple(sorted(set(times))), tuple(sorted(set(keys))), unit, context.width, context.height,
-        _rotation(stream),
-    )  # fmt: skip
+        tuple(sorted(set(times))), tuple(sorted(set(keys))), unit, context.width, context.height
+    )
 
 
-def _rotation(stream: Any) -> int:
-    """Return the turn that the container asks for."""
-    text = stream.metadata.get("rotate", "0")
-    return -int(text) % 360 if text.lstrip("-").isdigit() and int(text) % 90 == 0 else 0
+def _quarter_turns(stream: Any, frame: Any) -> int:
+    """Return by how many quarters, counterclockwise, frames are to be turned; a container says it for all."""
+    degrees = getattr(frame, "rotation", None)
+    if degrees is None:  # PyAV before 13; FFmpeg said it there as a text, clockwise
+        text = stream.metadata.get("rotate", "0")
+        degrees = -int(text) if text.lstrip("-").isdigit() else 0
+    return round(degrees / 90) % 4 if degrees % 90 == 0 else 0
 
 
 def _open(av: Any, source: str | Tensor) -> Any:
@@ -147,6 +141,7 @@ class VideoDecoder:
         index: Of the same source; made if not given.
         color: ``"RGB"``, or ``"YCbCr"`` (as coded, chroma at full resolution).
         fast: Let the conversion of colors round as it likes.
+        upright: Turn frames as the container asks for.
 
     Raises:
         DecodeError: it cannot be opened.
@@ -159,6 +154,7 @@ class VideoDecoder:
         *,
         color: str = "RGB",
         fast: bool = False,
+        upright: bool = False,
     ) -> None:
         self._av = _av()
         self._source, self._index = source, index or index_video(source)
@@ -172,6 +168,21 @@ class VideoDecoder:
         self._stream: Any = None
         self._ahead: Iterator[Any] = iter(())
         self._last: tuple[int, Any] | None = None
+        self._turns = self._asked_turns() if upright else 0
+
+    def _asked_turns(self) -> int:
+        """Return by how many quarters the container wants frames turned; a decoded one tells."""
+        try:
+            return _quarter_turns(self._stream, self._frame(0))
+        except (self._av.FFmpegError, ValueError, MemoryError) as error:
+            self.close()
+            raise DecodeError(f"{_named(self._source)}: {_reason(error)}") from None
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Height, width and channels of the frames as they are delivered."""
+        height, width = self._index.height, self._index.width
+        return (width, height, 3) if self._turns % 2 else (height, width, 3)
 
     @property
     def index(self) -> VideoIndex:
@@ -192,11 +203,7 @@ class VideoDecoder:
         Raises:
             DecodeError: a frame cannot be decoded.
         """
-        made = (
-            torch.empty((len(frames), *self._index.shape), dtype=torch.uint8)
-            if out is None
-            else out
-        )
+        made = torch.empty((len(frames), *self.shape), dtype=torch.uint8) if out is None else out
         places: dict[int, list[int]] = {}
         for place, frame in enumerate(frames):
             places.setdefault(frame, []).append(place)
@@ -305,7 +312,7 @@ class VideoDecoder:
             pixels = lines[:, : width * 3].reshape(height, width, 3)
         else:
             pixels = np.stack([_rows(p, width) for p in made.planes], -1)
-        turned = np.rot90(pixels, self._index.rotation // 90) if self._index.rotation else pixels
+        turned = np.rot90(pixels, self._turns) if self._turns else pixels
         place.copy_(torch.from_numpy(np.ascontiguousarray(turned)))
 
 

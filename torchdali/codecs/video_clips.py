@@ -70,9 +70,7 @@ def read_clip(
     inside = [frame for frame in frames if frame >= 0]
     if len(inside) == len(frames):
         return decoder.read(frames, out)
-    made = (
-        fill.expand(len(frames), *decoder.index.shape).clone() if out is None else out.copy_(fill)
-    )
+    made = fill.expand(len(frames), *decoder.shape).clone() if out is None else out.copy_(fill)
     if inside:
         places = torch.tensor([i for i, frame in enumerate(frames) if frame >= 0])
         made[places] = decoder.read(inside)

@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from torchdali.codecs.video import VideoDecoder, VideoIndex, index_video
 from torchdali.errors import DecodeError
@@ -38,24 +39,26 @@ class VideoFiles:
     """Decoders of files, lent to one thread at a time; those that lie idle stay open, the last few of them.
 
     Args:
-        color: See `VideoDecoder`.
+        color, fast, upright: See `VideoDecoder`.
     """
 
-    def __init__(self, color: str = "RGB") -> None:
-        self._color = color
+    def __init__(self, color: str = "RGB", fast: bool = False, upright: bool = False) -> None:
+        self._color, self._fast, self._upright = color, fast, upright
         self._idle: list[tuple[str, VideoDecoder]] = []
         self._lock = threading.Lock()
 
-    def __getstate__(self) -> dict[str, str]:
-        return {"color": self._color}
+    def __getstate__(self) -> dict[str, Any]:
+        return {"color": self._color, "fast": self._fast, "upright": self._upright}
 
-    def __setstate__(self, state: dict[str, str]) -> None:
-        VideoFiles.__init__(self, state["color"])
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        VideoFiles.__init__(self, **state)
 
     @contextmanager
     def lend(self, path: str) -> Iterator[VideoDecoder]:
         """Lend a decoder of a file; after an error it is closed."""
-        decoder = self._take(path) or VideoDecoder(path, index_file(path), color=self._color)
+        decoder = self._take(path) or VideoDecoder(
+            path, index_file(path), color=self._color, fast=self._fast, upright=self._upright
+        )
         try:
             yield decoder
         except BaseException:

@@ -26,9 +26,11 @@ def video(
     encoded: Encoded,
     /,
     *,
+    adjust_orientation: bool = False,
     affine: bool = True,
     build_index: bool = True,
     end_frame: PerSample[int] | None = None,
+    fast: bool = False,
     fill_value: list[int] = [0],  # noqa: B006  never changed
     frames: PerSample[list[int]] | None = None,
     pad_mode: PerSample[str] = "constant",
@@ -40,9 +42,11 @@ def video(
 
     Args:
         encoded: The bytes of a file, ``(n,)`` uint8.
+        adjust_orientation: Ours: turn frames as the container asks for, as videos from phones do; DALI never does.
         affine: Accepted: threads of DALI's that keep to their cores.
         build_index: Accepted: packets are always listed.
         end_frame: First frame that is not taken; not with ``sequence_length``.
+        fast: Ours: do not interpolate chroma: up to three times as fast, and one or two levels off on average.
         fill_value: Of frames that do not exist, one value or one a channel.
         frames: Numbers of the frames, in any order; not with the other ways.
         pad_mode: What stands for frames beyond the end: ``"constant"``, ``"edge"`` the last one, ``"reflect_1001"`` or
@@ -69,7 +73,7 @@ def video(
     if wanted is None:
         wanted = _range(len(index), start_frame or 0, end_frame, sequence_length, stride or 1)
     numbers = padded(wanted, len(index), pad_mode)
-    decoder = VideoDecoder(encoded, index)
+    decoder = VideoDecoder(encoded, index, fast=fast, upright=adjust_orientation)
     try:
         return read_clip(decoder, numbers, fill_frame(fill_value))
     finally:

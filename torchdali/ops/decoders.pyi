@@ -197,11 +197,13 @@ class Video:
     def __init__(
         self,
         *,
+        adjust_orientation: bool = False,
         affine: bool = True,
         build_index: bool = True,
         bytes_per_sample_hint: Any = ...,
         device: str | None = None,
         end_frame: int | DataNode | TensorList | None = None,
+        fast: bool = False,
         fill_value: abc.Sequence[int] | int = [0],
         frames: abc.Sequence[int] | int | DataNode | TensorList | None = None,
         name: str | None = None,

@@ -46,11 +46,13 @@ def fits(
 def video(
     *,
     sequence_length: int,
+    adjust_orientation: bool = False,
     bytes_per_sample_hint: Any = ...,
     device: str | None = None,
     dont_use_mmap: bool = False,
     enable_frame_num: str = 'none',
     enable_timestamps: bool = False,
+    fast: bool = False,
     file_list: str = '',
     file_list_format: str = 'timestamps',
     file_list_include_end: bool = True,
