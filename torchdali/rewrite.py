@@ -11,12 +11,13 @@ import numpy as np
 import torch
 
 from torchdali.codecs._native import library
+from torchdali.codecs._nvimgcodec import available
 from torchdali.graph import Condition, DataNode, Graph, Node
 from torchdali.plan import edges
 from torchdali.registry import registry
 from torchdali.types import DALIImageType
 
-__all__ = ["fuse_decoding", "fuse_native", "fuse_resizing", "merge_identical"]
+__all__ = ["fuse_decoding", "fuse_native", "fuse_resizing", "merge_identical", "share_decoding"]
 
 
 def merge_identical(graph: Graph) -> Graph:
@@ -163,6 +164,33 @@ _NATIVE = (
     ("decoders.image", "resize", "_decode_resize"),
     ("decoders.image", "crop_mirror_normalize", "_decode_crop_mirror_normalize"),
 )
+
+
+def share_decoding(graph: Graph, device: torch.device | None) -> Graph:
+    """Let a decoder on the device decode a share of the images that are decoded for it, where there is one."""
+    shared = {
+        node
+        for node in graph.nodes
+        if node.operator.name == "decoders.image" and node.device == "mixed" and _is_shareable(node)
+    }
+    if device is None or not shared or not available(device):
+        return graph
+    new: dict[DataNode, DataNode] = {}
+    nodes = []
+    for node in graph.nodes:
+        made = _copy(node, new)
+        if node in shared:
+            made.operator = registry["_decode_share"]
+            made.parts = _parts(node)
+        nodes.append(made)
+    return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
+
+
+def _is_shareable(node: Node) -> bool:
+    """Return whether a decoder makes RGB bytes, and may leave some to the device."""
+    given = node.operator.arguments(node.constants)
+    usual = given["dtype"] is torch.uint8 and given["output_type"].name == "RGB"
+    return usual and not node.per_sample and given["hw_decoder_load"] > 0
 
 
 def _fuse(

@@ -16,6 +16,7 @@ from tests.pretend import streams
 from tests.pretend.report import Report
 from tests.pretend.streams import Event, InStream, State, Stream, state
 from tests.pretend.tensor import Pretending, PretendTensor, pinned, upload
+from torchdali import rewrite
 from torchdali.execute.buffer_pool import BufferPool
 from torchdali.ops import _on_device
 
@@ -73,6 +74,7 @@ def accelerator(devices: int = 1, lag: int = 3, kernels: bool = True) -> Iterato
             stack.enter_context(mock.patch.object(target, name, value))
         can = mock.patch.object(_on_device, "has_kernels", lambda device: kernels and device.type == "cuda")
         stack.enter_context(can)
+        stack.enter_context(mock.patch.object(rewrite, "available", lambda device: False))
         stack.enter_context(Pretending())
         try:
             yield Accelerator(own)

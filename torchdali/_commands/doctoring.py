@@ -12,6 +12,7 @@ import io
 import os
 import platform
 import re
+import warnings
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -211,9 +212,7 @@ def devices() -> Iterator[Finding]:
         yield _device(index)
     if torch.cuda.is_available():
         yield _kernels()
-        yield Finding(
-            "mixed decoding", State.WORKS, "on the CPU's threads, into page-locked memory"
-        )
+        yield _mixed()
 
 
 def _device(index: int) -> Finding:
@@ -224,6 +223,35 @@ def _device(index: int) -> Finding:
         return Finding(name, state, torch.cuda.get_device_name(index))
     except Exception as error:
         return Finding(name, State.BROKEN, f"fails: {error}")
+
+
+def _mixed() -> Finding:
+    """Tell what decodes images for the device, and decode a small one."""
+    name = "mixed decoding"
+    try:
+        content, expected = _sample("JPEG")
+        encoded = np.frombuffer(content, np.uint8)
+        pipe = _mixed_pipeline(encoded, batch_size=1, num_threads=1, device_id=0)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            batch: Any = pipe.run()[0]
+        found, text = np.asarray(batch.as_cpu().at(0)), str(pipe.explain())
+        pipe.close()
+        failures = [str(w.message) for w in said if "nvImageCodec" in str(w.message)]
+        if failures:
+            return Finding(name, State.BROKEN, failures[0])
+        shared = "_decode_share" in text
+        used = "nvImageCodec takes hw_decoder_load of the JPEGs" if shared else "no nvImageCodec"
+        where = f"on the CPU's threads, into page-locked memory; {used}"
+        return _compare(name, found, np.asarray(expected).astype(int), where)
+    except Exception as error:
+        return Finding(name, State.BROKEN, f"fails: {error}")
+
+
+@pipeline_def
+def _mixed_pipeline(encoded: Array) -> Any:
+    files = fn.external_source(source=lambda: [encoded])
+    return fn.decoders.image(files, device="mixed", hw_decoder_load=1.0)
 
 
 def _kernels() -> Finding:

@@ -26,6 +26,7 @@ from torchdali.execute.compiled_chain import (
 )
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.groups import GroupRun, group_size
+from torchdali.execute.hardware_decoding import Decoded, HardwareDecoding, is_shared, mark
 from torchdali.execute.memory_stats import MemoryStats
 from torchdali.execute.source_info import source_edges
 from torchdali.execute.steps import fail_alone, run_step
@@ -77,6 +78,7 @@ class _ChainRun:
         groups: The groups, if an item is more than a sample.
         bundles: The bundles, if an item is one.
         job: The chain, if workers did it.
+        blamed: The operator that failed after the chain, by the identity of the error.
     """
 
     batch: InFlightBatch
@@ -90,9 +92,12 @@ class _ChainRun:
     groups: GroupRun | None = None
     bundles: BundleRun | None = None
     job: ChainJob | None = None
+    blamed: dict[int, Node] = field(default_factory=dict)
 
     def node_of(self, error: BaseException) -> Node | None:
         """Return the operator that failed."""
+        if id(error) in self.blamed:
+            return self.blamed[id(error)].culprit(error)
         return self.compiled.node_at(error) if self.job is None else self.job.node_of(error)
 
     def merged(self, failures: dict[int, BaseException]) -> dict[int, BaseException]:
@@ -118,6 +123,7 @@ class StageRunner:
 
     def __init__(self, plan: Plan, runtime: Runtime) -> None:
         self.plan, self._runtime = plan, runtime
+        self._hardware = HardwareDecoding(runtime.device_stream)
         delivered = {edge for s in plan.stages if s.chain for edge in s.chain.delivers}
         reads = {
             node: owning_read(reader.dataset, {o.index for o in node.outputs if o in delivered})
@@ -470,14 +476,20 @@ class StageRunner:
                 failures = run.merged(failures)
             if run.bundles is not None:
                 failures = run.bundles.merged(failures)
+            decoded = self._decoded(run, failures)
             if failures:
                 self._leave_out(batch, self._before(batch), run.done, failures, run.node_of)
             for edge, results in run.done.items():
+                places = mark(results, decoded[edge]) if edge in decoded else None
                 buffer, info = self._buffers[edge], self._source_infos(batch, edge)
                 close = buffer.close if run.groups is None else buffer.close_groups
                 layout = run.bound.layouts[edge]
                 values = close(run.opened[edge], results, layout, info)
-                batch.values[edge] = self._on_device(edge, values)
+                values = self._on_device(edge, values)
+                if places is not None:
+                    with self._runtime.device_stream.context():
+                        values = self._hardware.join(values, decoded[edge], places)
+                batch.values[edge] = values
         except BaseException as error:
             self.fail(batch, error, first=batch.stage + 1)
             return
@@ -485,6 +497,24 @@ class StageRunner:
             # They refer to the run: a cycle would keep the output buffers from being reused.
             run.groups = run.bundles = run.job = None
         self._next_stage(batch)
+
+    def _decoded(
+        self, run: _ChainRun, failures: dict[int, BaseException]
+    ) -> dict[DataNode, Decoded]:
+        """Decode on the device what the chain left to it; see `HardwareDecoding.decode`."""
+        found = {}
+        for edge, results in run.done.items():
+            if not is_shared(edge):
+                continue
+            assert edge.source is not None
+            upright = edge.source.constants.get("adjust_orientation", True)
+            before = set(failures)
+            with self._runtime.device_stream.context():
+                decoded = self._hardware.decode(results, upright, failures)
+            run.blamed.update({id(failures[i]): edge.source for i in failures.keys() - before})
+            if decoded is not None:
+                found[edge] = decoded
+        return found
 
     def _on_device(self, edge: DataNode, batch: TensorList) -> TensorList:
         """Bring what a "mixed" operator made on the CPU to where it belongs."""

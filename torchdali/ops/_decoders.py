@@ -74,7 +74,7 @@ def decoder_hints(
     preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0,
 ) -> None:
-    """Hints for DALI's memory and hardware decoders: accepted, and without effect on the result here.
+    """Hints for memory and hardware decoders.
 
     Args:
         affine: Accepted: whether DALI pins the threads of the GPU decoder to cores.
@@ -82,7 +82,8 @@ def decoder_hints(
         device_memory_padding_jpeg2k: Accepted: the same, for JPEG 2000.
         host_memory_padding: Accepted: bytes that DALI reserves of pinned memory for each thread.
         host_memory_padding_jpeg2k: Accepted: the same, for JPEG 2000.
-        hw_decoder_load: Accepted: share of the images that DALI gives to a hardware decoder.
+        hw_decoder_load: Share of the images that `decoders.image` on ``"mixed"`` gives to nvImageCodec, where that is
+            installed; otherwise accepted.
         hybrid_huffman_threshold: Accepted: pixels from which on DALI decodes Huffman codes on the GPU.
         jpeg_fancy_upsampling: Accepted: colors are always upsampled smoothly, as DALI's CPU decoder does.
         preallocate_height_hint: Accepted: height of images for which DALI reserves hardware decoders.

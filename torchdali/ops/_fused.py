@@ -11,6 +11,7 @@ from torch import Tensor
 
 from torchdali.batching import BundledBody
 from torchdali.codecs._native import Lines, peek_size
+from torchdali.codecs._nvimgcodec import is_chosen
 from torchdali.codecs.image_crops import decode_crop, decode_scaled_crop, decode_upper
 from torchdali.codecs.images import Header, peek_header
 from torchdali.errors import LAST_BUT_ONE, LAST_BUT_TWO, Part
@@ -19,7 +20,14 @@ from torchdali.kernels.resample.bytes import SMALLEST, resize_bytes
 from torchdali.kernels.resample.separable import lines_read, resample
 from torchdali.operator import bundled, operator
 from torchdali.ops._crop import crop_mirror_normalize, crop_window
-from torchdali.ops._decoders import Encoded, cache_hints, choose_window, decoder_hints, image
+from torchdali.ops._decoders import (
+    Encoded,
+    cache_hints,
+    choose_window,
+    decoder_hints,
+    decoding,
+    image,
+)
 from torchdali.ops._native_images import Describe, bundle, make
 from torchdali.ops._resize import (
     FILTERS,
@@ -33,6 +41,7 @@ from torchdali.ops._resize import (
 from torchdali.rng import Rng
 from torchdali.schema import (
     IMAGE_LAYOUTS,
+    Data,
     DType,
     Image,
     Layout,
@@ -44,6 +53,19 @@ from torchdali.schema import (
 from torchdali.types import DALIImageType
 
 __all__ = []
+
+
+@operator(hidden=True, layout=lambda layouts, arguments: "HWC", devices=("mixed",))
+def _decode_share(
+    data: Encoded,
+    /,
+    **arguments: Annotated[Any, shares(decoding), shares(decoder_hints), shares(cache_hints)],
+) -> Data:
+    """Decode images, but return the bytes of those that a decoder on the device is to decode."""
+    if data.ndim == 1 and is_chosen(data, arguments["hw_decoder_load"]):
+        peek_header(data)  # raises for a size that no image has
+        return data.clone()  # a reader may use its memory for the next record
+    return image.body(data, **arguments)
 
 
 @operator(hidden=True, layout=lambda layouts, arguments: "HWC")

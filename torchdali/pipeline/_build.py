@@ -20,7 +20,13 @@ from torchdali.graph import Graph, Node
 from torchdali.loader import Cursor, EpochOrder, LoaderOptions
 from torchdali.pipeline._options import PipelineOptions
 from torchdali.plan import Plan, plan
-from torchdali.rewrite import fuse_decoding, fuse_native, fuse_resizing, merge_identical
+from torchdali.rewrite import (
+    fuse_decoding,
+    fuse_native,
+    fuse_resizing,
+    merge_identical,
+    share_decoding,
+)
 from torchdali.rng import mix
 from torchdali.source import Source
 
@@ -65,7 +71,8 @@ def open_graph(options: PipelineOptions, graph: Graph) -> Opened:
     """
     options.output_specs.each(len(graph.outputs))
     fused = fuse_resizing(fuse_decoding(merge_identical(graph), options.scaled_decode))
-    planned = plan(fuse_native(fused))
+    device = resolve_device(options.device_id)
+    planned = plan(share_decoding(fuse_native(fused), device))
     _check_devices(options, planned.graph)
     _check_constants(graph)
     sources = {

@@ -1,0 +1,229 @@
+"""Decoding of a share of the images by nvImageCodec: by its decoders on the CPU, which need no driver."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from tests.pretend import accelerator, inner
+from torchdali import fn, pipeline_def, rewrite
+from torchdali.codecs._nvimgcodec import BatchDecoder, available, is_chosen
+from torchdali.execute import hardware_decoding
+
+pytest.importorskip("nvidia.nvimgcodec", reason="needs the extra nvimgcodec")
+
+CPU = torch.device("cpu")
+OTHERS = ("cmyk.jpg", "png.png", "deep.png", "progressive.jpg")  # which the CPU decodes
+
+
+def _encoded(name: str, picture: Image.Image, **options: Any) -> bytes:
+    file = io.BytesIO()
+    picture.save(file, {"jpg": "JPEG", "png": "PNG"}[name.rpartition(".")[2]], **options)
+    return file.getvalue()
+
+
+def pictures(folder: Path) -> list[str]:
+    """Write JPEGs of all orientations and color spaces, and other files."""
+    made: dict[str, bytes] = {}
+    for i in range(12):
+        rng = np.random.default_rng(i)
+        y, x = np.mgrid[0 : 30 + i, 0 : 45 - i, 0:1][:2] / 7
+        pixels = 128 + 60 * np.sin(x + rng.uniform(0, 6, 3)) + 50 * np.cos(y * rng.uniform(0.5, 2, 3))
+        picture = Image.fromarray(pixels.clip(0, 255).astype(np.uint8))
+        exif = Image.Exif()
+        exif[0x112] = i % 8 + 1
+        made[f"{i:02}.jpg"] = _encoded("x.jpg", picture, exif=exif, subsampling=i % 3)
+    made["gray.jpg"] = _encoded("x.jpg", picture.convert("L"))
+    made["cmyk.jpg"] = _encoded("x.jpg", picture.convert("CMYK"))
+    made["progressive.jpg"] = _encoded("x.jpg", picture, progressive=True)
+    made["png.png"] = _encoded("x.png", picture)
+    made["deep.png"] = _encoded("x.png", Image.fromarray(np.arange(600, dtype=np.uint16).reshape(20, 30) * 109))
+    for name, content in made.items():
+        (folder / name).write_bytes(content)
+    return [str(folder / name) for name in made]
+
+
+class Counted:
+    """Decoders that count what they decode."""
+
+    decoded = 0
+
+    def __init__(self, device: torch.device) -> None:
+        self._decoder = BatchDecoder(CPU)
+
+    def decode(self, encoded: Any, into: Any, upright: bool, stream: int = 0) -> list[bool]:
+        host = [torch.empty(tuple(place.shape), dtype=torch.uint8) for place in into]
+        found = self._decoder.decode(encoded, host, upright)
+        for place, pixels, good in zip(into, host, found, strict=True):
+            if good:
+                place.copy_(pixels)
+        Counted.decoded += sum(found)
+        return found
+
+
+@pytest.fixture(autouse=True)
+def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Counted]]:
+    monkeypatch.setattr(Counted, "decoded", 0)
+    monkeypatch.setattr(hardware_decoding, "BatchDecoder", Counted)
+    monkeypatch.setattr(rewrite, "available", lambda device: True)
+    yield Counted
+
+
+def decoded(files: list[str], device_id: Any, batches: int = 1, load: float = 1.0, **arguments: Any) -> list[Any]:
+    """Return the pixels of batches, and the report of bad samples."""
+    options = {k: arguments.pop(k) for k in ("bad_samples", "num_processes", "batch_size") if k in arguments}
+
+    @pipeline_def(batch_size=options.pop("batch_size", len(files)), num_threads=2, device_id=device_id, **options)
+    def define() -> Any:
+        encoded, _ = fn.readers.file(files=files, name="Reader")
+        where = "cpu" if device_id is None else "mixed"
+        return fn.decoders.image(encoded, device=where, hw_decoder_load=load, **arguments)
+
+    pipe = define()
+    try:
+        found: list[Any] = []
+        for _ in range(batches):
+            (images,) = pipe.run()
+            found += [inner(s) + 0 for s in images.samples()]
+        return found
+    finally:
+        pipe.close()
+
+
+def same(a: list[torch.Tensor], b: list[torch.Tensor]) -> bool:
+    return len(a) == len(b) and all(torch.equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+@pytest.mark.parametrize("upright", [True, False])
+def test_pixels_are_those_of_the_cpu(tmp_path: Path, upright: bool) -> None:
+    files = pictures(tmp_path)
+    found = decoded(files, "cpu", 3, adjust_orientation=upright)
+    assert same(found, decoded(files, None, 3, adjust_orientation=upright))
+    assert Counted.decoded >= 3 * (len(files) - len(OTHERS))  # more batches may be on their way
+
+
+def test_a_share(tmp_path: Path) -> None:
+    files = pictures(tmp_path)
+    expected = sum(is_chosen(torch.from_numpy(np.fromfile(f, np.uint8)), 0.5) for f in files)
+    assert 0 < expected < 13
+    assert same(decoded(files, "cpu", load=0.5), decoded(files, None))
+    assert Counted.decoded % expected == 0 and Counted.decoded
+    Counted.decoded = 0
+    assert same(decoded(files, "cpu", load=0.0), decoded(files, None))
+    assert Counted.decoded == 0
+
+
+@pytest.mark.parametrize("arguments", [{"dtype": torch.float32}, {"output_type": "gray"}])
+def test_what_it_does_not_make_is_left_to_the_cpu(tmp_path: Path, arguments: dict[str, Any]) -> None:
+    from torchdali import types
+
+    arguments = {k: types.GRAY if v == "gray" else v for k, v in arguments.items()}
+    files = pictures(tmp_path)[:3]
+    assert same(decoded(files, "cpu", **arguments), decoded(files, None, **arguments))
+    assert Counted.decoded == 0
+
+
+def _damage(file: str) -> None:
+    content = Path(file).read_bytes()
+    Path(file).write_bytes(content[: len(content) // 2])
+
+
+def test_damaged_files_are_named(tmp_path: Path) -> None:
+    files = pictures(tmp_path)
+    _damage(files[3])
+    with pytest.raises(Exception, match=r"decoders\.image[\s\S]*03\.jpg") as error:
+        decoded(files, "cpu")
+    with pytest.raises(type(error.value)) as expected:
+        decoded(files, None)
+    assert str(error.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("policy", ["skip", "replace"])
+def test_damaged_files_are_left_out(tmp_path: Path, policy: str) -> None:
+    files = pictures(tmp_path)
+    for k in (0, 3, 4):
+        _damage(files[k])
+    found = decoded(files, "cpu", 2, bad_samples=policy)
+    assert same(found, decoded(files, None, 2, bad_samples=policy))
+    assert Counted.decoded
+
+
+def test_what_fails_is_decoded_by_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = pictures(tmp_path)
+    monkeypatch.setattr(Counted, "decode", lambda self, encoded, *rest: [False] * len(encoded))
+    assert same(decoded(files, "cpu"), decoded(files, None))
+
+
+def test_a_decoder_that_does_not_work_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(device: Any) -> None:
+        raise RuntimeError("no driver")
+
+    monkeypatch.setattr(hardware_decoding, "BatchDecoder", fails)
+    files = pictures(tmp_path)
+    with pytest.warns(UserWarning, match="no driver") as said:
+        assert same(decoded(files, "cpu", 3), decoded(files, None, 3))
+    assert len(said) == 1
+
+
+@pytest.mark.slow
+def test_in_processes(tmp_path: Path) -> None:
+    files = pictures(tmp_path)
+    assert same(decoded(files, "cpu", 2, num_processes=2), decoded(files, None, 2))
+    assert Counted.decoded
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batch_size", [4, 17])
+def test_on_a_pretended_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch_size: int) -> None:
+    """Arenas are used again only when the host has seen their events."""
+    files = pictures(tmp_path)
+    expected = decoded(files, None, 8, batch_size=batch_size)
+    with accelerator(lag=5) as gpu:
+        monkeypatch.setattr(rewrite, "available", lambda device: True)
+        found = decoded(files, 0, 8, load=0.6, batch_size=batch_size)
+        assert same(found, expected)
+        assert Counted.decoded
+        assert not gpu.report.races, "\n".join(gpu.report.races)
+
+
+def test_arenas_are_used_again_when_their_event_was_seen() -> None:
+    class Event:
+        done = waited = False
+
+        def query(self) -> bool:
+            return self.done
+
+        def synchronize(self) -> None:
+            self.waited = True
+
+    event = Event()
+
+    class Stream:
+        device, stream = CPU, None
+
+        def record(self) -> Event:
+            return event
+
+    decoding = hardware_decoding.HardwareDecoding(Stream())  # type: ignore[arg-type]
+    first = decoding._arena(1000)
+    assert event.waited  # fresh memory may still be in use, too
+    decoding._give_back(first)
+    second = decoding._arena(1000)
+    assert second.data_ptr() != first.data_ptr()
+    event.done = True
+    assert decoding._arena(1000).data_ptr() == first.data_ptr()
+
+
+def test_it_is_for_cuda_and_certain_files(tmp_path: Path) -> None:
+    assert not available(CPU)
+    assert available(torch.device("cuda", 0))
+    chosen = {Path(f).name: is_chosen(torch.from_numpy(np.fromfile(f, np.uint8)), 1.0) for f in pictures(tmp_path)}
+    assert [name for name, yes in chosen.items() if not yes] == ["cmyk.jpg", "progressive.jpg", "png.png", "deep.png"]
+    assert not is_chosen(torch.tensor([255, 216, 255], dtype=torch.uint8), 1.0)
