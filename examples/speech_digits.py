@@ -118,12 +118,17 @@ def train(folder: Path, epochs: int, threads: int) -> float:
             optimizer.step()
             total, count = total + loss.item(), count + 1
         if epoch % 5 == 4 or epoch == epochs - 1:
-            print(f"epoch {epoch + 1}: loss {total / count:.3f}, accuracy {accuracy(model, unknown):.1%}", flush=True)
+            print(
+                f"epoch {epoch + 1}: loss {total / count:.3f}, accuracy {accuracy(model, unknown):.1%}",
+                flush=True,
+            )
     return accuracy(model, unknown)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data", nargs="?", type=Path)
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--threads", type=int, default=2)

@@ -126,6 +126,14 @@ def test_wrong_calls_are_told_in_one_line(script, place, message):
     assert message in done.stderr.splitlines()[-1]
 
 
+def test_directions_are_learned_from_clips():
+    pytest.importorskip("av", reason="the extra `video` is not installed")
+    done = run("examples/video_clips.py")
+    assert done.returncode == 0, done.stderr
+    last = done.stdout.splitlines()[-1]
+    assert float(last.split("accuracy ")[1].split()[0]) >= 0.9, done.stdout
+
+
 def test_digits_are_told_apart_by_their_sound():
     done = run("examples/speech_digits.py", "--epochs", 15)
     assert done.returncode == 0, done.stderr
