@@ -114,7 +114,8 @@ def _prepared(
     read = declared.schema
     per_frame = frozenset(name for name in per_frame if read.arguments[name].edge == "frame")
     made = declared.options.make() if declared.options.make is not None else declared.body
-    body = functools.partial(made, **{k: v for k, v in constants.items() if k != "seed"})
+    fixed = {k: v for k, v in constants.items() if k != "seed"}
+    body = functools.partial(made, **fixed) if declared.bound is None else declared.bound(fixed)
     for i, layout in enumerate(layouts):
         _check_layout(declared.name, read.input(i).takes, layout, i)
     outputs = declared.output_layouts(layouts, constants)
@@ -126,7 +127,7 @@ def _prepared(
         single = _adapt(body, read, takes, first, per_frame)
         if declared.batched is None or per_frame:
             return Prepared(single, outputs)
-        together = _with_layout(_batched_body(declared.batched, body.keywords), read, first)
+        together = _with_layout(_batched_body(declared.batched, fixed), read, first)
         if takes.dtypes and not declared.batched.by_shape:
             together = _typed(together, declared.name, takes.dtypes)
         return Prepared(single, outputs, together)

@@ -84,6 +84,12 @@ def _write_planes(
 ) -> None:
     """Write into dense ``(N, C, H, W)``: several images at once if they are small, or an image in pieces."""
     number, channels, height, width = results.shape
+    if number == 1 and channels * height * width <= _PIECE:  # as nearly always: the shortest way
+        planes = byte_planes(channels, height, width)
+        take(cv2, images[0], mirrored[0], planes)
+        for plane, result, (f, o) in zip(planes, results[0], values, strict=True):
+            _scale(cv2, plane.reshape(1, -1), result.reshape(1, -1), f, o)
+        return
     count = max(min(_PIECE // (channels * height * width), number), 1)
     pieces = -(-channels * height * width // _PIECE)
     rows = -(-height // pieces)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from torchdali.batching import BundledBody
-from torchdali.codecs._native import Lines, peek_size
+from torchdali.codecs._native import Lines, library, peek_size
 from torchdali.codecs._nvimgcodec import is_chosen
 from torchdali.codecs.image_crops import decode_crop, decode_scaled_crop, decode_upper
 from torchdali.codecs.images import Header, peek_header
@@ -18,8 +18,9 @@ from torchdali.errors import LAST_BUT_ONE, LAST_BUT_TWO, Part
 from torchdali.kernels.memory import placed
 from torchdali.kernels.resample.bytes import SMALLEST, resize_bytes
 from torchdali.kernels.resample.separable import lines_read, resample
-from torchdali.operator import bundled, operator
-from torchdali.ops._crop import crop_mirror_normalize, crop_window
+from torchdali.kernels.resample.weights import Axis
+from torchdali.operator import bound, bundled, operator
+from torchdali.ops._crop import crop_mirror_normalize, crop_window, normalizing
 from torchdali.ops._decoders import (
     Encoded,
     cache_hints,
@@ -91,7 +92,8 @@ def _decode_random_resized_crop(
         lengths, header = _lengths(data, adjust_orientation)
     window = choose_window(rng, *lengths, num_attempts, random_area, random_aspect_ratio)
     filters = {k: v for k, v in others.items() if k in FILTERS}
-    if output_type == DALIImageType.RGB and not scaled and dtype is None:
+    # Without a header that Python read, the native path has read it.
+    if header is None and output_type == DALIImageType.RGB and not scaled and dtype is None:
         made = _native_window(
             data, lengths, window, target, [(0, size) for size in target], filters,
             upright=adjust_orientation, fast=use_fast_idct,
@@ -341,7 +343,7 @@ def _decode_resize_crop_mirror_normalize(
     with LAST_BUT_TWO:
         lengths, header = _lengths(data, adjust_orientation)
     kept = _kept(lengths, size, window) if output_type == DALIImageType.RGB else None
-    if kept is not None:
+    if kept is not None and header is None:
         made = make(
             data, *_lines(kept, (0, 0), lengths), upright=adjust_orientation, fast=use_fast_idct, inside=False,
             filters=filters, finish=last, out=out,
@@ -366,6 +368,56 @@ def _decode_resize_crop_mirror_normalize(
             upper, described, torch.uint8, patch_border=kept.at_border, windows=kept.windows
         )
     return _normalized(cut, layout=Layout("HWC"), out=out, **last)
+
+
+class _Planned(NamedTuple):
+    """Constants of `_decode_resize_crop_mirror_normalize` for images of one size; `bottom` is the row to decode to."""
+
+    kept: _Kept
+    axes: tuple[Axis, ...]
+    bottom: int
+
+
+@bound(_decode_resize_crop_mirror_normalize)
+def _planned_resize_crop_mirror_normalize(constants: Mapping[str, Any]) -> Callable[..., Tensor]:
+    general = functools.partial(_decode_resize_crop_mirror_normalize.body, **constants)
+    is_rgb = constants.get("output_type", DALIImageType.RGB) == DALIImageType.RGB
+    if not is_rgb or library() is not None:
+        return general
+    size, window, last, filters = _divided(constants)
+    normalize, constant = normalizing(last), constants.get("mirror", 0)
+    upright, fast = constants.get("adjust_orientation", True), constants.get("use_fast_idct", False)
+    layout = Layout("HWC")
+
+    @functools.lru_cache(_KNOWN)
+    def planned(lengths: tuple[int, int]) -> _Planned | None:
+        kept = _kept(lengths, size, window)
+        if kept is None:
+            return None
+        with LAST_BUT_ONE:
+            axes = axes_of(lengths, kept.size, kept.region, **filters)
+            return _Planned(kept, axes, lines_read(axes[0], kept.windows[0], kept.at_border))
+
+    def run(
+        data: Tensor, *, out: Tensor | None = None, mirror: Any = constant, **drawn: Any
+    ) -> Tensor:
+        if drawn:
+            return general(data, out=out, mirror=mirror, **drawn)
+        with LAST_BUT_TWO:
+            header = peek_header(data)
+        found = planned(header.size(upright))
+        if found is None:
+            return general(data, out=out, mirror=mirror)
+        kept, axes, bottom = found
+        with LAST_BUT_TWO:
+            upper = decode_upper(data, bottom, adjust_orientation=upright, fast=fast, header=header)
+        with LAST_BUT_ONE:
+            cut = resample(
+                upper, axes, torch.uint8, patch_border=kept.at_border, windows=kept.windows
+            )
+        return normalize(cut, layout=layout, out=out, mirror=mirror)
+
+    return run
 
 
 @operator(hidden=True, layout=lambda layouts, arguments: arguments["output_layout"])
@@ -402,7 +454,7 @@ def _decode_random_resized_crop_normalize(
         window = choose_window(rng, *lengths, num_attempts, random_area, random_aspect_ratio)
     filters = {k: v for k, v in others.items() if k in FILTERS}
     parts = _parts_kept(target, kept) if output_type == DALIImageType.RGB and not scaled else None
-    if parts is not None:
+    if parts is not None and header is None:
         made = _native_window(
             data, lengths, window, target, parts, filters,
             upright=adjust_orientation, fast=use_fast_idct, finish=last, out=out,
@@ -463,7 +515,7 @@ def _decode_random_crop_resize_normalize(
         lengths, header = _lengths(data, adjust_orientation)
         y, x, h, w = choose_window(rng, *lengths, num_attempts, random_area, random_aspect_ratio)
     is_rgb = output_type == DALIImageType.RGB
-    kept = _kept((h, w), size, window) if is_rgb else None
+    kept = _kept((h, w), size, window) if is_rgb and header is None else None
     if kept is not None:
         made = make(
             data, *_lines(kept, (y, x), (h, w)), upright=adjust_orientation, fast=use_fast_idct, inside=False,

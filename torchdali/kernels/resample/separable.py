@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,6 +18,7 @@ from torchdali.kernels.resample.bytes import (
     resize_bytes,
     suits_axis,
     suits_bytes,
+    takes_bytes,
     whole_size,
 )
 from torchdali.kernels.resample.bytes_opencv import Finish, sum_by_opencv
@@ -97,6 +99,10 @@ def resample(
         size = whole_size(x, axes)
         if size is not None:
             return resize_bytes(x, size, axes[0].antialias, patch_border)
+    if windows is not None and len(axes) == 2 and dtype == torch.uint8 and takes_bytes(x):
+        planned = _plan(tuple(axes), patch_border, tuple(windows))
+        if planned is not None:
+            return _planned(x, axes, windows, planned)
     ranked = sorted(range(len(axes)), key=lambda i: (axes[i].growth, -i))  # DALI's order
     if dtype == x.dtype and windows is None:
         found = nearest_by_opencv(x, axes, ranked[0])
@@ -135,6 +141,64 @@ def resample(
         x = _weighted_sum(x, first + i, axes[i], sums[i], parts[i], finish)
     out = convert(x, dtype)
     return out.contiguous() if windows is None else out
+
+
+class _Plan(NamedTuple):
+    """Passes over an image ``(H, W, C)`` of bytes on the CPU of which a window is wanted.
+
+    Attributes:
+        read: Start and extent of what is read, by axis.
+        lines: Axes of `resample_bytes`.
+        parts: Start and extent of the window, of the axes that are not summed.
+        sums: Axes to sum in turn, with whether DALI resamples it first, and what is done to the sums.
+    """
+
+    read: dict[int, tuple[int, int]]
+    lines: dict[int, ByteLines]
+    parts: dict[int, tuple[int, int]]
+    sums: list[tuple[int, bool, Finish]]
+
+
+@functools.lru_cache(maxsize=256)
+def _plan(
+    axes: tuple[Axis, ...], patch_border: bool, windows: tuple[tuple[int, int], ...]
+) -> _Plan | None:
+    """Do once what `resample` finds out for each image; None where an axis takes the nearest pixels."""
+    first = min(range(2), key=lambda i: (axes[i].growth, -i))
+    plan = _Plan({}, {}, {}, [])
+    summed = []
+    for i, axis in enumerate(axes):
+        if axis.filter == "nn" and not axis.is_identity:
+            return None
+        if axis.is_identity:
+            continue
+        if suits_axis(axis):
+            t = plan.lines[i] = byte_lines(axis, patch_border, sum(windows[i]))
+            plan.read[i] = t.start, t.extent
+        else:
+            summed.append(i)
+            seen = taps(axis, i == first, torch.device("cpu"), windows[i])
+            plan.read[i] = seen.start, seen.extent
+    plan.parts.update({i: part for i, part in enumerate(windows) if i not in summed})
+    overshoots = any(axes[i].filter in OVERSHOOT for i in summed)
+    for i in sorted(summed, key=lambda i: _turn(i, axes[i])):
+        plan.sums.append((i, i == first, _unchanged))
+    if plan.sums:
+        i, is_first, _ = plan.sums[-1]
+        plan.sums[-1] = i, is_first, functools.partial(to_bytes, saturate=overshoots)
+    return plan
+
+
+def _planned(
+    x: Tensor, axes: Sequence[Axis], windows: Sequence[tuple[int, int]], plan: _Plan
+) -> Tensor:
+    x = _read(x, plan.read)
+    if plan.lines:
+        x = resample_bytes(x, plan.lines)
+    x = _read(x, plan.parts)
+    for i, is_first, finish in plan.sums:
+        x = _weighted_sum(x, i, axes[i], is_first, windows[i], finish)
+    return x
 
 
 def lines_read(axis: Axis, window: tuple[int, int], patch_border: bool) -> int:
