@@ -11,13 +11,14 @@ import gc
 import itertools
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from torchdali.formats import coco_columns
 from torchdali.formats.coco_masks import Mask, fill_polygon, fill_runs, uncompress
 
 __all__ = [
@@ -112,8 +113,8 @@ def parse(path: str, form: Form) -> Annotations:
         RuntimeError: the file cannot be read, or is no such JSON. ValueError: a box has not four numbers.
     """
     try:
-        with open(path, "rb") as file, _without_collections():
-            return _Collector(json.loads(file.read()), form).collect()
+        with _without_collections():
+            return _Collector(*_read(path, form), form).collect()
     except OSError as error:
         raise RuntimeError(
             f"could not open the annotations file {path}: {error.strerror}"
@@ -139,42 +140,57 @@ def _without_collections() -> Iterator[None]:
 
 
 _NO_BOX = (0, 0, 0, 0)
+_LARGEST_TABLE = 1 << 22
 
 
-class _Collector:
-    """Collects the annotations of the chosen images.
+def _read(path: str, form: Form) -> tuple[Any, _Listed]:
+    """Return what the JSON holds, and its annotations."""
+    if not (form.polygons or form.masks):
+        keys = ["image_id", "category_id", "bbox", *([] if form.include_iscrowd else ["iscrowd"])]
+        columns = coco_columns.columns(path, keys)
+        if columns is not None:
+            return columns.rest, _InColumns(columns.found)
+    with open(path, "rb") as file:
+        data = json.loads(file.read())
+    data = data if isinstance(data, dict) else {}
+    return data, _InObjects(list(data.get("annotations", ())))
 
-    Args:
-        data: What the JSON holds.
-        form: How it is delivered.
-    """
 
-    def __init__(self, data: Any, form: Form) -> None:
-        self._form = form
-        data = data if isinstance(data, dict) else {}
-        categories = [category["id"] for category in data.get("categories", ())]
-        self._labels = {number: place for place, number in enumerate(categories, 1)}
-        self._images = self._chosen(data.get("images", ()))
-        places = {number: place for place, number in enumerate({i["id"]: 0 for i in self._images})}
-        listed = [a for a in data.get("annotations", ()) if a.get("image_id") in places]
-        boxes = self._read_boxes(listed)
-        kept = np.flatnonzero(self._counts(listed, boxes))
-        self._annotations = [listed[i] for i in kept.tolist()]
-        self._boxes = boxes[kept]
-        of = np.fromiter((places[a["image_id"]] for a in self._annotations), np.int64, len(kept))
-        order = np.argsort(of, kind="stable")
-        ends = np.searchsorted(of[order], np.arange(len(places)), "right")
-        parts = np.split(order, ends[:-1]) if len(places) else []
-        self._by_image = dict(zip(places, parts, strict=True))
+class _Listed(Protocol):
+    """Annotations as they are in the file."""
 
-    def _chosen(self, images: Iterable[Any]) -> list[Any]:
-        if self._form.images is None:
-            return sorted(images, key=lambda image: image["id"])
-        named = {image["file_name"]: image for image in images}
-        return [named[name] for name in self._form.images if name in named]
+    def keep(self, kept: Any) -> None:
+        """Keep some, by their places."""
 
-    def _read_boxes(self, listed: Sequence[Any]) -> npt.NDArray[np.float64]:
-        boxes = [annotation.get("bbox", _NO_BOX) for annotation in listed]
+    def images(self, places: Mapping[Any, int]) -> npt.NDArray[np.int64]:
+        """Return the place of the image of each; -1 where it has none."""
+
+    def boxes(self) -> npt.NDArray[np.float64]:
+        """Return the boxes, ``(N, 4)``."""
+
+    def crowds(self) -> Mask:
+        """Return which are of crowds."""
+
+    def labels(self, labels: Mapping[Any, int] | None) -> Ints:
+        """Return the labels by the ids of categories, 0 for others; the ids themselves without labels."""
+
+    def segmentation(self, place: int) -> Any:
+        """Return the outline of one."""
+
+
+class _InObjects:
+    def __init__(self, listed: list[Any]) -> None:
+        self._listed = listed
+
+    def keep(self, kept: Any) -> None:
+        self._listed = [self._listed[i] for i in kept.tolist()]
+
+    def images(self, places: Mapping[Any, int]) -> npt.NDArray[np.int64]:
+        found = (places.get(a.get("image_id"), -1) for a in self._listed)
+        return np.fromiter(found, np.int64, len(self._listed))
+
+    def boxes(self) -> npt.NDArray[np.float64]:
+        boxes = [annotation.get("bbox", _NO_BOX) for annotation in self._listed]
         if set(map(len, boxes)) - {4}:
             box = next(box for box in boxes if len(box) != 4)
             raise ValueError(
@@ -186,25 +202,112 @@ class _Collector:
         except ValueError as error:  # words
             raise TypeError(f"bbox: {error}") from None
 
-    def _counts(self, listed: Sequence[Any], boxes: npt.NDArray[np.float64]) -> Mask:
+    def crowds(self) -> Mask:
+        found = (bool(annotation.get("iscrowd", 0)) for annotation in self._listed)
+        return np.fromiter(found, np.bool_, len(self._listed))
+
+    def labels(self, labels: Mapping[Any, int] | None) -> Ints:
+        found = [annotation["category_id"] for annotation in self._listed]
+        return np.array(found if labels is None else [labels.get(n, 0) for n in found], np.int32)
+
+    def segmentation(self, place: int) -> Any:
+        return self._listed[place].get("segmentation")
+
+
+class _InColumns:
+    def __init__(self, found: dict[str, npt.NDArray[np.float64]]) -> None:
+        self._found = found
+
+    def keep(self, kept: Any) -> None:
+        self._found = {key: column[kept] for key, column in self._found.items()}
+
+    def images(self, places: Mapping[Any, int]) -> npt.NDArray[np.int64]:
+        return _looked_up(self._found["image_id"], places, -1)
+
+    def boxes(self) -> npt.NDArray[np.float64]:
+        return self._found["bbox"]
+
+    def crowds(self) -> Mask:
+        found: Mask = self._found["iscrowd"] != 0
+        return found
+
+    def labels(self, labels: Mapping[Any, int] | None) -> Ints:
+        numbers = self._found["category_id"]
+        if labels is None and np.abs(numbers).max(initial=0) >= 1 << 31:
+            raise OverflowError("a category_id does not fit int32")
+        return (numbers if labels is None else _looked_up(numbers, labels, 0)).astype(np.int32)
+
+    def segmentation(self, place: int) -> Any:
+        return None
+
+
+def _looked_up(
+    numbers: npt.NDArray[np.float64], values: Mapping[Any, int], missing: int
+) -> npt.NDArray[np.int64]:
+    low, high = numbers.min(initial=0), numbers.max(initial=0)
+    if low < 0 or high >= _LARGEST_TABLE:
+        return np.fromiter((values.get(n, missing) for n in numbers.tolist()), np.int64, len(numbers))
+    table = np.fromiter((values.get(n, missing) for n in range(int(high) + 1)), np.int64)
+    return table[numbers.astype(np.int64)]
+
+
+class _Collector:
+    """Collects the annotations of the chosen images.
+
+    Args:
+        data: What the JSON holds.
+        listed: Its annotations.
+        form: How they are delivered.
+    """
+
+    def __init__(self, data: Any, listed: _Listed, form: Form) -> None:
+        self._form = form
+        categories = [category["id"] for category in data.get("categories", ())]
+        self._labels = {number: place for place, number in enumerate(categories, 1)}
+        self._images = self._chosen(data.get("images", ()))
+        places = {number: place for place, number in enumerate({i["id"]: 0 for i in self._images})}
+        of = listed.images(places)
+        if of.min(initial=0) < 0:
+            listed.keep(np.flatnonzero(of >= 0))
+            of = of[of >= 0]
+        boxes = listed.boxes()
+        counts = self._counts(listed, boxes)
+        if not counts.all():
+            kept = np.flatnonzero(counts)
+            listed.keep(kept)
+            of, boxes = of[kept], boxes[kept]
+        self._listed, self._boxes = listed, boxes
+        # Of numbers of 16 bits the order is found several times as fast.
+        order = np.argsort(of.astype(np.min_scalar_type(len(places))), kind="stable")
+        ends = np.searchsorted(of[order], np.arange(len(places)), "right")
+        parts = np.split(order, ends[:-1]) if len(places) else []
+        self._by_image = dict(zip(places, parts, strict=True))
+
+    def _chosen(self, images: Iterable[Any]) -> list[Any]:
+        if self._form.images is None:
+            return sorted(images, key=lambda image: image["id"])
+        named = {image["file_name"]: image for image in images}
+        return [named[name] for name in self._form.images if name in named]
+
+    def _counts(self, listed: _Listed, boxes: npt.NDArray[np.float64]) -> Mask:
         counts: Mask = np.logical_and(*(boxes[:, 2:] >= self._form.size_threshold).T)
         if not self._form.include_iscrowd:
-            crowds = (not annotation.get("iscrowd", 0) for annotation in listed)
-            counts &= np.fromiter(crowds, np.bool_, len(listed))
+            counts &= ~listed.crowds()
         return counts
 
     def collect(self) -> Annotations:
         """Return the annotations of the images."""
+        form = self._form
         if self._form.skip_empty:
             self._images = [i for i in self._images if len(self._by_image[i["id"]])]
         parts = [self._by_image[image["id"]] for image in self._images]
         order = np.concatenate([np.empty(0, np.int64), *parts])
-        flat = [self._annotations[i] for i in order.tolist()]
         counts = np.array([len(part) for part in parts], np.int32)
         ends = np.cumsum(counts).tolist()
         wants_shapes = self._form.polygons or self._form.masks
+        shapes = [self._listed.segmentation(i) for i in order.tolist()] if wants_shapes else []
         found = (
-            [flat[e - n : e] for e, n in zip(ends, counts.tolist(), strict=True)]
+            [shapes[e - n : e] for e, n in zip(ends, counts.tolist(), strict=True)]
             if wants_shapes
             else []
         )
@@ -218,15 +321,11 @@ class _Collector:
             np.array([image["id"] for image in self._images], np.int32),
             counts,
             self._placed(boxes, counts, sizes),
-            np.array([self._label(a) for a in flat], np.int32),
+            self._listed.labels(None if form.avoid_class_remapping else self._labels)[order],
             outlines,
             sizes,
-            [[a.get("segmentation") for a in of] for of in found] if self._form.masks else [],
+            found if form.masks else [],
         )
-
-    def _label(self, annotation: Any) -> Any:
-        number = annotation["category_id"]
-        return number if self._form.avoid_class_remapping else self._labels.get(number, 0)
 
     def _placed(self, boxes: Floats, counts: Ints, sizes: list[tuple[int, int]]) -> Floats:
         if self._form.ltrb:
@@ -243,8 +342,8 @@ class _Collector:
             _extents(sizes)
         for of_image, (height, width) in zip(found, sizes, strict=True):
             begin, start = len(polygons), 0
-            for mask, annotation in enumerate(of_image):
-                for points in _outlines(annotation.get("segmentation")):
+            for mask, segmentation in enumerate(of_image):
+                for points in _outlines(segmentation):
                     polygons.append((mask, start, start + len(points)))
                     start += len(points)
                     vertices.append(points)
