@@ -111,7 +111,7 @@ def _objects(data: mmap.mmap, begin: int, end: int, expected: int) -> int:
 
 
 class _Pattern(NamedTuple):
-    """What finds the values of an annotation in its text.
+    """Regular expression that finds the values of an annotation in its text.
 
     Attributes:
         text: Of the regular expression; a group holds the values of keys that follow each other.

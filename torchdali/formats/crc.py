@@ -1,4 +1,4 @@
-"""CRC-32C (Castagnoli), as TFRecord uses it, by NumPy.
+"""CRC-32C (Castagnoli), as TFRecord uses it: by the package google-crc32c where it is installed, otherwise by NumPy.
 
 A remainder of a concatenation follows from those of its parts: ``crc(a + b) = shift(crc(a), len(b)) ^ crc(b)``, where
 ``shift`` is linear over bits. So many blocks are taken through the table side by side, and are joined by halves.
@@ -7,11 +7,13 @@ A remainder of a concatenation follows from those of its parts: ``crc(a + b) = s
 from __future__ import annotations
 
 import functools
+import importlib
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["crc32c", "masked_crc32c"]
+__all__ = ["crc32c", "crc32c_by_numpy", "masked_crc32c"]
 
 _POLYNOMIAL = 0x82F63B78
 _BLOCK = 64  # bytes; a power of two
@@ -69,8 +71,25 @@ def _apply(tables: Words, crc: Words) -> Words:
     return joined
 
 
+@functools.cache
+def _package() -> Callable[[bytes], int] | None:
+    try:
+        value: Callable[[bytes], int] = importlib.import_module("google_crc32c").value
+    except ImportError:
+        return None
+    return value
+
+
 def crc32c(data: npt.NDArray[np.uint8] | bytes) -> int:
     """Return the remainder of some bytes."""
+    package = _package()
+    if package is not None:
+        return package(data if isinstance(data, bytes) else data.tobytes())
+    return crc32c_by_numpy(data)
+
+
+def crc32c_by_numpy(data: npt.NDArray[np.uint8] | bytes) -> int:
+    """Return the remainder of some bytes, without the package."""
     array = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else data
     crc, done = 0xFFFFFFFF, 0
     if len(array) >= _FEW:
