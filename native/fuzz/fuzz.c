@@ -139,6 +139,9 @@ static void one(const file *files, int count, uint64_t codes[8])
         lengths[0] = header.width;
         lengths[1] = header.height;
     }
+    int scale = draw(3) ? 1 : 1 << draw(4);
+    for (int i = 0; i < 2; i++)
+        lengths[i] = (lengths[i] + scale - 1) / scale;
     tdn_recipe r;
     memset(&r, 0, sizeof r);
     r.abi = TDN_ABI;
@@ -181,6 +184,7 @@ static void one(const file *files, int count, uint64_t codes[8])
         }
     }
     s.mirror = draw(2) != 0;
+    s.scale = draw(50) ? scale : (int)draw(20) - 5;
     size_t bytes = (size_t)r.item * 3 * (size_t)(s.extent[0] > 0 ? s.extent[0] : 1) * (size_t)(s.extent[1] > 0 ? s.extent[1] : 1);
     uint8_t *out[2] = {malloc(bytes), malloc(bytes)};
     int code = -1;

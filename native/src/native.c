@@ -654,6 +654,8 @@ static int decode_window(const tdn_recipe *r, const tdn_sample *s, const frame_h
     uint64_t memory = 8 * values + (64 << 20);
     c->mem->max_memory_to_use = memory > LONG_MAX ? LONG_MAX : (long)memory;
     c->out_color_space = JCS_RGB;
+    c->scale_num = 1;
+    c->scale_denom = (unsigned)s->scale;
     c->dct_method = r->fast && frame->shown.orientation == 1 ? JDCT_FASTEST : JDCT_ISLOW;
     jpeg_start_decompress(c);
     if (!all_scans(c)) {
@@ -838,6 +840,14 @@ static int run_one(const tdn_recipe *r, const tdn_sample *s)
     int turned = frame.shown.orientation > 4;
     int lengths[2] = {turned ? frame.shown.width : frame.shown.height,
                       turned ? frame.shown.height : frame.shown.width};
+    if (s->scale != 1) {
+        if (s->scale != 2 && s->scale != 4 && s->scale != 8)
+            return TDN_INVALID;
+        if (frame.shown.orientation != 1)
+            return TDN_UNSUPPORTED; /* blocks begin elsewhere in the upright image */
+        for (int i = 0; i < 2; i++)
+            lengths[i] = (lengths[i] + s->scale - 1) / s->scale;
+    }
     return make(r, s, lengths, &frame);
 }
 

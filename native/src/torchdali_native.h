@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TDN_ABI 3
+#define TDN_ABI 4
 
 #if defined(_WIN32)
 #define TDN_EXPORT __declspec(dllexport)
@@ -63,6 +63,8 @@ typedef struct {
     int32_t first[2], last[2];         /* limits of the window from which pixels are read */
     int32_t mirror;                    /* reverse the rows that are written */
     int32_t code;                      /* result */
+    int32_t scale;                     /* 1; or 2, 4, 8: the image is decoded at that part of its size, all counts are of it */
+    int32_t unused;
 } tdn_sample;
 
 typedef struct {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import io
 import os
 import sys
 from pathlib import Path
@@ -356,3 +357,30 @@ def test_each_of_several_has_a_result_of_its_own() -> None:
         assert torch.equal(results[i], decode(data[i]))
     with max_pixels_of(100):
         assert _native.run_together(Recipe(), tasks) == [None] * 3
+
+
+@needs_native
+@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("scale", [2, 4, 8])
+def test_windows_of_scaled_images_are_those_of_the_whole(name: str, scale: int) -> None:
+    data = tensor(PICTURES[name])
+    header = _native.encoded([data])[0]
+    assert header is not None
+    height, width = -(-header.height // scale), -(-header.width // scale)
+    recipe = Recipe()
+    expected = run(recipe, data, *window(0, 0, height, width), False, scale=scale)
+    if header.orientation != 1:
+        assert expected is None
+        return
+    with Image.open(io.BytesIO(PICTURES[name])) as image:
+        image.draft("RGB", (max(1, header.width // scale), max(1, header.height // scale)))
+        by_pillow = torch.from_numpy(np.array(image.convert("RGB")))
+    assert expected is not None
+    if by_pillow.shape == expected.shape:  # it takes no scale for the smallest
+        assert (expected.int() - by_pillow.int()).abs().max() <= 1
+    rng = np.random.default_rng(5)
+    for _ in range(10):
+        h, w = int(rng.integers(1, height + 1)), int(rng.integers(1, width + 1))
+        y, x = int(rng.integers(0, height - h + 1)), int(rng.integers(0, width - w + 1))
+        found = run(recipe, data, *window(y, x, h, w), False, scale=scale)
+        assert found is not None and torch.equal(found, expected[y : y + h, x : x + w]), (y, x, h, w)

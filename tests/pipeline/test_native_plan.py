@@ -301,3 +301,42 @@ def test_a_state_goes_on_with_and_without(folder: Path) -> None:
         again.close()
     a, b = (torch.stack([torch.as_tensor(np.array(s)) for s in batch]) for batch in (found, expected))
     assert (a - b).abs().max() <= 1.01 / min(STD)
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root: Path = tmp_path_factory.mktemp("photos")
+    big = picture(603, 901)
+    kinds: list[dict[str, Any]] = [
+        {"subsampling": "4:2:0"}, {"subsampling": "4:4:4"}, {"progressive": True}, {"subsampling": "4:2:2"},
+        {"exif": exif(6)}, {"subsampling": "4:2:0", "restart_marker_rows": 1},
+    ]  # fmt: skip
+    for i, options in enumerate(kinds):
+        (root / f"{i}.jpg").write_bytes(encoded(big, "JPEG", quality=90, **options))
+    return root
+
+
+@pytest.mark.parametrize("graph", [train, bytes_out, filtered], ids=lambda graph: graph.__name__)
+def test_scaled_decoding_is_that_of_pythons_way(
+    graph: Callable[[Path], Any], photos: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings: dict[str, Any] = {"batch_size": 6, "scaled_decode": True}
+    scales = []
+
+    def run_together(recipe: Any, tasks: Any) -> Any:
+        results = _native.run_together(recipe, tasks)
+        scales.extend(task.scale for task, result in zip(tasks, results, strict=True) if result is not None)
+        return results
+
+    monkeypatch.setattr(_native_images, "run_together", run_together)
+    found = batches(graph, photos, 6, **settings)
+    assert {2, 4} <= set(scales)
+    monkeypatch.setattr(compiled_chain, "bundled", lambda *chain: None)
+    singles = batches(graph, photos, 6, **settings)
+    with switched_off():
+        expected = batches(graph, photos, 6, **settings)
+    step = LEVEL.get(graph.__name__, 1 / min(STD))
+    for a, b, c in zip(found, singles, expected, strict=True):
+        assert (a == b).all()
+        off = np.abs(a.astype(np.float64) - c.astype(np.float64))
+        assert off.max() <= step * 1.01 and off.mean() < 0.25 * step

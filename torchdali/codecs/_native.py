@@ -31,7 +31,7 @@ __all__ = [
     "run_together", "status",
 ]  # fmt: skip
 
-ABI = 3
+ABI = 4
 FILTERS = {"nn": 0, "linear": 1, "triangular": 1, "cubic": 2}
 """The filters it has, by their names in `kernels.resample.weights`; at the same width, two of them are one."""
 
@@ -52,8 +52,9 @@ class _Recipe(ctypes.Structure):
 
 
 # As `tdn_sample`: data, length, limit of pixels, out; of both axes low, high, size, start, extent, first and last;
-# mirror, code.
-_SAMPLE = struct.Struct("=QQQQ4d12i")
+# mirror, code, scale; the last is not used.
+_SAMPLE = struct.Struct("=QQQQ4d14i")
+_CODE = -3
 _Sample = ctypes.c_char * _SAMPLE.size
 _Header = ctypes.c_int32 * 4
 
@@ -232,6 +233,7 @@ def run(
     columns: Lines,
     mirror: bool,
     out: Tensor | None = None,
+    scale: int = 1,
 ) -> Tensor | None:
     """Make the pixels of one sample, or return None where the usual way has to.
 
@@ -240,6 +242,7 @@ def run(
         rows, columns: Of the upright image.
         mirror: Reverse the rows of the result.
         out: Where to write, if it has the shape and type of the result.
+        scale: 2, 4 or 8: `rows` and `columns` are those of the image decoded at a half, a quarter or an eighth.
 
     Returns:
         ``(3, H, W)`` or ``(H, W, 3)``, contiguous; `out` or a new tensor.
@@ -258,7 +261,7 @@ def run(
     sample = bytearray(
         _SAMPLE.pack(
             data.data_ptr(), data.numel(), limits.pixels, out.data_ptr(), y, x, y_end, x_end, h, w, top, left,
-            height, width, first, begin, last, end, mirror, 0,
+            height, width, first, begin, last, end, mirror, 0, scale, 0,
         )
     )  # fmt: skip
     return None if found.run(recipe.address, _Sample.from_buffer(sample), 1) else out
@@ -287,6 +290,7 @@ class Task(NamedTuple):
     columns: Lines
     mirror: bool
     out: Tensor | None
+    scale: int = 1
 
 
 def encoded(sources: Sequence[Tensor | str | None]) -> list[Encoded | None]:
@@ -362,7 +366,7 @@ def run_together(recipe: Recipe, tasks: Sequence[Task | None]) -> list[Tensor | 
     for i, task in enumerate(tasks):
         if task is None:
             continue
-        data, rows, columns, mirror, out = task
+        data, rows, columns, mirror, out, scale = task
         y, y_end, h, top, height, first, last = rows
         x, x_end, w, left, width, begin, end = columns
         if h * w > most or height * width > most:
@@ -372,13 +376,13 @@ def run_together(recipe: Recipe, tasks: Sequence[Task | None]) -> list[Tensor | 
             out = torch.empty(shape, dtype=dtype)
         _SAMPLE.pack_into(
             table, len(places) * _SAMPLE.size, data.address, data.length, most, out.data_ptr(), y, x, y_end, x_end,
-            h, w, top, left, height, width, first, begin, last, end, mirror, 0,
+            h, w, top, left, height, width, first, begin, last, end, mirror, 0, scale, 0,
         )  # fmt: skip
         results[i] = out
         places.append(i)
     if places and found.run(recipe.address, _buffer(len(table)).from_buffer(table), len(places)):
         for i, sample in zip(places, _SAMPLE.iter_unpack(table), strict=False):
-            if sample[-1]:
+            if sample[_CODE]:
                 results[i] = None
     return results
 

@@ -27,7 +27,7 @@ from torchdali.codecs._image_orientation import stored_window, turn, upright_win
 from torchdali.codecs._turbo import Pixels, copied, decode_rows, decode_scaled
 from torchdali.codecs.images import decode
 
-__all__ = ["ScaledCrop", "decode_crop", "decode_scaled_crop", "decode_upper"]
+__all__ = ["ScaledCrop", "decode_crop", "decode_scaled_crop", "decode_upper", "scale_for"]
 
 _BLOCK = 8  # source pixels to which a window of a scaled image is widened
 
@@ -125,8 +125,7 @@ def decode_scaled_crop(
         DecodeError: As `decode`.
         ValueError: The window is empty or leaves the image.
     """
-    ratio = min(h // max(target_h, 1), w // max(target_w, 1))
-    scale = next((scale for scale in (8, 4, 2) if ratio >= scale), 1)
+    scale = scale_for(h, w, target_h, target_w)
     view = encoded_view(data)
     header = header or read_header(view)
     window = y, x, h, w
@@ -144,6 +143,12 @@ def decode_scaled_crop(
         data, *window, adjust_orientation=adjust_orientation, fast=fast, header=header
     )
     return ScaledCrop(pixels, 0.0, 0.0, float(h), float(w), 1)
+
+
+def scale_for(h: int, w: int, target_h: int, target_w: int) -> int:
+    """Return the greatest scale of 8, 4, 2 and 1 at which a window has the pixels of a target."""
+    ratio = min(h // max(target_h, 1), w // max(target_w, 1))
+    return next((scale for scale in (8, 4, 2) if ratio >= scale), 1)
 
 
 def decode_upper(

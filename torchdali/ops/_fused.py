@@ -12,7 +12,12 @@ from torch import Tensor
 from torchdali.batching import BundledBody
 from torchdali.codecs._native import Lines, library, peek_size
 from torchdali.codecs._nvimgcodec import is_chosen
-from torchdali.codecs.image_crops import decode_crop, decode_scaled_crop, decode_upper
+from torchdali.codecs.image_crops import (
+    decode_crop,
+    decode_scaled_crop,
+    decode_upper,
+    scale_for,
+)
 from torchdali.codecs.images import Header, peek_header
 from torchdali.errors import LAST_BUT_ONE, LAST_BUT_TWO, Part
 from torchdali.kernels.memory import placed
@@ -93,9 +98,9 @@ def _decode_random_resized_crop(
     window = choose_window(rng, *lengths, num_attempts, random_area, random_aspect_ratio)
     filters = {k: v for k, v in others.items() if k in FILTERS}
     # Without a header that Python read, the native path has read it.
-    if header is None and output_type == DALIImageType.RGB and not scaled and dtype is None:
+    if header is None and output_type == DALIImageType.RGB and dtype is None:
         made = _native_window(
-            data, lengths, window, target, [(0, size) for size in target], filters,
+            data, lengths, window, target, [(0, size) for size in target], filters, scaled=scaled,
             upright=adjust_orientation, fast=use_fast_idct,
         )  # fmt: skip
         if made is not None:
@@ -122,18 +127,20 @@ def _native_window(
     target: tuple[int, int],
     kept: list[tuple[int, int]],
     filters: dict[str, Any],
+    scaled: bool,
     **how: Any,
 ) -> Tensor | None:
     """Decode, resize and finish a random window by the native path, or return None.
 
     Args:
         kept: ``(start, extent)`` of what is wanted of the result, rows and columns.
+        scaled: At the least size that has the pixels.
         how: See `make`.
     """
     # As `_window_resized`: what the usual way does to bytes sees nothing outside of the window.
     inside = _sees_the_window_alone(target, filters)
-    lines = _window_lines(lengths, window, target, kept, inside)
-    return make(data, *lines, inside=inside, filters=filters, **how)
+    rows, columns, scale = _window_lines(lengths, window, target, kept, inside, scaled)
+    return make(data, rows, columns, inside=inside, filters=filters, scale=scale, **how)
 
 
 def _window_lines(
@@ -142,13 +149,21 @@ def _window_lines(
     target: tuple[int, int],
     kept: list[tuple[int, int]],
     inside: bool,
-) -> tuple[Lines, Lines]:
-    """Describe both axes of a window that is resized to a target, of which a part is kept."""
-    (height, width), (y, x, h, w) = lengths, window
-    (top, bottom), (left, right) = ((y, y + h), (x, x + w)) if inside else ((0, height), (0, width))
+    scaled: bool,
+) -> tuple[Lines, Lines, int]:
+    """Describe both axes of a window that is resized to a target, of which a part is kept; and the scale."""
+    y, x, h, w = window
+    scale = 1
+    if scaled and h >= 2 * target[0] and w >= 2 * target[1]:  # as in `_window_resized`
+        y, x, h, w = (8 * (value // 8) for value in window)
+        scale = scale_for(h, w, *target)
+        y, x, h, w = (value // scale for value in (y, x, h, w))
+    top, left = (y, x) if inside or scaled else (0, 0)
+    bottom, right = (y + h, x + w) if inside or scaled else lengths
     return (
         Lines(y, y + h, target[0], *kept[0], top, bottom),
         Lines(x, x + w, target[1], *kept[1], left, right),
+        scale,
     )
 
 
@@ -453,10 +468,10 @@ def _decode_random_resized_crop_normalize(
     with LAST_BUT_ONE:
         window = choose_window(rng, *lengths, num_attempts, random_area, random_aspect_ratio)
     filters = {k: v for k, v in others.items() if k in FILTERS}
-    parts = _parts_kept(target, kept) if output_type == DALIImageType.RGB and not scaled else None
+    parts = _parts_kept(target, kept) if output_type == DALIImageType.RGB else None
     if parts is not None and header is None:
         made = _native_window(
-            data, lengths, window, target, parts, filters,
+            data, lengths, window, target, parts, filters, scaled=scaled,
             upright=adjust_orientation, fast=use_fast_idct, finish=last, out=out,
         )  # fmt: skip
         if made is not None:
@@ -664,31 +679,31 @@ def _divided(constants: Mapping[str, Any]) -> _Divided:
 
 @bundled(_decode_random_resized_crop)
 def _bundled_random_resized_crop(constants: Mapping[str, Any]) -> BundledBody | None:
-    if constants.get("scaled", False) or constants.get("dtype") is not None:
+    if constants.get("dtype") is not None:
         return None
     target = height_width(constants["size"])
     choose, filters = _window_chooser(constants), _divided(constants).others
     inside, kept = _sees_the_window_alone(target, filters), [(0, extent) for extent in target]
+    scaled = constants.get("scaled", False)
 
-    def describe(lengths: tuple[int, int], rng: Rng) -> tuple[Lines, Lines]:
-        return _window_lines(lengths, choose(rng, *lengths), target, kept, inside)
+    def describe(lengths: tuple[int, int], rng: Rng) -> tuple[Lines, Lines, int]:
+        return _window_lines(lengths, choose(rng, *lengths), target, kept, inside, scaled)
 
     return _bundle(constants, describe, inside, filters)
 
 
 @bundled(_decode_random_resized_crop_normalize)
 def _bundled_random_resized_crop_normalize(constants: Mapping[str, Any]) -> BundledBody | None:
-    if constants.get("scaled", False):
-        return None
     target = height_width(constants["size"])
     _, window, last, filters = _divided({k: v for k, v in constants.items() if k != "size"})
     choose, parts = _window_chooser(constants), _parts_kept(target, window)
     if parts is None:
         return None
     kept, inside = parts, _sees_the_window_alone(target, filters)
+    scaled = constants.get("scaled", False)
 
-    def describe(lengths: tuple[int, int], rng: Rng) -> tuple[Lines, Lines]:
-        return _window_lines(lengths, choose(rng, *lengths), target, kept, inside)
+    def describe(lengths: tuple[int, int], rng: Rng) -> tuple[Lines, Lines, int]:
+        return _window_lines(lengths, choose(rng, *lengths), target, kept, inside, scaled)
 
     return _bundle(constants, describe, inside, filters, finish=last)
 

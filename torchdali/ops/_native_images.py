@@ -47,6 +47,7 @@ def make(
     filters: dict[str, Any],
     finish: Finish | None = None,
     out: Tensor | None = None,
+    scale: int = 1,
 ) -> Tensor | None:
     """Decode, resize, mirror and normalize in one call; None where that is not possible, for whatever reason.
 
@@ -59,11 +60,12 @@ def make(
         filters: Of the arguments of `resampling`, those that choose filters.
         finish: Arguments of `crop_mirror_normalize`; None for ``(H, W, 3)`` uint8.
         out: Where to write.
+        scale: See `codecs._native.run`.
     """
     recipe = _recipe_of(upright, fast, inside, filters, finish)
     if recipe is None:
         return None
-    return run(recipe, data, rows, columns, bool((finish or {}).get("mirror", 0)), out)
+    return run(recipe, data, rows, columns, bool((finish or {}).get("mirror", 0)), out, scale)
 
 
 def _recipe_of(
@@ -76,7 +78,9 @@ def _recipe_of(
     )  # fmt: skip
 
 
-Describe = Callable[[tuple[int, int], Any], "tuple[Lines, Lines] | None"]
+Described = tuple[Lines, Lines] | tuple[Lines, Lines, int]
+"""Rows and columns, and perhaps the scale."""
+Describe = Callable[[tuple[int, int], Any], "Described | None"]
 """Takes height and width of an image, and the random numbers of a sample; None where Python's way has to do it."""
 
 
@@ -107,7 +111,9 @@ def bundle(
             lines = describe(data.size(upright), rng)
         except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError):
             return None
-        return None if lines is None else Task(data, *lines, bool(mirror), out)
+        if lines is None:
+            return None
+        return Task(data, lines[0], lines[1], bool(mirror), out, lines[2] if len(lines) > 2 else 1)
 
     def run_bundle(
         sources: Sequence[Tensor | str | None],
