@@ -42,6 +42,7 @@ class TFRecordDataset:
         self._records, self._verify = records, verify
         self._names = {name.encode(): place for place, name in enumerate(features)}
         self._features = features
+        self._places: npt.NDArray[np.int64] | None = None  # begins and ends, by feature and record
         self._extract = [_extractor(name, feature) for name, feature in features.items()]
 
     def __len__(self) -> int:
@@ -76,13 +77,27 @@ class TFRecordDataset:
         batch = self._records.whole(records)
         if batch is None:
             return None
-        rows = batch.rows
-        begins, ends = format.payloads(rows, batch.begins, batch.ends)
-        lists = format.find_lists(rows, begins, ends, list(self._names))
+        rows, lists = batch.rows, self._lists(batch, records)
         return tuple(
             _column(batch, rows, feature, each)
             for feature, each in zip(self._features.values(), lists, strict=True)
         )
+
+    def _lists(self, batch: Batch, records: npt.NDArray[np.int64]) -> list[format.Lists]:
+        """Return where the lists of the features are; to find them takes longest, so they are kept."""
+        kinds = [feature.kind for feature in self._features.values()]
+        if self._places is None:
+            self._places = np.full((2, len(kinds), len(self)), -1, np.int64)
+        found = self._places[:, :, records]
+        if found.min() >= 0:
+            return [format.Lists(*each) for each in zip(kinds, *found, strict=True)]
+        begins, ends = format.payloads(batch.rows, batch.begins, batch.ends)
+        lists = format.find_lists(batch.rows, begins, ends, list(self._names))
+        if [each.kind for each in lists] != kinds:
+            raise Unusual
+        self._places[0][:, records] = [each.begins for each in lists]
+        self._places[1][:, records] = [each.ends for each in lists]
+        return lists
 
     def info(self, index: Key) -> str:
         """Return file and offset of a record."""
