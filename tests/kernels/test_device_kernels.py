@@ -18,6 +18,9 @@ import numpy as np
 import pytest
 import torch
 
+from torchdali.kernels.color.affine import affine_rgb, twist_matrix
+from torchdali.kernels.device.color import COLUMNS as COLOR_COLUMNS
+from torchdali.kernels.device.color import map_colors
 from torchdali.kernels.device.normalize import normalize_batch
 from torchdali.kernels.device.resize import COLUMNS, Regions, resize_batch
 from torchdali.kernels.device.tables import table
@@ -72,7 +75,7 @@ def test_the_body_is_resample(filters: tuple[str, str], antialias: bool) -> None
 
 def test_the_table_names_what_the_kernels_load() -> None:
     assert [COLUMNS.index(name) for name in ("rows", "place", "result", "out_height", "out_width", "origin_y", "filter_y", "origin_x", "filter_x")] == [4, 5, 6, 7, 8, 9, 14, 15, 20]
-    assert len(COLUMNS) == 21
+    assert len(COLUMNS) == 21 and len(COLOR_COLUMNS) == 15
 
 
 @pytest.mark.parametrize("channel_first", [True, False])
@@ -94,6 +97,19 @@ def test_windows_are_normalized(channel_first: bool) -> None:
         assert torch.allclose(ours, expected, atol=1e-5, rtol=1e-5)
 
 
+def test_colors_are_mapped() -> None:
+    rng = np.random.default_rng(5)
+    made, offsets, sides = images(rng, 6)
+    matrices = np.array([np.c_[twist_matrix(40.0 * i, 0.5 + i / 4, 1.2), [7.0] * 3] for i in range(6)], np.float32)
+    flat = torch.cat([image.reshape(-1) for image in made])
+    found = map_colors(flat, offsets, sides.prod(0) * 3, matrices)
+    for start, image, matrix in zip(offsets, made, matrices, strict=True):
+        expected = affine_rgb(image, tuple(map(tuple, matrix[:, :3].tolist())), matrix[:, 3].tolist(), torch.uint8)
+        ours = found[start : start + image.numel()].view(image.shape)
+        assert (ours.int() - expected.int()).abs().max() <= 1
+        assert (ours != expected).float().mean() < 0.01
+
+
 # ---------------------------------------------------------------- in Triton
 
 
@@ -109,7 +125,7 @@ def interpret(seed: int, count: int) -> dict[str, float]:
 
     assert triton.knobs.runtime.interpret if hasattr(triton, "knobs") else True
     rng = np.random.default_rng(seed)
-    worst = {"bytes": 0.0, "floats": 0.0, "normalized": 0.0, "images": 0.0}
+    worst = {"bytes": 0.0, "floats": 0.0, "normalized": 0.0, "images": 0.0, "colors": 0.0}
     while worst["images"] < count:
         channels = int(rng.choice([1, 3, 4]))
         made, offsets, sides = images(rng, 8, channels, side=16)
@@ -133,6 +149,14 @@ def interpret(seed: int, count: int) -> dict[str, float]:
         with mock.patch.object(torch.ops.torchdali, "normalize_batch", triton_kernels.normalize):
             found = normalizing.normalize_batch(flat, *how)
         worst["normalized"] = max(worst["normalized"], float((found - expected).abs().max()) / 100)
+        made, offsets, sides = images(rng, 8, 3, side=16)
+        flat = torch.cat([image.reshape(-1) for image in made])
+        matrices = rng.uniform(-0.5, 1.5, (8, 3, 4)).astype(np.float32)
+        matrices[:, :, 3] *= 60
+        expected = map_colors(flat, offsets, sides.prod(0) * 3, matrices)
+        with mock.patch.object(torch.ops.torchdali, "map_colors_batch", triton_kernels.map_colors):
+            found = map_colors(flat, offsets, sides.prod(0) * 3, matrices)
+        worst["colors"] = max(worst["colors"], float((found.int() - expected.int()).abs().max()))
         worst["images"] += 8
     return worst
 
@@ -158,6 +182,7 @@ def compiled(capability: int) -> dict[str, dict[str, int]]:
             {"channels": 3, "channel_first": True, "has_flags": True, "mirror": False, "block": block},
         ),
     }
+    sources["colors"] = (kernels.colors_kernel, "*u8 *i64 *u8", {"fields": 15, "block": block})
     found = {}
     for name, (kernel, types, constants) in sources.items():
         names = kernel.arg_names
@@ -185,8 +210,8 @@ def _in_process(call: str, **environment: str) -> Any:
 @pytest.mark.parametrize("seed", range(2))
 def test_kernels_are_the_bodies(seed: int) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
-    worst = _in_process(f"interpret({seed}, 16)", TRITON_INTERPRET="1")
-    assert worst["images"] >= 16 and worst["bytes"] <= 1
+    worst = _in_process(f"interpret({seed}, 104)", TRITON_INTERPRET="1")
+    assert worst["images"] >= 104 and worst["bytes"] <= 1 and worst["colors"] <= 1
     assert worst["floats"] <= 1e-5 and worst["normalized"] <= 1e-5
 
 
@@ -195,6 +220,6 @@ def test_kernels_are_the_bodies(seed: int) -> None:
 def test_kernels_compile_without_spills(capability: int, tmp_path: Path) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     found = _in_process(f"compiled({capability})", KERNELS=str(tmp_path), TRITON_CACHE_DIR=str(tmp_path))
-    assert set(found) == {"rows", "columns", "normalize"}
+    assert set(found) == {"rows", "columns", "normalize", "colors"}
     for name, used in found.items():
         assert used["STACK"] == used["LOCAL"] == 0 and used["REG"] <= REGISTERS, f"{name}: {used}"

@@ -83,9 +83,18 @@ def _bytes(root: str) -> Any:
     return pipelines._normalize(fn, types, images.gpu(), mirror=fn.random.coin_flip()), labels.gpu()
 
 
+def _colors(root: str) -> Any:
+    """Colors and all else on the GPU."""
+    files, labels = fn.readers.file(file_root=root, random_shuffle=True)
+    images = fn.random_resized_crop(fn.decoders.image(files, device="mixed"), size=48)
+    images = fn.color_twist(images, hue=fn.random.uniform(range=[-30.0, 30.0]), saturation=1.3)
+    return pipelines._normalize(fn, types, images, mirror=fn.random.coin_flip()), labels.gpu()
+
+
 # Launches and copies of a batch, waits and pageable copies of all.
 BUDGETS = {
     "train": {"launches": 3, "copies": 3, "waits": 0, "pageable": 0},
+    "colors": {"launches": 4, "copies": 4, "waits": 0, "pageable": 0},
     "val": {"launches": 3, "copies": 4, "waits": 0, "pageable": 0},
     "roi": {"launches": 3, "copies": 3, "waits": 0, "pageable": 0},
     "late": {"launches": 0, "copies": 2, "waits": 0, "pageable": 0},
@@ -96,8 +105,8 @@ BUDGETS = {
 def _define(name: str) -> Any:
     if name == "late":
         return _late
-    if name == "bytes":
-        return _bytes
+    if name in ("bytes", "colors"):
+        return _bytes if name == "bytes" else _colors
     return lambda root: getattr(pipelines, name)(_OnDevice(), types, root)
 
 

@@ -18,9 +18,12 @@ from torchdali.kernels.color.affine import (
     twist_matrix,
 )
 from torchdali.kernels.convert import full_scale
+from torchdali.kernels.device.color import map_colors
 from torchdali.kernels.memory import placed
-from torchdali.operator import batched, operator
+from torchdali.operator import batched, on_device, operator
+from torchdali.ops._on_device import images_of
 from torchdali.schema import Column, DType, Out, PerFrame, Takes, per_sample
+from torchdali.tensors import TensorList
 from torchdali.types import DALIImageType
 
 __all__ = [
@@ -290,6 +293,114 @@ def color_twist(
     center = 0.5 if image.dtype.is_floating_point else 128.0  # also of wide integers, as in DALI
     offset = brightness * (center - contrast * center)
     return _twist(image, hue, saturation, brightness * contrast, offset, dtype, out)
+
+
+# ---------------------------------------------------------------- whole batches on an accelerator
+
+
+def _mapped(data: TensorList, dtype: torch.dtype | None, matrices: Any) -> Any:
+    """Map the colors of RGB bytes.
+
+    Args:
+        matrices: Called with the number of images; returns ``(N, 3, 4)``, the offset last.
+    """
+    images = images_of(data, data.layout())
+    if images is None or images.channels != 3 or dtype not in (None, torch.uint8):
+        return NotImplemented
+    sides = images.sides
+    sizes = sides.prod(0) * 3
+    flat = map_colors(images.flat, images.offsets, sizes, matrices(len(sizes)))
+    if images.uniform:
+        return flat.view(-1, int(sides[0, 0]), int(sides[1, 0]), 3)
+    shapes: list[tuple[int, ...]] = [(h, w, 3) for h, w in sides.T.tolist()]
+    return TensorList.from_packed(flat, (np.cumsum(sizes) - sizes).tolist(), shapes, "HWC")
+
+
+def _gray_matrices(numbers: Callable[..., Numbers], given: Sequence[Any]) -> Callable[[int], Any]:
+    """Return matrices that scale and shift all channels alike."""
+
+    def make(count: int) -> Any:
+        rows = zip(*[per_sample(value, count) for value in given], strict=True)
+        both = np.array([numbers(torch.uint8, torch.uint8, *row) for row in rows], np.float32)
+        made = np.zeros((count, 3, 4), np.float32)
+        made[:, range(3), range(3)] = both[:, :1]
+        made[:, :, 3] = both[:, 1:]
+        return made
+
+    return make
+
+
+def _twist_matrices(
+    hue: Any = 0.0, saturation: Any = 1.0, value: Any = 1.0, contrast: Any = 1.0
+) -> Callable[[int], Any]:
+    """Return matrices of `_twist`, with contrast around the middle of bytes."""
+
+    def make(count: int) -> Any:
+        given = [per_sample(each, count) for each in (hue, saturation, value, contrast)]
+        made = np.empty((count, 3, 4), np.float32)
+        for row, (turn, colors, light, scale) in zip(made, zip(*given, strict=True), strict=True):
+            row[:, :3] = twist_matrix(turn, colors, light * scale)
+            row[:, 3] = light * (128.0 - scale * 128.0)
+        return made
+
+    return make
+
+
+@on_device(brightness_contrast)
+def _adjust_on_device(
+    image: TensorList, *, dtype: torch.dtype | None, brightness: float | Column,
+    brightness_shift: float | Column, contrast: float | Column, contrast_center: float | Column | None,
+) -> Any:  # fmt: skip
+    given = brightness, brightness_shift, contrast, contrast_center
+    return _mapped(image, dtype, _gray_matrices(_adjusted, given))
+
+
+@on_device(brightness)
+def _brighten_on_device(
+    image: TensorList, *, dtype: torch.dtype | None, brightness: float | Column,
+    brightness_shift: float | Column,
+) -> Any:  # fmt: skip
+    given = brightness, brightness_shift
+    return _mapped(image, dtype, _gray_matrices(_brightened, given))
+
+
+@on_device(contrast)
+def _contrast_on_device(
+    image: TensorList, *, dtype: torch.dtype | None, contrast: float | Column,
+    contrast_center: float | Column | None,
+) -> Any:  # fmt: skip
+    return _mapped(image, dtype, _gray_matrices(_contrasted, (contrast, contrast_center)))
+
+
+@on_device(hsv)
+def _hsv_on_device(
+    image: TensorList, *, dtype: torch.dtype, hue: float | Column, saturation: float | Column,
+    value: float | Column,
+) -> Any:  # fmt: skip
+    return _mapped(image, dtype, _twist_matrices(hue, saturation, value))
+
+
+@on_device(hue)
+def _hue_on_device(
+    image: TensorList, *, dtype: torch.dtype | None, hue: float | Column, image_type: Any
+) -> Any:
+    return _mapped(image, dtype, _twist_matrices(hue))
+
+
+@on_device(saturation)
+def _saturation_on_device(
+    image: TensorList, *, dtype: torch.dtype | None, saturation: float | Column, image_type: Any
+) -> Any:  # fmt: skip
+    return _mapped(image, dtype, _twist_matrices(saturation=saturation))
+
+
+@on_device(color_twist)
+def _color_twist_on_device(
+    image: TensorList, *, dtype: torch.dtype | None, brightness: float | Column, contrast: float | Column,
+    hue: float | Column, saturation: float | Column, image_type: Any,
+) -> Any:  # fmt: skip
+    matrices = _twist_matrices(hue, saturation, brightness, contrast)
+    return _mapped(image, dtype, matrices)
 
 
 @operator(batched=True)

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-__all__ = ["BLOCK", "normalize", "resize"]
+__all__ = ["BLOCK", "map_colors", "normalize", "resize"]
 
 BLOCK = 512
 
@@ -139,6 +139,32 @@ def normalize_kernel(
     tl.store(
         out + sample * height * width * channels + place, value.to(out.dtype.element_ty), mask=mask
     )
+
+
+@triton.jit
+def colors_kernel(flat, table, out, fields: tl.constexpr, block: tl.constexpr):
+    """Multiply the pixels of an image by its matrix; a program does a piece of one image."""
+    row = table + tl.program_id(1).to(tl.int64) * fields
+    pixel = tl.program_id(0) * block + tl.arange(0, block)
+    mask = pixel < tl.load(row + 2).to(tl.int32) // 3
+    source = flat + tl.load(row) + pixel * 3
+    result = out + tl.load(row + 1) + pixel * 3
+    red = tl.load(source, mask=mask, other=0).to(tl.float32)
+    green = tl.load(source + 1, mask=mask, other=0).to(tl.float32)
+    blue = tl.load(source + 2, mask=mask, other=0).to(tl.float32)
+    for channel in tl.static_range(3):
+        numbers = row + 3 + 4 * channel
+        value = _number(numbers, 0) * red + _number(numbers, 1) * green + _number(numbers, 2) * blue
+        value = tl.minimum(tl.maximum(value + _number(numbers, 3) + 0.5, 0.0), 255.0)
+        tl.store(result + channel, value.to(tl.uint8), mask=mask)
+
+
+def map_colors(flat: Tensor, samples: Tensor, values: int, longest: int) -> Tensor:
+    """Do what `device.color.map_colors_in_torch` does."""
+    count, fields = samples.shape
+    out = torch.empty(values, dtype=torch.uint8, device=flat.device)
+    colors_kernel[triton.cdiv(longest // 3, BLOCK), count](flat, samples, out, fields, BLOCK)
+    return out
 
 
 def resize(
