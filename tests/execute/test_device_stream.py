@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from torchdali import Pipeline, fn, pipeline_def
+from torchdali import Pipeline, StreamPolicy, fn, pipeline_def
 from torchdali.execute import device_stream
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.kernels import device_cache as caching
@@ -35,8 +35,8 @@ class Event:
 class Stream:
     """A stream that counts what was enqueued on it, and notes what it waited for."""
 
-    def __init__(self, device: Any = None) -> None:
-        self.enqueued = 0
+    def __init__(self, device: Any = None, priority: int = 0) -> None:
+        self.enqueued, self.priority = 0, priority
         self.waited: list[int] = []
         self.cuda_stream = id(self)
 
@@ -69,6 +69,34 @@ def test_a_consumer_waits_for_its_batch_alone(cuda: Any) -> None:
     ours.stream.enqueued = 9  # a later batch, which nobody asked for yet
     ours.hand_over([], ready)
     assert cuda.current.waited == [3]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "priority", "one"),
+    [
+        ({}, 0, False), ({"default_cuda_stream_priority": -1}, -1, False), ({"default_cuda_stream_priority": 2}, 0, False),
+        ({"max_streams": 1}, 0, True), ({"max_streams": 4}, 0, False), ({"stream_policy": StreamPolicy.SINGLE}, 0, True),
+        ({"stream_policy": StreamPolicy.PER_BACKEND}, 0, False),
+    ],
+)  # fmt: skip
+def test_streams_are_as_the_pipeline_says(
+    cuda: Any, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any], priority: int, one: bool
+) -> None:
+    made: list[DeviceStream] = []
+    init = DeviceStream.__init__
+    monkeypatch.setattr(DeviceStream, "__init__", lambda self, *given: (made.append(self), init(self, *given))[1])
+    monkeypatch.setenv("DALI_RESTRICT_PINNED_MEM", "1")
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=0, **arguments)
+    def define() -> Any:
+        return fn.constant(idata=[1])
+
+    pipe = define()
+    pipe.build()
+    pipe.close()
+    (ours,) = made
+    assert ours.stream.priority == ours._copies.priority == priority
+    assert (ours._copies is ours.stream) is one
 
 
 def test_the_stream_that_is_given_waits(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:

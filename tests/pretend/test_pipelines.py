@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -39,10 +40,10 @@ def races(gpu: Accelerator) -> str:
     return "\n".join(gpu.report.races)
 
 
-def train(folder: Path, device_id: Any, where: str = "mixed", seed: int = 1, batch_size: int = 4) -> Any:
+def train(folder: Path, device_id: Any, where: str = "mixed", seed: int = 1, batch_size: int = 4, **options: Any) -> Any:
     """Training of classifiers; ``where`` it goes to the device: ``"mixed"``, ``"bytes"`` or ``"floats"``."""
 
-    @pipeline_def(batch_size=batch_size, num_threads=2, device_id=device_id, seed=seed, prefetch_queue_depth=DEPTH)
+    @pipeline_def(batch_size=batch_size, num_threads=2, device_id=device_id, seed=seed, prefetch_queue_depth=DEPTH, **options)
     def define() -> Any:
         files, labels = fn.readers.file(file_root=str(folder), random_shuffle=True, name="Reader")
         images = fn.decoders.image(files, device="mixed" if where == "mixed" else "cpu")
@@ -127,6 +128,23 @@ def test_a_missing_wait_is_reported(folder: Path, gpu: Accelerator, monkeypatch:
     found = delivered(train(folder, 0, "floats"), 1)
     del found
     assert "without a wait" in races(gpu)
+
+
+def test_a_missing_wait_for_a_copy_is_reported(
+    folder: Path, gpu: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The test of the tests: kernels that do not wait for the stream that copies."""
+    monkeypatch.setattr(DeviceStream, "_wait_for_copies", lambda self, tensors: None)
+    found = delivered(train(folder, 0), 1)
+    del found
+    assert "without a wait" in races(gpu)
+
+
+@pytest.mark.parametrize("options", [{"max_streams": 1}, {"default_cuda_stream_priority": -1}])
+def test_streams_that_are_asked_for(folder: Path, gpu: Accelerator, options: dict[str, int]) -> None:
+    found = delivered(train(folder, 0, **options), 3)
+    del found
+    assert not races(gpu)
 
 
 def test_memory_that_is_not_recorded_is_reported(
@@ -254,7 +272,7 @@ class _OnDevice(Grower):
 
 
 def _graph(seed: int, device_id: Any, **arguments: Any) -> list[list[Any]]:
-    @pipeline_def(batch_size=BATCH, device_id=device_id, seed=seed, num_threads=2, **arguments)
+    @pipeline_def(**{"batch_size": BATCH, "device_id": device_id, "seed": seed, "num_threads": 2, **arguments})
     def define() -> Any:
         return _OnDevice(seed).grow()
 
@@ -271,21 +289,27 @@ def _graph(seed: int, device_id: Any, **arguments: Any) -> list[list[Any]]:
 def _check_graphs(seeds: range) -> None:
     for seed in seeds:
         expected = _graph(seed, "cpu")
-        with accelerator() as gpu:
-            found = _graph(seed, 0, prefetch_queue_depth=3)
+        rng = random.Random(seed)
+        schedule = {
+            "prefetch_queue_depth": rng.randint(1, 4), "num_threads": rng.randint(1, 3), "max_streams": rng.choice([1, 2]),
+            "exec_async": rng.random() < 0.8,
+        }  # fmt: skip
+        with accelerator(lag=rng.randint(0, 8)) as gpu:
+            found = _graph(seed, 0, **schedule)
             for batch, pair in enumerate(zip(expected, found, strict=True)):
                 for a, b in zip(*pair, strict=True):
                     assert torch.allclose(a, b, rtol=1e-5, atol=1e-5, equal_nan=True), f"graph {seed}, batch {batch}"
-            assert not (said := races(gpu)), f"graph {seed}: {said}"
+            assert not (said := races(gpu)), f"graph {seed}, {schedule}: {said}"
 
 
 def test_random_graphs() -> None:
     _check_graphs(range(3))
 
 
-@pytest.mark.slow
-def test_a_hundred_random_graphs() -> None:
-    _check_graphs(range(3, 100))
+@pytest.mark.parametrize("first", range(0, 1000, 100))
+def test_a_thousand_random_schedules(first: int) -> None:
+    """Random graphs, depths, threads and streams, and events that are seen late, by as much as is drawn."""
+    _check_graphs(range(first + 3, first + 103))
 
 
 def test_dynamic_mode(gpu: Accelerator) -> None:

@@ -42,6 +42,8 @@ class Settings:
     synchronous: bool = False
     memory_stats: bool = False
     max_pixels: int | None = None
+    stream_priority: int = 0
+    one_stream: bool = False
 
 
 # A batch goes from thread to thread: the user's makes it, the scheduler thread draws it and runs its first steps,

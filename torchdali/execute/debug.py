@@ -131,7 +131,9 @@ class DebugRun(Tracer):
         super().__init__(owner)
         self._settings, self._function = settings, function
         self._open_reader, self._open_source = open_reader, open_source
-        self._device_stream = DeviceStream(settings.device)
+        self._device_stream = DeviceStream(
+            settings.device, settings.stream_priority, settings.one_stream
+        )
         self._opened: list[tuple[Node, Reader | Source]] = []
         self._drawn: list[Any] = []
         self._flight: deque[InFlightBatch] = deque()
@@ -264,7 +266,9 @@ class DebugRun(Tracer):
             value = TensorListCPU(list(value))
         if not isinstance(value, TensorList):
             return value
-        node = DebugNode(f"__batch_{len(self._batch.values)}", "cpu" if value.device.type == "cpu" else "gpu")
+        node = DebugNode(
+            f"__batch_{len(self._batch.values)}", "cpu" if value.device.type == "cpu" else "gpu"
+        )
         node.value = self._batch.values[node] = value
         return node
 

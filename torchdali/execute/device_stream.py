@@ -1,8 +1,9 @@
-"""The accelerator of a pipeline: its stream, and how batches cross over.
+"""The accelerator of a pipeline: its streams, and how batches cross over.
 
-Everything of one pipeline that runs on the device runs on one stream of its own. A batch is handed to the
-user by an event: the stream that is current in the user's thread waits for it, and every tensor is recorded
-on that stream, so that its memory is not reused while the user's kernels read it. With
+Everything of one pipeline that computes on the device runs on one stream of its own. Copies to the device
+run on a second one, beside the kernels of the batches before, and the first waits for each of them. A batch is
+handed to the user by an event: the stream that is current in the user's thread waits for it, and every
+tensor is recorded on that stream, so that its memory is not reused while the user's kernels read it. With
 ``device_id="cpu"`` the same code runs on the CPU, without streams.
 """
 
@@ -49,18 +50,25 @@ class DeviceStream:
 
     Args:
         device: Where it runs; None when the pipeline has no accelerator.
+        priority: Of its streams; a lower number is more urgent, and above 0 is 0, as CUDA has it.
+        one_stream: Copy on the stream that computes.
     """
 
-    def __init__(self, device: torch.device | None) -> None:
+    def __init__(
+        self, device: torch.device | None, priority: int = 0, one_stream: bool = False
+    ) -> None:
         self.device = device
         self.stream: Any = None
+        self._copies: Any = None
         if device is not None and device.type == "cuda":
             if not torch.cuda.is_available():
                 raise RuntimeError(
                     f"the pipeline was given {device}, but no CUDA-capable GPU is available; use "
                     "device_id=None (CPU only) or device_id='cpu' (gpu operators on the CPU)"
                 )
-            self.stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+            make: Any = torch.cuda.Stream
+            self.stream = make(device, priority=min(priority, 0))
+            self._copies = self.stream if one_stream else make(device, priority=min(priority, 0))
         self._sent: deque[tuple[Any, TensorList]] = deque()
         self._lock = threading.Lock()
 
@@ -79,12 +87,24 @@ class DeviceStream:
             return batch
         if batch.uploaded is not None:
             return TensorList.from_dense(batch.uploaded, batch.layout(), batch.source_infos)
-        moved = _move(_pinned(batch) if self.pins else batch, self.device)
-        if self.stream is not None:
-            # The copy reads pinned memory after this call returns: the batch must stay until the event behind it is
-            # done.
-            self._keep_until_copied(batch)
+        if self.stream is None or batch.device.type != "cpu":
+            return _move(batch, self.device)
+        source = _pinned(batch) if self.pins else batch
+        with torch.cuda.stream(self._copies):
+            moved = _move(source, self.device)
+        # The copy reads pinned memory after this call returns: the batch must stay until the event behind it is done.
+        self._keep_until_copied(batch)
+        self._wait_for_copies(_tensors(moved))
         return moved
+
+    def _wait_for_copies(self, tensors: Iterable[torch.Tensor]) -> None:
+        """Let the stream that computes wait for copies that were enqueued."""
+        if self._copies is self.stream:
+            return
+        self.stream.wait_event(self.record(self._copies))
+        for tensor in tensors:
+            # Allocated on the stream of the copies, which would use the memory again while kernels still read it.
+            tensor.record_stream(self.stream)
 
     def upload_together(self, batches: Iterable[TensorList]) -> list[TensorList]:
         """Copy small batches, which kernels are going to need, to the device in one piece. Must run inside `context`.
@@ -106,7 +126,12 @@ class DeviceStream:
             part = block[start : start + dense.nbytes]
             part.copy_(dense.view(-1).view(torch.uint8))
         # Not kept until it is copied: torch's allocator of page-locked memory waits for copies itself.
-        there = block.to(self.device, non_blocking=True)
+        if self.stream is None:
+            there = block.to(self.device)
+        else:
+            with torch.cuda.stream(self._copies):
+                there = block.to(self.device, non_blocking=True)
+            self._wait_for_copies([there])
         for (batch, dense), start in zip(small, [0, *ends], strict=False):
             part = there[start : start + dense.nbytes]
             batch.set_uploaded(part.view(dense.dtype).view(dense.shape))
@@ -127,18 +152,18 @@ class DeviceStream:
 
         Several threads send batches: without the lock, one could drop the entry that another has not asked about yet.
         """
-        event = self.record()
+        event = self.record(self._copies)
         with self._lock:
             self._sent.append((event, batch))
             while self._sent and self._sent[0][0].query():
                 self._sent.popleft()
 
-    def record(self) -> Any:
-        """Return an event behind all that was enqueued so far; None without a stream."""
+    def record(self, stream: Any = None) -> Any:
+        """Return an event behind all that was enqueued so far on a stream, or the one that computes; None without."""
         if self.stream is None:
             return None
         event = torch.cuda.Event()  # type: ignore[no-untyped-call]
-        event.record(self.stream)
+        event.record(self.stream if stream is None else stream)
         return event
 
     def to_cpu(self, batch: TensorList) -> TensorList:
@@ -180,7 +205,7 @@ def _tensors(batch: TensorList) -> Sequence[torch.Tensor]:
     dense, stored = batch.dense(), batch.stored()
     if isinstance(stored, Packed):
         return [stored.flat]
-    return batch.samples() if dense is None else [dense]
+    return [s for s in batch.samples() if s is not None] if dense is None else [dense]
 
 
 def _pinned(batch: TensorList) -> TensorList:
@@ -188,7 +213,9 @@ def _pinned(batch: TensorList) -> TensorList:
     layout, infos = batch.layout(), batch.source_infos
     dense, stored = batch.dense(), batch.stored()
     if dense is not None:
-        return batch if dense.is_pinned() else TensorList.from_dense(dense.pin_memory(), layout, infos)
+        return (
+            batch if dense.is_pinned() else TensorList.from_dense(dense.pin_memory(), layout, infos)
+        )
     if isinstance(stored, Packed):
         return batch if stored.flat.is_pinned() else TensorList.from_packed(
             stored.flat.pin_memory(), stored.offsets, stored.shape(), layout, infos

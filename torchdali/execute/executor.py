@@ -84,7 +84,9 @@ class Executor:
         processes = self._start_processes(plan, settings, readers)  # before there are threads
         self.readers, self.sources, self.bad_samples = readers, sources, bad_samples
         self._labels = labels(plan.graph)
-        self.device_stream = DeviceStream(settings.device)
+        self.device_stream = DeviceStream(
+            settings.device, settings.stream_priority, settings.one_stream
+        )
         self.buffers = BufferPool(pinned=self.device_stream.pins)
         self.profile = Profile()
         self.memory = MemoryStats()

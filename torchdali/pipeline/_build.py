@@ -29,8 +29,17 @@ from torchdali.rewrite import (
 )
 from torchdali.rng import mix
 from torchdali.source import Source
+from torchdali.types import StreamPolicy
 
-__all__ = ["Opened", "Runner", "build", "has_lazy_readers", "open_graph", "open_reader", "open_source"]
+__all__ = [
+    "Opened",
+    "Runner",
+    "build",
+    "has_lazy_readers",
+    "open_graph",
+    "open_reader",
+    "open_source",
+]
 
 
 class Runner(Protocol):
@@ -138,6 +147,8 @@ def build(options: PipelineOptions, opened: Opened, bad_samples: BadSamples) -> 
         synchronous=not (options.exec_async and options.exec_pipelined),
         memory_stats=options.enable_memory_stats,
         max_pixels=options.max_pixels,
+        stream_priority=options.default_cuda_stream_priority or 0,
+        one_stream=options.max_streams == 1 or options.stream_policy is StreamPolicy.SINGLE,
     )
     placing = place(opened.plan, readers, options.num_processes, settings, options.py_start_method)
     return Executor(opened.plan, settings, readers, opened.sources, bad_samples, placing)

@@ -39,7 +39,7 @@ _WORKERS = "Processes of parallel sources, see `fn.external_source`."
 _DECLARED = (
     "What the outputs must be, as one value or a list with one an output; None for anything."
 )
-_ONE_STREAM = "Accepted; the device stage has one stream"
+_STREAMS = "a pipeline has two streams on its device, one that computes and one that copies to it"
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,11 @@ class PipelineOptions:
         "Bind worker threads to cores: those of ``DALI_AFFINITY_MASK``, or those next to the GPU.",
         "True if worker threads are bound to cores.",
     )
-    max_streams: int | None = _option(None, _UNUSED, f"{_ONE_STREAM}.")
+    max_streams: int | None = _option(
+        None, f"With 1, one stream computes and copies; otherwise {_STREAMS}.", "As given."
+    )
     default_cuda_stream_priority: int | None = _option(
-        None, _UNUSED, f"{_ONE_STREAM}, of the default priority."
+        None, "Of the streams on the device; lower is more urgent, above 0 is 0.", "As given."
     )
     _: KW_ONLY
     enable_memory_stats: bool = _option(
@@ -115,7 +117,9 @@ class PipelineOptions:
         None, _UNUSED, "Accepted; data may always go back from the device to the CPU."
     )
     experimental_exec_dynamic: bool | None = _option(None, "Deprecated: use `exec_dynamic`.")
-    stream_policy: StreamPolicy | None = _option(None, _UNUSED, f"{_ONE_STREAM}.")
+    stream_policy: StreamPolicy | None = _option(
+        None, f"With ``SINGLE``, as with ``max_streams=1``; otherwise {_STREAMS}.", "As given."
+    )
     concurrency: OperatorConcurrency | None = _option(
         None,
         _UNUSED,
