@@ -517,3 +517,35 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_old_one(
             pipe.checkpoint(str(path))
     assert path.read_bytes() == written
     assert [each.name for each in tmp_path.iterdir()] == ["state.json"]
+
+
+# ---------------------------------------------------------------- passing over batches
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("reader", [{}, SHUFFLED_SHARD], ids=["whole", "padded shard"])
+def test_batches_after_those_passed_over_are_the_same(files, reader, depth) -> None:
+    with closing(augmented(files, **reader)) as whole, closing(
+        augmented(files, **reader, prefetch_queue_depth=depth)
+    ) as pipe:
+        values, places = zip(*((take(whole), whole.state_dict()) for _ in range(16)), strict=True)
+        number = 0
+        for passed in (0, 3, 1, 0, 7):
+            pipe.skip(passed)
+            pipe.submit()
+            number += passed
+            found = [[sample.tolist() for sample in map(np.asarray, out)] for out in pipe.outputs()]
+            assert found == values[number]
+            assert pipe.state_dict() == places[number]
+            number += 1
+
+
+def test_sources_cannot_be_passed_over(files) -> None:
+    @pipeline_def(batch_size=4, num_threads=1, device_id=None)
+    def fed():
+        return fn.external_source(name="fed")
+
+    with closing(fed()) as pipe, pytest.raises(RuntimeError, match=r"has the source 'fed'"):
+        pipe.skip(1)
+    with closing(augmented(files)) as pipe, pytest.raises(ValueError, match=r"skip\(-1\)"):
+        pipe.skip(-1)

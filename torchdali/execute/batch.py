@@ -63,6 +63,7 @@ class InFlightBatch:
         reads: By reader, what its `read` is called with for each sample; see `loader.begun`.
         bad_samples: How many were bad at once, and the error of the first of them; see `BadSamples.check_budget`.
         random_keys: Keys of the random operators of this batch alone, by `Node.stream`; None for the pipeline's.
+        skipped: Batches that are passed over before it is drawn.
     """
 
     index: int
@@ -81,6 +82,7 @@ class InFlightBatch:
     asked: bool = False
     prepared: dict[Node, SourceBatch] = field(default_factory=dict)
     random_keys: Sequence[int] | None = None
+    skipped: int = 0
     outputs: tuple[TensorList, ...] = ()
     ready: Any = None
     uploaded: list[TensorList] = field(default_factory=list)

@@ -101,7 +101,7 @@ class Executor:
         self._flight: deque[InFlightBatch] = deque()
         self._count = self._position = 0
         self._stopped = self._ended = self._closed = False
-        self._scheduled = 0
+        self._scheduled = self._skipped = 0
         self._prepared: dict[Node, SourceBatch] = {}
         self.taken_state = self.state()
         self._lock, self._taking, self._process = threading.RLock(), SingleCaller(), os.getpid()
@@ -184,11 +184,22 @@ class Executor:
         with self._asking_sources:  # not under the lock: close() must not wait for the user's code
             self._ended |= ended
             batch = InFlightBatch(
-                -1, self.settings.batch_size, 0, ended=ended, random_keys=random_keys
-            )
+                -1, self.settings.batch_size, 0, ended=ended, random_keys=random_keys, skipped=self._skipped
+            )  # fmt: skip
+            self._skipped = 0
             if not self._ended and not self._stopped:
                 self._prepare(batch)
             self._put_in_flight(batch)
+
+    def skip(self, count: int) -> None:
+        """Pass over batches between the last that was scheduled and the next."""
+        self._check_open()
+        if self.sources:
+            raise RuntimeError(
+                f"skip() needs a pipeline whose data come from readers alone; this one has the source "
+                f"{next(iter(self.sources)).name!r}, whose batches only it can make"
+            )
+        self._skipped += count
 
     def _prepare(self, batch: InFlightBatch) -> None:
         """Take the next batch of the sources that belong in this thread, in the graph's order, until one fails.
@@ -393,6 +404,7 @@ class Executor:
 
     def _draw(self, batch: InFlightBatch) -> None:
         """Advance every source, in the graph's order, and note the state after it."""
+        self._pass_over(batch.skipped)
         sizes = self._pull(batch)
         for node, reader in self.readers.items():
             batch.keys[node] = reader.cursor.next_batch(self.settings.batch_size)
@@ -405,6 +417,12 @@ class Executor:
         self._position += batch.size
         batch.info = self._source_infos(batch)
         batch.state = self.state()
+
+    def _pass_over(self, count: int) -> None:
+        for _ in range(count):
+            for reader in self.readers.values():
+                reader.cursor.next_batch(self.settings.batch_size)
+            self._position += self.settings.batch_size
 
     def _pull(self, batch: InFlightBatch) -> dict[Node, int]:
         """Take the next batch of every source, also of those after one that is at its end (as DALI does)."""
@@ -465,7 +483,7 @@ class Executor:
         for node, source in self.sources.items():
             source.restore(state["sources"][self._labels[node]])
         self._runtime.settings = replace(self.settings, seed=state["seed"])
-        self._position = state["position"]
+        self._position, self._skipped = state["position"], 0
         self._stopped = self._ended = state["stopped"]
         self.taken_state = self.state()
 

@@ -379,6 +379,22 @@ class Pipeline:
             self._first = False
             self._running.schedule()
 
+    def skip(self, batches: int) -> None:
+        """Pass over the next batches that are not scheduled yet, without computing them.
+
+        It costs some microseconds a batch. The next batch is the one that a checkpoint behind them would give; the
+        place that `state_dict` returns moves once that is taken.
+
+        Args:
+            batches: How many.
+
+        Raises:
+            ValueError: a negative number. RuntimeError: the pipeline has an external source, or is in debug mode.
+        """
+        if batches < 0:
+            raise ValueError(f"skip({batches}): the number of batches must be 0 or more")
+        self._planned.skip(batches)
+
     # ------------------------------------------------------------ position and graph, saved
 
     def state_dict(self) -> dict[str, Any]:

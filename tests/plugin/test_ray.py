@@ -1,0 +1,238 @@
+"""Ray: batches of actors are those of the pipeline itself, while actors and nodes come and go."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import torchdali
+from torchdali import Pipeline, fn, pipeline_def, types
+from torchdali.plugin.pytorch import DALIGenericIterator, DALIRaggedIterator, LastBatchPolicy
+
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+ray = pytest.importorskip("ray", reason="needs the extra ray")
+from ray.cluster_utils import Cluster  # noqa: E402
+
+from torchdali.plugin.ray import RayLoader, RayPipeline, RayStage  # noqa: E402
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(torchdali.__file__).resolve().parents[1]
+COUNT, BATCH = 103, 8
+OUTPUTS = ["data", "label"]
+
+
+@pipeline_def(batch_size=BATCH, num_threads=1, device_id=None)
+def noisy(root: str, **options: Any) -> Any:
+    data, labels = fn.readers.file(file_root=root, random_shuffle=True, name="reader", **options)
+    return fn.cast(data, dtype=types.FLOAT) + fn.random.uniform(range=(0.0, 0.5)), labels
+
+
+@pipeline_def(batch_size=BATCH, num_threads=1, device_id=None, seed=1)
+def decoded(root: str) -> Any:
+    data, labels = fn.readers.file(file_root=root, name="reader")
+    return fn.decoders.image(data), labels
+
+
+@pipeline_def(batch_size=BATCH, num_threads=1, device_id=None)
+def doubled() -> Any:
+    return fn.external_source(name="x") * 2
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A folder of small files that hold their numbers."""
+    folder = tmp_path_factory.mktemp("files")
+    (folder / "a").mkdir()
+    for i in range(COUNT):
+        (folder / "a" / f"{i:03}.jpg").write_bytes(bytes([i] * 4))
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A head without room for actors, and two nodes."""
+    patch = pytest.MonkeyPatch()
+    patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)  # of the nodes' processes
+    patch.setenv("RAY_worker_niceness", "0")  # by default, actors come after all else on the machine
+    found = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    try:
+        found.nodes_of_actors = [found.add_node(num_cpus=4) for _ in range(2)]
+        ray.init(found.address, log_to_driver=False)
+        yield found
+    finally:
+        ray.shutdown()
+        found.shutdown()
+        patch.undo()
+
+
+@contextlib.contextmanager
+def loading(make: Callable[[], Pipeline], **options: Any) -> Iterator[RayLoader]:
+    spread = {"num_cpus": 1, "scheduling_strategy": "SPREAD"}
+    loader = RayLoader(make, OUTPUTS, "reader", actor_options=spread, **options)
+    try:
+        yield loader
+    finally:
+        loader.close()
+
+
+def local(make: Callable[[], Pipeline], **options: Any) -> DALIGenericIterator:
+    options = {"last_batch_policy": LastBatchPolicy.PARTIAL, "auto_reset": True, **options}
+    return DALIGenericIterator(make(), OUTPUTS, reader_name="reader", **options)
+
+
+def data(batches: Any) -> list[torch.Tensor]:
+    return [batch[0]["data"] for batch in batches]
+
+
+def same(left: list[torch.Tensor], right: list[torch.Tensor]) -> bool:
+    return len(left) == len(right) and all(map(torch.equal, left, right))
+
+
+@pytest.mark.parametrize("actors", [1, 2])
+@pytest.mark.parametrize(
+    ("reader", "iterator"),
+    [
+        ({}, {}),
+        ({}, {"last_batch_policy": LastBatchPolicy.FILL}),
+        ({"num_shards": 3, "shard_id": 1, "pad_last_batch": True}, {}),
+    ],
+    ids=["partial", "fill", "padded shard"],
+)
+def test_batches_are_those_of_the_pipeline(
+    cluster: Any, root: str, actors: int, reader: dict[str, Any], iterator: dict[str, Any]
+) -> None:
+    make = functools.partial(noisy, root, seed=5, **reader)
+    expected = local(make, **iterator)
+    with loading(make, actors=actors, **iterator) as loader:
+        for _ in range(3):
+            assert same(data(loader), data(expected))
+
+
+def test_without_a_seed_all_actors_draw_from_one(cluster: Any, root: str) -> None:
+    with loading(functools.partial(noisy, root, pad_last_batch=True)) as loader:
+        for _ in range(2):
+            found = torch.cat(data(loader))[:, 0].floor().int().tolist()
+            assert sorted(found) == list(range(COUNT))
+
+
+def test_a_state_goes_from_the_loader_to_the_pipeline_and_back(cluster: Any, root: str) -> None:
+    make = functools.partial(noisy, root, seed=5)
+    with loading(make) as loader:
+        batches = iter(loader)
+        for _ in range(5):
+            next(batches)
+        state = loader.state_dict()
+        rest = data(batches)
+        loader.load_state_dict(state)
+        assert same(data(loader), rest)
+        pipe = local(make)
+        pipe.load_state_dict(state)
+        assert same(data(pipe), rest)
+        pipe.load_state_dict(state)
+        next(pipe)
+        loader.load_state_dict(pipe.state_dict())
+        assert same(data(loader), rest[1:])
+
+
+def test_a_batch_that_fails_is_raised_in_its_place(cluster: Any, root: str, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    image = b"P6 2 2 255 " + bytes(range(12))
+    for i in range(4 * BATCH):
+        (tmp_path / "a" / f"{i:03}.ppm").write_bytes(b"broken" if i == 2 * BATCH else image)
+    with loading(functools.partial(decoded, str(tmp_path)), last_batch_policy=LastBatchPolicy.FILL) as loader:
+        batches = iter(loader)
+        for _ in range(2):
+            assert next(batches)[0]["data"].shape == (BATCH, 2, 2, 3)
+        with pytest.raises(Exception, match=r"decoders\.image(.|\n)*016\.ppm"):
+            next(batches)
+        assert len(list(batches)) == 1
+
+
+def test_an_error_of_the_definition_is_raised_at_once(cluster: Any) -> None:
+    with pytest.raises(Exception, match=r"readers\.file"):
+        RayLoader(functools.partial(noisy, "/no/such/folder"), OUTPUTS, "reader")
+
+
+def test_no_room_for_actors(cluster: Any, root: str) -> None:
+    with pytest.raises(RuntimeError, match="no actor runs after 0"):
+        RayLoader(functools.partial(noisy, root), OUTPUTS, "reader", actor_options={"num_cpus": 9}, timeout=0.01)
+
+
+def test_actors_wait_above_the_bytes(cluster: Any, root: str) -> None:
+    with loading(functools.partial(noisy, root), max_bytes=1) as loader:
+        for i, _ in enumerate(loader):
+            pipe = loader.pipeline
+            assert pipe._next - pipe._taken <= (1 if i > 6 else 6)
+
+
+def test_ragged_outputs_and_an_actor_that_joins(cluster: Any, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    for i in range(3 * BATCH):
+        (tmp_path / "a" / f"{i:03}.ppm").write_bytes(b"P6 1 %d 255 " % (i + 1) + bytes(3 * (i + 1)))
+    pipe = RayPipeline(functools.partial(decoded, str(tmp_path)), actors=1)
+    try:
+        kinds = [DALIRaggedIterator.SPARSE_LIST_TAG, DALIRaggedIterator.DENSE_TAG]
+        batches = iter(DALIRaggedIterator(pipe, OUTPUTS, reader_name="reader", output_types=kinds))
+        heights = [len(image) for image in next(batches)[0]["data"]]
+        pipe.add_actors(1)
+        heights += [len(image) for batch in batches for image in batch[0]["data"]]
+        assert heights == list(range(1, 3 * BATCH + 1))
+    finally:
+        pipe.close()
+
+
+@pytest.mark.parametrize("form", ["function", "actors"])
+def test_a_stage_of_ray_data(cluster: Any, form: str) -> None:
+    import ray.data
+
+    rows = ray.data.from_items([{"x": np.full(i % 2 + 1, i, np.float32), "key": i} for i in range(20)])
+    if form == "function":
+        done = rows.map_batches(RayStage(doubled, ["y"]), batch_size=BATCH)
+    else:
+        done = rows.map_batches(RayStage, fn_constructor_args=(doubled, ["y"]), batch_size=BATCH, concurrency=1)
+    found = {row["key"]: row["y"].tolist() for row in done.take_all()}
+    assert found == {i: [2.0 * i] * (i % 2 + 1) for i in range(20)}
+
+
+def test_a_stage_names_the_column_that_is_missing() -> None:
+    with pytest.raises(KeyError, match=r"\['x'\] have no column"):
+        RayStage(doubled, ["y"])({"z": np.zeros(3)})
+
+
+@pytest.mark.parametrize("kill", ["node", "actor"])
+def test_what_is_killed_in_mid_epoch_loses_no_sample(cluster: Any, root: str, kill: str) -> None:
+    make = functools.partial(noisy, root, seed=5, pad_last_batch=True)
+    expected = data(local(make))
+    with loading(make) as loader:
+        while len(loader.pipeline._crew.working) < 2:
+            loader.pipeline._look(time.monotonic() + 60)
+        batches, found, longest = iter(loader), [], 0.0
+        while True:
+            started = time.monotonic()
+            batch = next(batches, None)
+            longest = max(longest, time.monotonic() - started)
+            if batch is None:
+                break
+            found.append(batch[0]["data"])
+            if len(found) == 4 and kill == "node":
+                cluster.remove_node(cluster.nodes_of_actors.pop(), allow_graceful=False)
+            elif len(found) == 4:
+                ray.kill(next(iter(loader.pipeline._crew.working)))
+        assert same(found, expected)
+        assert loader.pipeline.actors_lost == 1
+        assert longest < 10
+        print(f"{kill} killed: longest wait {longest:.2f} s")
+        if kill == "node":
+            cluster.nodes_of_actors.append(cluster.add_node(num_cpus=4))
+        # Of the next epoch, whoever makes it.
+        assert sorted(torch.cat(data(loader))[:, 0].floor().int().tolist()) == list(range(COUNT))
