@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -314,3 +314,17 @@ def test_an_s3_server(objects: dict[str, bytes], local: str, monkeypatch: pytest
                 assert b"geheim" not in pipe.serialize()
     finally:
         server.stop()
+
+
+LOCAL_ONLY: dict[str, Callable[[], Any]] = {
+    "annotations_file": lambda: fn.readers.coco.body(file_root=".", annotations_file="s3://a@bucket/a.json?key"),
+    "files": lambda: fn.experimental.readers.fits.body(files=["s3://a@bucket/a.fits?key"]),
+    "filenames": lambda: fn.readers.video.body(filenames=["s3://a@bucket/a.mp4?key"], sequence_length=2),
+}
+
+
+@pytest.mark.parametrize("argument", LOCAL_ONLY)
+def test_readers_of_local_files_refuse_urls(argument: str) -> None:
+    with pytest.raises(RuntimeError, match=rf"{argument}: 's3://.*bucket/a.*readers\.file") as caught:
+        LOCAL_ONLY[argument]()
+    assert "key" not in str(caught.value)

@@ -13,6 +13,7 @@ from torchdali.codecs.video import VideoIndex
 from torchdali.codecs.video_clips import padded, uniform
 from torchdali.codecs.video_files import index_file
 from torchdali.errors import DecodeError
+from torchdali.ops._readers._records import local_only
 
 __all__ = ["ROUNDINGS", "Clip", "ListedVideo", "clips", "find_videos"]
 
@@ -53,6 +54,7 @@ def find_videos(
     """
     if sum(map(bool, (names, root, listed))) != 1:
         raise RuntimeError("give exactly one of filenames, file_root and file_list")
+    local_only(filenames=names, file_root=root, file_list=listed)
     if listed:
         return _listed(listed), True
     if root:

@@ -24,6 +24,7 @@ __all__ = [
     "exists",
     "index_of",
     "indices",
+    "local_only",
     "open_all",
     "open_remote",
     "over_files",
@@ -243,6 +244,24 @@ def open_all(
     return remote.map(
         lambda path: open_storage(path, mapped=mapped, direct=direct, remote=remote), paths
     )
+
+
+def local_only(**arguments: str | Sequence[str] | None) -> None:
+    """Refuse URLs, for a reader that cannot read them.
+
+    Args:
+        arguments: Paths by the name of their argument.
+
+    Raises:
+        RuntimeError: names the argument and the URL.
+    """
+    for name, given in arguments.items():
+        for path in [given] if isinstance(given, str) else given or ():
+            if is_url(path):
+                raise RuntimeError(
+                    f"{name}: {shown(path)!r} is an URL, and this reader takes files of this machine: download "
+                    "it first (URLs are for readers.file, numpy, webdataset, tfrecord and mxnet)"
+                )
 
 
 def exists(path: str) -> bool:

@@ -16,6 +16,7 @@ from torchdali.codecs.files import read_file
 from torchdali.formats import coco as format
 from torchdali.loader import Dataset, LoaderOptions
 from torchdali.operator import reader
+from torchdali.ops._readers._records import local_only
 from torchdali.schema import OutputCount, shares
 
 __all__ = ["COCODataset", "coco"]
@@ -176,6 +177,7 @@ def coco(
         raise RuntimeError(
             "save_preprocessed_annotations and save_preprocessed_annotations_dir should be provided together"
         )
+    local_only(file_root=file_root, annotations_file=annotations_file)
     polygons = polygon_masks or masks
     form = format.Form(
         images, ltrb, ratio, size_threshold, skip_empty, include_iscrowd, avoid_class_remapping,

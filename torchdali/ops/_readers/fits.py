@@ -17,6 +17,7 @@ from torchdali.codecs.files import read_file
 from torchdali.errors import MissingExtraError
 from torchdali.loader import Dataset, LoaderOptions
 from torchdali.operator import reader
+from torchdali.ops._readers._records import local_only
 from torchdali.ops._readers.numpy import listed_files
 from torchdali.schema import OutputCount, shares, to_dtype
 
@@ -132,6 +133,7 @@ def fits(
             "Number of extensions does not match the number of provided types: "
             f"{len(hdu_indices)} and {len(dtypes)}"
         )
+    local_only(file_root=file_root, files=files, file_list=file_list)
     root, paths = listed_files(file_root, file_filter, files, file_list)
     kinds = [kind for kind in map(to_dtype, dtypes or ()) if kind is not None]
     return FitsDataset(paths, root, hdu_indices, kinds)

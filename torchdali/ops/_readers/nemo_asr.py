@@ -15,6 +15,7 @@ from torchdali.errors import DecodeError
 from torchdali.formats.nemo import Entry, read_manifest
 from torchdali.loader import Dataset, LoaderOptions
 from torchdali.operator import reader
+from torchdali.ops._readers._records import local_only
 from torchdali.schema import DType, OutputCount, shares
 
 __all__ = ["NemoDataset", "nemo_asr"]
@@ -133,6 +134,7 @@ def nemo_asr(
     entries = [
         e for path in manifest_filepaths for e in read_manifest(path, min_duration, max_duration)
     ]
+    local_only(audio_filepath=[entry.path for entry in entries])
     decoding = {
         "sample_rate": max(sample_rate, 0.0), "downmix": downmix, "dtype": dtype, "quality": quality,
     }  # fmt: skip
