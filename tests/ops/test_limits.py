@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.helpers.encoded_images import encoded
 from torchdali import Pipeline, fn, pipeline_def, types
 from torchdali.codecs.images import decode, peek_shape
 from torchdali.errors import DecodeError
+from torchdali.kernels.exactness import exactness
 from torchdali.kernels.limits import MAX_PIXELS, limits
 
 IMAGE = torch.arange(20 * 30 * 3).remainder(251).byte().reshape(20, 30, 3)
@@ -193,3 +195,48 @@ def test_a_limit_in_debug_mode() -> None:
 def test_a_limit_is_positive(pixels: int) -> None:
     with pytest.raises(ValueError, match="max_pixels must be positive"):
         Pipeline(1, 1, None, max_pixels=pixels)
+
+
+# ---------------------------------------------------------------- exact
+
+BYTES = np.random.default_rng(7).integers(0, 256, (97, 131, 3), np.uint8)
+
+
+def resized(exact: bool, **more: Any) -> Any:
+    """Return bytes and floats of one resize, from a pipeline."""
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None, exact=exact, **more)
+    def pipe() -> Any:
+        image = fn.external_source(lambda: [BYTES] * 4, layout="HWC")
+        return fn.resize(image, size=[40, 60]), fn.resize(image, size=[40, 60], dtype=types.FLOAT)
+
+    made, floats = pipe().run()
+    return np.asarray(made.as_array()), np.asarray(floats.as_array())
+
+
+WAYS: dict[str, dict[str, Any]] = {
+    "threads": {},
+    "in the user's thread": {"exec_async": False},
+    "debug mode": {"debug": True},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_exact_bytes_are_rounded_once(way: str) -> None:
+    made, floats = resized(True, **WAYS[way])
+    assert (made == np.rint(floats)).mean() > 0.999  # halves at the ends of rows go up
+    quick, _ = resized(False, **WAYS[way])
+    assert (quick == np.rint(floats)).mean() < 0.95
+    assert not exactness.on
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_settings_reach_other_processes(method: str) -> None:
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"this platform does not {method}")
+    more = {"num_processes": 2, "py_start_method": method}
+    made, floats = resized(True, **more)
+    assert (made == np.rint(floats)).mean() > 0.999
+    with pytest.raises(RuntimeError, match=r"at most 599.*max_pixels"):
+        run(LARGER["decoding"], max_pixels=599, **more)

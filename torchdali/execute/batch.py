@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,8 @@ import torch
 
 from torchdali.execute.sync import OneShotEvent
 from torchdali.graph import DataNode, Node
+from torchdali.kernels.exactness import exactly, use_exactness
+from torchdali.kernels.limits import max_pixels_of, use_max_pixels
 from torchdali.loader import Cursor, Dataset, Indices, Keys
 from torchdali.rng import BatchRng, mix
 from torchdali.source import SourceBatch
@@ -44,6 +47,32 @@ class Settings:
     max_pixels: int | None = None
     stream_priority: int = 0
     one_stream: bool = False
+    exact: bool = False
+
+    @contextlib.contextmanager
+    def here(self) -> Iterator[None]:
+        """Make the calling thread work for this pipeline, for a while: see `ThreadStart`."""
+        with max_pixels_of(self.max_pixels), exactly(self.exact):
+            yield
+
+    def starter(self) -> ThreadStart:
+        """Return what a thread that works for this pipeline calls first."""
+        return ThreadStart(self.max_pixels, self.exact, self.start_thread)
+
+
+@dataclass(frozen=True)
+class ThreadStart:
+    """Make the calling thread work for one pipeline; it can be pickled, for threads of other processes."""
+
+    max_pixels: int | None
+    exact: bool
+    then: Callable[[int], None] | None = None
+
+    def __call__(self, number: int) -> None:
+        use_max_pixels(self.max_pixels)
+        use_exactness(self.exact)
+        if self.then is not None:
+            self.then(number)
 
 
 # A batch goes from thread to thread: the user's makes it, the scheduler thread draws it and runs its first steps,

@@ -23,7 +23,6 @@ from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.steps import run_step
 from torchdali.execute.timings import Profile
 from torchdali.graph import DataNode, Node, Tracer
-from torchdali.kernels.limits import max_pixels_of
 from torchdali.loader import Keys, begun, owning_read
 from torchdali.registry import Operator
 from torchdali.rng import BatchRng
@@ -177,7 +176,7 @@ class DebugRun(Tracer):
             self.profile.asked(0)
             self._batch = batch
             self._drawn = [self._draw(node, source) for node, source in self._opened]
-            with max_pixels_of(self._settings.max_pixels):
+            with self._settings.here():
                 batch.outputs = self._run(batch)
         except StopIteration as stop:
             self.stopped = True

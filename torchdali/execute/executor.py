@@ -20,7 +20,6 @@ The contract, which every line below keeps:
 
 from __future__ import annotations
 
-import contextlib
 import os
 import queue
 import threading
@@ -49,7 +48,6 @@ from torchdali.execute.workers.chains import Workers
 from torchdali.execute.workers.placing import Placing, start_workers
 from torchdali.execute.workers.pool import Worker, WorkerPool
 from torchdali.graph import Node
-from torchdali.kernels.limits import max_pixels_of, use_max_pixels
 from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
 from torchdali.loader import RecordNames, begun
 from torchdali.plan import Plan
@@ -91,7 +89,7 @@ class Executor:
         self.profile = Profile()
         self.memory = MemoryStats()
         self._caller_queue = CallerQueue() if settings.synchronous else None
-        threads = ThreadPool(settings.num_threads, start=_starter(settings))
+        threads = ThreadPool(settings.num_threads, start=settings.starter())
         self.workers = self._workers(processes, threads) if processes else None
         self._runtime = Runtime(
             settings, readers, bad_samples, self.device_stream, self.buffers, self.profile, self.memory, threads,
@@ -123,7 +121,7 @@ class Executor:
     ) -> list[Worker]:
         if self.placing.processes == 1:
             return []
-        theirs = replace(settings, start_thread=_starter(settings))
+        theirs = replace(settings, start_thread=settings.starter())
         started = start_workers(self.placing, plan, theirs, readers)
         if isinstance(started, str):
             self.placing = Placing(1, reasons={-1: started})
@@ -248,13 +246,9 @@ class Executor:
                 # it. The request holds the executor, the thread itself does not: see the end of the file.
                 self._requests.put((self, batch))
             else:
-                with self._caller_queue.own(), torch.no_grad(), self._limits():
+                with self._caller_queue.own(), torch.no_grad(), self.settings.here():
                     self.start(batch)
             batch.asked = True
-
-    def _limits(self) -> contextlib.AbstractContextManager[None]:
-        """Return the limits of this pipeline, for work in the user's thread."""
-        return max_pixels_of(self.settings.max_pixels)
 
     def _wait(self, batch: InFlightBatch) -> None:
         """Wait for a batch, in slices: close() in another thread must be noticed."""
@@ -266,7 +260,7 @@ class Executor:
                 # Set by the thread that ran the last stage; all it wrote to the batch came before.
                 batch.finished.wait(1.0)
                 continue
-            with torch.no_grad(), self._limits():
+            with torch.no_grad(), self.settings.here():
                 # The stages after a chain run here: workers leave them in the queue, and nothing of the batch is
                 # touched by them after that.
                 self._caller_queue.run_next(timeout=1.0)
@@ -511,18 +505,6 @@ def _clash(sizes: Mapping[Node, int]) -> str:
     )
 
 
-def _starter(settings: Settings) -> Callable[[int], None]:
-    """Return what a worker thread calls before its first job."""
-    start_thread, max_pixels = settings.start_thread, settings.max_pixels
-
-    def start(number: int) -> None:
-        use_max_pixels(max_pixels)
-        if start_thread is not None:
-            start_thread(number)
-
-    return start
-
-
 def _schedule_batches(
     requests: queue.SimpleQueue[tuple[Executor, InFlightBatch] | None], ready: threading.Barrier
 ) -> None:
@@ -531,7 +513,7 @@ def _schedule_batches(
     with torch.no_grad():
         while (request := requests.get()) is not None:
             executor, batch = request
-            use_max_pixels(executor.settings.max_pixels)
-            # From here the batch is the scheduler thread's, until a chain gives it to the workers.
-            executor.start(batch)
+            with executor.settings.here():
+                # From here the batch is the scheduler thread's, until a chain gives it to the workers.
+                executor.start(batch)
             del request, executor, batch

@@ -159,18 +159,17 @@ def _float_to_small(x: Tensor, dtype: torch.dtype, rounding: str) -> Tensor:
 
 
 def to_bytes(x: Tensor, *, saturate: bool = True) -> Tensor:
-    """Convert float32 to uint8 as `convert` does, using up the tensor.
+    """Convert float32 to uint8 as DALI's resize does: halves go to even numbers.
 
     Args:
         x: Is overwritten.
         saturate: There may be values that round to less than 0 or more than 255.
     """
-    half = _BELOW_HALF[x.dtype]
     if not saturate and is_plain(x):  # in one pass
         made = np.empty(tuple(x.shape), np.uint8)
-        np.add(x.numpy(), np.float32(half), out=made, casting="unsafe")
+        np.rint(x.numpy(), out=made, casting="unsafe")
         return torch.from_numpy(made)
-    x.add_(half)
+    x.round_()
     if saturate:
         x.clamp_(0, 255)
     return x.to(torch.int16).to(torch.uint8)

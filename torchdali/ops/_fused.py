@@ -20,6 +20,7 @@ from torchdali.codecs.image_crops import (
 )
 from torchdali.codecs.images import Header, peek_header
 from torchdali.errors import LAST_BUT_ONE, LAST_BUT_TWO, Part
+from torchdali.kernels.exactness import exactness
 from torchdali.kernels.memory import placed
 from torchdali.kernels.resample.bytes import SMALLEST, resize_bytes
 from torchdali.kernels.resample.separable import lines_read, resample
@@ -168,7 +169,7 @@ def _window_lines(
 
 
 def _sees_the_window_alone(target: tuple[int, int], filters: dict[str, Any]) -> bool:
-    return min(target) >= SMALLEST and filters.keys() <= {"antialias"}
+    return not exactness.on and min(target) >= SMALLEST and filters.keys() <= {"antialias"}
 
 
 def _window_resized(

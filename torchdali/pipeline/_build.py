@@ -149,6 +149,7 @@ def build(options: PipelineOptions, opened: Opened, bad_samples: BadSamples) -> 
         max_pixels=options.max_pixels,
         stream_priority=options.default_cuda_stream_priority or 0,
         one_stream=options.max_streams == 1 or options.stream_policy is StreamPolicy.SINGLE,
+        exact=options.exact,
     )
     placing = place(opened.plan, readers, options.num_processes, settings, options.py_start_method)
     return Executor(opened.plan, settings, readers, opened.sources, bad_samples, placing)

@@ -38,8 +38,9 @@ class DebugPipeline(Pipeline):
         assert options.batch_size is not None
         device = resolve_device(options.device_id)
         settings = Settings(
-            options.batch_size, 1, options.random_seed, device, max_pixels=options.max_pixels
-        )
+            options.batch_size, 1, options.random_seed, device,
+            max_pixels=options.max_pixels, exact=options.exact,
+        )  # fmt: skip
         openers = functools.partial(open_reader, options), functools.partial(open_source, options)
         run = DebugRun(self, settings, _weakly(self._evaluate), *openers)
         self._executor = run

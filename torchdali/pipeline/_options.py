@@ -152,6 +152,12 @@ class PipelineOptions:
         "The most pixels (height times width) that an image may have, as its file claims or as an operator makes it; "
         "larger ones are an error of their sample. None: 2**30, or ``TORCHDALI_MAX_PIXELS``.",
     )
+    exact: bool = _option(
+        False,
+        "Give DALI's bytes where operators on the CPU have a faster way that is a level off here and there: `resize`, "
+        "`random_resized_crop`, `resize_crop_mirror`, decoders fused with them. docs/differences.md has figures.",
+        "True if bytes are DALI's where that is slower.",
+    )
 
     random_seed: int = field(init=False, repr=False)
     depths: tuple[int, int] = field(init=False, repr=False)
@@ -169,6 +175,7 @@ class PipelineOptions:
         self._set("random_seed", secrets.randbits(62) if self.seed is None else self.seed)
         self._set("exec_pipelined", bool(self.exec_pipelined))
         self._set("exec_async", bool(self.exec_async))
+        self._set("exact", bool(self.exact))
         self._set_depths()
         self._set_exec_dynamic()
         self._set("max_streams", -1 if self.max_streams is None else self.max_streams)

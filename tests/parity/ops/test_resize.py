@@ -150,3 +150,131 @@ def test_contradictions_are_refused():
             fn.resize(image, **arguments)
     with pytest.raises(ValueError, match="dtype"):
         fn.resize(image, size=[5, 5], dtype=types.INT16)
+
+
+# ---------------------------------------------------------------- bytes
+
+INTERPOLATIONS = ("NN", "LINEAR", "TRIANGULAR", "CUBIC")
+
+
+def smooth(height, width, channels=3):
+    """Return bytes that vary slowly, as photos do."""
+    small = torch.from_numpy(RANDOM.random((1, channels, height // 7 + 2, width // 7 + 2)).astype(np.float32))
+    large = torch.nn.functional.interpolate(small, (height, width), mode="bicubic")[0].movedim(0, -1)
+    return (large * 255).clamp(0, 255).to(torch.uint8).contiguous().numpy()
+
+
+SMOOTH = [smooth(*shape) for shape in ((150, 200), (200, 150), (97, 131), (60, 240))]
+
+
+def both(graph, data, layout="HWC", **options):
+    """Return the outputs of a graph in DALI and here, as arrays."""
+    dali = pytest.importorskip("nvidia.dali", reason="compares with the real DALI")
+    found = []
+    for module, define, more in ((dali, dali.pipeline_def, {}), (torchdali, torchdali.pipeline_def, options)):
+        @define(batch_size=len(data), num_threads=2, device_id=None)
+        def pipe(module=module):
+            return graph(module.fn, module.types, module.fn.external_source(lambda: data, layout=layout))
+
+        made = pipe(**more)
+        made.build()
+        (out,) = made.run()
+        found.append([np.array(out.at(i)) for i in range(len(data))])
+    return found
+
+
+EXACT = {
+    "smaller": {"size": [90, 77]},
+    "larger": {"size": [310, 333]},
+    "smaller and larger": {"size": [41, 300]},
+    "larger and smaller": {"size": [300, 41]},
+    "without antialiasing": {"size": [90, 77], "antialias": False},
+    "whole factors": {"size": [50, 50], "antialias": False},
+    "mirrored": {"size": [90, -77]},
+    "a region": {"size": [60, 70], "roi_start": [3.0, 5.0], "roi_end": [51.0, 93.0]},
+    "one row less": {"resize_y": 96},
+    "to float": {"size": [90, 77], "dtype": "FLOAT"},
+}
+
+
+@pytest.mark.parametrize("interpolation", INTERPOLATIONS)
+@pytest.mark.parametrize("case", EXACT)
+@pytest.mark.parametrize("data", [SMOOTH, [x[..., :1].copy() for x in SMOOTH]], ids=["RGB", "gray"])
+def test_exact_resize_has_dalis_bytes(data, case, interpolation):
+    given = dict(EXACT[case])
+
+    def graph(fn, types, image):
+        kind = {"dtype": getattr(types, given["dtype"])} if "dtype" in given else {}
+        interp = getattr(types, f"INTERP_{interpolation}")
+        return fn.resize(image, **{**given, **kind}, interp_type=interp)
+
+    for theirs, ours in zip(*both(graph, data, exact=True), strict=True):
+        np.testing.assert_array_equal(theirs, ours)
+
+
+@pytest.mark.parametrize("kind", ["INT16", "UINT16", "FLOAT"])
+def test_exact_resize_of_other_types(kind):
+    def graph(fn, types, image):
+        return fn.resize(fn.cast(image, dtype=getattr(types, kind)), size=[90, 77])
+
+    for theirs, ours in zip(*both(graph, SMOOTH, exact=True), strict=True):
+        np.testing.assert_array_equal(theirs, ours)
+
+
+@pytest.mark.parametrize("options", [{"num_processes": 1}, {"num_processes": 2}, {"exec_async": False}])
+def test_exact_ways_that_are_fused(options):
+    """A crop of a resized image, as one operator or two, in threads, processes and the user's thread."""
+    def graph(fn, types, image):
+        resized = fn.resize(image, size=[80, 100])
+        plain = {"mean": [0.0] * 3, "std": [1.0] * 3}
+        return fn.crop_mirror_normalize(resized, crop=[64, 72], mirror=1, **plain)
+
+    for theirs, ours in zip(*both(graph, SMOOTH, exact=True, **options), strict=True):
+        np.testing.assert_array_equal(theirs, ours)
+
+
+def test_exact_random_window():
+    """Take the whole of an image, so that DALI's generator and this one draw the same window."""
+    data = [smooth(120, 160)] * 4
+
+    def graph(fn, types, image):
+        return fn.random_resized_crop(
+            image, size=[50, 60], random_area=[1.0, 1.0], random_aspect_ratio=[160 / 120, 160 / 120]
+        )
+
+    for theirs, ours in zip(*both(graph, data, exact=True), strict=True):
+        np.testing.assert_array_equal(theirs, ours)
+
+
+@pytest.mark.parametrize(
+    ("interpolation", "share"),
+    [("NN", 0.0), ("LINEAR", 0.25), ("TRIANGULAR", 0.25), ("CUBIC", 0.0005), ("LANCZOS3", 0.001), ("GAUSSIAN", 0.002)],
+)
+@pytest.mark.parametrize("case", ["smaller", "larger", "smaller and larger", "without antialiasing"])
+def test_bytes_that_are_not_exact(case, interpolation, share):
+    """What docs/differences.md says about them."""
+
+    def graph(fn, types, image):
+        return fn.resize(image, **EXACT[case], interp_type=getattr(types, f"INTERP_{interpolation}"))
+
+    theirs, ours = (np.concatenate([x.ravel() for x in found]).astype(int) for found in both(graph, SMOOTH))
+    assert np.abs(theirs - ours).max() <= (share > 0)
+    assert (theirs != ours).mean() <= share
+
+
+@pytest.mark.parametrize("way", ["random window", "resize", "resize and crop"])
+def test_exact_ways_of_decoders(way):
+    torchvision_io = pytest.importorskip("torchvision.io", reason="encodes the JPEGs")
+    data = [torchvision_io.encode_jpeg(torch.from_numpy(x).movedim(-1, 0)).numpy() for x in SMOOTH[:1] * 3]
+
+    def graph(fn, types, encoded):
+        image = fn.decoders.image(encoded)
+        if way == "random window":
+            aspect = [200 / 150, 200 / 150]
+            return fn.random_resized_crop(image, size=[50, 60], random_area=[1.0, 1.0], random_aspect_ratio=aspect)
+        image = fn.resize(image, size=[80, 100])
+        plain = {"mean": [0.0] * 3, "std": [1.0] * 3}
+        return image if way == "resize" else fn.crop_mirror_normalize(image, crop=[64, 72], mirror=1, **plain)
+
+    for theirs, ours in zip(*both(graph, data, exact=True, layout=None), strict=True):
+        np.testing.assert_array_equal(theirs, ours)

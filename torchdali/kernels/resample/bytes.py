@@ -28,6 +28,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.convert import convert
+from torchdali.kernels.exactness import exactness
 from torchdali.kernels.opencv import opencv
 from torchdali.kernels.resample.weights import Axis
 
@@ -84,11 +85,13 @@ def _has_bytes(x: Tensor) -> bool:
 
 def takes_bytes(x: Tensor) -> bool:
     """True if `resize_bytes` takes an image."""
-    return x.dim() == 3 and x.numel() > 0 and _has_bytes(x)
+    return x.dim() == 3 and x.numel() > 0 and _has_bytes(x) and not exactness.on
 
 
 def suits_axis(axis: Axis) -> bool:
-    """True if `resample_bytes` can do an axis."""
+    """True if `resample_bytes` can do an axis; in an `exact` pipeline it does none."""
+    if exactness.on:
+        return False
     low, high = sorted((axis.low, axis.high))
     inside = 0 <= low < high <= axis.length and low % 1 == high % 1 == 0
     return inside and axis.size >= SMALLEST and axis.filter in ("linear", "triangular")

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.convert import convert, to_bytes
-from torchdali.kernels.memory import narrowed, scratch
+from torchdali.kernels.exactness import exactness
+from torchdali.kernels.memory import is_plain, narrowed, scratch
 from torchdali.kernels.resample.bytes import (
     ByteLines,
     byte_lines,
@@ -22,6 +23,7 @@ from torchdali.kernels.resample.bytes import (
     whole_size,
 )
 from torchdali.kernels.resample.bytes_opencv import Finish, sum_by_opencv
+from torchdali.kernels.resample.exact import round_exactly, sum_exactly
 from torchdali.kernels.resample.nearest_opencv import nearest_by_opencv
 from torchdali.kernels.resample.weights import (
     FILTERS,
@@ -29,6 +31,7 @@ from torchdali.kernels.resample.weights import (
     Axis,
     bags,
     nearest,
+    passes,
     resize_axes,
     taps,
 )
@@ -88,8 +91,8 @@ def resample(
     """Resample the spatial axes of ``(..., *spatial, C)``; see `resize`.
 
     The sums are taken in float32 and rounded once, at the end; only those of `resample_bytes` are
-    rounded after each axis. With `windows`, the image may be without the lines that none of them reads,
-    as `lines_read` tells.
+    rounded after each axis. In an `exact` pipeline, all of it on the CPU has DALI's bits. With `windows`, the
+    image may be without the lines that none of them reads, as `lines_read` tells.
     """
     first = x.dim() - 1 - len(axes)
     if 0 in (*x.shape, *(axis.size for axis in axes)):
@@ -103,11 +106,12 @@ def resample(
         planned = _plan(tuple(axes), patch_border, tuple(windows))
         if planned is not None:
             return _planned(x, axes, windows, planned)
-    ranked = sorted(range(len(axes)), key=lambda i: (axes[i].growth, -i))  # DALI's order
+    ranked = passes(tuple(axes))
     if dtype == x.dtype and windows is None:
         found = nearest_by_opencv(x, axes, ranked[0])
         if found is not None:
             return found
+    exact = exactness.on and is_plain(x)
     source, as_bytes = x.dtype, dtype == torch.uint8 and len(axes) == 2
     parts: Sequence[tuple[int, int] | None] = windows or [None] * len(axes)
     lines: dict[int, ByteLines] = {}
@@ -133,6 +137,12 @@ def resample(
         x = resample_bytes(x, lines)
     if windows:
         x = _read(x, {first + i: part for i, part in enumerate(windows) if i not in sums})
+    if exact and sums:
+        for i in (i for i in ranked if i in sums):
+            x = sum_exactly(x, first + i, axes[i], sums[i], parts[i])
+        is_float = dtype.is_floating_point or not x.is_floating_point()
+        made = convert(x, dtype) if is_float else round_exactly(x, axes, ranked[-1], windows, dtype)
+        return made.contiguous() if windows is None else made
     order = sorted(sums, key=lambda i: _turn(i, axes[i]))
     overshoots = source != torch.uint8 or any(axes[i].filter in OVERSHOOT for i in order)
     for i in order:
@@ -164,7 +174,7 @@ def _plan(
     axes: tuple[Axis, ...], patch_border: bool, windows: tuple[tuple[int, int], ...]
 ) -> _Plan | None:
     """Do once what `resample` finds out for each image; None where an axis takes the nearest pixels."""
-    first = min(range(2), key=lambda i: (axes[i].growth, -i))
+    first = passes(axes)[0]
     plan = _Plan({}, {}, {}, [])
     summed = []
     for i, axis in enumerate(axes):

@@ -102,7 +102,7 @@ def resize_shape(
         given = [0.0 if edge is None else _f32(edge)] * count
         mode = "not_smaller" if resize_shorter is not None else "not_larger"
     extents = [high - low for low, high in region]
-    exact = _modes(mode or "default")(given, extents, limits)
+    exact = [_f32(wanted) for wanted in _modes(mode or "default")(given, extents, limits)]
     check_pixels(
         [max(abs(wanted), length) for wanted, length in zip(exact, lengths, strict=True)],
         "the resized image",

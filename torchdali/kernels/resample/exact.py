@@ -1,0 +1,90 @@
+"""Resampling in DALI's order of operations, for `exact` pipelines: the bits of its sums, and of its rounding.
+
+DALI adds up one product after the other in float32, shrinks the axis first that shrinks most, and rounds after the
+last axis. What its vector instructions write they round half to even, what is left at the ends half up:
+
+* along rows, blocks of 16 pixels, counted from the first one whose filter lies inside of the image;
+* along columns, vectors of 16 bytes, counted from the start of a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from torchdali.kernels.convert import integer_limits
+from torchdali.kernels.resample.weights import Axis, inside_of, taps
+
+__all__ = ["round_exactly", "sum_exactly"]
+
+_BLOCK = 16  # pixels
+_VECTOR = 16  # bytes
+_CPU = torch.device("cpu")
+
+
+def sum_exactly(
+    x: Tensor, dim: int, axis: Axis, first_pass: bool, window: tuple[int, int] | None
+) -> Tensor:
+    """Apply the taps of an axis along `dim`; see `taps`.
+
+    Returns:
+        float32; it may be a permuted view.
+    """
+    found = taps(axis, first_pass, _CPU, window)
+    pixels, weights = found.pixels.numpy(), found.weights.numpy()
+    front = np.ascontiguousarray(np.moveaxis(x.numpy(), dim, 0))
+    lines = front.reshape(len(front), -1)
+    sums = np.zeros((len(pixels), lines.shape[1]), np.float32)
+    product, taken = np.empty_like(sums), np.empty(sums.shape, lines.dtype)
+    for pixel, weight in zip(pixels.T, weights.T, strict=True):
+        np.take(lines, pixel, 0, taken, "clip")
+        np.multiply(taken, weight[:, None], out=product)
+        sums += product  # a step of its own, which no compiler fuses with the product
+    return torch.from_numpy(np.moveaxis(sums.reshape(-1, *front.shape[1:]), 0, dim))
+
+
+def round_exactly(
+    x: Tensor, axes: Sequence[Axis], last: int, windows: Sequence[Any] | None, dtype: torch.dtype
+) -> Tensor:
+    """Round sums to an integer type, saturating.
+
+    Args:
+        x: ``(..., *spatial, C)``, what the windows show of the result.
+        last: The axis that was resampled last.
+    """
+    sums = x.numpy()
+    rounded = np.rint(sums)
+    up = _halves_up(tuple(axes), last, x.shape[-1], dtype.itemsize)
+    if windows is not None and windows[-1] is not None:
+        start, extent = windows[-1]
+        up = up[start : start + extent]
+    columns = np.flatnonzero(up.any(1))
+    if len(columns):
+        ends = sums[..., columns, :]
+        away = np.copysign(np.floor(np.abs(ends) + np.float32(0.5)), ends)
+        rounded[..., columns, :] = np.where(up[columns], away, rounded[..., columns, :])
+    low, high = integer_limits(dtype)
+    np.clip(rounded, low, high, out=rounded)
+    return torch.from_numpy(rounded).to(torch.int32).to(dtype)
+
+
+@lru_cache(maxsize=256)
+def _halves_up(
+    axes: tuple[Axis, ...], last: int, channels: int, itemsize: int
+) -> npt.NDArray[np.bool_]:
+    """Return which values of a row ``(W, C)`` are rounded half up."""
+    width = axes[-1].size
+    up = np.ones((width, channels), np.bool_)
+    if last == len(axes) - 1:
+        start, end = inside_of(axes[-1])
+        up[start : start + (end - start) // _BLOCK * _BLOCK] = False
+    else:
+        lanes = _VECTOR // itemsize
+        up.reshape(-1)[: width * channels // lanes * lanes] = False
+    return up
