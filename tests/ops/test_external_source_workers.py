@@ -22,6 +22,7 @@ import pytest
 
 from tests.helpers.sources import batch, parallel, pipeline, processes, run
 from torchdali import fn, pipeline_def
+from torchdali.execute import process_pool
 from torchdali.plugin.pytorch import DALIGenericIterator
 
 PROMPT = 5.0  # seconds within which an error must surface
@@ -146,6 +147,31 @@ def test_a_worker_that_dies_idle() -> None:
     start = time.monotonic()
     with pytest.raises(RuntimeError, match="SIGKILL"):
         pipe.run()
+    assert time.monotonic() - start < PROMPT
+    pipe.close()
+
+
+def stop(i: int) -> Any:
+    if i == 1:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return batch(i)
+
+
+@linux
+def test_a_worker_that_is_stopped(monkeypatch) -> None:
+    """It is given some time to go on, and killed; the error names it, its task and why."""
+    monkeypatch.setattr(process_pool, "_POLL", 0.1)
+    monkeypatch.setattr(process_pool, "_STILL", 2)
+    pipe = parallel(stop, batch=True)
+    pipe.build()
+    ids = {worker.pid for worker in processes()}
+    start = time.monotonic()
+    while (found := run(pipe)) == [0] * 3:
+        pass
+    assert found == "RuntimeError"
+    with pytest.raises(RuntimeError, match=r"\(pid (\d+)\).* was stopped .* did not go on for 0.2 s.* batch 1") as caught:
+        pipe.run()
+    assert any(f"(pid {pid})" in str(caught.value) for pid in ids)
     assert time.monotonic() - start < PROMPT
     pipe.close()
 

@@ -37,13 +37,13 @@ from torchdali.codecs._image_headers import (
     without_exif,
 )
 from torchdali.codecs._opencv import decode_opencv
+from torchdali.codecs._pillow import pillow_pixels
 from torchdali.codecs._torchvision_ops import image_operator
 
 __all__ = ["FORMATS", "Format", "decode_file", "gray_weights", "read_header"]
 
 Array = npt.NDArray[Any]
 
-_BAND = 1 << 20  # pixels that are taken over from Pillow at a time
 _UNCHANGED, _GRAY = 0, 1  # torchvision's ImageReadMode
 
 _FIXED_15 = Weights(9798, 19235, 3735, 1 << 14, 15)
@@ -249,31 +249,14 @@ def _tensor(image: Any) -> Tensor:
         entries = np.array(image.getpalette("RGB"), np.uint8).reshape(-1, 3)
         palette = np.zeros((256, 3), np.uint8)  # what is beyond the entries of the file is black
         palette[: len(entries)] = entries
-        return torch.from_numpy(palette[_array(image)])
-    pixels = _array(image)
+        return torch.from_numpy(palette[pillow_pixels(image)])
+    pixels = pillow_pixels(image)
     if pixels.dtype == np.bool_:
-        pixels = pixels.astype(np.uint8) * np.uint8(255)
+        pixels = np.not_equal(pixels.view(np.uint8), 0, out=pixels).view(np.uint8)
+        pixels *= np.uint8(255)
     elif pixels.dtype != np.uint8:  # 16 bits; Pillow before 11 has them as 32
         pixels = pixels.astype(np.uint16, copy=False)
     return torch.from_numpy(pixels if pixels.ndim == 3 else pixels[:, :, None])
-
-
-def _array(image: Any) -> Array:
-    """Return Pillow's pixels as an array; of a large image in bands, as Pillow copies them more than once."""
-    width, height = image.size
-    rows = max(1, _BAND // width)
-    if height <= rows:
-        return np.array(image)
-    image.load()
-    made: Array | None = None
-    for top in range(0, height, rows):
-        bottom = min(top + rows, height)
-        band = np.asarray(image.crop((0, top, width, bottom)))
-        if made is None:
-            made = np.empty((height, *band.shape[1:]), band.dtype)
-        made[top:bottom] = band
-    assert made is not None
-    return made
 
 
 # ---------------------------------------------------------------- the table

@@ -17,6 +17,8 @@ import numpy.typing as npt
 from PIL.ImageFile import ImageFile
 from PIL.TiffImagePlugin import TiffImageFile
 
+from torchdali.codecs._pillow import pillow_pixels
+
 __all__ = ["Directory", "decode_tiff"]
 
 Array = npt.NDArray[Any]
@@ -200,10 +202,12 @@ def _through_pillow(directory: Directory, tags: dict[int, list[int]]) -> Array:
     """Decode the image that `tags` describe; whatever else the file says is not seen."""
     tags = {tag: v if tag in _LISTS else v[:1] for tag, v in tags.items() if v}
     with _Decompressor(io.BytesIO(_with_directory(directory, tags))) as image:
-        pixels = np.array(image)
+        pixels = pillow_pixels(image)
     if pixels.dtype == np.bool_:
-        return pixels.astype(np.uint8) * np.uint8(255)
-    return pixels.astype(pixels.dtype.newbyteorder("="))
+        levels: Array = np.not_equal(pixels.view(np.uint8), 0, out=pixels).view(np.uint8)
+        levels *= np.uint8(255)
+        return levels
+    return pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
 
 
 def _with_directory(directory: Directory, tags: dict[int, list[int]]) -> bytearray:

@@ -5,9 +5,11 @@ The contract:
 - A task goes to a process that has nothing to do; the tasks of a stateful source go to one process, in order.
 - An exception of the user's code belongs to the task's future, with its class if it can be pickled, and with
   the worker's traceback as its cause. The worker goes on.
+- A process that a signal stopped in the middle of a task, and that does not go on for some seconds, is killed.
 - When a process dies, every future fails with an error that says which and how, and so does every later
   task; the other processes end.
-- Nothing waits without an owner: one thread watches all pipes and processes; it notices a death at once.
+- Nothing waits without an owner: one thread watches all pipes and processes; it notices a death at once. Another one
+  kills what stands still, for which the first may wait in the middle of an answer.
 - `close` may come at any time, from any thread, and again. Processes that are busy are terminated, then
   killed. A worker whose parent has vanished ends within a second.
 """
@@ -36,6 +38,7 @@ import torch
 from torchdali import pickling
 from torchdali.errors import self_explanatory, stripped
 from torchdali.execute.shared_memory import Packed, Reader, Writer
+from torchdali.execute.stopped import is_stopped
 from torchdali.source import Made, Source, SourceSettings
 
 __all__ = ["ProcessPool", "open_dataset", "open_sources"]
@@ -43,6 +46,7 @@ __all__ = ["ProcessPool", "open_dataset", "open_sources"]
 Work = Callable[[Any], Made]
 _GRACE = 0.5  # seconds for a process to end by itself, and again after SIGTERM
 _POLL = 1.0  # seconds between looks at what cannot be waited for
+_STILL = 5  # looks in a row at which a process was stopped: after Ctrl-Z and fg, it may wake late
 
 
 def open_sources(
@@ -141,6 +145,15 @@ class _Worker:
         self.reader = Reader(connection.fileno())
         self.own: deque[_Task] = deque()
         self.task: _Task | None = None
+        self.still, self.was_stopped = 0, False
+
+    def look(self) -> None:
+        """Kill the process if it has stood still for long; its pipe ends, which the watching thread notices."""
+        stands = self.task is not None and is_stopped(self.process.pid)
+        self.still = self.still + 1 if stands else 0
+        if self.still >= _STILL:
+            self.was_stopped = True
+            self.process.kill()
 
     def give(self, task: _Task) -> None:
         """Send a task; the process must have none."""
@@ -172,11 +185,16 @@ class _Worker:
         if code is not None and code < 0:
             with contextlib.suppress(ValueError):
                 how = f"was killed by {signal.Signals(-code).name}"
+        if self.was_stopped:
+            how = f"was stopped (SIGSTOP or Ctrl-Z), did not go on for {_STILL * _POLL:g} s and was killed"
         while_ = "" if self.task is None else f" while it worked on {self.task.request}"
         return (
             f"worker process {self.number} (pid {self.process.pid}) of the parallel external sources or data sets "
-            f"{how}{while_}. If memory ran out, use fewer workers or smaller batches"
+            f"{how}{while_}{'' if self.was_stopped else _MEMORY}"
         )
+
+
+_MEMORY = ". If memory ran out, use fewer workers or smaller batches"
 
 
 class _PoolState:
@@ -190,8 +208,11 @@ class _PoolState:
         self._lock = threading.Lock()
         self._over = ""
         self._process = os.getpid()
+        self._closed = threading.Event()
         self._watch = threading.Thread(target=self._watched, name="torchdali-workers", daemon=True)
         self._watch.start()
+        self._guard = threading.Thread(target=self._guarded, name="torchdali-guard", daemon=True)
+        self._guard.start()
 
     def submit(self, task: _Task) -> Future[Made]:
         # In the scheduler thread, or the user's. The lock keeps it apart from the watching thread, which gives tasks to
@@ -220,6 +241,11 @@ class _PoolState:
                 self._look()
         except BaseException as error:
             self._end(f"the thread that watches the worker processes failed: {error!r}")
+
+    def _guarded(self) -> None:
+        while not self._closed.wait(_POLL):
+            for worker in self._workers:
+                worker.look()
 
     def _look(self) -> None:
         pipes = {worker.connection: worker for worker in self._workers}
@@ -258,6 +284,7 @@ class _PoolState:
             if self._over:
                 return
             self._over = reason  # from here on, no process is given a task
+        self._closed.set()
         _stop(self._workers)
         if threading.current_thread() is not self._watch:
             self._watch.join(2 * _POLL)  # its pipes end, and so does it

@@ -78,6 +78,7 @@ class Pipeline:
     py_start_method = Option[str]()
     stream_policy = Option[StreamPolicy | None]()
     concurrency = Option[OperatorConcurrency | None]()
+    exact = Option[bool]()
     max_batch_size = Option[int | None]()
     exec_separated = Option[bool]()
     cpu_queue_size = Option[int]()
@@ -495,7 +496,9 @@ class Pipeline:
         """
         arguments, self._builder.graph = read_pipeline(serialized_pipeline)
         own = {k: v for k in _TAKEN_OVER if (v := getattr(self._options, k)) is not None}
-        self._options = replace(self._options, **{k: arguments[k] for k in _TAKEN_OVER if k in arguments} | own)
+        self._options = replace(
+            self._options, **{k: arguments[k] for k in _TAKEN_OVER if k in arguments} | own
+        )
         self.build()
 
     def save_graph_to_dot_file(

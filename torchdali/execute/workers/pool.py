@@ -25,11 +25,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing import connection as mp_connection
-from pathlib import Path
 from typing import Any, Protocol
 
 from torchdali.errors import PipelineError
 from torchdali.execute.shared_memory import Reader, socket_of
+from torchdali.execute.stopped import is_stopped
 from torchdali.execute.workers.messages import Answer, Block, Drop, Part
 from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
 from torchdali.tensors import TensorList
@@ -245,7 +245,7 @@ class WorkerPool:
         """
         while not self._closed.wait(_POLL):
             for worker in self.workers:
-                if not (worker.alive and worker.parts and _is_stopped(worker.process.pid)):
+                if not (worker.alive and worker.parts and is_stopped(worker.process.pid)):
                     worker.still = 0
                     continue
                 # Twice in a row: after Ctrl-Z and fg, this process may be awake before its children.
@@ -350,15 +350,6 @@ class WorkerPool:
             if worker.alive:
                 worker.alive = False
                 worker.close()
-
-
-def _is_stopped(pid: int | None) -> bool:
-    """Return True if a process was stopped by a signal; False where that cannot be known."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
-    except (OSError, IndexError):
-        return False
-    return state in (b"T", b"t")
 
 
 def _stop(processes: Sequence[Process]) -> None:
