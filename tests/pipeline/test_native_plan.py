@@ -172,7 +172,7 @@ def test_the_native_path_is_taken(graph: Callable[[Path], Any], folder: Path, mo
 
     monkeypatch.setattr(_native_images, "run", run)
     batches(graph, folder, 1, batch_size=8)
-    assert made.count(True) >= 6 and made.count(False) >= 2  # a PNG, and rubbish behind a JPEG; other batches are in flight
+    assert made.count(True) >= 6 and made.count(False) >= 1  # rubbish behind a JPEG; other batches are in flight
 
 
 @pytest.mark.parametrize("graph", [*GRAPHS, decoded_alone], ids=lambda graph: graph.__name__)
