@@ -109,3 +109,25 @@ def test_changed_bytes(tmp_path: Path, count: int) -> None:
         except RuntimeError:
             refused += 1
     assert read_ and refused
+
+
+def test_for_a_gpu(tmp_path: Path) -> None:
+    """Read on the CPU, delivered on the device."""
+    from tests.pretend import accelerator, inner
+
+    images = [np.arange(6 * k, dtype=np.int16).reshape(2, -1) for k in (1, 2)]
+    files = [write(tmp_path / f"{k}.fits", image) for k, image in enumerate(images)]
+
+    @pipeline_def(batch_size=2, num_threads=2, device_id=0)
+    def define() -> Any:
+        return fn.experimental.readers.fits(files=files, device="gpu") + 1
+
+    with accelerator() as gpu:
+        pipe = define()
+        (found,) = pipe.run()
+        assert {sample.device.type for sample in found.samples()} == {"cuda"}
+        for sample, image in zip(found.samples(), images, strict=True):
+            assert (inner(sample).numpy() == image + 1).all()
+        pipe.close()
+        del found, sample
+        assert not gpu.report.races

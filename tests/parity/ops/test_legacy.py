@@ -145,8 +145,8 @@ def test_compose(library: str) -> None:
 def test_operators_by_device(name: str) -> None:
     from nvidia.dali import ops as theirs
 
-    # Read for the GPU by GPUDirect there, or decompressed on it; here a copy of what the CPU reads, by `.gpu()`.
-    cpu_only = {"NumpyReader", "readers__Numpy", "experimental__readers__Fits"}
+    # Read for the GPU by GPUDirect there; here a copy of what the CPU reads, by `.gpu()`.
+    cpu_only = {"NumpyReader", "readers__Numpy"}
     here = {operator.schema_name for operator in registry.values()} - cpu_only
     assert getattr(theirs, name)() & here <= getattr(ours, name)(), "what runs there runs here"
 

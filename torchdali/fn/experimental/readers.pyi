@@ -40,7 +40,7 @@ def fits(
     stick_to_shard: bool = False,
     tensor_init_bytes: int = 1048576,
 ) -> Any:
-    """Read images of FITS files, plain or compressed, by the package astropy (extra ``astronomy``)."""
+    """Read images of FITS files, plain or compressed, by the package astropy (extra ``astronomy``), on the CPU."""
     ...
 
 def video(

@@ -96,6 +96,7 @@ class FitsDataset:
 @reader(
     name="experimental.readers.fits",
     outputs=lambda a: len(a["hdu_indices"]) if len(a["hdu_indices"]) > 1 else None,
+    devices=("cpu", "gpu"),
 )
 def fits(
     *,
@@ -107,7 +108,7 @@ def fits(
     dtypes: list[Any] | None = None,
     **options: Annotated[Any, shares(LoaderOptions)],
 ) -> Annotated[Dataset, OutputCount(1)]:
-    """Read images of FITS files, plain or compressed, by the package astropy (extra ``astronomy``).
+    """Read images of FITS files, plain or compressed, by the package astropy (extra ``astronomy``), on the CPU.
 
     Args:
         file_root: Folder of the files, or what relative paths start from.

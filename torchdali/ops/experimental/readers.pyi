@@ -13,7 +13,7 @@ _T = TypeVar("_T", DataNode, TensorList, torch.Tensor)
 
 
 class Fits:
-    """Read images of FITS files, plain or compressed, by the package astropy (extra ``astronomy``)."""
+    """Read images of FITS files, plain or compressed, by the package astropy (extra ``astronomy``), on the CPU."""
     def __init__(
         self,
         *,

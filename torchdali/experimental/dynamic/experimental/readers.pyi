@@ -17,7 +17,7 @@ from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
 
 
 class Fits(Reader):
-    """Read images of FITS files, plain or compressed, by the package astropy (extra ``astronomy``)."""
+    """Read images of FITS files, plain or compressed, by the package astropy (extra ``astronomy``), on the CPU."""
     def __init__(
         self,
         max_batch_size: Any = None,
