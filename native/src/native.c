@@ -429,9 +429,28 @@ static int is_identity(const axis *a)
 }
 
 /* Describe both axes of a sample. */
+/* What DALI takes for the cost of an output pixel of a pass, as kernels/resample/weights.py. */
+static double price(const axis *a, double tap)
+{
+    double wide = fabs((a->high - a->low) / a->size), radius = a->filter == TDN_CUBIC ? 2 : 1;
+    if (a->filter == TDN_NEAREST)
+        return 3 + tap;
+    float stretched = (float)(radius * (a->antialias && wide > 1 ? wide : 1)), knots = (float)(32 * radius);
+    float density = knots / stretched, reach = knots / density;
+    return 3 + tap * ceil(2 * reach);
+}
+
+/* Choose the axis that is resampled first: in the order that is cheaper. */
+static int leading(const axis a[2])
+{
+    double rows = price(a, 1.0), columns = price(a + 1, 1.4), last = (double)a[0].size * a[1].size;
+    double rows_first = a[0].size * fabs(a[1].high - a[1].low) * rows + last * columns;
+    double columns_first = fabs(a[0].high - a[0].low) * a[1].size * columns + last * rows;
+    return columns_first < rows_first;
+}
+
 static int make_axes(const tdn_recipe *r, const tdn_sample *s, const int lengths[2], axis axes[2])
 {
-    double growth[2];
     for (int i = 0; i < 2; i++) {
         axis *a = axes + i;
         double low = s->low[i], high = s->high[i];
@@ -446,9 +465,8 @@ static int make_axes(const tdn_recipe *r, const tdn_sample *s, const int lengths
         *a = (axis){low, high, s->size[i], s->start[i], s->extent[i], s->first[i], s->last[i],
                     i == TDN_COLUMNS && s->mirror, shrinks ? r->shrinking : r->growing, r->antialias != 0,
                     r->outside == 1, 0};
-        growth[i] = s->size[i] / fabs(high - low);
     }
-    axes[growth[1] <= growth[0]].leading = 1; /* the one that DALI resamples first */
+    axes[leading(axes)].leading = 1;
     return TDN_DONE;
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,9 @@ from torchdali.plugin.pytorch import DALIClassificationIterator, feed_ndarray
 
 pytestmark = pytest.mark.slow  # what is quick is in test_pretence and test_operators
 
+LONG = pytest.mark.skipif(
+    not os.environ.get("TORCHDALI_LONG_TESTS"), reason="takes ten minutes and more: set TORCHDALI_LONG_TESTS"
+)
 DEPTH = 2
 
 
@@ -306,7 +310,7 @@ def test_random_graphs() -> None:
     _check_graphs(range(3))
 
 
-@pytest.mark.parametrize("first", range(0, 1000, 100))
+@pytest.mark.parametrize("first", [0, *[pytest.param(i, marks=LONG) for i in range(100, 1000, 100)]])
 def test_a_thousand_random_schedules(first: int) -> None:
     """Random graphs, depths, threads and streams, and events that are seen late, by as much as is drawn."""
     _check_graphs(range(first + 3, first + 103))

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -254,10 +255,13 @@ def _kept(
 
 
 def _lines(kept: _Kept, place: tuple[int, int], extents: tuple[int, int]) -> tuple[Lines, Lines]:
-    """Describe both axes for the native path: a resize of a window of the image that lies at `place`."""
+    """Describe both axes for the native path: a resize of a window of the image that lies at `place`.
+
+    Regions are rounded to float32 before they are moved, as `resize_axes` does: it decides which pixel is the nearest.
+    """
     axes = zip(kept.region, kept.size, kept.windows, place, extents, strict=True)
     rows, columns = [
-        Lines(low + start, high + start, size, *part, start, start + extent)
+        Lines(float(np.float32(low)) + start, float(np.float32(high)) + start, size, *part, start, start + extent)
         for (low, high), size, part, start, extent in axes
     ]
     return rows, columns

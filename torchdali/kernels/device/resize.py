@@ -17,7 +17,14 @@ from torchdali.kernels.device.library import define
 from torchdali.kernels.device.tables import bits, floats, table, upload
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.limits import MAX_TAPS
-from torchdali.kernels.resample.weights import RADIUS, filter_table, stretched
+from torchdali.kernels.resample.weights import (
+    PIXEL,
+    RADIUS,
+    TAP,
+    TAP_OF_ROWS,
+    filter_table,
+    stretched,
+)
 
 __all__ = ["COLUMNS", "FIELDS", "Regions", "resize_batch"]
 
@@ -95,8 +102,7 @@ def resize_batch(
     Returns:
         The elements of all outputs ``(H, W, C)``, one after the other; None where an axis looks at too many pixels.
     """
-    growth = regions.size / np.abs(regions.high - regions.low)
-    x_first = growth[1] <= growth[0]
+    x_first = _columns_first(regions)
     y = _axis(sides[0], regions, 0, ~x_first)
     x = _axis(sides[1], regions, 1, x_first)
     if y is None or x is None:
@@ -127,6 +133,21 @@ def resize_batch(
         int(results.sum()), int(results.max()), channels, dtype == torch.float32,
     )  # fmt: skip
     return made
+
+
+def _columns_first(regions: Regions) -> npt.NDArray[np.bool_]:
+    """Choose the order of the passes of each sample as `weights.passes` does."""
+    extents, seen = np.abs(regions.high - regions.low), np.ones(regions.size.shape)
+    scales = np.maximum(1.0, extents / regions.size) if regions.antialias else seen
+    shrinks = extents > regions.size
+    for name, chosen in zip(regions.filters, (shrinks, ~shrinks), strict=True):
+        if name != "nn" and chosen.any():
+            seen[chosen] = np.ceil(2 * stretched(name, scales[chosen])[1])
+    price = PIXEL + np.array([[TAP], [TAP_OF_ROWS]]) * seen
+    last = regions.size[0] * regions.size[1]
+    rows = regions.size[0] * extents[1] * price[0] + last * price[1]
+    columns = extents[0] * regions.size[1] * price[1] + last * price[0]
+    return np.asarray(columns < rows)
 
 
 def _axis(lengths: Array, regions: Regions, i: int, first_pass: Array) -> _Axis | None:

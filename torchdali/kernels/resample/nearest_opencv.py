@@ -12,7 +12,7 @@ from torch import Tensor
 
 from torchdali.kernels.memory import Array, place
 from torchdali.kernels.opencv import opencv, opencv_for
-from torchdali.kernels.resample.weights import Axis, nearest
+from torchdali.kernels.resample.weights import Axis, nearest, passes
 
 __all__ = ["nearest_by_opencv", "nearest_each"]
 
@@ -41,8 +41,7 @@ def nearest_each(x: Tensor, axes: Sequence[Axis], out: Tensor | None) -> Any:
         axes: Of rows and columns.
         out: Where they go, if they fit there.
     """
-    ranked = sorted(range(len(axes)), key=lambda i: (axes[i].growth, -i))
-    if 0 in x.shape or (take := _taking(x, axes, ranked[0])) is None:
+    if 0 in x.shape or (take := _taking(x, axes, passes(tuple(axes))[0])) is None:
         return NotImplemented
     shape = len(x), axes[0].size, axes[1].size, x.shape[-1]
     made = place(out, shape, x.dtype, x.device)

@@ -31,7 +31,10 @@ from torchdali.kernels.limits import MAX_TAPS
 __all__ = [
     "FILTERS",
     "OVERSHOOT",
+    "PIXEL",
     "RADIUS",
+    "TAP",
+    "TAP_OF_ROWS",
     "Axis",
     "Taps",
     "bags",
@@ -126,7 +129,7 @@ def resize_axes(
     return tuple(axes)
 
 
-_PIXEL, _TAP, _TAP_OF_ROWS = 3.0, 1.0, 1.4  # what DALI takes for the cost of an output pixel
+PIXEL, TAP, TAP_OF_ROWS = 3.0, 1.0, 1.4  # what DALI takes for the cost of an output pixel
 
 
 @lru_cache(maxsize=256)
@@ -148,8 +151,8 @@ def _cost(axes: Sequence[Axis], order: Sequence[int]) -> float:
         if axis.filter != "nn":
             stretch = max(1.0, 1 / axis.growth) if axis.antialias else 1.0
             seen = math.ceil(2 * _stretch(axis.filter, stretch)[1])
-        tap = _TAP_OF_ROWS if i == len(axes) - 1 else _TAP
-        cost += math.prod(extents) * (_PIXEL + tap * seen)
+        tap = TAP_OF_ROWS if i == len(axes) - 1 else TAP
+        cost += math.prod(extents) * (PIXEL + tap * seen)
     return cost
 
 
