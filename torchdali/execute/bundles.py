@@ -65,7 +65,12 @@ def bundled(
         return None
     edge = node.inputs[0]
     source = None if edge is None else edge.source
-    if edge is None or source is None or chain.delivers != node.outputs or is_metadata(edge):
+    if (
+        edge is None
+        or source is None
+        or list(map(id, chain.delivers)) != list(map(id, node.outputs))
+        or is_metadata(edge)
+    ):
         return None
     read = None
     if before:
