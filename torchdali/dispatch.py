@@ -17,13 +17,14 @@ import torch
 from torchdali import graph
 from torchdali.constants import Constant, ScalarConstant
 from torchdali.graph import DataNode
+from torchdali.kernels.memory import is_traced
 from torchdali.registry import Operator
 from torchdali.rng import BatchRng, mix
 from torchdali.running import run_batch
 from torchdali.schema import STATE, Schema
 from torchdali.tensors import TensorList
 
-__all__ = ["VIEWS", "Call", "as_node", "bind", "call", "in_transform", "record", "run_now", "unshared"]
+__all__ = ["VIEWS", "Call", "as_node", "bind", "call", "record", "run_now", "unshared"]
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -315,16 +316,11 @@ VIEWS = frozenset((
 """Operators that look at their input in another way; as torch's, they may return a view of it."""
 
 
-def in_transform() -> bool:
-    """Return True inside ``torch.func.vmap`` and the like, whose tensors have no memory to look at."""
-    return torch._C._functorch.peek_interpreter_stack() is not None
-
-
 def unshared(
     declared: Operator, outputs: Sequence[TensorList], inputs: Sequence[TensorList | None]
 ) -> Sequence[TensorList]:
     """Copy what a body returns of its inputs, so that writing to a result does not change an input."""
-    if declared.name in VIEWS or torch.compiler.is_compiling() or in_transform():
+    if declared.name in VIEWS or is_traced():
         return outputs
     memory = sorted(
         _extent(t) for batch in inputs if batch is not None for t in _tensors(batch) if t.numel()

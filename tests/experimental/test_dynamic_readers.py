@@ -213,3 +213,9 @@ def test_nodes_of_torchdata(root: Path) -> None:
     resumed.load_state_dict(part.state_dict())
     rest = list(resumed)
     assert len(rest) == 4 and torch.equal(rest[0][0], batches[1][0])
+
+
+def test_the_backend_of_a_reader_is_checked(root: Path) -> None:
+    assert ndd.readers.File(file_root=str(root), _backend="cpu").get_metadata()
+    with pytest.raises(ValueError, match=r"File\(_backend='x'\): the reader runs on"):
+        ndd.readers.File(file_root=str(root), _backend="x")

@@ -112,3 +112,8 @@ def test_autoserialize(tmp_path: Path) -> None:
         triton.autoserialize(lambda: None)
     with pytest.raises(RuntimeError, match="one pipeline_def"):
         triton.autoserialize(pipeline_def(lambda: None))
+
+
+def test_the_device_can_be_read() -> None:
+    made = NumbaFunction(invert, types.UINT8, types.UINT8, 3, 3)
+    assert (made.device, made.preserve) == ("cpu", False)

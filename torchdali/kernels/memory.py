@@ -14,7 +14,7 @@ from torch import Tensor
 
 __all__ = [
     "Array", "Bytes", "Floats", "byte_planes", "byte_scratch", "copied", "float_rows", "inside",
-    "is_array", "is_plain", "narrowed", "place", "placed", "scratch",
+    "in_transform", "is_array", "is_plain", "is_traced", "narrowed", "place", "placed", "scratch",
 ]  # fmt: skip
 
 # ---------------------------------------------------------------- reused buffers
@@ -46,7 +46,7 @@ def scratch(shape: Sequence[int], purpose: str, dtype: torch.dtype = torch.float
     Args:
         dtype: float32 or uint8.
     """
-    if math.prod(shape) > _KEPT or torch.compiler.is_compiling():
+    if math.prod(shape) > _KEPT or is_traced():
         return torch.empty(tuple(shape), dtype=dtype, device="cpu")
     return torch.from_numpy(_scratch(tuple(shape), purpose, dtype))
 
@@ -122,9 +122,20 @@ def narrowed(x: Tensor, parts: dict[int, tuple[int, int]]) -> Tensor:
     return torch.from_numpy(x.numpy()[tuple(part)])
 
 
+def in_transform() -> bool:
+    """Return True inside ``torch.func.vmap`` and the like, whose tensors have no memory to look at."""
+    compiling = torch.compiler.is_compiling()
+    return not compiling and torch._C._functorch.peek_interpreter_stack() is not None
+
+
+def is_traced() -> bool:
+    """Return True where operations are to be those of torch alone: in a compiled graph and in a transform."""
+    return torch.compiler.is_compiling() or in_transform()
+
+
 def is_plain(x: Tensor) -> bool:
     """True if a tensor is an array in memory and nothing else."""
-    return x.is_cpu and not x.requires_grad and not torch.compiler.is_compiling()
+    return x.is_cpu and not x.requires_grad and not is_traced()
 
 
 # ---------------------------------------------------------------- outputs

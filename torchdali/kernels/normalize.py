@@ -13,7 +13,7 @@ from torch import Tensor
 
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device_cache import device_cache
-from torchdali.kernels.memory import is_plain, scratch
+from torchdali.kernels.memory import in_transform, is_plain, scratch
 from torchdali.kernels.mirror import mirror as reversed_along
 from torchdali.kernels.normalize_opencv import Images, normalized_by_opencv, reversed_rows, runs
 from torchdali.kernels.opencv import opencv
@@ -113,7 +113,7 @@ def normalize_into(
     recipe = _recipe(scaling, image.shape, image.stride(), channel, mirror, image.device)
     if recipe.order is not None:
         image, out = image.permute(recipe.order), out.permute(recipe.order)
-    if recipe.rows is None or image.requires_grad:
+    if recipe.rows is None or image.requires_grad or in_transform():
         _write(out, image, recipe)
         return
     for start in range(0, len(image), recipe.rows):
@@ -218,11 +218,11 @@ def _recipe(
 def _write(out: Tensor, image: Tensor, recipe: _Recipe) -> None:
     if recipe.mirror is not None:
         bytes_here = image.is_cpu and image.dtype == torch.uint8
-        kept = scratch(image.shape, "mirrored", torch.uint8) if bytes_here else None
+        kept = scratch(image.shape, "mirrored", torch.uint8) if bytes_here and not in_transform() else None
         image = reversed_along(image, [recipe.mirror], kept)
     if recipe.offset is None:
         out.copy_(image if out.dtype == torch.float32 else convert(image, out.dtype))
-    elif image.requires_grad:
+    elif image.requires_grad or in_transform():
         out.copy_(_normalized(image.float(), recipe, None))
     elif out.dtype == torch.float32 and out.is_contiguous():
         _normalized(_buffer(image).copy_(image), recipe, out)

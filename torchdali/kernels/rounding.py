@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from torchdali.kernels.memory import place
+from torchdali.kernels.memory import in_transform, place
 from torchdali.kernels.opencv import opencv_for
 
 __all__ = ["HALF_UP", "to_bytes"]
@@ -26,4 +26,5 @@ def to_bytes(x: Tensor, out: Tensor | None = None) -> Tensor:
         cv2.convertScaleAbs(x.view(1, -1).numpy(), made.view(1, -1).numpy(), 1.0, HALF_UP)
         return made
     # After the half, truncation rounds; the way over int16 is the fastest.
-    return made.copy_(x.add_(0.5).clamp_(0.0, 255.0).to(torch.int16))
+    rounded = x.add_(0.5).clamp_(0.0, 255.0).to(torch.int16)
+    return rounded.to(torch.uint8) if in_transform() else made.copy_(rounded)

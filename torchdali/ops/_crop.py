@@ -296,7 +296,7 @@ def crop_mirror_normalize(
     padded = policy == "pad"
     shape = tuple([full if axis == channel else extents[axis] for axis in forth])
     if out is None or out.shape != shape or out.dtype != dtype or data.requires_grad:
-        out = torch.empty(shape, dtype=dtype, device=data.device)
+        out = data.new_empty(shape, dtype=dtype)
     if padded:
         check_fill(fill_values, [shape[axis] for axis in back], channel)
     scaling = affine(_several(mean), _several(std), scale, shift, channels, full)

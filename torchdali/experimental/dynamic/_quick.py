@@ -10,9 +10,10 @@ from typing import Any
 
 import torch
 
-from torchdali.dispatch import VIEWS, Call, in_transform
+from torchdali.dispatch import VIEWS, Call
 from torchdali.experimental.dynamic._mode import EvalMode
 from torchdali.experimental.dynamic._tensor import Tensor, _of_list
+from torchdali.kernels.memory import is_traced
 from torchdali.registry import Operator
 from torchdali.running import Prepared, fitting, prepare, taken_layouts
 from torchdali.tensors import TensorList
@@ -73,7 +74,7 @@ def _add_tensor(parts: list[Any], value: Tensor) -> bool:
 
 def _is_now() -> bool:
     now = EvalMode.current() is not EvalMode.deferred
-    return now and not torch.compiler.is_compiling() and not in_transform()
+    return now and not is_traced()
 
 
 def run(form: Form, inputs: Sequence[Any]) -> Any:

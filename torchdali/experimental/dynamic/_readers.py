@@ -35,11 +35,12 @@ class Reader:
         device: ``"cpu"``.
         num_inputs: Accepted; readers have none.
         enable_checkpointing: Accepted; the state is always there.
-        _backend: Accepted.
+        _backend: A device of the operator, as DALI checks it; it changes nothing.
         arguments: Those of the operator.
 
     Raises:
-        TypeError: an argument that the reader does not have. Otherwise what the reader's data set raises.
+        TypeError: an argument that the reader does not have. ValueError: a ``_backend`` that it does not have.
+        Otherwise what the reader's data set raises.
     """
 
     max_batch_size: int | None
@@ -65,6 +66,11 @@ class Reader:
                 raise TypeError(
                     f"{type(self).__name__}() got an unexpected keyword argument {key!r}"
                 )
+        devices = self._declared.options.devices
+        if _backend is not None and _backend not in devices:
+            raise ValueError(
+                f"{type(self).__name__}(_backend={_backend!r}): the reader runs on {', '.join(sorted(devices))}"
+            )
         self.max_batch_size, self.name, self.device = max_batch_size, name, device
         constants = bind(self._declared, [], arguments).constants
         self._dataset = self._declared.body(**constants)

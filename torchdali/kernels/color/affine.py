@@ -15,7 +15,7 @@ from torch import Tensor
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.folding import folded
-from torchdali.kernels.memory import Bytes, place
+from torchdali.kernels.memory import Bytes, in_transform, place
 from torchdali.kernels.opencv import opencv, opencv_for
 from torchdali.kernels.rounding import HALF_UP, to_bytes
 
@@ -41,7 +41,7 @@ def affine_intensity(
     """Return ``factor * x + offset``, rounded and saturated to an element type; in `out`, if it fits."""
     if dtype == torch.uint8 and x.dtype == torch.uint8:
         return _affine_bytes(x, factor, offset, out)
-    if dtype == torch.float32 and x.dtype != torch.float64 and not x.requires_grad:
+    if dtype == torch.float32 and x.dtype != torch.float64 and not (x.requires_grad or in_transform()):
         return _affine_float(x, factor, offset, place(out, x.shape, dtype, x.device))
     wide = _wide(x)
     return convert(torch.add(_number(offset, wide), wide, alpha=factor), dtype)

@@ -29,6 +29,7 @@ from torch import Tensor
 
 from torchdali.kernels.convert import convert
 from torchdali.kernels.exactness import exactness
+from torchdali.kernels.memory import is_traced
 from torchdali.kernels.opencv import opencv
 from torchdali.kernels.resample.weights import Axis
 
@@ -80,7 +81,7 @@ def suits_bytes(x: Tensor, axis: Axis) -> bool:
 
 def _has_bytes(x: Tensor) -> bool:
     bytes_here = x.dtype == torch.uint8 and x.is_cpu and x.shape[-1] <= 4
-    return bytes_here and not torch.compiler.is_compiling()
+    return bytes_here and not is_traced()
 
 
 def takes_bytes(x: Tensor) -> bool:

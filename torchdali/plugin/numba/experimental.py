@@ -67,7 +67,12 @@ class NumbaFunction:
         _check_counts("output", self._out_types, self._outs_ndim)
         _check_counts("input", self._in_types, self._ins_ndim)
         self._run, self._setup = _compiled(run_fn), setup_fn and _compiled(setup_fn)
-        self._batch_processing, self._kwargs, self.device = batch_processing, kwargs, device
+        self._batch_processing, self._kwargs, self._device = batch_processing, kwargs, device
+
+    @property
+    def device(self) -> str:
+        """The device that it runs on, ``"cpu"``."""
+        return self._device
 
     @property
     def preserve(self) -> bool:
