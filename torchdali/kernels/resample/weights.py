@@ -132,12 +132,18 @@ def resize_axes(
 PIXEL, TAP, TAP_OF_ROWS = 3.0, 1.0, 1.4  # what DALI takes for the cost of an output pixel
 
 
-@lru_cache(maxsize=256)
 def passes(axes: tuple[Axis, ...]) -> tuple[int, ...]:
     """Return the order in which DALI resamples the axes: the one that it takes for the cheapest.
 
     The costs are estimates, fitted to 259 images of random sizes, of which DALI resamples three in another order.
     """
+    return _passes(tuple(map(tuple, axes)))
+
+
+@lru_cache(maxsize=256)
+@folded
+def _passes(fields: tuple[Fields, ...]) -> tuple[int, ...]:
+    axes = [Axis(*each) for each in fields]
     return min(itertools.permutations(range(len(axes))), key=lambda order: _cost(axes, order))
 
 
