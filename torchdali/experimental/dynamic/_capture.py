@@ -1,9 +1,12 @@
 """Loops whose body is recorded in its first iteration, and run ahead for those that follow.
 
 The first iteration is computed as without capture; the operations that it records are the *template*. For each later
-iteration the template is copied onto the iteration's own data, and what the first iteration looked at is computed on
-threads of the capture, up to `_AHEAD` iterations ahead. When the body then makes the same calls, they return these
+iteration the template is copied onto the iteration's own data, and what the first iteration looked at is computed by
+executors of the capture, up to `_AHEAD` iterations ahead. When the body then makes the same calls, they return these
 results.
+
+One thread plans iterations and starts them, a second one waits for them, in the same order; so the next iteration is
+computed while the last samples of one are.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +25,7 @@ from torchdali.experimental.dynamic._device import Device
 from torchdali.experimental.dynamic._matching import CallMatcher, copied_node
 from torchdali.experimental.dynamic._operation import Operation, Result
 from torchdali.experimental.dynamic._rng import RNG
+from torchdali.experimental.dynamic._structure import Runner
 from torchdali.experimental.dynamic._value import Value
 from torchdali.graph import DataNode, Node
 
@@ -98,24 +102,28 @@ class Capture:
         self._now: _Iteration | None = None
         self._next_call = 0
         self._matches = True
+        self._runners: dict[Any, Runner] = {}
+        self._starting = ThreadPoolExecutor(1, thread_name_prefix="torchdali-capture")
+        self._waiting = ThreadPoolExecutor(1, thread_name_prefix="torchdali-capture-wait")
 
     def __iter__(self) -> Iterator[Any]:
         ahead: deque[_Iteration] = deque()
-        pool = ThreadPoolExecutor(1, thread_name_prefix="torchdali-capture")
         try:
             while True:
                 if self._template is not None and not self._matches:
-                    self._relaunch(ahead, pool)
+                    self._relaunch(ahead)
                 while len(ahead) < (1 if self._template is None else _AHEAD):
                     item = next(self._items, None)
                     if item is None:
                         break
-                    ahead.append(self._prepared(*item, len(ahead), pool))
+                    ahead.append(self._prepared(*item, len(ahead)))
                 if not ahead:
                     return
                 yield from self._body(ahead.popleft())
         finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+            self._starting.shutdown(wait=True, cancel_futures=True)
+            self._waiting.shutdown(wait=True)  # so that runners are idle
+            self._context.engine().give_back(self._runners)
 
     def _body(self, iteration: _Iteration) -> Iterator[Any]:
         """Hand out one item; the loop's body runs while this waits."""
@@ -141,7 +149,7 @@ class Capture:
 
     # ------------------------------------------------------------ running ahead
 
-    def _prepared(self, item: Any, state: Any, distance: int, pool: Executor) -> _Iteration:
+    def _prepared(self, item: Any, state: Any, distance: int) -> _Iteration:
         """Copy the template onto an item, and have it computed."""
         made = _Iteration(item, state)
         if self._template is None:
@@ -162,21 +170,29 @@ class Capture:
             if c.asked
         ]
         if asked:
-            future = pool.submit(self._compute, asked)
+            done = self._waiting.submit(
+                self._finish, self._starting.submit(self._begin, asked), asked
+            )
             for operation, _ in asked:
-                operation.future = future
+                operation.future = done
         return made
 
-    def _compute(self, asked: list[tuple[Operation, list[Result]]]) -> None:
-        """Compute an iteration; runs on a thread of the capture, the results keep what is asked for alive."""
+    def _begin(self, asked: list[tuple[Operation, list[Result]]]) -> Callable[[], None]:
+        """Begin to compute an iteration; the results keep what is asked for alive."""
         with torch.no_grad():
-            self._context.engine().run([operation for operation, _ in asked])
+            return self._context.engine().begin([o for o, _ in asked], self._runners)
 
-    def _relaunch(self, ahead: deque[_Iteration], pool: Executor) -> None:
+    def _finish(
+        self, begun: Future[Callable[[], None]], asked: list[tuple[Operation, list[Result]]]
+    ) -> None:
+        """Wait for an iteration. This runs in another thread than `_begin`, and in the same order."""
+        begun.result()()
+
+    def _relaunch(self, ahead: deque[_Iteration]) -> None:
         """Prepare again what was computed with other random numbers than the loop's body will draw."""
         items = [(iteration.item, iteration.state) for iteration in ahead]
         ahead.clear()
-        ahead.extend(self._prepared(*item, i, pool) for i, item in enumerate(items))
+        ahead.extend(self._prepared(*item, i) for i, item in enumerate(items))
 
     # ------------------------------------------------------------ the calls of the body
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,8 +17,9 @@ import torch
 from torchdali.errors import located
 from torchdali.execute.device_stream import resolve_device
 from torchdali.experimental.dynamic._operation import Operation, operation_of
-from torchdali.experimental.dynamic._structure import Runner, structure_of
+from torchdali.experimental.dynamic._structure import Runner, Structure, structure_of
 from torchdali.graph import DataNode, Node
+from torchdali.loader import Keys
 from torchdali.rng import BatchRng
 from torchdali.running import LARGE, run_batch
 from torchdali.tensors import TensorList
@@ -44,49 +46,58 @@ class Engine:
 
     def run(self, operations: Sequence[Operation]) -> None:
         """Compute operations and what they need; set the results of all whose results are wanted."""
-        for size in dict.fromkeys(o.size for o in operations):
-            self._run([o for o in operations if o.size == size], size)
+        for work in _works(operations):
+            found = self._take(work.structure.key) or self._runner(work, several=False)
+            try:
+                outputs = found.run(*work.arguments())
+            finally:
+                self._put(work.structure.key, found)
+            work.deliver(outputs)
 
-    def _run(self, operations: Sequence[Operation], size: int) -> None:
-        nodes = _needed(operations)
-        computed = [n for n in nodes if _results(n) is None]
-        if not computed:
-            return
-        values = {
-            edge: value
-            for node in nodes
-            for edge, value in zip(node.outputs, _results(node) or (), strict=False)
-            if value is not None
-        }
-        if _is_small(computed, values):
-            _run_one_by_one(computed, values, size)
-        else:
-            self._run_together(computed, values, operations, size)
+    def begin(
+        self, operations: Sequence[Operation], runners: dict[Any, Runner]
+    ) -> Callable[[], None]:
+        """Begin to compute operations as `run` does; return a function that waits for them and sets the results.
 
-    def _run_together(
-        self,
-        nodes: Sequence[Node],
-        values: dict[DataNode, TensorList],
-        operations: Sequence[Operation],
-        size: int,
-    ) -> None:
-        wanted = _wanted(nodes, operations)
-        structure = structure_of(nodes, wanted, size)
-        found = self._take(structure.key)
-        if found is None:
-            found = Runner(structure, self.num_threads, self._device, size)
+        Args:
+            runners: Of the caller, by structure: an empty dictionary at first, to be given back at the end. The
+                functions are to be called in the order of the calls that gave them, from any thread.
+        """
+        begun: list[tuple[Runner, _Work]] = []
         try:
-            keys = [o.key for n in nodes if n.operator.schema.random and (o := operation_of(n))]
-            records = [o.records for n in nodes if (o := operation_of(n)) and o.records is not None]
-            outputs = found.run([values[e] for e in structure.given], records, keys)
-        finally:
-            self._put(structure.key, found)
-        results = dict(zip(wanted, outputs, strict=True))
-        for node in dict.fromkeys(e.source for e in wanted):
-            assert node is not None
-            operation = operation_of(node)
-            assert operation is not None
-            operation.finish(tuple(results.get(e) for e in node.outputs))
+            for work in _works(operations):
+                key = work.structure.key
+                if key not in runners:
+                    runners[key] = self._take((key,)) or self._runner(work, several=True)
+                begun.append((found := runners[key], work))
+                found.start(*work.arguments())
+        except BaseException:  # nobody will take these batches: runners that have them are of no more use
+            for _, work in begun:
+                runners.pop(work.structure.key, None)
+            raise
+
+        def finish() -> None:
+            errors = []
+            for runner, work in begun:
+                try:
+                    work.deliver(runner.finish())
+                except (
+                    BaseException
+                ) as error:  # after the others, which take their batches out of their runners
+                    errors.append(error)
+            if errors:
+                raise errors[0]
+
+        return finish
+
+    def give_back(self, runners: dict[Any, Runner]) -> None:
+        """Keep runners for the next caller of `begin`; all that they were given must be finished."""
+        while runners:
+            key, runner = runners.popitem()
+            self._put((key,), runner)
+
+    def _runner(self, work: _Work, several: bool) -> Runner:
+        return Runner(work.structure, self.num_threads, self._device, work.size, several)
 
     def _take(self, key: Any) -> Runner | None:
         with self._lock:
@@ -101,6 +112,58 @@ class Engine:
             ]
         for old in closed:
             old.close()
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Operations on batches of one size, which an executor is to compute.
+
+    Attributes:
+        structure: Of their graph.
+        values: Of edges that are known.
+        size: Samples of a batch.
+    """
+
+    structure: Structure
+    values: Mapping[DataNode, TensorList]
+    size: int
+
+    def arguments(self) -> tuple[list[TensorList], list[Keys], list[int | None]]:
+        """Return what `Runner.start` takes."""
+        found = [(n, o) for n in self.structure.nodes if (o := operation_of(n))]
+        keys = [o.key for n, o in found if n.operator.schema.random]
+        records = [o.records for _, o in found if o.records is not None]
+        return [self.values[e] for e in self.structure.given], records, keys
+
+    def deliver(self, outputs: Sequence[TensorList]) -> None:
+        """Set the results of the operations."""
+        wanted = self.structure.wanted
+        results = dict(zip(wanted, outputs, strict=True))
+        for node in dict.fromkeys(e.source for e in wanted):
+            assert node is not None
+            operation = operation_of(node)
+            assert operation is not None
+            operation.finish(tuple(results.get(e) for e in node.outputs))
+
+
+def _works(operations: Sequence[Operation]) -> Iterator[_Work]:
+    """Yield what executors are to compute, size by size; do at once what needs none."""
+    for size in dict.fromkeys(o.size for o in operations):
+        chosen = [o for o in operations if o.size == size]
+        nodes = _needed(chosen)
+        computed = [n for n in nodes if _results(n) is None]
+        if not computed:
+            continue
+        values = {
+            edge: value
+            for node in nodes
+            for edge, value in zip(node.outputs, _results(node) or (), strict=False)
+            if value is not None
+        }
+        if _is_small(computed, values):
+            _run_one_by_one(computed, values, size)
+        else:
+            yield _Work(structure_of(computed, _wanted(computed, chosen), size), values, size)
 
 
 def _results(node: Node) -> tuple[TensorList | None, ...] | None:

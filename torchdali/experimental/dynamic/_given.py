@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from torchdali import graph
@@ -16,14 +17,18 @@ __all__ = ["GIVEN", "GivenValue", "given"]
 
 
 class GivenValue(Source):
-    """A source that delivers a batch that somebody else sets."""
+    """A source that delivers the batches that somebody else puts into its queue.
 
-    values: TensorList | None = None
+    Attributes:
+        values: The queue. One thread puts in, the one that draws batches takes out.
+    """
+
+    def __init__(self) -> None:
+        self.values: deque[TensorList] = deque()
 
     def next(self, batch_size: int, prepared: SourceBatch | None = None) -> tuple[TensorList, ...]:
-        """Return the batch."""
-        assert self.values is not None
-        return (self.values,)
+        """Return the oldest batch."""
+        return (self.values.popleft(),)
 
     def state(self) -> dict[str, Any]:
         """Return nothing: who sets the values keeps their position."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -87,14 +88,14 @@ def frozen(value: Any) -> Hashable:
 
 
 class _Records:
-    """Stands in for the cursor of a reader: delivers the records of the run."""
+    """Stands in for the cursor of a reader: delivers the records of the runs in their order."""
 
-    keys: Keys | None = None
+    def __init__(self) -> None:
+        self.keys: deque[Keys] = deque()
 
     def next_batch(self, batch_size: int) -> Keys:
-        """Return the records."""
-        assert self.keys is not None
-        return self.keys
+        """Return the records of the oldest run."""
+        return self.keys.popleft()
 
     def state(self) -> dict[str, Any]:
         """Return nothing: the reader of the dynamic mode keeps its position."""
@@ -109,10 +110,16 @@ class Runner:
         num_threads: Threads that compute.
         device: The accelerator, or None.
         size: Samples of a batch.
+        several: Let several batches be in flight: `start` returns before a batch is done.
     """
 
     def __init__(
-        self, structure: Structure, num_threads: int, device: torch.device | None, size: int
+        self,
+        structure: Structure,
+        num_threads: int,
+        device: torch.device | None,
+        size: int,
+        several: bool = False,
     ) -> None:
         traced, leaves = _copied(structure)
         planned = plan(fuse_resizing(fuse_decoding(traced, False)))
@@ -127,14 +134,27 @@ class Runner:
             node: Reader(node.constants["_dataset"], self._records[i])  # type: ignore[arg-type]
             for i, node in enumerate(n for n in planned.graph.nodes if n.operator.kind == "reader")
         }
-        settings = Settings(size, num_threads, 0, device, synchronous=True)
+        settings = Settings(size, num_threads, 0, device, synchronous=not several)
         self._executor = Executor(planned, settings, readers, sources, BadSamples())
         self.close = weakref.finalize(self, Executor.close, self._executor)
 
     def run(
         self, values: Sequence[TensorList], records: Sequence[Keys], keys: Sequence[int | None]
     ) -> tuple[TensorList, ...]:
-        """Compute one batch.
+        """Compute one batch; see `start`."""
+        try:
+            self.start(values, records, keys)
+            return self.finish()
+        finally:
+            for source in self._given:  # an interrupt may have left something
+                source.values.clear()
+            for reader in self._records:
+                reader.keys.clear()
+
+    def start(
+        self, values: Sequence[TensorList], records: Sequence[Keys], keys: Sequence[int | None]
+    ) -> None:
+        """Begin to compute a batch.
 
         Args:
             values: Of the given edges.
@@ -142,15 +162,14 @@ class Runner:
             keys: Of the random numbers, for each random operator.
         """
         for source, value in zip(self._given, values, strict=True):
-            source.values = value
+            source.values.append(value)
         for reader, taken in zip(self._records, records, strict=True):
-            reader.keys = taken
-        try:
-            self._executor.schedule(random_keys=[key or 0 for key in keys])
-            return self._executor.pop().outputs
-        finally:
-            for source in self._given:
-                source.values = None
+            reader.keys.append(taken)
+        self._executor.schedule(random_keys=[key or 0 for key in keys])
+
+    def finish(self) -> tuple[TensorList, ...]:
+        """Wait for the oldest batch that was started, and return its outputs."""
+        return self._executor.pop().outputs
 
 
 def _copied(structure: Structure) -> tuple[Graph, list[Node]]:
