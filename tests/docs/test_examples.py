@@ -126,6 +126,16 @@ def test_wrong_calls_are_told_in_one_line(script, place, message):
     assert message in done.stderr.splitlines()[-1]
 
 
+def test_training_on_ray(pictures):
+    pytest.importorskip("ray", reason="the extra `ray` is not installed")
+    done = run(
+        "examples/train_ray.py", pictures, "--epochs", 4, "--size", 32, "--batch-size", 8, "--threads", 1, RAY_worker_niceness="0"
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = losses(done.stdout)
+    assert len(found) == 4 and found[-1] < found[0]
+
+
 def test_directions_are_learned_from_clips():
     pytest.importorskip("av", reason="the extra `video` is not installed")
     done = run("examples/video_clips.py")

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(
     not Path("/dev/shm").is_dir(), reason="looks at processes and shared memory as Linux shows them"
 )
 
-SECONDS = 5.0
+SECONDS = 20.0
 START = """
 import os, signal, sys
 from tests.helpers import proxy_data as data
