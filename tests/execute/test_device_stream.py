@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+import torchdali
 from torchdali import Pipeline, StreamPolicy, fn, pipeline_def
 from torchdali.execute import device_stream
 from torchdali.execute.device_stream import DeviceStream
@@ -186,3 +189,17 @@ def test_debug_mode_runs_steps_on_the_stream(monkeypatch: pytest.MonkeyPatch) ->
     made.run()
     made.close()
     assert inside and inside[::2] == [True] * (len(inside) // 2)
+
+
+def test_what_is_kept_for_a_device_is_kept_for_a_stream():
+    """A cache by device alone would hand a tensor to a stream that does not wait for the one that makes it."""
+    found = []
+    for path in sorted(Path(torchdali.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and any(a.arg == "device" for a in node.args.args):
+                found += [
+                    f"{path.name}: {node.name}"
+                    for each in node.decorator_list
+                    if ast.unparse(each).startswith(("functools.cache", "functools.lru_cache", "cache", "lru_cache"))
+                ]
+    assert found == []

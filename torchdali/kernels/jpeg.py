@@ -6,7 +6,6 @@ halved both ways, cosine transform of 8x8 blocks, rounding to multiples of the t
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,6 +13,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.device_cache import device_cache
+from torchdali.kernels.folding import folded
 
 __all__ = ["distort"]
 
@@ -136,7 +136,8 @@ def _shifted(x: Tensor, bits: int) -> Tensor:
     return x.mul_(0.5**bits).add_(0.5).floor_()
 
 
-@functools.cache
+@device_cache(maxsize=16)
+@folded
 def _waves(device: torch.device) -> Tensor:
     half = np.array(_WAVES.split(), np.float64).reshape(_BLOCK, _BLOCK // 2)
     sign = np.array([1.0, -1.0] * (_BLOCK // 2))[:, None]

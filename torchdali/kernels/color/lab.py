@@ -6,12 +6,12 @@ is installed.
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.kernels.device_cache import device_cache
+from torchdali.kernels.folding import folded
 from torchdali.kernels.opencv import opencv_for
 
 __all__ = ["lab_to_rgb", "rgb_to_lab"]
@@ -44,7 +44,8 @@ def rgb_to_lab(x: Tensor) -> Tensor:
     return ((lab + _UNIT // 2) // _UNIT).clamp_(0, 255).to(torch.uint8)
 
 
-@functools.cache
+@device_cache(maxsize=16)
+@folded
 def _forward_tables(device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     """Return linear intensity by level, cube root by intensity, and the matrix in whole numbers."""
     level = np.arange(256) / 255
@@ -80,7 +81,8 @@ def lab_to_rgb(lightness: Tensor, lab: Tensor, out: Tensor) -> None:
     out.copy_((rgb * 255).round_())
 
 
-@functools.cache
+@device_cache(maxsize=16)
+@folded
 def _backward_matrix(device: torch.device) -> Tensor:
     matrix = np.linalg.inv(_TO_XYZ / _WHITE[:, None])
     return torch.from_numpy(matrix.T.astype(np.float32)).to(device)

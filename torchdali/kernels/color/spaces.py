@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.color.affine import Matrix
+from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.folding import folded
 from torchdali.kernels.memory import place
 from torchdali.kernels.opencv import opencv_for
@@ -25,7 +26,8 @@ def swap_red_and_blue(x: Tensor, out: Tensor | None = None) -> Tensor:
     return made
 
 
-@functools.cache
+@device_cache(maxsize=16)
+@folded
 def _backwards(device: torch.device) -> Tensor:
     return torch.tensor([2, 1, 0], device=device)
 
