@@ -215,9 +215,9 @@ def test_declarations_that_fit() -> None:
 
 
 CHANGES: list[tuple[str, Any, str]] = [
-    ("type", [np.float32(1)], "was int32 and the current type is float"),
-    ("axes", [np.zeros(1, np.int32)], "dimensions of the data.* was 0 and the current is 1"),
-    ("layout", TensorListCPU(np.zeros((1, 2), np.int32), layout="X"), "dimensions of the data.* has changed"),
+    ("type", [np.float32(1)], "another type than in the batch before: int32, now float"),
+    ("axes", [np.zeros(1, np.int32)], "another number of dimensions .*: 0, now 1"),
+    ("layout", TensorListCPU(np.zeros((1, 2), np.int32), layout="X"), "another number of dimensions .*: 0, now 1"),
 ]
 
 

@@ -273,7 +273,7 @@ def test_boxes_move_with_their_image():
         (lambda x: fn.experimental.warp_perspective(x, matrix=[1.0] * 9, border_mode="no"), ValueError, "border_mode"),
         (lambda x: fn.experimental.warp_perspective(x, matrix=[1.0] * 9, fill_value=[1, 2]), RuntimeError, "fill"),
         (lambda x: fn.experimental.remap(x, x[..., 0], x[:1, :, 0]), RuntimeError, "same shape"),
-        (lambda x: fn.tensor_resize(x), RuntimeError, "scales or sizes"),
+        (lambda x: fn.tensor_resize(x), RuntimeError, "sizes or scales"),
         (lambda x: fn.tensor_resize(x, sizes=[4.0], axes=[7]), IndexError, "axes"),
         (lambda x: fn.tensor_resize(x, sizes=[4.0], axes=[1, 1]), ValueError, "twice"),
         (lambda x: fn.tensor_resize(x, sizes=[4.0], size_rounding="no"), RuntimeError, "rounding"),

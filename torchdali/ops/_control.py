@@ -45,7 +45,7 @@ class _Chooser:
         kind = value.dtype, value.ndim
         if self._kind is not None:
             raise RuntimeError(
-                f"{what} must have the same type and number of dimensions in both branches; found "
+                f"{what}: both branches must give one dtype and one number of dimensions, here they give "
                 f"{_described(*self._kind)} and {_described(*kind)}"
             )
         self._kind = kind

@@ -67,7 +67,7 @@ def _matrices(m: Array | None, mt: Array | None, t: Array | None, *, size: int) 
     if mt is not None and (m is not None or t is not None):
         raise batch_level(
             RuntimeError(
-                "the combined MT argument cannot be used together with separate M, T arguments"
+                "MT holds the matrix and the translation: give MT alone, or M and T"
             )
         )
     columns = size + (mt is not None)
@@ -86,7 +86,7 @@ def _matrices(m: Array | None, mt: Array | None, t: Array | None, *, size: int) 
     moved = moved if mt is None else matrix[:, :, -1]
     if moved.shape[1] not in (1, matrix.shape[1]):
         raise RuntimeError(
-            f"T expects either a single value or a list of {matrix.shape[1]} elements, not {moved.shape[1]}"
+            f"T has {moved.shape[1]} elements: it takes {matrix.shape[1]}, or one for all"
         )
     if moved.shape[1] < matrix.shape[1]:
         moved = np.broadcast_to(moved, (len(moved), matrix.shape[1]))

@@ -224,7 +224,7 @@ def _check_inputs(inputs: Sequence[TensorList]) -> None:
         if kind != kinds[0]:
             raise batch_level(
                 RuntimeError(
-                    f"all input batches must have the same data type, not {kinds[0]} and {kind} (input {i})"
+                    f"the inputs must agree in dtype: input 0 is {kinds[0]}, input {i} is {kind}"
                 )
             )
 

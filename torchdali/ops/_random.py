@@ -331,7 +331,7 @@ def sample_shapes(like: TensorList | None, shape: Any, size: int) -> list[Shape]
     if like is not None:
         if shape is not None:
             raise batch_level(
-                RuntimeError('argument "shape" is incompatible with providing a shape-like input')
+                RuntimeError('the shape is given twice, by the argument "shape" and by the input: leave one out')
             )
         return list(like.shape())
     if shape is None:
@@ -497,9 +497,9 @@ def _weighted(draws: Numbers, chances: Sequence[float], limits: Numbers) -> Numb
 def _ends(chances: tuple[float, ...]) -> Numbers:
     """Return where in [0, 1) the part of each element ends."""
     if not all(0 <= chance <= 1 for chance in chances):
-        raise RuntimeError(f"probabilities must be in range [0, 1], but got: {list(chances)}")
+        raise RuntimeError(f"probabilities={list(chances)}: each lies from 0 to 1")
     ends = np.cumsum(chances)
     if abs(ends[-1] - 1) >= 1e-4:
-        raise RuntimeError(f"sum of probabilities must be 1.0, but got {ends[-1]:g}")
+        raise RuntimeError(f"the probabilities add up to {ends[-1]:g}, which should be 1")
     found: Numbers = ends / ends[-1]
     return found

@@ -82,7 +82,7 @@ def _checked_shape(
 ) -> list[int]:
     if all(given is None for given in (shape_input, layout, rel_shape, shape, src_dims)):
         raise batch_level(
-            RuntimeError("reshape is no-op: arguments specify neither new shape nor layout")
+            RuntimeError("reshape has nothing to do: give a shape, rel_shape, src_dims, a layout or a second input")
         )
     found = _filled(_extents(old, shape_input, rel_shape, shape, src_dims), old, math.prod(old))
     if layout and len(layout) != len(found):
@@ -100,7 +100,7 @@ def _extents(
     """Return the new extents; a negative one is to take what is left."""
     if sum(given is not None for given in (shape_input, rel_shape, shape)) > 1:
         raise RuntimeError(
-            "shape input, `shape` argument and `rel_shape` argument are mutually exclusive"
+            "the new shape is given more than once: keep one of `shape`, `rel_shape` and the second input"
         )
     if shape_input is not None:
         if shape_input.dtype.is_floating_point or shape_input.ndim != 1:
@@ -154,15 +154,15 @@ def _filled(new: list[int], old: Sequence[int], volume: int) -> list[int]:
     if free:
         if not known:
             raise RuntimeError(
-                f"cannot infer the extent of dimension {free[0]} when the volume of remaining dimensions is 0: the "
-                f"input has the shape {list(old)}"
+                f"dimension {free[0]} cannot be inferred, as the others have no elements: the input has the shape "
+                f"{list(old)}"
             )
         new = [*new]
         new[free[0]] = volume // known
         known *= new[free[0]]
     if known != volume:
         raise RuntimeError(
-            f"input and output samples must occupy the same size in bytes: {new} is not the size of {list(old)}"
+            f"the shape {new} has {known} elements, and the input, {list(old)}, has {volume}"
         )
     return new
 

@@ -466,7 +466,7 @@ def tensor_resize(
         ValueError: an axis twice. IndexError: an axis that is not there.
     """
     if (sizes is None) == (scales is None):
-        raise RuntimeError("need one of scales or sizes, but not both")
+        raise RuntimeError("give either sizes or scales")
     chosen = _axes(data.dim(), axes, axis_names, layout)
     lengths = list(data.shape)
     if scales is not None:

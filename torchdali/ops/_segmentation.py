@@ -118,7 +118,7 @@ def _any_pixel(
 def _check_pixels(shapes: Sequence[Sequence[int]], threshold: Any, value: Any) -> None:
     if value is not None and not isinstance(threshold, UnsetFloat):
         raise batch_level(
-            RuntimeError("arguments ``value`` and ``threshold`` can not be provided together")
+            RuntimeError("``value`` and ``threshold`` each say which pixels count: give one of them")
         )
     for shape in shapes:
         if not math.prod(shape) or not len(shape):
@@ -219,7 +219,7 @@ def _object_box(
     _check_choice(mask.ndim, format, k_largest)
     if ignore_class and (classes is not None or class_weights is not None or output_class):
         raise RuntimeError(
-            "``classes``, ``weights`` and ``output_class`` cannot be used when ``ignore_class`` is True"
+            "with ``ignore_class`` there are no classes: leave out ``classes``, ``class_weights`` and ``output_class``"
         )
     background, weights = _weights(background, classes, class_weights)
     least = None if threshold is None else matched("threshold", threshold, mask.ndim)

@@ -388,7 +388,8 @@ def combine(
     rows = _Rows(len(first), [first, second, *others], {})
     steps = rows.inputs[::-1] if reverse_order else rows.inputs
     if any(s.shape[1:] != steps[0].shape[1:] for s in steps):
-        raise RuntimeError("all input transforms are expected to have the same shape")
+        shapes = ", ".join(str(list(s.shape[1:])) for s in steps)
+        raise RuntimeError(f"the transforms to combine differ in shape: {shapes}")
     total = steps[0]
     for step in steps[1:]:
         total = _compose(step, total)

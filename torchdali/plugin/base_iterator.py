@@ -114,7 +114,7 @@ class BaseIterator:
         if reader_name:
             if size != -1:
                 raise AssertionError(
-                    "When reader_name is provided, size should not be set: leave out size, or leave out reader_name."
+                    "size follows from the reader: give either size or reader_name"
                 )
             if padded:
                 raise AssertionError(

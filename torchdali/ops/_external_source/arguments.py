@@ -60,8 +60,8 @@ def _check_fed(given: Mapping[str, Any]) -> None:
         )
     if given["num_outputs"] is not None:
         raise ValueError(
-            "The parameter ``num_outputs`` is only valid when using ``source`` to provide data. Use an "
-            "external_source for each input to feed"
+            "``num_outputs`` needs a ``source``, which gives several values a batch: for data that is fed, make one "
+            "external_source for each input"
         )
     if given["parallel"]:
         raise ValueError("parallel=True needs a source that the workers can call")
@@ -92,7 +92,7 @@ def _check_callable(given: Mapping[str, Any]) -> None:
     informed = takes_position(given["source"])
     if given["cycle"] is not None:
         raise ValueError(
-            "The argument `cycle` can only be specified if `source` is iterable: it is a callable"
+            "`cycle` is for a `source` that is iterable, and this one is a callable: it says itself when an epoch ends"
         )
     if given["parallel"] and not informed:
         raise TypeError(
@@ -119,8 +119,8 @@ def takes_position(source: Any) -> bool:
     if not callable(source):
         indexed = hasattr(source, "__getitem__") and hasattr(source, "__len__")
         raise TypeError(
-            f"The `source` must be callable, iterable or a parameterless generator function, not a "
-            f"{type(source).__name__}"
+            f"`source` is a {type(source).__name__}: give a callable, an iterable, or a generator function without "
+            f"parameters"
             + ("; of a dataset make a function of a SampleInfo, with batch=False" * indexed)
         )
     try:
@@ -168,12 +168,12 @@ def expected_outputs(dtype: Any, ndim: Any, layout: Any, count: int | None) -> l
     for kind, axes, names in each:
         if axes is not None and index(axes) < 0:
             raise RuntimeError(
-                f"Incorrect number of dimensions ({axes}). Use positive values for tensors or 0 for scalars."
+                f"Incorrect number of dimensions ({axes}): ndim is 0 for numbers and at least 1 for tensors"
             )
         if axes is not None and names and len(names) != axes:
             raise RuntimeError(
-                "Number of dimensions in the provided layout does not match the ndim argument. The arguments "
-                f'provided:\n ndim = {axes},\n layout: "{names}".'
+                f'ndim = {axes} and layout = "{names}" of external_source contradict each other: the layout names '
+                f"{len(names)} dimensions"
             )
         found.append(Expected(None if kind is None else _dtype(kind), axes, names))
     return found

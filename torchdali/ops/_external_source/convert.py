@@ -78,7 +78,7 @@ def _gathered(samples: Sequence[Any], copy: bool) -> TensorList:
     for i, tensor in enumerate(tensors):
         if tensor.dtype != tensors[0].dtype or tensor.dim() != tensors[0].dim():
             raise RuntimeError(
-                f"All tensors in a batch must have the same number of dimensions and the same type as the others: "
+                f"Samples of a batch must agree in dtype and number of dimensions: "
                 f"sample 0 is {_describe(tensors[0])}, sample {i} is {_describe(tensor)}"
             )
     layout = samples[0].layout() if samples and isinstance(samples[0], Tensor) else ""
@@ -164,7 +164,7 @@ def _tensor(value: Any, what: str, copy: bool) -> torch.Tensor:
         value = value.torch()
     if isinstance(value, _REFUSED):
         raise RuntimeError(
-            f"Don't know how to extract the shape out of {type(value)}, which is no {what}: give NumPy arrays or torch "
+            f"{type(value)} has no shape and is no {what}: give NumPy arrays or torch "
             "tensors (np.frombuffer(data, np.uint8) for bytes, np.array(value) for numbers and lists)"
         )
     if hasattr(value, "__array_interface__"):
@@ -175,7 +175,7 @@ def _tensor(value: Any, what: str, copy: bool) -> torch.Tensor:
         tensor = as_torch(value, "gpu" if _on_accelerator(value) else "cpu")
     except TypeError as error:
         raise RuntimeError(
-            f"Don't know how to extract the shape out of {type(value)}, which is no {what}: {error}"
+            f"{type(value)} has no shape and is no {what}: {error}"
         ) from error
     return tensor.clone() if copy else tensor
 
@@ -230,12 +230,9 @@ _EXPECTED = (
     'ExternalSource: Expected data with layout: "{}" and got: "{}"',
 )
 _CHANGED = (
-    "Type of the data fed to the external source has changed from the previous iteration. Type in the previous "
-    "iteration was {} and the current type is {}.",
-    "Number of dimensions of the data fed to the external source has changed from previous iteration. Dimensionality "
-    "in the previous iteration was {} and the current is {}.",
-    "Layout of the data fed to the external source has changed from previous iteration. Layout in the previous "
-    'iteration was "{}" and the current is "{}".',
+    "ExternalSource got data of another type than in the batch before: {}, now {}",
+    "ExternalSource got data with another number of dimensions than in the batch before: {}, now {}",
+    'ExternalSource got data with another layout than in the batch before: "{}", now "{}"',
 )
 
 

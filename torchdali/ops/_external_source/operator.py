@@ -190,8 +190,7 @@ class ExternalSource:
             raise KeyError(f"argument {unknown[0]!r} is not defined for a call of ExternalSource")
         if "cycle" in given and "source" not in given:
             raise ValueError(
-                "The argument ``cycle`` can only be specified if ``source`` is a reusable iterable or a generator "
-                "function: give them together"
+                "``cycle`` says what happens where a ``source`` ends: give both to the constructor, or both to the call"
             )
         for name in given.keys() & self._arguments.keys() - {"name"}:
             kind = ValueError if name == "batch" else RuntimeError

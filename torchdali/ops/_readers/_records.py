@@ -305,7 +305,7 @@ def indices(
         return over_files(lambda s: np.array(list(scan(s)), np.int64).reshape(-1, 2), storages)
     if len(paths) != len(storages):
         raise RuntimeError(
-            f"number of index files needs to match the number of data files: {len(paths)} and {len(storages)}"
+            f"index_path has {len(paths)} files for {len(storages)} of data: give one for each, in the same order"
         )
     for storage, path in zip(storages, paths, strict=True):
         if not exists(path):

@@ -127,10 +127,10 @@ def nemo_asr(
         raise RuntimeError("manifest_filepaths can not be empty")
     if dtype not in (torch.float32, torch.int16, torch.int32):
         raise RuntimeError(
-            f"Unsupported output type: {dtype}. Supported types are int16, int32, and float"
+            f"dtype={dtype}: samples are delivered as float, int16 or int32"
         )
     if not 0 <= quality <= 100:
-        raise RuntimeError(f"quality={quality}: Resampling quality must be in [0..100] range")
+        raise RuntimeError(f"quality={quality}: the quality of resampling is from 0 to 100")
     entries = [
         e for path in manifest_filepaths for e in read_manifest(path, min_duration, max_duration)
     ]
