@@ -11,6 +11,7 @@ PIPELINES = (
     "decode",
     "val",
     "roi",
+    "fed",
     "photo",
     "heavy",
     "rand_augment",
