@@ -394,8 +394,7 @@ def same(one: list[Result], other: list[Result], way: str, *, layouts: bool = Tr
 
 def distance(found: list[Result], wanted: list[Result]) -> parity_table.Distance:
     """Measure how far results are from the wanted ones."""
-    off: list[float] = []
-    error: list[float] = []
+    far_off, integers, floats = [], [], []
     for f, w in zip(found, wanted, strict=True):
         for x, y in zip(f.samples, w.samples, strict=True):
             if not x.size:
@@ -405,13 +404,18 @@ def distance(found: list[Result], wanted: list[Result]) -> parity_table.Distance
             with np.errstate(invalid="ignore"):
                 far = np.where(equal, 0.0, np.abs(a - b))
             if x.dtype.kind != "f":
-                off.append(float((far > 1).mean()))
+                far_off.append(float((far > 1).mean()))
+                integers.append((float(far.max()), float(far.mean())))
                 continue
             size = np.abs(b[np.isfinite(b)])
             if x.dtype == np.float16:
                 far = np.maximum(far - 2.0**-10 * np.abs(np.nan_to_num(b)), 0.0)
-            error.append(float(far.max() / max(size.max(initial=0.0), 1e-30)))
-    return parity_table.Distance(max(off, default=None), max(error, default=None))
+            largest = max(size.max(initial=0.0), 1e-30)
+            floats.append((float(far.max() / largest), float(far.mean() / largest)))
+    levels, mean_levels = map(max, zip(*integers, strict=True)) if integers else (None, None)
+    error, mean_error = map(max, zip(*floats, strict=True)) if floats else (None, None)
+    off = max(far_off, default=None)
+    return parity_table.Distance(off, error, levels, mean_levels, mean_error)
 
 
 def compare(

@@ -94,12 +94,12 @@ def result(*values: float, dtype: str = "float32") -> list[Result]:
 @pytest.mark.parametrize(
     ("found", "wanted", "far"),
     [
-        (result(1, 2, 3, 5, dtype="uint8"), result(1, 3, 3, 3, dtype="uint8"), Distance(off=0.25)),
-        (result(1, 2, 4), result(1, 3, 4), Distance(error=0.25)),
-        (result(math.nan, math.inf), result(math.nan, math.inf), Distance(error=0.0)),
-        (result(2048.0, dtype="float16"), result(2050.0, dtype="float16"), Distance(error=0.0)),
+        (result(1, 2, 3, 5, dtype="uint8"), result(1, 3, 3, 3, dtype="uint8"), Distance(0.25, None, 2, 0.75)),
+        (result(1, 2, 4), result(1, 3, 4), Distance(error=0.25, mean_error=1 / 12)),
+        (result(math.nan, math.inf), result(math.nan, math.inf), Distance(error=0.0, mean_error=0.0)),
+        (result(2048.0, dtype="float16"), result(2050.0, dtype="float16"), Distance(error=0.0, mean_error=0.0)),
         (result(), result(), Distance()),
-        ([*result(1.0), *result(7, dtype="int8")], [*result(1.0), *result(7, dtype="int8")], Distance(0.0, 0.0)),
+        ([*result(1.0), *result(7, dtype="int8")], [*result(1.0), *result(7, dtype="int8")], Distance(*[0.0] * 5)),
     ],
 )  # fmt: skip
 def test_distances(found: list[Result], wanted: list[Result], far: Distance) -> None:

@@ -39,10 +39,16 @@ class Distance:
     Attributes:
         off: Share of the values that are more than one level off, of integer outputs.
         error: Largest difference relative to the largest value, of floating outputs.
+        levels: Largest difference of integer outputs.
+        mean_levels: Mean difference of integer outputs, of the sample where it is largest.
+        mean_error: Mean difference relative to the largest value, of the floating sample where it is largest.
     """
 
     off: float | None = None
     error: float | None = None
+    levels: float | None = None
+    mean_levels: float | None = None
+    mean_error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -119,8 +125,9 @@ def _operator_table() -> str:
     text = (
         "## Operators\n\n*Within* is the smallest share of values of any case that is within the tolerance; the "
         "tolerance is the\nwidest of any case: levels, plus a part of the value. *Arguments* counts different combinations.\n"
-        "*Off by more than 1* is the largest share of an integer output's values; *error* is the largest difference of "
-        "a\nfloating output relative to its largest value (of float16 beyond its last place).\n\n"
+        "*Off by more than 1* is the largest share of an integer output's values; *worst* is the largest difference of "
+        "any\nvalue, of integers in levels, of floating outputs relative to their largest value (of float16 beyond its last "
+        "place);\n*mean* is the mean difference in the sample where that is largest.\n\n"
     )
     rows = [_row(name, by_name[name]) for name in sorted(by_name)]
     return text + _table(
@@ -133,7 +140,10 @@ def _operator_table() -> str:
             "within",
             "tolerance",
             "off by more than 1",
-            "error",
+            "integers: worst",
+            "mean",
+            "floats: worst",
+            "mean",
         ),
         rows,
     )
@@ -155,11 +165,15 @@ def _row(name: str, cases: Sequence[Case]) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _worst(cases: Sequence[Case]) -> tuple[str, str]:
-    off = [c.distance.off for c in cases if c.distance.off is not None]
-    error = [c.distance.error for c in cases if c.distance.error is not None]
-    share = f"{math.ceil(max(off) * 1e5) / 1e3:g} %" if off else ""
-    return share, f"{max(error):.1g}" if error else ""
+def _worst(cases: Sequence[Case]) -> tuple[str, ...]:
+    def largest(name: str) -> float | None:
+        found = [getattr(case.distance, name) for case in cases]
+        return max((value for value in found if value is not None), default=None)
+
+    off = largest("off")
+    share = "" if off is None else f"{math.ceil(off * 1e5) / 1e3:g} %"
+    rest = map(largest, ("levels", "mean_levels", "error", "mean_error"))
+    return share, *("" if value is None else f"{value:.2g}" for value in rest)
 
 
 def percent(share: float) -> str:
