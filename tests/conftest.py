@@ -38,20 +38,19 @@ def pytest_configure(config: pytest.Config) -> None:
     processes = config.getoption("--processes")
     if processes:
         from torchdali.execute.workers import placing
+        from torchdali.execute.workers.server import Server
         from torchdali.pipeline._options import PipelineOptions
 
-        # Threads of earlier tests are asleep, and a fork takes a hundredth of the time.
-        placing._may_fork = lambda: True
+        placing.may_fork = lambda: False  # earlier tests may have left threads
+        server = Server.shared()  # the same one for all tests
+        config.add_cleanup(server.release)
         stays = placing._stays
 
         def stays_of_tests(planned: Any, i: int, forked: bool) -> str:
             modules = {n.operator.body.__module__ for n in planned.stages[i].chain.nodes}
-            own = any(module.startswith("tests.") for module in modules)
-            return (
-                "an operator of the tests shares memory with them"
-                if own
-                else stays(planned, i, forked)
-            )
+            if any(module.startswith("tests.") for module in modules):
+                return "an operator of the tests shares memory with them"
+            return stays(planned, i, forked)
 
         placing._stays = stays_of_tests
         defaults: Any = PipelineOptions.__init__.__kwdefaults__

@@ -26,7 +26,8 @@ import torch
 from tests.helpers.encoded_images import encoded, picture
 from torchdali import fn, pipeline_def, types
 from torchdali.errors import PipelineError
-from torchdali.execute.workers import placing
+from torchdali.execute.workers import chains
+from torchdali.execute.workers import pool as pool_module
 from torchdali.operator import operator
 from torchdali.pipeline import Pipeline
 from torchdali.registry import lookup
@@ -35,12 +36,6 @@ from torchdali.schema import Image
 COUNT, SIZE = 12, 24
 BOUND = 2.0  # seconds in which a death is noticed
 LONGEST = 30.0  # the same on a machine that is busy with other things
-
-
-@pytest.fixture(autouse=True)
-def forks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads of earlier tests are asleep: a fork is safe, and quick."""
-    monkeypatch.setattr(placing, "_may_fork", lambda: True)
 
 
 @pytest.fixture(scope="module")
@@ -148,8 +143,6 @@ def test_results_do_not_depend_on_the_processes(photos: Path, expected: Any, cou
 
 @pytest.mark.slow
 def test_processes_that_start_anew(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-
     @pipeline_def(batch_size=4, num_threads=2, device_id=None, seed=5)
     def define() -> Any:
         data, label = fn.readers.file(file_root=str(photos), random_shuffle=True)
@@ -163,7 +156,7 @@ def test_processes_that_start_anew(photos: Path, monkeypatch: pytest.MonkeyPatch
     wanted = taken(define(enable_conditionals=True, num_processes=1), 6)
     pipe = define(enable_conditionals=True, num_processes=2, py_start_method="spawn")
     assert same(taken(pipe, 6), wanted)
-    assert "2 worker processes, started anew" in pipe.explain()
+    assert "2 worker processes, started by the server" in pipe.explain()
 
 
 @pytest.mark.parametrize("how", ["SIGKILL", "exit", "SIGSTOP", "slow"])
@@ -177,6 +170,9 @@ def test_what_a_lost_process_did_is_done_again(
     assert time.monotonic() - started < LONGEST
     alive = [child for child in running if child.is_running()]
     assert len(alive) == (2 if how == "slow" else 1)
+    replaced(pipe, 0 if how == "slow" else 1)
+    running = children(pipe)
+    assert len(running) == 2 and all(child.is_running() for child in running)
     pipe.close()
     assert not any(child.is_running() for child in running)
 
@@ -192,14 +188,116 @@ def test_a_sample_that_kills_two_processes_is_an_error(photos: Path, tmp_path: P
     pipe.close()
 
 
-def test_without_a_process_everything_fails(photos: Path) -> None:
+def replaced(pipe: Pipeline, count: int) -> None:
+    """Wait until so many processes were replaced."""
+    pool: Any = pipe._executor.workers.pool  # type: ignore[union-attr]
+    end = time.monotonic() + LONGEST
+    while pool.replaced < count:
+        assert time.monotonic() < end
+        pipe.run()
+    assert pool.replaced == count
+
+
+def test_all_processes_are_replaced(photos: Path, expected: Any) -> None:
     pipe = training(photos, num_processes=2)
-    pipe.run()
-    for child in children(pipe):
-        child.kill()
-    with pytest.raises(PipelineError, match="was killed by SIGKILL"):
-        taken(pipe, 6)
+    found = taken(pipe, 1)
+    for round_ in (1, 2):
+        for child in children(pipe):
+            child.kill()
+        found += taken(pipe, 2)
+        replaced(pipe, 2 * round_)
+        pipe.load_state_dict(state_after(photos, 1 + 2 * round_))
+    assert same(found, expected[: len(found)])
+    stats = pipe.stats()
+    assert len(stats.processes) == 5
+    assert "2 of 2 worker processes run, 4 were replaced" in str(stats)
+    assert "was killed by SIGKILL" in stats.processes[1]
+    assert stats.processes[0] in pipe.explain()
     pipe.close()
+
+
+def state_after(photos: Path, count: int) -> dict[str, Any]:
+    pipe = training(photos, num_processes=1)
+    taken(pipe, count)
+    return pipe.state_dict()
+
+
+def test_processes_that_keep_dying_are_not_replaced(photos: Path) -> None:
+    pipe = training(photos, num_processes=2)
+    pipe.build()
+    pool: Any = pipe._executor.workers.pool  # type: ignore[union-attr]
+    with pytest.raises(PipelineError, match="was killed by SIGKILL"):
+        while pool.replaced <= 2 * pool_module._RESTARTS:
+            for worker in pool.workers:
+                worker.process.kill()
+            pipe.run()
+    assert pool.replaced <= 2 * pool_module._RESTARTS
+    pipe.close()
+
+
+def test_memory_of_before_a_process_was_replaced_is_not_used_again(photos: Path) -> None:
+    pipe = training(photos, num_processes=2)
+    taken(pipe, 3)
+    buffers: Any = pipe._executor.workers.buffers  # type: ignore[union-attr]
+    before = buffers._made_blocks
+    children(pipe)[0].kill()
+    replaced(pipe, 1)
+    taken(pipe, 6)
+    assert min(buffers._memory) >= before
+    after = buffers._made_blocks
+    taken(pipe, 20)
+    assert buffers._made_blocks <= after + 2
+    pipe.close()
+
+
+class Forgetful(set[int]):
+    """Blocks of a worker that came after them."""
+
+    def add(self, number: int) -> None:
+        pass
+
+
+@pytest.mark.parametrize("ragged", [False, True])
+def test_a_process_that_knows_no_block_gets_all_over_the_pipe(
+    photos: Path, ragged: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chains, "_INLINE", 0)
+    data = [np.fromfile(path, np.uint8) for path in sorted(photos.rglob("*.jpg"))[:4]]
+    given: Any = data if ragged else np.stack([data[0]] * 4)
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None)
+    def define() -> Any:
+        images = fn.decoders.image(fn.external_source(lambda: given))
+        return fn.resize(images, size=[8, 8])
+
+    wanted = taken(define(num_processes=1), 2)
+    pipe = define(num_processes=2)
+    pipe.build()
+    for worker in pipe._executor.workers.pool.workers:  # type: ignore[union-attr]
+        worker.blocks = Forgetful()
+    assert same(taken(pipe, 2), wanted)
+    pipe.close()
+
+
+def test_pipelines_share_the_server(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = training(photos, num_processes=2)
+    wanted = taken(first, 2)
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None)
+    def define() -> Any:
+        return fn.resize(fn.decoders.image(fn.readers.file(file_root=str(photos))[0]), size=[8, 8])
+
+    alone = taken(define(num_processes=1), 2)
+    second = define(num_processes=2)
+    assert same(taken(second, 2), alone)
+    assert "2 worker processes, started by the server" in second.explain()
+    servers = {child.ppid() for pipe in (first, second) for child in children(pipe)}
+    assert len(servers) == 1
+    first.close()
+    assert same(taken(second, 2), taken(define(num_processes=1), 4)[2:])
+    second.close()
+    gone([*servers])
+    assert len(wanted) == 6
 
 
 def test_an_error_is_that_of_the_first_sample(photos: Path, tmp_path: Path) -> None:

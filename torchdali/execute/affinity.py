@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-__all__ = ["affinity"]
+__all__ = ["affinity", "cores_of_processes"]
 
 _MASK = "DALI_AFFINITY_MASK"
+_NODES = Path("/sys/devices/system/node")
 
 
 def affinity(device: torch.device | None) -> Callable[[int], None] | None:
@@ -77,3 +78,25 @@ def _ranges(text: str) -> set[int]:
     """Read a list of cores as the kernel writes it: ``0-3,8``."""
     ends = [part.partition("-") for part in text.strip().split(",") if part]
     return {core for a, _, b in ends for core in range(int(a), int(b or a) + 1)}
+
+
+def cores_of_processes(threads: Sequence[int], nodes: Path = _NODES) -> list[tuple[int, ...]]:
+    """Return the cores for each of some processes, which stay on one node of memory (NUMA) if they fit there.
+
+    Args:
+        threads: Of each process.
+        nodes: Folder where the kernel describes the nodes.
+
+    Returns:
+        Cores of a node, for the first processes those of the first node; or all that this process may use, where
+        there is one node, fewer processes than nodes, or a node with fewer cores than threads would run there.
+    """
+    allowed = os.sched_getaffinity(0)
+    lists = sorted(nodes.glob("node[0-9]*/cpulist"), key=lambda path: int(path.parent.name[4:]))
+    cores = [found for path in lists if (found := _ranges(path.read_text()) & allowed)]
+    count = len(threads)
+    of = [number * len(cores) // count for number in range(count)]
+    needed = [sum(t for t, node in zip(threads, of, strict=True) if node == i) for i in range(len(cores))]
+    if len(cores) < 2 or any(not 0 < n <= len(c) for n, c in zip(needed, cores, strict=True)):
+        return [tuple(sorted(allowed))] * count
+    return [tuple(sorted(cores[node])) for node in of]

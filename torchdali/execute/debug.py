@@ -21,7 +21,7 @@ from torchdali.execute.batch import InFlightBatch, Reader, Settings, metadata_ou
 from torchdali.execute.buffer_pool import BufferPool
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.steps import run_step
-from torchdali.execute.timings import Profile
+from torchdali.execute.timings import Profile, Stats
 from torchdali.graph import DataNode, Node, Tracer
 from torchdali.loader import Keys, begun, owning_read
 from torchdali.registry import Operator
@@ -205,6 +205,10 @@ class DebugRun(Tracer):
     def hold(self, name: str, *data: Any) -> None:
         """Keep a batch for a source that the first run of the function will open."""
         self._fed.setdefault(name, []).append(data)
+
+    def stats(self) -> Stats:
+        """Return where the time goes."""
+        return self.profile.stats(self.buffers.bytes_out)
 
     def reset(self) -> None:
         """Start the next epoch of all sources that ended."""

@@ -42,11 +42,12 @@ from torchdali.execute.memory_stats import MemoryStats
 from torchdali.execute.stages import Runtime, StageRunner
 from torchdali.execute.sync import CallerQueue, SingleCaller
 from torchdali.execute.thread_pool import Job, ThreadPool
-from torchdali.execute.timings import Profile
+from torchdali.execute.timings import Profile, Stats
 from torchdali.execute.workers.blocks import SharedBuffers
 from torchdali.execute.workers.chains import Workers
-from torchdali.execute.workers.placing import Placing, start_workers
+from torchdali.execute.workers.placing import Placing
 from torchdali.execute.workers.pool import Worker, WorkerPool
+from torchdali.execute.workers.starting import Starter
 from torchdali.graph import Node
 from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
 from torchdali.loader import RecordNames, begun
@@ -79,7 +80,7 @@ class Executor:
         placing: Placing | None = None,
     ) -> None:
         self.placing = Placing(1) if placing is None else placing
-        processes = self._start_processes(plan, settings, readers)  # before there are threads
+        starter, processes = self._start_processes(plan, settings, readers)  # before there are threads
         self.readers, self.sources, self.bad_samples = readers, sources, bad_samples
         self._labels = labels(plan.graph)
         self.device_stream = DeviceStream(
@@ -90,7 +91,7 @@ class Executor:
         self.memory = MemoryStats()
         self._caller_queue = CallerQueue() if settings.synchronous else None
         threads = ThreadPool(settings.num_threads, start=settings.starter())
-        self.workers = self._workers(processes, threads) if processes else None
+        self.workers = None if starter is None else self._workers(starter, processes, threads)
         self._runtime = Runtime(
             settings, readers, bad_samples, self.device_stream, self.buffers, self.profile, self.memory, threads,
             self._caller_queue, self.workers,
@@ -118,19 +119,23 @@ class Executor:
 
     def _start_processes(
         self, plan: Plan, settings: Settings, readers: Mapping[Node, Reader]
-    ) -> list[Worker]:
+    ) -> tuple[Starter | None, list[Worker]]:
         if self.placing.processes == 1:
-            return []
-        theirs = replace(settings, start_thread=settings.starter())
-        started = start_workers(self.placing, plan, theirs, readers)
+            return None, []
+        try:
+            starter = Starter(self.placing, plan, settings, readers)
+            started = starter.start_all()
+        except (OSError, MemoryError) as error:
+            started = f"a process could not be started: {error}"
         if isinstance(started, str):
             self.placing = Placing(1, reasons={-1: started})
-            return []
-        return started
+            return None, []
+        return starter, started
 
-    def _workers(self, processes: list[Worker], threads: ThreadPool) -> Workers:
-        pool = WorkerPool(processes, partial(_run_on, threads))
+    def _workers(self, starter: Starter, processes: list[Worker], threads: ThreadPool) -> Workers:
+        pool = WorkerPool(processes, partial(_run_on, threads), starter)
         buffers = SharedBuffers(self.device_stream.pins, pool.announce, pool.forget)
+        pool.joined = buffers.renew
         return Workers(pool, self.placing.stages, buffers)
 
     @property
@@ -142,6 +147,19 @@ class Executor:
     def plan(self) -> Plan:
         """The plan."""
         return self._stages.plan
+
+    def stats(self) -> Stats:
+        """Return where the time goes, and how the worker processes are."""
+        if self.workers is None:
+            return self.profile.stats(self.buffers.bytes_out)
+        used = self.buffers.bytes_out + self.workers.buffers.bytes_out
+        return self.profile.stats(used, self.workers.summary())
+
+    @property
+    def deaths(self) -> tuple[str, ...]:
+        """Number of worker processes and how each ended that died; empty if none did."""
+        lines = () if self.workers is None else self.workers.summary()
+        return lines if len(lines) > 1 else ()
 
     # ------------------------------------------------------------ the user's side
 

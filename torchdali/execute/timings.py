@@ -48,6 +48,7 @@ class Stats:
         waited: Seconds the user waited for batches.
         consumed: Seconds between a batch and the next request: what the user's loop took.
         bytes_in_flight: Pooled memory of batches that are running, queued, or held by the user.
+        processes: Worker processes: how many run and were replaced, then how each ended that died; empty for none.
         verdict: Which of the two limits the speed.
     """
 
@@ -58,6 +59,7 @@ class Stats:
     waited: float
     consumed: float
     bytes_in_flight: int
+    processes: tuple[str, ...]
     verdict: str
 
     def __str__(self) -> str:
@@ -71,7 +73,7 @@ class Stats:
             f"waited {self.waited:.2f} s for the loader, {self.consumed:.2f} s in the consumer; "
             f"{self.bytes_in_flight / 2**20:.0f} MiB in flight"
         )
-        return "\n".join([*lines, self.verdict])
+        return "\n".join([*lines, *self.processes, self.verdict])
 
 
 class Profile:
@@ -156,11 +158,11 @@ class Profile:
         slowest = sorted(rates, key=rates.__getitem__, reverse=True)
         return tuple(OperatorTime(n.title, _line(n), rates[n], rates[n] / total) for n in slowest)
 
-    def stats(self, bytes_in_flight: int) -> Stats:
+    def stats(self, bytes_in_flight: int, processes: tuple[str, ...] = ()) -> Stats:
         """Summarise."""
         return Stats(
             self.operators(), self.batches, self.samples, self._ready / max(1, self.batches),
-            self.waited, self.consumed, bytes_in_flight, _verdict(self.waited, self.consumed),
+            self.waited, self.consumed, bytes_in_flight, processes, _verdict(self.waited, self.consumed),
         )  # fmt: skip
 
     def write_trace(self, path: str | os.PathLike[str]) -> None:

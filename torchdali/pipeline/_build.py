@@ -10,11 +10,10 @@ from torchdali.errors import located
 from torchdali.execute.affinity import affinity
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import InFlightBatch, Reader, Settings
-from torchdali.execute.buffer_pool import BufferPool
 from torchdali.execute.device_stream import resolve_device
 from torchdali.execute.executor import Executor
 from torchdali.execute.process_pool import open_dataset, open_sources
-from torchdali.execute.timings import Profile
+from torchdali.execute.timings import Profile, Stats
 from torchdali.execute.workers.placing import place
 from torchdali.graph import Graph, Node
 from torchdali.loader import Cursor, EpochOrder, LoaderOptions
@@ -46,7 +45,6 @@ class Runner(Protocol):
     """The interface of the classes that run a pipeline: an `Executor`, or in debug mode a `DebugRun`."""
 
     profile: Profile
-    buffers: BufferPool
 
     @property
     def stopped(self) -> bool: ...
@@ -61,6 +59,7 @@ class Runner(Protocol):
     def schedule(self, ended: bool = False) -> None: ...
     def pop(self, stream: Any = None) -> InFlightBatch: ...
     def reset(self) -> None: ...
+    def stats(self) -> Stats: ...
     def close(self) -> None: ...
 
 

@@ -576,7 +576,9 @@ class Pipeline:
         executor = self._planned
         plan, placing = executor.plan, executor.placing
         text = f"{plan.graph}\n\n{plan}"
-        return f"{text}\n{placing}" if placing.processes > 1 or placing.reasons else text
+        if placing.processes == 1 and not placing.reasons:
+            return text
+        return "\n".join([text, str(placing), *executor.deaths])
 
     def bad_sample_report(self) -> list[BadSample]:
         """Return the samples that were skipped or replaced so far."""
@@ -584,8 +586,7 @@ class Pipeline:
 
     def stats(self) -> Stats:
         """Return where the time goes: per operator, waiting, in the consumer; print it for a table."""
-        running = self._running
-        return running.profile.stats(running.buffers.bytes_out)
+        return self._running.stats()
 
     def trace(self) -> None:
         """Note every operator's time from now on, for `write_trace`."""

@@ -49,7 +49,8 @@ class SharedBuffers(BufferPool):
         super().__init__(pinned)
         self._announce, self._forget = announce, forget
         self._numbers: dict[int, int] = {}  # by address
-        self._made_blocks = 0
+        self._memory: dict[int, Bytes] = {}  # by number
+        self._made_blocks = self._first = 0
 
     def place(self, tensor: torch.Tensor) -> Place | None:
         """Return where a tensor of this pool lies; None for other memory."""
@@ -58,6 +59,24 @@ class SharedBuffers(BufferPool):
         if number is None or not tensor.is_contiguous():
             return None
         return Place(number, tensor.data_ptr() - start, tuple(tensor.shape), tensor.dtype)
+
+    def tensor(self, place: Place) -> torch.Tensor:
+        """Return the tensor at a place that is in use."""
+        block = torch.from_numpy(self._memory[place.block])
+        return view_of(block, place.offset, place.shape, place.dtype)
+
+    def renew(self) -> None:
+        """Use no block again that there is: a worker has come that does not know them."""
+        with self._lock:
+            self._first = self._made_blocks
+            self._collect()
+
+    def _collect(self) -> None:
+        super()._collect()
+        if self._free and self._first:
+            old = [b for b in self._free if self._numbers[b.ctypes.data] < self._first]
+            self._free = [b for b in self._free if self._numbers[b.ctypes.data] >= self._first]
+            self._dropped(old)
 
     def _block_size(self, size: int) -> int:
         return max(1, -(-size // _PAGE)) * _PAGE
@@ -69,7 +88,7 @@ class SharedBuffers(BufferPool):
             with self._lock:
                 number = self._made_blocks
                 self._made_blocks += 1
-                self._numbers[block.ctypes.data] = number
+                self._numbers[block.ctypes.data], self._memory[number] = number, block
             # Every worker has the block in its queue of messages before a part that writes to it is made.
             self._announce(number, descriptor, size)
         finally:
@@ -82,7 +101,9 @@ class SharedBuffers(BufferPool):
         for block in blocks:
             if self._pinned:
                 _unlock(block)
-            self._forget(self._numbers.pop(block.ctypes.data))
+            number = self._numbers.pop(block.ctypes.data)
+            del self._memory[number]
+            self._forget(number)
 
 
 def _page_lock(block: Bytes) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import operator
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,17 @@ class Workers:
                 job.keep_going, job.timings is not None,
             )  # fmt: skip
             job.parts.append(part)
+        job.buffers = self.buffers
         self.pool.submit(job)
+
+    def summary(self) -> tuple[str, ...]:
+        """Say how many there are, and how those ended that died."""
+        pool = self.pool
+        alive, deaths = sum(worker.alive for worker in pool.workers), tuple(pool.deaths)
+        if not deaths:
+            return (f"{alive} worker processes",)
+        run = f"{alive} of {len(pool.workers)} worker processes run, {pool.replaced} were replaced"
+        return (run, *deaths)
 
 
 @dataclass
@@ -71,6 +82,7 @@ class ChainJob:
         nodes: Node of each failure, by its `id`.
         error: Of the batch as a whole.
         kept: Shared memory that the parts read.
+        buffers: Where slots and inputs lie.
     """
 
     plan: Plan
@@ -86,11 +98,38 @@ class ChainJob:
     nodes: dict[int, Node] = field(default_factory=dict)
     error: BaseException | None = None
     kept: list[torch.Tensor] = field(default_factory=list)
+    buffers: SharedBuffers | None = None
 
     @property
     def order(self) -> int:
         """Index of the batch."""
         return self.batch.index
+
+    def part_for(self, k: int, blocks: Container[int]) -> Part:
+        """Return a part for a worker that knows some blocks of shared memory.
+
+        What lies in others goes over the pipe, and results that belong there come back as those that were not foreseen.
+        """
+        part = self.parts[k]
+        slots = tuple(s if s is not None and s.block in blocks else None for s in part.slots)
+        inputs = tuple(self._readable(given, blocks) for given in part.inputs)
+        if all(map(operator.is_, (*slots, *inputs), (*part.slots, *part.inputs))):
+            return part
+        return replace(part, slots=slots, inputs=inputs)
+
+    def _readable(self, given: Input, blocks: Container[int]) -> Input:
+        if isinstance(given.dense, Place):
+            known = given.dense.block in blocks
+            return given if known else given._replace(dense=self._inline(given.dense, blocks))
+        if all(not isinstance(each, Place) or each.block in blocks for each in given.samples):
+            return given
+        return given._replace(samples=tuple(self._inline(each, blocks) for each in given.samples))
+
+    def _inline(self, given: Inline | Place | None, blocks: Container[int]) -> Inline | Place | None:
+        if not isinstance(given, Place) or given.block in blocks:
+            return given
+        assert self.buffers is not None
+        return inline(self.buffers.tensor(given))
 
     def answer(self, part: Part, answer: Answer, packed: Sequence[TensorList]) -> bool:
         """Take over the results of a part; return False if nothing behind it needs to be done."""

@@ -4,8 +4,9 @@ The contract:
 
 - A part of the oldest batch goes first, to the worker that has the least to do; each has at most a few.
 - Parts before one that failed are done all the same, so that the error is that of the first sample that fails.
-- A worker that dies, or stands still because somebody stopped it, is ended; others do its parts again. A part that was
-  lost twice fails with an error that says which process ended how; so does everything if no worker is left.
+- A worker that dies, or stands still because somebody stopped it, is ended; others do its parts again, and another one
+  is started in its place, unless too many died lately. A part that was lost twice fails with an error that says which
+  process ended how; so does everything if no worker is left and none is started.
 - One thread receives all answers, another one ends workers that stand still. What follows the last part of a batch
   runs on the threads of the pipeline.
 - `close` may come at any time, from any thread, and again. Workers end when their pipeline or its process does.
@@ -22,7 +23,8 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing import connection as mp_connection
 from typing import Any, Protocol
@@ -34,12 +36,15 @@ from torchdali.execute.workers.messages import Answer, Block, Drop, Part
 from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
 from torchdali.tensors import TensorList
 
-__all__ = ["Process", "Worker", "WorkerPool", "WorkerJob"]
+__all__ = ["START", "Process", "Worker", "WorkerPool", "WorkerJob"]
 
 _AHEAD = 2  # parts that a worker has, so that its threads do not wait for the next one
 _GRACE = 0.5  # seconds for a process to end by itself, and again after SIGTERM
 _POLL = 0.5  # seconds between looks at what cannot be waited for
+START = 120.0  # seconds for a worker to start
 _LOSSES = 2  # workers that may die with a part
+_RESTARTS = 2  # times that a worker is replaced, on average, in _LATELY seconds
+_LATELY = 60.0
 
 
 class Process(Protocol):
@@ -54,6 +59,14 @@ class Process(Protocol):
     def kill(self) -> None: ...
 
 
+class Starts(Protocol):
+    """Start of a worker in the place of one that died; see `starting.Starter`."""
+
+    def start(self, number: int) -> Worker: ...
+    def problem(self, worker: Worker) -> str: ...
+    def close(self) -> None: ...
+
+
 class WorkerJob(Protocol):
     """The parts of one batch."""
 
@@ -61,6 +74,10 @@ class WorkerJob(Protocol):
     def order(self) -> int: ...
     @property
     def parts(self) -> Sequence[Part]: ...
+
+    def part_for(self, k: int, blocks: Container[int]) -> Part:
+        """Return a part for a worker that knows some blocks of shared memory."""
+        ...
 
     def answer(self, part: Part, answer: Answer, packed: Sequence[TensorList]) -> bool:
         """Take over the results of a part; return False if a sample failed and the job need not go on."""
@@ -94,7 +111,9 @@ class Worker:
         self.process, self.connection, self.number = process, connection, number
         self.reader = Reader(connection.fileno())
         self.parts: dict[int, tuple[_Dealt, int]] = {}
+        self.blocks: set[int] = set()  # that it was told of
         self.alive, self.still, self.was_stopped = True, 0, False
+        self.since = time.monotonic()
         self._socket = socket_of(connection.fileno())
         self._lock = threading.Lock()
 
@@ -136,12 +155,25 @@ class WorkerPool:
     Args:
         workers: Started and ready.
         run: Runs a function on a thread of the pipeline.
+        starter: Starts more.
+
+    Attributes:
+        deaths: How workers ended that were not told to.
+        replaced: How many were started in the place of another.
+        joined: Called when a worker has come that knows no block of those before.
     """
 
     def __init__(
-        self, workers: Sequence[Worker], run: Callable[[Callable[[], None]], None]
+        self,
+        workers: Sequence[Worker],
+        run: Callable[[Callable[[], None]], None],
+        starter: Starts,
     ) -> None:
-        self.workers, self._run = list(workers), run
+        self.workers, self._run, self._starter = list(workers), run, starter
+        self._starting: list[Worker] = []  # of the watching thread, until it is over
+        self._restarts: deque[float] = deque()
+        self.joined: Callable[[], None] = _nothing
+        self.replaced = 0
         self._queue: list[tuple[int, int, _Dealt]] = []
         self._serial, self._numbers = itertools.count(), itertools.count()
         # Reentrant: a garbage collection inside may drop the pipeline, whose end comes here.
@@ -189,7 +221,7 @@ class WorkerPool:
                     dealt.next -= 1
                 return
             worker = min(free, key=lambda w: len(w.parts))
-            part = replace(dealt.job.parts[k], number=next(self._numbers))
+            part = replace(dealt.job.part_for(k, worker.blocks), number=next(self._numbers))
             worker.parts[part.number] = dealt, k
             worker.send_part(part)
 
@@ -207,12 +239,14 @@ class WorkerPool:
         for worker in self.workers:
             if worker.alive:
                 worker.send(Block(number, size), descriptor)
+                worker.blocks.add(number)
 
     def forget(self, number: int) -> None:
         """Tell all workers that a block will not be used again."""
         for worker in self.workers:
-            if worker.alive:
+            if worker.alive and number in worker.blocks:
                 worker.send(Drop(number))
+                worker.blocks.discard(number)
 
     # ------------------------------------------------------------ watching
 
@@ -225,9 +259,13 @@ class WorkerPool:
             self._end(f"the thread that watches the worker processes failed: {error!r}")
 
     def _look(self) -> None:
-        alive = {w.connection: w for w in self.workers if w.alive}
+        alive = {w.connection: w for w in (*self.workers, *self._starting) if w.alive}
         for connection in mp_connection.wait(list(alive), _POLL):
-            self._receive(alive[connection])
+            worker = alive[connection]
+            if worker in self._starting:
+                self._join(worker)
+            else:
+                self._receive(worker)
         now = time.monotonic()
         if now - self._looked < _POLL:
             return
@@ -235,8 +273,12 @@ class WorkerPool:
         for worker in alive.values():
             if self._over or not worker.alive:
                 continue
-            if worker.process.exitcode is not None and not worker.connection.poll():
+            if worker in self._starting:
+                if now - worker.since > START:
+                    self._not_joined(worker, f"worker process {worker.number} did not start")
+            elif worker.process.exitcode is not None and not worker.connection.poll():
                 self._bury(worker)
+        self._replace()
 
     def _guarded(self) -> None:
         """End workers that somebody stopped.
@@ -296,9 +338,10 @@ class WorkerPool:
         self.deaths.append(message)
         hint = ". If memory ran out, use fewer processes or smaller batches"
         with self._lock:
+            self._replace()
             parts, worker.parts = list(worker.parts.values()), {}
             lost = []
-            nobody = not any(each.alive for each in self.workers)
+            nobody = self._nobody()
             for dealt, k in parts:
                 part = dealt.job.parts[k]
                 dealt.losses[k] = dealt.losses.get(k, 0) + 1
@@ -320,6 +363,53 @@ class WorkerPool:
             self._end(message + hint)
         worker.close()
 
+    # ------------------------------------------------------------ replacing, in the watching thread
+
+    def _nobody(self) -> bool:
+        return not self._starting and not any(each.alive for each in self.workers)
+
+    def _replace(self) -> None:
+        """Start workers in the place of those that died, unless too many did lately."""
+        now = time.monotonic()
+        while self._restarts and now - self._restarts[0] > _LATELY:
+            self._restarts.popleft()
+        coming = {worker.number for worker in self._starting}
+        for worker in self.workers:
+            if worker.alive or worker.number in coming or self._over:
+                continue
+            if len(self._restarts) >= _RESTARTS * len(self.workers):
+                return
+            self._restarts.append(now)
+            with contextlib.suppress(OSError):  # tried again, as long as the number of times allows
+                self._starting.append(self._starter.start(worker.number))
+
+    def _join(self, worker: Worker) -> None:
+        """Take a worker into service that has said whether it is ready."""
+        problem = self._starter.problem(worker)
+        with self._lock:
+            if self._over:
+                return
+            if not problem:
+                self._starting.remove(worker)
+                # From here on it hears of new blocks. Parts of batches that are under way come without their slots.
+                self.workers[worker.number] = worker
+                self.replaced += 1
+                self._assign()
+        if problem:
+            self._not_joined(worker, problem)
+        else:
+            self.joined()
+
+    def _not_joined(self, worker: Worker, problem: str) -> None:
+        self._starting.remove(worker)
+        worker.alive = False
+        worker.process.kill()
+        worker.close()
+        self.deaths.append(problem)
+        self._replace()
+        if self._nobody():
+            self._end(problem)
+
     # ------------------------------------------------------------ ending
 
     def close(self) -> None:
@@ -336,9 +426,13 @@ class WorkerPool:
         for worker in self.workers:
             if worker.alive:
                 worker.send(None)
-        _stop([worker.process for worker in self.workers])
+        for worker in self._starting:
+            worker.process.kill()
+        _stop([worker.process for worker in (*self.workers, *self._starting)])
         if threading.current_thread() is not self._watch:
             self._watch.join(4 * _POLL)
+        self._starter.close()
+        self.joined = _nothing  # what it belongs to refers to the pool
         left = {id(d): d for _, _, d in self._queue}
         left.update({id(d): d for w in self.workers for d, _ in w.parts.values()})
         for dealt in left.values():
@@ -346,10 +440,14 @@ class WorkerPool:
                 dealt.left = -1
                 dealt.job.lose(PipelineError(reason))
                 self._run(dealt.job.finish)
-        for worker in self.workers:
+        for worker in (*self.workers, *self._starting):
             if worker.alive:
                 worker.alive = False
                 worker.close()
+
+
+def _nothing() -> None:
+    pass
 
 
 def _stop(processes: Sequence[Process]) -> None:

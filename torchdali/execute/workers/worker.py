@@ -56,6 +56,7 @@ class Task:
         plan: Of the whole pipeline; only the chains of ``stages`` run here.
         datasets: By reader of those chains.
         start_thread: See `Settings`; the numbers of its threads begin with ``first_thread``.
+        cores: Where its threads run.
     """
 
     plan: Plan
@@ -63,7 +64,8 @@ class Task:
     datasets: Mapping[Node, Dataset]
     threads: int
     first_thread: int
-    start_thread: Callable[[int], None] | None = None
+    cores: tuple[int, ...]
+    start_thread: Callable[[int], None]
 
 
 @dataclass
@@ -120,11 +122,9 @@ class _Worker:
             for i, chain in ((i, task.plan.stages[i].chain) for i in task.stages)
             if chain is not None
         }
-        start = task.start_thread
-        first = task.first_thread
-        self._threads = ThreadPool(
-            task.threads, start=None if start is None else lambda number: start(first + number)
-        )
+        start, first = task.start_thread, task.first_thread
+        os.sched_setaffinity(0, task.cores)  # before there are threads, which inherit it
+        self._threads = ThreadPool(task.threads, start=lambda number: start(first + number))
         self._send(Ready({index[n]: len(d) for n, d in datasets.items()}))
 
     def run(self) -> None:
