@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,10 @@ __all__ = [
     "Batched",
     "BundledBody",
     "Column",
+    "Lifted",
+    "Pieces",
     "Shapes",
+    "TooLarge",
     "each_of",
     "per_sample",
     "read_batched",
@@ -187,6 +191,95 @@ class Batched:
     def bound(self, constants: Mapping[str, Any]) -> dict[str, Any]:
         """Return constants with the operator's defaults for the other arguments that the body names."""
         return {**self._defaults, **constants}
+
+
+class Pieces(Sequence[torch.Tensor]):
+    """Samples that follow one another in the rows of one tensor; they are made when somebody asks for them.
+
+    Args:
+        rows: ``(n, ...)``.
+        counts: Rows of each sample; None: a sample is a row.
+        turned: A sample is the transpose of its rows, which have two axes.
+    """
+
+    def __init__(self, rows: torch.Tensor, counts: list[int] | None = None, turned: bool = False) -> None:
+        self.rows, self.counts, self.turned = rows, counts, turned
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        if self.counts is None:
+            return iter(self.rows.unbind())
+        parts = self.rows.split_with_sizes(self.counts)
+        return (part.t() for part in parts) if self.turned else iter(parts)
+
+    def __getitem__(self, i: Any) -> Any:
+        return list(self)[i]
+
+    def __len__(self) -> int:
+        return len(self.rows if self.counts is None else self.counts)
+
+
+class TooLarge(Exception):
+    """Samples are so large that several in one call would not stay in cache."""
+
+
+class Lifted:
+    """An operator on lists of samples: its body for several of any shapes, or its own for each.
+
+    Args:
+        single: The operator on one sample.
+        together: Takes and returns sequences of samples, which may be `Pieces`, or NotImplemented; None without one.
+        dtypes: Of the first input, for which ``together`` was made; all, if there are none.
+        several: The operator returns a tuple.
+    """
+
+    def __init__(
+        self,
+        single: Callable[..., Any],
+        together: Callable[..., Any] | None = None,
+        dtypes: Sequence[torch.dtype] = (),
+        several: bool = False,
+    ) -> None:
+        self._single, self._together, self._several = single, together, several
+        self._dtypes = frozenset(dtypes)
+
+    def __call__(self, *inputs: Sequence[torch.Tensor] | None, **arguments: Sequence[Any]) -> Any:
+        """Do several samples.
+
+        Args:
+            inputs: Of each input a sample each; None for one that is not there.
+            arguments: A value for each sample.
+
+        Raises:
+            TooLarge: by the input, there is more in one sample than a call for several is worth.
+        """
+        if self._together is not None:
+            data = inputs[0]
+            assert data is not None
+            if self._fit(data):
+                found = self._together(data)
+                if found is not NotImplemented:
+                    return found
+        columns = [itertools.repeat(None) if each is None else each for each in inputs]
+        if arguments:
+            count = len(inputs)
+            rows = [
+                self._single(*row[:count], **dict(zip(arguments, row[count:], strict=True)))
+                for row in zip(*columns, *arguments.values(), strict=False)
+            ]
+        else:
+            rows = list(map(self._single, *columns))
+        return tuple(map(list, zip(*rows, strict=True))) if self._several else rows
+
+    def _fit(self, data: Sequence[torch.Tensor]) -> bool:
+        if isinstance(data, Pieces):
+            return not self._dtypes or data.rows.dtype in self._dtypes
+        if sum(sample.nbytes for sample in data) > SMALL * len(data):
+            raise TooLarge
+        return not self._dtypes or all(sample.dtype in self._dtypes for sample in data)
+
+
+SMALL = 1 << 16
+"""Bytes of a sample up to which several of any shapes are done in one call."""
 
 
 class BundledBody(Protocol):

@@ -30,6 +30,7 @@ __all__ = [
     "operator",
     "reader",
     "source",
+    "together",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -135,6 +136,26 @@ def batched(function: OperatorFunction[..., Any]) -> Callable[[F], F]:
     def declare(body: F) -> F:
         declared = function.operator
         declared.batched = read_batched(body, declared.schema.defaults)
+        return body
+
+    return declare
+
+
+def together(function: OperatorFunction[..., Any]) -> Callable[[F], F]:
+    """Declare a body of an operator for several small samples on the CPU, whose shapes may differ.
+
+    It takes a sequence of samples, which may be `Pieces`, and the constant arguments by the names of the first body,
+    whose defaults hold. It returns a sequence of as many (a tuple of them for several outputs), with the very bits of
+    single samples; or NotImplemented where it has no better way than those. What it raises, the single sample raises
+    again, and says whose it is. A chain with such an operator does small samples in bundles (`execute/bundles.py`).
+
+    Args:
+        function: The operator; it has one input.
+    """
+
+    def declare(body: F) -> F:
+        declared = function.operator
+        declared.together = read_batched(body, declared.schema.defaults)
         return body
 
     return declare

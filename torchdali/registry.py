@@ -113,6 +113,7 @@ class Operator:
         schema: What the signature says.
         options: What the decorator says; ``name`` and ``class_name`` may be empty there.
         batched: A second body, for several samples of one shape in one call; see `operator.batched`.
+        together: A body for several small samples of any shapes; see `operator.together`.
         on_device: A body for whole batches on an accelerator; see `operator.on_device`.
         bound: Makes a body for constants; see `operator.bound`.
         bundled: Makes a body for several encoded samples in one call; see `operator.bundled`.
@@ -126,6 +127,7 @@ class Operator:
     schema: Schema
     options: OperatorOptions
     batched: Batched | None = None
+    together: Batched | None = None
     on_device: Batched | None = None
     bound: Callable[[Mapping[str, Any]], Callable[..., Any]] | None = None
     bundled: Callable[[Mapping[str, Any]], BundledBody | None] | None = None

@@ -33,11 +33,13 @@ class Prepared:
         function: Takes one sample of each input, per-sample arguments, rng, out.
         layouts: Of the outputs.
         batched: Takes several samples of each input as one tensor ``(N, ...)``; None if the operator cannot.
+        together: Takes a sequence of samples of any shapes; None if the operator cannot.
     """
 
     function: Callable[..., Any]
     layouts: tuple[str, ...]
     batched: Callable[..., Any] | None = None
+    together: Callable[..., Any] | None = None
 
 
 def prepare(
@@ -125,12 +127,15 @@ def _prepared(
     first = layouts[0] if layouts else ""
     if first or not (takes.layouts or per_frame):
         single = _adapt(body, read, takes, first, per_frame)
+        together = None
+        if declared.together is not None:
+            together = _with_layout(_batched_body(declared.together, fixed), read, first)
         if declared.batched is None or per_frame:
-            return Prepared(single, outputs)
-        together = _with_layout(_batched_body(declared.batched, fixed), read, first)
+            return Prepared(single, outputs, None, together)
+        stacked = _with_layout(_batched_body(declared.batched, fixed), read, first)
         if takes.dtypes and not declared.batched.by_shape:
-            together = _typed(together, declared.name, takes.dtypes)
-        return Prepared(single, outputs, together)
+            stacked = _typed(stacked, declared.name, takes.dtypes)
+        return Prepared(single, outputs, stacked, together)
     by_ndim: dict[int, Callable[..., Any]] = {}
 
     def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:

@@ -132,3 +132,82 @@ def test_the_old_name(dtype):
         old = fn.audio_decoder(data, dtype=dtype)
     for a, b in zip(old, fn.decoders.audio(data, dtype=dtype), strict=True):
         assert torch.equal(a, b)
+
+
+def _features(fn_, data, *, spectrum, bank, decibels, coefficients, downmix=True):
+    samples, rate = fn_.decoders.audio(data, downmix=downmix)
+    made = fn_.spectrogram(samples, **spectrum)
+    bank_ = fn_.mel_filter_bank(made, sample_rate=8000.0, **bank)
+    levels = fn_.to_decibels(bank_, **decibels)
+    return samples, rate, made, levels, fn_.mfcc(levels, **coefficients)
+
+
+USUAL = {"spectrum": {}, "bank": {"nfilter": 40}, "decibels": {}, "coefficients": {}}
+FEATURES = {
+    "usual": USUAL,
+    "rows": {**USUAL, "spectrum": {"layout": "tf"}, "coefficients": {"axis": 1}},
+    "zeros, moduli": {**USUAL, "spectrum": {"reflect_padding": False, "power": 1, "nfft": 600}},
+    "own window": {**USUAL, "spectrum": {"window_fn": [0.5] * 96, "window_length": 96, "window_step": 40, "nfft": 128}},
+    "not centered": {**USUAL, "spectrum": {"center_windows": False, "window_length": 128, "window_step": 96}},
+    "reference": {**USUAL, "decibels": {"reference": 0.3, "multiplier": 20.0, "cutoff_db": -30.0}},
+    "other transform": {**USUAL, "coefficients": {"dct_type": 3, "n_mfcc": 50, "lifter": 22.0}},
+}
+
+
+def _runs(files, define, *, size, threads=1, **options):
+    """Return the results of each sample, of batches of a size."""
+    at = iter(range(0, len(files), size))
+
+    @pipeline_def(batch_size=size, num_threads=threads, device_id=None, **options)
+    def pipeline():
+        data = fn.external_source(source=lambda: files[(i := next(at)) : i + size], dtype=types.UINT8)
+        return tuple(define(data))
+
+    pipe = pipeline()
+    found = []
+    for _ in range(len(files) // size):
+        batches = [batch.samples() if hasattr(batch, "samples") else list(batch) for batch in pipe.run()]
+        found += list(zip(*[[torch.as_tensor(sample) for sample in batch] for batch in batches], strict=True))
+    pipe.close()
+    return found
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_short_sounds_have_the_same_features_in_any_company(name):
+    lengths = [4000, 700, 128, 3999, 2048, 9000, 130, 2500, 512, 6001, 777]
+    lengths.append(128 if name == "not centered" else 1)
+    files = [wav(speech(length, seed=i)) for i, length in enumerate(lengths)]
+    alone = _runs(files, lambda data: _features(fn, data, **FEATURES[name]), size=1)
+    for size, threads in ((12, 1), (12, 3), (6, 1)):
+        together = _runs(files, lambda data: _features(fn, data, **FEATURES[name]), size=size, threads=threads)
+        for one, other in zip(alone, together, strict=True):
+            for a, b in zip(one, other, strict=True):
+                assert a.shape == b.shape and a.dtype == b.dtype and torch.equal(a, b)
+
+
+@pytest.mark.parametrize("options", [{}, {"downmix": True}, {"dtype": types.INT16}])
+def test_sounds_of_different_kinds_are_decoded_in_one_batch(options):
+    kinds = [speech(900, seed=1), speech(500, 2, seed=2), speech(300, seed=3)]
+    files = [wav(kinds[0]), wav(kinds[1]), wav(kinds[2], 16000, "f32"), wav(kinds[0], width="s24")]
+    alone = _runs(files, lambda data: fn.decoders.audio(data, **options), size=1)
+    for order in ([0, 1, 2, 3], [0] * 4, [1] * 4):
+        together = _runs([files[i] for i in order], lambda data: fn.decoders.audio(data, **options), size=4)
+        for i, (samples, rate) in zip(order, together, strict=True):
+            assert torch.equal(samples, alone[i][0]) and torch.equal(rate, alone[i][1])
+
+
+def test_a_bad_short_sound_is_named_or_left_out():
+    files = [wav(speech(600 + i, seed=i)) for i in range(6)]
+    files[4] = files[4][:30]
+    define = lambda data: [fn.spectrogram(fn.decoders.audio(data, downmix=True)[0])]  # noqa: E731
+    with pytest.raises(Exception, match="sample 4"):
+        _runs(files, define, size=6)
+    assert len(_runs(files, define, size=6, bad_samples="skip")) == 5
+
+
+def test_large_sounds_are_done_one_by_one():
+    files = [wav(speech(60000 + i, seed=i)) for i in range(4)]
+    define = lambda data: [fn.spectrogram(fn.decoders.audio(data, downmix=True)[0])]  # noqa: E731
+    alone, together = _runs(files, define, size=1), _runs(files * 2, define, size=4)
+    for (a,), (b,) in zip(alone * 2, together, strict=True):
+        assert torch.equal(a, b)

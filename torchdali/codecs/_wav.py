@@ -6,8 +6,7 @@ Source: Multimedia Programming Interface and Data Specifications 1.0, IBM and Mi
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +18,12 @@ Array = npt.NDArray[Any]
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
 _FORMAT = struct.Struct("<HHIIHH")
 _CHUNK = struct.Struct("<4sI")
+_USUAL = struct.Struct("<4sI4s4sIHHIIHH4sI")  # a header of these two chunks alone
 _KNOWN = {(_PCM, 8), (_PCM, 16), (_PCM, 24), (_PCM, 32), (_FLOAT, 32), (_FLOAT, 64)}
 _GUID = b"\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"  # the tail that turns a format into one
 
 
-@dataclass(frozen=True)
-class Wav:
+class Wav(NamedTuple):
     """Fields of a header, and the bytes of the samples.
 
     Attributes:
@@ -92,6 +91,14 @@ def parse(encoded: Array) -> Wav | None:
         encoded: ``(n,)`` uint8.
     """
     size = len(encoded)
+    if size >= _USUAL.size:
+        riff, _, wave, name, first, kind, channels, rate, _, block, bits, data, length = _USUAL.unpack_from(
+            encoded.data
+        )  # fmt: skip
+        usual = (riff, wave, name, first, data) == (b"RIFF", b"WAVE", b"fmt ", 16, b"data")
+        if usual and kind == _PCM and bits == 16 and 0 < channels <= 1024 and block == 2 * channels and rate:
+            length = min(length, size - _USUAL.size) // block * block
+            return Wav(rate, channels, bits, False, encoded[_USUAL.size : _USUAL.size + length])
     head = encoded[:12].tobytes()
     if head[:4] != b"RIFF" or head[8:] != b"WAVE":
         return None

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from torchdali.errors import DecodeError
 from torchdali.kernels.audio.resample import resample, resampled_length
 from torchdali.kernels.audio.samples import from_unit
 
-__all__ = ["decode", "decode_part"]
+__all__ = ["decode", "decode_part", "decode_words"]
 
 _DTYPES: dict[torch.dtype, np.dtype[Any]] = {
     torch.float32: np.dtype(np.float32),
@@ -67,6 +66,35 @@ def decode(
     return _decode(encoded, sample_rate, downmix, dtype, quality)
 
 
+def decode_words(
+    buffers: Sequence[Tensor], downmix: bool, dtype: torch.dtype
+) -> tuple[Tensor, list[int], list[int]] | None:
+    """Decode several WAV files of 16 bits and one number of channels in one call.
+
+    Args:
+        buffers: ``(n,)`` uint8 each.
+        downmix, dtype: See `decode`.
+
+    Returns:
+        The samples of all, ``(samples, channels)`` or, with `downmix`, ``(samples,)``; how many there are in each, and
+        their rates. None where one is of another kind, or channels would have to be mixed.
+    """
+    wavs = []
+    channels = 0
+    for buffer in buffers:
+        wav = parse(buffer.numpy())
+        if wav is None or wav.bits != 16 or wav.channels != (channels or wav.channels):
+            return None
+        channels = wav.channels
+        wavs.append(wav)
+    if dtype not in _DTYPES or (downmix and channels > 1) or not wavs:
+        return None
+    counts = [len(wav.data) // (2 * channels) for wav in wavs]
+    whole = wavs[0]._replace(data=np.concatenate([wav.data for wav in wavs]))
+    found = torch.from_numpy(whole.read(_DTYPES[dtype]))
+    return (found[:, 0] if downmix else found), counts, [wav.rate for wav in wavs]
+
+
 def decode_part(
     buffer: Tensor,
     offset: float,
@@ -95,7 +123,7 @@ def decode_part(
     if wav is not None:
         frame = wav.channels * wav.bits // 8
         begin, end = _bounds(len(wav.data) // frame, wav.rate, offset, duration)
-        cut = replace(wav, data=wav.data[begin * frame : end * frame])
+        cut = wav._replace(data=wav.data[begin * frame : end * frame])
 
         def read(dtype: torch.dtype) -> tuple[Array, int]:
             return cut.read(_DTYPES[dtype]), cut.rate

@@ -1,25 +1,126 @@
-"""Bundles: several samples of a chain that an operator does in one call.
+"""Bundles: several samples of a chain in one call, whatever their shapes.
 
 The native path takes encoded samples of any sizes, and files by their paths, a call of C each for many. So a thread
 holds the GIL once for a bundle, and Python's code and data stay in cache from one sample to the next. What it does
 not do, the chain does as ever, sample by sample: it draws the same random numbers, and raises the errors.
+
+Another chain of small samples, of which an operator has a body for several of any shapes (short sounds), runs its own
+text on bundles: an item of a column is a list of samples there, and the other operators take them one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from torchdali.batching import BundledBody
+from torchdali.batching import BundledBody, TooLarge
+from torchdali.execute.timings import ChainTimings
 from torchdali.graph import Node
 from torchdali.loader import local_paths
 from torchdali.plan import Chain, column, is_metadata
 
-__all__ = ["Bundled", "BundleRun", "bundled"]
+__all__ = ["Bundled", "BundleRun", "Together", "bundled", "can_lift"]
 
-_MOST = 8  # samples of a bundle
+_MOST = 8  # samples of a bundle of images
+_MOST_SMALL = 64  # samples of a bundle of small ones
 _EACH = 2  # bundles for each thread, where a batch has as many
+
+_Bundle = Callable[[range], Collection[int]]
+"""Does a bundle, and returns the samples that are left to the chain."""
+
+
+class Several(Protocol):
+    """A way to do several samples of a chain in one call."""
+
+    @property
+    def rngs(self) -> tuple[str, ...]:
+        """Columns of random numbers."""
+        ...
+
+    def size(self, count: int, threads: int) -> int:
+        """Choose how many samples of so many a thread takes in one call."""
+        ...
+
+    def bind(
+        self, columns: Mapping[str, Any], bundle: int, timings: ChainTimings | None = None
+    ) -> _Bundle:
+        """Return what does a bundle of a batch, of so many samples."""
+        ...
+
+
+def _share(most: int, count: int, threads: int) -> int:
+    return max(1, min(most, -(-count // (_EACH * threads))))
+
+
+@dataclass
+class Together:
+    """A chain whose text runs on bundles.
+
+    Attributes:
+        text: The chain's ``bind``, for columns with an item a bundle.
+        timed_text: Its ``bind_timed``.
+        rngs: Columns of random numbers.
+        pays: False once samples turned out to be large.
+    """
+
+    text: Callable[..., Callable[[int], None]]
+    timed_text: Callable[..., Callable[[int], None]]
+    rngs: tuple[str, ...]
+    pays: bool = True
+
+    def size(self, count: int, threads: int) -> int:
+        """Choose how many samples of so many a thread takes in one call."""
+        return min(_MOST_SMALL, count) if threads == 1 else _share(_MOST_SMALL, count, threads)
+
+    def bind(
+        self, columns: Mapping[str, Any], bundle: int, timings: ChainTimings | None = None
+    ) -> _Bundle:
+        """Return what does a bundle of a batch, of so many samples."""
+        items = {name: _Bundles(column, bundle) for name, column in columns.items()}
+        run = self.text(**items) if timings is None else self.timed_text(timings, **items)
+
+        def do(samples: range) -> Collection[int]:
+            try:
+                if self.pays:
+                    run(samples[0] // bundle)
+                    return ()
+            except TooLarge:
+                self.pays = False  # a plain store: batches in flight may still run in bundles
+            except Exception:
+                pass  # sample by sample, they tell why
+            return samples
+
+        return do
+
+
+class _Bundles:
+    """A column whose items are bundles of the items of another."""
+
+    def __init__(self, column: Any, bundle: int) -> None:
+        self._column, self._bundle = column, bundle
+
+    def __getitem__(self, i: int) -> Any:
+        return self._column[i * self._bundle : (i + 1) * self._bundle]
+
+    def __setitem__(self, i: int, values: Sequence[Any]) -> None:
+        for k, value in enumerate(values, i * self._bundle):
+            self._column[k] = value
+
+
+def can_lift(chain: Chain) -> bool:
+    """Return True if the operators of a chain can take lists of samples, and one of them gains by it.
+
+    What fails in a bundle runs again, so that none may have an effect or a memory.
+    """
+    gains = False
+    for node in chain.nodes:
+        options, declared = node.operator.options, node.operator
+        gains = gains or (declared.together is not None and not node.per_sample)
+        own = declared.body.__module__.partition(".")[0] != "torchdali"
+        if node.scope or node.preserve or options.preserve or options.make is not None or own:
+            return False
+    return gains
 
 
 @dataclass(frozen=True)
@@ -43,10 +144,59 @@ class Bundled:
     mirror: str | None
     slot: str
     done: str
+    pays = True
+
+    @property
+    def rngs(self) -> tuple[str, ...]:
+        """Columns of random numbers."""
+        return () if self.rng is None else (self.rng,)
 
     def size(self, count: int, threads: int) -> int:
         """Choose how many samples of so many a thread takes in one call."""
-        return max(1, min(_MOST, -(-count // (_EACH * threads))))
+        return _share(_MOST, count, threads)
+
+    def bind(
+        self, columns: Mapping[str, Any], bundle: int, timings: ChainTimings | None = None
+    ) -> _Bundle:
+        """Return what does a bundle of a batch, of so many samples."""
+        data, slots = columns[self.data], columns[self.slot]
+        rngs = None if self.rng is None else columns[self.rng]
+        mirrors = None if self.mirror is None else columns[self.mirror]
+        done = columns[self.done]
+        paths = None if self.read is None else local_paths(self.read)
+
+        def do(samples: range) -> Collection[int]:
+            part = slice(samples.start, samples.stop)
+            try:
+                results = self.body(
+                    self._sources(data[part], paths),
+                    slots[part],
+                    None if rngs is None else rngs[part],
+                    None if mirrors is None else mirrors[part],
+                )
+            except Exception:
+                return samples  # sample by sample, they tell why
+            for i, result in zip(samples, results, strict=True):
+                if result is not None:
+                    done[i] = result
+            return [i for i, result in zip(samples, results, strict=True) if result is None]
+
+        return do
+
+    def _sources(self, data: Sequence[Any], paths: Any) -> Sequence[Any]:
+        if self.read is None or paths is None:
+            return data
+        if not all(type(record) is int for record in data):
+            return [None] * len(data)  # reading has begun elsewhere
+        found = paths(data)
+        return found if found is not None else [self._read_one(record) for record in data]
+
+    def _read_one(self, record: int) -> Any:
+        assert self.read is not None
+        try:
+            return self.read(record)[0]
+        except Exception:
+            return None
 
 
 def bundled(
@@ -103,12 +253,13 @@ class BundleRun:
     """Runs a chain on one bundle a call.
 
     Args:
-        bundled: The chain.
+        several: How the chain does several samples.
         columns: Of the batch, as the chain's `bind` takes them.
         single: Runs the chain on one sample.
         size: Samples of the batch.
         bundle: Samples of a bundle.
         keep_going: Go on after a sample that fails.
+        timings: Of the bundles; the native path has none.
 
     Attributes:
         count: Bundles of the batch.
@@ -117,62 +268,31 @@ class BundleRun:
 
     def __init__(
         self,
-        bundled: Bundled,
+        several: Several,
         columns: Mapping[str, Any],
         single: Callable[[int], None],
         size: int,
         bundle: int,
         keep_going: bool,
+        timings: ChainTimings | None = None,
     ) -> None:
-        self._body, self._single, self._keep_going = bundled.body, single, keep_going
-        self._size, self.bundle, self.count = size, bundle, -(-size // bundle)
-        self._read = bundled.read
-        self._paths = None if bundled.read is None else local_paths(bundled.read)
-        self._data, self._slots = columns[bundled.data], columns[bundled.slot]
-        self._rngs = None if bundled.rng is None else columns[bundled.rng]
-        self._mirrors = None if bundled.mirror is None else columns[bundled.mirror]
-        self._done = columns[bundled.done]
+        self._do, self._single = several.bind(columns, bundle, timings), single
+        self._keep_going, self._size = keep_going, size
+        self.bundle, self.count = bundle, -(-size // bundle)
+        self._rngs = [columns[name] for name in several.rngs]
         self.failures: dict[int, BaseException] = {}
 
     def __call__(self, number: int) -> None:
         """Do a bundle."""
         first = number * self.bundle
-        part = slice(first, min(first + self.bundle, self._size))
-        try:
-            results = self._body(
-                self._sources(self._data[part]),
-                self._slots[part],
-                None if self._rngs is None else self._rngs[part],
-                None if self._mirrors is None else self._mirrors[part],
-            )
-        except Exception:
-            results = [None] * (part.stop - first)  # sample by sample, they tell why
-        for i, result in enumerate(results, first):
-            if result is None:
-                self._do_single(i)
-            else:
-                self._done[i] = result
-
-    def _sources(self, data: Sequence[Any]) -> Sequence[Any]:
-        if self._read is None or self._paths is None:
-            return data
-        if not all(type(record) is int for record in data):
-            return [None] * len(data)  # reading has begun elsewhere
-        paths = self._paths(data)
-        return paths if paths is not None else [self._read_one(record) for record in data]
-
-    def _read_one(self, record: int) -> Any:
-        assert self._read is not None
-        try:
-            return self._read(record)[0]
-        except Exception:
-            return None
+        for i in self._do(range(first, min(first + self.bundle, self._size))):
+            self._do_single(i)
 
     def _do_single(self, i: int) -> None:
         if self.failures and not self._keep_going:
             return
-        if self._rngs is not None:
-            self._rngs[i].restart()
+        for rngs in self._rngs:
+            rngs[i].restart()
         try:
             self._single(i)
         except BaseException as error:

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from torchdali.batching import Column, shaped, truth
+from torchdali.batching import Column, Lifted, shaped, truth
 from torchdali.errors import located
 from torchdali.execute.buffer_pool import BufferPool
-from torchdali.execute.bundles import Bundled, bundled
+from torchdali.execute.bundles import Bundled, Together, bundled, can_lift
 from torchdali.execute.steps import values
 from torchdali.graph import DataNode, Node
 from torchdali.plan import Chain, Value, column
@@ -57,13 +57,13 @@ class BoundChain:
         grouped: For columns with an item a group; None if an operator cannot do several samples in one call, or turned
             out not to.
         layouts: Of the chain's inputs and of all that it computes.
-        bundled: How it does several encoded samples in one call; None if it cannot.
+        bundled: How it does several samples of any shapes in one call; None if it cannot.
     """
 
     single: Bodies
     grouped: Bodies | None
     layouts: Mapping[DataNode, str]
-    bundled: Bundled | None = None
+    bundled: Bundled | Together | None = None
 
 
 def _compile(text: str, file: str) -> CodeType:
@@ -108,16 +108,20 @@ class CompiledChain:
     def _bind(self, found: dict[DataNode, _Axes]) -> BoundChain:
         names: dict[str, Any] = {"put": put, "truth": truth, **_SINGLE_VALUES}
         group_names: dict[str, Any] = {"put": put, **_GROUP_VALUES}
+        bundle_names: dict[str, Any] = {"put": Lifted(put), **_BUNDLE_VALUES}
         for node in self.chain.nodes:
             name = f"f{self._index[node]}"
             if node.operator.kind == "reader":
                 names[name], group_names[name] = self._readers[node], None
+                bundle_names[name] = Lifted(self._readers[node], several=True)
                 layouts = node.operator.output_layouts((), node.constants)
             else:
                 ready, layouts = _located(node, found)
                 names[name], group_names[name] = ready.function, _group_body(node, ready)
+                bundle_names[name] = _lifted(node, ready)
                 per_frame = f"per_frame{self._index[node]}"
                 names[per_frame] = group_names[per_frame] = _per_frame(node, found)
+                bundle_names[per_frame] = names[per_frame]
             first = node.inputs[0] if node.inputs and node.operator.options.layout is None else None
             ndim = None if first is None else found[first][1]
             axes = [(layout, len(layout) if layout else ndim) for layout in layouts]
@@ -125,7 +129,10 @@ class CompiledChain:
         can_group = self.chain.grouped and None not in group_names.values()
         grouped = self._run_text(group_names) if can_group else None
         layouts_ = {e: layout for e, (layout, _) in found.items()}
-        several = bundled(self.chain, self._index, self._readers)
+        several: Bundled | Together | None = bundled(self.chain, self._index, self._readers)
+        if several is None and can_lift(self.chain):
+            rngs = tuple(name for name in self.chain.parameters if name.startswith("rng"))
+            several = Together(*self._run_text(bundle_names), rngs)
         return BoundChain(self._run_text(names), grouped, layouts_, several)
 
     def _run_text(self, names: dict[str, Any]) -> Bodies:
@@ -216,7 +223,13 @@ def _group_value(
     return column_.shaped(axes, name)
 
 
-_SINGLE_VALUES = {
+def _values_of_each(
+    value_of: Callable[..., Any], samples: Sequence[torch.Tensor], *rest: Any
+) -> list[Any]:
+    return [value_of(sample, *rest) for sample in samples]
+
+
+_SINGLE_VALUES: dict[str, Callable[..., Any]] = {
     "numbers": torch.Tensor.tolist,
     "number": functools.partial(_single_value, 0),
     "list": functools.partial(_single_value, 1),
@@ -226,7 +239,8 @@ _GROUP_VALUES = {
     "number": functools.partial(_group_value, 0),
     "list": functools.partial(_group_value, 1),
 }
-"""Functions in the text of a chain for values that the chain computes, of a sample and of a group."""
+_BUNDLE_VALUES = {k: functools.partial(_values_of_each, f) for k, f in _SINGLE_VALUES.items()}
+"""Functions in the text of a chain for values that the chain computes: of a sample, a group, and a bundle."""
 
 
 def _axes(batch: TensorList) -> _Axes:
@@ -272,6 +286,13 @@ def _group_body(node: Node, ready: Prepared) -> Callable[..., Any] | None:
     if ready.batched is None or node.operator.batched is None:
         return None
     return functools.partial(_run_group, ready.batched, node.operator.batched.writes)
+
+
+def _lifted(node: Node, ready: Prepared) -> Lifted:
+    """Return an operator on lists of samples."""
+    takes = node.operator.schema.inputs[0].takes.dtypes if node.operator.schema.inputs else ()
+    body = None if node.per_sample else ready.together
+    return Lifted(ready.function, body, takes, several=len(ready.layouts) > 1)
 
 
 def _run_group(

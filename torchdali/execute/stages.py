@@ -16,7 +16,7 @@ from torchdali.errors import is_batch_level, located
 from torchdali.execute.bad_samples import BadSamples, recomputed
 from torchdali.execute.batch import InFlightBatch, Reader, Settings
 from torchdali.execute.buffer_pool import BufferPool
-from torchdali.execute.bundles import BundleRun
+from torchdali.execute.bundles import BundleRun, Together
 from torchdali.execute.compiled_chain import (
     Bodies,
     BoundChain,
@@ -350,7 +350,7 @@ class StageRunner:
             self._send_chain(run, runtime.workers)
             return
         function = self._bind(run)
-        if group == batch.size > 1:
+        if group == batch.size > 1 or (run.bundles is not None and run.bundles.count == 1):
             # One call: it takes less time than waking a thread. This is the thread that ran the stage's steps; in a
             # synchronous pipeline the user's, whose KeyboardInterrupt ends the batch as it does in a step.
             function(0)
@@ -430,14 +430,18 @@ class StageRunner:
             {self._name("done", e): column for e, column in done.items()},
             group,
         )
-        if run.timings is not None:
+        several = run.bound.bundled
+        alone = run.group > 1 or several is None or not several.pays or run.batch.size < 2
+        if run.timings is not None and (alone or not isinstance(several, Together)):
             return bodies.bind_timed(run.timings, **columns)
-        bound, several = bodies.bind(**columns), run.bound.bundled
-        if run.group > 1 or several is None or run.batch.size < 2:
+        bound = bodies.bind(**columns)
+        if alone or several is None:
             return bound
         size, keep_going = run.batch.size, self._runtime.bad_samples.keeps_going
         bundle = several.size(size, self._runtime.threads.count)
-        run.bundles = BundleRun(several, columns, bound, size, bundle, keep_going)
+        if run.timings is not None:
+            run.timings = ChainTimings(size, bundle)
+        run.bundles = BundleRun(several, columns, bound, size, bundle, keep_going, run.timings)
         return run.bundles
 
     def _name(self, kind: str, edge: DataNode) -> str:

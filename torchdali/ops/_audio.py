@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.codecs.audio import decode
+from torchdali.batching import Pieces
+from torchdali.codecs.audio import decode, decode_words
 from torchdali.kernels.audio.resample import resample, resampled_length
 from torchdali.kernels.audio.samples import on_scale_of
 from torchdali.kernels.convert import convert
-from torchdali.operator import operator
+from torchdali.operator import operator, together
 from torchdali.schema import Data, DType, PerSample, Takes
 
 __all__ = ["audio", "audio_resample"]
@@ -60,6 +62,17 @@ def audio(
         _check_quality(quality)
     samples, rate = decode(data, sample_rate, downmix, dtype, quality)
     return samples, torch.tensor(rate, dtype=torch.float32)
+
+
+@together(audio)
+def _audio_together(
+    data: Sequence[Tensor], *, downmix: bool, dtype: torch.dtype, sample_rate: float
+) -> Any:
+    found = None if sample_rate else decode_words(data, downmix, dtype)
+    if found is None:
+        return NotImplemented
+    samples, counts, rates = found
+    return Pieces(samples, counts), Pieces(torch.tensor(rates, dtype=torch.float32))
 
 
 @operator

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
+from torchdali.batching import Pieces
 from torchdali.kernels.audio import levels
 from torchdali.kernels.convert import convert
-from torchdali.operator import operator
+from torchdali.operator import operator, together
 from torchdali.schema import Data, DType, PerSample, Takes
 
 __all__ = ["nonsilent_region", "preemphasis_filter", "to_decibels"]
@@ -53,6 +54,18 @@ def to_decibels(
     """
     _check_reference({"reference": reference})
     return levels.decibels(data, multiplier, reference, cutoff_db)
+
+
+@together(to_decibels)
+def _to_decibels_together(
+    data: Sequence[Tensor], *, cutoff_db: float, multiplier: float, reference: float | None
+) -> Any:
+    if not isinstance(data, Pieces) or data.rows.ndim != 2 or not data.counts or not all(data.counts):
+        return NotImplemented
+    if reference is None and not data.rows.isfinite().all():
+        return NotImplemented
+    made = levels.decibels_of_rows(data.rows, data.counts, multiplier, reference, cutoff_db)
+    return Pieces(made, data.counts, data.turned)
 
 
 @operator(layout=lambda layouts, arguments: ("", ""))

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import itertools
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.batching import Pieces
 from torchdali.kernels.audio.cosine import cosine_matrix
 from torchdali.kernels.audio.mel import FORMULAS, apply_filters, mel_filters
-from torchdali.kernels.audio.spectrum import hann, number_of_windows
+from torchdali.kernels.audio.spectrum import hann, number_of_windows, spectrograms
 from torchdali.kernels.audio.spectrum import power_spectrum as transform
 from torchdali.kernels.audio.spectrum import spectrogram as transform_windows
-from torchdali.operator import operator
+from torchdali.kernels.memory import Array
+from torchdali.operator import operator, together
 from torchdali.schema import Layout, Takes
 
 __all__ = ["mel_filter_bank", "mfcc", "power_spectrum", "spectrogram"]
@@ -102,6 +106,32 @@ def spectrogram(
     return made.t() if layout == "ft" else made
 
 
+@together(spectrogram)
+def _spectrograms(
+    data: Sequence[Tensor], *, center_windows: bool, layout: str, nfft: int | None, power: int, reflect_padding: bool,
+    window_fn: list[float] | None, window_length: int, window_step: int,
+) -> Any:  # fmt: skip
+    size = window_length if nfft is None else nfft
+    _check_windows(window_length, window_step, size, power, layout)
+    window = np.array(window_fn, np.float32) if window_fn else hann(window_length)
+    signals = _arrays(data)
+    least = 1 if center_windows else window_length
+    if len(window) != window_length or any(x.ndim != 1 or len(x) < least for x in signals):
+        return NotImplemented
+    made, counts = spectrograms(
+        signals, window, size, window_step, power, centered=center_windows, reflected=reflect_padding
+    )
+    return Pieces(made, counts, turned=layout == "ft")
+
+
+def _arrays(data: Sequence[Tensor]) -> list[Array]:
+    """Return samples as arrays."""
+    if not isinstance(data, Pieces) or data.counts is None or data.turned:
+        return [sample.contiguous().numpy() for sample in data]
+    ends = list(itertools.accumulate(data.counts, initial=0))
+    return [data.rows.numpy()[a:b] for a, b in itertools.pairwise(ends)]
+
+
 def _check_windows(length: int, step: int, size: int, power: int, layout: str) -> None:
     if length <= 0 or step <= 0:
         raise RuntimeError(f"window_length={length}, window_step={step}: they are positive")
@@ -169,6 +199,30 @@ def mel_filter_bank(
     return apply_filters(data, filters, axis)
 
 
+@together(mel_filter_bank)
+def _mel_filter_banks(
+    data: Sequence[Tensor], *, freq_high: float, freq_low: float, mel_formula: str, nfilter: int, normalize: bool,
+    sample_rate: float, layout: str,
+) -> Any:  # fmt: skip
+    high = freq_high or sample_rate / 2
+    _check_bank(freq_low, high, mel_formula, nfilter, sample_rate)
+    pieces = _pieces_along(data, layout.find("f") if layout else 0)
+    if pieces is None:
+        return NotImplemented
+    rows = pieces.rows
+    filters = mel_filters(
+        rows.shape[1], nfilter, sample_rate, freq_low, high, mel_formula, normalize, rows.device
+    )
+    return Pieces(apply_filters(rows, filters, 1), pieces.counts, pieces.turned)
+
+
+def _pieces_along(data: Sequence[Tensor], axis: int) -> Pieces | None:
+    """Return samples of which an axis is that of the values of rows."""
+    if not isinstance(data, Pieces) or data.rows.ndim != 2 or axis != (0 if data.turned else 1):
+        return None
+    return data if data.counts and data.rows.shape[1] else None
+
+
 def _check_bank(low: float, high: float, formula: str, filters: int, rate: float) -> None:
     if formula not in FORMULAS:
         raise RuntimeError(
@@ -218,6 +272,19 @@ def mfcc(
         return data.clone()
     matrix = cosine_matrix(size, count, dct_type, normalize, lifter, data.device)
     return apply_filters(data, matrix, axis)
+
+
+@together(mfcc)
+def _mfccs(
+    data: Sequence[Tensor], *, axis: int, dct_type: int, lifter: float, n_mfcc: int, normalize: bool
+) -> Any:
+    pieces = _pieces_along(data, axis)
+    if pieces is None or dct_type not in (2, 3, 4) or n_mfcc <= 0:
+        return NotImplemented
+    rows = pieces.rows
+    size = rows.shape[1]
+    matrix = cosine_matrix(size, min(n_mfcc, size), dct_type, normalize, lifter, rows.device)
+    return Pieces(apply_filters(rows, matrix, 1), pieces.counts, pieces.turned)
 
 
 def _axis_size(data: Tensor, axis: int, kind: int) -> int:

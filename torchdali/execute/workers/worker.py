@@ -185,7 +185,7 @@ class _Worker:
             run.timings = ChainTimings(part.count)
             return run, chain_bound.single.bind_timed(run.timings, **columns)
         function, several = chain_bound.single.bind(**columns), chain_bound.bundled
-        if several is None:
+        if several is None or not several.pays:
             return run, function
         bundle = several.size(part.count, self._task.threads)
         run.bundles = BundleRun(several, columns, function, part.count, bundle, part.keep_going)

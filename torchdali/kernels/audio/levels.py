@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.kernels.memory import is_plain
+from torchdali.kernels.memory import Array, is_plain
 
-__all__ = ["decibels", "nonsilent", "preemphasis"]
+__all__ = ["decibels", "decibels_of_rows", "nonsilent", "preemphasis"]
 
 
 def decibels(x: Tensor, multiplier: float, reference: float | None, cutoff: float) -> Tensor:
@@ -42,6 +42,30 @@ def _decibels_of_array(
     with np.errstate(over="ignore", invalid="ignore"):
         made = x.numpy() * np.float32(1.0 / reference)
         found = np.asarray(np.fmax(made, np.float32(least)))
+    return torch.from_numpy(found).log10_().mul_(multiplier)
+
+
+def decibels_of_rows(
+    x: Tensor, counts: list[int], multiplier: float, reference: float | None, cutoff: float
+) -> Tensor:
+    """Do what `decibels` does for several samples that are rows of one array.
+
+    Args:
+        x: ``(n, size)`` float32, finite where there is no reference.
+        counts: Rows of each sample, one at least.
+    """
+    least = 10.0 ** (cutoff / multiplier) if multiplier else 0.0
+    values = x.numpy()
+    with np.errstate(over="ignore", invalid="ignore"):
+        if reference is None:
+            starts = np.cumsum([0, *counts[:-1]])
+            tops = np.maximum.reduceat(values.max(1), starts).astype(np.float64)
+            tops[~(tops > 0)] = 1.0
+            factors: Array = np.repeat((1.0 / tops).astype(np.float32), counts)[:, None]
+        else:
+            factors = np.asarray(1.0 / reference, np.float32)
+        found = values * factors
+        np.fmax(found, np.float32(least), out=found)
     return torch.from_numpy(found).log10_().mul_(multiplier)
 
 

@@ -75,6 +75,9 @@ def mel_filters(
     return torch.from_numpy(found.astype(np.float32)).to(device)
 
 
+_COLUMNS = 16  # from so many on, a row or column of a BLAS product has the same bits in any company
+
+
 def apply_filters(x: Tensor, filters: Tensor, axis: int) -> Tensor:
     """Replace an axis by its products with the rows of a matrix."""
     return on_one_thread(_applied, x, filters, axis)
@@ -84,7 +87,13 @@ def _applied(x: Tensor, filters: Tensor, axis: int) -> Tensor:
     if x.ndim == 1:
         x = x.clone()  # the last bit of a BLAS product depends on alignment; fresh memory has always the same
     if axis == x.ndim - 2:
+        few = _COLUMNS - x.shape[-1]
+        if few > 0:
+            return (filters @ torch.nn.functional.pad(x, (0, few)))[..., :-few]
         return filters @ x
     if axis == x.ndim - 1:
+        few = _COLUMNS - x.shape[-2] if x.ndim > 1 else 0
+        if few > 0:
+            return (torch.nn.functional.pad(x, (0, 0, 0, few)) @ filters.t())[..., :-few, :]
         return x @ filters.t()
     return (x.movedim(axis, -1) @ filters.t()).movedim(-1, axis)

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.kernels.memory import Array, is_plain
+from torchdali.kernels.memory import Array, is_plain, scratch
 from torchdali.kernels.torch_threads import on_one_thread
 
-__all__ = ["hann", "number_of_windows", "power_spectrum", "spectrogram"]
+__all__ = ["hann", "number_of_windows", "power_spectrum", "spectrogram", "spectrograms"]
 
 
 @functools.lru_cache(maxsize=32)
@@ -68,12 +68,56 @@ def spectrogram(
     return _modulus(on_one_thread(torch.fft.rfft, frames, size), power)
 
 
-def _modulus(spectrum: Tensor, power: int) -> Tensor:
+_WINDOWS = 64  # that are transformed together, and stay in cache
+
+
+def spectrograms(
+    signals: list[Array],
+    window: Array,
+    size: int,
+    step: int,
+    power: int,
+    *,
+    centered: bool,
+    reflected: bool,
+) -> tuple[Tensor, list[int]]:
+    """Transform the windows of several signals, which have one each at least, in one call; see `spectrogram`.
+
+    Returns:
+        ``(windows, size // 2 + 1)`` of all signals, with the bits of `spectrogram`, and how many each has.
+    """
+    length = len(window)
+    counts = [number_of_windows(len(x), length, step, centered) for x in signals]
+    block = max(_WINDOWS, *counts)
+    memory = scratch((block, size), "frames")
+    frames = memory.numpy()
+    frames[:, length:] = 0.0
+    made = np.empty((sum(counts), size // 2 + 1), np.float32)
+    done = held = 0
+    for x, count in zip(signals, counts, strict=True):
+        if held + count > block:
+            _transform(memory[:held], made[done : done + held], power)
+            done, held = done + held, 0
+        if centered:
+            x = _padded_array(x, length // 2, (count - 1) * step + length, reflected)
+        windows = np.ndarray((count, length), np.float32, x, 0, (4 * step, 4))
+        np.multiply(windows, window, out=frames[held : held + count, :length])
+        held += count
+    _transform(memory[:held], made[done:], power)
+    return torch.from_numpy(made), counts
+
+
+def _transform(frames: Tensor, out: Array, power: int) -> None:
+    _modulus(on_one_thread(torch.fft.rfft, frames), power, out)
+
+
+def _modulus(spectrum: Tensor, power: int, out: Array | None = None) -> Tensor:
+    """Return squares or moduli; an array is overwritten."""
     if not is_plain(spectrum):
         return torch.view_as_real(spectrum).square().sum(-1) if power == 2 else spectrum.abs()
     parts = torch.view_as_real(spectrum).numpy()
-    squares = parts * parts
-    made = squares[..., 0] + squares[..., 1]
+    np.multiply(parts, parts, out=parts)
+    made = np.add(parts[..., 0], parts[..., 1], out=out)
     if power == 1:
         np.sqrt(made, out=made)
     return torch.from_numpy(made)

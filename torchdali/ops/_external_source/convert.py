@@ -117,7 +117,12 @@ def _shared(samples: Sequence[Any]) -> TensorList | None:
         alike = type(each) is np.ndarray and each.dtype == kind and each.ndim == ndim
         if not (alike and each.flags.carray):  # packed, aligned, writeable
             return None
-    return TensorList.from_samples(list(map(_from_numpy, samples)))
+    try:
+        tensors = list(map(torch.from_numpy, samples))
+    except (TypeError, ValueError):
+        return None
+    _supported(tensors[0])
+    return TensorList.from_samples(tensors)
 
 
 def _describe(tensor: torch.Tensor) -> str:
