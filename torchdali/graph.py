@@ -24,7 +24,9 @@ import torch.utils._pytree as pytree
 from torchdali.errors import part_of
 from torchdali.registry import Operator, expression, lookup
 
-__all__ = ["DataNode", "Graph", "Node", "SourceLine", "Tracer", "current", "newaxis", "user_line"]
+__all__ = [
+    "DataNode", "Graph", "Node", "SourceLine", "Tracer", "current", "newaxis", "scope_of", "user_line",
+]  # fmt: skip
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -69,6 +71,11 @@ class Condition:
 
     edge: DataNode
     value: bool | int
+
+    def is_same(self, other: Condition) -> bool:
+        """Return True for a condition on the same value of the same edge."""
+        mine, others = (self.edge.source, self.edge.index), (other.edge.source, other.edge.index)
+        return mine == others and self.value == other.value
 
 
 @dataclass(eq=False)
@@ -479,14 +486,52 @@ class Tracer:
         _stack().remove(self)
 
     def add(self, node: Node) -> None:
-        node.scope = self.scope
+        node.scope = self._scope_of(node)
         self.number(node)
         self.nodes.append(node)
+
+    def _scope_of(self, node: Node) -> tuple[Condition, ...]:
+        """Return the conditions under which a node runs: those of the branch, or of what it is computed from.
+
+        Raises:
+            RuntimeError: it is computed from values of different branches.
+        """
+        scope = self.scope
+        for edge in (*node.inputs, *node.per_sample.values()):
+            other = _without_last(node, edge) if node.operator.options.merges else scope_of(edge)
+            longer, shorter = (other, scope) if len(other) > len(scope) else (scope, other)
+            if any(not a.is_same(b) for a, b in zip(longer, shorter, strict=False)):
+                raise RuntimeError(
+                    f"operator {node.operator.name!r} takes {edge}, which has other samples of the batch than the "
+                    "rest of its inputs, as it belongs to another branch: merge the branches before"
+                )
+            scope = longer
+        return scope
 
     def number(self, node: Node) -> None:
         """Give a random operator a stream of numbers that no other of the pipeline has."""
         if node.operator.schema.random:
             node.stream, self._random = self._random, self._random + 1
+
+
+def scope_of(edge: DataNode | None) -> tuple[Condition, ...]:
+    """Return the conditions under which an edge has values."""
+    return () if edge is None or edge.source is None else edge.source.scope
+
+
+def _without_last(node: Node, edge: DataNode | None) -> tuple[Condition, ...]:
+    """Return the conditions of a branch's value without those that end with the node that merges the branches."""
+    scope = scope_of(edge)
+    ended = {_negated(e) for e in node.per_sample.values()}
+    return scope[:-1] if scope and _negated(scope[-1].edge) in ended else scope
+
+
+def _negated(edge: DataNode) -> tuple[Node | None, int]:
+    """Return the place of what an edge is computed from by ``not`` alone."""
+    while edge.source is not None and edge.source.operator.name == "_not":
+        assert edge.source.inputs[0] is not None
+        edge = edge.source.inputs[0]
+    return edge.source, edge.index
 
 
 _local = threading.local()

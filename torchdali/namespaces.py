@@ -9,7 +9,7 @@ from typing import Any
 
 from torchdali.registry import Operator, registry
 
-__all__ = ["publish"]
+__all__ = ["publish", "put"]
 
 
 def publish(
@@ -30,14 +30,18 @@ def publish(
 
     def add(operator: Operator) -> None:
         if not operator.options.hidden and wanted(operator):
-            name, value = entry(operator)
-            space, _, leaf = name.rpartition(".")
-            setattr(_module(package, space), leaf, value)
+            put(package, *entry(operator))
 
     for operator in registry.values():
         add(operator)
     registry.listeners.append(add)
     return lambda name: _missing(package, name)
+
+
+def put(package: str, name: str, value: Any) -> None:
+    """Put a value under a dotted name into a package."""
+    space, _, leaf = name.rpartition(".")
+    setattr(_module(package, space), leaf, value)
 
 
 def _module(package: str, space: str) -> types.ModuleType:

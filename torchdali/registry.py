@@ -55,6 +55,7 @@ class OperatorOptions:
         preserve: Keep it even if no output needs it: it is there for its side effect.
         check: ``rule(arguments)`` that raises for arguments that cannot be, when a pipeline is built. Those that are
             given per sample are left out.
+        merges: Its inputs are the values of branches, of which a per-sample argument selects one.
         hidden: Leave it out of `fn` and `ops`.
         deprecated: Old argument names; each maps to the new one, or to None when it has no effect.
         instead: What to use instead of a deprecated operator; calling it warns.
@@ -76,6 +77,7 @@ class OperatorOptions:
     devices: tuple[str, ...] = ("cpu", "gpu")
     preserve: bool = False
     check: Callable[[Mapping[str, Any]], None] | None = None
+    merges: bool = False
     hidden: bool = False
     deprecated: Mapping[str, str | None] = field(default_factory=dict)
     instead: str = ""

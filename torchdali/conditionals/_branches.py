@@ -206,7 +206,7 @@ def _traced(test: DataNode, value: bool, branch: Callable[[], Any]) -> Any:
         negated = test.source.inputs[0]
         assert negated is not None
         test, value = negated, not value
-    tracer.scope = (*outer, Condition(test, value))
+    tracer.scope = (*max(outer, graph.scope_of(test), key=len), Condition(test, value))
     try:
         return branch()
     finally:

@@ -20,7 +20,7 @@ from torchdali.errors import located, note
 from torchdali.execute.batch import InFlightBatch, Reader, Settings, metadata_outputs, random_key
 from torchdali.execute.buffer_pool import BufferPool
 from torchdali.execute.device_stream import DeviceStream
-from torchdali.execute.steps import run_step
+from torchdali.execute.steps import present, run_step
 from torchdali.execute.timings import Profile, Stats
 from torchdali.graph import DataNode, Node, Tracer
 from torchdali.loader import Keys, begun, owning_read
@@ -245,7 +245,7 @@ class DebugRun(Tracer):
                 raise KeyError(
                     f'Could not find an input operator with name "{self._fed.popitem()[0]}"'
                 )
-            return tuple(batch.values[output] for output in outputs)
+            return tuple(present(batch.values, output) for output in outputs)
 
     def adopt(
         self, declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]

@@ -29,7 +29,7 @@ from torchdali.execute.groups import GroupRun, group_size
 from torchdali.execute.hardware_decoding import Decoded, HardwareDecoding, is_shared, mark
 from torchdali.execute.memory_stats import MemoryStats
 from torchdali.execute.source_info import source_edges
-from torchdali.execute.steps import fail_alone, run_step
+from torchdali.execute.steps import fail_alone, present, run_step
 from torchdali.execute.sync import CallerQueue, Sequencer
 from torchdali.execute.thread_pool import Job, ThreadPool
 from torchdali.execute.timings import ChainTimings, Profile
@@ -572,7 +572,7 @@ class StageRunner:
             value.set_uploaded(None)
         batch.uploaded.clear()
         if error is None:
-            batch.outputs = tuple(batch.values[e] for e in self.plan.graph.outputs)
+            batch.outputs = tuple(present(batch.values, e) for e in self.plan.graph.outputs)
             # Everything of this batch was enqueued before, by whichever thread: kernels behind the event are of later
             # batches.
             batch.ready = self._runtime.device_stream.record()

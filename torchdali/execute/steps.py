@@ -10,13 +10,13 @@ from torchdali.batching import truth
 from torchdali.errors import is_batch_level, located
 from torchdali.execute.batch import InFlightBatch
 from torchdali.execute.device_stream import DeviceStream
-from torchdali.graph import Condition, DataNode, Node
+from torchdali.graph import Condition, DataNode, Node, scope_of
 from torchdali.plan import edges
 from torchdali.rng import BatchRng
 from torchdali.running import Bodies, run_batch, taken_layouts
 from torchdali.tensors import TensorList
 
-__all__ = ["fail_alone", "run_in_scope", "run_step", "values"]
+__all__ = ["fail_alone", "present", "run_in_scope", "run_step", "values"]
 
 
 def run_step(
@@ -156,6 +156,15 @@ def _spread(batch: TensorList, chosen: Sequence[int], size: int) -> TensorList:
     for i, sample in zip(chosen, batch.samples(), strict=True):
         places[i] = sample
     return TensorList.from_samples(places, batch.layout())
+
+
+def present(found: Mapping[DataNode, TensorList], edge: DataNode) -> TensorList:
+    """Return the batch of an output; of one in a branch, the samples that the branch has."""
+    batch = found[edge]
+    if not scope_of(edge):
+        return batch
+    samples = [sample for sample in batch.samples() if sample is not None]
+    return TensorList.from_samples(samples, batch.layout())
 
 
 def values(batch: TensorList) -> list[Any]:

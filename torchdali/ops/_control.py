@@ -64,7 +64,7 @@ def _described(dtype: torch.dtype, ndim: int) -> str:
     return f"{str(dtype).removeprefix('torch.')} of {ndim} dimensions"
 
 
-@operator(hidden=True, layout=_merged_layout, make=_Merger)
+@operator(hidden=True, merges=True, layout=_merged_layout, make=_Merger)
 def _merge(
     on_true: Data | None = None,
     on_false: Data | None = None,
@@ -77,10 +77,16 @@ def _merge(
     return _Merger()(on_true, on_false, condition=condition, what=what)
 
 
-@operator(hidden=True, layout=_chosen_layout, make=_Chooser)
+@operator(hidden=True, merges=True, layout=_chosen_layout, make=_Chooser)
 def _choose(*branches: Data, case: PerSample[int], what: str = "") -> Data:
     """Return the value of a branch; see `_Chooser`, which does it."""
     return _Chooser()(*branches, case=case, what=what)
+
+
+@operator(hidden=True)
+def _part(value: Data, /) -> Data:
+    """Return the value: what makes a part of the batch of it are the conditions of its node."""
+    return value
 
 
 def _cases(index: Tensor, *, count: int) -> Tensor:

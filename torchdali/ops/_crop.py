@@ -331,7 +331,12 @@ def normalizing(constants: Mapping[str, Any]) -> Callable[..., Tensor]:
     constant = given["mirror"]
 
     def run(
-        data: Tensor, *, layout: Layout, out: Tensor | None = None, mirror: Any = constant, **drawn: Any
+        data: Tensor,
+        *,
+        layout: Layout,
+        out: Tensor | None = None,
+        mirror: Any = constant,
+        **drawn: Any,
     ) -> Tensor:
         shape = data.shape
         if (
@@ -396,7 +401,12 @@ def _normalize_on_device(
 ) -> Any:  # fmt: skip
     images = images_of(data, layout)
     wanted = output_layout or layout
-    if images is None or pad_output or dtype not in (torch.float32, torch.float16) or wanted not in ("CHW", "HWC"):
+    if (
+        images is None
+        or pad_output
+        or dtype not in (torch.float32, torch.float16)
+        or wanted not in ("CHW", "HWC")
+    ):
         return NotImplemented
     out_of_bounds(out_of_bounds_policy, borders=False)
     rows = _windows_of_one_size(images, layout, window)

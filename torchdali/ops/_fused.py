@@ -261,7 +261,14 @@ def _lines(kept: _Kept, place: tuple[int, int], extents: tuple[int, int]) -> tup
     """
     axes = zip(kept.region, kept.size, kept.windows, place, extents, strict=True)
     rows, columns = [
-        Lines(float(np.float32(low)) + start, float(np.float32(high)) + start, size, *part, start, start + extent)
+        Lines(
+            float(np.float32(low)) + start,
+            float(np.float32(high)) + start,
+            size,
+            *part,
+            start,
+            start + extent,
+        )
         for (low, high), size, part, start, extent in axes
     ]
     return rows, columns

@@ -366,7 +366,64 @@ def lambdas(fn, flag, other, number, real, x):
     return both(flag), neither(flag, b=other)
 
 
+def split_and_merged(fn, flag, other, number, real, x):
+    on_true, on_false = fn._conditional.split(x, predicate=flag)
+    number_true, _ = fn._conditional.split(number, predicate=flag)
+    on_true = fn.reshape(on_true + number_true, shape=[4, 1])
+    on_false = fn.reshape(on_false - 1, shape=[1, 4])
+    return fn._conditional.merge(on_true, on_false, predicate=flag), fn._conditional.not_(number)
+
+
+def split_in_parts(fn, flag, other, number, real, x):
+    part, rest = fn._conditional.split(x, predicate=number)
+    inner, _ = fn._conditional.split(other, predicate=number)
+    small, large = fn._conditional.split(part, predicate=inner)
+    part = fn._conditional.merge(small + 1, large + 2, predicate=inner)
+    return fn._conditional.merge(part, rest, predicate=number), fn._shape(x)
+
+
+def split_alone(fn, flag, other, number, real, x):
+    on_true, on_false = fn._conditional.split(x, predicate=flag)
+    return on_true + 1, on_false, fn._conditional.not_(on_true[0, 0])
+
+
+def split_around_an_if(fn, flag, other, number, real, x):
+    part, rest = fn._conditional.split(x, predicate=flag)
+    inner, _ = fn._conditional.split(other, predicate=flag)
+    if inner:
+        part = part + 10
+    else:
+        part = part + 20
+    return fn._conditional.merge(part, rest, predicate=flag)
+
+
+def validated(fn, flag, other, number, real, x):
+    return fn._conditional.validate_logical(flag, expression_name="or", expression_side="right")
+
+
+def parts_mixed(fn, flag, other, number, real, x):
+    on_true, _ = fn._conditional.split(x, predicate=flag)
+    return on_true + fn._conditional.split(x, predicate=number)[0]
+
+
+def split_by_vectors(fn, flag, other, number, real, x):
+    return fn._conditional.split(x, predicate=x)[0]
+
+
+def split_by_a_constant(fn, flag, other, number, real, x):
+    return fn._conditional.split(x, predicate=True)[0]
+
+
+def validated_numbers(fn, flag, other, number, real, x):
+    return fn._conditional.validate_logical(number, expression_name="or", expression_side="right")
+
+
+def not_of_vectors(fn, flag, other, number, real, x):
+    return fn._conditional.not_(x)
+
+
 FUNCTIONS = [
+    split_and_merged, split_in_parts, split_alone, split_around_an_if, validated,
     called_by_a_lambda, lambdas,
     attributes, attribute_in_one_branch, elements, attributes_where_branches_return, layout_of_a_branch_not_taken,
     identical_branches,
@@ -375,6 +432,7 @@ FUNCTIONS = [
     different_shapes, operators, reductions, argument_inside, unused_branch, return_in_one,
 ]  # fmt: skip
 REFUSED = [
+    parts_mixed, split_by_vectors, split_by_a_constant, validated_numbers, not_of_vectors,
     undefined, types_differ, mixed_numbers, vector_condition, logic_of_numbers, while_loop, ternary, assertion,
     different_lengths,
 ]  # fmt: skip

@@ -96,9 +96,9 @@ def _check_callable(given: Mapping[str, Any]) -> None:
         )
     if given["parallel"] and not informed:
         raise TypeError(
-            "Callable passed to External Source in parallel mode must accept exactly one argument: a SampleInfo with "
-            "batch=False; otherwise the number of the batch, or a BatchInfo with batch_info=True. Got a callable that "
-            "does not accept arguments instead."
+            "Callable passed to External Source in parallel mode (when `parallel=True`) must accept exactly one "
+            "argument: a SampleInfo with batch=False; otherwise the number of the batch, or a BatchInfo with "
+            "batch_info=True. Got a callable that does not accept arguments instead."
         )
 
 

@@ -1,0 +1,102 @@
+"""Branches without an `if`: `fn._conditional`, which scripts call themselves, as a notebook of DALI's does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchdali import graph
+from torchdali.dispatch import as_node
+from torchdali.graph import Condition, DataNode
+from torchdali.registry import lookup
+
+__all__ = ["merge", "not_", "split", "validate_logical"]
+
+
+def split(input: Any, /, *, predicate: DataNode, **options: Any) -> list[DataNode]:
+    """Divide a batch by a truth value of each sample.
+
+    Args:
+        input: Any shape and type.
+        predicate: A scalar of each sample, on the CPU; what is not 0 is true.
+        options: ``device``, ``name``, ``preserve``.
+
+    Returns:
+        A node for the samples where it is true, and one for the others. What is computed from a part has its samples
+        only, also as an output of the pipeline.
+
+    Raises:
+        RuntimeError: the predicate is no node, or no pipeline is being defined. ValueError: it is not on the CPU.
+    """
+    tracer = graph.current()
+    if tracer is None:
+        raise RuntimeError("`split` works while a pipeline is being defined")
+    _check(predicate, "split")
+    outer, value, parts = tracer.scope, as_node(input), []
+    inside = max(outer, graph.scope_of(value), graph.scope_of(predicate), key=len)
+    name = options.pop("name", None)
+    try:
+        for truth in (True, False):
+            tracer.scope = (*inside, Condition(predicate, truth))
+            named = {"name": name if truth else f"{name}[1]"} if name else {}
+            parts.append(lookup("_part")(value, **named, **options))
+    finally:
+        tracer.scope = outer
+    return parts
+
+
+def merge(input_0: Any, input_1: Any, /, *, predicate: DataNode, **options: Any) -> DataNode:
+    """Put the parts of a batch together that `split` made with the same predicate.
+
+    Args:
+        input_0: Where the predicate is true. Of a node for the whole batch those samples are taken.
+        input_1: Where it is false.
+        predicate: A scalar of each sample, on the CPU.
+        options: ``device``, ``name``, ``preserve``.
+
+    Raises:
+        RuntimeError: the predicate is no node; while the pipeline runs, types, dimensions or layouts of the parts
+            differ. ValueError: the predicate is not on the CPU.
+    """
+    _check(predicate, "merge")
+    merged: DataNode = lookup("_merge")(
+        as_node(input_0), as_node(input_1), condition=predicate, what="the result of `merge`", **options
+    )  # fmt: skip
+    return merged
+
+
+def not_(input: Any, /, **options: Any) -> Any:
+    """Compute ``not`` of a scalar of each sample.
+
+    Raises:
+        RuntimeError: samples that are no scalars.
+    """
+    return lookup("_not")(input, **options)
+
+
+def validate_logical(
+    input: Any, /, *, expression_name: str, expression_side: str, **options: Any
+) -> Any:
+    """Return an operand of ``and`` or ``or`` as it is.
+
+    Args:
+        input: The operand.
+        expression_name: ``"and"`` or ``"or"``, for the message.
+        expression_side: ``"left"`` or ``"right"``.
+        options: ``device``, ``name``, ``preserve``.
+
+    Raises:
+        RuntimeError: samples that are no bool scalars.
+    """
+    return lookup("_logical")(input, expression=expression_name, side=expression_side, **options)
+
+
+def _check(predicate: Any, name: str) -> None:
+    if not isinstance(predicate, DataNode):
+        raise RuntimeError(
+            f"the predicate of `{name}` is a node with a scalar a sample, not {predicate!r}"
+        )
+    if predicate.device != "cpu":
+        raise ValueError(
+            f"Invalid device \"gpu\" for argument 'predicate' of operator 'fn._conditional.{name}': {predicate} must "
+            "be on the CPU; use .cpu()"
+        )
