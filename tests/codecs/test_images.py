@@ -332,15 +332,23 @@ def test_many_threads() -> None:
     assert all(torch.equal(a, b) for a, b in zip(expected, got, strict=True))
 
 
+@pytest.mark.parametrize("name", ["png", "jpeg"])
+def test_encoded_data_may_have_any_shape(name: str) -> None:
+    data = tensor(JPEGS["420"] if name == "jpeg" else next(iter(LOSSLESS.values()))[0])
+    for shaped in (data[None], data[:, None], data[None, None]):
+        for output_type in ("RGB", "GRAY"):
+            expected = images.decode(data, output_type=output_type)
+            assert torch.equal(images.decode(shaped, output_type=output_type), expected)
+        assert images.peek_header(shaped) == images.peek_header(data)
+
+
 @pytest.mark.parametrize(
     ("call", "reason"),
     [
         (lambda d: images.decode(d, output_type="rgb"), "unknown output type 'rgb'"),
         (lambda d: images.decode(d, dtype=torch.float64), "cannot be decoded to torch.float64"),
-        (lambda d: images.decode(d[None]), "1-D uint8"),
-        (lambda d: images.decode(d.float()), "1-D uint8"),
+        (lambda d: images.decode(d.float()), "contiguous uint8"),
         (lambda d: images.decode(d[::2]), "contiguous"),
-        (lambda d: images.peek_shape(d[None]), "1-D uint8"),
     ],
 )
 def test_wrong_calls(call: Callable[[Tensor], object], reason: str) -> None:

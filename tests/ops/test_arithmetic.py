@@ -476,6 +476,17 @@ def test_threads_of_torch_stay_as_set() -> None:
     assert set(seen) == {(False, 1)}
 
 
+def test_shapes_that_do_not_match() -> None:
+    with pytest.raises(RuntimeError, match="2 x 3 x 4 and 2 x 3 x 3, cannot be broadcast"):
+        torchdali.graph.apply("add", torch.ones(2, 3, 4), torch.ones(2, 3, 3))
+
+
+@pytest.mark.parametrize("name", ["sinh", "cosh"])
+def test_the_largest_hyperbolic_results_are_finite(name: str) -> None:
+    x = torch.linspace(88, 89.4, 64)
+    assert getattr(math, name)(x).isfinite().all()
+
+
 def test_errors_name_the_line() -> None:
     error = failure("torchdali", [given(np.int32([1, 2]))], lambda lib, x: x // 0)
     assert isinstance(error, ValueError)

@@ -145,7 +145,7 @@ def test_old_arguments_warn(name: str) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: fn.decoders.image(PNG[None]), "one dimension, not 2"),
+        (lambda: fn.peek_image_shape(PNG[None]), "one dimension, not 2"),
         (lambda: fn.decoders.image(PNG.float()), "unsupported input type: float32"),
         (lambda: fn.decoders.image(PNG, dtype=types.BOOL), "unsupported output type"),
         (lambda: fn.decoders.image(PNG[:0]), "empty"),

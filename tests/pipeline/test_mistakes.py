@@ -229,7 +229,7 @@ DEFINING: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
     "a dataset": (
         lambda x: fn.external_source(torch.utils.data.TensorDataset(torch.zeros(3))),
         TypeError,
-        "not a TensorDataset; of a dataset make a function of a SampleInfo",
+        "without parameters; of a dataset make a function of a SampleInfo",
     ),
 }
 

@@ -74,11 +74,12 @@ class Header(NamedTuple):
 
 
 def encoded_view(data: Tensor) -> memoryview:
-    """View encoded bytes; ValueError unless they are a contiguous 1-D uint8 tensor."""
-    if data.dim() != 1 or data.dtype != torch.uint8 or not data.is_contiguous():
-        kind = f"{data.dim()}-D {data.dtype} of strides {data.stride()}"
-        raise ValueError(f"encoded data must be contiguous 1-D uint8, not {kind}")
-    return data.numpy().data
+    """View encoded bytes, in one dimension; ValueError unless they are a contiguous uint8 tensor."""
+    if data.dtype != torch.uint8 or not data.is_contiguous():
+        raise ValueError(
+            f"encoded data must be contiguous uint8, not {data.dtype} of strides {data.stride()}"
+        )
+    return data.reshape(-1).numpy().data
 
 
 def failure(reason: str, format: str, view: memoryview) -> DecodeError:

@@ -49,7 +49,7 @@ def decode(
     Formats: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM.
 
     Args:
-        data: Encoded bytes, one-dimensional uint8 on the CPU.
+        data: Encoded bytes, contiguous uint8 on the CPU.
         output_type: "RGB", "BGR", "GRAY", "YCbCr", or "ANY_DATA", which keeps the file's channels.
         dtype: uint8, int8, uint16, int16, uint32, int32 or float32; values are rescaled from the
             full scale of the file to that of the type (1.0 for float32).
@@ -66,12 +66,13 @@ def decode(
         ValueError: `data` is not such a tensor, or a choice is not one of these.
     """
     mode = _JPEG_MODES.get(output_type)
+    if data.dim() != 1:
+        data = data.reshape(-1)
     view = data.numpy().data
     if (
         mode is None
         or dtype is not torch.uint8
         or view.format != "B"
-        or view.ndim != 1
         or not view.c_contiguous
         or view[:3] != _JPEG_MAGIC
     ):

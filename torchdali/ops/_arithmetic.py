@@ -77,7 +77,12 @@ def _declare(name: str) -> None:
     """Register one function as an operator on samples, on batches of one shape, and as an expression."""
 
     def body(*operands: Data, constants: str = "") -> Data:
-        return _compiled(name, constants, tuple([x.dtype for x in operands]))(*operands)
+        compute = _compiled(name, constants, tuple([x.dtype for x in operands]))
+        try:
+            return compute(*operands)
+        except RuntimeError:
+            _check_shapes(operands)
+            raise
 
     def together(*operands: Tensor, constants: str) -> Tensor:
         return body(*arithmetic.broadcast_batches(*operands), constants=constants)
@@ -93,6 +98,17 @@ def _declare(name: str) -> None:
 
 for _name in arithmetic.ARITY:
     _declare(_name)
+
+
+def _check_shapes(operands: tuple[Tensor, ...]) -> None:
+    try:
+        torch.broadcast_shapes(*[x.shape for x in operands])  # type: ignore[no-untyped-call]
+    except RuntimeError:
+        shapes = " and ".join(" x ".join(map(str, x.shape)) for x in operands)
+        raise RuntimeError(
+            f"the shapes of the operands, {shapes}, cannot be broadcast: counted from the last axis, extents are "
+            "equal or one of them is 1"
+        ) from None
 
 
 # ---------------------------------------------------------------- operands

@@ -119,14 +119,14 @@ def image(
     """Decode images: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM; the format is found by the first bytes.
 
     Args:
-        data: Encoded bytes, ``(n,)`` uint8.
+        data: Encoded bytes, uint8 of any shape; ``(n,)`` in general.
 
     Returns:
         ``(H, W, C)``.
 
     Raises:
         DecodeError: the data is empty, damaged, truncated, too large or of an unknown format.
-        RuntimeError: the data has more than one dimension, or the dtype is not supported.
+        RuntimeError: the dtype is not supported.
     """
     return _decode(data, **_of(arguments, _DECODING))
 
@@ -254,7 +254,9 @@ def peek_image_shape(
     Raises:
         RuntimeError: another dtype, data of more than one dimension, or of an unknown format.
     """
-    _check(data, dtype, _SHAPE_DTYPES)
+    if data.ndim != 1:
+        raise RuntimeError(f"encoded data has one dimension, not {data.ndim}")
+    _check(dtype, _SHAPE_DTYPES)
     shape = peek_shape(data, image_type=image_type.name, adjust_orientation=adjust_orientation)
     return torch.tensor(shape, dtype=dtype)
 
@@ -286,7 +288,7 @@ def _decode(
     output_type: DALIImageType = DALIImageType.RGB,
     use_fast_idct: bool = False,
 ) -> Tensor:
-    _check(data, dtype, _DTYPES)
+    _check(dtype, _DTYPES)
     return decode(
         data,
         output_type=output_type.name,
@@ -296,9 +298,7 @@ def _decode(
     )
 
 
-def _check(data: Tensor, dtype: torch.dtype, allowed: tuple[torch.dtype, ...]) -> None:
-    if data.ndim != 1:
-        raise RuntimeError(f"encoded data has one dimension, not {data.ndim}")
+def _check(dtype: torch.dtype, allowed: tuple[torch.dtype, ...]) -> None:
     if dtype not in allowed:
         names = ", ".join(str(kind).removeprefix("torch.") for kind in allowed)
         raise RuntimeError(f"unsupported output type: {dtype}; it is one of {names}")
@@ -313,7 +313,7 @@ def _decode_window(
     use_fast_idct: bool = False,
 ) -> Tensor:
     """Decode a window that is chosen by height and width, and as little of the rest as possible."""
-    if dtype is torch.uint8 and output_type == DALIImageType.RGB and data.ndim == 1:
+    if dtype is torch.uint8 and output_type == DALIImageType.RGB:
         header = peek_header(data)
         window = choose(*header.size(adjust_orientation))
         return decode_crop(
