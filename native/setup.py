@@ -50,7 +50,7 @@ def library() -> Extension:
     return Extension(
         "torchdali_native.library",
         ["src/native.c"],
-        depends=["src/kernels.h", "src/torchdali_native.h"],
+        depends=["src/entropy.h", "src/kernels.h", "src/torchdali_native.h"],
         include_dirs=[str(Path(root, "include"))] if root else [],
         library_dirs=[str(Path(root, "lib"))] if root else [],
         extra_objects=[str(static)] if static else [],

@@ -586,6 +586,8 @@ static void say_nothing(j_common_ptr c)
     (void)c;
 }
 
+#include "entropy.h"
+
 typedef struct {
     struct jpeg_progress_mgr base;
     int max_scans;
@@ -692,6 +694,7 @@ static int decode_window(const tdn_recipe *r, const tdn_sample *s, const frame_h
         left = (int)begin;
         columns = (int)cut;
     }
+    entropy *scan = take_over(c, columns < width || w->top > MARGIN, left, columns);
     if (w->top > MARGIN) {
         int skip = w->top - MARGIN;
         if (jpeg_skip_scanlines(c, (JDIMENSION)skip) != (JDIMENSION)skip)
@@ -715,8 +718,11 @@ static int decode_window(const tdn_recipe *r, const tdn_sample *s, const frame_h
         if (!jpeg_read_scanlines(c, rows, (JDIMENSION)n))
             fail((j_common_ptr)c);
     }
-    if (to_the_end)
+    if (to_the_end) {
+        if (scan && !hand_back(c, scan))
+            fail((j_common_ptr)c);
         jpeg_finish_decompress(c);
+    }
     jpeg_destroy_decompress(c);
     *found = (image){pixels, stride, top, left};
     return TDN_DONE;

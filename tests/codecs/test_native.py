@@ -43,6 +43,9 @@ def pictures() -> dict[str, bytes]:
         for name in ("4:4:4", "4:2:2", "4:2:0")
         for kind, options in {"baseline": {}, "progressive": {"progressive": True}, "restarts": {"restart_marker_rows": 1}}.items()
     }
+    noise = np.random.default_rng(1).integers(0, 256, PICTURE.shape, np.uint8)
+    found["long codes"] = encoded(noise, "JPEG", quality=100)
+    found["own codes"] = encoded(PICTURE, "JPEG", quality=97, optimize=True)
     found["gray"] = encoded(Image.fromarray(PICTURE).convert("L"), "JPEG")
     found["RGB"] = encoded(PICTURE, "JPEG", keep_rgb=True)
     found["odd"] = encoded(picture(33, 17), "JPEG", subsampling="4:2:0")
@@ -192,6 +195,7 @@ def sampled(first: int) -> bytes:
     return bytes(data)
 
 
+RESTARTS = PICTURES["4:2:0, restarts"]
 REFUSED = {
     "nothing": b"",
     "a PNG": encoded(PICTURE, "PNG"),
@@ -203,6 +207,9 @@ REFUSED = {
     "cut, with an end": PLAIN[:-500] + b"\xff\xd9",
     "something behind it": PLAIN + b"more",
     "rubbish before the scan": PLAIN.replace(b"\xff\xda", b"rubbish\xff\xda"),
+    "a restart out of turn": RESTARTS.replace(b"\xff\xd1", b"\xff\xd2"),
+    "a restart missing": RESTARTS.replace(b"\xff\xd1", b""),
+    "zeros before the end": PLAIN[:-2] + bytes(3) + PLAIN[-2:],
     "header alone": PLAIN[: PLAIN.index(b"\xff\xda")] + b"\xff\xd9",
     "scans missing": b"",
 }
