@@ -1,13 +1,16 @@
 """Images a second over threads and processes, measured or forecast: ``python -m benchmarks.cores DIR``.
 
 Measured: torchdali with several numbers of threads and processes, and the real DALI beside it, in turn, one process of
-Python each. That says something where there are as many cores.
+Python each, round after round. That says something where there are as many cores. ``--out FILE`` keeps the medians.
 
 Forecast, on any machine: ``--model FILE`` with segments that `benchmarks.gil` has written. Each process has
 one lock and its threads; a thread runs a sample's segments in turn, those with the lock when it has got it.
 Who comes to a free lock takes it; who waits is woken when it is let go, and takes it a little later, unless
 another one has it by then. Every thread has a core. Neither memory bandwidth nor shared caches are modelled;
 the process that conducts the others is no limit but ``1 / --conduct``.
+
+Drawn: ``--chart FILE --model FILE ... --measured FILE ...``. DALI's line is its CPU time an image on one core times the
+cores: as if it lost nothing with their number.
 """
 
 from __future__ import annotations
@@ -15,8 +18,10 @@ from __future__ import annotations
 import argparse
 import heapq
 import importlib
+import importlib.util
 import json
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -118,6 +123,87 @@ def _cpu() -> float:
     return float(sum(t.user + t.system for t in times))
 
 
+Row = tuple[str, int, int, float, float]
+"""Package, threads, processes, images a second, CPU microseconds an image."""
+
+
+def measure(
+    root: str, pipeline: str, pairs: Sequence[tuple[int, int]], dali: bool, batch: int, rounds: int, seconds: float
+) -> list[Row]:  # fmt: skip
+    """Measure threads and processes in turn, print each round, and return the medians."""
+    sides = [("torchdali", t, p) for t, p in pairs]
+    if dali:
+        sides += [("nvidia.dali", t, 1) for t in sorted({t for t, _ in pairs})]
+    found: dict[Any, list[tuple[float, float]]] = {side: [] for side in sides}
+    for _ in range(rounds):
+        for side in sides:
+            package, t, p = side
+            rate, cpu = _apart(package, pipeline, root, batch, t, p, seconds)
+            found[side].append((rate, cpu))
+            line = (
+                f"{package:12} {t:3d} threads, {p:2d} processes: {rate:8.0f} images/s {cpu:8.0f} us"
+            )
+            print(line, flush=True)
+    medians = [
+        (*side, *map(statistics.median, zip(*each, strict=True))) for side, each in found.items()
+    ]
+    for package, t, p, rate, cpu in medians:
+        print(
+            f"median: {package:12} {t:3d} threads, {p:2d} processes: {rate:8.0f} images/s {cpu:8.0f} us"
+        )
+    return medians
+
+
+def drawing(
+    models: Sequence[Any],
+    measurements: Sequence[Any],
+    cores: Sequence[int],
+    wake: float,
+    conduct: float,
+) -> str:
+    """Return a chart, a panel for each pipeline.
+
+    Args:
+        models: Contents of files that `benchmarks.gil` wrote.
+        measurements: Contents of files that this module wrote.
+        cores: To draw.
+        wake, conduct: See `forecast`.
+    """
+    from torchdali.execute.workers.placing import default_processes
+
+    from .cores_chart import Line, chart
+
+    panels: dict[str, list[Line]] = {}
+    for model in models:
+        each = model["samples"]
+        kind = "native path" if each > 1 else "Python"
+        for name, count in ((f"torchdali, {kind}", 0), (f"torchdali, {kind}, one process", 1)):
+            if count and each > 1:
+                continue  # it does not hold the lock long enough to differ
+            points = [
+                (t, each * forecast(model["segments"], t, count or default_processes(t, t), wake, conduct * each))
+                for t in cores
+            ]  # fmt: skip
+            panels.setdefault(model["pipeline"], []).append(Line(name, points))
+    for found in measurements:
+        lines = panels.setdefault(found["pipeline"], [])
+        rows = [tuple(row) for row in found["rows"]]
+        cpu = min((r[4] for r in rows if r[0] == "nvidia.dali"), default=0.0)
+        if cpu:
+            lines.append(Line("DALI", [(t, t * 1e6 / cpu) for t in cores]))
+        for package, name in (
+            ("torchdali", f"torchdali, {found['kind']}"),
+            ("nvidia.dali", "DALI"),
+        ):
+            best = [
+                (t, max(r[3] for r in rows if r[:2] == (package, t)))
+                for t in sorted({r[1] for r in rows if r[0] == package})
+            ]
+            lines.append(Line(name, best, is_measured=True))
+    note = "Dots: measured, as many cores as threads. Dashed: forecast from CPU times; DALI's is linear."
+    return chart(panels, note)
+
+
 def _apart(*arguments: object) -> tuple[float, float]:
     command = [sys.executable, "-m", "benchmarks.cores", "--one", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -146,7 +232,12 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=4.0, help="of one measurement")
     parser.add_argument("--dali", action="store_true", help="measure the real DALI, too")
-    parser.add_argument("--model", help="forecast from the segments in this file, measure nothing")
+    parser.add_argument("--out", help="file for the medians of what is measured")
+    parser.add_argument(
+        "--model", nargs="*", help="forecast from the segments in these files, measure nothing"
+    )
+    parser.add_argument("--chart", help="file for a drawing of --model and --measured")
+    parser.add_argument("--measured", nargs="*", default=[], help="files of --out, for --chart")
     parser.add_argument("--wake", type=float, default=WAKE, help="microseconds; see above")
     parser.add_argument("--conduct", type=float, default=20.0, help="microseconds; see above")
     options = parser.parse_args(arguments)
@@ -160,30 +251,31 @@ def main(given: Sequence[str] | None = None) -> None:
         (t, p) for t in threads for p in sorted({1, default_processes(t, t), *asked}) if p <= t
     ]
     if options.model is not None:
-        found = json.loads(Path(options.model).read_text())
-        for t, p in pairs:
-            each = found.get("samples", 1)  # of a call, whose segments these are
-            conduct = options.conduct * each
-            rate = each * forecast(found["segments"], t, p, options.wake, conduct)
-            print(
-                f"{found['pipeline']}: {t:3d} threads, {p:2d} processes: {rate:8.0f} images/s (forecast)"
-            )
+        models = [json.loads(Path(file).read_text()) for file in options.model]
+        for found in models:
+            for t, p in pairs:
+                each = found["samples"]  # of a call, whose segments these are
+                rate = each * forecast(
+                    found["segments"], t, p, options.wake, options.conduct * each
+                )
+                print(
+                    f"{found['pipeline']}: {t:3d} threads, {p:2d} processes: {rate:8.0f} images/s (forecast)"
+                )
+        if options.chart:
+            measurements = [json.loads(Path(file).read_text()) for file in options.measured]
+            drawn = drawing(models, measurements, threads, options.wake, options.conduct)
+            Path(options.chart).write_text(drawn)
         return
     print(
         f"{os.cpu_count()} cores; load {os.getloadavg()[0]:.1f}; images/s and CPU us an image, of each round"
     )
-    sides = [("torchdali", t, p) for t, p in pairs]
-    if options.dali:
-        sides += [("nvidia.dali", max(2, t), 1) for t in threads]
-    for _ in range(options.rounds):
-        for package, t, p in sides:
-            rate, cpu = _apart(
-                package, options.pipeline, options.root, options.batch, t, p, options.seconds
-            )
-            print(
-                f"{package:12} {t:3d} threads, {p:2d} processes: {rate:8.0f} images/s {cpu:8.0f} us",
-                flush=True,
-            )
+    rows = measure(
+        options.root, options.pipeline, pairs, options.dali, options.batch, options.rounds, options.seconds
+    )  # fmt: skip
+    if options.out:
+        kind = "native path" if importlib.util.find_spec("torchdali_native") else "Python"
+        content = {"pipeline": options.pipeline, "kind": kind, "rows": rows}
+        Path(options.out).write_text(json.dumps(content))
 
 
 if __name__ == "__main__":

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import pytest
 
-from benchmarks.cores import forecast
+from benchmarks.cores import drawing, forecast
 from benchmarks.gil import Segment, summary
 
 
@@ -32,3 +34,20 @@ def test_summary() -> None:
     assert (found.held, found.free, found.releases) == (4.0, 5.0, 1)
     assert found.segments == [(1.0, 5.0), (3.0, 0.0)]
     assert found.lines[0] == ("a -> end", 3.0, 0.0)
+
+
+def test_drawing() -> None:
+    models = [
+        {"pipeline": "train", "segments": [(100.0, 900.0)], "samples": 1},
+        {"pipeline": "val", "segments": [(100.0, 6000.0)], "samples": 8},
+    ]
+    rows = [("torchdali", 2, 1, 1500.0, 1000.0), ("torchdali", 2, 2, 1600.0, 1000.0)]
+    rows += [("nvidia.dali", 2, 1, 900.0, 2000.0)]
+    measured = [{"pipeline": "train", "kind": "Python", "rows": rows}]
+    svg = ElementTree.fromstring(drawing(models, measured, [1, 2, 16], 15.0, 20.0))
+    found = [element.tag.rpartition("}")[2] for element in svg.iter()]
+    dashed = [e for e in svg.iter() if e.get("stroke-dasharray")]
+    assert len(dashed) == 4  # Python, in one process, native; DALI
+    assert found.count("circle") == 2
+    texts = {element.text for element in svg.iter() if element.text}
+    assert {"train", "val", "DALI", "torchdali, native path", "1,000", "16"} <= texts

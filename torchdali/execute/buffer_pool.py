@@ -48,14 +48,16 @@ class BufferPool:
         self._lent: dict[int, _Loan] = {}
         self._returned: deque[_Loan] = deque()
         self._lock = threading.Lock()
-        _pools.add(self)
+        with _adding:
+            _pools.add(self)
 
     @property
     def bytes_out(self) -> int:
         """Bytes of the blocks in use."""
         with self._lock:
             self._collect()
-            return sum(loan.block.nbytes for loan in self._lent.values())
+            # A copy in one step: `empty` adds to it without the lock.
+            return sum(loan.block.nbytes for loan in list(self._lent.values()))
 
     @property
     def bytes_free(self) -> int:
@@ -125,9 +127,12 @@ class BufferPool:
 
 
 _pools: weakref.WeakSet[BufferPool] = weakref.WeakSet()
+_adding = threading.Lock()
 
 
 def release_unused() -> None:
     """Give the free blocks of all pools back to the system."""
-    for pool in list(_pools):
+    with _adding:
+        pools = list(_pools)
+    for pool in pools:
         pool.release()
