@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from torchdali import graph
@@ -246,7 +247,11 @@ def _record_sets(declared: Operator, checked: Call, lengths: set[int]) -> Any:
     results = [record(declared, _pick(checked, i)) for i in range(lengths.pop())]
     if len(results) == 1:
         return results[0]
-    return [list(each) for each in zip(*results, strict=True)] if isinstance(results[0], list) else results
+    return (
+        [list(each) for each in zip(*results, strict=True)]
+        if isinstance(results[0], list)
+        else results
+    )
 
 
 def _pick(checked: Call, i: int) -> Call:
@@ -359,8 +364,14 @@ def _as_batch(value: Any) -> TensorList:
     layout = value.layout() if hasattr(value, "layout") and callable(value.layout) else ""
     if hasattr(value, "torch"):
         value = value.torch()
-    tensor = value if isinstance(value, torch.Tensor) else torch.as_tensor(np.asarray(value))
+    tensor = value if isinstance(value, torch.Tensor) else _from_array(np.asarray(value))
     return TensorList.from_samples([tensor], layout=layout)
+
+
+def _from_array(array: npt.NDArray[Any]) -> torch.Tensor:
+    """Return a tensor on the memory of an array; of one that torch cannot look into or write to, a copy."""
+    shared = array.flags.writeable and all(stride >= 0 for stride in array.strides)
+    return torch.as_tensor(array if shared else array.copy())
 
 
 def _fresh_rng(

@@ -206,6 +206,30 @@ def test_a_pipeline_dropped_at_the_end_of_its_data_ends_its_threads() -> None:
         gc.enable()
 
 
+def test_a_pipeline_dropped_with_an_error_in_flight_ends_its_threads() -> None:
+    """An exception that waits for its batch keeps no frame that holds the pipeline."""
+    before = threads()
+    batches = iter([[np.zeros(1, np.uint8)] * 2])
+
+    def source() -> Any:
+        return next(batches, None) or bytes(1)[1]  # IndexError in the second batch
+
+    def use() -> weakref.ref[Any]:
+        pipe = pipeline_def(
+            lambda: fn.external_source(source), batch_size=2, num_threads=2, device_id=None,
+            prefetch_queue_depth=2,
+        )()  # fmt: skip
+        pipe.run()
+        return weakref.ref(pipe)
+
+    gc.disable()
+    try:
+        gone = use()
+        assert gone() is None and threads() == before
+    finally:
+        gc.enable()
+
+
 def ending(source: Any, data: Any) -> Any:
     @pipeline_def(batch_size=2, num_threads=2, device_id=None)
     def define() -> Any:

@@ -87,3 +87,47 @@ def test_every_operator_declares_axes() -> None:
     flip, resize, matrix = (registry[n].schema.arguments for n in ("flip", "resize", "warp_affine"))
     assert (flip["horizontal"].axes, resize["size"].axes, resize["resize_x"].axes) == (0, 1, 0)
     assert matrix["interp_type"].axes is None
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("flip", "horizontal"), ("rotate", "angle"), ("brightness", "brightness")]
+)
+@pytest.mark.parametrize("policy", ["skip", "replace"])
+def test_samples_of_several_elements_fail_alone(name: str, arguments: str, policy: str) -> None:
+    given = [np.float32([1]), np.float32([2, 2, 2]), np.float32([0]), np.float32([1])]
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None, bad_samples=policy)
+    def define() -> Any:
+        data = fn.external_source(lambda: images(), layout="HWC")
+        argument = fn.external_source(lambda: given)
+        return getattr(fn, name)(data, **{arguments: argument}), argument
+
+    pipe = define()
+    for _ in range(2):
+        results, values = pipe.run()
+        expected = [0, 2, 3] if policy == "skip" else [0, 0, 2, 3]
+        assert len(results) == len(expected)
+        assert [v.tolist() for v in values.samples()] == [given[i].tolist() for i in expected]
+    assert [(bad.operator, bad.sample) for bad in pipe.bad_sample_report()][:1] == [(name, 1)]
+    pipe.close()
+
+
+def test_all_samples_of_several_elements() -> None:
+    given = [np.float32([1] * n) for n in (2, 3, 2, 3)]
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None, bad_samples="skip")
+    def define() -> Any:
+        data = fn.external_source(lambda: images(), layout="HWC")
+        return fn.rotate(data, angle=fn.external_source(lambda: given))
+
+    pipe = define()
+    assert len(pipe.run()[0]) == 0
+    pipe.close()
+
+
+@pytest.mark.filterwarnings("error")
+def test_arrays_that_cannot_be_written_to() -> None:
+    array = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
+    array.flags.writeable = False
+    assert np.array_equal(fn.flip(array, horizontal=1), array[:, ::-1])
+    assert np.array_equal(fn.flip(array[:, ::-1], horizontal=1), array)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -377,3 +378,42 @@ def test_the_tree_of_fn_is_finite() -> None:
 def test_an_array_with_too_many_values_for_an_argument(shape: tuple[int, ...]) -> None:
     with Pipeline(1, 1, None), pytest.raises(RuntimeError, match=r"'alpha' .* cannot be converted: it is one value"):
         fn.random.beta(alpha=np.ones(shape))
+
+
+def normalized(**arguments: Any) -> list[warnings.WarningMessage]:
+    """Return the warnings of a pipeline that decodes and normalizes."""
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def define() -> Any:
+        image = fn.decoders.image(fn.external_source(name="file"), **arguments.pop("decoding", {}))
+        image = fn.flip(fn.resize(image, size=[8, 8], **arguments.pop("resizing", {})))
+        return fn.crop_mirror_normalize(image, **arguments)
+
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        define().build()
+    return found
+
+
+MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+
+
+def test_bytes_normalized_as_if_they_were_of_0_to_1() -> None:
+    (warning,) = normalized(mean=MEAN, std=STD)
+    assert "multiply both by 255" in str(warning.message) and warning.filename == __file__
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"mean": [255 * m for m in MEAN], "std": [255 * s for s in STD]},
+        {"mean": MEAN},
+        {"mean": MEAN, "std": STD, "scale": 1 / 255},
+        {"mean": MEAN, "std": STD, "decoding": {"dtype": types.FLOAT}},
+        {"mean": MEAN, "std": STD, "resizing": {"dtype": types.FLOAT}},
+        {"mean": [0.0], "std": [1.0]},
+    ],
+    ids=str,
+)
+def test_no_warning_of_other_scales(arguments: dict[str, Any]) -> None:
+    assert normalized(**arguments) == []

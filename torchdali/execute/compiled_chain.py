@@ -177,6 +177,20 @@ class CompiledChain:
             found[self._column(value.kind, value.edge)] = _values(inputs[value.edge], value, group)
         return {name: found[name] for name in self.chain.parameters}
 
+    def misshapen(self, inputs: Mapping[DataNode, TensorList]) -> dict[int, tuple[Exception, Node]]:
+        """Return the samples that have several elements where an argument is one number, and the operators."""
+        found: dict[int, tuple[Exception, Node]] = {}
+        for value in self.chain.values:
+            given = inputs[value.edge]
+            if value.axes != 0 or given.dense() is not None or given.layout().startswith("F"):
+                continue
+            for i, numbers in enumerate(values(given)):
+                try:
+                    shaped(numbers, 0, value.name, i)
+                except RuntimeError as error:
+                    found.setdefault(i, (error, value.node))
+        return found
+
     def _column(self, kind: str, edge: DataNode) -> str:
         assert edge.source is not None
         return column(kind, self._index[edge.source], edge.index)

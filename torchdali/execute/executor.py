@@ -25,7 +25,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -80,7 +80,9 @@ class Executor:
         placing: Placing | None = None,
     ) -> None:
         self.placing = Placing(1) if placing is None else placing
-        starter, processes = self._start_processes(plan, settings, readers)  # before there are threads
+        starter, processes = self._start_processes(
+            plan, settings, readers
+        )  # before there are threads
         self.readers, self.sources, self.bad_samples = readers, sources, bad_samples
         self._labels = labels(plan.graph)
         self.device_stream = DeviceStream(
@@ -225,7 +227,7 @@ class Executor:
         for node, source in self.sources.items():
             if node not in self._prepared:
                 started = time.perf_counter()
-                prepared = source.prepare(self.settings.batch_size)
+                prepared = next(_apart(source.prepare, self.settings.batch_size))
                 if prepared is None:
                     continue
                 self._prepared[node] = prepared
@@ -511,6 +513,15 @@ def _run_on(threads: ThreadPool, function: Callable[[], None]) -> None:
 
 def _nothing(failures: dict[int, BaseException]) -> None:
     pass
+
+
+def _apart(prepare: Callable[[int], SourceBatch | None], size: int) -> Iterator[SourceBatch | None]:
+    """Yield the batch of a source, from frames that do not lead to the caller's once the call is over.
+
+    An exception that waits for its batch keeps the frames it left, and with them the user's that called `run`: they
+    would hold the pipeline, which would end with the garbage collector instead of its last reference.
+    """
+    yield prepare(size)
 
 
 def _clash(sizes: Mapping[Node, int]) -> str:

@@ -334,6 +334,13 @@ class StageRunner:
             self._next_stage(batch)
             return
         runtime = self._runtime
+        if runtime.bad_samples.keeps_going and (wrong := compiled.misshapen(batch.values)):
+            nodes = {id(error): node for error, node in wrong.values()}
+            failures: dict[int, BaseException] = {i: error for i, (error, _) in wrong.items()}
+            self._leave_out(batch, self._before(batch), {}, failures, lambda e: nodes[id(e)])
+            if batch.size == 0:
+                self._run_chain(batch)
+                return
         # From here on several batches may be in this method at once, each in its own thread: only what `bound` and the
         # output buffers remember is shared.
         bound = compiled.bound(batch.values)

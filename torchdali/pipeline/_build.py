@@ -18,6 +18,7 @@ from torchdali.execute.workers.placing import place
 from torchdali.graph import Graph, Node
 from torchdali.loader import Cursor, EpochOrder, LoaderOptions
 from torchdali.pipeline._options import PipelineOptions
+from torchdali.pipeline._warnings import warn_of_scales
 from torchdali.plan import Plan, plan
 from torchdali.rewrite import (
     fuse_decoding,
@@ -83,6 +84,7 @@ def open_graph(options: PipelineOptions, graph: Graph) -> Opened:
     planned = plan(share_decoding(fuse_native(fused), device))
     _check_devices(options, planned.graph)
     _check_constants(graph)
+    warn_of_scales(graph)
     sources = {
         node: node.operator.body(**node.constants)
         for node in planned.graph.nodes
