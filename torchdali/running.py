@@ -125,6 +125,10 @@ def _prepared(
         return Prepared(_with_layout(body, read, layouts[0] if layouts else ""), outputs)
     takes = read.inputs[0].takes
     first = layouts[0] if layouts else ""
+    if takes.repeats and per_frame and "F" not in first:
+        still = _adapt(body, read, takes, first, frozenset())
+        repeated = _frame_by_frame(still, per_frame, None)
+        return Prepared(repeated, tuple(layout and f"F{layout}" for layout in outputs))
     if first or not (takes.layouts or per_frame):
         single = _adapt(body, read, takes, first, per_frame)
         together = None
@@ -251,19 +255,22 @@ def _unsupported(name: str, given: torch.dtype, dtypes: tuple[torch.dtype, ...])
 
 
 def _frame_by_frame(
-    function: Callable[..., Any], per_frame: frozenset[str], axis: int
+    function: Callable[..., Any], per_frame: frozenset[str], axis: int | None
 ) -> Callable[..., Any]:
-    """Call a body for each frame with its values; one value stands for all frames."""
+    """Call a body for each frame with its values; one value, or a sample without that axis, stands for all frames."""
 
     def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
         same = {k: v for k, v in arguments.items() if k not in per_frame and k != "out"}
-        count = x.shape[axis]
-        each = {k: each_frame_value(k, arguments[k], count) for k in per_frame}
-        frames = [
+        if axis is None:
+            frames: Sequence[torch.Tensor] = [x] * max(len(arguments[k]) for k in per_frame)
+        else:
+            frames = x.unbind(axis)
+        each = {k: each_frame_value(k, arguments[k], len(frames)) for k in per_frame}
+        made = [
             function(frame, *rest, **same, **{k: v[i] for k, v in each.items()})
-            for i, frame in enumerate(x.unbind(axis))
+            for i, frame in enumerate(frames)
         ]
-        return torch.stack(frames, axis)
+        return torch.stack(made, axis or 0)
 
     return run
 

@@ -67,12 +67,14 @@ class Takes:
         dtypes: Allowed element types; empty: any.
         channel_last: Move the channel axis to the end before the body sees the sample, and back after.
         names: The outputs for an unset layout have the assumed one, too, as with DALI's image operators.
+        repeats: A sample without frames is taken for each frame of arguments that are per frame; the output has frames.
     """
 
     layouts: tuple[str, ...] = ()
     dtypes: tuple[torch.dtype, ...] = ()
     channel_last: bool = False
     names: bool = True
+    repeats: bool = False
 
 
 @dataclass(frozen=True)

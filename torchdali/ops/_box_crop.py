@@ -135,8 +135,11 @@ def random_bbox_crop(
     crops = _extents("crop_shape", crop_shape, shape_layout, len(counts), axes)
     windows = kernel.search(known, rules, _Draws(rng, 1 + 2 * axes), sizes, crops)
     if not (quiet or windows.settled.all()):
+        missed = ", ".join(map(str, np.flatnonzero(~windows.settled)))
         warnings.warn(
-            "random_bbox_crop found no window that will do, and took the best one", stacklevel=2
+            f"random_bbox_crop: no window met the requirements in {total_num_attempts} attempts; sample {missed} "
+            "got the best one",
+            stacklevel=2,
         )
     places, left, corners = _seen(known, windows, rules.prune, sizes if fixed else None)
     columns = [torch.from_numpy(order.back(corners))]

@@ -33,6 +33,7 @@ __all__ = ["bb_flip", "bbox_rotate", "coord_flip", "coord_transform"]
 
 _POINT_TYPES = (torch.uint8, torch.int16, torch.uint16, torch.int32, torch.float32)
 Points = Annotated[Tensor, Takes()]
+PointsOfFrames = Annotated[Tensor, Takes(repeats=True)]
 PointBatch = Annotated[TensorList, Takes((), (torch.float32,))]
 Array = npt.NDArray[Any]
 
@@ -129,7 +130,7 @@ def _check_points(ndim: int, points: Tensor, dtype: torch.dtype) -> None:
 
 @operator
 def coord_transform(
-    points: Points,
+    points: PointsOfFrames,
     /,
     *,
     M: PerFrame[list[float]] | None = None,
@@ -140,7 +141,8 @@ def coord_transform(
     """Transform points: ``out = M in + T`` on the last axis.
 
     Args:
-        points: ``(..., N, D)``: uint8, int16, uint16, int32 or float32.
+        points: ``(..., N, D)``: uint8, int16, uint16, int32 or float32. Without frames beside arguments with frames:
+            the same points for each.
         M: ``(rows, D)``, row by row: the output has ``rows`` coordinates. One number scales all.
         MT: ``(rows, D + 1)``: M with T as its last column.
         T: One number a coordinate of the output, or one for all.

@@ -109,7 +109,10 @@ def gaussian_blur(
     pairs = zip(
         _each(sigma, len(axes), "sigma"), _each(window_size, len(axes), "window_size"), strict=True
     )
-    windows = [_gaussian(float(deviation), int(window)) for deviation, window in pairs]
+    windows = [
+        _gaussian(float(deviation), int(window), axis)
+        for axis, (deviation, window) in enumerate(pairs)
+    ]
     total = linear.separable(data, axes, windows, _room(data, kind, out))
     return _finish(total, data.dtype, kind, out)
 
@@ -128,12 +131,14 @@ def _finish(x: Tensor, source: torch.dtype, dtype: torch.dtype, out: Tensor | No
     return convert(x, dtype)
 
 
-def _gaussian(sigma: float, window: int) -> tuple[float, ...]:
+def _gaussian(sigma: float, window: int, axis: int) -> tuple[float, ...]:
     if not sigma and not window:
-        raise RuntimeError("gaussian_blur: give sigma, window_size or both; both are 0")
+        raise RuntimeError(
+            f"gaussian_blur: give sigma, window_size or both; both are 0 (axis {axis})"
+        )
     if window < 0 or sigma < 0:
         raise RuntimeError(
-            f"gaussian_blur: sigma ({sigma}) and window_size ({window}) cannot be negative"
+            f"gaussian_blur: sigma ({sigma}) and window_size ({window}) cannot be negative (axis {axis})"
         )
     check_window(window or 6 * sigma, "gaussian_blur")
     window = window or 2 * math.ceil(3 * sigma) + 1
