@@ -33,7 +33,7 @@ def main(out: Path, files: list[Path]) -> None:
         image.load()
         width, height = (min(side, rng.randint(9, 120)) for side in image.size)
         x, y = (rng.randint(0, a - b) for a, b in zip(image.size, (width, height), strict=True))
-        part = image.crop((x, y, x + width, y + height)).convert(rng.choice(["RGB", "RGB", "RGB", "L"]))
+        part = image.crop((x, y, x + width, y + height)).convert(rng.choice(["RGB", "RGB", "RGB", "L", "CMYK"]))
         block = Image.Exif()
         block[0x0112] = rng.randint(1, 8)
         options = {**KINDS[number % len(KINDS)], "quality": rng.randint(40, 98)}

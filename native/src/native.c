@@ -157,6 +157,7 @@ static int exif_orientation(const uint8_t *tiff, uint64_t length)
 typedef struct {
     tdn_header shown;
     int marker; /* of the frame: C0 to C2 */
+    int light;  /* four channels hold light, as Adobe's do, not ink */
 } frame_header;
 
 /* Find the frame and the first EXIF block.  The same reading, byte for byte, as torchdali's own of headers. */
@@ -165,6 +166,7 @@ static int read_header(const uint8_t *data, uint64_t length, frame_header *found
     if (length < 16 || data[0] != 0xFF || data[1] != 0xD8 || data[2] != 0xFF)
         return TDN_UNSUPPORTED;
     uint64_t at = 2, end = length - 9, exif = 0;
+    found->light = 0;
     while (at < end) {
         int marker = data[at + 1];
         if (data[at] != 0xFF || marker == 0xFF) {
@@ -189,6 +191,8 @@ static int read_header(const uint8_t *data, uint64_t length, frame_header *found
         if (marker == 0xE1) {
             if (!exif && at + 10 <= length && !memcmp(data + at + 4, "Exif\0\0", 6))
                 exif = at + 10;
+        } else if (marker == 0xEE) {
+            found->light |= !memcmp(data + at + 4, "Adobe", 5);
         } else if (marker == 0xDA || marker == 0xD9) {
             return TDN_UNSUPPORTED;
         } else if (marker <= 0x01 || (marker >= 0xD0 && marker <= 0xD8)) {
@@ -616,15 +620,23 @@ typedef struct {
 static int usual_sampling(const struct jpeg_decompress_struct *c)
 {
     const jpeg_component_info *p = c->comp_info;
-    if (c->num_components == 1)
-        return p->h_samp_factor == 1 && p->v_samp_factor == 1;
-    if (c->num_components != 3)
-        return 0;
-    for (int i = 1; i < 3; i++)
-        if (p[i].h_samp_factor != 1 || p[i].v_samp_factor != 1)
-            return 0;
     int h = p->h_samp_factor, v = p->v_samp_factor;
-    return (v <= 2 && h <= 2) || (h == 4 && v == 1);
+    for (int i = 1; i < c->num_components; i++)
+        if (h % p[i].h_samp_factor || v % p[i].v_samp_factor)
+            return 0;
+    return h != 3 && v != 3 && (c->num_components > 1 || h * v == 1);
+}
+
+/* Read a row of four channels, and make colors of it: what light two inks let through, rounded down. */
+static int read_inks(j_decompress_ptr c, uint8_t *row, int light, uint8_t *pixels, int columns)
+{
+    int turn = light ? 0 : 255;
+    if (!jpeg_read_scanlines(c, &row, 1))
+        return 0;
+    for (int i = 0; i < columns; i++, row += 4)
+        for (int k = 0; k < 3; k++)
+            *pixels++ = (uint8_t)((row[k] ^ turn) * (row[3] ^ turn) / 255);
+    return 1;
 }
 
 /* An image of which scans are missing is smoothed, which is not done here as for a whole image. */
@@ -665,15 +677,16 @@ static int decode_window(const tdn_recipe *r, const tdn_sample *s, const frame_h
     int bad = c->image_width != (JDIMENSION)frame->shown.width || c->image_height != (JDIMENSION)frame->shown.height
            || c->num_components != frame->shown.channels || !usual_sampling(c) || c->arith_code
            || (c->jpeg_color_space != JCS_YCbCr && c->jpeg_color_space != JCS_GRAYSCALE
-               && c->jpeg_color_space != JCS_RGB);
+               && c->jpeg_color_space != JCS_RGB && c->num_components != 4);
     if (bad) {
         jpeg_destroy_decompress(c);
         return TDN_UNSUPPORTED;
     }
-    uint64_t values = 3 * (uint64_t)c->image_width * c->image_height;
+    int inks = c->num_components == 4;
+    uint64_t values = (inks ? 4 : 3) * (uint64_t)c->image_width * c->image_height;
     uint64_t memory = 8 * values + (64 << 20);
     c->mem->max_memory_to_use = memory > LONG_MAX ? LONG_MAX : (long)memory;
-    c->out_color_space = JCS_RGB;
+    c->out_color_space = inks ? JCS_CMYK : JCS_RGB;
     c->scale_num = 1;
     c->scale_denom = (unsigned)s->scale;
     c->dct_method = r->fast && frame->shown.orientation == 1 ? JDCT_FASTEST : JDCT_ISLOW;
@@ -710,9 +723,15 @@ static int decode_window(const tdn_recipe *r, const tdn_sample *s, const frame_h
         jpeg_destroy_decompress(c);
         return TDN_NO_MEMORY;
     }
+    uint8_t *row = inks ? c->mem->alloc_large((j_common_ptr)c, JPOOL_IMAGE, 4 * ((size_t)columns + 64)) : NULL;
     while ((int)c->output_scanline < bottom) {
         JSAMPROW rows[16];
-        int at = (int)c->output_scanline - top, left_over = bottom - top - at, n = left_over < 16 ? left_over : 16;
+        int at = (int)c->output_scanline - top;
+        if (inks && !read_inks(c, row, frame->light, pixels + (size_t)at * stride, columns))
+            fail((j_common_ptr)c);
+        if (inks)
+            continue;
+        int left_over = bottom - top - at, n = left_over < 16 ? left_over : 16;
         for (int i = 0; i < n; i++)
             rows[i] = pixels + (size_t)(at + i) * stride;
         if (!jpeg_read_scanlines(c, rows, (JDIMENSION)n))
@@ -851,7 +870,7 @@ static int run_one(const tdn_recipe *r, const tdn_sample *s)
     int code = read_header(s->data, s->length, &frame);
     if (code != TDN_DONE)
         return code;
-    if (frame.shown.channels != 1 && frame.shown.channels != 3)
+    if (frame.shown.channels != 1 && frame.shown.channels != 3 && frame.shown.channels != 4)
         return TDN_UNSUPPORTED;
     if (s->data[s->length - 2] != 0xFF || s->data[s->length - 1] != 0xD9)
         return TDN_DAMAGED; /* truncated, or followed by something else */
@@ -867,8 +886,8 @@ static int run_one(const tdn_recipe *r, const tdn_sample *s)
     if (s->scale != 1) {
         if (s->scale != 2 && s->scale != 4 && s->scale != 8)
             return TDN_INVALID;
-        if (frame.shown.orientation != 1)
-            return TDN_UNSUPPORTED; /* blocks begin elsewhere in the upright image */
+        if (frame.shown.orientation != 1 || frame.shown.channels == 4)
+            return TDN_UNSUPPORTED; /* blocks begin elsewhere in the upright image; of inks nobody asked for it */
         for (int i = 0; i < 2; i++)
             lengths[i] = (lengths[i] + s->scale - 1) / s->scale;
     }

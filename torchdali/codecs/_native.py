@@ -61,6 +61,7 @@ _Header = ctypes.c_int32 * 4
 # As `tdn_file`: place, length; height, width, channels, orientation; code.
 _FILE = struct.Struct("=QQ4ii4x")
 
+_CHANNELS = (1, 3, 4)
 _ROOM = 1 << 19  # bytes that a file has on average, where several are read in one call
 
 
@@ -221,7 +222,7 @@ def peek_size(data: Tensor, upright: bool) -> tuple[int, int] | None:
     if found.peek(data.data_ptr(), data.numel(), header):
         return None
     height, width, channels, orientation = header
-    if channels != 1 and channels != 3:
+    if channels not in _CHANNELS:
         return None
     return (width, height) if upright and orientation > 4 else (height, width)
 
@@ -319,7 +320,7 @@ def _peek(found: NativeLibrary, data: Tensor) -> Encoded | None:
     address, length = data.data_ptr(), data.numel()
     code = found.peek(address, length, header)
     height, width, channels, orientation = header
-    usual = not code and channels in (1, 3)
+    usual = not code and channels in _CHANNELS
     return Encoded(address, length, height, width, orientation) if usual else None
 
 
@@ -342,7 +343,7 @@ def _read(found: NativeLibrary, paths: Sequence[str]) -> list[Encoded | None]:
     found.read(names, count, base, len(memory), _buffer(len(about)).from_buffer(about))
     return [
         Encoded(base + place, length, height, width, orientation)
-        if not code and channels in (1, 3)
+        if not code and channels in _CHANNELS
         else None
         for place, length, height, width, channels, orientation, code in _FILE.iter_unpack(about)
     ]
