@@ -157,6 +157,8 @@ def strip_internal_frames(error: BaseException) -> None:
     """
     if isinstance(error, StopIteration) or _wants_all():
         return
+    if isinstance(error, KeyboardInterrupt):
+        self_explanatory(error)
     if error.__traceback__ is not None:
         inner = list(_entries(error.__traceback__.tb_next))
         error.__traceback__.tb_next = _linked(_shown(inner, error))

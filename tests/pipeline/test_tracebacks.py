@@ -18,6 +18,7 @@ import torch
 from tests.helpers import pages, proxy_data
 from torchdali import fn, operator, ops, pipeline_def
 from torchdali.errors import PipelineError
+from torchdali.execute.executor import Executor
 from torchdali.plugin.pytorch import DALIGenericIterator
 from torchdali.plugin.pytorch.experimental import proxy
 
@@ -169,6 +170,23 @@ def test_frames_of_calls_at_once_and_of_classes() -> None:
 def test_frames_of_debug_mode() -> None:
     error = _failure(_made(truncated, debug=True).run)
     assert _frames(error) == [*RUN, f"{THIS}truncated"]
+
+
+def test_frames_of_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    pipe = _made(lambda: fn.python_function(_source(), function=lambda x: x))
+    iterator = DALIGenericIterator(_made(_source), ["x"])
+    next(iterator)
+    pipe.run()
+    monkeypatch.setattr(Executor, "_wait", interrupted)
+    for call in (pipe.run, iterator.__next__):
+        with pytest.raises(KeyboardInterrupt) as caught:
+            call()
+        found = [frame.partition(".")[2] for frame in _frames(caught.value)]
+        assert found == ["test_frames_of_an_interrupt", call.__name__, "interrupted"]
+    monkeypatch.undo()
 
 
 def test_frames_of_iterators() -> None:

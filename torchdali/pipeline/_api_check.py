@@ -62,5 +62,5 @@ class _Driving(AbstractContextManager[None]):
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._check._inside = False
-        if isinstance(error, Exception):
+        if isinstance(error, (Exception, KeyboardInterrupt)):
             strip_internal_frames(error)

@@ -206,7 +206,7 @@ class BaseIterator:
             return batch
         try:
             return self._next_batch()
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             strip_internal_frames(error)
             raise
 

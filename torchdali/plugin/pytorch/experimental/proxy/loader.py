@@ -81,7 +81,7 @@ class _Batches:
             raise StopIteration
         try:
             return self._take()
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             strip_internal_frames(error)
             raise
 
