@@ -17,7 +17,9 @@ from torchdali.plan import edges
 from torchdali.registry import registry
 from torchdali.types import DALIImageType
 
-__all__ = ["fuse_decoding", "fuse_native", "fuse_resizing", "merge_identical", "share_decoding"]
+__all__ = [
+    "decode_windows", "fuse_decoding", "fuse_native", "fuse_resizing", "merge_identical", "share_decoding",
+]  # fmt: skip
 
 
 def merge_identical(graph: Graph) -> Graph:
@@ -193,22 +195,85 @@ def _is_shareable(node: Node) -> bool:
     return usual and not node.per_sample and given["hw_decoder_load"] > 0
 
 
+def decode_windows(graph: Graph) -> Graph:
+    """Decode only the window, on the CPU, that a random crop on the device takes of an image, and resize it there.
+
+    The window is the same, and so are the pixels, but for the outermost lines, which `resize` computes more exactly.
+    Where the crop looks beyond its window, nothing is replaced.
+    """
+    pairs = _pairs(graph, "decoders.image", "random_resized_crop", ("mixed", "gpu"))
+    pairs = {crop: decoder for crop, decoder in pairs.items() if _takes_the_window(crop, decoder)}
+    if not pairs:
+        return graph
+    crops = {decoder: crop for crop, decoder in pairs.items()}
+    new: dict[DataNode, DataNode] = {}
+    nodes = []
+    for node in graph.nodes:
+        made = _copy(node, new)
+        if node in crops:
+            crop = crops[node]
+            made.operator = registry["decoders.image_random_crop"]
+            window = {k: v for k, v in _constants(crop).items() if k in _OF_THE_WINDOW}
+            takes = made.operator.schema.arguments
+            made.constants = {k: v for k, v in {**_constants(node), **window}.items() if k in takes}
+            made.stream = crop.stream
+        elif node in pairs:
+            made.operator = registry["resize"]
+            given = {k: v for k, v in _constants(node).items() if k in _OF_THE_RESIZE}
+            height, width = node.constants["size"] * (3 - len(node.constants["size"]))
+            made.constants = {**given, "size": [float(height), float(width)]}
+        made.parts = _parts(node)
+        nodes.append(made)
+    return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
+
+
+_OF_THE_RESIZE = {"antialias", "dtype"}
+_RANGES = "random_area", "random_aspect_ratio"
+_OF_THE_WINDOW = {"num_attempts", *_RANGES, "seed", "size"}
+_LEAST = 32  # pixels of a side; below, `random_resized_crop` looks beyond its window
+
+
+def _takes_the_window(crop: Node, decoder: Node) -> bool:
+    """Return whether a random crop resizes its window alone, linearly, of RGB bytes."""
+    size = crop.constants.get("size", ())
+    is_rgb = decoder.constants.get("output_type", DALIImageType.RGB) == DALIImageType.RGB
+    return (
+        is_rgb
+        and not (crop.per_sample or decoder.per_sample)
+        and crop.constants.keys() <= _OF_THE_RESIZE | _OF_THE_WINDOW
+        and 1 <= len(size) <= 2
+        and min(size) >= _LEAST
+        and crop.constants.get("dtype") in (None, torch.uint8)
+        and all(map(_is_range, (crop.constants.get(name) for name in _RANGES)))
+    )
+
+
+def _is_range(values: Any) -> bool:
+    """Return whether an argument is None or a range of positive numbers; the crop itself has the errors for others."""
+    return values is None or (len(values) == 2 and 0 < values[0] <= values[1])
+
+
 def _fuse(
     graph: Graph, first: str, second: str, both: str, given: Mapping[str, Any] | None = None
 ) -> Graph:
+    pairs = _pairs(graph, first, second, ("cpu", "cpu"))
+    return _rebuild(graph, pairs, both, given or {}) if pairs else graph
+
+
+def _pairs(graph: Graph, first: str, second: str, devices: tuple[str, str]) -> dict[Node, Node]:
+    """Find nodes of two operators, the second of which is all that uses the first."""
     uses = Counter(edge for node in graph.nodes for edge in edges(node))
     uses.update(graph.outputs)
-    pairs = {
+    return {
         node: before
         for node in graph.nodes
         if node.operator.name == second
-        and (before := _input_of(node, first)) is not None
+        and (before := _input_of(node, first, devices)) is not None
         and uses[before.outputs[0]] == 1
         and len(before.outputs) == 1
         and _scope(before) == _scope(node)
         and not _arguments(before) & (_arguments(node) | _OWN)
     }
-    return _rebuild(graph, pairs, both, given or {}) if pairs else graph
 
 
 _OWN = {
@@ -221,13 +286,13 @@ def _arguments(node: Node) -> set[str]:
     return {*node.constants, *node.per_sample}
 
 
-def _input_of(node: Node, name: str) -> Node | None:
-    """Return the operator before a node, if it has this name and both run on the CPU."""
+def _input_of(node: Node, name: str, devices: tuple[str, str]) -> Node | None:
+    """Return the operator before a node, if it has this name and they run on these devices."""
     edge = node.inputs[0]
     before = edge.source if edge is not None else None
     if before is None or before.operator.name != name:
         return None
-    return before if node.device == before.device == "cpu" else None
+    return before if (before.device, node.device) == devices else None
 
 
 def _scope(node: Node) -> tuple[tuple[int, bool | int], ...]:

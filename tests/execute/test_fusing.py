@@ -65,6 +65,51 @@ def test_decoding_a_random_crop_changes_no_pixel(arguments: dict[str, Any]) -> N
         same_pixels(together, separate)
 
 
+@pipeline_def(num_threads=2, device_id="cpu", seed=5)
+def crops_on_the_device(files: Any, apart: bool, decoding: dict[str, Any], **arguments: Any) -> Any:
+    """Decode for the device and crop there, with another use of the image if `apart`, which prevents a rewrite."""
+    image = fn.decoders.image(fn.external_source(source=lambda: files), device="mixed", **decoding)
+    crop = fn.random_resized_crop(image, **arguments)
+    return (crop, image) if apart else crop
+
+
+@pytest.mark.filterwarnings("ignore:The argument .seed.")
+@pytest.mark.parametrize(
+    "arguments",
+    [{"size": 64}, {"size": [48, 96], "antialias": False}, {"size": [40, 64], "random_area": [0.01, 0.1], "seed": 3}, {"size": [64, 64], "dtype": types.UINT8}],
+)
+@pytest.mark.parametrize("decoding", [{}, {"seed": 7, "adjust_orientation": False, "hw_decoder_load": 0.5}], ids=["", "options"])
+def test_for_a_device_the_window_alone_is_decoded(arguments: dict[str, Any], decoding: dict[str, Any]) -> None:
+    files = images()
+    window, whole = (crops_on_the_device(files, apart, decoding, batch_size=len(files), **arguments) for apart in (False, True))
+    assert "= decoders.image_random_crop(" in window.explain() and "= random_resized_crop(" not in window.explain()
+    assert "image_random_crop" not in whole.explain()
+    for _ in range(3):
+        alone, expected = (pipe.run()[0].as_cpu().as_tensor().torch().int() for pipe in (window, whole))
+        differences = (alone - expected).abs()
+        # `resize` mends the lines next to the borders, which `random_resized_crop` does not.
+        assert not differences[:, 3:-3, 3:-3].any() and differences.max() <= 4
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"size": 20}, {"size": 64, "interp_type": types.INTERP_CUBIC}, {"size": 64, "dtype": types.FLOAT}, {"size": 64, "random_area": [0.0, -1.0]}],
+)
+def test_for_a_device_a_crop_that_looks_beyond_its_window_gets_the_image(arguments: dict[str, Any]) -> None:
+    assert "image_random_crop" not in crops_on_the_device(images()[:1], False, {}, batch_size=1, **arguments).explain()
+    if "random_area" not in arguments:
+        exact = crops_on_the_device(images()[:1], False, {}, batch_size=1, exact=True, size=64)
+        assert "image_random_crop" not in exact.explain()
+
+
+def test_errors_for_a_device_name_the_operator() -> None:
+    damaged = [np.frombuffer(b"\xff\xd8\xff no more", np.uint8)]
+    with pytest.raises(PipelineError, match=r"'decoders.image' failed"):
+        crops_on_the_device(damaged, False, {}, batch_size=1, size=64).run()
+    with pytest.raises(PipelineError, match=r"'random_resized_crop' failed"):
+        crops_on_the_device(images()[:1], False, {}, batch_size=1, size=50, random_area=[0.0, -1.0]).run()
+
+
 def test_errors_name_the_part_in_which_they_happened() -> None:
     with pytest.raises(PipelineError, match=r"'decoders.image' failed.*\n.*\n +image = fn.decod"):
         crops([np.frombuffer(b"\xff\xd8\xff no more", np.uint8)], False, batch_size=1, size=9).run()

@@ -23,10 +23,18 @@ from torchdali.kernels.device.color import COLUMNS as COLOR_COLUMNS
 from torchdali.kernels.device.color import map_colors
 from torchdali.kernels.device.normalize import normalize_batch
 from torchdali.kernels.device.resize import COLUMNS, Regions, resize_batch
+from torchdali.kernels.device.separable import COLUMNS as FILTER_COLUMNS
+from torchdali.kernels.device.separable import filter_batch
 from torchdali.kernels.device.tables import table
+from torchdali.kernels.device.warp import COLUMNS as WARP_COLUMNS
+from torchdali.kernels.device.warp import warp_batch
+from torchdali.kernels.device.window import COLUMNS as WINDOW_COLUMNS
+from torchdali.kernels.device.window import copy_windows
+from torchdali.kernels.filters.linear import gaussian, separable
 from torchdali.kernels.normalize import affine
 from torchdali.kernels.resample.separable import resample
 from torchdali.kernels.resample.weights import RADIUS, resize_axes
+from torchdali.kernels.warp.affine import warp_affine
 
 ROOT = Path(__file__).resolve().parents[2]
 FILTERS = [("triangular", "linear"), *[(name, name) for name in RADIUS]]
@@ -76,6 +84,10 @@ def test_the_body_is_resample(filters: tuple[str, str], antialias: bool) -> None
 def test_the_table_names_what_the_kernels_load() -> None:
     assert [COLUMNS.index(name) for name in ("rows", "place", "result", "out_height", "out_width", "origin_y", "filter_y", "origin_x", "filter_x")] == [4, 5, 6, 7, 8, 9, 14, 15, 20]
     assert len(COLUMNS) == 21 and len(COLOR_COLUMNS) == 15
+    for names in (WARP_COLUMNS, WINDOW_COLUMNS):
+        assert [names.index(name) for name in ("height", "width", "result", "out_height", "out_width")] == [1, 2, 3, 4, 5]
+    assert WARP_COLUMNS.index("number 0") == 6 and len(WARP_COLUMNS) == 12
+    assert WINDOW_COLUMNS[6:] == ("y", "x", "mirror") and FILTER_COLUMNS[3:] == ("result", "taps_y", "weights_y", "taps_x", "weights_x")
 
 
 @pytest.mark.parametrize("channel_first", [True, False])
@@ -110,6 +122,57 @@ def test_colors_are_mapped() -> None:
         assert (ours != expected).float().mean() < 0.01
 
 
+def maps(rng: np.random.Generator, count: int) -> Any:
+    """Return affine maps that turn, shear, scale and move."""
+    made = rng.uniform(-1.5, 1.5, (count, 2, 3))
+    made[:, :, 2] = rng.uniform(-20, 30, (count, 2))
+    return made
+
+
+@pytest.mark.parametrize("fill", [None, 0.0, 200.0])
+@pytest.mark.parametrize("linear", [True, False])
+def test_warps(linear: bool, fill: float | None) -> None:
+    """Float32 places some positions in the pixel beside that of OpenCV, which also interpolates in 32 steps."""
+    rng = np.random.default_rng(6)
+    made, offsets, sides = images(rng, 6)
+    matrices, sizes = maps(rng, 6), rng.integers(1, 40, (2, 6))
+    flat = torch.cat([image.reshape(-1) for image in made])
+    found = warp_batch(flat, offsets, sides, 3, matrices, sizes, linear, fill)
+    starts = np.concatenate(([0], np.cumsum(sizes.prod(0) * 3)))
+    for i, image in enumerate(made):
+        expected = warp_affine(image, matrices[i].tolist(), sizes[:, i].tolist(), linear=linear, fill=fill, usual=False)
+        ours = found[starts[i] : starts[i + 1]].view(expected.shape).int()
+        off = (ours - expected.int()).abs()
+        assert (off > (1 if linear else 0)).float().mean() < 0.005
+
+
+def test_filters() -> None:
+    rng = np.random.default_rng(7)
+    made, offsets, sides = images(rng, 6)
+    windows = [(gaussian(2 * i + 1, 0.5 + i), gaussian(7, 1.0 + i)) for i in range(6)]
+    flat = torch.cat([image.reshape(-1) for image in made])
+    found = filter_batch(flat, offsets, sides, 3, windows)
+    for start, image, pair in zip(offsets, made, windows, strict=True):
+        expected = separable(image, (0, 1), pair) + 0.5
+        ours = found[start : start + image.numel()].view(image.shape)
+        assert (ours.int() - expected.to(torch.uint8).int()).abs().max() <= 1
+
+
+def test_windows_are_copied() -> None:
+    rng = np.random.default_rng(8)
+    made, offsets, sides = images(rng, 8)
+    starts, sizes = rng.integers(-20, 30, (2, 8)), rng.integers(1, 40, (2, 8))
+    mirrors = np.arange(8) % 4
+    flat = torch.cat([image.reshape(-1) for image in made])
+    found = copy_windows(flat, offsets, sides, 3, starts, sizes, mirrors, 9)
+    begins = np.concatenate(([0], np.cumsum(sizes.prod(0) * 3)))
+    for i, image in enumerate(made):
+        wide = np.pad(image.numpy(), ((80, 80), (80, 80), (0, 0)), constant_values=9)
+        (y, x), (h, w) = starts[:, i] + 80, sizes[:, i]
+        window = wide[y : y + h, x : x + w][:: -1 if mirrors[i] & 2 else 1, :: -1 if mirrors[i] & 1 else 1]
+        assert np.array_equal(found[begins[i] : begins[i + 1]].view(h, w, 3).numpy(), window)
+
+
 # ---------------------------------------------------------------- in Triton
 
 
@@ -125,7 +188,7 @@ def interpret(seed: int, count: int) -> dict[str, float]:
 
     assert triton.knobs.runtime.interpret if hasattr(triton, "knobs") else True
     rng = np.random.default_rng(seed)
-    worst = {"bytes": 0.0, "floats": 0.0, "normalized": 0.0, "images": 0.0, "colors": 0.0}
+    worst = {"bytes": 0.0, "floats": 0.0, "normalized": 0.0, "images": 0.0, "colors": 0.0, "warped": 0.0, "blurred": 0.0, "copied": 0.0}
     while worst["images"] < count:
         channels = int(rng.choice([1, 3, 4]))
         made, offsets, sides = images(rng, 8, channels, side=16)
@@ -157,8 +220,38 @@ def interpret(seed: int, count: int) -> dict[str, float]:
         with mock.patch.object(torch.ops.torchdali, "map_colors_batch", triton_kernels.map_colors):
             found = map_colors(flat, offsets, sides.prod(0) * 3, matrices)
         worst["colors"] = max(worst["colors"], float((found.int() - expected.int()).abs().max()))
+        for name, differs in compared(rng).items():
+            worst[name] = max(worst[name], differs)
         worst["images"] += 8
     return worst
+
+
+def compared(rng: np.random.Generator) -> dict[str, float]:
+    """Compare the kernels that warp, filter and copy with their bodies; the greatest difference of bytes of each."""
+    from unittest import mock
+
+    from torchdali.kernels.device import triton_kernels
+
+    channels = int(rng.choice([1, 3, 4]))
+    made, offsets, sides = images(rng, 8, channels, side=16)
+    flat = torch.cat([image.reshape(-1) for image in made])
+    sizes, fill = rng.integers(1, 18, (2, 8)), [None, 0.0, 77.0][int(rng.integers(3))]
+    windows = [(gaussian(2 * int(rng.integers(10)) + 1, 1.5), gaussian(2 * int(rng.integers(4)) + 1, 0.8)) for _ in range(8)]
+    given = flat, offsets, sides, channels
+    calls = {
+        "warped": ("warp", lambda: warp_batch(*given, maps_, sizes, linear, fill)),
+        "blurred": ("filter", lambda: filter_batch(*given, windows)),
+        "copied": ("copy_windows", lambda: copy_windows(*given, starts, sizes, mirrors, 9)),
+    }
+    maps_, linear = maps(rng, 8), bool(rng.integers(2))
+    starts, mirrors = rng.integers(-9, 12, (2, 8)), rng.integers(0, 4, 8)
+    found = {}
+    for name, (kernel, call) in calls.items():
+        expected = call()
+        with mock.patch.object(torch.ops.torchdali, f"{kernel}_batch", getattr(triton_kernels, kernel)):
+            ours = call()
+        found[name] = float((ours.int() - expected.int()).abs().max())
+    return found
 
 
 def compiled(capability: int) -> dict[str, dict[str, int]]:
@@ -182,6 +275,14 @@ def compiled(capability: int) -> dict[str, dict[str, int]]:
             {"channels": 3, "channel_first": True, "has_flags": True, "mirror": False, "block": block},
         ),
     }
+    sources["warp"] = (
+        kernels.warp_kernel, "*u8 *i64 *u8 fp32",
+        {"channels": 3, "fields": 12, "linear": True, "filled": True, "block": block},
+    )
+    sources["nearest"] = kernels.warp_kernel, sources["warp"][1], {**sources["warp"][2], "linear": False, "filled": False}
+    for name, types, last in (("first pass", "*u8 *i64 *fp32", False), ("second pass", "*fp32 *i64 *u8", True)):
+        sources[name] = kernels.filter_kernel, types, {"channels": 3, "fields": 8, "last": last, "block": block}
+    sources["windows"] = kernels.windows_kernel, "*u8 *i64 *u8 i32", {"channels": 3, "fields": 9, "block": block}
     sources["colors"] = (kernels.colors_kernel, "*u8 *i64 *u8", {"fields": 15, "block": block})
     found = {}
     for name, (kernel, types, constants) in sources.items():
@@ -212,6 +313,7 @@ def test_kernels_are_the_bodies(seed: int) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     worst = _in_process(f"interpret({seed}, 104)", TRITON_INTERPRET="1")
     assert worst["images"] >= 104 and worst["bytes"] <= 1 and worst["colors"] <= 1
+    assert max(worst["warped"], worst["blurred"]) <= 1 and worst["copied"] == 0
     assert worst["floats"] <= 1e-5 and worst["normalized"] <= 1e-5
 
 
@@ -220,6 +322,6 @@ def test_kernels_are_the_bodies(seed: int) -> None:
 def test_kernels_compile_without_spills(capability: int, tmp_path: Path) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     found = _in_process(f"compiled({capability})", KERNELS=str(tmp_path), TRITON_CACHE_DIR=str(tmp_path))
-    assert set(found) == {"rows", "columns", "normalize", "colors"}
+    assert set(found) == {"rows", "columns", "normalize", "colors", "warp", "nearest", "first pass", "second pass", "windows"}
     for name, used in found.items():
         assert used["STACK"] == used["LOCAL"] == 0 and used["REG"] <= REGISTERS, f"{name}: {used}"

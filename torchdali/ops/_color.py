@@ -21,7 +21,7 @@ from torchdali.kernels.convert import full_scale
 from torchdali.kernels.device.color import map_colors
 from torchdali.kernels.memory import placed
 from torchdali.operator import batched, on_device, operator
-from torchdali.ops._on_device import images_of
+from torchdali.ops._on_device import batch_of, images_of
 from torchdali.schema import Column, DType, Out, PerFrame, Takes, per_sample
 from torchdali.tensors import TensorList
 from torchdali.types import DALIImageType
@@ -310,10 +310,7 @@ def _mapped(data: TensorList, dtype: torch.dtype | None, matrices: Any) -> Any:
     sides = images.sides
     sizes = sides.prod(0) * 3
     flat = map_colors(images.flat, images.offsets, sizes, matrices(len(sizes)))
-    if images.uniform:
-        return flat.view(-1, int(sides[0, 0]), int(sides[1, 0]), 3)
-    shapes: list[tuple[int, ...]] = [(h, w, 3) for h, w in sides.T.tolist()]
-    return TensorList.from_packed(flat, (np.cumsum(sizes) - sizes).tolist(), shapes, "HWC")
+    return batch_of(flat, sides, 3)
 
 
 def _gray_matrices(numbers: Callable[..., Numbers], given: Sequence[Any]) -> Callable[[int], Any]:

@@ -12,9 +12,11 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.device.normalize import normalize_batch
-from torchdali.kernels.device.tables import upload
+from torchdali.kernels.device.tables import table, upload
+from torchdali.kernels.device.window import copy_windows
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.folding import folded
+from torchdali.kernels.limits import check_pixels
 from torchdali.kernels.memory import copied, inside, is_array, is_plain, place, placed
 from torchdali.kernels.normalize import affine, normalize_each_into, normalize_into
 from torchdali.kernels.normalize_opencv import normalized_by_opencv
@@ -24,11 +26,12 @@ from torchdali.kernels.window import (
     check_fill,
     cut,
     fill_into,
+    fill_number,
     meet,
     out_of_bounds,
 )
 from torchdali.operator import batched, bound, on_device, operator
-from torchdali.ops._on_device import Images, images_of, on_their_device
+from torchdali.ops._on_device import Images, batch_of, images_of, on_their_device
 from torchdali.schema import (
     Column,
     DType,
@@ -188,6 +191,29 @@ def _crop_batch(
         return NotImplemented
     check_fill(fill_values, windows[0].shape, layout.find("C"))
     return copied(windows, data.dtype, out)
+
+
+@on_device(crop)
+def _crop_on_device(
+    data: TensorList, *, dtype: torch.dtype | None, fill_values: list[float], out_of_bounds_policy: str, layout: str,
+    **window: Any | Column,
+) -> Any:  # fmt: skip
+    images, policy = images_of(data, layout), out_of_bounds(out_of_bounds_policy)
+    if images is None or dtype not in (None, torch.uint8) or len(fill_values) > 1:
+        return NotImplemented
+    found = _windows(images, layout, window)
+    if found is None:
+        return NotImplemented
+    starts, sizes = found
+    outside = ((starts < 0) | (starts + sizes > images.sides)).any()
+    if (outside and policy != "pad") or not sizes.all():
+        return NotImplemented
+    check_pixels(sizes[:, sizes.prod(0).argmax()].tolist(), "the window")
+    fill = fill_number(fill_values[0], torch.uint8) if fill_values else 0
+    flat = copy_windows(
+        images.flat, images.offsets, images.sides, images.channels, starts, sizes, 0, int(fill)
+    )
+    return batch_of(flat, sizes, images.channels)
 
 
 # ---------------------------------------------------------------- crop_mirror_normalize
@@ -412,12 +438,12 @@ def _normalize_on_device(
     rows = _windows_of_one_size(images, layout, window)
     if rows is None:
         return NotImplemented
-    table, (height, width) = rows
+    windows, (height, width) = rows
     check_fill(fill_values, (height, width, images.channels), 2)
     scaling = affine(_several(mean), _several(std), scale, shift, images.channels, images.channels)
     device, size = images.flat.device, len(images.offsets)
     fixed = images.uniform and not any(isinstance(v, Column) for v in window.values())
-    there = _table_kept(table.tobytes(), size, device) if fixed else upload(table, device)
+    there = _table_kept(windows.tobytes(), size, device) if fixed else upload(windows, device)
     flags = on_their_device(mirror, size, device) if isinstance(mirror, Column) else None
     return normalize_batch(
         images.flat, there, flags, bool(flags is None and mirror), scaling, (height, width), images.channels,
@@ -429,29 +455,39 @@ def _windows_of_one_size(
     images: Images, layout: str, window: dict[str, Any]
 ) -> tuple[npt.NDArray[np.int64], tuple[int, int]] | None:
     """Return a row for each image, offset, width and where its window is, and the size of all windows."""
+    found = _windows(images, layout, window)
+    if found is None:
+        return None
+    starts, sizes = found
+    if (starts < 0).any() or (starts + sizes > images.sides).any():
+        return None  # the other way pads, or says what is wrong
+    if (sizes != sizes[:, :1]).any():
+        return None
+    rows = table([images.offsets, images.sides[1], *starts])
+    return rows, (int(sizes[0, 0]), int(sizes[1, 0]))
+
+
+def _windows(
+    images: Images, layout: str, window: dict[str, Any]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
+    """Return starts and extents of the windows of images, ``(2, N)``; None for windows of channels."""
     sides = images.sides.T.tolist()
     each = each_of(window)
-    each = each * len(sides) if len(each) == 1 else each
-    if images.uniform and not any(isinstance(v, Column) for v in window.values()):
+    if images.uniform and len(each) == 1:
         found = [crop_window((*sides[0], images.channels), layout, **each[0])] * len(sides)
     else:
+        each = each * len(sides) if len(each) == 1 else each
         found = [
             crop_window((h, w, images.channels), layout, **given)
             for (h, w), given in zip(sides, each, strict=True)
         ]
-    table = np.zeros((len(sides), 4), np.int64)
-    sizes = set()
-    for i, ((h, w), (axes, starts, extents)) in enumerate(zip(sides, found, strict=True)):
-        place, size = [0, 0], [h, w]
-        for axis, start, extent in zip(axes, starts, extents, strict=True):
+    starts, sizes = np.zeros_like(images.sides), images.sides.copy()
+    for i, (axes, places, extents) in enumerate(found):
+        for axis, start, extent in zip(axes, places, extents, strict=True):
             if axis > 1:
                 return None
-            place[axis], size[axis] = start, extent
-        if min(place) < 0 or place[0] + size[0] > h or place[1] + size[1] > w:
-            return None  # the other way pads, or says what is wrong
-        sizes.add((size[0], size[1]))
-        table[i] = images.offsets[i], w, *place
-    return None if len(sizes) > 1 else (table, sizes.pop())
+            starts[axis, i], sizes[axis, i] = start, extent
+    return starts, sizes
 
 
 @device_cache(maxsize=64)

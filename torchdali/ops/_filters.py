@@ -11,12 +11,25 @@ from torch import Tensor
 
 from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert
+from torchdali.kernels.device.separable import filter_batch
 from torchdali.kernels.filters import linear, rank
 from torchdali.kernels.limits import check_window
 from torchdali.kernels.memory import scratch
 from torchdali.kernels.rounding import to_bytes
-from torchdali.operator import operator
-from torchdali.schema import Data, DType, Layout, Out, PerFrame, PerSample, Takes
+from torchdali.operator import on_device, operator
+from torchdali.ops._on_device import batch_of, images_of
+from torchdali.schema import (
+    Column,
+    Data,
+    DType,
+    Layout,
+    Out,
+    PerFrame,
+    PerSample,
+    Takes,
+    per_sample,
+)
+from torchdali.tensors import TensorList
 
 __all__ = ["dilate", "erode", "filter", "gaussian_blur", "laplacian", "median_blur"]
 
@@ -115,6 +128,23 @@ def gaussian_blur(
     ]
     total = linear.separable(data, axes, windows, _room(data, kind, out))
     return _finish(total, data.dtype, kind, out)
+
+
+@on_device(gaussian_blur)
+def _blur_on_device(
+    data: TensorList, *, dtype: torch.dtype | None, sigma: Any | Column, window_size: Any | Column, layout: str
+) -> Any:  # fmt: skip
+    images = images_of(data, layout)
+    if images is None or dtype not in (None, torch.uint8):
+        return NotImplemented
+    count = len(images.offsets)
+    windows = []
+    for deviations, sizes in zip(per_sample(sigma, count), per_sample(window_size, count), strict=True):
+        pairs = zip(_each(deviations, 2, "sigma"), _each(sizes, 2, "window_size"), strict=True)
+        y, x = (_gaussian(float(pair[0]), int(pair[1]), axis) for axis, pair in enumerate(pairs))
+        windows.append((y, x))
+    flat = filter_batch(images.flat, images.offsets, images.sides, images.channels, windows)
+    return batch_of(flat, images.sides, images.channels)
 
 
 def _room(

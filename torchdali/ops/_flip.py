@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import numpy as np
 from torch import Tensor
 
+from torchdali.kernels.device.window import copy_windows
 from torchdali.kernels.memory import placed
 from torchdali.kernels.mirror import mirror, mirror_each
-from torchdali.operator import batched, operator
+from torchdali.operator import batched, on_device, operator
+from torchdali.ops._on_device import batch_of, images_of
 from torchdali.schema import Column, Layout, Out, PerSample, Takes, per_sample
+from torchdali.tensors import TensorList
 
 __all__ = ["flip"]
 
@@ -52,6 +56,23 @@ def _flip_batch(
         return mirror(data, axes, out) if axes else placed(data, out)
     rows = zip(*[per_sample(value, len(data)) for value in given], strict=True)
     return mirror_each(data, [_axes(layout, *row) for row in rows], out)
+
+
+@on_device(flip)
+def _flip_on_device(
+    data: TensorList, /, *, depthwise: int | Column, horizontal: int | Column, vertical: int | Column, layout: str
+) -> Any:  # fmt: skip
+    images = images_of(data, layout)
+    if images is None:
+        return NotImplemented
+    count, sides = len(images.offsets), images.sides
+    columns, rows = (
+        np.array(per_sample(value, count)).reshape(-1) != 0 for value in (horizontal, vertical)
+    )
+    flat = copy_windows(
+        images.flat, images.offsets, sides, images.channels, np.zeros_like(sides), sides, columns + 2 * rows, 0
+    )  # fmt: skip
+    return batch_of(flat, sides, images.channels)
 
 
 def _axes(layout: str, depthwise: int, horizontal: int, vertical: int) -> list[int]:

@@ -14,7 +14,7 @@ from torchdali.schema import Column
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Packed
 
-__all__ = ["Images", "images_of", "on_their_device"]
+__all__ = ["Images", "batch_of", "images_of", "on_their_device"]
 
 Array = npt.NDArray[Any]
 
@@ -59,6 +59,15 @@ def images_of(batch: TensorList, layout: str) -> Images | None:
         offsets = np.cumsum(sizes) - sizes
     sides = np.ascontiguousarray(shapes[:, :2].T)
     return Images(flat, offsets, sides, int(shapes[0, 2]), dense is not None)
+
+
+def batch_of(flat: Tensor, sides: Array, channels: int) -> Tensor | TensorList:
+    """Return images ``(H, W, C)`` that lie one after the other, as one tensor if all have the same sides."""
+    if (sides == sides[:, :1]).all():
+        return flat.view(-1, int(sides[0, 0]), int(sides[1, 0]), channels)
+    counts = sides.prod(0) * channels
+    shapes: list[tuple[int, ...]] = [(h, w, channels) for h, w in sides.T.tolist()]
+    return TensorList.from_packed(flat, (np.cumsum(counts) - counts).tolist(), shapes, "HWC")
 
 
 def on_their_device(value: Any, size: int, device: torch.device) -> Tensor:

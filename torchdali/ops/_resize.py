@@ -25,7 +25,7 @@ from torchdali.kernels.resample.weights import Axis, resize_axes
 from torchdali.operator import batched, on_device, operator
 from torchdali.ops._crop import crop_window
 from torchdali.ops._decoders import choose_window
-from torchdali.ops._on_device import Images, images_of
+from torchdali.ops._on_device import Images, batch_of, images_of
 from torchdali.rng import BatchRng, Rng
 from torchdali.schema import (
     Column,
@@ -310,13 +310,7 @@ def _resized_on_device(
         images.flat, images.offsets, images.sides, images.channels,
         Regions(regions[0], regions[1], sizes, names, antialias), dtype or torch.uint8,
     )  # fmt: skip
-    if flat is None:
-        return NotImplemented
-    if (sizes == sizes[:, :1]).all():
-        return flat.view(-1, int(sizes[0, 0]), int(sizes[1, 0]), images.channels)
-    counts = sizes.prod(0) * images.channels
-    shapes: list[tuple[int, ...]] = [(h, w, images.channels) for h, w in sizes.T.tolist()]
-    return TensorList.from_packed(flat, (np.cumsum(counts) - counts).tolist(), shapes, "HWC")
+    return NotImplemented if flat is None else batch_of(flat, sizes, images.channels)
 
 
 @operator

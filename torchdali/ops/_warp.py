@@ -10,13 +10,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.kernels.device.warp import warp_batch
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.limits import check_pixels
 from torchdali.kernels.warp import affine, effects, sample
 from torchdali.kernels.window import round_half_away_number
-from torchdali.operator import operator
+from torchdali.operator import on_device, operator
+from torchdali.ops._on_device import Images, batch_of, images_of
 from torchdali.rng import Rng
-from torchdali.schema import Data, DType, Layout, Out, PerSample, Takes
+from torchdali.schema import Column, Data, DType, Layout, Out, PerSample, Takes, per_sample
+from torchdali.tensors import TensorList
 from torchdali.types import DALIInterpType
 
 __all__ = ["jitter", "rotate", "sphere", "warp_affine", "water"]
@@ -223,6 +226,66 @@ def _rotations(angle: Any, axis: Any, dims: int) -> list[list[list[float]]]:
     angles = angles * len(axes) if len(angles) == 1 else angles
     axes = axes * len(angles) if len(axes) == 1 else axes
     return [affine.rotation(a, x) for a, x in zip(angles, axes, strict=True)]
+
+
+# ---------------------------------------------------------------- whole batches on an accelerator
+
+
+@on_device(warp_affine)
+def _warp_on_device(
+    data: TensorList, mtx: TensorList | None = None, /, *, dtype: torch.dtype | None, fill_value: float | None,
+    interp_type: DALIInterpType, inverse_map: bool, matrix: Any | Column, size: Any | Column, layout: str,
+) -> Any:  # fmt: skip
+    images = images_of(data, layout)
+    if images is None or mtx is not None:
+        return NotImplemented
+    each = [matrices(given, 2, 3) for given in per_sample(matrix, len(data))]
+    if any(len(given) != 1 for given in each):
+        return NotImplemented
+    maps = [given[0] if inverse_map else affine.invert(given[0]) for given in each]
+    sizes = _canvases(size, images)
+    return _warped(images, maps, sizes, interp_type, fill_value, dtype)
+
+
+@on_device(rotate)
+def _rotate_on_device(
+    data: TensorList, *, angle: float | Column, axis: Any | Column, dtype: torch.dtype | None,
+    fill_value: float | None, interp_type: DALIInterpType, keep_size: bool, size: Any | Column, layout: str,
+) -> Any:  # fmt: skip
+    images = images_of(data, layout)
+    if images is None:
+        return NotImplemented
+    each = [_rotations(given, None, 2) for given in per_sample(angle, len(data))]
+    if any(len(given) != 1 for given in each):
+        return NotImplemented
+    turns, lengths = [given[0] for given in each], images.sides.T.tolist()
+    pairs = zip(turns, lengths, strict=True)
+    fixed = isinstance(size, Column) or size or keep_size
+    sizes = _canvases(size, images) if fixed else [affine.rotated_size(*pair) for pair in pairs]
+    maps = [affine.turn(*given) for given in zip(turns, lengths, sizes, strict=True)]
+    return _warped(images, maps, sizes, interp_type, fill_value, dtype)
+
+
+def _canvases(size: Any | Column, images: Images) -> list[list[int]]:
+    """Return the output size of each image."""
+    lengths = images.sides.T.tolist()
+    given = per_sample(size, len(lengths))
+    return [canvas(*pair) for pair in zip(given, lengths, strict=True)]
+
+
+def _warped(
+    images: Images, maps: Sequence[Any], sizes: list[list[int]], interp_type: DALIInterpType, fill_value: float | None,
+    dtype: torch.dtype | None,
+) -> Any:  # fmt: skip
+    linear = is_linear(interp_type)
+    if dtype not in (None, torch.uint8):
+        return NotImplemented
+    fill = None if fill_value is None else sample.fill_in(fill_value, torch.uint8)
+    extents = np.array(sizes, np.int64).T
+    flat = warp_batch(
+        images.flat, images.offsets, images.sides, images.channels, np.array(maps, np.float64), extents, linear, fill
+    )  # fmt: skip
+    return batch_of(flat, extents, images.channels)
 
 
 # ---------------------------------------------------------------- displacements

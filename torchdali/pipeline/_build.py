@@ -21,6 +21,7 @@ from torchdali.pipeline._options import PipelineOptions
 from torchdali.pipeline._warnings import warn_of_scales
 from torchdali.plan import Plan, plan
 from torchdali.rewrite import (
+    decode_windows,
     fuse_decoding,
     fuse_native,
     fuse_resizing,
@@ -81,7 +82,8 @@ def open_graph(options: PipelineOptions, graph: Graph) -> Opened:
     options.output_specs.each(len(graph.outputs))
     fused = fuse_resizing(fuse_decoding(merge_identical(graph), options.scaled_decode))
     device = resolve_device(options.device_id)
-    planned = plan(share_decoding(fuse_native(fused), device))
+    shared = share_decoding(fuse_native(fused), device)
+    planned = plan(shared if options.exact else decode_windows(shared))
     _check_devices(options, planned.graph)
     _check_constants(graph)
     warn_of_scales(graph)

@@ -18,7 +18,7 @@ __all__ = ["affine_positions", "invert", "rotated_size", "rotation", "turn", "wa
 
 def warp_affine(
     x: Tensor, matrix: Matrix, size: Sequence[int], *, linear: bool, fill: float | None,
-    dtype: torch.dtype | None = None, out: Tensor | None = None,
+    dtype: torch.dtype | None = None, out: Tensor | None = None, usual: bool = True,
 ) -> Tensor:  # fmt: skip
     """Sample an image where an affine map takes the pixels of the output: ``out(p) = in(M p)``.
 
@@ -30,13 +30,14 @@ def warp_affine(
         fill: Value of everything outside; None repeats the edge.
         dtype: Of the output; the input's own when None.
         out: Where the result goes, if it fits and the kernel can write there.
+        usual: Use OpenCV where it is installed.
     """
     lengths = x.shape[-1 - len(size) : -1]
     dtype = dtype or x.dtype
     if not x.numel():
         shape = (*x.shape[: -1 - len(size)], *map(int, size), x.shape[-1])
         return torch.full(shape, fill or 0, device=x.device).to(dtype)
-    if dtype == x.dtype and len(size) == 2:
+    if usual and dtype == x.dtype and len(size) == 2:
         found = _by_opencv(x, matrix, size, linear, fill, out)
         if found is not None:
             return found
