@@ -18,6 +18,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from torchdali.kernels.memory import Array, is_plain
 from torchdali.kernels.torch_threads import on_one_thread
 
 __all__ = ["lobes", "resample", "resampled_length"]
@@ -104,27 +105,63 @@ def _weights(stride: int, phases: int, half: int, dtype: torch.dtype) -> Tensor:
 def _anywhere(x: Tensor, ratio: float, length: int, half: int) -> Tensor:
     """Resample at positions that do not repeat: at 32 places between two samples, and linearly between these."""
     padded = torch.nn.functional.pad(x, (half - 1, half + 1))
-    whole = x.requires_grad or not x.is_cpu
-    block = length if whole else max(int(_BLOCK / max(ratio, 1.0)), 1)
-    parts = [
-        _block(padded, ratio, start, min(start + block, length), x.shape[-1], half)
-        for start in range(0, length, block)
-    ]
-    return parts[0] if len(parts) == 1 else torch.cat(parts, -1)
+    if not is_plain(x) or x.dtype != torch.float32:
+        return _all_places(padded, ratio, length, x.shape[-1], half)
+    rows = padded.reshape(-1, padded.shape[-1]).numpy()
+    made = np.empty((len(rows), length), np.float32)
+    for row, out in zip(rows, made, strict=True):
+        for start in range(0, length, _BLOCK):
+            _gathered(row, ratio, start, x.shape[-1], half, out[start : start + _BLOCK])
+    return torch.from_numpy(made).reshape(*x.shape[:-1], length)
 
 
-def _block(padded: Tensor, ratio: float, start: int, end: int, samples: int, half: int) -> Tensor:
-    """Return outputs from `start` to `end`; sample i of the input lies at ``i + half - 1``."""
-    positions = np.arange(start, end) * ratio
-    whole = np.minimum(np.floor(positions).astype(np.int64), samples - 1)
-    fine = (positions - whole) * _STEPS
-    phase = np.minimum(fine.astype(np.int64), _STEPS - 1)
-    first, last = int(whole[0]), int(whole[-1])
-    windows = padded[..., first : last + 2 * half].unfold(-1, 2 * half, 1)
+def _places(ratio: float, start: int, end: int, samples: int) -> tuple[Array, Array, Array]:
+    """Return where outputs lie: after which sample, after which of 32 places from there, and how far on to the next."""
+    fine: Array = np.arange(start, end) * ratio
+    whole: Array = np.minimum(fine.astype(np.int64), samples - 1)
+    fine -= whole
+    fine *= _STEPS
+    phase: Array = np.minimum(fine, _STEPS - 1).astype(np.uint8)
+    fine -= phase
+    return whole, phase, fine
+
+
+def _gathered(padded: Array, ratio: float, start: int, samples: int, half: int, out: Array) -> None:
+    """Write outputs from `start` on, those of one place between two samples by one product of matrices.
+
+    Args:
+        padded: Sample i of the input lies at ``i + half - 1``.
+    """
+    whole, phase, share = _places(ratio, start, start + len(out), samples)
+    order = np.argsort(phase, kind="stable")
+    width = 2 * half
+    items = np.ndarray((len(padded) - width + 1,), f"V{4 * width}", padded, 0, (4,))
+    windows = items[whole[order]].view(np.float32).reshape(-1, width)
+    made = np.empty((len(out), 2), np.float32)
+    pairs, first = _phase_pairs(half), 0
+    for weights, count in zip(pairs, np.bincount(phase, minlength=_STEPS).tolist(), strict=True):
+        if count:
+            np.matmul(windows[first : first + count], weights, out=made[first : first + count])
+            first += count
+    made[:, 1] *= share[order]
+    out[order] = made[:, 0] + made[:, 1]
+
+
+@functools.lru_cache(maxsize=16)
+def _phase_pairs(half: int) -> Array:
+    """Return the weights at each of 32 places, and by how much those at the next are more: ``(32, 2 * half, 2)``."""
+    table = _phase_table(half, torch.float32).numpy().T
+    return np.stack([table[:-1], table[1:] - table[:-1]], -1)
+
+
+def _all_places(padded: Tensor, ratio: float, length: int, samples: int, half: int) -> Tensor:
+    """Return all outputs, of values at all 33 places; differentiable, and on any device."""
+    whole, phase, fine = _places(ratio, 0, length, samples)
+    windows = padded.unfold(-1, 2 * half, 1)
     table = _phase_table(half, padded.dtype).to(padded.device)
     between = (windows @ table).flatten(-2)
-    at = torch.from_numpy((whole - first) * (_STEPS + 1) + phase).to(padded.device)
-    share = torch.from_numpy(np.asarray(fine - phase, np.float32)).to(padded.device, padded.dtype)
+    at = torch.from_numpy(whole * (_STEPS + 1) + phase).to(padded.device)
+    share = torch.from_numpy(fine.astype(np.float32)).to(padded.device, padded.dtype)
     low = between.index_select(-1, at)
     return low + share * (between.index_select(-1, at + 1) - low)
 
