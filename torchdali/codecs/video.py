@@ -157,18 +157,31 @@ class VideoDecoder:
         upright: bool = False,
     ) -> None:
         self._av = _av()
-        self._source, self._index = source, index or index_video(source)
+        self._source = source
+        self._container: Any = None
+        self._stream: Any = None
+        self._ahead: Iterator[Any] = iter(())
+        self._last: tuple[int, Any] | None = None
+        self._index = index or self._listed()
         self._format = "rgb24" if color == "RGB" else "yuv444p"
         self._flags = _FAST if fast else _EXACT
         self._reformatter = self._av.video.reformatter.VideoReformatter()
         # One thread: ours are busy already, and a forked child that frees a reformatter would wait forever
         # for threads that it does not have. PyAV before 17 has no others.
         self._threads = {"threads": 1} if int(self._av.__version__.split(".")[0]) >= 17 else {}
-        self._container: Any = None
-        self._stream: Any = None
-        self._ahead: Iterator[Any] = iter(())
-        self._last: tuple[int, Any] | None = None
         self._turns = self._asked_turns() if upright else 0
+
+    def _listed(self) -> VideoIndex:
+        """List the frames, and leave the file open: to open one takes as long as to decode several frames."""
+        try:
+            self._restart()
+            return _index(self._av, self._container)
+        except (self._av.FFmpegError, ValueError, MemoryError, OverflowError) as error:
+            self.close()
+            raise DecodeError(f"{_named(self._source)}: {_reason(error)}") from None
+        except DecodeError:
+            self.close()
+            raise
 
     def _asked_turns(self) -> int:
         """Return by how many quarters the container wants frames turned; a decoded one tells."""
@@ -251,11 +264,18 @@ class VideoDecoder:
 
     def _seek(self, time: int) -> None:
         key = self._key_before(time)
-        if key is None or key == self._index.times[0] or self._container is None:
+        first = key is None or key == self._index.times[0]
+        if key is None or self._container is None:
             self._restart()
-            if key is None or key == self._index.times[0]:
+            if first:
                 return
-        self._container.seek(key, stream=self._stream, backward=True, any_frame=False)
+        try:
+            self._container.seek(key, stream=self._stream, backward=True, any_frame=False)
+        except self._av.FFmpegError:
+            if not first:
+                raise
+            self._restart()  # some files have nothing to find at their start
+            return
         self._ahead, self._last = self._decoded(), None
 
     def _restart(self) -> None:
@@ -313,7 +333,7 @@ class VideoDecoder:
         else:
             pixels = np.stack([_rows(p, width) for p in made.planes], -1)
         turned = np.rot90(pixels, self._turns) if self._turns else pixels
-        place.copy_(torch.from_numpy(np.ascontiguousarray(turned)))
+        np.copyto(place.numpy(), turned)
 
 
 def _rows(plane: Any, width: int) -> Any:

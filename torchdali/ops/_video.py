@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from torchdali.codecs.video import VideoDecoder, index_video
+from torchdali.codecs.video import VideoDecoder
 from torchdali.codecs.video_clips import fill_frame, padded, read_clip
 from torchdali.operator import operator
 from torchdali.schema import Data, PerSample, Takes
@@ -68,13 +68,13 @@ def video(
     if not len(encoded):
         raise RuntimeError("decoders.video does not support empty input")
     _check(frames, start_frame, end_frame, sequence_length, stride)
-    index = index_video(encoded)
-    wanted = list(frames) if frames is not None else None
-    if wanted is None:
-        wanted = _range(len(index), start_frame or 0, end_frame, sequence_length, stride or 1)
-    numbers = padded(wanted, len(index), pad_mode)
-    decoder = VideoDecoder(encoded, index, fast=fast, upright=adjust_orientation)
+    decoder = VideoDecoder(encoded, fast=fast, upright=adjust_orientation)
     try:
+        count = len(decoder.index)
+        wanted = list(frames) if frames is not None else None
+        if wanted is None:
+            wanted = _range(count, start_frame or 0, end_frame, sequence_length, stride or 1)
+        numbers = padded(wanted, count, pad_mode)
         return read_clip(decoder, numbers, fill_frame(fill_value))
     finally:
         decoder.close()
