@@ -216,9 +216,10 @@ class Pipeline:
 
     @property
     def _running(self) -> Runner:
-        self.build()
         if self._executor is None:
-            self._build()
+            self.build()
+            if self._executor is None:
+                self._build()
         assert self._executor is not None
         return self._executor
 
