@@ -36,7 +36,7 @@ from tests.helpers.encoded_images import (
     tensor,
     tiff,
 )
-from torchdali.codecs import _image_formats, _turbo, image_crops, images
+from torchdali.codecs import _image_formats, _pillow, _tiff, _turbo, image_crops, images
 from torchdali.codecs._image_orientation import turn
 from torchdali.codecs.files import read_file
 from torchdali.errors import DecodeError, MissingExtraError
@@ -134,6 +134,59 @@ def test_values_are_rescaled(value: int, dtype: torch.dtype, expected: float) ->
     pixels = images.decode(tensor(encoded(np.full((2, 3), value, np.uint8), "PNG")), dtype=dtype)
     assert pixels.dtype == dtype and pixels.shape == (2, 3, 3)
     assert pixels.numpy() == pytest.approx(expected, rel=1e-6)
+
+
+TIFFS: dict[str, dict[str, Any]] = {
+    "one strip": {},
+    "strips": {"tiffinfo": {278: 7}, "compression": "tiff_lzw"},
+    "predictor": {"tiffinfo": {278: 7, 317: 2}, "compression": "tiff_adobe_deflate"},
+    "JPEG": {"tiffinfo": {278: 16}, "compression": "jpeg"},
+    "fax": {"tiffinfo": {278: 7}, "compression": "group4"},
+}
+
+
+@pytest.mark.parametrize("name", TIFFS)
+def test_large_tiffs_are_decoded_in_bands(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    colors = np.random.default_rng(0).integers(0, 256, (75, 41, 3), np.uint8)
+    image = Image.fromarray(colors).convert("1" if name == "fax" else "RGB")
+    file = io.BytesIO()
+    image.save(file, "TIFF", **TIFFS[name])
+    whole = images.decode(tensor(file.getvalue()))
+    calls: list[Any] = []
+    through = _tiff._through_pillow
+
+    def counted(*arguments: Any) -> Any:
+        calls.append(arguments)
+        return through(*arguments)
+
+    monkeypatch.setattr(_tiff, "_BAND", 1000)
+    monkeypatch.setattr(_tiff, "_through_pillow", counted)
+    assert torch.equal(images.decode(tensor(file.getvalue())), whole)
+    assert len(calls) > 1
+    if name != "JPEG":
+        assert np.array_equal(whole.numpy(), np.array(image.convert("RGB")))
+    with pytest.raises(DecodeError):
+        images.decode(tensor(file.getvalue()[: len(file.getvalue()) // 2]))
+
+
+def test_rows_of_tiles_are_a_band(monkeypatch: pytest.MonkeyPatch) -> None:
+    colors = np.random.default_rng(0).integers(0, 256, (75, 41, 3), np.uint8)
+    monkeypatch.setattr(_tiff, "_BAND", 1000)
+    made = images.decode(tensor(tiff(colors, 2, deflate=True, predictor=2, tile=16)))
+    assert np.array_equal(made.numpy(), colors)
+
+
+def test_large_pngs_leave_alpha_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (30, 20, 4), np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(pixels, "RGBA").save(file, "PNG")
+    for band in (1 << 18, 100):
+        monkeypatch.setattr(_pillow, "_BAND", band)
+        decoded = images.decode(tensor(file.getvalue()))
+        assert np.array_equal(decoded.numpy(), pixels[:, :, :3])
+        assert decoded.is_contiguous()
+        kept = images.decode(tensor(file.getvalue()), output_type="ANY_DATA")
+        assert np.array_equal(kept.numpy(), pixels)
 
 
 def test_16_bits_are_rescaled() -> None:

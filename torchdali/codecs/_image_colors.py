@@ -38,7 +38,7 @@ class Weights(NamedTuple):
     shift: int
 
 
-_BAND = 1 << 20  # values that are converted at a time
+_BAND = 1 << 18  # values that are converted at a time
 
 _GRAY_FLOAT = (0.299, 0.587, 0.114)
 

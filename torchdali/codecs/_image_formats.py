@@ -142,7 +142,9 @@ def _from_inks(pixels: Tensor, adobe: bool) -> Tensor:
 
 def _png(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
     essential = _essential_chunks(view)
-    return _pillow("Png", essential, header) if header.depth < 16 else _png_16(essential, header)
+    if header.depth == 16:
+        return _png_16(essential, header)
+    return _pillow("Png", essential, header, opaque=output_type != "ANY_DATA")
 
 
 def _essential_chunks(view: memoryview) -> bytes:
@@ -231,26 +233,35 @@ def _pnm(data: Tensor, view: memoryview, header: Header, output_type: str) -> Te
 
 
 def _pillow(
-    plugin: str, data: memoryview | bytes, header: Header, unpack: str | None = None
+    plugin: str,
+    data: memoryview | bytes,
+    header: Header,
+    unpack: str | None = None,
+    opaque: bool = False,
 ) -> Tensor:
-    """Decode by one plugin of Pillow, called directly: no sniffing, no warning about the size."""
+    """Decode by one plugin of Pillow, called directly: no sniffing, no warning about the size.
+
+    Args:
+        unpack: Pillow's name of the bytes of the samples to take.
+        opaque: Leave the alpha channel of four out.
+    """
     module = importlib.import_module(f"PIL.{plugin}ImagePlugin")
     with getattr(module, f"{plugin}ImageFile")(io.BytesIO(data)) as image:
         if image.size != (header.width, header.height):  # the size that was checked
             raise ValueError("the headers contradict each other")
-        if unpack:  # which bytes of the samples to take
+        if unpack:
             image.tile = [(*tile[:3], unpack) for tile in image.tile]
-        return _tensor(image)
+        return _tensor(image, 3 if opaque and image.mode == "RGBA" else None)
 
 
-def _tensor(image: Any) -> Tensor:
+def _tensor(image: Any, channels: int | None = None) -> Tensor:
     """Return what Pillow decoded as ``(H, W, C)``, a palette applied."""
     if image.mode == "P":
         entries = np.array(image.getpalette("RGB"), np.uint8).reshape(-1, 3)
         palette = np.zeros((256, 3), np.uint8)  # what is beyond the entries of the file is black
         palette[: len(entries)] = entries
         return torch.from_numpy(palette[pillow_pixels(image)])
-    pixels = pillow_pixels(image)
+    pixels = pillow_pixels(image, channels)
     if pixels.dtype == np.bool_:
         pixels = np.not_equal(pixels.view(np.uint8), 0, out=pixels).view(np.uint8)
         pixels *= np.uint8(255)

@@ -2,13 +2,15 @@
 
 Pillow delivers at most 8 bits of a color channel and three channels of six. It does unpack gray
 images of 8, 16 and 32 bits exactly, so each image is handed over as a gray one that is `samples`
-times as wide, by a fresh directory appended to the file. That directory holds nothing but what
-decompression needs: Pillow and libtiff find nothing in it to warn about.
+times as wide, by a fresh directory behind its data. That directory holds nothing but what
+decompression needs: Pillow and libtiff find nothing in it to warn about. A large image goes by a few strips at a
+time, so that neither the file nor the pixels are in memory twice.
 """
 
 from __future__ import annotations
 
 import io
+import itertools
 import struct
 from typing import Any
 
@@ -30,6 +32,8 @@ _TABLES = 347  # its quantization and Huffman tables
 
 # The tags with one value for each strip, tile or sample; all others have one.
 _LISTS = (258, 273, 279, 324, 325, 530, _TABLES)
+
+_BAND = 1 << 20  # samples that are decompressed at a time
 
 # Compression, fill order, rows a strip, fax options, tile width and length.
 _PACKING = (259, 266, 278, 292, 293, 322, 323, _TABLES)
@@ -118,7 +122,7 @@ def decode_tiff(view: memoryview) -> Array | None:
     """
     directory = Directory(view)
     if directory.compression == _JPEG and directory.samples == 3 and not directory.planar:
-        return _through_pillow(directory, _jpeg_tags(directory))
+        return _in_bands(directory, _jpeg_tags(directory))
     if not _is_plain(directory):
         return None
     pixels = _samples(directory)
@@ -179,7 +183,7 @@ def _plane(directory: Directory, samples: int, index: int, planes: int) -> Array
         tags[tag] = values[index * share : (index + 1) * share]
     if tags[322]:
         tags[322] = [tags[322][0] * samples]
-    pixels = _through_pillow(directory, tags)
+    pixels = _in_bands(directory, tags)
     pixels = pixels.reshape(directory.height, directory.width, samples)
     if directory.predictor == 2 and directory.compression != 1:
         _undo_differences(pixels, directory.number(322, directory.width))
@@ -198,10 +202,68 @@ def _jpeg_tags(directory: Directory) -> dict[int, list[int]]:
     return {tag: directory.numbers(tag) for tag in tags}
 
 
-def _through_pillow(directory: Directory, tags: dict[int, list[int]]) -> Array:
-    """Decode the image that `tags` describe; whatever else the file says is not seen."""
+def _in_bands(directory: Directory, tags: dict[int, list[int]]) -> Array:
+    """Decode the image that `tags` describe, a few strips or rows of tiles at a time."""
+    if directory.compression == 1 and len(tags[273]) == 1 and directory.depth >= 8:
+        tags = _cut(tags, directory.depth // 8)
+    rows, across = _strips(directory, tags)
+    height, width = tags[257][0], tags[256][0]
+    group = max(1, _BAND // (rows * width)) if rows else height
+    if not rows or group * rows >= height:
+        return _through_pillow(directory, tags, [directory.view[8:]])
+    places, sizes = (324, 325) if tags[322] else (273, 279)
+    made: Array | None = None
+    for top in range(0, height, group * rows):
+        first, bottom = top // rows * across, min(top + group * rows, height)
+        chosen = slice(first, first + group * across)
+        spans = list(zip(tags[places][chosen], tags[sizes][chosen], strict=True))
+        *starts, _ = itertools.accumulate((length for _, length in spans), initial=8)
+        part = {**tags, 257: [bottom - top], places: starts, sizes: tags[sizes][chosen]}
+        data = [directory.view[start : start + length] for start, length in spans]
+        band = _through_pillow(directory, part, data)
+        if made is None:
+            made = np.empty((height, *band.shape[1:]), band.dtype)
+        made[top:bottom] = band
+    assert made is not None
+    return made
+
+
+def _cut(tags: dict[int, list[int]], size: int) -> dict[int, list[int]]:
+    """Cut a strip that holds the whole image, with samples of `size` bytes that are not packed, into several."""
+    row, height = tags[256][0] * size, tags[257][0]
+    if tags[279] and tags[279][0] < row * height:  # truncated
+        return tags
+    rows = max(1, _BAND // tags[256][0])
+    counts = [min(rows, height - top) for top in range(0, height, rows)]
+    places = [tags[273][0] + top * row for top in range(0, height, rows)]
+    return {**tags, 273: places, 278: [rows], 279: [count * row for count in counts]}
+
+
+def _strips(directory: Directory, tags: dict[int, list[int]]) -> tuple[int, int]:
+    """Return how many rows a strip or a tile has, and how many lie side by side; no rows where the lists do not fit."""
+    height, width = tags[257][0], tags[256][0]
+    across = 1
+    if tags[322]:
+        rows, across = tags[323][0] if tags[323] else 0, -(-width // max(tags[322][0], 1))
+        offsets, lengths = tags[324], tags[325]
+    else:
+        rows = min(tags[278][0], height) if tags[278] else height
+        offsets, lengths = tags[273], tags[279]
+    if rows < 1 or not len(offsets) == len(lengths) == across * -(-height // rows):
+        return 0, 0
+    ends = (start + length for start, length in zip(offsets, lengths, strict=True))
+    return (rows, across) if max(ends) <= len(directory.view) else (0, 0)
+
+
+def _through_pillow(
+    directory: Directory, tags: dict[int, list[int]], data: list[memoryview]
+) -> Array:
+    """Decode the image that `tags` describe; whatever else the file says is not seen.
+
+    `data` follows the first eight bytes of the file.
+    """
     tags = {tag: v if tag in _LISTS else v[:1] for tag, v in tags.items() if v}
-    with _Decompressor(io.BytesIO(_with_directory(directory, tags))) as image:
+    with _Decompressor(io.BytesIO(_with_directory(directory.order, tags, data))) as image:
         pixels = pillow_pixels(image)
     if pixels.dtype == np.bool_:
         levels: Array = np.not_equal(pixels.view(np.uint8), 0, out=pixels).view(np.uint8)
@@ -210,28 +272,23 @@ def _through_pillow(directory: Directory, tags: dict[int, list[int]]) -> Array:
     return pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
 
 
-def _with_directory(directory: Directory, tags: dict[int, list[int]]) -> bytearray:
-    """Copy the file with another directory appended, and a classic header pointing there."""
-    order = directory.order
-    encoded = bytearray(directory.view)
+def _with_directory(order: str, tags: dict[int, list[int]], data: list[memoryview]) -> bytes:
+    """Return a classic file of `data` and a directory behind it."""
+    begin = 8 + sum(map(len, data))
+    more = bytearray(begin % 2)  # what follows `data`, at even offsets
     entries = b""
     for tag, values in sorted(tags.items()):
         kind = _kind(tag)
         packed = struct.pack(f"{order}{len(values)}{_KINDS[kind]}", *values)
         if len(packed) > 4:
-            place = _append(encoded, packed)
+            place = begin + len(more)
+            more += packed + bytes(len(packed) % 2)
             packed = struct.pack(order + "I", place)
         entries += struct.pack(order + "HHI", tag, kind, len(values)) + packed.ljust(4, b"\0")
-    place = _append(encoded, struct.pack(order + "H", len(tags)) + entries + bytes(4))
-    struct.pack_into(order + "HI", encoded, 2, 42, place)
-    return encoded
-
-
-def _append(encoded: bytearray, more: bytes) -> int:
-    """Append at an even offset, and return it."""
-    encoded += bytes(len(encoded) % 2)
-    encoded += more
-    return len(encoded) - len(more)
+    mark = b"II" if order == "<" else b"MM"
+    header = mark + struct.pack(order + "HI", 42, begin + len(more))
+    more += struct.pack(order + "H", len(tags)) + entries + bytes(4)
+    return b"".join((header, *data, more))
 
 
 def _kind(tag: int) -> int:
