@@ -251,8 +251,9 @@ def _strips(directory: Directory, tags: dict[int, list[int]]) -> tuple[int, int]
         offsets, lengths = tags[273], tags[279]
     if rows < 1 or not len(offsets) == len(lengths) == across * -(-height // rows):
         return 0, 0
+    size = len(directory.view)
     ends = (start + length for start, length in zip(offsets, lengths, strict=True))
-    return (rows, across) if max(ends) <= len(directory.view) else (0, 0)
+    return (rows, across) if sum(lengths) <= size and max(ends) <= size else (0, 0)
 
 
 def _through_pillow(
