@@ -276,13 +276,28 @@ def _resize_on_device(
     if save_attrs or images is None:
         return NotImplemented
     size_arguments, filters = _divide(arguments)
+    sizes, regions = _sizing_of(images, size_arguments)
+    return _resized_on_device(images, sizes, regions, **filters)
+
+
+def _sizing_of(
+    images: Images, arguments: dict[str, Any]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Return the sizes ``(2, N)`` and regions ``(2, 2, N)`` of images; see `sizing`."""
     lengths: list[tuple[int, ...]] = [(h, w) for h, w in images.sides.T.tolist()]
-    each = each_of(size_arguments)
+    size = arguments.get("size")
+    if len(arguments) == 1 and isinstance(size, (list, tuple)) and min(size) > 0:
+        wanted, _ = sizing(lengths[0], size=list(size))  # of the whole of each image
+        ends = images.sides.astype(np.float64)
+        return (
+            np.repeat(np.array(wanted, np.int64)[:, None], len(lengths), 1),
+            np.stack((np.zeros_like(ends), ends)),
+        )
+    each = each_of(arguments)
     each = each * len(lengths) if len(each) == 1 else each
     found = [sizing(sides, **given) for sides, given in zip(lengths, each, strict=True)]
     sizes = np.array([size for size, _ in found], np.int64).T
-    regions = np.array([region for _, region in found]).transpose(2, 1, 0)
-    return _resized_on_device(images, sizes, regions, **filters)
+    return sizes, np.array([region for _, region in found]).transpose(2, 1, 0)
 
 
 def _resized_on_device(
