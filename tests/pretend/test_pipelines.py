@@ -14,11 +14,13 @@ import pytest
 import torch
 
 from tests.execute.test_random_graphs import BATCH, Grower
+from tests.helpers import proxy_data
 from tests.pretend import Accelerator, accelerator, inner
 from tests.pretend.pictures import folder_of_pictures
 from torchdali import fn, pipeline_def, types
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.plugin.pytorch import DALIClassificationIterator, feed_ndarray
+from torchdali.plugin.pytorch.experimental import proxy
 
 pytestmark = pytest.mark.slow  # what is quick is in test_pretence and test_operators
 
@@ -314,6 +316,23 @@ def test_random_graphs() -> None:
 def test_a_thousand_random_schedules(first: int) -> None:
     """Random graphs, depths, threads and streams, and events that are seen late, by as much as is drawn."""
     _check_graphs(range(first + 3, first + 103))
+
+
+@pytest.mark.parametrize("way", [{"num_workers": 0}, {"num_workers": 1, "multiprocessing_context": "spawn"}])
+def test_the_proxy(gpu: Accelerator, way: dict[str, Any]) -> None:
+    """Samples that other processes load go to the server in this one, and up to the device here."""
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=1, seed=3)
+    def define() -> Any:
+        return fn.external_source(name="x").gpu() * 2
+
+    with proxy.DALIServer(define()) as server:
+        loader: Any = proxy.DataLoader(server, proxy_data.Made(server.proxy, proxy_data.plain), batch_size=4, **way)
+        found = [batch + 0 for batch in loader]
+    assert {batch.device for batch in found} == {torch.device("cuda", 1)}
+    assert [inner(batch)[:, 0].tolist() for batch in found] == [[0, 2, 4, 6], [8, 10, 12, 14], [16, 18]]
+    del found
+    assert not races(gpu)
 
 
 def test_dynamic_mode(gpu: Accelerator) -> None:
