@@ -338,7 +338,8 @@ def truth(value: Any) -> bool:
     if isinstance(value, list):
         raise RuntimeError(
             "Conditions inside `if` statements are restricted to scalar (0-d tensors) inputs, that are placed on CPU. "
-            f"Got a {_depth(value)}-d input as a condition of the `if` statement."
+            f"Got a {_depth(value)}-d input as a condition of the `if` statement. "
+            "Index it: the label of a reader is label[0]."
         )
     return bool(value)
 

@@ -21,9 +21,10 @@ frames hold: a batch that failed lives no longer than its error.
 
 from __future__ import annotations
 
+import difflib
 import functools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TypeVar
 
@@ -36,6 +37,7 @@ __all__ = [
     "PipelineError",
     "stripped",
     "batch_level",
+    "did_you_mean",
     "is_batch_level",
     "located",
     "note",
@@ -219,3 +221,9 @@ def _linked(entries: Sequence[TracebackType]) -> TracebackType | None:
     for entry in reversed(entries):
         entry.tb_next, following = following, entry
     return following
+
+
+def did_you_mean(name: str, names: Iterable[str], most: int = 1) -> str:
+    """Return the end of a message about an unknown name: those of `names` that are like it; empty if none is."""
+    near = [] if name.startswith("__") else difflib.get_close_matches(name, names, most)
+    return f"; did you mean {', '.join(near)}?" if near else ""

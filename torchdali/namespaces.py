@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from torchdali.errors import did_you_mean
 from torchdali.registry import Operator, registry
 
 __all__ = ["publish", "put"]
@@ -59,8 +60,5 @@ def _module(package: str, space: str) -> types.ModuleType:
 
 
 def _missing(package: str, name: str) -> Any:
-    import difflib
-
-    near = difflib.get_close_matches(name, vars(sys.modules[package]), 3)
-    hint = f"; did you mean {', '.join(near)}?" if near and not name.startswith("__") else ""
+    hint = did_you_mean(name, vars(sys.modules[package]), 3)
     raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any
 
 from torchdali.constants import Constant, ConstantNode, ScalarConstant
@@ -59,6 +58,7 @@ from torchdali.dtypes import (
     to_numpy_type,
     to_torch_dtype,
 )  # fmt: skip
+from torchdali.errors import did_you_mean
 
 __all__ = [
     "ANY_DATA", "BGR", "BOOL", "BatchInfo", "CPU_ONLY_DEVICE_ID", "CUDAStream", "Constant",
@@ -76,6 +76,5 @@ __all__ = [
 if not TYPE_CHECKING:  # type checkers would take any name
 
     def __getattr__(name: str) -> Any:
-        near = difflib.get_close_matches(name, __all__, 3)
-        hint = f"; did you mean {', '.join(near)}?" if near and not name.startswith("__") else ""
+        hint = did_you_mean(name, __all__, 3)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")

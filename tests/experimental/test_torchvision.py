@@ -188,6 +188,12 @@ def test_the_kind_of_the_result() -> None:
     assert ours.Compose([normalize])(IMAGE).tobytes() == IMAGE.tobytes()
 
 
+def test_floats_that_become_bytes_are_warned_of() -> None:
+    normalize = ours.Compose([ours.Normalize([0.5], [0.2])])
+    with pytest.warns(UserWarning, match="add ToPureTensor"):
+        normalize(PIL.Image.new("L", (4, 3)))
+
+
 def test_alpha_stays() -> None:
     alpha = torch.arange(90 * 120).remainder(256).view(1, 90, 120).to(torch.uint8)
     data = torch.cat([TENSOR, alpha])

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from tests.helpers import pages
-from torchdali import Pipeline, fn, math, operator, ops, pipeline_def, types
+from torchdali import Pipeline, dynamic, fn, math, operator, ops, pipeline_def, types
 from torchdali.plugin.pytorch import DALIGenericIterator
 from torchdali.tensors import TensorList, TensorListCPU
 
@@ -417,3 +417,50 @@ def test_bytes_normalized_as_if_they_were_of_0_to_1() -> None:
 )
 def test_no_warning_of_other_scales(arguments: dict[str, Any]) -> None:
     assert normalized(**arguments) == []
+
+
+def _numbers() -> Pipeline:
+    return pipeline_def(lambda: fn.constant(idata=1))(batch_size=2, num_threads=1, device_id=None)
+
+
+def _iterator() -> DALIGenericIterator:
+    return DALIGenericIterator(_numbers(), ["number"], size=4)
+
+
+CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "DataLoader's workers": (lambda: Pipeline(num_workers=2), TypeError, "use num_threads"),
+    "a setting": (lambda: Pipeline(batch_sise=2), TypeError, "did you mean batch_size?"),
+    "no settings": (lambda: pipeline_def(lambda: None)().run(), TypeError, "or to the call of the function"),
+    "a decoded image": (
+        lambda: fn.decoders.image(torch.zeros(4, 5, 3, dtype=torch.uint8)),
+        ValueError,
+        "is it a decoded image? Behind the proxy, ImageFolder(..., loader=str)",
+    ),
+    "an argument in the dynamic mode": (
+        lambda: dynamic.resize(np.zeros((4, 5, 3), np.uint8), sise=4),
+        TypeError,
+        "did you mean size?",
+    ),
+    "a batch as a condition": (
+        lambda: bool(dynamic.as_batch([1, 2]) > 5),
+        ValueError,
+        "neither true nor false",
+    ),
+    "an iterator's state for a pipeline": (
+        lambda: _numbers().load_state_dict(_iterator().state_dict()),
+        RuntimeError,
+        "give it to the iterator's",
+    ),
+    "a pipeline's state for an iterator": (
+        lambda: _iterator().load_state_dict(_numbers().state_dict()),
+        ValueError,
+        "goes to the pipeline's",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CURES)
+def test_errors_name_the_cure(name: str) -> None:
+    make, kind, message = CURES[name]
+    with pytest.raises(kind, match=re.escape(message)):
+        make()

@@ -351,7 +351,7 @@ def two_shards(**other: Any) -> list[FakePipeline]:
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        ({"size": 8, "reader_name": "reader"}, AssertionError, "leave out size"),
+        ({"size": 8, "reader_name": "reader"}, AssertionError, "give either size or reader_name"),
         ({"size": 0}, AssertionError, "size is 0"),
         ({"reader_name": "reader", "last_batch_padded": True}, AssertionError, "leave out last_b"),
         ({"reader_name": "other"}, RuntimeError, "other"),

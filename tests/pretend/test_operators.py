@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,8 @@ def test_some(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "call"), CASES, ids=[f"{n} {i}" for i, (n, _) in enumerate(CASES)])
-def test_all(name: str, call: str) -> None:
+def test_all(name: str, call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # `dump_image` writes here
     assert name in (found := _check(name, call)), found
 
 

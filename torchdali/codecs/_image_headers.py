@@ -27,6 +27,7 @@ __all__ = [
     "Header",
     "check_size",
     "encoded_view",
+    "flat",
     "exif_orientation",
     "failure",
     "jpeg_frame",
@@ -73,13 +74,23 @@ class Header(NamedTuple):
         return self.height, self.width
 
 
+_ALREADY = ": is it a decoded image? Behind the proxy, ImageFolder(..., loader=str) gives paths and decodes nothing"
+
+
 def encoded_view(data: Tensor) -> memoryview:
     """View encoded bytes, in one dimension; ValueError unless they are a contiguous uint8 tensor."""
     if data.dtype != torch.uint8 or not data.is_contiguous():
         raise ValueError(
             f"encoded data must be contiguous uint8, not {data.dtype} of strides {data.stride()}"
         )
-    return data.reshape(-1).numpy().data
+    return flat(data).numpy().data
+
+
+def flat(data: Tensor) -> Tensor:
+    """Return encoded bytes in one dimension; ValueError if the shape is that of an image."""
+    if data.ndim == 3 and data.shape[-1] in (1, 3, 4) and min(data.shape[:2]) > 1:
+        raise ValueError(f"encoded data of the shape {tuple(data.shape)}{_ALREADY}")
+    return data.reshape(-1)
 
 
 def failure(reason: str, format: str, view: memoryview) -> DecodeError:

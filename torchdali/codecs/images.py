@@ -19,6 +19,7 @@ from torchdali.codecs._image_headers import (
     check_size,
     encoded_view,
     failure,
+    flat,
     jpeg_frame,
     jpeg_orientation,
 )
@@ -67,7 +68,7 @@ def decode(
     """
     mode = _JPEG_MODES.get(output_type)
     if data.dim() != 1:
-        data = data.reshape(-1)
+        data = flat(data)
     view = data.numpy().data
     if (
         mode is None

@@ -150,6 +150,8 @@ def check(state: Mapping[str, Any], graph: Sequence[str]) -> None:
     Raises:
         RuntimeError: with the lines of the two graphs that differ, or the field that is wrong.
     """
+    if "version" not in state and "pipelines" in state:
+        raise RuntimeError("this is the state of an iterator: give it to the iterator's load_state_dict")
     if state.get("version") != _VERSION:
         raise RuntimeError(
             f"the checkpoint has the version {state.get('version')}, this torchdali reads version {_VERSION}"

@@ -55,7 +55,7 @@ def audio(
         MissingExtraError: the format needs soundfile, which is not installed.
     """
     if data.ndim != 1:
-        raise RuntimeError(f"encoded data has one dimension, not {data.ndim}")
+        raise RuntimeError(f"encoded data has one dimension, not {data.ndim}: is it decoded already?")
     if dtype not in _DECODED:
         raise RuntimeError(f"unsupported output type: {dtype}; it is float32, int16 or int32")
     if sample_rate:

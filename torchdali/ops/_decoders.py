@@ -255,7 +255,7 @@ def peek_image_shape(
         RuntimeError: another dtype, data of more than one dimension, or of an unknown format.
     """
     if data.ndim != 1:
-        raise RuntimeError(f"encoded data has one dimension, not {data.ndim}")
+        raise RuntimeError(f"encoded data has one dimension, not {data.ndim}: is it decoded already?")
     _check(dtype, _SHAPE_DTYPES)
     shape = peek_shape(data, image_type=image_type.name, adjust_orientation=adjust_orientation)
     return torch.tensor(shape, dtype=dtype)

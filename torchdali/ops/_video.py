@@ -64,7 +64,7 @@ def video(
         MissingExtraError: av is not installed.
     """
     if encoded.ndim != 1:
-        raise RuntimeError(f"encoded data has one dimension, not {encoded.ndim}")
+        raise RuntimeError(f"encoded data has one dimension, not {encoded.ndim}: is it decoded already?")
     if not len(encoded):
         raise RuntimeError("decoders.video does not support empty input")
     _check(frames, start_frame, end_frame, sequence_length, stride)

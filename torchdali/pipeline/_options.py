@@ -8,10 +8,11 @@ import operator
 import secrets
 import textwrap
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
+from torchdali.errors import did_you_mean
 from torchdali.pipeline._output_specs import OutputSpecs
 from torchdali.types import DALIDataType, OperatorConcurrency, StreamPolicy
 
@@ -218,7 +219,7 @@ class PipelineOptions:
             ValueError: no ``batch_size``, or less than one thread. TypeError: no ``num_threads``.
         """
         if self.num_threads is None:
-            raise TypeError("num_threads must be set before the pipeline is built")
+            raise TypeError(f"num_threads must be set before the pipeline is built{_GIVE_IT}")
         if self.num_threads < 1:
             raise ValueError(f"a pipeline needs at least 1 thread to run, got {self.num_threads}")
         self.check_batch_size()
@@ -226,7 +227,7 @@ class PipelineOptions:
     def check_batch_size(self) -> None:
         """Raise ValueError if there is no ``batch_size``."""
         if self.batch_size is None:
-            raise ValueError("batch_size must be set before the pipeline is built")
+            raise ValueError(f"batch_size must be set before the pipeline is built{_GIVE_IT}")
 
     @property
     def max_batch_size(self) -> int | None:
@@ -255,11 +256,22 @@ class PipelineOptions:
 
 PipelineOptions.__init__.__qualname__ = "Pipeline.__init__"  # for errors about wrong arguments
 NAMES = frozenset(each.name for each in fields(PipelineOptions) if each.init)
+_LIKE = {"num_workers": "num_threads", "shuffle": "random_shuffle of the reader"}
+"""Arguments of `torch.utils.data.DataLoader`, and what does the same."""
+_GIVE_IT = ": give it to Pipeline, to pipeline_def, or to the call of the function that pipeline_def made"
 _SAVED = [
     each.name for each in fields(PipelineOptions)
     if each.init
     and each.name not in ("checkpoint", "py_callback_pickler", "experimental_exec_dynamic")
 ]  # fmt: skip
+
+
+def check_known(options: Iterable[str]) -> None:
+    """Raise TypeError for an unknown argument, which names a known one that is like it."""
+    for name in options:
+        if name not in NAMES:
+            hint = f"; use {_LIKE[name]}" if name in _LIKE else did_you_mean(name, sorted(NAMES))
+            raise TypeError(f"Pipeline.__init__() got an unexpected keyword argument {name!r}{hint}")
 
 
 def described() -> str:

@@ -25,7 +25,13 @@ from torchdali.pipeline._api_check import ApiCheck
 from torchdali.pipeline._build import Opened, Runner, build, has_lazy_readers, open_graph
 from torchdali.pipeline._graph_builder import GraphBuilder
 from torchdali.pipeline._inputs import describe_readers, feed, find_source
-from torchdali.pipeline._options import Option, PipelineOptions, described, takes_options
+from torchdali.pipeline._options import (
+    Option,
+    PipelineOptions,
+    check_known,
+    described,
+    takes_options,
+)
 from torchdali.pipeline._saved import read_pipeline, write_pipeline
 from torchdali.tensors import TensorList
 from torchdali.types import DALIDataType, OperatorConcurrency, PipelineAPIType, StreamPolicy
@@ -50,6 +56,7 @@ class Pipeline:
 
     @takes_options(PipelineOptions)
     def __init__(self, *args: Any, **options: Any) -> None:
+        check_known(options)
         self._options = PipelineOptions(*args, **options)
         self._builder = GraphBuilder(self)
         self._bad_samples = BadSamples(self._options.bad_samples, self._options.max_bad_samples)

@@ -331,8 +331,12 @@ class BaseIterator:
         """Continue at a place that `state_dict` returned, with pipelines of the same definition.
 
         Raises:
-            ValueError: It was saved with other numbers of pipelines, ranks or samples.
+            ValueError: It was saved with other numbers of pipelines, ranks or samples, or not by an iterator.
         """
+        if not {"pipelines", "iterator"} <= state.keys():
+            raise ValueError(
+                "The state is none of an iterator: a pipeline's goes to the pipeline's load_state_dict."
+            )
         places = state["pipelines"]
         if len(places) != len(self._pipes):
             raise ValueError(

@@ -157,6 +157,12 @@ class Batch(Value):
     def __iter__(self) -> Iterator[Tensor]:
         return iter(self.tensors)
 
+    def __bool__(self) -> bool:
+        raise ValueError(
+            "a batch is neither true nor false: take a sample, batch.tensors[i], or reduce it, "
+            "batch.torch().any(); `is not None` asks whether there is one"
+        )
+
     def __str__(self) -> str:
         return text_of_batch(self._values(), str(self.device))
 

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from torchdali.errors import did_you_mean
 from torchdali.experimental.dynamic._batch import Batch
 from torchdali.experimental.dynamic._invoke import invoke
 from torchdali.experimental.dynamic._quick import form_of, run
@@ -122,7 +123,8 @@ def _check(
 ) -> None:
     for name in arguments:
         if name not in names:
-            raise TypeError(f"{title}() got an unexpected keyword argument {name!r}")
+            hint = did_you_mean(name, names)
+            raise TypeError(f"{title}() got an unexpected keyword argument {name!r}{hint}")
     for name in required:
         if arguments.get(name) is None:
             raise TypeError(f"{title}() missing required keyword-only argument {name!r}")

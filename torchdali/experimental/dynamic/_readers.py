@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from torchdali import graph
 from torchdali.dispatch import bind
+from torchdali.errors import did_you_mean
 from torchdali.execute.batch import metadata_outputs
 from torchdali.execute.process_pool import open_dataset
 from torchdali.experimental.dynamic._batch import Batch, _batch_of
@@ -63,8 +64,9 @@ class Reader:
         known = self._declared.schema.arguments
         for key in arguments:
             if key not in known and key not in self._declared.schema.deprecated:
+                hint = did_you_mean(key, known)
                 raise TypeError(
-                    f"{type(self).__name__}() got an unexpected keyword argument {key!r}"
+                    f"{type(self).__name__}() got an unexpected keyword argument {key!r}{hint}"
                 )
         devices = self._declared.options.devices
         if _backend is not None and _backend not in devices:
@@ -161,7 +163,8 @@ class Reader:
             )
         if self._batch_size not in (None, size):
             raise ValueError(
-                f"batch_size {size} is different from that of the call before, {self._batch_size}"
+                f"batch_size {size} is different from that of the call before, {self._batch_size}: for another one "
+                f"make another {type(self).__name__}"
             )
         self._batch_size = size
         return size

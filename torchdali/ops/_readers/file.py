@@ -295,7 +295,8 @@ def _in_folders(
     if not paths:
         raise RuntimeError(
             f"no files found in {root!r}: it has {len(folders)} folders that count, and a file counts when it "
-            "lies directly in one of them and its name matches file_filters"
+            "lies directly in one of them and its name matches file_filters; files without a folder are listed by "
+            "files or file_list"
         )
     return paths, labels
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,11 @@ from torchdali.pipeline import Pipeline
 from torchdali.pipeline._options import NAMES
 
 __all__ = ["Compose"]
+
+_FLOATS = (
+    "this Compose ends with floats and gives a PIL image, whose bytes are the floats rounded and clamped: add "
+    "ToPureTensor() for a tensor. Normalize takes mean and std of values from 0 to 255"
+)
 
 
 class Compose:
@@ -126,6 +132,8 @@ class Compose:
         to_image = isinstance(last, ToPILImage) if last is not None else is_image
         if not to_image:
             return tensor
+        if tensor.is_floating_point() and last is None:
+            warnings.warn(_FLOATS, stacklevel=3)
         if tensor.ndim == 3:
             return as_image(tensor)
         images = [as_image(each) for each in tensor.flatten(0, -4)]

@@ -141,8 +141,9 @@ class _Reference(torch.Tensor):
 def _refuse(what: str) -> NoReturn:
     raise RuntimeError(  # torch makes less of a TypeError in an arithmetic operator
         f"{what} was asked of the result of a proxy, which is only a reference: the pipeline runs later, in "
-        "the main process. Put this step into the pipeline, or apply it to the batches that the DataLoader "
-        "delivers"
+        "the main process. Put this step into the pipeline, or apply it to the batches that the DataLoader of "
+        "the proxy module delivers; what torch's own DataLoader delivers, server.produce_data(batch) turns "
+        "into tensors"
     )
 
 
