@@ -56,6 +56,8 @@ def library() -> Extension:
         extra_objects=[str(static)] if static else [],
         libraries=[*([] if static else [name]), *([] if WINDOWS else ["m"])],
         extra_compile_args=flags,
+        # Nothing else in the process is to take these functions for its libjpeg, or to give us its own.
+        extra_link_args=["-Wl,--exclude-libs,ALL"] if static and sys.platform == "linux" else [],
     )
 
 
