@@ -23,7 +23,8 @@ from torchdali.tensors import TensorList
 __all__ = ["ChainJob", "Workers"]
 
 _INLINE = 1 << 14  # bytes of an edge that go over the pipe; more goes by shared memory
-_PARTS = 2  # parts of a batch for each worker: the last one of a batch is not long
+_PARTS = 2  # parts of a batch for each worker, so that the last one of a batch is not long
+_LEAST = 32  # samples of such a part; below, a part more costs a few percent
 
 
 @dataclass
@@ -42,7 +43,8 @@ class Workers:
     def submit(self, plan: Plan, seed: int, job: ChainJob) -> None:
         """Cut a job into parts, and have them done."""
         batch, count = job.batch, len(self.pool.workers)
-        size = max(1, -(-batch.size // (_PARTS * count)))
+        parts = _PARTS if batch.size >= _PARTS * count * _LEAST else 1
+        size = max(1, -(-batch.size // (parts * count)))
         sent = [_Sent(batch.values[e], self.buffers, job.kept) for e in _entering(job.chain)]
         slots = [_slot(self.buffers, job.opened[e]) for e in job.chain.delivers]
         epochs, records = _random_samples(batch)
