@@ -176,6 +176,31 @@ def test_rows_of_tiles_are_a_band(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.array_equal(made.numpy(), colors)
 
 
+def test_strips_that_overlap_are_no_more_than_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    height = 300
+    data = bytearray(tiff(np.zeros((height * 16, 8, 1), np.uint8), 1, tags={259: [5]}))
+    begin = struct.unpack_from("<I", data, 4)[0]
+    (count,) = struct.unpack_from("<H", data, begin)
+    for entry in range(begin + 2, begin + 2 + 12 * count, 12):
+        tag, _, number, place = struct.unpack_from("<HHII", data, entry)
+        if tag in (273, 279):
+            value = 8 if tag == 273 else len(data) - 8
+            struct.pack_into(f"<{number}I", data, place, *[value] * number)
+    joined = []
+    through = _tiff._with_directory
+
+    def counted(order: str, tags: Any, parts: list[memoryview]) -> bytes:
+        joined.append(sum(map(len, parts)))
+        made: bytes = through(order, tags, parts)
+        return made
+
+    monkeypatch.setattr(_tiff, "_BAND", 8 * 16 * 50)
+    monkeypatch.setattr(_tiff, "_with_directory", counted)
+    with pytest.raises(DecodeError):
+        images.decode(tensor(bytes(data)))
+    assert joined == [len(data) - 8]
+
+
 def test_large_pngs_leave_alpha_out(monkeypatch: pytest.MonkeyPatch) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (30, 20, 4), np.uint8)
     file = io.BytesIO()
