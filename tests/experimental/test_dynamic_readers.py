@@ -10,7 +10,9 @@ import pytest
 import torch
 from PIL import Image
 
+from tests.helpers.encoded_video import make
 from torchdali import dynamic as ndd
+from torchdali import types
 
 COUNT = 22
 
@@ -219,3 +221,46 @@ def test_the_backend_of_a_reader_is_checked(root: Path) -> None:
     assert ndd.readers.File(file_root=str(root), _backend="cpu").get_metadata()
     with pytest.raises(ValueError, match=r"File\(_backend='x'\): the reader runs on"):
         ndd.readers.File(file_root=str(root), _backend="x")
+
+
+def test_arguments_of_a_call(tmp_path: Path) -> None:
+    arrays = [np.arange(24).reshape(4, 6) + 100 * i for i in range(4)]
+    paths = [str(tmp_path / f"{i}.npy") for i in range(4)]
+    for path, array in zip(paths, arrays, strict=True):
+        np.save(path, array)
+
+    def read(reader: Any, **arguments: Any) -> list[list[Any]]:
+        return [t.torch().tolist() for t in reader(batch_size=2, **arguments).tensors]
+
+    reader = ndd.readers.Numpy(files=paths)
+    assert read(reader, roi_start=[1, 0], roi_shape=[1, 3]) == [a[1:2, :3].tolist() for a in arrays[:2]]
+    starts = ndd.batch([[0, 0], [3, 1]])
+    assert read(reader, roi_start=starts, roi_shape=torch.tensor([1, 2])) == [
+        arrays[2][:1, :2].tolist(), arrays[3][3:, 1:3].tolist(),
+    ]  # fmt: skip
+    assert read(reader) == [a.tolist() for a in arrays[:2]]
+    with pytest.raises(ValueError, match="a batch of 3 samples in a call for 2"):
+        reader(batch_size=2, roi_start=ndd.batch([[0, 0]] * 3))
+    with pytest.raises(TypeError, match="unexpected keyword argument 'roi_axes'"):
+        reader(batch_size=2, roi_axes=[0])
+    # None of the two calls that failed took a batch.
+    assert read(reader) == [a.tolist() for a in arrays[2:]]
+    single = ndd.readers.Numpy(files=paths, roi_start=[1, 0])
+    assert single(roi_shape=[1, 3]).torch().tolist() == [[6, 7, 8]]
+    with pytest.raises(ValueError, match="'roi_start' is given both"):
+        single(roi_start=[0, 0])
+
+
+def test_frames_are_resized_as_a_call_says(tmp_path: Path) -> None:
+    pytest.importorskip("av", reason="reads videos")
+    path = make(tmp_path, "h264.mp4")
+    reader = ndd.readers.VideoResize(filenames=[path], sequence_length=3)
+    width = ndd.batch([20.0, 40.0])
+    found = reader(
+        batch_size=2, resize_x=width, resize_y=20.0, interp_type=types.DALIInterpType.INTERP_NN
+    )
+    plain = ndd.readers.Video(filenames=[path], sequence_length=3)(batch_size=2)
+    wanted = ndd.resize(plain, resize_x=width, resize_y=20.0, interp_type=types.DALIInterpType.INTERP_NN)
+    for one, two in zip(found.tensors, wanted.tensors, strict=True):
+        assert torch.equal(one.torch(), two.torch())
+    assert [tuple(t.shape) for t in found.tensors] == [(3, 20, 20, 3), (3, 20, 40, 3)]

@@ -15,12 +15,16 @@ from torchdali.execute.process_pool import open_dataset
 from torchdali.experimental.dynamic._batch import Batch, _batch_of
 from torchdali.experimental.dynamic._capture import Capture
 from torchdali.experimental.dynamic._context import EvalContext
+from torchdali.experimental.dynamic._convert import as_list
 from torchdali.experimental.dynamic._device import Device
+from torchdali.experimental.dynamic._given import given
 from torchdali.experimental.dynamic._operation import Operation, Result
 from torchdali.experimental.dynamic._rng import get_default_rng
 from torchdali.experimental.dynamic._tensor import Tensor, _of_list
+from torchdali.experimental.dynamic._value import Value
 from torchdali.loader import Cursor, EpochOrder, Keys, LoaderOptions, reader_meta
 from torchdali.registry import Operator
+from torchdali.tensors import TensorList
 
 __all__ = ["Reader", "reader_of"]
 
@@ -91,14 +95,45 @@ class Reader:
         batch_size: int | None = None,
         _process_params: bool = True,
         _caller_frame: Any = None,
+        **arguments: Any,
     ) -> Any:
         """Return the next outputs: tensors, or batches of ``batch_size`` samples.
 
+        Args:
+            batch_size: Number of samples; None for single tensors, or ``max_batch_size`` if the reader has one.
+            arguments: Those that may differ from sample to sample, for this call: constants, tensors, or batches of
+                ``batch_size`` samples.
+
         Raises:
-            ValueError: more samples than ``max_batch_size``, or another number than in the call before.
+            TypeError: an argument that is not one of those. ValueError: one that the constructor had, too; more
+                samples than ``max_batch_size``, or another number than in the call before.
         """
         size = self._size_of(batch_size)
-        return self._outputs(self._cursor.next_batch(size or 1), size, EvalContext.current())
+        call = self._call_of(arguments, size)
+        return self._outputs(
+            self._cursor.next_batch(size or 1), size, EvalContext.current(), **call
+        )
+
+    def _call_of(self, arguments: dict[str, Any], size: int | None) -> dict[str, TensorList]:
+        """Return the arguments of one call as batches."""
+        found: dict[str, TensorList] = {}
+        for name, value in arguments.items():
+            if value is None:
+                continue
+            known = self._declared.schema.arguments.get(name)
+            if known is None or known.edge is None:
+                raise TypeError(f"__call__() got an unexpected keyword argument {name!r}")
+            if self._constants.get(name) is not None:
+                raise ValueError(f"{name!r} is given both in the constructor and in the call")
+            if isinstance(value, Batch):
+                if value.batch_size != (size or 1):
+                    raise ValueError(
+                        f"{name}: a batch of {value.batch_size} samples in a call for {size or 1}"
+                    )
+                found[name] = value._values()
+            else:
+                found[name] = as_list(value._single() if isinstance(value, Value) else value, size)
+        return found
 
     def next_epoch(
         self, batch_size: int | None = None, ctx: EvalContext | None = None, capture: bool = False
@@ -169,11 +204,15 @@ class Reader:
         self._batch_size = size
         return size
 
-    def _outputs(self, keys: Keys, size: int | None, context: EvalContext) -> Any:
+    def _outputs(
+        self, keys: Keys, size: int | None, context: EvalContext, **call: TensorList
+    ) -> Any:
         """Return tensors or batches that are read when they are needed; labels are there at once."""
         declared = self._declared
         count = declared.count_outputs(self._constants)
-        node = graph.add_node(declared, [], self._constants, {}, device="cpu", outputs=count)
+        held = {name: given(values, Device.CPU) for name, values in call.items()}
+        edges = {name: result.edge for name, result in held.items()}
+        node = graph.add_node(declared, [], self._constants, edges, device="cpu", outputs=count)
         operation = Operation(node, len(keys.records), context, Device.CPU, records=keys)
         context.add(operation)
         known = metadata_outputs(node, self._dataset, keys.records)
@@ -245,4 +284,21 @@ def reader_of(declared: Operator) -> type[Reader]:
 
     vars(__init__)["__signature__"] = signature
     members = {"_declared": declared, "__doc__": declared.body.__doc__, "__init__": __init__}
+    per_call = sorted(n for n, a in declared.schema.arguments.items() if a.edge is not None)
+    if per_call:
+        members["__call__"] = _call_with(per_call)
     return type(declared.class_name, (Reader,), members)
+
+
+def _call_with(names: list[str]) -> Any:
+    """Return a `Reader.__call__` that shows the arguments of a call in its signature."""
+
+    def __call__(self: Reader, **arguments: Any) -> Any:
+        return Reader.__call__(self, **arguments)
+
+    own, *shown = inspect.signature(Reader.__call__).parameters.values()
+    named = [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None) for n in names]
+    parameters = [own, shown[0], *named, *shown[1:-1]]
+    vars(__call__)["__signature__"] = inspect.Signature(parameters)
+    __call__.__doc__ = Reader.__call__.__doc__
+    return __call__

@@ -47,7 +47,7 @@ class VideoDataset:
         labels: bool,
         numbers: str,
         times: bool,
-        finish: Callable[[Tensor], Tensor] | None = None,
+        finish: Callable[..., Tensor] | None = None,
     ) -> None:
         if not found:
             raise RuntimeError("no video has frames enough for a sequence")
@@ -57,12 +57,16 @@ class VideoDataset:
     def __len__(self) -> int:
         return len(self._clips)
 
-    def read(self, index: int) -> tuple[Tensor, ...]:
-        """Return the frames ``(F, H, W, C)``, and label, numbers and times as asked for."""
+    def read(self, index: int, **given: Any) -> tuple[Tensor, ...]:
+        """Return the frames ``(F, H, W, C)``, and label, numbers and times as asked for.
+
+        Args:
+            given: Arguments of ``finish`` that differ from sample to sample.
+        """
         clip = self._clips[index]
         with self._files.lend(clip.path) as decoder:
             frames = read_clip(decoder, clip.frames, self._fill)
-        frames = frames if self._finish is None else self._finish(frames)
+        frames = frames if self._finish is None else self._finish(frames, **given)
         return (frames, *self._known(clip))
 
     def _known(self, clip: Clip) -> list[Tensor]:
@@ -160,7 +164,7 @@ def _dataset(
     frames: bool,
     rounding: tuple[bool, bool],
     uniform_sample: bool = False,
-    finish: Callable[[Tensor], Tensor] | None = None,
+    finish: Callable[..., Tensor] | None = None,
 ) -> VideoDataset:
     given = {"adjust_orientation": False, "enable_frame_num": "none", "enable_timestamps": False, "fast": False,
              "file_list": "", "file_root": "", "filenames": [], "image_type": DALIImageType.RGB, "labels": None,
@@ -251,7 +255,7 @@ def legacy_options(
 
 
 def _legacy(
-    arguments: Mapping[str, Any], finish: Callable[[Tensor], Tensor] | None = None
+    arguments: Mapping[str, Any], finish: Callable[..., Tensor] | None = None
 ) -> VideoDataset:
     kind, normalized = arguments.get("dtype", torch.uint8), arguments.get("normalized", False)
     if kind not in (torch.uint8, torch.float32):
@@ -259,8 +263,8 @@ def _legacy(
     if arguments.get("channels", 3) != 3:
         raise RuntimeError(f"channels={arguments['channels']}: frames have 3")
 
-    def done(frames: Tensor) -> Tensor:
-        frames = frames if finish is None else finish(frames)
+    def done(frames: Tensor, **given: Any) -> Tensor:
+        frames = frames if finish is None else finish(frames, **given)
         if kind == torch.uint8:
             return frames
         return frames.float().mul_(1 / 255) if normalized else frames.float()
@@ -311,8 +315,8 @@ def video_resize(
     given = {name: value for name, value in arguments.items() if name in names}
     body: Any = resize
 
-    def resized(frames: Tensor) -> Tensor:
-        made: Tensor = body.body(frames, layout="FHWC", **given)
+    def resized(frames: Tensor, **varying: Any) -> Tensor:
+        made: Tensor = body.body(frames, layout="FHWC", **{**given, **varying})
         return made
 
     return _legacy(arguments, resized)
