@@ -160,8 +160,10 @@ static void one(const file *files, int count, uint64_t codes[8])
     r.free_values = 1 << 22;
     r.max_scans = 50;
     r.per_byte = 3 << 10;
-    static const uint32_t TABLE[768];
-    r.table = r.item == 1 && draw(2) ? NULL : TABLE;
+    static uint32_t table[768]; /* another value for each byte and channel, so that results tell pixels apart */
+    for (uint32_t i = 0; i < 768; i++)
+        table[i] = i * 0x9E3779B1u;
+    r.table = r.item == 1 && draw(2) ? NULL : table;
     tdn_sample s;
     memset(&s, 0, sizeof s);
     s.data = exact.data;
