@@ -78,7 +78,7 @@ class _Annotations:
 
 
 @pytest.mark.filterwarnings("ignore:in .* several components")
-@pytest.mark.parametrize("count", [200, pytest.param(10000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [200, pytest.param(3000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("make", [tfrecord, recordio, tar, lmdb, npy, coco])
 def test_changed_bytes(tmp_path: Path, make: Callable[[Path], Any], count: int) -> None:
     rng = np.random.default_rng(3)

@@ -83,7 +83,9 @@ def encoded_view(data: Tensor) -> memoryview:
         raise ValueError(
             f"encoded data must be contiguous uint8, not {data.dtype} of strides {data.stride()}"
         )
-    return flat(data).numpy().data
+    if data.dim() != 1:
+        data = flat(data)  # an operation of torch, which lets the GIL go: not for what is flat
+    return data.numpy().data
 
 
 def flat(data: Tensor) -> Tensor:
