@@ -59,6 +59,29 @@ def _module(package: str, space: str) -> types.ModuleType:
     return sys.modules[full]
 
 
+_UNDER_ANOTHER_NAME = {
+    "adjust_brightness": "brightness", "adjust_contrast": "contrast", "adjust_hue": "hue",
+    "adjust_saturation": "saturation", "center_crop": "crop, which takes the center by default",
+    "color_jitter": "color_twist with fn.random.uniform as brightness, contrast, saturation and hue",
+    "elastic_transform": "warp_affine or a displacement by python_function",
+    "grayscale": "color_space_conversion", "horizontal_flip": "flip",
+    "perspective": "experimental.warp_perspective",
+    "random_affine": "warp_affine with fn.transforms of random numbers",
+    "random_crop": "crop with fn.random.uniform as crop_pos_x and crop_pos_y, or decoders.image_random_crop",
+    "random_erasing": "erase with fn.random.uniform as anchor",
+    "random_flip": "flip with horizontal=fn.random.coin_flip()",
+    "random_horizontal_flip": "flip with horizontal=fn.random.coin_flip()",
+    "random_rotation": "rotate with angle=fn.random.uniform(range=[-30, 30])",
+    "random_vertical_flip": "flip with horizontal=0 and vertical=fn.random.coin_flip()",
+    "rgb_to_grayscale": "color_space_conversion", "sharpen": "filter",
+    "to_dtype": "cast", "to_float": "cast", "to_tensor": "crop_mirror_normalize",
+    "vertical_flip": "flip with horizontal=0 and vertical=1", "zoom": "resize",
+}  # fmt: skip
+"""Operations that other libraries have under a name, and what to use here."""
+
+
 def _missing(package: str, name: str) -> Any:
     hint = did_you_mean(name, vars(sys.modules[package]), 3)
+    if other := _UNDER_ANOTHER_NAME.get(name):
+        hint = f"; use {other}"
     raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")

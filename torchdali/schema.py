@@ -443,6 +443,8 @@ def _scalar(kind: Callable[[Any], Any]) -> Callable[[Any], Any]:
             if len(value) != 1:
                 raise TypeError(f"it is one value, not {len(value)}")
             value = value[0]
+        if kind is bool and isinstance(value, str):
+            raise TypeError("pass True or False; every text is true in Python")
         return kind(value)
 
     return convert

@@ -6,7 +6,9 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from torchdali import fn, pipeline_def
 
@@ -246,3 +248,20 @@ def test_a_node_there_is_an_error_that_says_what_to_write(function: Callable[[],
     with pytest.raises(kind, match=rf"__coin_flip_0 stands for a batch.* cannot be .*{words}"):
         run(function)
     assert SET == 0
+
+
+def test_an_error_of_merging_names_the_line_of_the_if() -> None:
+    @pipeline_def(batch_size=4, num_threads=1, device_id=None, enable_conditionals=True)
+    def changes_the_type() -> Any:
+        number = fn.external_source(lambda info: np.int32(info.idx_in_batch), batch=False)
+        if number > 1:
+            number = fn.cast(
+                number,
+                dtype=torch.float32,
+            )
+        return number
+
+    pipe = changes_the_type()
+    with pytest.raises(RuntimeError, match=r"the variable 'number': both branches") as caught:
+        pipe.run()
+    assert "if number > 1:" in str(caught.value)

@@ -205,6 +205,16 @@ DEFINING: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
         "use fn.cast(node, dtype=types.FLOAT)",
     ),
     "another": (lambda x: x.permute(2, 0, 1), AttributeError, "use fn.transpose(node, perm=[...])"),
+    "an operation of torchvision": (
+        lambda x: fn.random_horizontal_flip(x),
+        AttributeError,
+        "use flip with horizontal=fn.random.coin_flip()",
+    ),
+    "a text for a bool": (
+        lambda x: fn.resize(x, size=8, antialias="no"),
+        TypeError,
+        "pass True or False",
+    ),
     "a method that nothing has": (
         lambda x: x.frobnicate(),
         AttributeError,

@@ -80,7 +80,7 @@ class _Rewriter(ast.NodeTransformer):
         functions = [self.branch(self.block(_copied(w)), _targets(w)) for w in whole]
         functions += self.accessors(_targets([*whole[0], *whole[1]]), places)
         call = self.run("if_return", node, functions, places)
-        return [*functions, ast.copy_location(ast.Return(call), node)]
+        return [*functions, _at(ast.Return(call), node)]
 
     def run(
         self,
@@ -127,7 +127,7 @@ class _Rewriter(ast.NodeTransformer):
         orelse = self.branch(self.block(node.orelse), names)
         functions = [body, orelse, *self.accessors(names, places)]
         made = [*functions, ast.Expr(self.run("if_else", node, functions, places))]
-        return [ast.copy_location(statement, node) for statement in made]
+        return [_at(statement, node) for statement in made]
 
     def branch(self, body: list[ast.stmt], names: Sequence[str]) -> ast.FunctionDef:
         return self.define([], [*_nonlocal(names), *(body or [ast.Pass()])])
@@ -380,6 +380,13 @@ def _nonlocal(names: Sequence[str]) -> list[ast.stmt]:
 
 def _assign(name: str, value: ast.expr) -> ast.stmt:
     return ast.Assign([ast.Name(name, ast.Store())], value)
+
+
+def _at(statement: ast.stmt, node: ast.If) -> ast.stmt:
+    """Give a statement the line of the ``if`` alone: with several, Python reports the last for a call in it."""
+    statement.lineno = statement.end_lineno = node.lineno
+    statement.col_offset = statement.end_col_offset = node.col_offset
+    return statement
 
 
 def _call(name: str, *arguments: ast.expr) -> ast.Call:

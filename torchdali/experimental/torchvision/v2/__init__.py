@@ -1,5 +1,8 @@
 """The transforms, and `functional`."""
 
+from typing import NoReturn
+
+from torchdali.errors import did_you_mean
 from torchdali.experimental.torchvision.v2 import functional
 from torchdali.experimental.torchvision.v2._checks import InterpolationMode
 from torchdali.experimental.torchvision.v2._color import (
@@ -31,3 +34,9 @@ __all__ = [
     "PILToTensor", "Pad", "RandomApply", "RandomCrop", "RandomGrayscale", "RandomHorizontalFlip", "RandomResizedCrop",
     "RandomVerticalFlip", "Resize", "ToPILImage", "ToPureTensor", "functional",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> NoReturn:
+    hint = "; use PILToTensor, and Normalize" if name == "ToTensor" else did_you_mean(name, __all__)
+    hint = hint or "; what is not in __all__ runs as torchvision's own transform, after Compose"
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
