@@ -117,6 +117,7 @@ def check_size(height: int, width: int, channels: int, format: str, view: memory
 
 # Markers that begin a frame header: SOF0-SOF15 without DHT (C4), JPG (C8) and DAC (CC).
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_TABLES = frozenset((0xC4, 0xDB, 0xDD, 0xE0, 0xE2, 0xED, 0xFE))  # segments without an interest here
 _EXIF = b"Exif\0\0"
 
 
@@ -130,6 +131,9 @@ def jpeg_frame(view: memoryview) -> tuple[int, int, int, int, bool, int]:
         marker = view[position + 1]
         if view[position] != 0xFF or marker == 0xFF:
             position += 1  # fill bytes, or rubbish between segments as decoders skip it
+            continue
+        if marker in _TABLES:
+            position += 2 + (view[position + 2] << 8 | view[position + 3])
             continue
         if marker in _FRAMES:
             if marker & 0b11 == 0b10:  # progressive

@@ -122,20 +122,24 @@ def narrowed(x: Tensor, parts: dict[int, tuple[int, int]]) -> Tensor:
     return torch.from_numpy(x.numpy()[tuple(part)])
 
 
+# Asked several times a sample: the two functions stand here by name, and no function calls another.
+_is_compiling = torch.compiler.is_compiling
+_transform = torch._C._functorch.peek_interpreter_stack
+
+
 def in_transform() -> bool:
     """Return True inside ``torch.func.vmap`` and the like, whose tensors have no memory to look at."""
-    compiling = torch.compiler.is_compiling()
-    return not compiling and torch._C._functorch.peek_interpreter_stack() is not None
+    return not _is_compiling() and _transform() is not None
 
 
 def is_traced() -> bool:
     """Return True where operations are to be those of torch alone: in a compiled graph and in a transform."""
-    return torch.compiler.is_compiling() or in_transform()
+    return _is_compiling() or _transform() is not None
 
 
 def is_plain(x: Tensor) -> bool:
     """True if a tensor is an array in memory and nothing else."""
-    return x.is_cpu and not x.requires_grad and not is_traced()
+    return x.is_cpu and not x.requires_grad and not (_is_compiling() or _transform() is not None)
 
 
 # ---------------------------------------------------------------- outputs
