@@ -345,6 +345,26 @@ def _resize_crop_mirror_normalize(
 _normalized = crop_mirror_normalize.body
 
 
+@bound(_resize_crop_mirror_normalize)
+def _bound_resize_crop_mirror_normalize(constants: Mapping[str, Any]) -> Callable[..., Tensor]:
+    general = functools.partial(_resize_crop_mirror_normalize.body, **constants)
+    size, window, last, filters = _divided(constants)
+    if window:
+        return general
+    normalize, constant = normalizing(last), constants.get("mirror", 0)
+
+    def run(
+        data: Tensor, *, layout: Layout, out: Tensor | None = None, mirror: Any = constant, **drawn: Any
+    ) -> Tensor:
+        if drawn or layout != "HWC":
+            return general(data, layout=layout, out=out, mirror=mirror, **drawn)
+        with LAST_BUT_ONE:
+            made = resized(data, layout, size, filters)
+        return normalize(made, layout=layout, out=out, mirror=mirror)
+
+    return run
+
+
 @operator(hidden=True, layout=lambda layouts, arguments: arguments["output_layout"])
 def _decode_resize_crop_mirror_normalize(
     data: Encoded,
