@@ -1,29 +1,34 @@
 """Read images from a server on the loopback address and from disk, in turns: ``python -m benchmarks.remote FOLDER``.
 
-The server runs in a process of its own, answers after a latency and fails some requests. Both sides decode JPEGs to 224
-pixels. It prints images per second of wall time, and the CPU time of this process per image.
+The server runs in a process of its own, answers after a latency and fails some requests: a plain web server, or with
+``--server s3fs`` and ``--server obstore`` moto's of S3, read by the package of that name. Both sides decode JPEGs to
+224 pixels. It prints images per second of wall time, and CPU time per image of this process and of the server.
 """
 
 from __future__ import annotations
 
 import argparse
 import http.server
+import importlib
 import multiprocessing
+import os
 import random
 import re
 import tempfile
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from torchdali import fn, pipeline_def, types
-from torchdali.containers import pack
+from torchdali.containers import PackOptions, pack
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    latency = failing = 0.0
+    conditions: Any = (0.0, 0.0)
     root = Path()
 
     def log_message(self, *_: Any) -> None:
@@ -36,9 +41,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self._answer(True)
 
     def _answer(self, body: bool) -> None:
-        time.sleep(self.latency)
+        time.sleep(self.conditions[0])
         path = self.root / self.path.lstrip("/")
-        if random.random() < self.failing or not path.is_file():
+        if random.random() < self.conditions[1] or not path.is_file():
             self.send_response(503 if path.is_file() else 404)
             self.send_header("Content-Length", "0")
             self.end_headers()
@@ -66,11 +71,54 @@ class _Server(http.server.ThreadingHTTPServer):
         """Clients go away."""
 
 
-def _serve(pipe: Any, root: str, latency: float, failing: float) -> None:
-    _Handler.root, _Handler.latency, _Handler.failing = Path(root), latency, failing
-    with _Server(("127.0.0.1", 0), _Handler) as server:
-        pipe.send(server.server_address[1])
-        server.serve_forever()
+def _serve_files(root: str, conditions: Any) -> Any:
+    _Handler.root, _Handler.conditions = Path(root), conditions
+    return _Server(("127.0.0.1", 0), _Handler)
+
+
+def _serve_s3(root: str, conditions: Any) -> Any:
+    backend = importlib.import_module("moto.moto_server.werkzeug_app")
+    serving = importlib.import_module("werkzeug.serving")
+    application = backend.DomainDispatcherApplication(backend.create_backend_app)
+
+    def answer(environment: Any, start: Any) -> Any:
+        time.sleep(conditions[0])
+        if random.random() < conditions[1]:
+            start("503 Slow Down", [("Content-Length", "0")])
+            return []
+        return application(environment, start)
+
+    class Handler(serving.WSGIRequestHandler):  # type: ignore[misc, name-defined]
+        protocol_version = "HTTP/1.1"
+
+        def log(self, *_: Any) -> None:
+            """Say nothing."""
+
+    return serving.make_server("127.0.0.1", 0, answer, threaded=True, request_handler=Handler)
+
+
+def _serve(pipe: Any, start: Any, root: str, conditions: Any) -> None:
+    """Serve, and answer each message with the CPU time so far."""
+    server = start(root, conditions)
+    pipe.send(server.server_address[1])
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    while pipe.recv():
+        pipe.send(time.process_time())
+
+
+def _upload(root: str, names: list[str], package: str, url: str) -> str:
+    """Put files into a bucket, and return its URL."""
+    os.environ.update(
+        AWS_ACCESS_KEY_ID="key", AWS_SECRET_ACCESS_KEY="secret", AWS_DEFAULT_REGION="us-east-1",
+        AWS_ENDPOINT_URL=url, AWS_ALLOW_HTTP="true",
+    )  # fmt: skip
+    system = importlib.import_module("s3fs").S3FileSystem()
+    system.mkdir("images")
+    for name in names:
+        system.pipe_file(f"images/{name}", Path(root, name).read_bytes())
+    if package == "obstore":
+        importlib.import_module("obstore.fsspec").register("s3")
+    return "s3://images"
 
 
 def _read(kind: str, place: str, names: list[str], shuffle: bool, options: dict[str, Any]) -> Any:
@@ -83,8 +131,9 @@ def _read(kind: str, place: str, names: list[str], shuffle: bool, options: dict[
 
 
 def _measured(
-    kind: str, place: str, names: list[str], shuffle: bool, batches: int, options: dict[str, Any]
-) -> tuple[float, float]:
+    kind: str, place: str, names: list[str], shuffle: bool, batches: int, options: dict[str, Any],
+    server: Callable[[], float],
+) -> tuple[float, float, float]:  # fmt: skip
     @pipeline_def(batch_size=64, num_threads=2, device_id=None, prefetch_queue_depth=4)
     def define() -> Any:
         data = _read(kind, place, names, shuffle, options)
@@ -95,45 +144,86 @@ def _measured(
     with define() as pipe:
         for _ in range(4):
             pipe.run()
-        wall, cpu = time.perf_counter(), time.process_time()
+        began = time.perf_counter(), time.process_time(), server()
         for _ in range(batches):
             pipe.run()
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    return 64 * batches / wall, cpu / (64 * batches) * 1e3
+        ended = time.perf_counter(), time.process_time(), server()
+    wall, cpu, served = (
+        (end - start) / (64 * batches) for start, end in zip(began, ended, strict=True)
+    )
+    return 1 / wall, cpu * 1e3, served * 1e3
 
 
 def main() -> None:
+    """Print a line for each way of reading."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder")
+    parser.add_argument("--server", choices=["http", "s3fs", "obstore"], default="http")
     parser.add_argument("--latency", type=float, default=0.05)
     parser.add_argument("--failing", type=float, default=0.01)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--batches", type=int, default=20)
+    parser.add_argument("--shard-size", type=int, default=256 << 20)
+    parser.add_argument("--concurrency", type=int, default=96)
+    parser.add_argument("--ways", nargs="*", choices=[*WAYS], default=[*WAYS])
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as root:
-        pack(given.folder, f"{root}/tar")
-        tars = [f"tar/{path.name}" for path in sorted(Path(root, "tar").glob("*.tar"))]
+        pack(given.folder, f"{root}/tar", PackOptions(shard_size=given.shard_size))
         Path(root, "files").symlink_to(Path(given.folder).resolve())
-        files = [f"files/{p.relative_to(given.folder)}" for p in sorted(Path(given.folder).rglob("*.*"))]
-        ours, theirs = multiprocessing.Pipe()
-        context = multiprocessing.get_context("spawn")
-        server = context.Process(target=_serve, args=(theirs, root, given.latency, given.failing), daemon=True)
-        server.start()
-        url = f"http://127.0.0.1:{ours.recv()}"
-        options = {"io_concurrency": 96}
-        for kind, names, shuffle in (("tar", tars, False), ("tar", tars, True), ("files", files, True)):
-            rows = []
-            for _ in range(given.rounds):
-                local = _measured(kind, root, names, shuffle, given.batches, {})
-                remote = _measured(kind, url, names, shuffle, given.batches, options)
-                rows.append((*local, *remote, remote[0] / local[0]))
-            a, b, c, d, e = (median(column) for column in zip(*rows, strict=True))
-            least, most = min(row[4] for row in rows), max(row[4] for row in rows)
-            print(
-                f"{kind:5} {'shuffled' if shuffle else 'in order':8} local {a:6.0f}/s {b:.2f} ms CPU, "
-                f"remote {c:6.0f}/s {d:.2f} ms CPU, ratio {e:.2f} ({least:.2f} to {most:.2f})"
-            )
-        server.terminate()
+        tars = [f"tar/{path.name}" for path in sorted(Path(root, "tar").glob("*.tar"))]
+        files = [
+            f"files/{p.relative_to(given.folder)}" for p in sorted(Path(given.folder).rglob("*.*"))
+        ]
+        _in_turns(given, root, {"tar": tars, "files": files})
+
+
+def _in_turns(given: argparse.Namespace, root: str, names: dict[str, list[str]]) -> None:
+    ours, theirs = multiprocessing.Pipe()
+    context = multiprocessing.get_context("spawn")
+    conditions = context.Array("d", [0.0, 0.0], lock=False)
+    start = _serve_files if given.server == "http" else _serve_s3
+    server = context.Process(target=_serve, args=(theirs, start, root, conditions), daemon=True)
+    server.start()
+    url = f"http://127.0.0.1:{ours.recv()}"
+    if given.server != "http":
+        index = [name.replace(".tar", ".idx") for name in names["tar"]]
+        wanted = {WAYS[way][0] for way in given.ways}
+        objects = [*names["tar"], *index] if "tar" in wanted else []
+        objects += names["files"] if "files" in wanted else []
+        url = _upload(root, objects, given.server, url)
+    conditions[:] = [given.latency, given.failing]
+
+    def server_time() -> float:
+        ours.send(True)
+        return float(ours.recv())
+
+    for way in given.ways:
+        kind, shuffle, cached = WAYS[way]
+        rows = []
+        for _ in range(given.rounds):
+            local = _measured(kind, root, names[kind], shuffle, given.batches, {}, server_time)
+            with tempfile.TemporaryDirectory() as cache:
+                options = {"io_concurrency": given.concurrency}
+                options |= {"cache_dir": cache} if cached else {}
+                remote = _measured(
+                    kind, url, names[kind], shuffle, given.batches, options, server_time
+                )
+            rows.append((*local, *remote, remote[0] / local[0]))
+        a, b, _, c, d, e, f = (median(column) for column in zip(*rows, strict=True))
+        least, most = min(row[6] for row in rows), max(row[6] for row in rows)
+        print(
+            f"{way:24} local {a:5.0f}/s {b:.2f} ms CPU, remote {c:5.0f}/s {d:.2f} ms CPU, "
+            f"server {e:.2f} ms, ratio {f:.2f} ({least:.2f} to {most:.2f})", flush=True,
+        )  # fmt: skip
+    server.terminate()
+
+
+WAYS = {
+    "tar": ("tar", False, False),
+    "tar-shuffled": ("tar", True, False),
+    "tar-shuffled-cached": ("tar", True, True),
+    "files-shuffled": ("files", True, False),
+}
 
 
 if __name__ == "__main__":

@@ -203,6 +203,33 @@ def test_what_is_in_the_cache_is_not_asked_for_again(server: ObjectServer, local
     assert not [path for _, path, _ in server.requests if path.endswith(".jpg")]
 
 
+@pytest.mark.parametrize("reader", ["tfrecord", "mxnet", "webdataset"])
+def test_a_cache_gets_each_block_of_a_container_once(
+    reader: str, server: ObjectServer, local: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_module, "_LARGEST", 4096)
+    cached = {"cache_dir": str(tmp_path), "random_shuffle": True, "seed": 1}
+    assert run(reader, server.url, **cached) == run(reader, local, random_shuffle=True, seed=1)
+    blocks = [wanted for _, _, wanted in server.requests if wanted]
+    assert len(blocks) == len(set(blocks)) == -(-RemoteFile(Remote(), server.url + CONTAINERS[reader]).size // 4096)
+    server.requests.clear()
+    assert run(reader, server.url, cache_dir=str(tmp_path)) == run(reader, local)  # another order
+    assert not [wanted for _, _, wanted in server.requests if wanted]
+
+
+CONTAINERS = {"tfrecord": "/a.tfrecord", "mxnet": "/a.rec", "webdataset": "/a.tar"}
+
+
+def test_containers_larger_than_the_cache_are_read_by_record(server: ObjectServer, local: str, tmp_path: Path) -> None:
+    cached = {"cache_dir": str(tmp_path), "cache_size": 100_000, "random_shuffle": True, "seed": 1}
+    with pipeline("mxnet", server.url, **cached) as pipe:
+        pipe.build()
+        server.requests.clear()
+        found = [values(pipe.run()) for _ in range(5)]
+    assert found == run("mxnet", local, random_shuffle=True, seed=1)
+    assert len([wanted for _, _, wanted in server.requests if wanted]) > 4
+
+
 def test_the_cache_stays_below_its_size(tmp_path: Path) -> None:
     caches = [DiskCache(str(tmp_path), 1000) for _ in range(2)]  # as two processes have them
     for i in range(50):
@@ -291,7 +318,10 @@ def test_without_fsspec(memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_an_s3_server(objects: dict[str, bytes], local: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("package", ["s3fs", "obstore"])
+def test_an_s3_server(
+    package: str, objects: dict[str, bytes], local: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     s3fs = pytest.importorskip("s3fs", reason="reads s3:// URLs")
     server_module = pytest.importorskip("moto.server", reason="is the S3 server")
     server = server_module.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
@@ -302,17 +332,23 @@ def test_an_s3_server(objects: dict[str, bytes], local: str, monkeypatch: pytest
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "geheim")
         monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        s3fs.S3FileSystem.clear_instance_cache()  # its endpoint is that of another server
         system = s3fs.S3FileSystem()
-        system.mkdir("bucket")
+        system.mkdir(f"with-{package}")
         for name, data in objects.items():
-            system.pipe_file(f"bucket/{name}", data)
+            system.pipe_file(f"with-{package}/{name}", data)
+        if package == "obstore":
+            monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+            pytest.importorskip("obstore.fsspec", reason="reads s3:// URLs").register("s3")
         shuffled = {"random_shuffle": True, "seed": 4}
         for reader in ("tfrecord", "mxnet", "webdataset", "file", "numpy"):
             options = {"cache_dir": str(tmp_path / reader), **shuffled}
-            assert run(reader, "s3://bucket", **options) == run(reader, local, **shuffled)
-            with pipeline(reader, "s3://bucket") as pipe:
+            assert run(reader, f"s3://with-{package}", **options) == run(reader, local, **shuffled)
+            with pipeline(reader, f"s3://with-{package}") as pipe:
                 assert b"geheim" not in pipe.serialize()
     finally:
+        s3fs.S3FileSystem.clear_instance_cache()
+        fsspec.register_implementation("s3", s3fs.S3FileSystem, clobber=True)
         server.stop()
 
 

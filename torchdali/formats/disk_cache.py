@@ -33,12 +33,13 @@ class DiskCache:
         except OSError as error:
             raise RuntimeError(f"cannot make cache_dir {folder}: {error.strerror}") from None
 
-    def get(self, key: str) -> bytes | None:
-        """Return the string of a key, or None."""
+    def get(self, key: str, start: int = 0, count: int | None = None) -> bytes | None:
+        """Return the string of a key, or a part of it; None where it is not here."""
         path = self._path(key)
         try:
-            with open(path, "rb") as file:
-                data = file.read()
+            with open(path, "rb", buffering=0) as file:
+                file.seek(start)
+                data = file.read(-1 if count is None else count)
             os.utime(path)
         except OSError:
             return None

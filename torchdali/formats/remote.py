@@ -44,7 +44,7 @@ _GIVEN_UP_AT_ONCE = (
 )  # fmt: skip
 _PAUSE, _LONGEST_PAUSE = 0.05, 2.0  # seconds, of the first repetition and at most
 _BLOCK, _AHEAD, _KEPT = 1 << 20, 16, 32  # bytes, and blocks, of small reads one after the other
-_GAP, _LARGEST = 64 << 10, 4 << 20  # ranges nearer to each other are one request, up to a size
+_GAP, _LARGEST = 64 << 10, 8 << 20  # ranges nearer to each other are one request, up to a size
 
 
 @dataclass(frozen=True)
@@ -124,6 +124,13 @@ class Remote:
         self._cache: DiskCache | None = None
         if self.options.cache_dir is not None:
             self._cache = DiskCache(self.options.cache_dir, self.options.cache_size)
+        self._by_ranges = 0  # bytes of all objects that are read by ranges
+        self._coming: dict[str, Future[bytes]] = {}
+
+    def open(self, size: int) -> None:
+        """Count an object that will be read by ranges."""
+        with self._lock:
+            self._by_ranges += size
 
     def start(self, url: str, start: int = 0, count: int | None = None, kind: str = "") -> Pending:
         """Start to read a range, or all of an object.
@@ -140,13 +147,47 @@ class Remote:
         Raises:
             RuntimeError: it cannot be read.
         """
-        key = f"{url}\n{kind}\n{start}\n{count}"
-        data = None if self._cache is None else self._cache.get(key)
-        if data is None or (count is not None and len(data) != count):
+        if self._cache is None:
             data = self._repeated(url, lambda: self._get(url, start, count))
-            if self._cache is not None:
-                self._cache.put(key, data)
+        elif count is None or self._by_ranges > self.options.cache_size:
+            data = self._cached(self._cache, url, start, count, kind, 0, count)
+        else:
+            data = self._from_blocks(self._cache, url, start, count, kind)
         return np.frombuffer(bytearray(data), np.uint8)
+
+    def _from_blocks(self, cache: DiskCache, url: str, start: int, count: int, kind: str) -> bytes:
+        """Read a range of large blocks that are kept: a shuffled epoch asks for each of them once."""
+        size, parts = int(kind.rpartition("\n")[2]), []
+        for block in range(start // _LARGEST * _LARGEST, start + count, _LARGEST):
+            first, last = max(start - block, 0), min(start + count - block, _LARGEST)
+            length = min(_LARGEST, size - block)
+            parts.append(self._cached(cache, url, block, length, kind, first, last - first))
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _cached(
+        self, cache: DiskCache, url: str, start: int, count: int | None, kind: str, first: int,
+        part: int | None,
+    ) -> bytes:  # fmt: skip
+        """Return a part of what the cache has of an object, which is read into it first if it is not there."""
+        key = f"{url}\n{kind}\n{start}\n{count}"
+        data = cache.get(key, first, part)
+        if data is not None and (part is None or len(data) == part):
+            return data
+        # Hand-over: who puts the future here reads; the others wait for that, which a thread has begun already.
+        mine: Future[bytes] = Future()
+        future = self._coming.setdefault(key, mine)
+        if future is mine:
+            try:
+                whole = cache.get(key)  # somebody may have read it since
+                if whole is None or (count is not None and len(whole) != count):
+                    whole = self._repeated(url, lambda: self._get(url, start, count))
+                    cache.put(key, whole)
+                mine.set_result(whole)
+            except BaseException as error:
+                mine.set_exception(error)
+            finally:
+                del self._coming[key]
+        return future.result()[first : None if part is None else first + part]
 
     def _get(self, url: str, start: int, count: int | None) -> bytes:
         system, path = self._system(url)
@@ -249,7 +290,8 @@ def _check_fsspec() -> None:
 
 def _settings(url: str, concurrency: int) -> dict[str, Any]:
     """Return what a store's package must know to have so many requests in flight."""
-    if url.startswith(("s3://", "s3a://")):
+    registry = importlib.import_module("fsspec.registry")
+    if registry.get_filesystem_class(url.partition("://")[0]).__module__.startswith("s3fs"):
         return {"config_kwargs": {"max_pool_connections": concurrency}}
     return {}
 
@@ -274,6 +316,7 @@ class RemoteFile:
                 f"cannot read {self.path} by ranges: the store does not tell its size"
             )
         self.size = int(size)
+        remote.open(self.size)
         self._kind = "\n".join(str(info[mark]) for mark in _MARKS if info.get(mark)) + f"\n{size}"
         self._blocks: OrderedDict[int, Pending] = OrderedDict()
         self._lock = threading.Lock()
