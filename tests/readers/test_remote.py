@@ -21,6 +21,7 @@ from torchdali.errors import MissingExtraError
 from torchdali.formats import remote as remote_module
 from torchdali.formats.disk_cache import DiskCache
 from torchdali.formats.remote import Remote, RemoteFile, RemoteOptions, has_secret, shown
+from torchdali.formats.storage import PlainFile
 from torchdali.tfrecord import FixedLenFeature, int64, string
 
 fsspec = pytest.importorskip("fsspec", reason="URLs are read by fsspec")
@@ -190,6 +191,72 @@ def test_an_index_is_read_and_written_at_an_url(memory: str, local: str) -> None
     assert fsspec.filesystem("memory").cat_file("/store/a.idx").startswith(b"0 ")
     with define() as pipe:
         assert values(pipe.run()) == first
+
+
+# ---------------------------------------------------------------- regions of arrays
+
+TALL = np.arange(2000 * 128, dtype=np.float32).reshape(2000, 128)
+REGIONS: list[tuple[str, dict[str, Any], Any]] = [
+    ("c", {"roi_start": [700], "roi_shape": [3], "roi_axes": [0]}, TALL[700:703]),
+    ("c", {"roi_start": [700, 5], "roi_end": [702, 9]}, TALL[700:702, 5:9]),
+    ("c", {"rel_roi_start": [0.5], "roi_shape": [0], "roi_axes": [0]}, TALL[1000:1000]),
+    ("f", {"roi_start": [7], "roi_shape": [2], "roi_axes": [1]}, TALL[:, 7:9]),
+    ("f", {"roi_start": [4, 7], "roi_shape": [5, 2]}, TALL[4:9, 7:9]),
+]
+ALL_OF_IT: list[tuple[str, dict[str, Any], Any]] = [
+    ("c", {"roi_start": [0, 5], "roi_end": [2000, 9]}, TALL[:, 5:9]),
+    ("f", {"roi_start": [4], "roi_shape": [5], "roi_axes": [0]}, TALL[4:9]),
+    ("c", {"roi_start": [1999], "roi_shape": [2], "roi_axes": [0], "out_of_bounds_policy": "pad"}, np.pad(TALL[1999:], ((0, 1), (0, 0)))),
+    ("c", {"roi_start": [1999], "roi_shape": [2], "roi_axes": [0], "out_of_bounds_policy": "trim_to_shape"}, TALL[1999:]),
+]
+
+
+@pytest.fixture
+def arrays(tmp_path: Path) -> Path:
+    np.save(tmp_path / "c.npy", TALL)
+    np.save(tmp_path / "f.npy", np.asfortranarray(TALL))
+    return tmp_path
+
+
+def read_region(root: str, name: str, region: dict[str, Any]) -> Any:
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None, prefetch_queue_depth=1)
+    def define() -> Any:
+        return fn.readers.numpy(files=[f"{root}/{name}.npy"], **region)
+
+    with define() as pipe:
+        (output,) = pipe.run()
+        return output.as_array()[0]
+
+
+@pytest.mark.parametrize(("name", "region", "expected"), [*REGIONS, *ALL_OF_IT])
+def test_regions_of_remote_arrays(name: str, region: dict[str, Any], expected: Any, arrays: Path, server: ObjectServer) -> None:
+    server.objects = {f"{each}.npy": (arrays / f"{each}.npy").read_bytes() for each in "cf"}
+    assert np.array_equal(read_region(server.url, name, region), expected)
+    ranges = [[int(end) for end in wanted[6:].split("-")] for _, _, wanted in server.requests if wanted]
+    longest = max(last - first + 1 for first, last in ranges)
+    assert (longest < 70_000) == any(region is each for _, each, _ in REGIONS)
+
+
+@pytest.mark.parametrize(("name", "region", "expected"), [*REGIONS, *ALL_OF_IT])
+def test_regions_of_local_arrays(
+    name: str, region: dict[str, Any], expected: Any, arrays: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: list[int] = []
+    read = PlainFile.read
+    monkeypatch.setattr(PlainFile, "read", lambda self, offset, count: counts.append(count) or read(self, offset, count))
+    assert np.array_equal(read_region(str(arrays), name, region), expected)
+    assert counts and max(counts) < 70_000
+
+
+def test_a_region_of_an_array_that_is_cut_off(arrays: Path, server: ObjectServer) -> None:
+    data = (arrays / "c.npy").read_bytes()[:500_000]
+    (arrays / "c.npy").write_bytes(data)
+    server.objects = {"c.npy": data}
+    region = {"roi_start": [1990], "roi_shape": [2], "roi_axes": [0]}
+    with pytest.raises(RuntimeError, match="an array of 1024000 bytes has"):
+        read_region(str(arrays), "c", region)
+    with pytest.raises(RuntimeError, match="cannot read http"):
+        read_region(server.url, "c", {**region, "io_retries": 0})
 
 
 # ---------------------------------------------------------------- the cache

@@ -7,6 +7,7 @@ import functools
 import math
 import re
 import threading
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from torchdali.formats.storage import Bytes
 
-__all__ = ["Header", "array", "header"]
+__all__ = ["HEAD", "Header", "Slab", "array", "check_size", "header", "slab", "tensor"]
 
 _MAGIC = b"\x93NUMPY"
 _KINDS = {  # what has a torch type, without the byte order
@@ -23,6 +24,8 @@ _KINDS = {  # what has a torch type, without the byte order
     "f8": torch.float64,
 }  # fmt: skip
 _LONGEST_HEADER = 1 << 16
+HEAD = _LONGEST_HEADER + 12
+"""Bytes of a file in which the header ends."""
 _USUAL = re.compile(
     rb"\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \((|\d+,|\d+(?:, ?\d+)+,?)\), ?\}\s*"
 )
@@ -78,7 +81,11 @@ def _fields(text: bytes) -> Any:
     usual = _USUAL.fullmatch(text)
     if usual is not None:
         shape = tuple(int(extent) for extent in usual[3].split(b",") if extent)
-        return {"descr": usual[1].decode("latin1"), "fortran_order": usual[2] == b"True", "shape": shape}
+        return {
+            "descr": usual[1].decode("latin1"),
+            "fortran_order": usual[2] == b"True",
+            "shape": shape,
+        }
     # Readers call this in several threads, and in CPython 3.11 two threads that parse at a time fail now and then:
     # https://github.com/python/cpython/issues/106905
     with _parsing:
@@ -92,13 +99,71 @@ def array(data: Bytes) -> Tensor:
         ValueError: it is no array, is cut off, or of a type that torch does not have.
     """
     what = header(data)
-    size = math.prod(what.shape) * what.dtype.itemsize
-    if size > len(data) - what.offset:
-        raise ValueError(f"an array of {size} bytes has {len(data) - what.offset}")
-    content = data[what.offset : what.offset + size]
+    check_size(what, len(data))
+    return tensor(what, data[what.offset : what.offset + _size(what)])
+
+
+def check_size(what: Header, size: int) -> None:
+    """Check that an array is not cut off in a file of a size; ValueError where it is."""
+    if _size(what) > size - what.offset:
+        raise ValueError(f"an array of {_size(what)} bytes has {size - what.offset}")
+
+
+def _size(what: Header) -> int:
+    return math.prod(what.shape) * what.dtype.itemsize
+
+
+def tensor(what: Header, content: Bytes) -> Tensor:
+    """Return the elements of an array as a tensor, on the same memory where they are aligned."""
     if content.ctypes.data % what.dtype.itemsize:
         content = content.copy()  # torch wants numbers where they belong
-    flat = torch.from_numpy(content).view(what.dtype) if size else torch.empty(0, dtype=what.dtype)
+    flat = (
+        torch.from_numpy(content).view(what.dtype)
+        if len(content)
+        else torch.empty(0, dtype=what.dtype)
+    )
     if not what.fortran:
         return flat.reshape(what.shape)
     return flat.reshape(what.shape[::-1]).permute(*range(len(what.shape) - 1, -1, -1))
+
+
+class Slab(NamedTuple):
+    """A part of an array that lies in one piece: some of its outermost axis.
+
+    Attributes:
+        what: The part as an array of its own.
+        axis: The outermost one: the first, in Fortran's order the last.
+        first: Where the part begins on it.
+        size: Of the part, in bytes.
+    """
+
+    what: Header
+    axis: int
+    first: int
+    size: int
+
+
+def slab(what: Header, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int]) -> Slab:
+    """Return the part that has a window; all of the array where the window reaches outside.
+
+    Args:
+        what: The array.
+        axes: Of the window; the others are whole.
+        starts: Its first element on each.
+        extents: Its elements on each.
+    """
+    if not what.shape:
+        return Slab(what, 0, 0, _size(what))
+    axis = len(what.shape) - 1 if what.fortran else 0
+    first, last = 0, what.shape[axis]
+    inside = all(
+        0 <= start <= start + extent <= what.shape[each]
+        for each, start, extent in zip(axes, starts, extents, strict=True)
+    )
+    if inside and axis in axes:
+        place = list(axes).index(axis)
+        first, last = starts[place], starts[place] + extents[place]
+    shape = (*what.shape[:axis], last - first, *what.shape[axis + 1 :])
+    row = math.prod((*what.shape[:axis], *what.shape[axis + 1 :])) * what.dtype.itemsize
+    part = what._replace(shape=shape, offset=what.offset + first * row)
+    return Slab(part, axis, first, (last - first) * row)

@@ -26,8 +26,8 @@ from torchdali.formats.daemon_pool import DaemonPool
 from torchdali.formats.disk_cache import DiskCache
 
 __all__ = [
-    "Pending", "Remote", "RemoteFile", "RemoteOptions", "has_secret", "is_url", "read_url", "shown", "start_ranges",
-    "write_url",
+    "FAR", "Pending", "Remote", "RemoteFile", "RemoteOptions", "has_secret", "is_url", "read_url", "shown",
+    "start_ranges", "write_url",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -139,7 +139,7 @@ class Remote:
             kind: What tells this version of the object from others, for the cache.
         """
         future = self._pool.submit(self.read, url, start, count, kind)
-        return Pending(future, 0, _FAR if count is None else count)
+        return Pending(future, 0, FAR if count is None else count)
 
     def read(self, url: str, start: int = 0, count: int | None = None, kind: str = "") -> Bytes:
         """Read a range, or all of an object.
@@ -149,11 +149,24 @@ class Remote:
         """
         if self._cache is None:
             data = self._repeated(url, lambda: self._get(url, start, count))
-        elif count is None or self._by_ranges > self.options.cache_size:
+        elif count is None or not kind or self._by_ranges > self.options.cache_size:
             data = self._cached(self._cache, url, start, count, kind, 0, count)
         else:
             data = self._from_blocks(self._cache, url, start, count, kind)
         return np.frombuffer(bytearray(data), np.uint8)
+
+    def head(self, url: str, count: int) -> Bytes:
+        """Read the first bytes of an object, fewer where it has no more."""
+
+        def get() -> bytes:
+            system, path = self._system(url)
+            return bytes(self._call(system, "cat_file", path, start=0, end=count))[:count]
+
+        return np.frombuffer(bytearray(self._repeated(url, get)), np.uint8)
+
+    def submit(self, function: Callable[[], T]) -> Future[T]:
+        """Let a thread call a function, which makes requests."""
+        return self._pool.submit(function)
 
     def _from_blocks(self, cache: DiskCache, url: str, start: int, count: int, kind: str) -> bytes:
         """Read a range of large blocks that are kept: a shuffled epoch asks for each of them once."""
@@ -275,7 +288,8 @@ class Remote:
         self._repeated(url, lambda: self._call(system, "pipe_file", path, content))
 
 
-_FAR = 1 << 62
+FAR = 1 << 62
+"""More bytes than there are."""
 
 
 _PLACE = re.compile(r"[^:]+://[^/]*/").match

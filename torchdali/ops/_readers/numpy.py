@@ -6,6 +6,7 @@ import fnmatch
 import math
 import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from torch import Tensor
 
 from torchdali.codecs.files import read_after, read_file
 from torchdali.formats import npy
-from torchdali.formats.remote import Remote, RemoteOptions, is_url, shown
-from torchdali.formats.storage import read_text
+from torchdali.formats.remote import FAR, Pending, Remote, RemoteOptions, is_url, shown
+from torchdali.formats.storage import Bytes, PlainFile, read_text
 from torchdali.kernels.convert import convert
 from torchdali.kernels.window import cut, out_of_bounds
 from torchdali.loader import Dataset, Empty, LoaderOptions
@@ -34,6 +35,8 @@ _WINDOW = {
     "roi_shape": "shape", "rel_roi_shape": "rel_shape",
 }  # fmt: skip
 _SMALL = 1 << 18  # bytes of an array; one thread reads such as fast as several
+npy.HEAD = 1 << 16  # bytes of a remote file that are read first: a request takes longer than they
+_Window = tuple[list[int], list[int], list[int]]
 
 
 class NumpyDataset:
@@ -70,8 +73,31 @@ class NumpyDataset:
         return len(self._paths)
 
     def begin(self, records: Sequence[int]) -> list[Begun] | None:
-        """Start to read files, if they are remote."""
-        return begin_files(self._remote, self._path, records)
+        """Start to read files, or what has their regions, if they are remote."""
+        if self._remote is None or not self._region:
+            return begin_files(self._remote, self._path, records)
+        return [Begun(record, self._begin_region(self._path(record))) for record in records]
+
+    def _begin_region(self, url: str) -> tuple[Pending | None, ...]:
+        """Start to read the beginning of a file, and then what has the region, unless it is there already."""
+        remote = self._remote
+        if remote is None or not is_url(url):
+            return ()
+        head: Future[Bytes] = Future()
+
+        def read() -> Bytes:
+            try:
+                head.set_result(remote.head(url, npy.HEAD))
+            except BaseException as error:
+                head.set_exception(error)
+                raise
+            what = npy.header(head.result())
+            slab = npy.slab(what, *self._window(what.shape, self._region))
+            if slab.what.offset + slab.size <= len(head.result()):
+                return head.result()[slab.what.offset :][: slab.size]
+            return remote.read(url, slab.what.offset, slab.size)
+
+        return tuple(Pending(each, 0, FAR) for each in (head, remote.submit(read)))
 
     def _content(self, index: Key) -> Tensor:
         if self._remote is not None:
@@ -120,23 +146,64 @@ class NumpyDataset:
         whole = not self._region and not given
         if whole and out is not None and self._read_into(index, out):
             return (out,)
+        region = {**self._region, **{_WINDOW[name]: value for name, value in given.items()}}
         try:
-            content = self._content(index).numpy()
-            found = npy.array(content)
-            if whole and self._usual is None:
-                what = npy.header(content)
-                self._usual = content[: what.offset].tobytes(), what
+            found = self._whole(index) if whole else self._cut(index, region)
         except ValueError as error:
             raise RuntimeError(f"{error}. File: {self.info(index_of(index))}") from None
-        region = {**self._region, **{_WINDOW[name]: value for name, value in given.items()}}
-        if region:
-            axes = self._axes or list(range(_length(region, found.ndim)))
-            window = slice_window(found.shape, "", axes=axes, **region)
-            fill = convert(self._fill, found.dtype).tolist() if self._policy == "pad" else []
-            found = cut(found, *window, policy=self._policy, fill=fill)
         if out is not None and out.shape == found.shape and out.dtype == found.dtype:
             return (out.copy_(found),)
         return (found.contiguous(),)
+
+    def _whole(self, index: Key) -> Tensor:
+        content = self._content(index).numpy()
+        found = npy.array(content)
+        if self._usual is None:
+            what = npy.header(content)
+            self._usual = content[: what.offset].tobytes(), what
+        return found
+
+    def _cut(self, index: Key, region: Mapping[str, Any]) -> Tensor:
+        """Return a region, of which no more than the rows around it are read where that is less than all."""
+        part = None
+        if isinstance(index, Begun) and len(index.parts) == 2:
+            part = self._arrived(index, region)
+        elif not self._direct and isinstance(index, int) and not is_url(self._path(index)):
+            part = self._from_disk(self._path(index), region)
+        if part is None:
+            found = npy.array(self._content(index).numpy())
+            window = self._window(found.shape, region)
+        else:
+            found, window = part
+        fill = convert(self._fill, found.dtype).tolist() if self._policy == "pad" else []
+        return cut(found, *window, policy=self._policy, fill=fill)
+
+    def _window(self, shape: Sequence[int], region: Mapping[str, Any]) -> _Window:
+        axes = self._axes or list(range(_length(region, len(shape))))
+        return slice_window(shape, "", axes=axes, **region)
+
+    def _arrived(self, key: Begun, region: Mapping[str, Any]) -> tuple[Tensor, _Window] | None:
+        """Return what has the region of a remote file, and the region in it."""
+        head, content = key.parts
+        assert head is not None and content is not None
+        what = npy.header(head.bytes())
+        window = self._window(what.shape, region)
+        slab = npy.slab(what, *window)
+        return npy.tensor(slab.what, content.bytes()), _inside(slab, window)
+
+    def _from_disk(self, path: str, region: Mapping[str, Any]) -> tuple[Tensor, _Window] | None:
+        """Return what has the region of a file, and the region in it; None where that is most of the file."""
+        storage = PlainFile(path)
+        if storage.size <= _SMALL:
+            return None
+        what = npy.header(storage.read(0, min(storage.size, npy.HEAD)))
+        npy.check_size(what, storage.size)
+        window = self._window(what.shape, region)
+        slab = npy.slab(what, *window)
+        if slab.size > storage.size // 2:
+            return None
+        found = npy.tensor(slab.what, storage.read(slab.what.offset, slab.size))
+        return found, _inside(slab, window)
 
     def _path(self, index: int) -> str:
         path = self._paths[index]
@@ -149,6 +216,15 @@ class NumpyDataset:
     def source_info(self, index: int) -> str:
         """Return the path of a file as it was listed."""
         return self._paths[index]
+
+
+def _inside(slab: npy.Slab, window: _Window) -> _Window:
+    """Return a window of an array as one of a slab of it."""
+    axes, starts, extents = window
+    moved = [
+        start - slab.first * (axis == slab.axis) for axis, start in zip(axes, starts, strict=True)
+    ]
+    return axes, moved, extents
 
 
 def _length(region: Mapping[str, Any], ndim: int) -> int:
