@@ -193,6 +193,54 @@ def test_an_index_is_read_and_written_at_an_url(memory: str, local: str) -> None
         assert values(pipe.run()) == first
 
 
+# ---------------------------------------------------------------- listings
+
+
+class Entry(dict[str, Any]):
+    """Entry of a listing; counts how many there are."""
+
+    now = most = 0
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        Entry.now += 1
+        Entry.most = max(Entry.most, Entry.now)
+
+    def __del__(self) -> None:
+        Entry.now -= 1
+
+
+class Listing:
+    """A file system with one large folder, which it lists page by page, as s3fs does."""
+
+    async_impl = True
+    loop = property(lambda self: fsspec.asyn.get_loop())
+
+    def split_path(self, path: str) -> tuple[str, str, None]:
+        bucket, _, key = path.partition("/")
+        return bucket, key, None
+
+    async def _iterdir(self, bucket: str, prefix: str) -> Any:
+        for page in range(20 if prefix == "large/" else 0):
+            for entry in [Entry({"name": f"{bucket}/{prefix}{page}-{i}", "type": "file"}) for i in range(1000)]:
+                yield entry
+        if prefix == "large/":
+            yield Entry({"name": f"{bucket}/large", "type": "file"})
+            yield Entry({"name": f"{bucket}/large/folder", "type": "directory"})
+
+    def ls(self, path: str, detail: bool) -> Any:
+        raise AssertionError("all at once")
+
+
+def test_a_large_listing_is_read_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Remote, "_system", lambda self, url: (Listing(), url.removeprefix("s3://")))
+    names = Remote().names("s3://bucket/large", folders=False)
+    assert len(names) == 20_000 and names[0] == "0-0" and Entry.most < 2100
+    assert Remote().names("s3://bucket/large", folders=True) == ["folder"]
+    with pytest.raises(RuntimeError, match="cannot read s3://bucket/none"):
+        Remote().names("s3://bucket/none", folders=True)
+
+
 # ---------------------------------------------------------------- regions of arrays
 
 TALL = np.arange(2000 * 128, dtype=np.float32).reshape(2000, 128)

@@ -268,15 +268,8 @@ class Remote:
             RuntimeError: it cannot be listed.
         """
         system, path = self._repeated(url, lambda: self._system(url))
-        found = self._repeated(url, lambda: self._call(system, "ls", path, detail=True))
-        names = {
-            entry["name"].rstrip("/").rpartition("/")[2]
-            for entry in found
-            if (entry["type"] == "directory") == folders
-            and entry["name"].rstrip("/") != path.rstrip("/")
-        }
-        system.invalidate_cache(path)  # of a million names one copy is enough
-        return sorted(names, key=lambda name: name.encode("utf-8", "surrogateescape"))
+        found = self._repeated(url, lambda: _names(system, path, folders))
+        return sorted(found, key=lambda name: name.encode("utf-8", "surrogateescape"))
 
     def map(self, function: Callable[[str], T], urls: Iterable[str]) -> list[T]:
         """Call a function, which makes requests, on several URLs at a time."""
@@ -293,6 +286,40 @@ FAR = 1 << 62
 
 
 _PLACE = re.compile(r"[^:]+://[^/]*/").match
+
+
+def _names(system: Any, path: str, folders: bool) -> set[str]:
+    """List a folder, without a time limit: that takes a request for every thousand names or so."""
+    if hasattr(system, "_iterdir"):  # s3fs gives entries page by page
+        found: set[str] = importlib.import_module("fsspec.asyn").sync(
+            system.loop, _streamed, system, path, folders
+        )
+        return found
+    found = {name for entry in system.ls(path, detail=True) for name in _name(entry, path, folders)}
+    system.invalidate_cache(path)  # of a million names one copy is enough
+    return found
+
+
+async def _streamed(system: Any, path: str, folders: bool) -> set[str]:
+    bucket, key, _ = system.split_path(path)
+    prefix, empty, found = f"{key.rstrip('/')}/" if key else "", True, set[str]()
+    try:
+        async for entry in system._iterdir(bucket, prefix=prefix):
+            empty = False
+            found.update(_name(entry, path, folders))
+    except Exception as error:
+        raise importlib.import_module("s3fs.errors").translate_boto_error(error) from None
+    if empty:
+        raise FileNotFoundError(path)
+    return found
+
+
+def _name(entry: Any, path: str, folders: bool) -> tuple[str, ...]:
+    """Return the name of an entry of a folder, if it is of the kind that is listed."""
+    name = entry["name"].rstrip("/")
+    if (entry["type"] == "directory") != folders or name == path.rstrip("/"):
+        return ()
+    return (name.rpartition("/")[2],)
 
 
 def _check_fsspec() -> None:
