@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-BATCH, BATCHES, ROUNDS = 32, 6, 5
+BATCH, ROUNDS = 32, 7
+TURN = 0.05  # seconds of CPU time, at least
 LIBRARIES = ("nvidia.dali", "torchdali")
 
 Graph = Callable[[Any, Any], Any]
@@ -83,22 +84,23 @@ def _pipeline(library: str, graph: Graph, files: Sequence[Any]) -> Any:
     return pipe
 
 
-def _seconds(pipe: Any, batches: int, size: int) -> float:
-    start = time.process_time()
-    for _ in range(batches):
+def _seconds(pipe: Any, size: int) -> float:
+    """Return the CPU time of a sample, once the caches hold this library's code and data again."""
+    pipe.run(), pipe.run()
+    start, samples = time.process_time(), 0
+    while (taken := time.process_time() - start) < TURN:
         pipe.run()
-    return (time.process_time() - start) / (batches * size)
+        samples += size
+    return taken / samples
 
 
-def compare(name: str, graph: Graph, files: Sequence[Any], batches: int = BATCHES) -> float:
+def compare(name: str, graph: Graph, files: Sequence[Any]) -> float:
     """Measure a graph in both libraries, print a line, and return the ratio."""
     pipes = {library: _pipeline(library, graph, files) for library in LIBRARIES}
     best = dict.fromkeys(LIBRARIES, float("inf"))
-    for pipe in pipes.values():
-        pipe.run(), pipe.run()
     for _ in range(ROUNDS):
         for library, pipe in pipes.items():
-            best[library] = min(best[library], _seconds(pipe, batches, len(files)))
+            best[library] = min(best[library], _seconds(pipe, len(files)))
     dali, ours = (best[library] * 1e6 for library in LIBRARIES)
     print(f"{name:45} {dali:10.1f} {ours:10.1f} {dali / ours:7.2f}", flush=True)
     pipes["torchdali"].close()
@@ -125,7 +127,7 @@ def main() -> None:
         for name, graph in GRAPHS.items() if files else ():
             compare(f"{kind}: {name}", graph, _cycled(files, BATCH))
     for path in sorted(options.videos.iterdir()) if options.videos else ():
-        compare(f"{path.name}: 8 frames", _videos, [np.fromfile(path, np.uint8)] * 4, 2)
+        compare(f"{path.name}: 8 frames", _videos, [np.fromfile(path, np.uint8)] * 4)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.helpers.encoded_audio import speech, wav
+from tests.helpers.encoded_audio import chunk, speech, wav
 from torchdali import fn, pipeline_def, types
 
 SIGNAL = torch.from_numpy(speech(4000)[:, 0].astype(np.float32))
@@ -189,8 +189,10 @@ def test_short_sounds_have_the_same_features_in_any_company(name):
 def test_sounds_of_different_kinds_are_decoded_in_one_batch(options):
     kinds = [speech(900, seed=1), speech(500, 2, seed=2), speech(300, seed=3)]
     files = [wav(kinds[0]), wav(kinds[1]), wav(kinds[2], 16000, "f32"), wav(kinds[0], width="s24")]
+    other_rate, cut = wav(kinds[2], 11025), wav(kinds[0])[:1001]
+    files += [other_rate, cut, wav(kinds[0], before=chunk(b"LIST", b"data"))]
     alone = _runs(files, lambda data: fn.decoders.audio(data, **options), size=1)
-    for order in ([0, 1, 2, 3], [0] * 4, [1] * 4):
+    for order in ([0, 1, 2, 3], [0] * 4, [1] * 4, [0, 4, 5, 0], [0, 6, 5, 4], [6, 0, 6, 0]):
         together = _runs([files[i] for i in order], lambda data: fn.decoders.audio(data, **options), size=4)
         for i, (samples, rate) in zip(order, together, strict=True):
             assert torch.equal(samples, alone[i][0]) and torch.equal(rate, alone[i][1])

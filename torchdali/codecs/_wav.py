@@ -6,12 +6,13 @@ Source: Multimedia Programming Interface and Data Specifications 1.0, IBM and Mi
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Wav", "parse"]
+__all__ = ["Wav", "parse", "parse_words"]
 
 Array = npt.NDArray[Any]
 
@@ -19,6 +20,9 @@ _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
 _FORMAT = struct.Struct("<HHIIHH")
 _CHUNK = struct.Struct("<4sI")
 _USUAL = struct.Struct("<4sI4s4sIHHIIHH4sI")  # a header of these two chunks alone
+_TWO_CHUNKS = b"fmt \x10\0\0\0data"
+# The bytes in which such headers of one format agree: all but lengths and rates.
+_FIXED = [*range(4), *range(8, 24), *range(32, 40)]
 _KNOWN = {(_PCM, 8), (_PCM, 16), (_PCM, 24), (_PCM, 32), (_FLOAT, 32), (_FLOAT, 64)}
 _GUID = b"\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"  # the tail that turns a format into one
 
@@ -82,6 +86,36 @@ def _narrowed(words: Array, dtype: np.dtype[Any]) -> Array:
     if dtype == np.float32:
         return np.multiply(words.astype(np.float32), np.float32(2**-31))
     return words if dtype == np.int32 else (words >> 16).astype(dtype)
+
+
+def parse_words(files: Sequence[Array]) -> tuple[int, list[int], list[Array]] | None:
+    """Read the headers of several files of 16 bits and one number of channels.
+
+    Args:
+        files: ``(n,)`` uint8 each.
+
+    Returns:
+        The number of channels; the rates, and the bytes of the samples; None where one is of another kind.
+    """
+    size = _USUAL.size
+    headers = b"".join([file[:size].tobytes() for file in files])
+    table = np.frombuffer(headers, np.uint8)[: len(headers) // size * size].reshape(-1, size)
+    first = parse(files[0])
+    if first is None or first.bits != 16:
+        return None
+    channels, block = first.channels, 2 * first.channels
+    alike = (table[:, _FIXED] == table[0, _FIXED]).all()
+    rates, lengths = table.view("<u4")[:, (6, 10)].T.tolist()
+    if len(table) == len(files) and headers[12:20] + headers[36:40] == _TWO_CHUNKS and alike and all(rates):
+        parts = [
+            file[size : size + min(length, len(file) - size) // block * block]
+            for file, length in zip(files, lengths, strict=True)
+        ]
+        return channels, rates, parts
+    wavs = [parse(file) for file in files]
+    if any(wav is None or (wav.bits, wav.channels) != (16, channels) for wav in wavs):
+        return None
+    return channels, [wav.rate for wav in wavs if wav], [wav.data for wav in wavs if wav]
 
 
 def parse(encoded: Array) -> Wav | None:

@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 
 from torchdali.codecs._soundfile import decode_soundfile
-from torchdali.codecs._wav import Array, parse
+from torchdali.codecs._wav import Array, Wav, parse, parse_words
 from torchdali.errors import DecodeError
 from torchdali.kernels.audio.resample import resample, resampled_length
 from torchdali.kernels.audio.samples import from_unit
+from torchdali.kernels.memory import byte_scratch
 
 __all__ = ["decode", "decode_part", "decode_words"]
 
@@ -79,20 +80,15 @@ def decode_words(
         The samples of all, ``(samples, channels)`` or, with `downmix`, ``(samples,)``; how many there are in each, and
         their rates. None where one is of another kind, or channels would have to be mixed.
     """
-    wavs = []
-    channels = 0
-    for buffer in buffers:
-        wav = parse(buffer.numpy())
-        if wav is None or wav.bits != 16 or wav.channels != (channels or wav.channels):
-            return None
-        channels = wav.channels
-        wavs.append(wav)
-    if dtype not in _DTYPES or (downmix and channels > 1) or not wavs:
+    found = parse_words([buffer.numpy() for buffer in buffers]) if buffers else None
+    if found is None or dtype not in _DTYPES or (downmix and found[0] > 1):
         return None
-    counts = [len(wav.data) // (2 * channels) for wav in wavs]
-    whole = wavs[0]._replace(data=np.concatenate([wav.data for wav in wavs]))
-    found = torch.from_numpy(whole.read(_DTYPES[dtype]))
-    return (found[:, 0] if downmix else found), counts, [wav.rate for wav in wavs]
+    channels, rates, parts = found
+    sizes = [len(part) for part in parts]
+    data = np.concatenate(parts, out=byte_scratch((sum(sizes),), "sounds"))
+    samples = torch.from_numpy(Wav(rates[0], channels, 16, False, data).read(_DTYPES[dtype]))
+    counts = [size // (2 * channels) for size in sizes]
+    return (samples[:, 0] if downmix else samples), counts, rates
 
 
 def decode_part(
