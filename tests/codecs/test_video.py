@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import struct
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import torch
 
 from tests.helpers.data import folder
 from tests.helpers.encoded_video import CODECS, FRAMES, make, numbers
-from torchdali.codecs.video import VideoDecoder, index_video
+from torchdali.codecs.video import VideoDecoder, VideoIndex, index_video
 from torchdali.codecs.video_clips import padded, uniform
 from torchdali.codecs.video_files import VideoFiles, index_file
 from torchdali.errors import DecodeError, MissingExtraError
@@ -91,6 +92,27 @@ def test_fast_colors_are_close(tmp_path):
     path = make(tmp_path, "h264.mp4")
     exact, fast = (VideoDecoder(path, fast=fast).read([3, 9]).float() for fast in (False, True))
     assert 0 < (exact - fast).abs().mean() < 3
+
+
+@pytest.mark.parametrize("turns", [0, 1])
+@pytest.mark.parametrize("with_opencv", [True, False])
+@pytest.mark.parametrize("kind", ["yuv420p", "yuvj420p", "yuv422p", "yuv444p", "yuv420p10le", "nv12", "gray"])
+def test_colors_are_those_of_rgb24(monkeypatch, kind, with_opencv, turns):
+    """FFmpeg computes planes of colors sooner than pixels; the bits must not tell."""
+    av = pytest.importorskip("av", reason="the extra `video` is not installed")
+    if not with_opencv:
+        monkeypatch.setattr("torchdali.codecs.video.opencv", lambda: None)
+    rng = np.random.default_rng(5)
+    for width, height in ((33, 16), (64, 48), (130, 71), (130, 70), (33, 17), (2, 2), (1, 1), (97, 54)):
+        frame = av.VideoFrame(width, height, kind)
+        for plane in frame.planes:
+            plane.update(rng.integers(0, 256, plane.buffer_size, np.uint8).tobytes())
+        wanted = np.rot90(frame.to_ndarray(format="rgb24", interpolation=EXACT), turns)
+        decoder = VideoDecoder("", VideoIndex((0,), (0,), Fraction(1), width, height))
+        decoder._turns = turns
+        made = torch.empty(decoder.shape, dtype=torch.uint8)
+        decoder._convert(frame, made)
+        assert np.array_equal(made.numpy(), wanted), (width, height)
 
 
 def test_times_of_a_varying_rate(tmp_path):

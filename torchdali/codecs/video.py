@@ -10,6 +10,7 @@ from __future__ import annotations
 import bisect
 import importlib
 import io
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,12 +21,16 @@ import torch
 from torch import Tensor
 
 from torchdali.errors import DecodeError, MissingExtraError
+from torchdali.kernels.opencv import opencv
 
 __all__ = ["VideoDecoder", "VideoIndex", "index_video"]
 
 _BILINEAR, _FULL_CHROMA, _ACCURATE = 0x2, 0x2000, 0x40000
 _EXACT = _BILINEAR | _FULL_CHROMA | _ACCURATE
 _FAST = _BILINEAR
+_SAME_IN_PLANES = frozenset(
+    f"yuv{range_}{chroma}p" for range_ in ("", "j") for chroma in ("420", "422", "444")
+) | {"yuv420p10le", "yuv422p10le"}
 _LARGEST = 1 << 30  # bytes of a frame
 _NEAR = 4  # frames that are sooner decoded than skipped by a seek
 _DAMAGED = 100  # packets in a row that give no frame, after which a stream is given up
@@ -321,20 +326,43 @@ class VideoDecoder:
             frame,
             self._index.width,
             self._index.height,
-            self._format,
+            self._format if self._format != "rgb24" else self._way_to_rgb(frame),
             interpolation=self._flags,
             **self._threads,
         )
-        plane = made.planes[0]
-        height, width = self._index.height, self._index.width
-        if self._format == "rgb24":
-            lines = np.frombuffer(plane, np.uint8).reshape(height, plane.line_size)
-            pixels = lines[:, : width * 3].reshape(height, width, 3)
+        name = made.format.name
+        axes = (self._index.width, 3) if name == "rgb24" else (self._index.width,)
+        planes = [_rows(plane, axes) for plane in made.planes]
+        if self._turns:
+            planes = [np.rot90(plane, self._turns) for plane in planes]
+        if name == "rgb24":
+            np.copyto(place.numpy(), planes[0])
         else:
-            pixels = np.stack([_rows(p, width) for p in made.planes], -1)
-        turned = np.rot90(pixels, self._turns) if self._turns else pixels
-        np.copyto(place.numpy(), turned)
+            order = (2, 0, 1) if name == "gbrp" else (0, 1, 2)
+            _interleave([planes[i] for i in order], place.numpy())
+
+    def _way_to_rgb(self, frame: Any) -> str:
+        """Return a format of which FFmpeg computes the same bits sooner, where there is one.
+
+        With rounding to the last bit it has vector instructions for planes only. Rows of chroma that do not lie in the
+        middle between those of luma, as in odd heights, are weighted otherwise for planes.
+        """
+        index = self._index
+        plain = self._flags == _EXACT and frame.format.name in _SAME_IN_PLANES
+        same = (frame.width, frame.height) == (index.width, index.height)
+        return "gbrp" if plain and same and index.height % 2 == 0 else "rgb24"
 
 
-def _rows(plane: Any, width: int) -> Any:
-    return np.frombuffer(plane, np.uint8).reshape(plane.height, plane.line_size)[:, :width]
+def _rows(plane: Any, axes: tuple[int, ...]) -> Any:
+    """Return the lines of a plane, ``(height, *axes)``, without what FFmpeg pads them with."""
+    lines = np.frombuffer(plane, np.uint8).reshape(plane.height, plane.line_size)
+    return lines[:, : math.prod(axes)].reshape(plane.height, *axes)
+
+
+def _interleave(planes: Sequence[Any], out: Any) -> None:
+    """Write planes as pixels."""
+    cv2 = opencv()
+    if cv2 is not None and out.flags.c_contiguous:
+        cv2.merge([np.ascontiguousarray(plane) for plane in planes], dst=out)
+    else:
+        np.stack(planes, -1, out=out)
