@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torchdali.rng import BatchRng, Rng, mix, philox
+from torchdali.rng import BatchRng, Rng, generator_of, mix, normals, philox
 
 
 def words(*values: int) -> tuple[np.ndarray, ...]:
@@ -86,3 +86,19 @@ def test_the_first_numbers_do_not_depend_on_how_many_are_drawn():
     batch = BatchRng(4, [0, 1], [5, 6])
     for draw in (batch.uniform, batch.normal):
         assert all(np.array_equal(draw(9)[:, :count], draw(count)) for count in range(1, 9))
+
+
+def test_all_bits_of_a_key_count() -> None:
+    """NumPy makes floats of a list of small and large integers."""
+    drawn = [generator_of([5, (1 << 63) + i]).random() for i in range(4)]
+    assert len(set(drawn)) == 4
+    batch = BatchRng(mix(1), [0] * 40, list(range(40)))
+    for i, each in enumerate(batch.samples()):
+        assert each.generator().random() == generator_of(batch.keys()[:, i]).random()
+
+
+def test_normal_numbers() -> None:
+    drawn = normals(generator_of([1, 2]), (301, 333))
+    assert drawn.dtype == np.float32 and drawn.shape == (301, 333)
+    assert abs(drawn.mean()) < 0.01 and abs(drawn.std() - 1) < 0.01 and abs((drawn**3).mean()) < 0.03
+    assert abs(((drawn**4).mean()) - 3) < 0.08 and 4.0 < np.abs(drawn).max() < 6.0

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BatchRng", "Rng", "mix", "philox"]
+__all__ = ["BatchRng", "Rng", "generator_of", "mix", "normals", "philox"]
 
 _W0, _W1 = 0x9E3779B9, 0xBB67AE85
 _LOW, _SHIFT = np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -132,8 +132,7 @@ class Rng:
 
     def generator(self) -> np.random.Generator:
         """Return a NumPy generator of this sample, for many numbers at once (noise on pixels)."""
-        epoch, record = self._sample
-        return np.random.Generator(np.random.Philox(key=[self._key, mix(epoch, record)]))
+        return generator_of([self._key, mix(*self._sample)])
 
 
 class BatchRng:
@@ -167,11 +166,41 @@ class BatchRng:
         """Draw ``(batch, count)`` standard normal numbers."""
         return _normal(self.uniform(2 * -(-count // 2)))[:, :count]
 
+    def keys(self) -> Words:
+        """Return what `generator_of` takes for each sample, ``(2, batch)``."""
+        found = np.empty((2, self.size), np.uint64)
+        found[0] = self._key & _MASK64
+        found[1] = list(map(mix, self._epochs.tolist(), self._records.tolist()))
+        return found
+
     def samples(self) -> list[Rng]:
         """Return one `Rng` a sample."""
         keys = zip(self._epochs.tolist(), self._records.tolist(), strict=True)
         rows = self.uniform(_DRAWN).tolist()
         return [Rng(self._key, sample, row) for sample, row in zip(keys, rows, strict=True)]
+
+
+def generator_of(key: Sequence[int] | Words) -> np.random.Generator:
+    """Return a NumPy generator with a key of two words."""
+    return np.random.Generator(np.random.Philox(key=np.array(key, np.uint64)))
+
+
+def normals(generator: np.random.Generator, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+    """Draw many standard normal numbers (Box-Muller).
+
+    Each follows from two uniform ones, so that a GPU finds them in any order; this is faster than NumPy's own, too.
+    """
+    count = math.prod(shape)
+    half = -(-count // 2)
+    radius, angle = generator.random((2, half), dtype=np.float32)
+    np.log(np.subtract(1.0, radius, out=radius), out=radius)
+    np.sqrt(np.multiply(radius, -2.0, out=radius), out=radius)
+    angle *= np.float32(2.0 * np.pi)
+    both = np.empty((2, half), np.float32)
+    np.cos(angle, out=both[0])
+    np.sin(angle, out=both[1])
+    both *= radius
+    return both.reshape(-1)[:count].reshape(shape)
 
 
 def _words(values: Numbers | Words) -> Words:

@@ -19,8 +19,11 @@ import pytest
 import torch
 
 from torchdali.kernels.color.affine import affine_rgb, twist_matrix
+from torchdali.kernels.color.histogram import equalize, equalizing_tables
 from torchdali.kernels.device.color import COLUMNS as COLOR_COLUMNS
 from torchdali.kernels.device.color import map_colors
+from torchdali.kernels.device.counts import count_values, map_values
+from torchdali.kernels.device.noise import add_normal, replace_pixels
 from torchdali.kernels.device.normalize import normalize_batch
 from torchdali.kernels.device.resize import COLUMNS, Regions, resize_batch
 from torchdali.kernels.device.separable import COLUMNS as FILTER_COLUMNS
@@ -173,6 +176,25 @@ def test_windows_are_copied() -> None:
         assert np.array_equal(found[begins[i] : begins[i + 1]].view(h, w, 3).numpy(), window)
 
 
+def test_values_are_counted_and_mapped() -> None:
+    rng = np.random.default_rng(9)
+    made, offsets, sides = images(rng, 6)
+    flat = torch.cat([image.reshape(-1) for image in made])
+    counts, rows = count_values(flat, offsets, sides.prod(0), 3)
+    tables = equalizing_tables(counts.view(-1, 256)).view(counts.shape)
+    found = map_values(flat, rows, tables, sides.prod(0))
+    for i, (start, image) in enumerate(zip(offsets, made, strict=True)):
+        for channel in range(3):
+            assert counts[i, channel].tolist() == np.bincount(image[..., channel].reshape(-1), minlength=256).tolist()
+        expected = torch.empty_like(image)
+        equalize(image, expected)
+        assert torch.equal(found[start : start + image.numel()].view(image.shape), expected)
+
+
+def noise_keys(rng: np.random.Generator, count: int) -> Any:
+    return rng.integers(0, 1 << 64, (2, count), np.uint64)
+
+
 # ---------------------------------------------------------------- in Triton
 
 
@@ -188,7 +210,7 @@ def interpret(seed: int, count: int) -> dict[str, float]:
 
     assert triton.knobs.runtime.interpret if hasattr(triton, "knobs") else True
     rng = np.random.default_rng(seed)
-    worst = {"bytes": 0.0, "floats": 0.0, "normalized": 0.0, "images": 0.0, "colors": 0.0, "warped": 0.0, "blurred": 0.0, "copied": 0.0}
+    worst = {"bytes": 0.0, "floats": 0.0, "normalized": 0.0, "images": 0.0, "colors": 0.0, "warped": 0.0, "blurred": 0.0, "copied": 0.0, "noise": 0.0, "spots": 0.0, "counted": 0.0, "mapped": 0.0}
     while worst["images"] < count:
         channels = int(rng.choice([1, 3, 4]))
         made, offsets, sides = images(rng, 8, channels, side=16)
@@ -242,9 +264,18 @@ def compared(rng: np.random.Generator) -> dict[str, float]:
         "warped": ("warp", lambda: warp_batch(*given, maps_, sizes, linear, fill)),
         "blurred": ("filter", lambda: filter_batch(*given, windows)),
         "copied": ("copy_windows", lambda: copy_windows(*given, starts, sizes, mirrors, 9)),
+        "noise": ("add_normal", lambda: add_normal(flat, offsets, counts, keys, deviations, deviations / 3)),
+        "spots": ("replace_pixels", lambda: replace_pixels(flat, offsets, counts, keys, shares, ends, step)),
+        "counted": ("count_values", lambda: count_values(flat, offsets, pixels, channels)[0]),
+        "mapped": ("map_values", lambda: map_values(flat, rows, tables, pixels)),
     }
     maps_, linear = maps(rng, 8), bool(rng.integers(2))
     starts, mirrors = rng.integers(-9, 12, (2, 8)), rng.integers(0, 4, 8)
+    pixels = sides.prod(0)
+    counts, keys, deviations = pixels * channels, noise_keys(rng, 8), rng.uniform(0, 60, 8)
+    shares, ends, step = np.sort(rng.uniform(0, 1, (2, 8)), 0)[::-1], rng.integers(0, 256, (2, 8)), [1, channels][int(rng.integers(2))]
+    _, rows = count_values(flat, offsets, pixels, channels)
+    tables = torch.from_numpy(rng.integers(0, 256, (8, channels, 256), np.uint8))
     found = {}
     for name, (kernel, call) in calls.items():
         expected = call()
@@ -284,6 +315,10 @@ def compiled(capability: int) -> dict[str, dict[str, int]]:
         sources[name] = kernels.filter_kernel, types, {"channels": 3, "fields": 8, "last": last, "block": block}
     sources["windows"] = kernels.windows_kernel, "*u8 *i64 *u8 i32", {"channels": 3, "fields": 9, "block": block}
     sources["colors"] = (kernels.colors_kernel, "*u8 *i64 *u8", {"fields": 15, "block": block})
+    sources["counts"] = kernels.counts_kernel, "*u8 *i64 *i32", {"channels": 3, "fields": 3, "pieces": kernels.PIECES, "block": block}
+    sources["values"] = kernels.values_kernel, "*u8 *i64 *u8 *u8", {"channels": 3, "fields": 3, "block": block}
+    sources["normal"] = kernels.normal_kernel, "*u8 *i64 *u8", {"fields": 9, "block": block}
+    sources["spots"] = kernels.spots_kernel, "*u8 *i64 *u8", {"step": 3, "fields": 9, "block": block}
     found = {}
     for name, (kernel, types, constants) in sources.items():
         names = kernel.arg_names
@@ -313,7 +348,8 @@ def test_kernels_are_the_bodies(seed: int) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     worst = _in_process(f"interpret({seed}, 104)", TRITON_INTERPRET="1")
     assert worst["images"] >= 104 and worst["bytes"] <= 1 and worst["colors"] <= 1
-    assert max(worst["warped"], worst["blurred"]) <= 1 and worst["copied"] == 0
+    assert max(worst["warped"], worst["blurred"], worst["noise"]) <= 1
+    assert worst["copied"] == worst["spots"] == worst["counted"] == worst["mapped"] == 0
     assert worst["floats"] <= 1e-5 and worst["normalized"] <= 1e-5
 
 
@@ -322,6 +358,6 @@ def test_kernels_are_the_bodies(seed: int) -> None:
 def test_kernels_compile_without_spills(capability: int, tmp_path: Path) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     found = _in_process(f"compiled({capability})", KERNELS=str(tmp_path), TRITON_CACHE_DIR=str(tmp_path))
-    assert set(found) == {"rows", "columns", "normalize", "colors", "warp", "nearest", "first pass", "second pass", "windows"}
+    assert set(found) == {"rows", "columns", "normalize", "colors", "warp", "nearest", "first pass", "second pass", "windows", "counts", "values", "normal", "spots"}
     for name, used in found.items():
         assert used["STACK"] == used["LOCAL"] == 0 and used["REG"] <= REGISTERS, f"{name}: {used}"

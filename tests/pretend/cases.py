@@ -79,7 +79,30 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
     "full": ("fn.full(7, shape=[2, 3], device='gpu')", "fn.full(numbers, shape=[2, 5])"),
     "constant": ("fn.constant(fdata=[1.0, 2.0, 3.0, 4.0], shape=[2, 2], device='gpu')",),
     "_to_device": ("image",),
-    "slice": ("fn.slice(image, place, 0.2, axes=[0])",),
+    "slice": (
+        "fn.slice(image, place, 0.2, axes=[0])",
+        "fn.slice(same, rel_start=[0.5, 0.1], rel_end=[1.2, 1.3], out_of_bounds_policy='pad', fill_values=[9.0])",
+        "fn.slice(image, start=start, shape=[20], axis_names='H', out_of_bounds_policy='trim_to_shape')",
+    ),
+    "pad": ("fn.pad(image)", "fn.pad(image, axis_names='W', align=16, fill_value=300 * place)", "fn.pad(image, axes=[2], shape=[4])"),
+    "equalize": ("fn.equalize(same)",),
+    "lookup_table": ("fn.lookup_table(image, keys=[7, 90], values=[1.5, 2.0], default_value=-1.0)",),
+    "noise.gaussian": ("fn.noise.gaussian(same, stddev=90 * place, mean=5.0)",),
+    "noise.salt_and_pepper": (
+        "fn.noise.salt_and_pepper(image, prob=place, salt_vs_pepper=0.2 + place, per_channel=True)",
+        "fn.noise.salt_and_pepper(same, prob=0.3, salt_val=200.0, pepper_val=33.4)",
+    ),
+    **{
+        f"reductions.{name}": (f"fn.reductions.{name}(image)", f"fn.reductions.{name}(same, axis_names='HW', keep_dims=True)", f"fn.reductions.{name}(image, axes=[1])")
+        for name in ("sum", "mean", "mean_square", "rms", "max", "min")
+    },
+    **{
+        f"reductions.{name}": (
+            f"fn.reductions.{name}(image, fn.reductions.mean(image))",
+            f"fn.reductions.{name}(image, fn.reductions.mean(image, axes=[0, 1]), axes=[0, 1], ddof=1)",
+        )
+        for name in ("variance", "std_dev")
+    },
     "uniform": ("fn.uniform(range=[0.0, 1.0], device='gpu')",),
 }
 """More than the examples of the reference; and those for which the reference has none."""

@@ -130,6 +130,34 @@ def test_large_batches(folder: Path, name: str, batch_size: int) -> None:
     _check(name, folder, batch_size)
 
 
+OPERATORS = {
+    "equalize": (fn.equalize, 24),
+    "gaussian": (lambda images: fn.noise.gaussian(images, stddev=fn.random.uniform(range=[1.0, 9.0])), 1),
+    "salt and pepper": (fn.noise.salt_and_pepper, 1),
+    "slice": (lambda images: fn.slice(images, rel_start=[0.2, 0.1], rel_shape=[0.5, 0.6]), 1),
+    "pad": (lambda images: fn.pad(images, axis_names="HW"), 1),
+    "look-up": (lambda images: fn.lookup_table(images, keys=[3], values=[7.0]), 3),
+    "cast": (lambda images: fn.cast(images, dtype=types.FLOAT), 1),
+    "sum": (fn.reductions.sum, 8),
+    "mean": (lambda images: fn.reductions.mean(images, axis_names="HW"), 12),
+    "largest": (fn.reductions.max, 9),
+}
+"""Calls on decoded images of any sizes, and the most launches of one."""
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_launch_no_more_for_more_samples(folder: Path, name: str) -> None:
+    call, most = OPERATORS[name]
+
+    def define(root: str) -> Any:
+        files, _ = fn.readers.file(file_root=root)
+        return call(fn.decoders.image(files, device="mixed"))
+
+    few, many = (counted(define, size, root=str(folder)) for size in (4, 16))
+    assert few["launches"] == many["launches"] <= most, many["lines"]
+    assert few["copies"] == many["copies"] <= 3 and not many["waits"] and not many["pageable"]
+
+
 def test_a_loop_over_samples_is_noticed(folder: Path) -> None:
     """The test of the tests: without the kernels, launches grow with the batch."""
     found = counted(_define("train"), 4, kernels=False, root=str(folder))

@@ -13,10 +13,8 @@ from torch import Tensor
 
 from torchdali.kernels.device.normalize import normalize_batch
 from torchdali.kernels.device.tables import table, upload
-from torchdali.kernels.device.window import copy_windows
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.folding import folded
-from torchdali.kernels.limits import check_pixels
 from torchdali.kernels.memory import copied, inside, is_array, is_plain, place, placed
 from torchdali.kernels.normalize import affine, normalize_each_into, normalize_into
 from torchdali.kernels.normalize_opencv import normalized_by_opencv
@@ -26,12 +24,11 @@ from torchdali.kernels.window import (
     check_fill,
     cut,
     fill_into,
-    fill_number,
     meet,
     out_of_bounds,
 )
 from torchdali.operator import batched, bound, on_device, operator
-from torchdali.ops._on_device import Images, batch_of, images_of, on_their_device
+from torchdali.ops._on_device import Images, cut_out, images_of, on_their_device, spans_of
 from torchdali.schema import (
     Column,
     DType,
@@ -199,21 +196,10 @@ def _crop_on_device(
     **window: Any | Column,
 ) -> Any:  # fmt: skip
     images, policy = images_of(data, layout), out_of_bounds(out_of_bounds_policy)
-    if images is None or dtype not in (None, torch.uint8) or len(fill_values) > 1:
+    if images is None or dtype not in (None, torch.uint8):
         return NotImplemented
     found = _windows(images, layout, window)
-    if found is None:
-        return NotImplemented
-    starts, sizes = found
-    outside = ((starts < 0) | (starts + sizes > images.sides)).any()
-    if (outside and policy != "pad") or not sizes.all():
-        return NotImplemented
-    check_pixels(sizes[:, sizes.prod(0).argmax()].tolist(), "the window")
-    fill = fill_number(fill_values[0], torch.uint8) if fill_values else 0
-    flat = copy_windows(
-        images.flat, images.offsets, images.sides, images.channels, starts, sizes, 0, int(fill)
-    )
-    return batch_of(flat, sizes, images.channels)
+    return NotImplemented if found is None else cut_out(images, found, policy, fill_values)
 
 
 # ---------------------------------------------------------------- crop_mirror_normalize
@@ -481,13 +467,7 @@ def _windows(
             crop_window((h, w, images.channels), layout, **given)
             for (h, w), given in zip(sides, each, strict=True)
         ]
-    starts, sizes = np.zeros_like(images.sides), images.sides.copy()
-    for i, (axes, places, extents) in enumerate(found):
-        for axis, start, extent in zip(axes, places, extents, strict=True):
-            if axis > 1:
-                return None
-            starts[axis, i], sizes[axis, i] = start, extent
-    return starts, sizes
+    return spans_of(images, found)
 
 
 @device_cache(maxsize=64)

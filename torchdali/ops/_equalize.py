@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
 from torchdali.kernels.color import histogram
 from torchdali.kernels.color.lab import lab_to_rgb, rgb_to_lab
-from torchdali.operator import operator
+from torchdali.kernels.device.counts import count_values, map_values
+from torchdali.operator import on_device, operator
+from torchdali.ops._on_device import batch_of, images_of
 from torchdali.schema import Layout, Out, Takes
+from torchdali.tensors import TensorList
 
 __all__ = ["clahe", "equalize"]
 
@@ -43,6 +46,17 @@ def equalize(image: Equalized, /, *, layout: Layout, out: Out = None) -> Equaliz
         raise RuntimeError(f"equalize: the image has no pixels: its shape is {tuple(image.shape)}")
     histogram.equalize(source, target)
     return made
+
+
+@on_device(equalize)
+def _equalize_on_device(image: TensorList, *, layout: str) -> Any:
+    images = images_of(image, layout)
+    if images is None or images.channels > _CHANNELS:
+        return NotImplemented
+    pixels = images.sides.prod(0)
+    counts, rows = count_values(images.flat, images.offsets, pixels, images.channels)
+    tables = histogram.equalizing_tables(counts.view(-1, 256)).view(counts.shape)
+    return batch_of(map_values(images.flat, rows, tables, pixels), images.sides, images.channels)
 
 
 def _place(image: Tensor, out: Tensor | None) -> Tensor:

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from torchdali.kernels.convert import convert, convert_number
 from torchdali.kernels.memory import place, placed
-from torchdali.operator import batched, operator
+from torchdali.operator import batched, on_device, operator
+from torchdali.ops._on_device import each_element
 from torchdali.schema import (
     BatchOutput,
     BatchSize,
@@ -63,6 +64,11 @@ def cast(data: Data, /, *, dtype: DType, out: Out = None) -> Data:
         dtype: Of the output.
     """
     return _converted(data, dtype, out)
+
+
+@on_device(cast)
+def _cast_on_device(data: TensorList, *, dtype: torch.dtype) -> Any:
+    return each_element(data, functools.partial(_converted, dtype=dtype, out=None))
 
 
 @operator

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from torchdali.kernels.convert import convert, full_scale
-from torchdali.operator import operator
-from torchdali.rng import Rng
-from torchdali.schema import Data, Layout, PerSample, Takes
+from torchdali.kernels.device.noise import add_normal, replace_pixels
+from torchdali.operator import on_device, operator
+from torchdali.ops._on_device import batch_of, images_of
+from torchdali.rng import BatchRng, Rng, normals
+from torchdali.schema import Column, Data, Layout, PerSample, Takes, per_sample
+from torchdali.tensors import TensorList
 
 __all__ = ["gaussian", "salt_and_pepper", "shot"]
 
@@ -41,8 +44,21 @@ def gaussian(
         mean: Of the noise, in the units of the data.
         stddev: Standard deviation of the noise, in the units of the data.
     """
-    noise = rng.generator().standard_normal(tuple(data.shape), dtype=np.float32)
+    noise = normals(rng.generator(), tuple(data.shape))
     return convert(_on(noise, data).mul_(stddev).add_(_floats(data)).add_(mean), data.dtype)
+
+
+@on_device(gaussian)
+def _gaussian_on_device(
+    data: TensorList, *, mean: float | Column, stddev: float | Column, rng: BatchRng
+) -> Any:
+    images = images_of(data, data.layout())
+    if images is None:
+        return NotImplemented
+    deviations, means = _numbers(stddev, len(data)), _numbers(mean, len(data))
+    sizes = images.sides.prod(0) * images.channels
+    flat = add_normal(images.flat, images.offsets, sizes, rng.keys(), deviations, means)
+    return batch_of(flat, images.sides, images.channels)
 
 
 @operator(name="noise.shot")
@@ -105,6 +121,35 @@ def salt_and_pepper(
     salt = draws < prob * salt_vs_pepper
     values = torch.where(salt, _value(light, data), _value(dark, data))
     return torch.where(hit, values, data)
+
+
+@on_device(salt_and_pepper)
+def _salt_and_pepper_on_device(
+    data: TensorList, *, pepper_val: float | Column | None, per_channel: bool, prob: float | Column,
+    salt_val: float | Column | None, salt_vs_pepper: float | Column, layout: str, rng: BatchRng,
+) -> Any:  # fmt: skip
+    images, count = images_of(data, layout), len(data)
+    if images is None:
+        return NotImplemented
+    shares = [_numbers(value, count) for value in (prob, salt_vs_pepper)]
+    for name, found in zip(("prob", "salt_vs_pepper"), shares, strict=True):
+        for share in found.tolist():
+            _check_share(name, share)
+    light = 255.0 if salt_val is None else salt_val
+    dark = 0.0 if pepper_val is None else pepper_val
+    ends = np.stack([_numbers(value, count) for value in (light, dark)])
+    sizes, step = images.sides.prod(0) * images.channels, 1 if per_channel else images.channels
+    flat = replace_pixels(
+        images.flat, images.offsets, sizes, rng.keys(), np.stack([shares[0], shares[0] * shares[1]]),
+        convert(torch.from_numpy(ends), torch.uint8).numpy(), step,
+    )  # fmt: skip
+    return batch_of(flat, images.sides, images.channels)
+
+
+def _numbers(
+    value: float | Column, count: int
+) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    return np.array(per_sample(value, count), np.float64).reshape(-1)
 
 
 def _check_share(name: str, share: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,13 +11,26 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.device.tables import has_kernels, upload
+from torchdali.kernels.device.window import copy_windows
+from torchdali.kernels.limits import check_pixels
+from torchdali.kernels.window import fill_number
 from torchdali.schema import Column
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Packed
 
-__all__ = ["Images", "batch_of", "images_of", "on_their_device"]
+__all__ = [
+    "Images",
+    "batch_of",
+    "cut_out",
+    "each_element",
+    "images_of",
+    "on_their_device",
+    "spans_of",
+]
 
 Array = npt.NDArray[Any]
+Window = tuple[Sequence[int], Sequence[int], Sequence[int]]
+"""Axes, starts and extents."""
 
 
 class Images(NamedTuple):
@@ -68,6 +82,41 @@ def batch_of(flat: Tensor, sides: Array, channels: int) -> Tensor | TensorList:
     counts = sides.prod(0) * channels
     shapes: list[tuple[int, ...]] = [(h, w, channels) for h, w in sides.T.tolist()]
     return TensorList.from_packed(flat, (np.cumsum(counts) - counts).tolist(), shapes, "HWC")
+
+
+def each_element(batch: TensorList, function: Callable[[Tensor], Tensor]) -> Any:
+    """Apply a function of single elements to samples of any shapes that lie in one piece of memory."""
+    stored = batch.stored()
+    if not isinstance(stored, Packed):
+        return NotImplemented
+    return TensorList.from_packed(
+        function(stored.flat), list(stored.offsets), stored.shape(), batch.layout()
+    )
+
+
+def spans_of(images: Images, windows: Sequence[Window]) -> tuple[Array, Array] | None:
+    """Return starts and extents of windows, ``(2, N)``; None for windows of channels."""
+    starts, sizes = np.zeros_like(images.sides), images.sides.copy()
+    for i, (axes, places, extents) in enumerate(windows):
+        for axis, start, extent in zip(axes, places, extents, strict=True):
+            if axis > 1:
+                return None
+            starts[axis, i], sizes[axis, i] = start, extent
+    return starts, sizes
+
+
+def cut_out(images: Images, spans: tuple[Array, Array], policy: str, fill: Sequence[float]) -> Any:
+    """Cut windows out; NotImplemented for those that the way sample by sample refuses, or continues."""
+    starts, sizes = spans
+    outside = ((starts < 0) | (starts + sizes > images.sides)).any()
+    if (outside and policy != "pad") or (sizes <= 0).any() or len(fill) > 1:
+        return NotImplemented
+    check_pixels(sizes[:, sizes.prod(0).argmax()].tolist(), "the window")
+    value = int(fill_number(fill[0], torch.uint8)) if fill else 0
+    flat = copy_windows(
+        images.flat, images.offsets, images.sides, images.channels, starts, sizes, 0, value
+    )
+    return batch_of(flat, sizes, images.channels)
 
 
 def on_their_device(value: Any, size: int, device: torch.device) -> Tensor:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from torchdali.kernels.convert import convert
+from torchdali.kernels.device.counts import count_values
 from torchdali.kernels.reduce import extreme, moments, resolve_axes, spread, total
-from torchdali.operator import operator
+from torchdali.operator import on_device, operator
+from torchdali.ops._on_device import images_of
 from torchdali.schema import Data, DType, Layout, Takes
+from torchdali.tensors import TensorList
 
 __all__ = ["max", "mean", "mean_square", "min", "rms", "std_dev", "sum", "variance"]
 
@@ -20,6 +23,7 @@ _NUMBERS = (
     torch.float32,
 )  # fmt: skip
 Numbers = Annotated[Tensor, Takes((), _NUMBERS)]
+Axes = list[int] | None
 
 
 def _reduced_layout(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> str:
@@ -229,3 +233,198 @@ def std_dev(
     """
     where = resolve_axes(axes, axis_names, layout, data.ndim)
     return spread(data, mean, where, ddof, keep_dims).sqrt()
+
+
+# ---------------------------------------------------------------- bytes on an accelerator
+
+
+class _Counted(NamedTuple):
+    """Histograms of what is reduced, ``(N, channels or 1, 256)``, and the shape of the result."""
+
+    counts: Tensor
+    shape: list[int]
+
+    def average(self, values: Tensor) -> Tensor:
+        """Return the average of a function of the values, in float64."""
+        counts = self.counts.to(torch.float64)
+        return (counts * values).sum(-1) / counts.sum(-1)
+
+    def values(self) -> Tensor:
+        """Return all values of a byte."""
+        return torch.arange(256, device=self.counts.device)
+
+
+def _counted(
+    data: TensorList, layout: str, axes: Axes, axis_names: str | None, keep_dims: bool
+) -> _Counted | None:
+    images = images_of(data, layout)
+    if images is None:
+        return None
+    where, count = set(resolve_axes(axes, axis_names, layout, 3)), len(data)
+    if not {0, 1} <= where:
+        return None
+    counts, _ = count_values(images.flat, images.offsets, images.sides.prod(0), images.channels)
+    channels = [images.channels] if 2 not in where else []
+    if not channels:
+        counts = counts.sum(1, keepdim=True)
+    return _Counted(counts, [count, 1, 1, *(channels or [1])] if keep_dims else [count, *channels])
+
+
+@on_device(sum)
+def _sum_on_device(
+    data: TensorList,
+    *,
+    dtype: torch.dtype | None,
+    layout: str,
+    axes: Axes,
+    axis_names: str | None,
+    keep_dims: bool,
+) -> Any:
+    found = _counted(data, layout, axes, axis_names, keep_dims)
+    if found is None:
+        return NotImplemented
+    total = (found.counts.to(torch.int64) * found.values()).sum(-1).view(found.shape)
+    return total.view(torch.uint64) if dtype is None else total.to(dtype)
+
+
+@on_device(mean)
+def _mean_on_device(
+    data: TensorList,
+    *,
+    dtype: torch.dtype | None,
+    layout: str,
+    axes: Axes,
+    axis_names: str | None,
+    keep_dims: bool,
+) -> Any:
+    found = _counted(data, layout, axes, axis_names, keep_dims)
+    if found is None:
+        return NotImplemented
+    return _as(found.average(found.values()).to(torch.float32).view(found.shape), dtype)
+
+
+def _average_square(
+    data: TensorList, layout: str, axes: Axes, axis_names: str | None, keep_dims: bool
+) -> Tensor | None:
+    found = _counted(data, layout, axes, axis_names, keep_dims)
+    if found is None:
+        return None
+    return found.average(found.values().square()).to(torch.float32).view(found.shape)
+
+
+@on_device(mean_square)
+def _mean_square_on_device(
+    data: TensorList,
+    *,
+    dtype: torch.dtype | None,
+    layout: str,
+    axes: Axes,
+    axis_names: str | None,
+    keep_dims: bool,
+) -> Any:
+    found = _average_square(data, layout, axes, axis_names, keep_dims)
+    return NotImplemented if found is None else _as(found, dtype)
+
+
+@on_device(rms)
+def _rms_on_device(
+    data: TensorList,
+    *,
+    dtype: torch.dtype | None,
+    layout: str,
+    axes: Axes,
+    axis_names: str | None,
+    keep_dims: bool,
+) -> Any:
+    found = _average_square(data, layout, axes, axis_names, keep_dims)
+    return NotImplemented if found is None else _as(found.sqrt(), dtype)
+
+
+@on_device(max)
+def _max_on_device(
+    data: TensorList,
+    *,
+    layout: str,
+    axes: Axes,
+    axis_names: str | None,
+    keep_dims: bool,
+) -> Any:
+    found = _counted(data, layout, axes, axis_names, keep_dims)
+    if found is None:
+        return NotImplemented
+    return (
+        torch.where(found.counts > 0, found.values(), 0).amax(-1).to(torch.uint8).view(found.shape)
+    )
+
+
+@on_device(min)
+def _min_on_device(
+    data: TensorList,
+    *,
+    layout: str,
+    axes: Axes,
+    axis_names: str | None,
+    keep_dims: bool,
+) -> Any:
+    found = _counted(data, layout, axes, axis_names, keep_dims)
+    if found is None:
+        return NotImplemented
+    return (
+        torch.where(found.counts > 0, found.values(), 255)
+        .amin(-1)
+        .to(torch.uint8)
+        .view(found.shape)
+    )
+
+
+def _variance(
+    data: TensorList,
+    mean: TensorList,
+    ddof: int,
+    layout: str,
+    axes: Axes,
+    axis_names: str | None,
+    keep_dims: bool,
+) -> Tensor | None:
+    middle = mean.dense()
+    found = None if middle is None else _counted(data, layout, axes, axis_names, keep_dims)
+    if (
+        middle is None
+        or found is None
+        or middle.numel() not in (len(data), found.counts[..., 0].numel())
+    ):
+        return None
+    distance = found.values() - middle.reshape(len(data), -1, 1).to(torch.float64)
+    pixels = found.counts.sum(-1)
+    share = torch.where(pixels > ddof, pixels / (pixels - ddof), 0.0)
+    return (found.average(distance.square()) * share).to(torch.float32).view(found.shape)
+
+
+@on_device(variance)
+def _variance_on_device(
+    data: TensorList,
+    mean: TensorList,
+    *,
+    ddof: int,
+    layout: str,
+    axes: Axes,
+    axis_names: str | None,
+    keep_dims: bool,
+) -> Any:
+    found = _variance(data, mean, ddof, layout, axes, axis_names, keep_dims)
+    return NotImplemented if found is None else found
+
+
+@on_device(std_dev)
+def _std_dev_on_device(
+    data: TensorList,
+    mean: TensorList,
+    *,
+    ddof: int,
+    layout: str,
+    axes: Axes,
+    axis_names: str | None,
+    keep_dims: bool,
+) -> Any:
+    found = _variance(data, mean, ddof, layout, axes, axis_names, keep_dims)
+    return NotImplemented if found is None else found.sqrt()

@@ -22,9 +22,10 @@ from torchdali.kernels.window import (
     round_half_away_number,
     single,
 )
-from torchdali.operator import batched, operator
+from torchdali.operator import batched, on_device, operator
 from torchdali.ops._arguments import Unset, indices, listed, matched, named
 from torchdali.ops._arrays import arrays_of
+from torchdali.ops._on_device import cut_out, images_of, spans_of
 from torchdali.schema import (
     BatchOutput,
     Column,
@@ -200,6 +201,23 @@ def _slice_batch(
     return copied(windows, data.dtype, out)
 
 
+@on_device(slice_)
+def _slice_on_device(
+    data: TensorList, anchor: TensorList | None = None, extent: TensorList | None = None, /, *,
+    dtype: torch.dtype | None, fill_values: list[float], out_of_bounds_policy: str, layout: str,
+    **window: Any | Column,
+) -> Any:  # fmt: skip
+    known = layout or _ASSUMED.get(data.ndim(), "")
+    images, policy = images_of(data, known), out_of_bounds(out_of_bounds_policy)
+    if images is None or anchor is not None or dtype not in (None, torch.uint8):
+        return NotImplemented
+    rows, shapes = each_of(window), data.shape()
+    rows = rows * len(shapes) if len(rows) == 1 else rows
+    windows = [slice_window(s, known, **row) for s, row in zip(shapes, rows, strict=True)]
+    spans = spans_of(images, windows)
+    return NotImplemented if spans is None else cut_out(images, spans, policy, fill_values)
+
+
 Spans = list[tuple[float, float]]
 
 
@@ -337,6 +355,12 @@ def pad(
         known = {extents: grown(extents, axes, shape, align) for extents in set(given)}
         shapes = [known[extents] for extents in given]
     fills = per_sample(fill_value, count)
+    images = images_of(data, data.layout())
+    if images is not None and fills.count(fills[0]) == count:
+        sides = np.array([(*shape[:2], shape[2] - given[0][2]) for shape in shapes]).T
+        if not sides[2].any():
+            made: Tensor | TensorList = cut_out(images, (np.zeros_like(images.sides), sides[:2]), "pad", [fills[0]])
+            return made
     if shapes.count(shapes[0]) < count:
         columns = [data.samples(), shapes, [(fill,) for fill in fills]]
         return [_padded(*each) for each in zip(*columns, strict=True)]

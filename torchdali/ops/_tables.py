@@ -16,7 +16,8 @@ from torchdali.kernels.convert import convert, integer_limits
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.memory import place
 from torchdali.kernels.opencv import opencv_for
-from torchdali.operator import operator
+from torchdali.operator import on_device, operator
+from torchdali.ops._on_device import each_element
 from torchdali.schema import BatchOutput, Data, DType, Out, Takes
 from torchdali.tensors import TensorList
 
@@ -182,6 +183,11 @@ def lookup_table(
         if found is not None:
             return found
     return table.index_select(0, _places(data).reshape(-1)).view(data.shape).view(dtype)
+
+
+@on_device(lookup_table)
+def _look_up_on_device(data: TensorList, **arguments: Any) -> Any:
+    return each_element(data, functools.partial(lookup_table.body, **arguments))
 
 
 def _look_up_bytes(data: Tensor, table: Tensor, out: Tensor | None) -> Tensor | None:

@@ -20,7 +20,7 @@ from torchdali.kernels.filters.linear import source_index
 from torchdali.kernels.memory import byte_planes
 from torchdali.kernels.opencv import opencv_for
 
-__all__ = ["equalize", "equalize_tiles"]
+__all__ = ["equalize", "equalize_tiles", "equalizing_tables"]
 
 _BINS = 256
 
@@ -44,7 +44,7 @@ def equalize(image: Tensor, out: Tensor) -> None:
         else:
             planes = torch.stack(x.unbind(-1))
             places = _places(planes.flatten(1))
-            found = _look_up(_equalizing_tables(_counts(places)), places)
+            found = _look_up(equalizing_tables(_counts(places)), places)
             _interleave(found.view(planes.shape), target)
 
 
@@ -91,7 +91,8 @@ def _look_up(tables: Tensor, places: Tensor) -> Tensor:
     return tables.flatten().index_select(0, places.flatten())
 
 
-def _equalizing_tables(counts: Tensor) -> Tensor:
+def equalizing_tables(counts: Tensor) -> Tensor:
+    """Return the maps that equalize planes with such histograms, ``(planes, 256)`` uint8; see `equalize`."""
     total = counts.cumsum(1)
     smallest = (total == 0).sum(1, keepdim=True)
     first, pixels = total.gather(1, smallest), total[:, -1:]

@@ -68,8 +68,8 @@ class Regions(NamedTuple):
     antialias: bool
 
 
-class _Axis(NamedTuple):
-    """One axis of all samples: see `weights.Taps`."""
+class _Axes(NamedTuple):
+    """Both axes of all samples, each ``(2, N)``: see `weights.Taps`."""
 
     origin: Array
     step: Array
@@ -102,32 +102,31 @@ def resize_batch(
     Returns:
         The elements of all outputs ``(H, W, C)``, one after the other; None where an axis looks at too many pixels.
     """
-    x_first = _columns_first(regions)
-    y = _axis(sides[0], regions, 0, ~x_first)
-    x = _axis(sides[1], regions, 1, x_first)
-    if y is None or x is None:
+    axes = _axes(sides, regions)
+    if axes is None:
         return None
-    rows = y.last - y.first
+    first = axes.first[0]
+    rows = axes.last[0] - first
     lines = rows * regions.size[1] * channels
     results = regions.size.prod(0) * channels
     columns = [
         offsets,
         *sides,
-        y.first,
+        first,
         rows,
         np.cumsum(lines) - lines,
         np.cumsum(results) - results,
         *regions.size,
     ]
-    for axis in (y, x):
-        columns += [
-            bits(axis.origin),
-            bits(axis.step),
-            bits(axis.density),
-            axis.taps,
-            axis.start,
-            axis.filter,
-        ]
+    found = [
+        bits(axes.origin),
+        bits(axes.step),
+        bits(axes.density),
+        axes.taps,
+        axes.start,
+        axes.filter,
+    ]
+    columns += [each[0] for each in found] + [each[1] for each in found]
     made: Tensor = torch.ops.torchdali.resize_batch(
         flat, upload(table(columns), flat.device), _lookup_table(flat.device), int(lines.sum()), int(lines.max()),
         int(results.sum()), int(results.max()), channels, dtype == torch.float32,
@@ -135,50 +134,48 @@ def resize_batch(
     return made
 
 
-def _columns_first(regions: Regions) -> npt.NDArray[np.bool_]:
+def _columns_first(regions: Regions, extents: Array, seen: Array) -> npt.NDArray[np.bool_]:
     """Choose the order of the passes of each sample as `weights.passes` does."""
-    extents, seen = np.abs(regions.high - regions.low), np.ones(regions.size.shape)
-    scales = np.maximum(1.0, extents / regions.size) if regions.antialias else seen
-    shrinks = extents > regions.size
-    for name, chosen in zip(regions.filters, (shrinks, ~shrinks), strict=True):
-        if name != "nn" and chosen.any():
-            seen[chosen] = np.ceil(2 * stretched(name, scales[chosen])[1])
-    price = PIXEL + np.array([[TAP], [TAP_OF_ROWS]]) * seen
+    price = _PRICES * seen + PIXEL
     last = regions.size[0] * regions.size[1]
     rows = regions.size[0] * extents[1] * price[0] + last * price[1]
     columns = extents[0] * regions.size[1] * price[1] + last * price[0]
     return np.asarray(columns < rows)
 
 
-def _axis(lengths: Array, regions: Regions, i: int, first_pass: Array) -> _Axis | None:
-    """Do what `weights.taps` does, for an axis of all samples."""
-    low, high, size = regions.low[i], regions.high[i], regions.size[i]
+def _axes(lengths: Array, regions: Regions) -> _Axes | None:
+    """Do what `weights.taps` does, for both axes of all samples."""
+    low, high, size = regions.low, regions.high, regions.size
     scale = (high - low) / size
-    shrinks = np.abs(high - low) > size
-    density, reach = np.empty(len(low), _f32), np.empty(len(low), _f32)
-    places = np.empty(len(low), np.int64)
-    for name, chosen in zip(regions.filters, (shrinks, ~shrinks), strict=True):
-        if chosen.any():
-            grown = (
-                np.maximum(1.0, np.abs(scale[chosen]))
-                if regions.antialias
-                else np.ones(int(chosen.sum()))
-            )
-            density[chosen], reach[chosen] = stretched(name, grown)
-            places[chosen] = _PLACES[name]
-    if (size * 2 * reach.astype(np.float64)).max() > MAX_TAPS:
-        return None
-    start = np.where(
-        first_pass, 0, np.maximum(0, np.floor(np.minimum(low, high) - reach.astype(np.float64)))
+    extents = np.abs(high - low)
+    shrinks = extents > size
+    # Most batches only shrink or only grow: then nothing is picked out and put back.
+    kinds = [(n, w) for n, w in zip(regions.filters, (shrinks, ~shrinks), strict=True) if w.any()]
+    grown = np.maximum(1.0, np.abs(scale)) if regions.antialias else np.ones(scale.shape)
+    density, reach, places = (
+        np.empty(size.shape, _f32),
+        np.empty(size.shape, _f32),
+        np.empty(size.shape, np.int64),
     )
+    for name, chosen in kinds:
+        where: Any = ... if len(kinds) == 1 else chosen
+        density[where], reach[where] = stretched(name, grown[where])
+        places[where] = _PLACES[name]
+    if (size * 2.0 * reach).max() > MAX_TAPS:
+        return None
+    taps = np.ceil(2 * reach).astype(np.int64)
+    x_first = _columns_first(regions, extents, taps)
+    start = np.maximum(0, np.floor(np.minimum(low, high) - reach.astype(np.float64)))
+    start[0, ~x_first] = start[1, x_first] = 0
     step = scale.astype(_f32)
     origin = (low - start).astype(_f32) + (_f32(0.5) * step - _f32(0.5) - reach)
-    taps = np.ceil(2 * reach).astype(np.int64)
-    ends = np.sort(np.stack((origin, origin + (size - 1).astype(_f32) * step)), 0)
-    seen = np.ceil(ends).astype(np.int64) + start.astype(np.int64)
-    first = np.clip(seen[0], 0, lengths - 1)
-    last = np.clip(seen[1] + taps - 1, 0, lengths - 1) + 1
-    return _Axis(origin, step, density, taps, start.astype(np.int64), places, first, last)
+    end = origin + (size - 1).astype(_f32) * step
+    begin = start.astype(np.int64)
+    first = np.ceil(np.minimum(origin, end)).astype(np.int64) + begin
+    last = np.ceil(np.maximum(origin, end)).astype(np.int64) + begin
+    first = np.minimum(np.maximum(first, 0), lengths - 1)
+    last = np.minimum(np.maximum(last + taps - 1, 0), lengths - 1) + 1
+    return _Axes(origin, step, density, taps, begin, places, first, last)
 
 
 def _tables() -> tuple[npt.NDArray[np.float32], dict[str, int]]:
@@ -192,6 +189,7 @@ def _tables() -> tuple[npt.NDArray[np.float32], dict[str, int]]:
 
 
 _TABLE, _PLACES = _tables()
+_PRICES = np.array([[TAP], [TAP_OF_ROWS]])
 
 
 @device_cache(maxsize=8)

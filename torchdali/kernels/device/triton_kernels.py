@@ -10,7 +10,10 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-__all__ = ["BLOCK", "copy_windows", "filter", "map_colors", "normalize", "resize", "warp"]
+__all__ = [
+    "BLOCK", "add_normal", "copy_windows", "count_values", "filter", "map_colors", "map_values", "normalize",
+    "replace_pixels", "resize", "warp",
+]  # fmt: skip
 
 BLOCK = 512
 
@@ -241,9 +244,15 @@ def warp_kernel(
         y -= top
         x0 = left.to(tl.int32)
         y0 = top.to(tl.int32)
-        value = _pixel(source, y0, x0, height, width, channels, filled, fill, mask) * (1 - x) * (1 - y)
-        value += _pixel(source, y0, x0 + 1, height, width, channels, filled, fill, mask) * x * (1 - y)
-        value += _pixel(source, y0 + 1, x0, height, width, channels, filled, fill, mask) * (1 - x) * y
+        value = (
+            _pixel(source, y0, x0, height, width, channels, filled, fill, mask) * (1 - x) * (1 - y)
+        )
+        value += (
+            _pixel(source, y0, x0 + 1, height, width, channels, filled, fill, mask) * x * (1 - y)
+        )
+        value += (
+            _pixel(source, y0 + 1, x0, height, width, channels, filled, fill, mask) * (1 - x) * y
+        )
         value += _pixel(source, y0 + 1, x0 + 1, height, width, channels, filled, fill, mask) * x * y
         value += 0.5
     else:
@@ -299,7 +308,9 @@ def filter_kernel(
 
 
 @triton.jit
-def windows_kernel(flat, table, out, fill, channels: tl.constexpr, fields: tl.constexpr, block: tl.constexpr):
+def windows_kernel(
+    flat, table, out, fill, channels: tl.constexpr, fields: tl.constexpr, block: tl.constexpr
+):
     """Copy a window; a program does a piece of one."""
     row = table + tl.program_id(1).to(tl.int64) * fields
     place = tl.program_id(0) * block + tl.arange(0, block)
@@ -350,4 +361,148 @@ def copy_windows(
     out = torch.empty(results, dtype=torch.uint8, device=flat.device)
     grid = (triton.cdiv(largest, BLOCK), count)
     windows_kernel[grid](flat, samples, out, fill, channels, fields, BLOCK)
+    return out
+
+
+@triton.jit
+def counts_kernel(
+    flat,
+    table,
+    out,
+    channels: tl.constexpr,
+    fields: tl.constexpr,
+    pieces: tl.constexpr,
+    block: tl.constexpr,
+):
+    """Count the values of a channel in a piece of an image, and add them to what other programs found."""
+    sample = tl.program_id(1).to(tl.int64)
+    channel = tl.program_id(2)
+    row = table + sample * fields
+    pixels = tl.load(row + 1).to(tl.int32)
+    source = flat + tl.load(row) + channel
+    bins = tl.arange(0, 256)
+    counts = tl.zeros((256,), tl.int32)
+    first = tl.program_id(0) * block * pieces
+    for k in range(0, pieces):
+        pixel = first + k * block + tl.arange(0, block)
+        mask = pixel < pixels
+        value = tl.load(source + pixel * channels, mask=mask, other=0).to(tl.int32)
+        counts += tl.histogram(value, 256)
+        counts -= tl.where(
+            bins == 0, block - tl.sum(mask.to(tl.int32), 0), 0
+        )  # those outside were counted as 0
+    place = out + (sample * channels + channel) * 256 + bins
+    tl.atomic_add(place, counts, mask=counts > 0)
+
+
+@triton.jit
+def values_kernel(
+    flat, table, tables, out, channels: tl.constexpr, fields: tl.constexpr, block: tl.constexpr
+):
+    """Look up the values of an image; a program does a piece of one."""
+    sample = tl.program_id(1).to(tl.int64)
+    row = table + sample * fields
+    place = tl.program_id(0) * block + tl.arange(0, block)
+    mask = place < tl.load(row + 1).to(tl.int32) * channels
+    value = tl.load(flat + tl.load(row) + place, mask=mask, other=0).to(tl.int32)
+    maps = tables + (sample * channels + place % channels) * 256
+    tl.store(out + tl.load(row + 2) + place, tl.load(maps + value, mask=mask, other=0), mask=mask)
+
+
+@triton.jit
+def _random(row, place):
+    """Draw the number at a place from [0, 1): Philox4x64-10, as NumPy has it, eight numbers a block."""
+    key0 = tl.load(row + 3).to(tl.uint64, bitcast=True)
+    key1 = tl.load(row + 4).to(tl.uint64, bitcast=True)
+    c0 = (place // 8 + 1).to(tl.uint64)
+    c1 = tl.zeros_like(c0)
+    c2 = tl.zeros_like(c0)
+    c3 = tl.zeros_like(c0)
+    first = tl.full(c0.shape, 0xD2E7470EE14C6C93, tl.uint64)
+    second = tl.full(c0.shape, 0xCA5A826395121157, tl.uint64)
+    for _ in tl.static_range(10):
+        high0 = tl.umulhi(first, c0)
+        high1 = tl.umulhi(second, c2)
+        low0 = first * c0
+        low1 = second * c2
+        c0 = high1 ^ c1 ^ key0
+        c1 = low1
+        c2 = high0 ^ c3 ^ key1
+        c3 = low0
+        key0 += 0x9E3779B97F4A7C15
+        key1 += 0xBB67AE8584CAA73B
+    word = (place % 8) // 2
+    wide = tl.where(word < 2, tl.where(word == 0, c0, c1), tl.where(word == 2, c2, c3))
+    drawn = tl.where(place % 2 == 0, wide & 0xFFFFFFFF, wide >> 32)
+    return (drawn >> 8).to(tl.int32).to(tl.float32) * 5.9604644775390625e-08
+
+
+@triton.jit
+def normal_kernel(flat, table, out, fields: tl.constexpr, block: tl.constexpr):
+    """Add normal numbers (Box-Muller): the first half of an image takes the cosines, the other the sines."""
+    row = table + tl.program_id(1).to(tl.int64) * fields
+    size = tl.load(row + 1).to(tl.int32)
+    place = tl.program_id(0) * block + tl.arange(0, block)
+    mask = place < size
+    half = (size + 1) // 2
+    later = place >= half
+    pair = tl.where(later, place - half, place)
+    radius = tl.sqrt(-2.0 * tl.log(1.0 - _random(row, pair)))
+    angle = _random(row, half + pair) * 6.2831854820251465
+    noise = radius * tl.where(later, tl.sin(angle), tl.cos(angle))
+    value = tl.load(flat + tl.load(row) + place, mask=mask, other=0).to(tl.float32)
+    value = noise * _number(row, 5) + value + _number(row, 6)
+    value = tl.minimum(tl.maximum(value + 0.5, 0.0), 255.0)
+    tl.store(out + tl.load(row + 2) + place, value.to(tl.uint8), mask=mask)
+
+
+@triton.jit
+def spots_kernel(flat, table, out, step: tl.constexpr, fields: tl.constexpr, block: tl.constexpr):
+    """Replace random pixels by the light or the dark value."""
+    row = table + tl.program_id(1).to(tl.int64) * fields
+    place = tl.program_id(0) * block + tl.arange(0, block)
+    mask = place < tl.load(row + 1).to(tl.int32)
+    draw = _random(row, place // step)
+    value = tl.load(flat + tl.load(row) + place, mask=mask, other=0).to(tl.int32)
+    ends = tl.where(draw < _number(row, 6), tl.load(row + 7), tl.load(row + 8)).to(tl.int32)
+    value = tl.where(draw < _number(row, 5), ends, value)
+    tl.store(out + tl.load(row + 2) + place, value.to(tl.uint8), mask=mask)
+
+
+PIECES = 8
+
+
+def count_values(flat: Tensor, samples: Tensor, longest: int, channels: int) -> Tensor:
+    """Do what `device.counts.count_in_torch` does."""
+    count, fields = samples.shape
+    out = torch.zeros((count, channels, 256), dtype=torch.int32, device=flat.device)
+    grid = (triton.cdiv(longest, BLOCK * PIECES), count, channels)
+    counts_kernel[grid](flat, samples, out, channels, fields, PIECES, BLOCK)
+    return out
+
+
+def map_values(
+    flat: Tensor, samples: Tensor, tables: Tensor, results: int, longest: int, channels: int
+) -> Tensor:
+    """Do what `device.counts.map_in_torch` does."""
+    count, fields = samples.shape
+    out = torch.empty(results, dtype=torch.uint8, device=flat.device)
+    grid = (triton.cdiv(longest * channels, BLOCK), count)
+    values_kernel[grid](flat, samples, tables, out, channels, fields, BLOCK)
+    return out
+
+
+def add_normal(flat: Tensor, samples: Tensor, results: int, longest: int) -> Tensor:
+    """Do what `device.noise.normal_in_torch` does."""
+    count, fields = samples.shape
+    out = torch.empty(results, dtype=torch.uint8, device=flat.device)
+    normal_kernel[(triton.cdiv(longest, BLOCK), count)](flat, samples, out, fields, BLOCK)
+    return out
+
+
+def replace_pixels(flat: Tensor, samples: Tensor, results: int, longest: int, step: int) -> Tensor:
+    """Do what `device.noise.replace_in_torch` does."""
+    count, fields = samples.shape
+    out = torch.empty(results, dtype=torch.uint8, device=flat.device)
+    spots_kernel[(triton.cdiv(longest, BLOCK), count)](flat, samples, out, step, fields, BLOCK)
     return out
