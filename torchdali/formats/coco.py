@@ -335,26 +335,41 @@ class _Collector:
         return boxes
 
     def _polygons(self, found: list[list[Any]], sizes: list[tuple[int, int]]) -> Outlines:
-        polygons: list[tuple[int, int, int]] = []
-        vertices: list[Floats] = []
-        counts, vertex_counts = [], []
-        if self._form.ratio:
-            _extents(sizes)
-        for of_image, (height, width) in zip(found, sizes, strict=True):
-            begin, start = len(polygons), 0
+        rows: list[list[float]] = []
+        masks: list[int] = []
+        ends: list[int] = []
+        for of_image in found:
             for mask, segmentation in enumerate(of_image):
-                for points in _outlines(segmentation):
-                    polygons.append((mask, start, start + len(points)))
-                    start += len(points)
-                    vertices.append(points)
-                    if self._form.ratio:
-                        points /= np.array((width, height), np.float32)
-            counts.append(len(polygons) - begin)
-            vertex_counts.append(start)
-        return Outlines(
-            np.array(counts, np.int64), np.array(polygons, np.int32).reshape(-1, 3),
-            np.array(vertex_counts, np.int64), np.concatenate([np.empty((0, 2), np.float32), *vertices]),
-        )  # fmt: skip
+                if isinstance(segmentation, list):  # runs are no outlines
+                    rows += segmentation
+                    masks += [mask] * len(segmentation)
+            ends.append(len(rows))
+        places = np.array([0, *ends], np.int64)
+        counts = places[1:] - places[:-1]
+        lengths, vertices = _vertices(rows)
+        stops = np.concatenate([[0], np.cumsum(lengths)])
+        before = stops[places]
+        vertex_counts = before[1:] - before[:-1]
+        if self._form.ratio:
+            vertices /= np.repeat(_extents(sizes)[:, ::-1], vertex_counts, axis=0)
+        of = np.repeat(before[:-1], counts)
+        table = np.stack([np.array(masks, np.int64), stops[:-1] - of, stops[1:] - of], 1)
+        return Outlines(counts, table.astype(np.int32), vertex_counts, vertices)
+
+
+def _vertices(rows: list[list[float]]) -> tuple[npt.NDArray[np.int64], Floats]:
+    """Return the numbers of vertices of polygons, and all vertices."""
+    if set(map(type, rows)) - {list}:
+        raise TypeError("segmentation: a polygon is a list of numbers")
+    sizes = np.fromiter(map(len, rows), np.int64, len(rows))
+    if (sizes % 2).any():
+        rows, sizes = [row[: len(row) // 2 * 2] for row in rows], sizes // 2 * 2
+    flat = itertools.chain.from_iterable(rows)
+    try:
+        numbers = np.fromiter(flat, np.float32, int(sizes.sum()))
+    except ValueError as error:  # words
+        raise TypeError(f"segmentation: {error}") from None
+    return sizes // 2, numbers.reshape(-1, 2)
 
 
 def _extents(sizes: list[tuple[int, int]]) -> Floats:

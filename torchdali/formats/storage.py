@@ -61,11 +61,22 @@ class MappedFile:
         self._identity = _identity(os.stat(path))
 
     def read(self, offset: int, count: int) -> Bytes:
-        """Return a view of a range."""
+        """Return a view of a range, unless the file was cut off: to look at what is gone ends the process."""
         end = offset + count
         if offset < 0 or count < 0 or end > self.size:
             _check_range(self, offset, count)
+        self._check_whole()
         return self.bytes[offset:end]
+
+    def _check_whole(self) -> None:
+        try:
+            now = _identity(os.stat(self.path))
+        except OSError:
+            return  # it has no name any more; what is mapped stays
+        if now[2] < self.size and now[:2] == self._identity[:2]:
+            raise RuntimeError(
+                f"{self.path} became shorter while it was read: it had {self.size} bytes and has {now[2]}"
+            )
 
     def private(
         self, begin: int, end: int, soon: Iterable[tuple[int, int]] = ()
