@@ -457,17 +457,16 @@ def _windows(
     images: Images, layout: str, window: dict[str, Any]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
     """Return starts and extents of the windows of images, ``(2, N)``; None for windows of channels."""
-    sides = images.sides.T.tolist()
-    each = each_of(window)
-    if images.uniform and len(each) == 1:
-        found = [crop_window((*sides[0], images.channels), layout, **each[0])] * len(sides)
-    else:
-        each = each * len(sides) if len(each) == 1 else each
-        found = [
-            crop_window((h, w, images.channels), layout, **given)
-            for (h, w), given in zip(sides, each, strict=True)
-        ]
-    return spans_of(images, found)
+    each, count = each_of(window), images.sides.shape[1]
+    same = images.uniform and len(each) == 1
+    sides = (images.sides[:, :1] if same else images.sides).T.tolist()
+    each = each * len(sides) if len(each) == 1 else each
+    found = [
+        crop_window((h, w, images.channels), layout, **given)
+        for (h, w), given in zip(sides, each, strict=True)
+    ]
+    spans = spans_of(sides, found)
+    return (spans[0].repeat(count, 1), spans[1].repeat(count, 1)) if spans and same else spans
 
 
 @device_cache(maxsize=64)

@@ -55,7 +55,9 @@ def images_of(batch: TensorList, layout: str) -> Images | None:
     """Return the images of a batch; None where these are no bytes ``HWC``, or there are no kernels."""
     if layout != "HWC" or batch.torch_dtype != torch.uint8 or not has_kernels(batch.device):
         return None
-    shapes = np.array(batch.shape(), np.int64)
+    stored, dense = batch.stored(), batch.dense()
+    known = batch.shape() if dense is None else [tuple(dense.shape[1:])]
+    shapes = np.array(known, np.int64).repeat(1 if dense is None else len(dense), 0)
     if (
         shapes.ndim != 2
         or shapes.shape[1] != 3
@@ -64,7 +66,6 @@ def images_of(batch: TensorList, layout: str) -> Images | None:
     ):
         return None
     sizes = shapes.prod(1)
-    stored, dense = batch.stored(), batch.dense()
     if isinstance(stored, Packed):
         flat, offsets = stored.flat, np.array(stored.offsets, np.int64)
     else:
@@ -94,15 +95,17 @@ def each_element(batch: TensorList, function: Callable[[Tensor], Tensor]) -> Any
     )
 
 
-def spans_of(images: Images, windows: Sequence[Window]) -> tuple[Array, Array] | None:
-    """Return starts and extents of windows, ``(2, N)``; None for windows of channels."""
-    starts, sizes = np.zeros_like(images.sides), images.sides.copy()
-    for i, (axes, places, extents) in enumerate(windows):
-        for axis, start, extent in zip(axes, places, extents, strict=True):
+def spans_of(
+    sides: Sequence[Sequence[int]], windows: Sequence[Window]
+) -> tuple[Array, Array] | None:
+    """Return starts and extents of windows, ``(2, N)``, of images of such sides; None for windows of channels."""
+    starts, sizes = [[0, 0] for _ in sides], [list(each) for each in sides]
+    for start, size, (axes, places, extents) in zip(starts, sizes, windows, strict=True):
+        for axis, place, extent in zip(axes, places, extents, strict=True):
             if axis > 1:
                 return None
-            starts[axis, i], sizes[axis, i] = start, extent
-    return starts, sizes
+            start[axis], size[axis] = place, extent
+    return np.array(starts, np.int64).T, np.array(sizes, np.int64).T
 
 
 def cut_out(images: Images, spans: tuple[Array, Array], policy: str, fill: Sequence[float]) -> Any:

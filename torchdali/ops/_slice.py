@@ -214,7 +214,7 @@ def _slice_on_device(
     rows, shapes = each_of(window), data.shape()
     rows = rows * len(shapes) if len(rows) == 1 else rows
     windows = [slice_window(s, known, **row) for s, row in zip(shapes, rows, strict=True)]
-    spans = spans_of(images, windows)
+    spans = spans_of([shape[:2] for shape in shapes], windows)
     return NotImplemented if spans is None else cut_out(images, spans, policy, fill_values)
 
 
@@ -359,7 +359,9 @@ def pad(
     if images is not None and fills.count(fills[0]) == count:
         sides = np.array([(*shape[:2], shape[2] - given[0][2]) for shape in shapes]).T
         if not sides[2].any():
-            made: Tensor | TensorList = cut_out(images, (np.zeros_like(images.sides), sides[:2]), "pad", [fills[0]])
+            made: Tensor | TensorList = cut_out(
+                images, (np.zeros_like(images.sides), sides[:2]), "pad", [fills[0]]
+            )
             return made
     if shapes.count(shapes[0]) < count:
         columns = [data.samples(), shapes, [(fill,) for fill in fills]]
