@@ -15,13 +15,16 @@ import torch
 from tests.helpers.containers import datum, write_lmdb, write_recordio, write_tar, write_tfrecord
 from torchdali import fn, pipeline_def
 from torchdali.formats import storage
-from torchdali.tfrecord import Features, FixedLenFeature, float32, int64, string
+from torchdali.tfrecord import Features, FixedLenFeature, VarLenFeature, float32, int64, string
 
 COUNT = 32
 FEATURES = {
     "image": FixedLenFeature((), string, ""),
     "label": FixedLenFeature([1], int64, 0),
     "box": FixedLenFeature([2, 2], float32, 0.0),
+    "points": VarLenFeature([2], float32, 0.0),
+    "ids": VarLenFeature(int64, 0),
+    "filled": FixedLenFeature([3], int64, -1),
 }
 IMAGES = [bytes([i]) * (7 + 41 * i) for i in range(COUNT)]
 
@@ -29,7 +32,8 @@ Open = Callable[[str], Any]
 
 
 def example(i: int) -> dict[str, Any]:
-    row = {"image": IMAGES[i], "other": [1, 2], "label": [i * 1000 - 5000], "box": [i + 0.5] * 4}
+    row: dict[str, Any] = {"image": IMAGES[i], "other": [1, 2], "label": [i * 1000 - 5000], "box": [i + 0.5] * 4}
+    row |= {"points": [i / 2] * 2 * (i % 4 + 1), "ids": list(range(i % 5 + 1)), "filled": [-i * 300] * (i % 3 + 1)}
     return dict(sorted(row.items(), reverse=i % 3 == 0))  # entries have no order
 
 

@@ -152,20 +152,40 @@ def tfrecord(
 
 
 def _column(batch: Batch, rows: Rows, feature: Feature, lists: format.Lists) -> TensorList:
-    """Return the values of a feature, one each or a shape full of float32."""
+    """Return the values of a feature."""
     count = math.prod(feature.shape)
-    if lists.kind != feature.kind or not feature.fixed or (feature.kind == "int64" and count != 1):
+    if lists.kind != feature.kind:
         raise Unusual
     if feature.kind == "string":
-        if feature.shape:
+        if feature.shape or not feature.fixed:
             raise Unusual
         return batch.slices(*format.single_strings(rows, lists))
+    if not feature.fixed or (feature.kind == "int64" and count != 1):
+        return _numbers(batch, feature, lists, count)
     values = (
         format.single_integers(rows, lists)
         if feature.kind == "int64"
         else format.packed_floats(rows, lists, count)
     )
     return TensorList.from_dense(torch.from_numpy(values).reshape(-1, *feature.shape))
+
+
+def _numbers(batch: Batch, feature: Feature, lists: format.Lists, count: int) -> TensorList:
+    """Return lists of numbers of any length."""
+    files = [each.data for each in batch.files]
+    places = zip(batch.of.tolist(), lists.begins.tolist(), lists.ends.tolist(), strict=True)
+    found = [format.Found(files[of], lists.kind, begin, end) for of, begin, end in places]
+    values = [
+        each.floats() if lists.kind == "float32" else np.array(each.integers(), np.int64)
+        for each in found
+    ]
+    values = [v if len(v) == count else _fitted("", feature, v, count) for v in values]
+    flat = torch.from_numpy(np.concatenate(values))
+    if feature.fixed:
+        return TensorList.from_dense(flat.reshape(-1, *feature.shape))
+    return TensorList.from_rows(
+        flat.reshape(-1, *feature.shape), [len(each) // count for each in values]
+    )
 
 
 def _extractor(name: str, feature: Feature) -> Extract:
