@@ -318,7 +318,10 @@ def test_a_thousand_random_schedules(first: int) -> None:
     _check_graphs(range(first + 3, first + 103))
 
 
-@pytest.mark.parametrize("way", [{"num_workers": 0}, {"num_workers": 1, "multiprocessing_context": "spawn"}])
+WAYS: list[dict[str, Any]] = [{"num_workers": 0}, *({"num_workers": 1, "multiprocessing_context": how} for how in ("fork", "spawn"))]
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_the_proxy(gpu: Accelerator, way: dict[str, Any]) -> None:
     """Samples that other processes load go to the server in this one, and up to the device here."""
 
