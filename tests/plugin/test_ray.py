@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -204,12 +205,26 @@ def test_a_stage_of_ray_data(cluster: Any, form: str) -> None:
     assert found == {i: [2.0 * i] * (i % 2 + 1) for i in range(20)}
 
 
+def rank(root: str, shard: int) -> list[int]:
+    """Train one rank of two for an epoch, in a process of its own: return the samples that it saw."""
+    make = functools.partial(noisy, root, seed=5, num_shards=2, shard_id=shard, stick_to_shard=True)
+    with loading(make, actors=1) as loader:
+        return torch.cat(data(loader))[:, 0].floor().int().tolist()
+
+
+def test_two_ranks_take_each_sample_once(cluster: Any, root: str) -> None:
+    work = ray.remote(num_cpus=1)(rank)
+    first, second = ray.get([work.remote(root, shard) for shard in (0, 1)], timeout=120)
+    assert sorted(first + second) == list(range(COUNT))
+    assert abs(len(first) - len(second)) <= 1
+
+
 def test_a_stage_names_the_column_that_is_missing() -> None:
     with pytest.raises(KeyError, match=r"\['x'\] have no column"):
         RayStage(doubled, ["y"])({"z": np.zeros(3)})
 
 
-@pytest.mark.parametrize("kill", ["node", "actor"])
+@pytest.mark.parametrize("kill", ["node", "actor", "stop"])
 def test_what_is_killed_in_mid_epoch_loses_no_sample(cluster: Any, root: str, kill: str) -> None:
     make = functools.partial(noisy, root, seed=5, pad_last_batch=True)
     expected = data(local(make))
@@ -227,7 +242,11 @@ def test_what_is_killed_in_mid_epoch_loses_no_sample(cluster: Any, root: str, ki
             if len(found) == 4 and kill == "node":
                 cluster.remove_node(cluster.nodes_of_actors.pop(), allow_graceful=False)
             elif len(found) == 4:
-                ray.kill(next(iter(loader.pipeline._crew.working)))
+                actor = next(iter(loader.pipeline._crew.working))
+                if kill == "actor":
+                    ray.kill(actor)
+                else:
+                    os.kill(ray.get(actor.answer.remote()), signal.SIGSTOP)
         assert same(found, expected)
         assert loader.pipeline.actors_lost == 1
         assert longest < 10

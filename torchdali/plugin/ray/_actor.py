@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -43,6 +44,10 @@ class PipelineActor:
             "restored": pipe.is_restored_from_checkpoint,
             "context": dict(pipe.external_context),
         }
+
+    async def answer(self) -> int:
+        """Return at once, also while a batch is computed: the number of the process."""
+        return os.getpid()
 
     async def batch(
         self, era: int, place: Place, number: int

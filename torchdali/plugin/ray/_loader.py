@@ -22,6 +22,7 @@ __all__ = ["RayLoader", "RayPipeline"]
 
 _AT_ONCE = 3  # batches that an actor is asked for ahead
 _POLL = 1.0  # seconds after which a wait looks whether there is still somebody to wait for
+_PATIENCE = 5.0  # seconds in which an actor answers a call that takes no time, also while it computes
 _LOST = (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError)
 
 
@@ -36,6 +37,7 @@ class _Crew:
         self.starting: dict[Any, Any] = {}  # reference of its greeting: actor
         self.working: dict[Any, int] = {}  # actor: batches it was asked for
         self.asked: dict[Any, tuple[Any, int, int]] = {}  # reference: actor, era, number
+        self.calls: dict[Any, tuple[Any, float]] = {}  # actor: a call that takes no time, and when it was made
         self.lost = 0
 
     def start(self, count: int) -> None:
@@ -44,13 +46,25 @@ class _Crew:
             actor = self._kind.remote(self._make)
             self.starting[actor.hello.remote()] = actor
 
-    def lose(self, actor: Any) -> None:
-        """Forget an actor that is gone, and start another."""
+    def lose(self, actor: Any) -> list[tuple[int, int]]:
+        """Forget an actor that is gone, and start another; return era and number of the batches it was asked for."""
+        self.calls.pop(actor, None)
         if self.working.pop(actor, None) is not None:
             self.lost += 1
             with contextlib.suppress(Exception):
                 ray.kill(actor)
             self.start(1)
+        left = [reference for reference, asked in self.asked.items() if asked[0] == actor]
+        return [self.asked.pop(reference)[1:] for reference in left]
+
+    def silent(self) -> list[Any]:
+        """Call the actors, and return those that have not answered the last call: of a stopped process, say."""
+        now = time.monotonic()
+        for actor in self.working:
+            last = self.calls.get(actor)
+            if last is None or ray.wait([last[0]], timeout=0)[0]:
+                self.calls[actor] = actor.answer.remote(), now
+        return [actor for actor, (_, since) in self.calls.items() if now - since > _PATIENCE]
 
     def ask(self, era: int, place: Any, number: int) -> bool:
         """Ask the actor with the least to do for a batch; return False if all have enough."""
@@ -70,6 +84,7 @@ class _Crew:
                 ray.kill(actor)
         self.working.clear()
         self.starting.clear()
+        self.calls.clear()
 
 
 class RayPipeline:
@@ -239,6 +254,8 @@ class RayPipeline:
             raise RuntimeError("the actors were ended: close() was called")
         waited = [*crew.asked, *crew.starting]
         ready = ray.wait(waited, num_returns=1, timeout=_POLL)[0] if waited else []
+        for actor in [] if ready else crew.silent():
+            self._lose(actor)
         for reference in ready:
             if reference in crew.starting:
                 self._greet(reference)
@@ -265,18 +282,22 @@ class RayPipeline:
             self._hello, self.external_context = hello, hello["context"]
             self._begin_at(hello["place"])
 
+    def _lose(self, actor: Any) -> None:
+        """Let others make what an actor was asked for."""
+        left = self._crew.lose(actor)
+        self._again += [number for era, number in left if era == self._era]
+
     def _receive(self, reference: Any) -> None:
         crew = self._crew
-        actor, era, number = crew.asked.pop(reference)
+        actor, era, number = crew.asked[reference]
         try:
             found = ray.get(reference)
         except _LOST:
-            crew.lose(actor)
-            if era == self._era:
-                self._again.append(number)
+            self._lose(actor)
             return
         except ray.exceptions.RayTaskError as error:
             found = error, [], self._place
+        del crew.asked[reference]
         if actor in crew.working:
             crew.working[actor] -= 1
         if era == self._era:  # of a dropped batch, only the actor's time is needed back
