@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from benchmarks import pipelines
-from tests.pretend import accelerator
+from tests.pretend import accelerator, inner
 from tests.pretend.pictures import folder_of_pictures
 from torchdali import fn, pipeline_def, types
 
@@ -128,6 +129,20 @@ def test_a_small_batch(folder: Path, name: str) -> None:
 def test_large_batches(folder: Path, name: str, batch_size: int) -> None:
     """Not one launch, copy or wait more than for a small batch."""
     _check(name, folder, batch_size)
+
+
+def test_batches_of_channels_last_are_not_copied(folder: Path) -> None:
+    @pipeline_def(batch_size=4, num_threads=2, device_id=0)
+    def define() -> Any:
+        files, _ = fn.readers.file(file_root=str(folder))
+        images = fn.random_resized_crop(fn.decoders.image(files, device="mixed"), size=48)
+        return fn.crop_mirror_normalize(images, dtype=types.FLOAT16, output_layout="HWC", mean=[9.0], std=[2.0])
+
+    with accelerator():
+        pipe = define()
+        batch = inner(pipe.run()[0].as_tensor().torch()).permute(0, 3, 1, 2)
+        assert batch.is_contiguous(memory_format=torch.channels_last) and batch.dtype == torch.float16
+        pipe.close()
 
 
 OPERATORS = {
