@@ -12,7 +12,15 @@ import numpy as np
 import pytest
 import torch
 
-from tests.helpers.containers import datum, write_lmdb, write_recordio, write_tar, write_tfrecord
+from tests.helpers.containers import (
+    datum,
+    proto,
+    protos,
+    write_lmdb,
+    write_recordio,
+    write_tar,
+    write_tfrecord,
+)
 from torchdali import fn, pipeline_def
 from torchdali.formats import storage
 from torchdali.tfrecord import Features, FixedLenFeature, VarLenFeature, float32, int64, string
@@ -61,7 +69,16 @@ def lmdb(path: Path) -> Open:
     return lambda changed: fn.readers.caffe.body(path=[changed])
 
 
-KINDS = {"tfrecord": tfrecord, "recordio": recordio, "tar": tar, "lmdb": lmdb}
+def caffe2(path: Path) -> Open:
+    pytest.importorskip("lmdb", reason="the tests write databases by the package lmdb")
+    folder = path.with_suffix(".db")
+    rows = [protos(proto(4, image), proto(2, [i]), proto(1, [0.5] * (i % 3))) for i, image in enumerate(IMAGES)]
+    write_lmdb(folder, rows)
+    path.write_bytes((folder / "data.mdb").read_bytes())
+    return lambda changed: fn.readers.caffe2.body(path=[changed], additional_inputs=1)
+
+
+KINDS = {"tfrecord": tfrecord, "recordio": recordio, "tar": tar, "lmdb": lmdb, "caffe2": caffe2}
 
 
 def whole(dataset: Any, records: Any = None) -> Any:
