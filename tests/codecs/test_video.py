@@ -140,6 +140,20 @@ def test_an_open_decoder_goes_on_where_the_next_clip_lies_ahead(tmp_path, monkey
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted in /proc")
+def test_frames_on_the_way_that_no_other_refers_to_are_not_decoded(tmp_path):
+    path = make(tmp_path, "h264.mp4")
+    wanted, decoder = by_pyav(path), VideoDecoder(path)
+    for frame in range(0, FRAMES, 3):  # in each the decoder comes from a seek, and goes on with all that follow
+        decoder.read([0])
+        found = decoder.read(range(frame, FRAMES)).numpy()
+        assert np.array_equal(found, wanted[frame:]), frame
+    decoder.close()
+    decoder.read([0])
+    decoder._wanted = decoder.index.times[-1]
+    assert len(list(decoder._ahead)) < FRAMES - 1, "all frames are decoded"
+    decoder.close()
+
+
 def test_an_open_decoder_has_no_threads(tmp_path):
     path = make(tmp_path, next(iter(CODECS)))
     VideoDecoder(path).read([0])  # what PyAV starts once for the process

@@ -2,7 +2,8 @@
 
 The index is made by demuxing alone: time stamps in the order of display, and which packets are keyframes. A frame is
 then found by its time stamp, so that access is exact wherever a seek lands. A `VideoDecoder` stays open: frames that
-lie ahead in the same group of pictures are decoded on from where it stands.
+lie ahead in the same group of pictures are decoded on from where it stands. On the way to a frame, those that no other
+refers to are left out.
 """
 
 from __future__ import annotations
@@ -167,6 +168,7 @@ class VideoDecoder:
         self._stream: Any = None
         self._ahead: Iterator[Any] = iter(())
         self._last: tuple[int, Any] | None = None
+        self._wanted: float = 0  # time stamp before which frames that no other refers to need not be decoded
         self._index = index or self._listed()
         self._format = "rgb24" if color == "RGB" else "yuv444p"
         self._flags = _FAST if fast else _EXACT
@@ -244,9 +246,9 @@ class VideoDecoder:
         if not self._lies_ahead(time):
             self._seek(time)
         found = self._decode_up_to(time)
-        if found is None:  # the seek landed behind it
+        if found is None:  # the seek landed behind it, or a stream refers to what it calls unreferenced
             self._restart()
-            found = self._decode_up_to(time)
+            found = self._decode_up_to(time, whole=True)
         if found is None:
             raise DecodeError(
                 f"{_named(self._source)}: frame {number} at {self._index.seconds(number):.3f} s cannot be decoded"
@@ -291,8 +293,12 @@ class VideoDecoder:
 
     def _decoded(self) -> Iterator[Any]:
         """Yield what can be decoded; damaged packets are left out."""
-        damaged = 0
+        damaged, skipped = 0, None
         for packet in self._packets():
+            skip = packet.pts is not None and packet.pts < self._wanted
+            if skip is not skipped:
+                self._stream.codec_context.skip_frame = "NONREF" if skip else "DEFAULT"
+                skipped = skip
             try:
                 frames = packet.decode()
                 damaged = 0
@@ -309,8 +315,13 @@ class VideoDecoder:
         except self._av.FFmpegError:
             return
 
-    def _decode_up_to(self, time: int) -> Any:
-        """Return the frame shown at a time; None where what comes is later, or nothing comes."""
+    def _decode_up_to(self, time: int, whole: bool = False) -> Any:
+        """Return the frame shown at a time; None where what comes is later, or nothing comes.
+
+        Args:
+            whole: Decode all frames before it, even those that no other refers to.
+        """
+        self._wanted = -math.inf if whole else time
         for frame in self._ahead:
             shown = frame.pts if frame.pts is not None else frame.dts
             if shown is None:
