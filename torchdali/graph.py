@@ -17,7 +17,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import torch.utils._pytree as pytree
 
@@ -202,7 +202,7 @@ class DataNode:
             "`enable_conditionals=True` in `@torchdali.pipeline_def` decorator, as for `and`, `or` and `not`."
         )
 
-    __iter__ = None  # so that a node does not count as iterable
+    __iter__: ClassVar[None] = None  # so that a node does not count as iterable
 
     def __len__(self) -> int:
         raise TypeError(
@@ -287,7 +287,8 @@ class DataNode:
         def __abs__(self) -> DataNode: ...
         def __invert__(self) -> DataNode: ...
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return object.__hash__(self)
 
 
 class _Shape:
@@ -403,7 +404,7 @@ class NewAxis:
         return NewAxis(name)
 
 
-newaxis = NewAxis()
+newaxis: NewAxis = NewAxis()
 """In an index, insert a dimension of extent 1: ``node[:, newaxis]``; ``newaxis("C")`` names it."""
 
 

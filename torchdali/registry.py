@@ -210,7 +210,7 @@ class _Registry(Mapping[str, Operator]):
             listener(declared)
 
 
-registry = _Registry()
+registry: _Registry = _Registry()
 _expressions: dict[str, Callable[..., Any]] = {}
 
 

@@ -11,7 +11,9 @@ from typing import Any, NamedTuple, overload
 
 __all__ = ["Feature", "Features", "FixedLenFeature", "VarLenFeature", "float32", "int64", "string"]
 
-int64, string, float32 = 0, 1, 2
+int64: int = 0
+string: int = 1
+float32: int = 2
 """The types of features."""
 
 _NAMES = {int64: "int64", string: "string", float32: "float32"}

@@ -166,7 +166,8 @@ class Batch(Value):
     def __str__(self) -> str:
         return text_of_batch(self._values(), str(self.device))
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
 
 install(Batch)

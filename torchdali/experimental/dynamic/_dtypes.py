@@ -144,22 +144,22 @@ def _define(
     return made
 
 
-int8 = _define("i8", "int8", _Kind.signed, 8, DALIDataType.INT8)
-int16 = _define("i16", "int16", _Kind.signed, 16, DALIDataType.INT16)
-int32 = _define("i32", "int32", _Kind.signed, 32, DALIDataType.INT32)
-int64 = _define("i64", "int64", _Kind.signed, 64, DALIDataType.INT64)
-uint8 = _define("u8", "uint8", _Kind.unsigned, 8, DALIDataType.UINT8)
-uint16 = _define("u16", "uint16", _Kind.unsigned, 16, DALIDataType.UINT16)
-uint32 = _define("u32", "uint32", _Kind.unsigned, 32, DALIDataType.UINT32)
-uint64 = _define("u64", "uint64", _Kind.unsigned, 64, DALIDataType.UINT64)
-float16 = _define("f16", "float16", _Kind.float, 16, DALIDataType.FLOAT16)
-float32 = _define("f32", "float32", _Kind.float, 32, DALIDataType.FLOAT)
-float64 = _define("f64", "float64", _Kind.float, 64, DALIDataType.FLOAT64)
-bfloat16 = _define("bfloat16", "bf16", _Kind.float, 16, None, exponent_bits=8, significand_bits=7)
-bool = _define("bool", "boolean", _Kind.bool, 1, DALIDataType.BOOL, bytes=1)
-DataType = _define("DataType", "data_type", _Kind.enum, 32, DALIDataType.DATA_TYPE)
-ImageType = _define("ImageType", "image_type", _Kind.enum, 32, DALIDataType.IMAGE_TYPE)
-InterpType = _define("InterpType", "interp_type", _Kind.enum, 32, DALIDataType.INTERP_TYPE)
+int8: DType = _define("i8", "int8", _Kind.signed, 8, DALIDataType.INT8)
+int16: DType = _define("i16", "int16", _Kind.signed, 16, DALIDataType.INT16)
+int32: DType = _define("i32", "int32", _Kind.signed, 32, DALIDataType.INT32)
+int64: DType = _define("i64", "int64", _Kind.signed, 64, DALIDataType.INT64)
+uint8: DType = _define("u8", "uint8", _Kind.unsigned, 8, DALIDataType.UINT8)
+uint16: DType = _define("u16", "uint16", _Kind.unsigned, 16, DALIDataType.UINT16)
+uint32: DType = _define("u32", "uint32", _Kind.unsigned, 32, DALIDataType.UINT32)
+uint64: DType = _define("u64", "uint64", _Kind.unsigned, 64, DALIDataType.UINT64)
+float16: DType = _define("f16", "float16", _Kind.float, 16, DALIDataType.FLOAT16)
+float32: DType = _define("f32", "float32", _Kind.float, 32, DALIDataType.FLOAT)
+float64: DType = _define("f64", "float64", _Kind.float, 64, DALIDataType.FLOAT64)
+bfloat16: DType = _define("bfloat16", "bf16", _Kind.float, 16, None, exponent_bits=8, significand_bits=7)
+bool: DType = _define("bool", "boolean", _Kind.bool, 1, DALIDataType.BOOL, bytes=1)
+DataType: DType = _define("DataType", "data_type", _Kind.enum, 32, DALIDataType.DATA_TYPE)
+ImageType: DType = _define("ImageType", "image_type", _Kind.enum, 32, DALIDataType.IMAGE_TYPE)
+InterpType: DType = _define("InterpType", "interp_type", _Kind.enum, 32, DALIDataType.INTERP_TYPE)
 
 
 def dtype(obj: Any) -> DType:

@@ -217,7 +217,8 @@ class Tensor(Value):
     def __str__(self) -> str:
         return text_of_tensor(self._sample(), self.layout, str(self.device))
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
 
 install(Tensor)

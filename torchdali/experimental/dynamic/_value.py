@@ -45,7 +45,7 @@ class Value:
     _result: Result | None
 
     __hash__: ClassVar[None] = None  # type: ignore[assignment]  # == compares element by element
-    __array_ufunc__ = None  # NumPy leaves arithmetic with its arrays to this class
+    __array_ufunc__: ClassVar[None] = None  # NumPy leaves arithmetic with its arrays to this class
 
     def _values(self) -> TensorList:
         """Return the samples; compute them first if needed."""
