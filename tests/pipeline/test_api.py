@@ -24,6 +24,7 @@ from torchdali import (
     Pipeline,
     StreamPolicy,
     backend,
+    dynamic,
     fn,
     operator,
     ops,
@@ -504,6 +505,8 @@ def test_plugins_are_python_files(tmp_path) -> None:
         assert fn.plugged_one(one).tolist() == [2, 2]
         assert fn.plugged_two(one).tolist() == [3, 3]
         assert backend.GetSchema("PluggedTwo").MinNumInput() == 1
+        assert dynamic.plugged_one(dynamic.as_tensor(one)).torch().tolist() == [2, 2]
+        assert dynamic.plugged_two(dynamic.as_batch([one, one])).torch().tolist() == [[3, 3]] * 2
     finally:
         for name in ("plugged_one", "plugged_two"):
             _undeclare(name)
@@ -515,6 +518,7 @@ def _undeclare(name: str) -> None:
     if declared is not None:
         delattr(fn, name)
         delattr(torchdali.ops, declared.class_name)
+        delattr(dynamic, name)
 
 
 @pytest.mark.parametrize(
