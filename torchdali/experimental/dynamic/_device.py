@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from types import TracebackType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import torch
 
@@ -102,7 +102,7 @@ class Device:
         _current.stack.pop()
 
 
-DeviceLike = Device | str | None
+DeviceLike: TypeAlias = Device | str | None
 
 
 def _checked_id(kind: str, number: int | None) -> int | None:
