@@ -89,7 +89,7 @@ def serve(connection: Any, make: Callable[[], Task], parent: int) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     torch.set_num_threads(1)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    with contextlib.suppress(OSError, EOFError):
+    with contextlib.suppress(ConnectionError, EOFError):  # any other is an end that is told: no memory, say
         try:
             task = make()
             worker = _Worker(connection, task)
