@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -175,6 +176,20 @@ def test_what_a_lost_process_did_is_done_again(
     assert len(running) == 2 and all(child.is_running() for child in running)
     pipe.close()
     assert not any(child.is_running() for child in running)
+
+
+def test_a_process_that_gets_no_memory_loses_nothing(photos: Path, expected: Any) -> None:
+    pipe = training(photos, num_processes=2)
+    found = taken(pipe, 2)
+    victim, started = children(pipe)[0], time.monotonic()
+    most = victim.memory_info().vms
+    resource.prlimit(victim.pid, resource.RLIMIT_AS, (most, most))
+    found += taken(pipe, 4)
+    assert same(found, expected)
+    assert time.monotonic() - started < LONGEST
+    running = children(pipe)
+    pipe.close()
+    assert not any(child.is_running() for child in [victim, *running])
 
 
 def test_a_sample_that_kills_two_processes_is_an_error(photos: Path, tmp_path: Path) -> None:
