@@ -6,6 +6,7 @@ import math
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -91,12 +92,19 @@ def child() -> Iterator[int]:
 def test_workers_count(child: int) -> None:
     family = processes.family(os.getpid())
     assert child in family
-    assert processes.cpu_seconds([child]) >= 0.2
+    assert processes.cpu_seconds([child]) >= 0.25
     assert processes.rss([child]) > 64
     assert processes.peak_rss([child]) >= processes.rss([child])
     assert processes.pss([child]) > 64
     both = processes.rss([os.getpid(), child])
     assert both == pytest.approx(processes.rss([os.getpid()]) + processes.rss([child]), rel=0.01)
+
+
+def test_time_of_a_process_is_counted_finer_than_a_tick() -> None:
+    here = [os.getpid()]
+    times = {processes.cpu_seconds(here) for _ in range(100)}
+    assert len(times) == 100
+    assert processes.cpu_seconds(here) == pytest.approx(time.process_time(), rel=0.01)
 
 
 @pytest.fixture
