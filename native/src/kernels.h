@@ -4,15 +4,15 @@
    LANES floats, and LOAD_BYTES makes one of as many bytes.  Products are added in one order, and never fused with the
    sum, so that all levels give the same bits. */
 
-/* The weighted sum of n rows of bytes, `stride` bytes apart. */
-TARGET static void NAME(sum_rows)(const uint8_t *row, size_t stride, const float *weight, int n, float *sum, int count)
+/* The weighted sum of n rows of bytes. */
+TARGET static void NAME(sum_rows)(const uint8_t *const *row, const float *weight, int n, float *sum, int count)
 {
     int j = 0;
 #ifdef LANES
     for (; j + 4 * LANES <= count; j += 4 * LANES) {
-        const uint8_t *p = row + j;
         FLOATS a = {0}, b = {0}, c = {0}, d = {0};
-        for (int k = 0; k < n; k++, p += stride) {
+        for (int k = 0; k < n; k++) {
+            const uint8_t *p = row[k] + j;
             a += weight[k] * LOAD_BYTES(p);
             b += weight[k] * LOAD_BYTES(p + LANES);
             c += weight[k] * LOAD_BYTES(p + 2 * LANES);
@@ -27,42 +27,55 @@ TARGET static void NAME(sum_rows)(const uint8_t *row, size_t stride, const float
     for (; j < count; j++) {
         float a = 0;
         for (int k = 0; k < n; k++)
-            a += weight[k] * (float)row[(size_t)k * stride + j];
+            a += weight[k] * (float)row[k][j];
         sum[j] = a;
     }
 }
 
-/* Levels of `count` pixels of three channels: the weighted sums of n pixels each, from `first[i]` on.  One value beyond
-   the last pixel is read.  Channel c of pixel i goes to level[c * channel + i * step]. */
-TARGET static void NAME(sum_pixels)(const float *sums, const int32_t *first, const float *weight, int n, int count,
-                                    uint8_t *level, size_t channel, size_t step)
+/* The weighted sum of n rows of sums. */
+TARGET static void NAME(sum_sums)(const float *const *row, const float *weight, int n, float *sum, int count)
 {
-    for (int i = 0; i < count; i++, weight += n, level += step) {
-        const float *p = sums + 3 * (size_t)first[i];
+    memset(sum, 0, sizeof *sum * (size_t)count);
+    for (int k = 0; k < n; k++)
+        for (int j = 0; j < count; j++)
+            sum[j] += weight[k] * row[k][j];
+}
+
+/* Weighted sums of n pixels of three channels each, from `first[i]` on.  One value beyond the last pixel is read, and one
+   may be written.  Channel c of pixel i goes to sum[c * channel + i * step]. */
+TARGET static void NAME(sum_pixels)(const float *row, const int32_t *first, const float *weight, int n, int count,
+                                    float *sum, size_t channel, size_t step)
+{
+    for (int i = 0; i < count; i++, weight += n, sum += step) {
+        const float *p = row + 3 * (ptrdiff_t)first[i];
 #ifdef LANES
         floats4 a = {0}, x;
         for (int k = 0; k < n; k++, p += 3) {
             memcpy(&x, p, sizeof x);
             a += weight[k] * x;
         }
-        ints4 v = __builtin_convertvector(a + 0.5f, ints4), over;
-        v &= v > 0;
-        over = v > 255;
-        v = (v & ~over) | (over & 255);
+        if (channel == 1) {
+            memcpy(sum, &a, sizeof a);
+            continue;
+        }
 #else
         float a[3] = {0, 0, 0};
         for (int k = 0; k < n; k++, p += 3)
             for (int c = 0; c < 3; c++)
                 a[c] += weight[k] * p[c];
-        int v[3];
-        for (int c = 0; c < 3; c++) {
-            v[c] = (int)(a[c] + 0.5f);
-            v[c] = v[c] < 0 ? 0 : v[c] > 255 ? 255 : v[c];
-        }
 #endif
-        level[0] = (uint8_t)v[0];
-        level[channel] = (uint8_t)v[1];
-        level[2 * channel] = (uint8_t)v[2];
+        sum[0] = a[0];
+        sum[channel] = a[1];
+        sum[2 * channel] = a[2];
+    }
+}
+
+/* The levels next to some sums: `add` and `take` say how a half is rounded. */
+TARGET static void NAME(round_sums)(const float *sum, const float *add, const float *take, int count, uint8_t *level)
+{
+    for (int i = 0; i < count; i++) {
+        int v = (int)(sum[i] + add[i] - take[i]);
+        level[i] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
     }
 }
 

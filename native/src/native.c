@@ -1,7 +1,6 @@
 /* From the bytes of a JPEG to pixels in a batch: see torchdali_native.h. */
 #include "torchdali_native.h"
 
-#include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <setjmp.h>
@@ -22,7 +21,6 @@
 #if defined(__GNUC__) && !defined(TDN_PLAIN) && (defined(__SSE2__) || defined(__ARM_NEON))
 #define TDN_VECTORS 1
 typedef float floats4 __attribute__((vector_size(16)));
-typedef int32_t ints4 __attribute__((vector_size(16)));
 #endif
 
 #if defined(TDN_VECTORS) && defined(__SSE2__)
@@ -84,16 +82,19 @@ static inline float32x4_t load_4_bytes(const uint8_t *p)
 #endif
 
 typedef struct {
-    void (*sum_rows)(const uint8_t *, size_t, const float *, int, float *, int);
-    void (*sum_pixels)(const float *, const int32_t *, const float *, int, int, uint8_t *, size_t, size_t);
+    void (*sum_rows)(const uint8_t *const *, const float *, int, float *, int);
+    void (*sum_sums)(const float *const *, const float *, int, float *, int);
+    void (*sum_pixels)(const float *, const int32_t *, const float *, int, int, float *, size_t, size_t);
+    void (*round_sums)(const float *, const float *, const float *, int, uint8_t *);
     void (*scale_levels)(const uint8_t *, int, float, float, float *);
 } kernels;
 
 static const kernels LEVELS[TDN_LEVELS] = {
-    {sum_rows_base, sum_pixels_base, scale_levels_base},
+#define KERNELS(level) {sum_rows##level, sum_sums##level, sum_pixels##level, round_sums##level, scale_levels##level}
+    KERNELS(_base),
 #if TDN_LEVELS > 1
-    {sum_rows_avx2, sum_pixels_avx2, scale_levels_avx2},
-    {sum_rows_avx512, sum_pixels_avx512, scale_levels_avx512},
+    KERNELS(_avx2),
+    KERNELS(_avx512),
 #endif
 };
 
@@ -270,42 +271,77 @@ int tdn_read(const char *names, int count, uint8_t *memory, uint64_t room, tdn_f
 
 /* ---------------------------------------------------------------- filters */
 
-/* The pixels that each line of an axis is made of: `taps` of them from first[i] on, with their weights. */
+/* The pixels that each line of an axis is made of: `taps` of them from first[i] on, with their weights.  Before `begin`
+   and from `end` on, a pixel is that of the edge. */
 typedef struct {
-    int count, taps;
+    int count, taps, begin, end;
     int32_t *first;
     float *weight;
-    int low, high; /* all of them lie in [low, high) */
+    int least, most; /* what the lines see */
+    int low, high;   /* what of it there is, and is read */
 } filter;
 
 #define MOST_TAPS (1 << 24)
-
-static double keep_knots(double (*value)(double), double t)
-{
-    /* DALI looks filters up in a table of 32 values a unit. */
-    double k = floor(t * 32), low = (float)value(k / 32), high = (float)value((k + 1) / 32);
-    return low + (t * 32 - k) * (high - low);
-}
-
-static double cubic(double t)
-{
-    t = fabs(t);
-    if (t >= 2)
-        return 0;
-    return t < 1 ? (1.5 * t - 2.5) * t * t + 1 : ((2.5 - 0.5 * t) * t - 4) * t + 2;
-}
+#define KNOTS 32 /* values a unit in the tables where DALI looks filters up */
 
 typedef struct {
     double low, high;
     int size, start, extent, first, last, mirrored, filter, antialias, drop, leading;
 } axis;
 
+static int radius(const axis *a)
+{
+    return a->filter == TDN_CUBIC ? 2 : 1;
+}
+
+/* Values of a filter, with a zero at either end. */
+static void make_table(const axis *a, float *table, int count)
+{
+    for (int k = 1; k < count - 1; k++) {
+        double t = fabs((double)(k - 1) / KNOTS - radius(a));
+        double curve = t < 1 ? (1.5 * t - 2.5) * t * t + 1 : ((2.5 - 0.5 * t) * t - 4) * t + 2;
+        table[k] = (float)(a->filter == TDN_CUBIC ? curve : 1 - t);
+    }
+    table[0] = table[count - 1] = 0;
+}
+
+/* How far from its centre a filter reaches, and how many values of its table there are to a pixel. */
+static float stretched(const axis *a, float *density)
+{
+    double wide = fabs((a->high - a->low) / a->size);
+    float knots = (float)(KNOTS * radius(a));
+    *density = knots / (float)(radius(a) * (a->antialias && wide > 1 ? wide : 1));
+    return knots / *density;
+}
+
+static int pixels_seen(const axis *a)
+{
+    float density;
+    return a->filter == TDN_NEAREST ? 1 : (int)ceilf(2 * stretched(a, &density));
+}
+
+/* Where a pass begins to read; all is counted from there, which decides about last bits. */
+static int origin(const axis *a, float reach)
+{
+    double least = (a->low < a->high ? a->low : a->high) - a->first;
+    int from = a->leading ? 0 : (int)floor(least - reach);
+    return a->filter != TDN_NEAREST && from < 0 ? 0 : from;
+}
+
+/* The first position that a line sees, counted from `from`. */
+static float position(const axis *a, int line, int from, float reach)
+{
+    float step = ((float)(a->high - a->first) - (float)(a->low - a->first)) / (float)a->size;
+    float begin = (float)((float)(a->low - a->first) - (double)from) + (0.5f * step - 0.5f - reach);
+    return begin + (float)line * step;
+}
+
 static void make_nearest(const axis *a, int inner, filter *f)
 {
     /* In float32 and in this order, as DALI does: it decides which pixel is taken. */
     float step = (float)((a->high - a->low) / a->size);
-    int origin = a->leading ? a->first : (int)floor(a->low < a->high ? a->low : a->high);
-    float low = (float)(a->low - origin), at = low + 0.5f * step;
+    int from = origin(a, 0) + a->first;
+    float low = (float)(a->low - from), at = low + 0.5f * step;
     int highest = a->last - 1;
     for (int i = 0; i < a->start + a->extent; i++) {
         if (inner)
@@ -314,7 +350,7 @@ static void make_nearest(const axis *a, int inner, filter *f)
             at += step;
         if (i < a->start)
             continue;
-        int pixel = (int)floorf(at) + origin, place = i - a->start;
+        int pixel = (int)floorf(at) + from, place = i - a->start;
         pixel = pixel < a->first ? a->first : pixel > highest ? highest : pixel;
         place = a->mirrored ? a->extent - 1 - place : place;
         f->first[place] = pixel;
@@ -322,108 +358,62 @@ static void make_nearest(const axis *a, int inner, filter *f)
     }
 }
 
-static void make_line(const axis *a, double centre, double stretch, double reach, int taps, int32_t *first,
-                      float *weight)
+/* The weights of all lines, in float32 and in DALI's order, as kernels/resample/weights.py. */
+static void make_lines(const axis *a, filter *f)
 {
-    double kept[64], *value = taps <= 64 ? kept : NULL, sum = 0;
-    int begin = (int)ceil(centre - reach - 0.5), highest = a->last - 1;
-    int base = begin < a->first ? a->first : begin;
-    if (base > a->last - taps)
-        base = a->last - taps > a->first ? a->last - taps : a->first;
-    for (int k = 0; k < taps; k++)
-        weight[k] = 0;
-    /* Twice, so that no memory is needed for what may be many values: the sum first. */
-    for (int pass = 0; pass < 2; pass++)
-        for (int k = 0; k < taps; k++) {
-            int pixel = begin + k;
-            double t = fabs(pixel + 0.5 - centre) / stretch, v;
-            if (a->drop && (pixel < a->first || pixel > highest))
-                continue;
-            if (value && pass)
-                v = value[k];
-            else
-                v = a->filter == TDN_CUBIC ? keep_knots(cubic, t) : t < 1 ? 1 - t : 0;
-            if (!pass) {
-                if (value)
-                    value[k] = v;
-                sum += v;
-                continue;
-            }
-            pixel = pixel < a->first ? a->first : pixel > highest ? highest : pixel;
-            if (v != 0)
-                weight[pixel - base] += (float)(v / sum);
+    float table[4 * KNOTS + 3], density, reach = stretched(a, &density);
+    int values = 2 * KNOTS * radius(a) + 3, from = origin(a, reach);
+    make_table(a, table, values);
+    for (int i = 0; i < a->extent; i++) {
+        float at = position(a, a->start + i, from, reach), sum = 0;
+        int place = a->mirrored ? a->extent - 1 - i : i, begin = (int)ceilf(at), first = begin + from + a->first;
+        float *weight = f->weight + (size_t)place * (size_t)f->taps;
+        for (int k = 0; k < f->taps; k++) {
+            float knot = ((float)(begin + k) - at) * density, whole = floorf(knot);
+            int left = (int)whole + 1;
+            left = left < 0 ? 0 : left > values - 2 ? values - 2 : left;
+            weight[k] = table[left] + (knot - whole) * (table[left + 1] - table[left]);
+            if (whole >= (float)(values - 2) || (a->drop && (first + k < a->first || first + k >= a->last)))
+                weight[k] = 0;
+            sum += weight[k];
         }
-    *first = base;
+        for (int k = 0; k < f->taps; k++)
+            weight[k] = sum != 0 ? weight[k] / sum : 0;
+        /* Where all is beyond an edge, it does not matter how far. */
+        first = first < a->first - f->taps ? a->first - f->taps : first;
+        f->first[place] = first > a->last ? a->last : first;
+    }
+}
+
+static int within(int i, int low, int high)
+{
+    return i < low ? low : i > high ? high : i;
 }
 
 /* Returns TDN_DONE, or why not; `f` is to be freed in any case. */
 static int make_filter(const axis *a, int inner, filter *f)
 {
-    double scale = (a->high - a->low) / a->size, wide = fabs(scale);
-    double radius = a->filter == TDN_CUBIC ? 2 : 1, stretch = a->antialias && wide > 1 ? wide : 1;
-    double reach = radius * stretch;
-    int limit = a->last - a->first;
-    double taps = a->filter == TDN_NEAREST ? 1 : floor(2 * reach) + 1;
-    if (!(taps * a->extent <= MOST_TAPS))
+    double wide = fabs((a->high - a->low) / a->size), reach = radius(a) * (a->antialias && wide > 1 ? wide : 1);
+    if (!((2 * reach + 1) * a->extent <= MOST_TAPS))
         return TDN_TOO_LARGE;
     f->count = a->extent;
-    f->taps = (int)taps;
-    /* Lines at an edge may have all their pixels in fewer places than taps. */
-    size_t extent = (size_t)a->extent, cells = extent * (size_t)f->taps;
-    f->first = malloc(extent * sizeof *f->first);
-    f->weight = malloc(cells * sizeof *f->weight);
+    f->taps = pixels_seen(a);
+    f->begin = a->first;
+    f->end = a->last;
+    f->first = malloc((size_t)a->extent * sizeof *f->first);
+    f->weight = malloc((size_t)a->extent * (size_t)f->taps * sizeof *f->weight);
     if (!f->first || !f->weight)
         return TDN_NO_MEMORY;
-    if (a->filter == TDN_NEAREST) {
+    if (a->filter == TDN_NEAREST)
         make_nearest(a, inner, f);
-    } else {
-        for (int i = 0; i < a->extent; i++) {
-            double centre = a->low + (a->start + i + 0.5) * scale;
-            if (!(centre > -1e9 && centre < 1e9))
-                return TDN_INVALID;
-            int place = a->mirrored ? a->extent - 1 - i : i;
-            make_line(a, centre, stretch, reach, f->taps, f->first + place, f->weight + (size_t)place * f->taps);
-        }
-    }
-    if (f->taps > limit) { /* fewer pixels than taps: what lies beyond has no weight */
-        for (int i = 0; i < a->extent; i++)
-            memmove(f->weight + (size_t)i * limit, f->weight + (size_t)i * f->taps, sizeof(float) * (size_t)limit);
-        f->taps = limit;
-    }
-    int most = 0;
-    f->low = INT_MAX;
-    f->high = 0;
-    for (int i = 0; i < a->extent; i++) {
-        /* Zeros at either end are left out. */
-        float *w = f->weight + (size_t)i * f->taps;
-        int skip = 0, n = f->taps;
-        while (n > 1 && w[n - 1] == 0)
-            n--;
-        while (skip < n - 1 && w[skip] == 0)
-            skip++;
-        if (skip) {
-            memmove(w, w + skip, sizeof(float) * (size_t)(n - skip));
-            memset(w + n - skip, 0, sizeof(float) * (size_t)skip);
-            f->first[i] += skip;
-            n -= skip;
-        }
-        most = n > most ? n : most;
-        f->low = f->first[i] < f->low ? f->first[i] : f->low;
-        f->high = f->first[i] + n > f->high ? f->first[i] + n : f->high;
-    }
-    /* As many taps for each line, all of which lie within [low, high). */
-    for (int i = 0; i < a->extent; i++) {
-        float *w = f->weight + (size_t)i * f->taps, *to = f->weight + (size_t)i * most;
-        int back = f->first[i] + most - f->high;
-        back = back > 0 ? back : 0;
-        memmove(to, w, sizeof(float) * (size_t)most);
-        if (back) {
-            memmove(to + back, to, sizeof(float) * (size_t)(most - back));
-            memset(to, 0, sizeof(float) * (size_t)back);
-            f->first[i] -= back;
-        }
-    }
-    f->taps = most;
+    else
+        make_lines(a, f);
+    int one = f->first[0], other = f->first[f->count - 1];
+    int least = one < other ? one : other, most = (one < other ? other : one) + f->taps;
+    f->low = within(least, f->begin, f->end - 1);
+    f->high = within(most, f->low + 1, f->end);
+    f->least = least < f->low ? least : f->low;
+    f->most = most > f->high ? most : f->high;
     return TDN_DONE;
 }
 
@@ -432,36 +422,24 @@ static int is_identity(const axis *a)
     return a->filter != TDN_NEAREST && a->low == a->first && a->high == a->last && a->size == a->last - a->first;
 }
 
-/* Describe both axes of a sample. */
-/* What DALI takes for the cost of an output pixel of a pass, as kernels/resample/weights.py. */
-static double price(const axis *a, double tap)
-{
-    double wide = fabs((a->high - a->low) / a->size), radius = a->filter == TDN_CUBIC ? 2 : 1;
-    if (a->filter == TDN_NEAREST)
-        return 3 + tap;
-    float stretched = (float)(radius * (a->antialias && wide > 1 ? wide : 1)), knots = (float)(32 * radius);
-    float density = knots / stretched, reach = knots / density;
-    return 3 + tap * ceil(2 * reach);
-}
-
-/* Choose the axis that is resampled first: in the order that is cheaper. */
+/* Choose the axis that is resampled first: in the order that DALI takes for cheaper, as kernels/resample/weights.py. */
 static int leading(const axis a[2])
 {
-    double rows = price(a, 1.0), columns = price(a + 1, 1.4), last = (double)a[0].size * a[1].size;
+    double rows = 3 + pixels_seen(a), columns = 3 + 1.4 * pixels_seen(a + 1), last = (double)a[0].size * a[1].size;
     double rows_first = a[0].size * fabs(a[1].high - a[1].low) * rows + last * columns;
     double columns_first = fabs(a[0].high - a[0].low) * a[1].size * columns + last * rows;
     return columns_first < rows_first;
 }
 
+/* Describe both axes of a sample. */
 static int make_axes(const tdn_recipe *r, const tdn_sample *s, const int lengths[2], axis axes[2])
 {
     for (int i = 0; i < 2; i++) {
         axis *a = axes + i;
         double low = s->low[i], high = s->high[i];
-        if (!(fabs(low) < 1e8 && fabs(high) < 1e8) || s->size[i] < 1 || s->size[i] > MOST_TAPS
-            || s->start[i] < 0 || s->extent[i] < 1
-            || s->extent[i] > s->size[i] - s->start[i] || s->first[i] < 0 || s->last[i] <= s->first[i]
-            || s->last[i] > lengths[i])
+        if (!(fabs(low) < 1e8 && fabs(high) < 1e8) || s->size[i] < 1 || s->size[i] > MOST_TAPS || s->start[i] < 0
+            || s->extent[i] < 1 || s->extent[i] > s->size[i] - s->start[i] || s->first[i] < 0
+            || s->last[i] <= s->first[i] || s->last[i] > lengths[i])
             return TDN_INVALID;
         if (fabs(high - low) < 1e-3)
             return TDN_UNSUPPORTED;
@@ -545,22 +523,88 @@ static void write_window(const tdn_recipe *r, const kernels *k, const tdn_sample
     }
 }
 
+/* The memory in which a sample is resampled. */
+typedef struct {
+    float *row;                 /* of an image, with what repeats its edges */
+    float *ring, *sums;         /* rows that are resampled along one axis, and along both */
+    float *add, *take;          /* how each value of a row is rounded */
+    const void **lines;         /* that a row is made of */
+    uint8_t *levels;
+} workspace;
+
+static int sees_inside(const axis *a, int line)
+{
+    float density, begin = ceilf(position(a, line, 0, stretched(a, &density)));
+    return begin >= 0 && begin + (float)pixels_seen(a) <= (float)(a->last - a->first);
+}
+
+/* As kernels/resample/exact.py: what DALI writes by vectors it rounds half to even, the rest half up. */
+static void make_rounding(const axis axes[2], size_t channel, size_t step, workspace *m)
+{
+    const axis *a = axes + 1;
+    int low = 0, high = a->size;
+    if (axes[0].leading) { /* along rows, blocks of 16 pixels from the first on whose filter lies inside */
+        while (low < high && !sees_inside(a, low))
+            low++;
+        while (high > low && !sees_inside(a, high - 1))
+            high--;
+        high = 3 * (low + (high - low) / 16 * 16);
+        low *= 3;
+    } else { /* along columns, blocks of 16 values */
+        high = 3 * high / 16 * 16;
+    }
+    for (int i = 0; i < 3 * a->extent; i++) {
+        int place = i / 3, at = 3 * (a->start + (a->mirrored ? a->extent - 1 - place : place)) + i % 3;
+        size_t to = (size_t)place * step + (size_t)(i % 3) * channel;
+        int even = at >= low && at < high;
+        m->add[to] = even ? 12582912.0f : 0.5f; /* 1.5 times 2 to 23: a sum has no bits below one */
+        m->take[to] = even ? 12582912.0f : 0;
+    }
+}
+
+/* Sum n rows of an image, weighted; then its pixels. */
+static void sum_both(const kernels *k, const filter *columns, const float *weight, int n, workspace *m, float *sums,
+                     size_t channel, size_t step)
+{
+    float *low = m->row + 3 * (columns->low - columns->least);
+    float *high = low + 3 * (columns->high - columns->low), *end = m->row + 3 * (columns->most - columns->least);
+    k->sum_rows((const uint8_t *const *)m->lines, weight, n, low, (int)(high - low));
+    for (float *p = low - 1; p >= m->row; p--)
+        p[0] = p[3];
+    for (; high < end; high++)
+        high[0] = high[-3];
+    k->sum_pixels(m->row, columns->first, columns->weight, columns->taps, columns->count, sums, channel, step);
+}
+
 static void resample(const tdn_recipe *r, const kernels *k, const tdn_sample *s, const image *from, const filter *f,
-                     float *sums, uint8_t *line)
+                     int rows_first, size_t channel, size_t step, workspace *m)
 {
     const filter *rows = f, *columns = f + 1;
-    int count = 3 * (columns->high - columns->low);
-    size_t width = (size_t)columns->count;
-    const uint8_t *base = from->pixels + 3 * (size_t)(columns->low - from->left);
-    for (int i = 0; i < rows->count; i++) {
-        const uint8_t *row = base + (size_t)(rows->first[i] - from->top) * from->stride;
-        uint8_t *to = is_plain(r) ? (uint8_t *)s->out + 3 * (size_t)i * width : line;
-        size_t channel = is_plain(r) ? 1 : width;
-        k->sum_rows(row, from->stride, rows->weight + (size_t)i * (size_t)rows->taps, rows->taps, sums, count);
-        k->sum_pixels(sums, columns->first, columns->weight, columns->taps, columns->count, to, channel,
-                      is_plain(r) ? 3 : 1);
+    const float whole = 1;
+    int values = 3 * columns->count, held = rows->high - rows->low < rows->taps ? rows->high - rows->low : rows->taps;
+    int next = rows->low, turned = rows->first[0] > rows->first[rows->count - 1];
+    const uint8_t *base = from->pixels + 3 * (ptrdiff_t)(columns->low - from->left);
+    for (int j = 0; j < rows->count; j++) {
+        int i = turned ? rows->count - 1 - j : j, first = rows->first[i];
+        const float *weight = rows->weight + (size_t)i * (size_t)rows->taps;
+        int need = within(first, rows->begin, rows->end - 1), last = within(first + rows->taps - 1, need, rows->end - 1);
+        for (next = next < need ? need : next; !rows_first && next <= last; next++) {
+            m->lines[0] = base + (size_t)(next - from->top) * from->stride;
+            sum_both(k, columns, &whole, 1, m, m->ring + (size_t)(next % held) * (size_t)(values + 1), channel, step);
+        }
+        for (int t = 0; t < rows->taps; t++) {
+            int row = within(first + t, rows->begin, rows->end - 1);
+            m->lines[t] = rows_first ? (const void *)(base + (size_t)(row - from->top) * from->stride)
+                                     : (const void *)(m->ring + (size_t)(row % held) * (size_t)(values + 1));
+        }
+        if (rows_first)
+            sum_both(k, columns, weight, rows->taps, m, m->sums, channel, step);
+        else
+            k->sum_sums((const float *const *)m->lines, weight, rows->taps, m->sums, values);
+        uint8_t *to = is_plain(r) ? (uint8_t *)s->out + (size_t)i * (size_t)values : m->levels;
+        k->round_sums(m->sums, m->add, m->take, values, to);
         if (!is_plain(r))
-            write_row(r, k, line, channel, i, rows->count, columns->count, s->out);
+            write_row(r, k, m->levels, channel, i, rows->count, columns->count, s->out);
     }
 }
 
@@ -821,40 +865,47 @@ static int make(const tdn_recipe *r, const tdn_sample *s, const int lengths[2], 
     filter f[2];
     memset(f, 0, sizeof f);
     axis axes[2];
-    int code = make_axes(r, s, lengths, axes), plain = 0;
-    window w = {0, 0, 0, 0};
-    if (code == TDN_DONE && is_identity(axes) && is_identity(axes + 1)) {
-        plain = 1;
-        w = (window){s->first[0] + s->start[0], s->first[1] + s->start[1], s->extent[0], s->extent[1]};
+    int code = make_axes(r, s, lengths, axes);
+    if (code != TDN_DONE)
+        return code;
+    int plain = is_identity(axes) && is_identity(axes + 1);
+    window w = {s->first[0] + s->start[0], s->first[1] + s->start[1], s->extent[0], s->extent[1]};
+    if (plain) {
         if (is_plain(r) && !s->mirror && frame->shown.orientation == 1 && w.height == lengths[0] && w.width == lengths[1])
             d.into = s->out;
     } else {
         for (int i = 0; i < 2 && code == TDN_DONE; i++)
             code = make_filter(axes + i, i == TDN_COLUMNS, f + i);
-        if (code == TDN_DONE) {
-            w = (window){f[0].low, f[1].low, f[0].high - f[0].low, f[1].high - f[1].low};
-            for (int i = 0; i < f[1].count; i++) /* places in the sums of a row, which begin at the window */
-                f[1].first[i] -= w.left;
-        }
+        w = (window){f[0].low, f[1].low, f[0].high - f[0].low, f[1].high - f[1].low};
+        for (int i = 0; i < f[1].count && code == TDN_DONE; i++)
+            f[1].first[i] -= f[1].least;
     }
-    float *sums = NULL;
-    uint8_t *line = NULL;
+    size_t values = 3 * (size_t)s->extent[1] + 1, seen = 3 * (size_t)(f[1].most - f[1].least) + 1;
+    size_t held = axes[0].leading ? 0 : (size_t)(w.height < f[0].taps ? w.height : f[0].taps);
+    workspace m = {NULL, NULL, NULL, NULL, NULL, NULL, NULL};
     if (code == TDN_DONE) {
-        line = malloc(3 * (size_t)s->extent[1]);
-        sums = plain ? NULL : calloc(3 * (size_t)w.width + 1, sizeof *sums);
-        code = line && (plain || sums) ? TDN_DONE : TDN_NO_MEMORY;
+        m.levels = malloc(values);
+        m.row = calloc(seen + (3 + held) * values, sizeof *m.row);
+        m.lines = malloc(sizeof *m.lines * (size_t)(f[0].taps + 1));
+        code = m.levels && m.row && m.lines ? TDN_DONE : TDN_NO_MEMORY;
     }
     if (code == TDN_DONE)
         code = decode_upright(r, s, frame, &w, &d, &pixels);
-    if (code == TDN_DONE) {
-        if (plain && !d.into)
-            write_window(r, k, s, &pixels, line);
-        else if (!plain)
-            resample(r, k, s, &pixels, f, sums, line);
+    if (code == TDN_DONE && plain && !d.into) {
+        write_window(r, k, s, &pixels, m.levels);
+    } else if (code == TDN_DONE && !plain) {
+        size_t step = is_plain(r) ? 3 : 1, channel = is_plain(r) ? 1 : (size_t)s->extent[1];
+        m.sums = m.row + seen;
+        m.add = m.sums + values;
+        m.take = m.add + values;
+        m.ring = m.take + values;
+        make_rounding(axes, channel, step, &m);
+        resample(r, k, s, &pixels, f, axes[0].leading, channel, step, &m);
     }
     release(f);
-    free(sums);
-    free(line);
+    free(m.levels);
+    free(m.row);
+    free(m.lines);
     free(d.pixels);
     free(d.turned);
     return code;

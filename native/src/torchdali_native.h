@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TDN_ABI 4
+#define TDN_ABI 5
 
 #if defined(_WIN32)
 #define TDN_EXPORT __declspec(dllexport)

@@ -21,6 +21,7 @@ from tests.helpers.native import needs_native, switched_off
 from torchdali.codecs import _native
 from torchdali.codecs._native import Lines, Recipe, peek_size, run
 from torchdali.codecs.images import decode
+from torchdali.kernels.exactness import exactly
 from torchdali.kernels.limits import max_pixels_of
 from torchdali.kernels.resample.separable import resize
 
@@ -107,32 +108,49 @@ def test_not_upright_and_fast() -> None:
     assert quick is not None and torch.equal(quick, decode(plain, fast=True))
 
 
-SIZES = [(32, 40), (60, 100), (117, 203), (150, 260), (40, 260)]
+SIZES = [(1, 1), (2, 300), (300, 1), (32, 40), (60, 100), (117, 203), (150, 260), (40, 260), (200, 64)]
+REGIONS = [
+    ((0.0, 117.0), (0.0, 203.0)), ((10.0, 101.5), (180.25, 3.0)), ((-4.0, 120.0), (-3.5, 203.0)), ((90.0, 10.0), (20.0, 30.0)),
+    ((-40.0, -20.0), (250.0, 300.0)),
+]  # fmt: skip
 
 
 @needs_native
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("name", ["linear", "triangular", "cubic", "nn"])
 @pytest.mark.parametrize("antialias", [True, False])
-def test_pixels_are_a_level_off_at_most(name: str, size: tuple[int, int], antialias: bool) -> None:
+def test_pixels_are_those_of_exact_resizing(name: str, size: tuple[int, int], antialias: bool) -> None:
     data = tensor(PLAIN)
     recipe = Recipe(shrinking=name, growing=name, antialias=antialias)
-    for roi in (((0.0, 117.0), (0.0, 203.0)), ((10.0, 101.5), (180.25, 3.0)), ((-4.0, 120.0), (-3.5, 203.0))):
-        expected = resize(decode(data), size, roi=roi, min_filter=name, mag_filter=name, antialias=antialias)
+    for roi in REGIONS:
+        with exactly():
+            expected = resize(decode(data), size, roi=roi, min_filter=name, mag_filter=name, antialias=antialias)
         lines = [Lines(*region, n, 0, n, 0, length) for region, n, length in zip(roi, size, (HEIGHT, WIDTH), strict=True)]
         found = run(recipe, data, lines[0], lines[1], False)
         assert found is not None
-        close(found, expected, exact=name == "nn")
-        parts = [line._replace(start=line.size // 3, extent=line.size // 2) for line in lines]
+        torch.testing.assert_close(found, expected, rtol=0, atol=0)
+        parts = [line._replace(start=line.size // 3, extent=(line.size + 1) // 2) for line in lines]
         (top, height), (left, width) = ((p.start, p.extent) for p in parts)
         part = run(recipe, data, parts[0], parts[1], True)
         assert part is not None and torch.equal(part, found[top : top + height, left : left + width].flip(1))
 
 
-def close(found: Tensor, expected: Tensor, exact: bool = False) -> None:
+@needs_native
+@pytest.mark.parametrize("size", [(32, 40), (60, 100), (150, 260)], ids=str)
+@pytest.mark.parametrize("antialias", [True, False])
+def test_pixels_are_within_a_level_of_pythons_way(size: tuple[int, int], antialias: bool) -> None:
+    data = tensor(PLAIN)
+    expected = resize(decode(data), size, antialias=antialias)
+    lines = Lines(0, HEIGHT, size[0], 0, size[0], 0, HEIGHT), Lines(0, WIDTH, size[1], 0, size[1], 0, WIDTH)
+    found = run(Recipe(antialias=antialias), data, *lines, False)
+    assert found is not None
+    close(found, expected)
+
+
+def close(found: Tensor, expected: Tensor) -> None:
     assert found.shape == expected.shape
     off = (found.int() - expected.int()).abs()
-    assert off.max() <= (0 if exact else 1)
+    assert off.max() <= 1
     assert off.float().mean() < 0.2
 
 

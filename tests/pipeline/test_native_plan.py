@@ -162,7 +162,19 @@ def test_results_are_those_of_pythons_way(graph: Callable[[Path], Any], folder: 
 
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: graph.__name__)
-def test_the_native_path_is_taken(graph: Callable[[Path], Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exact_pipelines_take_it_too(graph: Callable[[Path], Any], folder: Path) -> None:
+    found = batches(graph, folder, exact=True)
+    with switched_off():
+        expected = batches(graph, folder, exact=True)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-6)  # floats, of equal levels
+
+
+@pytest.mark.parametrize("settings", [{}, {"exact": True}], ids=["", "exact"])
+@pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: graph.__name__)
+def test_the_native_path_is_taken(
+    graph: Callable[[Path], Any], settings: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = []
 
     def run(*arguments: Any) -> Any:
@@ -171,7 +183,7 @@ def test_the_native_path_is_taken(graph: Callable[[Path], Any], folder: Path, mo
         return result
 
     monkeypatch.setattr(_native_images, "run", run)
-    batches(graph, folder, 1, batch_size=8)
+    batches(graph, folder, 1, **settings)
     assert made.count(True) >= 6 and made.count(False) >= 1  # rubbish behind a JPEG; other batches are in flight
 
 

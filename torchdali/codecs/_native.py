@@ -31,7 +31,7 @@ __all__ = [
     "run_together", "status",
 ]  # fmt: skip
 
-ABI = 4
+ABI = 5
 FILTERS = {"nn": 0, "linear": 1, "triangular": 1, "cubic": 2}
 """The filters it has, by their names in `kernels.resample.weights`; at the same width, two of them are one."""
 

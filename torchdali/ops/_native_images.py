@@ -22,7 +22,6 @@ from torchdali.codecs._native import (
     run,
     run_together,
 )
-from torchdali.kernels.exactness import exactness
 from torchdali.kernels.normalize import affine
 from torchdali.ops._crop import crop_mirror_normalize
 from torchdali.ops._resize import FILTER
@@ -63,8 +62,6 @@ def make(
         out: Where to write.
         scale: See `codecs._native.run`.
     """
-    if exactness.on:
-        return None
     recipe = _recipe_of(upright, fast, inside, filters, finish)
     if recipe is None:
         return None
@@ -125,8 +122,6 @@ def bundle(
         mirrors: Sequence[Any] | None,
     ) -> Sequence[Tensor | None]:
         count = len(sources)
-        if exactness.on:
-            return [None] * count
         each = zip(
             encoded(sources),
             rngs or [None] * count,
