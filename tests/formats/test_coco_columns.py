@@ -19,7 +19,7 @@ RUNS = {"size": [4, 4], "counts": [3, 2, 11]}
 
 def row(i: int, order: str, **other: Any) -> dict[str, Any]:
     values = {"i": ("image_id", int(RNG.integers(0, 12))), "c": ("category_id", int(RNG.integers(1, 6))),
-              "b": ("bbox", np.round(RNG.uniform(-1, 50, 4), 2).tolist()), "s": ("segmentation", POLYGON),
+              "b": ("bbox", np.round(RNG.uniform(-1, 50, 4), 2).tolist()), "s": ("segmentation", [[i, *POLYGON[0][1:]]]),
               "w": ("iscrowd", int(RNG.integers(0, 2))), "n": ("id", i)}  # fmt: skip
     return dict(values[letter] for letter in order) | other
 
@@ -39,7 +39,9 @@ ALIKE: dict[str, str] = {
     "without spaces": json.dumps(document(many("nicbws")), separators=(",", ":")),
     "indented": json.dumps(document(many("bwscin")), indent=4),
     "exponents": json.dumps(document([row(i, "nicbw", bbox=[1e-7, 2e10, 3, 4.5]) for i in range(60)])),
-    "runs": json.dumps(document([row(i, "swibcn", segmentation=RUNS if i % 3 else POLYGON) for i in range(60)])),
+    "runs": json.dumps(document([row(i, "swibcn", segmentation=(RUNS, POLYGON, None)[i % 3]) for i in range(60)])),
+    "several polygons": json.dumps(document([row(i, "sbicn", segmentation=POLYGON * (i % 3)) for i in range(60)])),
+    "masks last": json.dumps(document(many("nicbws"))),
     "annotations last": json.dumps({k: document(many("nicbw"))[k] for k in ("categories", "images", "annotations")}),
     "large numbers": json.dumps(document([row(i, "nicbw", category_id=1 << 40) for i in range(60)])),
 }
@@ -55,7 +57,8 @@ OTHERS: dict[str, str] = {
 }
 FORMS = [
     {}, {"include_iscrowd": False}, {"ltrb": True, "ratio": True}, {"avoid_class_remapping": True}, {"size_threshold": 20.0},
-    {"skip_empty": True, "images": ["7.jpg", "2.jpg", "11.jpg"]},
+    {"skip_empty": True, "images": ["7.jpg", "2.jpg", "11.jpg"]}, {"polygons": True}, {"masks": True},
+    {"polygons": True, "ratio": True, "images": ["7.jpg", "2.jpg"]},
 ]  # fmt: skip
 
 
@@ -65,7 +68,9 @@ def outcome(path: Path, form: dict[str, Any]) -> Any:
     except (RuntimeError, ValueError) as error:
         return type(error), str(error).rpartition(": ")[0]
     values = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
-    values.pop("outlines")
+    count = len(found.names) if form.keys() & {"polygons", "masks"} else 0
+    values["segmentations"] = [found.segmentations[image] for image in range(count)]
+    values["outlines"] = [[each.tolist() for each in found.polygons_of(image)] for image in range(count)]
     return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
 
 
@@ -92,6 +97,30 @@ def test_the_text_says_what_the_json_says(tmp_path: Path, name: str) -> None:
     for form in FORMS:
         text, parsed = both(path, form)
         assert text == parsed, form
+
+
+def test_masks_are_read_when_they_are_needed(tmp_path: Path) -> None:
+    path, folder = tmp_path / "annotations.json", tmp_path / "saved"
+    path.write_text(ALIKE["as COCO has it"])
+    folder.mkdir()
+    found = coco.parse(str(path), coco.Form(polygons=True))
+    assert found.outlines is None
+    coco.save(found, str(folder))
+    saved = coco.load(str(folder), polygons=True, ids=True)
+    for image in range(len(found.names)):
+        for ours, theirs in zip(found.polygons_of(image), saved.polygons_of(image), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    path.write_text(ALIKE["as COCO has it"] + " ")
+    with pytest.raises(ValueError, match=r"annotations.json has changed"):
+        found.polygons_of(0)
+
+
+def test_words_for_vertices_are_an_error_of_the_image(tmp_path: Path) -> None:
+    path = tmp_path / "annotations.json"
+    path.write_text(ALIKE["as COCO has it"].replace("2, 3.5, 4", '2, "x", 4'))
+    found = coco.parse(str(path), coco.Form(polygons=True))
+    with pytest.raises(TypeError, match="segmentation"):
+        found.polygons_of(0)
 
 
 def test_changed_bytes(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ Form of the JSON: https://cocodataset.org/#format-data.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import gc
 import itertools
@@ -13,7 +14,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -80,6 +81,20 @@ class Outlines:
     vertex_counts: npt.NDArray[np.int64]
     vertices: Floats
 
+    def of(self, image: int) -> tuple[Ints, Floats]:
+        """Return polygons and vertices of an image."""
+        polygons, vertices = self._starts
+        return (
+            self.polygons[polygons[image] : polygons[image + 1]].copy(),
+            self.vertices[vertices[image] : vertices[image + 1]].copy(),
+        )
+
+    @functools.cached_property
+    def _starts(self) -> tuple[list[int], list[int]]:
+        counts = self.polygon_counts, self.vertex_counts
+        polygons, vertices = ([0, *np.cumsum(each, dtype=np.int64).tolist()] for each in counts)
+        return polygons, vertices
+
 
 @dataclass
 class Annotations:
@@ -91,9 +106,10 @@ class Annotations:
         counts: Number of boxes of each image.
         boxes: ``(N, 4)``.
         labels: ``(N,)``.
-        outlines: Polygons.
+        outlines: Polygons; None where `segmentations` are read when they are needed.
         sizes: Height and width of each image.
         segmentations: Of each image, what the masks of its boxes are drawn of.
+        ratio: Vertices are parts of the image's size.
     """
 
     names: list[str]
@@ -101,9 +117,27 @@ class Annotations:
     counts: Ints
     boxes: Floats
     labels: Ints
-    outlines: Outlines
+    outlines: Outlines | None
     sizes: list[tuple[int, int]]
-    segmentations: list[list[Any]]
+    segmentations: Segmentations
+    ratio: bool = False
+
+    def polygons_of(self, image: int) -> tuple[Ints, Floats]:
+        """Return the polygons of an image ``(P, 3)``, as those of `Outlines`, and their vertices.
+
+        Raises:
+            ValueError, TypeError: they are none.
+        """
+        if self.outlines is not None:
+            return self.outlines.of(image)
+        return _outlined([self.segmentations[image]], [self.sizes[image]] if self.ratio else None).of(0)
+
+
+class Segmentations(Protocol):
+    """Polygons or runs of each image, of which masks are drawn."""
+
+    def __getitem__(self, image: int, /) -> list[Any]:
+        """Return polygons, runs or None for each box of an image."""
 
 
 def parse(path: str, form: Form) -> Annotations:
@@ -145,11 +179,12 @@ _LARGEST_TABLE = 1 << 22
 
 def _read(path: str, form: Form) -> tuple[Any, _Listed]:
     """Return what the JSON holds, and its annotations."""
-    if not (form.polygons or form.masks):
-        keys = ["image_id", "category_id", "bbox", *([] if form.include_iscrowd else ["iscrowd"])]
-        columns = coco_columns.columns(path, keys)
-        if columns is not None:
-            return columns.rest, _InColumns(columns.found)
+    keys = ["image_id", "category_id", "bbox", *([] if form.include_iscrowd else ["iscrowd"])]
+    texts = coco_columns.Texts(path)
+    shaped = ["segmentation"] if form.polygons or form.masks else []
+    columns = coco_columns.columns(path, [*keys, *shaped])
+    if columns is not None:
+        return columns.rest, _InColumns(columns.found, texts)
     with open(path, "rb") as file:
         data = json.loads(file.read())
     data = data if isinstance(data, dict) else {}
@@ -174,11 +209,17 @@ class _Listed(Protocol):
     def labels(self, labels: Mapping[Any, int] | None) -> Ints:
         """Return the labels by the ids of categories, 0 for others; the ids themselves without labels."""
 
-    def segmentation(self, place: int) -> Any:
-        """Return the outline of one."""
+    def segmentations(self, of_images: list[npt.NDArray[np.int64]]) -> Segmentations:
+        """Return the masks of images, whose annotations are given by their places."""
+
+    @property
+    def is_read_later(self) -> bool:
+        """True if masks are read when they are needed."""
 
 
 class _InObjects:
+    is_read_later = False
+
     def __init__(self, listed: list[Any]) -> None:
         self._listed = listed
 
@@ -210,13 +251,27 @@ class _InObjects:
         found = [annotation["category_id"] for annotation in self._listed]
         return np.array(found if labels is None else [labels.get(n, 0) for n in found], np.int32)
 
-    def segmentation(self, place: int) -> Any:
-        return self._listed[place].get("segmentation")
+    def segmentations(self, of_images: list[npt.NDArray[np.int64]]) -> Segmentations:
+        shapes = [annotation.get("segmentation") for annotation in self._listed]
+        return [[shapes[place] for place in places.tolist()] for places in of_images]
+
+
+class _ReadLater(NamedTuple):
+    """Segmentations in a file."""
+
+    texts: coco_columns.Texts
+    places: npt.NDArray[np.int64]
+    of_images: list[npt.NDArray[np.int64]]
+
+    def __getitem__(self, image: Any, /) -> Any:
+        return self.texts.read(self.places[self.of_images[image]].tolist())
 
 
 class _InColumns:
-    def __init__(self, found: dict[str, npt.NDArray[np.float64]]) -> None:
-        self._found = found
+    is_read_later = True
+
+    def __init__(self, found: dict[str, npt.NDArray[Any]], texts: coco_columns.Texts) -> None:
+        self._found, self._texts = found, texts
 
     def keep(self, kept: Any) -> None:
         self._found = {key: column[kept] for key, column in self._found.items()}
@@ -237,8 +292,8 @@ class _InColumns:
             raise OverflowError("a category_id does not fit int32")
         return (numbers if labels is None else _looked_up(numbers, labels, 0)).astype(np.int32)
 
-    def segmentation(self, place: int) -> Any:
-        return None
+    def segmentations(self, of_images: list[npt.NDArray[np.int64]]) -> Segmentations:
+        return _ReadLater(self._texts, self._found["segmentation"], of_images)
 
 
 def _looked_up(
@@ -303,19 +358,19 @@ class _Collector:
         parts = [self._by_image[image["id"]] for image in self._images]
         order = np.concatenate([np.empty(0, np.int64), *parts])
         counts = np.array([len(part) for part in parts], np.int32)
-        ends = np.cumsum(counts).tolist()
-        wants_shapes = self._form.polygons or self._form.masks
-        shapes = [self._listed.segmentation(i) for i in order.tolist()] if wants_shapes else []
-        found = (
-            [shapes[e - n : e] for e, n in zip(ends, counts.tolist(), strict=True)]
-            if wants_shapes
-            else []
-        )
         sizes = [
             (int(image.get("height", 0)), int(image.get("width", 0))) for image in self._images
         ]
         boxes = self._boxes[order].astype(np.float32)
-        outlines = self._polygons(found, sizes) if self._form.polygons else _no_polygons(len(parts))
+        segmentations: Segmentations = []
+        if form.polygons or form.masks:
+            segmentations = self._listed.segmentations(parts)
+        outlines: Outlines | None = _no_polygons(len(parts))
+        if form.polygons and self._listed.is_read_later:
+            outlines = None
+        elif form.polygons:
+            every = (segmentations[image] for image in range(len(parts)))
+            outlines = _outlined(every, sizes if form.ratio else None)
         return Annotations(
             [image["file_name"] for image in self._images],
             np.array([image["id"] for image in self._images], np.int32),
@@ -324,7 +379,8 @@ class _Collector:
             self._listed.labels(None if form.avoid_class_remapping else self._labels)[order],
             outlines,
             sizes,
-            found if form.masks else [],
+            segmentations,
+            form.ratio,
         )
 
     def _placed(self, boxes: Floats, counts: Ints, sizes: list[tuple[int, int]]) -> Floats:
@@ -334,27 +390,29 @@ class _Collector:
             boxes /= np.repeat(_extents(sizes), counts, axis=0)[:, [1, 0, 1, 0]]
         return boxes
 
-    def _polygons(self, found: list[list[Any]], sizes: list[tuple[int, int]]) -> Outlines:
-        rows: list[list[float]] = []
-        masks: list[int] = []
-        ends: list[int] = []
-        for of_image in found:
-            for mask, segmentation in enumerate(of_image):
-                if isinstance(segmentation, list):  # runs are no outlines
-                    rows += segmentation
-                    masks += [mask] * len(segmentation)
-            ends.append(len(rows))
-        places = np.array([0, *ends], np.int64)
-        counts = places[1:] - places[:-1]
-        lengths, vertices = _vertices(rows)
-        stops = np.concatenate([[0], np.cumsum(lengths)])
-        before = stops[places]
-        vertex_counts = before[1:] - before[:-1]
-        if self._form.ratio:
-            vertices /= np.repeat(_extents(sizes)[:, ::-1], vertex_counts, axis=0)
-        of = np.repeat(before[:-1], counts)
-        table = np.stack([np.array(masks, np.int64), stops[:-1] - of, stops[1:] - of], 1)
-        return Outlines(counts, table.astype(np.int32), vertex_counts, vertices)
+
+def _outlined(found: Iterable[list[Any]], sizes: list[tuple[int, int]] | None) -> Outlines:
+    """Make polygons of the segmentations of images, with vertices as parts of their sizes if there are any."""
+    rows: list[list[float]] = []
+    masks: list[int] = []
+    ends: list[int] = []
+    for of_image in found:
+        for mask, segmentation in enumerate(of_image):
+            if isinstance(segmentation, list):  # runs are no outlines
+                rows += segmentation
+                masks += [mask] * len(segmentation)
+        ends.append(len(rows))
+    places = np.array([0, *ends], np.int64)
+    counts = places[1:] - places[:-1]
+    lengths, vertices = _vertices(rows)
+    stops = np.concatenate([[0], np.cumsum(lengths)])
+    before = stops[places]
+    vertex_counts = before[1:] - before[:-1]
+    if sizes is not None:
+        vertices /= np.repeat(_extents(sizes)[:, ::-1], vertex_counts, axis=0)
+    of = np.repeat(before[:-1], counts)
+    table = np.stack([np.array(masks, np.int64), stops[:-1] - of, stops[1:] - of], 1)
+    return Outlines(counts, table.astype(np.int32), vertex_counts, vertices)
 
 
 def _vertices(rows: list[list[float]]) -> tuple[npt.NDArray[np.int64], Floats]:
@@ -454,8 +512,15 @@ def save(annotations: Annotations, folder: str) -> None:
     """Write annotations as tables that `load`, and the real DALI, read faster than JSON.
 
     Raises:
-        RuntimeError: the folder cannot be written to.
+        RuntimeError: the folder cannot be written to, or a mask is none.
     """
+    if annotations.outlines is None:
+        every = (annotations.segmentations[image] for image in range(len(annotations.names)))
+        try:
+            outlines = _outlined(every, annotations.sizes if annotations.ratio else None)
+        except (ValueError, TypeError) as error:
+            raise RuntimeError(f"cannot save annotations in {folder}: {error}") from None
+        annotations = dataclasses.replace(annotations, outlines=outlines)
     tables = {
         name: (_column(annotations, field), dtype, width)
         for name, (field, dtype, width) in _TABLES.items()
@@ -511,17 +576,17 @@ def load(folder: str, polygons: bool, ids: bool) -> Annotations:
     made = Annotations(
         names, numbers, found["counts"], found["boxes"], found["labels"], outlines, [], []
     )
-    if not _go_together(made):
+    if not _go_together(made, outlines):
         raise RuntimeError(f"the saved annotations in {folder} do not go together")
     return made
 
 
-def _go_together(made: Annotations) -> bool:
+def _go_together(made: Annotations, outlines: Outlines) -> bool:
     tables = (
         (made.counts, made.boxes),
         (made.counts, made.labels),
-        (made.outlines.polygon_counts, made.outlines.polygons),
-        (made.outlines.vertex_counts, made.outlines.vertices),
+        (outlines.polygon_counts, outlines.polygons),
+        (outlines.vertex_counts, outlines.vertices),
     )
     return len(made.ids) == len(made.names) and all(
         len(counts) == len(made.names) and counts.min(initial=0) >= 0 and counts.sum() == len(table)

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import json
 import mmap
+import os
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Columns", "columns"]
+__all__ = ["Columns", "Texts", "columns"]
 
 _NO_NUMBERS = bytes(set(range(256)) - set(b"0123456789+-.,"))
 _NUMBER = rb"[-+.0-9eE]+"
@@ -33,11 +34,44 @@ class Columns(NamedTuple):
 
     Attributes:
         rest: The JSON, with an empty list of annotations.
-        found: By key, ``(N,)`` or ``(N, 4)`` for ``bbox``.
+        found: By key, ``(N,)``; ``(N, 4)`` for ``bbox``; ``(N, 2)`` for ``segmentation``: where in the file it
+            begins, and where it has ended.
     """
 
     rest: Any
-    found: dict[str, npt.NDArray[np.float64]]
+    found: dict[str, npt.NDArray[Any]]
+
+
+class Texts:
+    """Parts of a JSON file that are read when they are needed.
+
+    Args:
+        path: Of the file.
+    """
+
+    _decoder = json.JSONDecoder()
+
+    def __init__(self, path: str) -> None:
+        self._path, self._stamp = path, _stamp(os.stat(path))
+
+    def read(self, places: Iterable[Sequence[int]]) -> list[Any]:
+        """Return the values that begin at some places, and have ended at others.
+
+        Raises:
+            ValueError: the file has changed, or has no JSON there. OSError: it cannot be read.
+        """
+        file = os.open(self._path, os.O_RDONLY)
+        try:
+            if _stamp(os.fstat(file)) != self._stamp:
+                raise ValueError(f"{self._path} has changed since it was opened")
+            read = (os.pread(file, end - begin, begin).decode() for begin, end in places)
+            return [self._decoder.raw_decode(text)[0] for text in read]
+        finally:
+            os.close(file)
+
+
+def _stamp(status: os.stat_result) -> tuple[int, int]:
+    return status.st_size, status.st_mtime_ns
 
 
 def columns(path: str, keys: Sequence[str]) -> Columns | None:
@@ -45,7 +79,7 @@ def columns(path: str, keys: Sequence[str]) -> Columns | None:
 
     Args:
         path: Of the file.
-        keys: Of annotations: ``bbox``, or such with an integer.
+        keys: Of annotations: ``bbox``, ``segmentation``, or such with an integer.
 
     Returns:
         The columns, or None where the file is small, or not in the usual form.
@@ -68,15 +102,21 @@ def _columns(data: mmap.mmap, keys: Sequence[str]) -> Columns | None:
     # Anything else than categories that follows has braces, which are counted too.
     after = data.rfind(b'"categories"', begin)
     end = data.rfind(b"]", begin, after if after > 0 else len(data))
-    pattern = _pattern(data[begin : min(end, begin + _HEAD)], keys)
-    if pattern is None or end < 0:
+    pattern = _pattern(data[begin : min(end, begin + _HEAD)], [key for key in keys if key != "segmentation"])
+    mask = re.search(rb'"segmentation"\s*:\s*', data[begin : min(end, begin + _HEAD)])
+    if pattern is None or end < 0 or (mask is None and "segmentation" in keys):
         return None
-    tables: list[dict[str, npt.NDArray[np.float64]]] = []
+    tables: list[dict[str, npt.NDArray[Any]]] = []
     for start, stop in _parts(data, begin, end):
         found = pattern.text.findall(data, start, stop)
         table = pattern.columns(found) if found else None
         if table is None or len(found) != _objects(data, start, stop, len(found)):
             return None
+        if mask is not None and "segmentation" in keys:
+            places = _ends_of(mask[0], data, start, stop)
+            if len(places) != len(found):
+                return None
+            table["segmentation"] = np.stack([places, np.append(places[1:], stop)], 1)
         tables.append(table)
     try:
         rest = json.loads(data[:begin] + data[end:])
@@ -96,6 +136,16 @@ def _parts(data: mmap.mmap, begin: int, end: int) -> Iterator[tuple[int, int]]:
         stop = end if stop < 0 else stop
         yield start, stop
         start = stop
+
+
+def _ends_of(words: bytes, data: mmap.mmap, begin: int, end: int) -> npt.NDArray[np.int64]:
+    """Return where some words end: the places behind them that there are."""
+    text = np.frombuffer(data, np.uint8, end - begin, begin)
+    found = np.flatnonzero((text[:-1] == words[0]) & (text[1:] == words[1]))
+    found = found[found < len(text) - len(words)]
+    for place, byte in enumerate(words):
+        found = found[text[found + place] == byte]
+    return found + (begin + len(words))
 
 
 def _objects(data: mmap.mmap, begin: int, end: int, expected: int) -> int:
@@ -123,10 +173,10 @@ class _Pattern(NamedTuple):
     groups: list[list[str]]
     between: list[list[bytes]]
 
-    def columns(self, found: list[Any]) -> dict[str, npt.NDArray[np.float64]] | None:
+    def columns(self, found: list[Any]) -> dict[str, npt.NDArray[Any]] | None:
         """Return the numbers of all that was found; None where there is something else."""
         parts = [found] if len(self.groups) == 1 else list(zip(*found, strict=True))
-        columns: dict[str, npt.NDArray[np.float64]] = {}
+        columns: dict[str, npt.NDArray[Any]] = {}
         for part, keys, between in zip(parts, self.groups, self.between, strict=True):
             counts = [_COUNTS.get(key, 1) for key in keys]
             table = _numbers(b",".join(part), between, len(found), sum(counts))

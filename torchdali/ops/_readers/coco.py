@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -44,8 +45,6 @@ class COCODataset:
         self._annotations, self._root = annotations, root
         self._masks, self._image_ids = masks, image_ids
         self._boxes = _bounds(annotations.counts)
-        self._polygons = _bounds(annotations.outlines.polygon_counts)
-        self._vertices = _bounds(annotations.outlines.vertex_counts)
         self._read = functools.partial(read_file, mapped=mapped)
 
     def __len__(self) -> int:
@@ -69,21 +68,22 @@ class COCODataset:
         return tuple(outputs)
 
     def _drawn(self, index: int, labels: npt.NDArray[np.int32]) -> Tensor:
-        try:
+        with self._failing("draw the masks of", index):
             return torch.from_numpy(format.draw(self._annotations, index, labels)[..., None])
-        except (ValueError, TypeError, AttributeError) as error:
-            raise RuntimeError(f"cannot draw the masks of {self.info(index)}: {error}") from None
 
     def _outlines(self, index: int) -> list[Tensor]:
-        polygons = self._annotations.outlines.polygons[
-            self._polygons[index] : self._polygons[index + 1]
-        ].copy()
-        vertices = self._annotations.outlines.vertices[
-            self._vertices[index] : self._vertices[index + 1]
-        ].copy()
+        with self._failing("read the polygons of", index):
+            polygons, vertices = self._annotations.polygons_of(index)
         if self._masks == "coordinates":
             polygons[:, 1:] *= 2
         return [torch.from_numpy(polygons), torch.from_numpy(vertices)]
+
+    @contextlib.contextmanager
+    def _failing(self, doing: str, index: int) -> Iterator[None]:
+        try:
+            yield
+        except (ValueError, TypeError, AttributeError, OSError) as error:
+            raise RuntimeError(f"cannot {doing} {self.info(index)}: {error}") from None
 
     def info(self, index: int) -> str:
         """Return the path of an image."""
