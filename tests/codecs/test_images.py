@@ -356,11 +356,12 @@ def test_a_damaged_png_stream_does_not_end_the_process(capfd: Any) -> None:
         broken[start + change] ^= 0xFF
         with pytest.raises(DecodeError, match="checksum of the chunk IDAT"):
             images.decode(tensor(broken))
+        assert capfd.readouterr().err == ""
         checksum = zlib.crc32(broken[start : start + 4 + length])
         struct.pack_into(">I", broken, start + 4 + length, checksum)
         with pytest.raises(DecodeError, match="format PNG"):
             images.decode(tensor(broken))
-    assert capfd.readouterr().err == ""
+        assert capfd.readouterr().err.count("\n") <= 1  # of OpenCV's libpng
 
 
 def damaged(data: bytes, chance: random.Random) -> bytes:
@@ -504,6 +505,17 @@ def test_real_files() -> None:
         for kind in ("RGB", "GRAY", "ANY_DATA"):
             shape = tuple(images.decode(data, output_type=kind).shape)
             assert images.peek_shape(data, image_type=kind) == shape, path.name
+
+
+@pytest.mark.parametrize("width", range(1, 6))
+def test_colors_of_a_bmp_from_the_top_and_from_the_bottom(width: int) -> None:
+    colors = np.arange(7 * width * 3, dtype=np.uint8).reshape(7, width, 3)
+    data = bytearray(encoded(colors, "BMP"))
+    np.testing.assert_array_equal(images.decode(tensor(bytes(data))).numpy(), colors)
+    struct.pack_into("<i", data, 22, -7)
+    np.testing.assert_array_equal(images.decode(tensor(bytes(data))).numpy(), colors[::-1])
+    with pytest.raises(DecodeError, match="BMP"):
+        images.decode(tensor(bytes(data[:-8])))
 
 
 def test_indices_beyond_the_palette_of_a_bmp_are_black() -> None:

@@ -1,4 +1,4 @@
-"""OpenCV, for what nothing else decodes exactly: JPEG 2000 above 8 bits, unusual TIFFs."""
+"""OpenCV, for what nothing else decodes exactly, or as fast: JPEG 2000 above 8 bits, unusual TIFFs; PNG."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from torchdali.errors import MissingExtraError
+from torchdali.kernels.opencv import opencv
 
-__all__ = ["decode_opencv"]
+__all__ = ["decode_bytes_by_opencv", "decode_opencv"]
 
 _lock = threading.Lock()
 
@@ -33,6 +34,21 @@ def decode_opencv(view: memoryview, purpose: str) -> Tensor:
         return torch.from_numpy(pixels[:, :, None])
     order = [2, 1, 0, *range(3, pixels.shape[2])]
     return torch.from_numpy(np.ascontiguousarray(pixels[:, :, order]))
+
+
+def decode_bytes_by_opencv(encoded: bytes, gray: bool) -> Tensor | None:
+    """Decode to ``(H, W, 1)`` or RGB ``(H, W, 3)`` uint8; None where OpenCV is missing, or cannot do it."""
+    cv2 = opencv()
+    if cv2 is None or not hasattr(cv2, "IMREAD_COLOR_RGB"):  # before OpenCV 4.11
+        return None
+    kind = cv2.IMREAD_GRAYSCALE if gray else cv2.IMREAD_COLOR_RGB
+    try:
+        pixels = cv2.imdecode(np.frombuffer(encoded, np.uint8), kind | cv2.IMREAD_IGNORE_ORIENTATION)
+    except cv2.error:  # too large for it
+        return None
+    if pixels is None:
+        return None
+    return torch.from_numpy(pixels if pixels.ndim == 3 else pixels[:, :, None])
 
 
 def _decode_quietly(cv2: Any, encoded: Any) -> Any:
