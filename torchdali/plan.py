@@ -118,6 +118,7 @@ def plan(graph: Graph) -> Plan:
     of_kind = kinds(graph)
     # Three slots a level: one kind each. Steps and what follows them in groups are one stage.
     slots = {node: (level, of_kind[node]) for node, level in _levels(graph, of_kind).items()}
+    slots.update(_late_copies(graph, slots))
     count = 1 + max((level for level, _ in slots.values()), default=-1)
     divided: list[tuple[list[Node], list[Node], bool]] = []
     for level in range(count):
@@ -219,6 +220,21 @@ def _levels(graph: Graph, of_kind: dict[Node, Kind]) -> dict[Node, int]:
             if p in latest:
                 latest[p] = min(latest[p], levels[node] - (of_kind[p] > of_kind[node]))
     return levels
+
+
+def _late_copies(graph: Graph, slots: dict[Node, tuple[int, Kind]]) -> dict[Node, tuple[int, Kind]]:
+    """Return slots of copies to the device: with what uses them first, or else the last step there.
+
+    So small values, as labels, do not go up alone before the images are decoded.
+    """
+    steps = {n: level for n, (level, kind) in slots.items() if kind is Kind.STEP}
+    last = max((level for n, level in steps.items() if n.device == "gpu"), default=0)
+    levels = {n: last for n in steps if n.operator.name == "_to_device" and not n.scope}
+    for node in graph.nodes:
+        for edge in edges(node):
+            if edge.source in levels:
+                levels[edge.source] = min(levels[edge.source], slots[node][0])
+    return {n: (max(level, steps[n]), Kind.STEP) for n, level in levels.items()}
 
 
 def _last_uses(graph: Graph, stage_of: dict[Node, int]) -> dict[DataNode, int]:

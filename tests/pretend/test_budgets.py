@@ -131,6 +131,13 @@ def test_large_batches(folder: Path, name: str, batch_size: int) -> None:
     _check(name, folder, batch_size)
 
 
+@pytest.mark.parametrize("batch_size", [32, 256])
+def test_pieces_cost_no_copy_more(folder: Path, batch_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest of the images goes up with the labels and parameters."""
+    monkeypatch.setattr("torchdali.execute.compiled_chain._LEAST_PIECE", 1)
+    _check("train", folder, batch_size)
+
+
 def test_batches_of_channels_last_are_not_copied(folder: Path) -> None:
     @pipeline_def(batch_size=4, num_threads=2, device_id=0)
     def define() -> Any:

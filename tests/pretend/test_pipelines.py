@@ -18,6 +18,7 @@ from tests.helpers import proxy_data
 from tests.pretend import Accelerator, accelerator, inner
 from tests.pretend.pictures import folder_of_pictures
 from torchdali import fn, pipeline_def, types
+from torchdali.execute.compiled_chain import Arena
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.plugin.pytorch import DALIClassificationIterator, feed_ndarray
 from torchdali.plugin.pytorch.experimental import proxy
@@ -86,6 +87,42 @@ def test_training_has_the_values_of_the_cpu(folder: Path, where: str) -> None:
             assert (images - inner(ours))[..., inside, inside].abs().max() < 1.01 / 57
         del found, ours, our_labels
         assert not races(gpu)
+
+
+@pytest.mark.parametrize("options", [{}, {"max_streams": 1}, {"bad_samples": "skip"}])
+def test_images_go_up_in_pieces(folder: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first while others are decoded; here however small they are."""
+    options = {**options, "batch_size": 8}
+    expected = delivered(train(folder, "cpu", **options), 8)
+    monkeypatch.setattr("torchdali.execute.compiled_chain._LEAST_PIECE", 1)
+    pieces, begin = [], DeviceStream.begin_copy
+    monkeypatch.setattr(DeviceStream, "begin_copy", lambda *given: (pieces.append(given[2]), begin(*given))[1])
+    with accelerator(lag=9) as gpu:
+        found = delivered(train(folder, 0, **options), 8)
+        for (images, labels), (ours, our_labels) in zip(expected, found, strict=True):
+            assert torch.equal(labels, inner(our_labels))
+            assert (images - inner(ours))[..., 4:-4, 4:-4].abs().max() < 1.01 / 57
+        assert len(pieces) >= 4
+        del found, ours, our_labels
+        assert not races(gpu)
+
+
+def test_a_piece_has_no_gaps() -> None:
+    sent: list[int] = []
+
+    def send(flat: torch.Tensor, count: int) -> torch.Tensor:
+        sent.append(count)
+        return flat.clone()
+
+    arena = Arena(torch.zeros(1 << 22, dtype=torch.uint8), send)
+    first, second, third = (arena.take(1 << 20) for _ in range(3))
+    arena.filled(second)
+    arena.filled(third)
+    assert not sent
+    arena.filled(first)
+    assert sent == [3 << 20] == [arena.sent] and arena.there is not None
+    arena.filled(arena.take(1 << 20))
+    assert len(sent) == 1
 
 
 def test_the_second_device(folder: Path) -> None:

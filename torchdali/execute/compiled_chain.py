@@ -30,10 +30,13 @@ from torchdali.tensors import TensorList
 __all__ = ["Bodies", "BoundChain", "CompiledChain", "NotGrouped", "OpenBuffer", "OutputBuffer"]
 
 Bind = Callable[..., Callable[[int], None]]
+Send = Callable[[torch.Tensor, int], torch.Tensor]
 _Axes = tuple[str, "int | None"]  # layout, and the number of axes as far as known
 
 
 _TIMED = " timed"
+_PIECE = 0.4  # of the room for a batch: what is copied to the device while the rest is computed
+_LEAST_PIECE = 1 << 20  # bytes; a smaller one takes less time to copy than to start
 
 
 class Bodies(NamedTuple):
@@ -340,10 +343,24 @@ class NotGrouped(Exception):
 
 
 class Arena:
-    """Page-locked memory into which samples of any shapes are put as they come, by several threads."""
+    """Page-locked memory into which samples of any shapes are put as they come, by several threads.
 
-    def __init__(self, flat: torch.Tensor) -> None:
+    Args:
+        flat: The memory.
+        send: Starts the copy of the first so many elements to the device, and returns all of them there; called once,
+            by the thread that fills the last gap before them, while others fill the rest.
+
+    Attributes:
+        there: What `send` returned.
+        sent: How many elements it was given.
+    """
+
+    def __init__(self, flat: torch.Tensor, send: Send | None = None) -> None:
         self.flat, self._used, self._lock = flat, 0, threading.Lock()
+        self._open: set[int] = set()
+        self._send = send if flat.nbytes * _PIECE >= _LEAST_PIECE else None
+        self.there: torch.Tensor | None = None
+        self.sent = 0
 
     @property
     def used(self) -> int:
@@ -357,7 +374,19 @@ class Arena:
             if place + count > self.flat.numel():
                 return -1
             self._used = place + count
+            self._open.add(place)
         return place
+
+    def filled(self, place: int) -> None:
+        """Note that the elements at a place are there, and send the first piece if it is whole now."""
+        with self._lock:
+            self._open.remove(place)
+            whole = min(self._open, default=self._used)
+            if self._send is None or self.sent or whole < self.flat.numel() * _PIECE:
+                return
+            self.sent = whole
+        # Nobody writes below `whole` again. The chain is not done before this thread is back, so `there` is seen.
+        self.there = self._send(self.flat, whole)
 
 
 class ArenaColumn(list):  # type: ignore[type-arg]
@@ -375,6 +404,7 @@ class ArenaColumn(list):  # type: ignore[type-arg]
                 kept = flat[place : place + sample.numel()].view(sample.shape)
                 sample = kept.copy_(sample)
                 self._places[i] = place
+                self._arena.filled(place)
         super().__setitem__(i, sample)
 
     def packed(self, layout: str, info: Sequence[str] | None) -> TensorList | None:
@@ -406,10 +436,11 @@ class OutputBuffer:
 
     Args:
         packs: Samples of different shapes go into one piece of memory too, since they are copied to a device next.
+        send: Starts that copy for the first of them, see `Arena`.
     """
 
-    def __init__(self, buffers: BufferPool, packs: bool = False) -> None:
-        self._buffers, self._packs = buffers, packs
+    def __init__(self, buffers: BufferPool, packs: bool = False, send: Send | None = None) -> None:
+        self._buffers, self._packs, self._send = buffers, packs, send
         self._ragged: tuple[int, torch.dtype] | None = None
         self._guess: tuple[tuple[int, ...], torch.dtype] | None = None
 
@@ -423,7 +454,8 @@ class OutputBuffer:
         guess, ragged = self._guess, self._ragged
         if ragged is not None and group == 1 and size:
             elements, dtype = ragged
-            return OpenBuffer(None, [None] * count, Arena(self._buffers.empty((elements,), dtype)))
+            arena = Arena(self._buffers.empty((elements,), dtype), self._send)
+            return OpenBuffer(None, [None] * count, arena)
         if guess is None or size == 0 or (count == 1 and group > 1):
             return OpenBuffer(None, [None] * count)
         shape, dtype = guess

@@ -69,7 +69,7 @@ class DeviceStream:
             make: Any = torch.cuda.Stream
             self.stream = make(device, priority=min(priority, 0))
             self._copies = self.stream if one_stream else make(device, priority=min(priority, 0))
-        self._sent: deque[tuple[Any, TensorList]] = deque()
+        self._sent: deque[tuple[Any, TensorList | torch.Tensor]] = deque()
         self._lock = threading.Lock()
 
     @property
@@ -113,18 +113,11 @@ class DeviceStream:
             Those that have a copy now, see `TensorList.uploaded`; it is to be taken from them when the batch is done.
         """
         assert self.device is not None
-        small = []
-        for batch in batches:
-            dense = batch.dense() if batch.device.type == "cpu" else None
-            if dense is not None and 0 < dense.nbytes <= _SMALL and dense.dtype != torch.bool:
-                small.append((batch, dense.contiguous()))
+        small, starts, size = _together(batches)
         if not small:
             return []
-        ends = list(itertools.accumulate(-(-dense.nbytes // 16) * 16 for _, dense in small))
-        block = torch.empty(ends[-1], dtype=torch.uint8, pin_memory=self.pins)
-        for (_, dense), start in zip(small, [0, *ends], strict=False):
-            part = block[start : start + dense.nbytes]
-            part.copy_(dense.view(-1).view(torch.uint8))
+        block = torch.empty(size, dtype=torch.uint8, pin_memory=self.pins)
+        _write(small, starts, block)
         # Not kept until it is copied: torch's allocator of page-locked memory waits for copies itself.
         if self.stream is None:
             there = block.to(self.device)
@@ -132,10 +125,50 @@ class DeviceStream:
             with torch.cuda.stream(self._copies):
                 there = block.to(self.device, non_blocking=True)
             self._wait_for_copies([there])
-        for (batch, dense), start in zip(small, [0, *ends], strict=False):
-            part = there[start : start + dense.nbytes]
-            batch.set_uploaded(part.view(dense.dtype).view(dense.shape))
-        return [batch for batch, _ in small]
+        return _set_uploaded(small, starts, there)
+
+    def begin_copy(self, flat: torch.Tensor, count: int) -> torch.Tensor:
+        """Start to copy the first elements of page-locked memory to the device, and return as much memory there.
+
+        Any thread may call it. `finish_copy` copies the rest.
+        """
+        with torch.cuda.stream(self._copies):
+            there = torch.empty_like(flat, device=self.device)
+            there[:count].copy_(flat[:count], non_blocking=True)
+        # Also for a batch that fails: the memory must not be used again before this copy is done.
+        self._keep_until_copied(flat)
+        return there
+
+    def finish_copy(
+        self,
+        flat: torch.Tensor,
+        there: torch.Tensor,
+        first: int,
+        count: int,
+        batches: Iterable[TensorList],
+    ) -> list[TensorList]:
+        """Copy elements ``first`` to ``count`` of what `begin_copy` began with. Must run inside `context`.
+
+        Args:
+            batches: Small ones that go up in the same copy, if there is room for them behind the elements.
+
+        Returns:
+            As `upload_together`.
+        """
+        small: list[_Small] = []
+        start = -(-count // 16) * 16
+        if flat.dtype == torch.uint8:
+            small, starts, size = _together(batches)
+            small = small if start + size <= flat.numel() else []
+        end = start + size if small else count
+        if small:
+            _write(small, starts, flat[start:end])
+        if end > first:
+            with torch.cuda.stream(self._copies):
+                there[first:end].copy_(flat[first:end], non_blocking=True)
+            self._keep_until_copied(flat)
+        self._wait_for_copies([there])
+        return _set_uploaded(small, starts, there[start:end]) if small else []
 
     def adopt(self, batch: TensorList) -> TensorList:
         """Take what a source gave to the device. Must run inside `context`."""
@@ -147,8 +180,8 @@ class DeviceStream:
                 tensor.record_stream(self.stream)
         return moved
 
-    def _keep_until_copied(self, batch: TensorList) -> None:
-        """Hold a pinned batch until its copy to the device is done; its memory may be reused after that.
+    def _keep_until_copied(self, batch: TensorList | torch.Tensor) -> None:
+        """Hold pinned memory until its copy to the device is done; its memory may be reused after that.
 
         Several threads send batches: without the lock, one could drop the entry that another has not asked about yet.
         """
@@ -206,6 +239,34 @@ def _tensors(batch: TensorList) -> Sequence[torch.Tensor]:
     if isinstance(stored, Packed):
         return [stored.flat]
     return [s for s in batch.samples() if s is not None] if dense is None else [dense]
+
+
+_Small = tuple[TensorList, torch.Tensor]
+
+
+def _together(batches: Iterable[TensorList]) -> tuple[list[_Small], list[int], int]:
+    """Return the small ones among batches, where each starts in one block, and its size, in bytes."""
+    small = []
+    for batch in batches:
+        dense = batch.dense() if batch.device.type == "cpu" else None
+        if dense is not None and 0 < dense.nbytes <= _SMALL and dense.dtype != torch.bool:
+            small.append((batch, dense.contiguous()))
+    ends = list(itertools.accumulate(-(-dense.nbytes // 16) * 16 for _, dense in small))
+    return small, [0, *ends[:-1]], ends[-1] if ends else 0
+
+
+def _write(small: Iterable[_Small], starts: Iterable[int], block: torch.Tensor) -> None:
+    for (_, dense), start in zip(small, starts, strict=True):
+        block[start : start + dense.nbytes].copy_(dense.view(-1).view(torch.uint8))
+
+
+def _set_uploaded(
+    small: Iterable[_Small], starts: Iterable[int], there: torch.Tensor
+) -> list[TensorList]:
+    for (batch, dense), start in zip(small, starts, strict=True):
+        part = there[start : start + dense.nbytes]
+        batch.set_uploaded(part.view(dense.dtype).view(dense.shape))
+    return [batch for batch, _ in small]
 
 
 def _pinned(batch: TensorList) -> TensorList:

@@ -40,6 +40,7 @@ from torchdali.plan import Plan, column, edges
 from torchdali.rng import BatchRng
 from torchdali.running import Bodies as PreparedBodies
 from torchdali.tensors import TensorList
+from torchdali.tensors._storage import Packed
 
 __all__ = ["Runtime", "StageRunner"]
 
@@ -139,7 +140,11 @@ class StageRunner:
         self._only_readers = [self._reading(i) for i in range(len(plan.stages))]
         self._source_edges = [source_edges(s.chain.nodes if s.chain else ()) for s in plan.stages]
         self._buffers = {
-            edge: OutputBuffer(self._memory(i), self._packs(i, edge))
+            edge: OutputBuffer(
+                self._memory(i),
+                self._packs(i, edge),
+                None if edge.device == "cpu" else runtime.device_stream.begin_copy,
+            )
             for i, s in enumerate(plan.stages)
             if s.chain
             for edge in s.chain.delivers
@@ -496,11 +501,14 @@ class StageRunner:
                 close = buffer.close if run.groups is None else buffer.close_groups
                 layout = run.bound.layouts[edge]
                 values = close(run.opened[edge], results, layout, info)
-                values = self._on_device(edge, values)
+                if not self._is_under_way(edge, run, values):
+                    values = self._on_device(edge, values)
                 if places is not None:
                     with self._runtime.device_stream.context():
                         values = self._hardware.join(values, decoded[edge], places)
                 batch.values[edge] = values
+            for edge in run.done:
+                self._finish_copy(edge, run)
         except BaseException as error:
             self.fail(batch, error, first=batch.stage + 1)
             return
@@ -535,6 +543,35 @@ class StageRunner:
         # the next stage are: they need no event, although another thread may run them.
         with self._runtime.device_stream.context():
             return self._runtime.device_stream.to_device(batch)
+
+    def _is_under_way(self, edge: DataNode, run: _ChainRun, values: TensorList) -> bool:
+        """Return whether a part of the samples is on its way to the device."""
+        opened = run.opened[edge]
+        return (
+            opened.arena is not None
+            and opened.arena.there is not None
+            and isinstance(values.stored(), Packed)
+        )
+
+    def _finish_copy(self, edge: DataNode, run: _ChainRun) -> None:
+        """Send the rest of samples that are under way, with the small values that the next stages need."""
+        batch, values = run.batch, run.batch.values[edge]
+        if not self._is_under_way(edge, run, values) or values.device.type != "cpu":
+            return
+        arena, stored = run.opened[edge].arena, values.stored()
+        assert arena is not None and arena.there is not None and isinstance(stored, Packed)
+        later = self._uploads[batch.stage + 1] if batch.stage + 1 < len(self._uploads) else ()
+        known = map(batch.values.get, later)
+        small = [v for v in known if v is not None and v.uploaded is None]
+        stream = self._runtime.device_stream
+        with stream.context():
+            batch.uploaded += stream.finish_copy(
+                arena.flat, arena.there, arena.sent, arena.used, small
+            )
+        there = arena.there[: arena.used]
+        batch.values[edge] = TensorList.from_packed(
+            there, stored.offsets, stored.shape(), values.layout(), values.source_infos
+        )
 
     def _source_infos(self, batch: InFlightBatch, edge: DataNode) -> Sequence[str] | None:
         """Return where the samples of an edge come from, as the reader or the source of them says."""
