@@ -99,6 +99,9 @@ BUDGETS = {
     "val": {"launches": 3, "copies": 4, "waits": 0, "pageable": 0},
     "roi": {"launches": 3, "copies": 3, "waits": 0, "pageable": 0},
     "heavy": {"launches": 7, "copies": 6, "waits": 0, "pageable": 0},
+    "decode": {"launches": 0, "copies": 2, "waits": 0, "pageable": 0},
+    "fed": {"launches": 3, "copies": 3, "waits": 0, "pageable": 0},
+    "photo": {"launches": 3, "copies": 3, "waits": 0, "pageable": 0},
     "late": {"launches": 0, "copies": 2, "waits": 0, "pageable": 0},
     "bytes": {"launches": 1, "copies": 2, "waits": 0, "pageable": 0},
 }

@@ -107,6 +107,24 @@ def test_images_go_up_in_pieces(folder: Path, options: dict[str, Any], monkeypat
         assert not races(gpu)
 
 
+def test_a_piece_that_is_sent_too_early_is_reported(
+    folder: Path, gpu: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The test of the tests: all of the memory is sent when the first image is in it."""
+
+    def filled(arena: Arena, place: int) -> None:
+        if arena.there is None and place == 0:
+            arena.sent = arena.flat.numel()
+            arena.there = DeviceStream.begin_copy(streams[0], arena.flat, arena.sent)
+
+    streams: list[DeviceStream] = []
+    made = DeviceStream.__init__
+    monkeypatch.setattr(DeviceStream, "__init__", lambda self, *given: (streams.append(self), made(self, *given))[1])
+    monkeypatch.setattr(Arena, "filled", filled)
+    delivered(train(folder, 0, batch_size=8), 8)
+    assert "may still be read" in races(gpu)
+
+
 def test_a_piece_has_no_gaps() -> None:
     sent: list[int] = []
 
