@@ -13,6 +13,7 @@ from PIL import Image
 from tests.helpers.encoded_video import make
 from torchdali import dynamic as ndd
 from torchdali import types
+from torchdali.experimental.dynamic._capture import Capture
 
 COUNT = 22
 
@@ -60,6 +61,42 @@ def test_capture_changes_nothing(root: Path, shuffled_twice: bool) -> None:
         for a, b in zip(epoch(plain, one), epoch(captured, two, capture=True), strict=True):
             assert torch.equal(a[0], b[0]) and torch.equal(a[1], b[1]) and a[2] == b[2]
     assert one.state == two.state
+
+
+def test_another_loop_over_the_same_reader_may_have_another_body(root: Path) -> None:
+    def loops(capture: bool) -> list[torch.Tensor]:
+        reader, rng, found = reader_of(root), ndd.random.RNG(3), []
+        for number in range(8):
+            own = ndd.random.RNG(number) if number in (3, 4) else rng
+            for jpegs, labels in reader.next_epoch(batch_size=5, capture=capture):
+                images = ndd.decoders.image(jpegs)
+                small = ndd.random_resized_crop(images, size=[8, 8], rng=own)
+                if number == 2:
+                    small = ndd.flip(small)
+                elif number == 6:
+                    small = small + np.float32(number)
+                found.append(small.torch().clone())
+                if number in (1, 7):  # what the loop before did not look at
+                    found += [image.torch().clone() for image in images.tensors]
+                found.append(labels.torch().clone())
+        return found
+
+    plain, captured = loops(False), loops(True)
+    assert len(plain) > 80
+    assert all(torch.equal(a, b) for a, b in zip(plain, captured, strict=True))
+
+
+def test_a_loop_begins_with_what_the_one_before_computed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = []
+    begin = Capture._begin
+    monkeypatch.setattr(Capture, "_begin", lambda self, asked: begun.append(1) or begin(self, asked))  # type: ignore[func-returns-value]
+    reader, rng = reader_of(root), ndd.random.RNG(3)
+    counts = []
+    for _ in range(3):
+        epoch(reader, rng, capture=True)
+        counts.append(len(begun))
+        begun.clear()
+    assert counts == [4, 5, 5]  # of five iterations
 
 
 def test_capture_goes_on_when_the_generator_is_used_elsewhere(root: Path) -> None:

@@ -3,7 +3,8 @@
 The first iteration is computed as without capture; the operations that it records are the *template*. For each later
 iteration the template is copied onto the iteration's own data, and what the first iteration looked at is computed by
 executors of the capture, up to `_AHEAD` iterations ahead. When the body then makes the same calls, they return these
-results.
+results. The next loop over the same data begins with the template of the one before; if the calls of its first
+iteration are others, they are its template.
 
 One thread plans iterations and starts them, a second one waits for them, in the same order; so the next iteration is
 computed while the last samples of one are.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,7 +30,7 @@ from torchdali.experimental.dynamic._structure import Runner
 from torchdali.experimental.dynamic._value import Value
 from torchdali.graph import DataNode, Node
 
-__all__ = ["Capture", "current_capture"]
+__all__ = ["Capture", "Template", "current_capture"]
 
 _AHEAD = 2  # iterations prepared before the loop comes to them
 _active = threading.local()
@@ -51,7 +52,7 @@ class _Call:
         rng: Generator of its random numbers, if it draws any.
         draw: Its draw from the generator, counted from the start of the iteration.
         asked: Outputs whose values the first iteration took.
-        given: Operands that do not change; held here.
+        outer: Operands from outside of the loop's data and calls, which do not change; held here, with their values.
     """
 
     node: Node
@@ -59,7 +60,25 @@ class _Call:
     rng: RNG | None
     draw: int
     asked: frozenset[int]
-    given: tuple[Operation, ...]
+    outer: tuple[Result, ...]
+
+
+class Template:
+    """The calls of a loop's first iteration.
+
+    Args:
+        calls: In their order.
+        roots: What the loop goes over, in that iteration.
+    """
+
+    def __init__(self, calls: Sequence[_Call], roots: Sequence[DataNode]) -> None:
+        self.calls, self.roots = calls, roots
+        self.nodes = {call.node for call in calls}
+        self.matcher = CallMatcher(self.nodes)
+        self.draws: dict[RNG, int] = {}
+        for call in calls:
+            if call.rng is not None:
+                self.draws[call.rng] = max(self.draws.get(call.rng, 0), call.draw + 1)
 
 
 @dataclass
@@ -70,15 +89,13 @@ class _Iteration:
         item: What the loop's variable will be.
         state: Position of the source after it.
         copies: Edges of the template to those of this iteration.
-        operations: One for each call of the template; none for the first iteration.
-        counts: Draws of each generator before this iteration.
+        operations: One for each call of the template; none while there is no template.
     """
 
     item: Any
     state: Any
     copies: dict[DataNode, DataNode] = field(default_factory=dict)
     operations: list[Operation] = field(default_factory=list)
-    counts: dict[RNG, int] = field(default_factory=dict)
 
 
 class Capture:
@@ -88,6 +105,10 @@ class Capture:
         items: What the loop goes over, with the position of the source after each.
         context: Where the work is done.
         deliver: Called with the position when an item is handed out.
+        template: Of the loop before this one.
+
+    Attributes:
+        template: Of this loop, for the next one.
     """
 
     def __init__(
@@ -95,10 +116,12 @@ class Capture:
         items: Iterable[tuple[Any, Any]],
         context: EvalContext,
         deliver: Callable[[Any], None] = lambda state: None,
+        template: Template | None = None,
     ) -> None:
         self._items, self._context, self._deliver = iter(items), context, deliver
-        self._template: list[_Call] | None = None
-        self._recorded: list[Operation] = []
+        self.template = template
+        self._first = True
+        self._recorded: list[tuple[Operation, tuple[Result, ...]]] = []
         self._now: _Iteration | None = None
         self._next_call = 0
         self._matches = True
@@ -110,9 +133,9 @@ class Capture:
         ahead: deque[_Iteration] = deque()
         try:
             while True:
-                if self._template is not None and not self._matches:
+                if not self._matches:
                     self._relaunch(ahead)
-                while len(ahead) < (1 if self._template is None else _AHEAD):
+                while len(ahead) < (1 if self.template is None else _AHEAD):
                     item = next(self._items, None)
                     if item is None:
                         break
@@ -120,6 +143,7 @@ class Capture:
                 if not ahead:
                     return
                 yield from self._body(ahead.popleft())
+                self._end_of_body()
         finally:
             self._starting.shutdown(wait=True, cancel_futures=True)
             self._waiting.shutdown(wait=True)  # so that runners are idle
@@ -128,8 +152,7 @@ class Capture:
     def _body(self, iteration: _Iteration) -> Iterator[Any]:
         """Hand out one item; the loop's body runs while this waits."""
         self._now, self._next_call, self._matches = iteration, 0, True
-        if self._template is None:
-            self._roots = _roots(iteration.item)
+        self._roots = _roots(iteration.item)
         self._deliver(iteration.state)
         stack = _active.__dict__.setdefault("stack", [])
         stack.append(self)
@@ -137,55 +160,66 @@ class Capture:
             yield iteration.item
         finally:
             stack.remove(self)
-        if self._template is None:
-            self._template, self._recorded = _template_of(self._recorded, self._roots), []
-            self._matcher = CallMatcher({call.node for call in self._template})
-        elif self._matches and self._next_call < len(self._template):
-            missing = self._template[self._next_call].node
+
+    def _end_of_body(self) -> None:
+        """Make a template of the first iteration; see that a later one made all calls."""
+        template = self.template
+        complete = template is not None and self._next_call == len(template.calls)
+        if self._first:
+            if not (complete and self._matches and self._computes_all()):
+                self.template = Template(_calls_of(self._recorded), self._roots)
+                self._matches = False
+            self._first, self._recorded = False, []
+        elif self._matches and not complete:
+            assert template is not None
+            missing = template.calls[self._next_call].node
             raise RuntimeError(
                 f"the body of a captured loop did not call {missing.operator.name!r}, as it did in its first "
                 f"iteration\n  {missing.where}"
             )
 
+    def _computes_all(self) -> bool:
+        """Return whether the template has computed all that the first iteration looked at."""
+        assert self.template is not None
+        calls = zip(self._recorded, self.template.calls, strict=True)
+        return all(operation.asked <= call.asked for (operation, _), call in calls)
+
     # ------------------------------------------------------------ running ahead
 
     def _prepared(self, item: Any, state: Any, distance: int) -> _Iteration:
         """Copy the template onto an item, and have it computed."""
-        made = _Iteration(item, state)
-        if self._template is None:
+        made, template = _Iteration(item, state), self.template
+        if template is None:
             return made
-        made.copies = dict(zip(self._roots, _roots(item), strict=True))
-        draws = _draws(self._template)
-        made.counts = {rng: rng._count + distance * count for rng, count in draws.items()}
-        for call in self._template:
-            node = copied_node(call.node, made.copies)
-            key = None if call.rng is None else call.rng._key_at(made.counts[call.rng] + call.draw)
+        made.copies = dict(zip(template.roots, _roots(item), strict=True))
+        before = {rng: rng._count + distance * count for rng, count in template.draws.items()}
+        for call in template.calls:
+            node = copied_node(call.node, made.copies, template.nodes)
+            key = None if call.rng is None else call.rng._key_at(before[call.rng] + call.draw)
             operation = Operation(
                 node, _size_of(item), self._context, call.device, key, rng=call.rng
             )
+            operation.captured = True
             made.operations.append(operation)
-        asked = [
-            (o, [Result(o, i) for i in c.asked])
-            for o, c in zip(made.operations, self._template, strict=True)
-            if c.asked
-        ]
+        calls = zip(made.operations, template.calls, strict=True)
+        asked = [Result(o, i) for o, call in calls for i in sorted(call.asked)]
         if asked:
-            done = self._waiting.submit(
-                self._finish, self._starting.submit(self._begin, asked), asked
-            )
-            for operation, _ in asked:
-                operation.future = done
+            begun = self._starting.submit(self._begin, asked)
+            done = self._waiting.submit(self._finish, begun, asked)
+            for result in asked:
+                result.operation.future = done
         return made
 
-    def _begin(self, asked: list[tuple[Operation, list[Result]]]) -> Callable[[], None]:
-        """Begin to compute an iteration; the results keep what is asked for alive."""
+    def _begin(self, asked: list[Result]) -> Callable[[], None]:
+        """Begin to compute an iteration."""
         with torch.no_grad():
-            return self._context.engine().begin([o for o, _ in asked], self._runners)
+            return self._context.engine().begin(asked, self._runners)
 
-    def _finish(
-        self, begun: Future[Callable[[], None]], asked: list[tuple[Operation, list[Result]]]
-    ) -> None:
-        """Wait for an iteration. This runs in another thread than `_begin`, and in the same order."""
+    def _finish(self, begun: Future[Callable[[], None]], asked: list[Result]) -> None:
+        """Wait for an iteration; ``asked`` keeps its operations.
+
+        This runs in another thread than `_begin`, and in the same order.
+        """
         begun.result()()
 
     def _relaunch(self, ahead: deque[_Iteration]) -> None:
@@ -202,20 +236,33 @@ class Capture:
         Raises:
             RuntimeError: the first iteration made another call here.
         """
-        if self._template is None:
-            self._recorded.append(made)
-            return made
-        if not self._matches:
+        made.captured = True
+        found = self._matching(made)
+        if self._first:
+            outer = [o for o in made.needs if not o.captured]
+            held = tuple(Result(o, e.index) for o in outer for e in o.node.outputs)
+            self._recorded.append((found, held))
+        return found
+
+    def _matching(self, made: Operation) -> Operation:
+        """Return the prepared operation that a call is, or the call's own if there is none."""
+        template, node = self.template, made.node
+        if template is None or not self._matches:
             return made
         assert self._now is not None
-        node = made.node
-        if self._next_call == len(self._template):
-            raise RuntimeError(
-                f"the body of a captured loop called {node.operator.name!r} after all calls of its first iteration\n"
-                f"  {node.where}"
-            )
+        try:
+            if self._next_call == len(template.calls):
+                raise RuntimeError(
+                    f"the body of a captured loop called {node.operator.name!r} after all calls of its first iteration"
+                    f"\n  {node.where}"
+                )
+            template.matcher.check(node, template.calls[self._next_call].node, self._now.copies)
+        except RuntimeError:
+            if not self._first:
+                raise
+            self._matches = False  # another body than that of the loop before
+            return made
         prepared = self._now.operations[self._next_call]
-        self._matcher.check(node, self._template[self._next_call].node, self._now.copies)
         if prepared.key != made.key:  # the generator was seeded, or used elsewhere
             self._matches = False
             return made
@@ -230,6 +277,8 @@ def _roots(item: Any) -> list[DataNode]:
     for value in values:
         if isinstance(value, Value):
             found.append(value._edge())
+            assert value._result is not None
+            value._result.operation.captured = True
     return found
 
 
@@ -239,29 +288,16 @@ def _size_of(item: Any) -> int:
     return size
 
 
-def _template_of(recorded: list[Operation], root_edges: list[DataNode]) -> list[_Call]:
-    roots = set(root_edges)
+def _calls_of(recorded: Sequence[tuple[Operation, tuple[Result, ...]]]) -> list[_Call]:
     counts: dict[RNG, int] = {}
     calls = []
-    for operation in recorded:
+    for operation, outer in recorded:
         draw = 0
         if operation.rng is not None:
             draw = counts.get(operation.rng, 0)
             counts[operation.rng] = draw + 1
-        given = tuple(
-            o for o in operation.needs if o.results is not None and not roots & {*o.node.outputs}
-        )
+        asked = frozenset(operation.asked)
         calls.append(
-            _Call(
-                operation.node, operation.device, operation.rng, draw, frozenset(operation.asked), given
-            )
-        )  # fmt: skip
+            _Call(operation.node, operation.device, operation.rng, draw, asked, outer)
+        )
     return calls
-
-
-def _draws(template: list[_Call]) -> dict[RNG, int]:
-    counts: dict[RNG, int] = {}
-    for call in template:
-        if call.rng is not None:
-            counts[call.rng] = max(counts.get(call.rng, 0), call.draw + 1)
-    return counts

@@ -16,7 +16,7 @@ import torch
 
 from torchdali.errors import located
 from torchdali.execute.device_stream import resolve_device
-from torchdali.experimental.dynamic._operation import Operation, operation_of
+from torchdali.experimental.dynamic._operation import Operation, Result, operation_of
 from torchdali.experimental.dynamic._structure import Runner, Structure, structure_of
 from torchdali.graph import DataNode, Node
 from torchdali.loader import Keys
@@ -55,17 +55,20 @@ class Engine:
             work.deliver(outputs)
 
     def begin(
-        self, operations: Sequence[Operation], runners: dict[Any, Runner]
+        self, asked: Sequence[Result], runners: dict[Any, Runner]
     ) -> Callable[[], None]:
-        """Begin to compute operations as `run` does; return a function that waits for them and sets the results.
+        """Begin to compute results; return a function that waits for them and sets them.
+
+        Other results are not set, whoever holds them: which are held may change at any moment in another thread.
 
         Args:
+            asked: What is computed.
             runners: Of the caller, by structure: an empty dictionary at first, to be given back at the end. The
                 functions are to be called in the order of the calls that gave them, from any thread.
         """
         begun: list[tuple[Runner, _Work]] = []
         try:
-            for work in _works(operations):
+            for work in _works(list(dict.fromkeys(r.operation for r in asked)), asked):
                 key = work.structure.key
                 if key not in runners:
                     runners[key] = self._take((key,)) or self._runner(work, several=True)
@@ -146,8 +149,14 @@ class _Work:
             operation.finish(tuple(results.get(e) for e in node.outputs))
 
 
-def _works(operations: Sequence[Operation]) -> Iterator[_Work]:
-    """Yield what executors are to compute, size by size; do at once what needs none."""
+def _works(
+    operations: Sequence[Operation], asked: Sequence[Result] | None = None
+) -> Iterator[_Work]:
+    """Yield what executors are to compute, size by size; do at once what needs none.
+
+    Args:
+        asked: What is to be delivered; otherwise all that is held.
+    """
     for size in dict.fromkeys(o.size for o in operations):
         chosen = [o for o in operations if o.size == size]
         nodes = _needed(chosen)
@@ -162,8 +171,12 @@ def _works(operations: Sequence[Operation]) -> Iterator[_Work]:
         }
         if _is_small(computed, values):
             _run_one_by_one(computed, values, size)
+            continue
+        if asked is None:
+            wanted = _wanted(computed, chosen)
         else:
-            yield _Work(structure_of(computed, _wanted(computed, chosen), size), values, size)
+            wanted = [r.edge for r in asked if r.operation.node in computed]
+        yield _Work(structure_of(computed, wanted, size), values, size)
 
 
 def _results(node: Node) -> tuple[TensorList | None, ...] | None:

@@ -14,19 +14,15 @@ from torchdali.tensors import TensorList
 __all__ = ["CallMatcher", "copied_node"]
 
 
-def _is_given(edge: DataNode) -> bool:
-    return edge.source is not None and edge.source.operator.name == "_given_value"
-
-
-def copied_node(node: Node, copies: dict[DataNode, DataNode]) -> Node:
-    """Copy a node, and those before it that are not copied yet; given values stay."""
+def copied_node(node: Node, copies: dict[DataNode, DataNode], calls: Collection[Node]) -> Node:
+    """Copy a node, and those before it that are not copied yet; results of operations not in ``calls`` stay."""
 
     def copied(edge: DataNode) -> DataNode:
         if edge not in copies:
-            if _is_given(edge):
-                return edge
             assert edge.source is not None
-            copied_node(edge.source, copies)
+            if edge.source not in calls and operation_of(edge.source) is not None:
+                return edge
+            copied_node(edge.source, copies, calls)
         return copies[edge]
 
     inputs = tuple(None if edge is None else copied(edge) for edge in node.inputs)
@@ -84,10 +80,11 @@ class CallMatcher:
     ) -> bool:
         if edge is None or expected is None:
             return edge is expected
-        if copies.get(expected) is edge:
+        if copies.get(expected, expected) is edge:
             return True
-        if _is_given(edge) and _is_given(expected):
-            return _equal(edge, expected)
+        value, its_value = _known(edge), _known(expected)
+        if value is not None and its_value is not None and expected not in copies:
+            return _equal_values(value, its_value)
         # Nodes that only serve another one, such as constants, are made anew in each iteration.
         one, other = edge.source, expected.source
         if one is None or other is None or other in self._calls:
@@ -107,13 +104,12 @@ def _difference(node: Node, expected: Node) -> str:
     )
 
 
-def _equal(edge: DataNode, expected: DataNode) -> bool:
-    assert edge.source is not None and expected.source is not None
-    one, other = operation_of(edge.source), operation_of(expected.source)
-    if one is None or other is None or one.results is None or other.results is None:
-        return False
-    pair = one.results[0], other.results[0]
-    return pair[0] is not None and pair[1] is not None and _equal_values(pair[0], pair[1])
+def _known(edge: DataNode) -> TensorList | None:
+    """Return the value of an edge, if it is there."""
+    operation = None if edge.source is None else operation_of(edge.source)
+    if operation is None or operation.results is None:
+        return None
+    return operation.results[edge.index]
 
 
 def _equal_values(one: TensorList, other: TensorList) -> bool:

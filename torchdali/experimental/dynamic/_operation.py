@@ -49,11 +49,13 @@ class Operation:
 
     Attributes:
         asked: Outputs whose values somebody took.
+        captured: It is a call, or the data, of a captured loop: its results stay known as such.
         future: The computation that another thread does, or None.
         needs: Operations that come before this one; none once the results are there.
         serial: Number in the order of the calls.
     """
 
+    captured: bool
     context: Evaluator | None
     device: Device
     key: int | None
@@ -64,7 +66,7 @@ class Operation:
     size: int
 
     __slots__ = (
-        "__weakref__", "asked", "context", "device", "future", "handles", "key", "needs", "node", "records",
+        "__weakref__", "asked", "captured", "context", "device", "future", "handles", "key", "needs", "node", "records",
         "results", "rng", "serial", "size",
     )  # fmt: skip
 
@@ -83,6 +85,7 @@ class Operation:
         self.key, self.records, self.rng, self.results = key, records, rng, results
         self.serial = next(_serial)
         self.asked: set[int] = set()
+        self.captured = False
         self.future: Future[None] | None = None
         self.needs = () if results is not None else _before(node)
         # Results that somebody holds; an evaluation delivers these, and drops the others.

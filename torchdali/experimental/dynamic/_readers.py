@@ -13,7 +13,7 @@ from torchdali.errors import did_you_mean
 from torchdali.execute.batch import metadata_outputs
 from torchdali.execute.process_pool import open_dataset
 from torchdali.experimental.dynamic._batch import Batch, _batch_of
-from torchdali.experimental.dynamic._capture import Capture
+from torchdali.experimental.dynamic._capture import Capture, Template
 from torchdali.experimental.dynamic._context import EvalContext
 from torchdali.experimental.dynamic._convert import as_list
 from torchdali.experimental.dynamic._device import Device
@@ -88,6 +88,7 @@ class Reader:
         # Batches that the present loop has delivered, and those that a restored state has.
         self._delivered = self._resumed = 0
         self._shown: dict[str, Any] | None = None
+        self._template: Template | None = None
 
     def __call__(
         self,
@@ -155,8 +156,15 @@ class Reader:
         self._resumed, self._iterating, self._shown = 0, object(), None
         taken = self._taken(count, size, context, self._iterating)
         if capture:
-            return iter(Capture(self._ahead(taken), context, self._reached))
+            return self._captured(Capture(self._ahead(taken), context, self._reached, self._template))
         return taken
+
+    def _captured(self, loop: Capture) -> Iterator[Any]:
+        """Go through a captured loop; keep its template for the next one."""
+        try:
+            yield from loop
+        finally:
+            self._template = loop.template
 
     def _ahead(self, taken: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
         """Yield batches that are taken before the loop comes to them, each with the state after it."""

@@ -51,8 +51,9 @@ class Value:
         """Return the samples; compute them first if needed."""
         if self._list is None:
             assert self._result is not None
-            # The result goes, and with it the graph that led to it.
-            self._list, self._result = self._result.values(), None
+            self._list = self._result.values()
+            if not self._result.operation.captured:
+                self._result = None  # and with it the graph that led to it
         return self._list
 
     def _edge(self) -> DataNode:
