@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -66,6 +67,8 @@ def accelerator(devices: int = 1, lag: int = 3, kernels: bool = True) -> Iterato
     """
     if torch.cuda.is_available():
         raise RuntimeError("there is a real accelerator; the pretence would hide it")
+    # The compiler makes a table of torch's functions when it is imported, which may not be those below.
+    importlib.import_module("torch._dynamo.trace_rules")
     torch._C._ensureCUDADeviceGuardSet()
     torch._C._set_only_lift_cpu_tensors(True)
     own = State(Report(), devices, lag)

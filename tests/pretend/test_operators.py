@@ -49,6 +49,12 @@ def _close(name: str, a: Any, b: Any) -> None:
         assert apart <= 1, f"{apart} levels"
 
 
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `dump_image` write elsewhere."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
 def test_some(name: str) -> None:
@@ -58,8 +64,7 @@ def test_some(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "call"), CASES, ids=[f"{n} {i}" for i, (n, _) in enumerate(CASES)])
-def test_all(name: str, call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # `dump_image` writes here
+def test_all(name: str, call: str) -> None:
     assert name in (found := _check(name, call)), found
 
 
