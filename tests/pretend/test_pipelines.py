@@ -401,3 +401,18 @@ def test_dynamic_mode(gpu: Accelerator) -> None:
     assert [int(inner(s).max()) for s in found.evaluate()._storage.samples()] == [0, 18, 36]
     del found, given
     assert not races(gpu)
+
+
+def test_a_stream_of_another_accelerator_in_the_dynamic_mode(gpu: Accelerator) -> None:
+    from torchdali import dynamic
+
+    other = dynamic.Stream(device_id=1)
+    assert other.device_id == 1
+    for given in (other, torch.cuda.Stream(1)):  # type: ignore[no-untyped-call]
+        with pytest.raises(ValueError, match="of the accelerator 1, not of 0"):
+            dynamic.EvalContext(device_id=0, cuda_stream=given)
+        with pytest.raises(ValueError, match="of the accelerator 1, not of 0"):
+            dynamic.set_default_stream(given, device_id=0)
+    assert dynamic.EvalContext(device_id=1, cuda_stream=other).cuda_stream is other
+    with pytest.raises(TypeError, match="a stream is"):
+        dynamic.EvalContext(cuda_stream="1")

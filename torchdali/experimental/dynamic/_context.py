@@ -11,7 +11,7 @@ from typing import Any
 from torchdali.experimental.dynamic._checkpoint import Checkpoint
 from torchdali.experimental.dynamic._engine import Engine
 from torchdali.experimental.dynamic._operation import Operation
-from torchdali.experimental.dynamic._stream import Stream, get_current_stream
+from torchdali.experimental.dynamic._stream import Stream, get_current_stream, stream_on
 from torchdali.experimental.dynamic._threads import ThreadPool, get_num_threads
 
 __all__ = ["EvalContext"]
@@ -31,8 +31,8 @@ class EvalContext:
         thread_pool: Instead of ``num_threads``.
 
     Raises:
-        ValueError: both ``num_threads`` and ``thread_pool``, or less than one thread.
-        RuntimeError: an operator's result is asked for after the context was left and closed.
+        ValueError: both ``num_threads`` and ``thread_pool``, less than one thread, or a stream of another accelerator.
+        TypeError: no stream. RuntimeError: an operator's result is asked for after the context was left and closed.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class EvalContext:
         if num_threads is not None and thread_pool is not None:
             raise ValueError("give num_threads or thread_pool, not both")
         self._pool = thread_pool or (None if num_threads is None else ThreadPool(num_threads))
-        self._device_id, self._stream = device_id, cuda_stream
+        self._device_id, self._stream = device_id, stream_on(cuda_stream, device_id)
         self._engine: Engine | None = None
         self._lock = threading.RLock()
         self._pending: weakref.WeakSet[Operation] = weakref.WeakSet()

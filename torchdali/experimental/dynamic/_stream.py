@@ -52,7 +52,7 @@ class Stream:
     @property
     def device_id(self) -> int:
         """Number of the accelerator."""
-        return int(self._stream.device_index)
+        return int(self._stream.device.index)
 
     def synchronize(self) -> None:
         """Wait for all work of the stream."""
@@ -101,7 +101,29 @@ def get_default_stream(device_id: int | None = None) -> Stream | None:
 
 
 def set_default_stream(cuda_stream: Any, /, device_id: int | None = None) -> None:
-    """Set the stream for threads that set none."""
-    made = stream(stream=cuda_stream, device_id=device_id)
+    """Set the stream for threads that set none.
+
+    Raises:
+        ValueError: the stream is of another accelerator than ``device_id``.
+    """
+    made = stream_on(cuda_stream, device_id)
     if made is not None:
-        _defaults[made.device_id if device_id is None else device_id] = made
+        _defaults[made.device_id] = made
+
+
+def stream_on(cuda_stream: Any, device_id: int | None) -> Stream | None:
+    """Return a `Stream`, or None for None.
+
+    Raises:
+        TypeError: it is no stream. ValueError: it is one of another accelerator than ``device_id``.
+    """
+    if not (
+        cuda_stream is None
+        or isinstance(cuda_stream, (Stream, torch.cuda.Stream, int))
+        or hasattr(cuda_stream, "__cuda_stream__")
+    ):
+        raise TypeError(f"a stream is a Stream, one of torch's or a handle, not {cuda_stream!r}")
+    made = stream(stream=cuda_stream, device_id=device_id)
+    if made is not None and device_id is not None and made.device_id != device_id:
+        raise ValueError(f"the stream is of the accelerator {made.device_id}, not of {device_id}")
+    return made
