@@ -27,7 +27,8 @@ class EvalContext:
     Args:
         num_threads: Threads that compute; `get_num_threads` by default.
         device_id: Number of the accelerator; the current one by default, None without one.
-        cuda_stream: Stream of the accelerator's work; the current one by default.
+        cuda_stream: Read back as given, the current one by default. Work on an accelerator runs on streams of its own,
+            for which torch's current stream waits when a result is taken.
         thread_pool: Instead of ``num_threads``.
 
     Raises:
@@ -87,7 +88,7 @@ class EvalContext:
 
     @property
     def cuda_stream(self) -> Stream | None:
-        """Stream of the accelerator's work, or None without an accelerator."""
+        """The stream that was given, else the current one; None without an accelerator."""
         return get_current_stream() if self._stream is None else self._stream
 
     @property
