@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from typing import Any
 
@@ -16,7 +15,6 @@ from hypothesis import strategies as st
 from tests.helpers.crop_cases import arrays
 from torchdali import fn
 from torchdali.kernels.window import anchor, fill_number
-from torchdali.ops._crop import normalizing
 from torchdali.registry import registry
 from torchdali.tensors import TensorList
 
@@ -303,37 +301,3 @@ def test_layouts_that_are_no_images_are_value_errors() -> None:
         fn.crop(torch.zeros(6, 5), crop=[2, 2])
     with pytest.raises(ValueError, match="layout"):
         run("crop", np.zeros((6, 5, 3), np.uint8), "HWF", crop=[2, 2])
-
-
-@pytest.mark.parametrize(
-    "constants",
-    [
-        RGB, {**RGB, "mirror": 1}, {"mean": 3.0, "std": [2.0], "scale": 0.5, "shift": 1.0}, {}, {**RGB, "std": 0.0},
-        {**RGB, "dtype": torch.float16}, {**RGB, "output_layout": "HWC"}, {**RGB, "crop": [20, 30]},
-        {**RGB, "pad_output": True}, {"std": [-1.0]}, {"mean": [1.0, 2.0]},
-    ],
-)  # fmt: skip
-def test_constants_bound_once_make_no_difference(constants: dict[str, Any]) -> None:
-    made, body = normalizing(constants), functools.partial(NORMALIZE, **constants)
-    rng = np.random.default_rng(8)
-
-    def outcome(function: Any, *given: Any, **options: Any) -> Any:
-        try:
-            return function(*given, **options)
-        except RuntimeError as error:
-            return str(error)
-
-    for shape in ((40, 50, 3), (33, 31, 3), (5, 7, 3), (40, 50, 1), (40, 50, 4)):
-        image = torch.from_numpy(rng.integers(0, 256, shape, np.uint8))
-        for data in (image, image.transpose(0, 1), image.float(), image[::2, 1:]):
-            for drawn in ({}, {"mirror": 1}, {"mirror": 0}, {"mean": [9.0]}):
-                found = outcome(made, data, layout="HWC", **drawn)
-                expected = outcome(body, data, layout="HWC", **drawn)
-                if isinstance(expected, str):
-                    assert found == expected
-                    continue
-                assert found.dtype == expected.dtype
-                assert np.array_equal(found.numpy(), expected.numpy(), equal_nan=True)
-                out = torch.empty_like(expected)
-                assert made(data, layout="HWC", out=out, **drawn) is out
-                assert np.array_equal(out.numpy(), expected.numpy(), equal_nan=True)

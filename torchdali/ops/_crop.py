@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,9 +14,8 @@ from torchdali.kernels.device.normalize import normalize_batch
 from torchdali.kernels.device.tables import table, upload
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.folding import folded
-from torchdali.kernels.memory import copied, inside, is_array, is_plain, place, placed
+from torchdali.kernels.memory import copied, inside, is_array, place, placed
 from torchdali.kernels.normalize import affine, normalize_each_into, normalize_into
-from torchdali.kernels.normalize_opencv import normalized_by_opencv
 from torchdali.kernels.window import (
     anchor,
     anchors,
@@ -27,7 +25,7 @@ from torchdali.kernels.window import (
     meet,
     out_of_bounds,
 )
-from torchdali.operator import batched, bound, on_device, operator
+from torchdali.operator import batched, on_device, operator
 from torchdali.ops._on_device import Images, cut_out, images_of, on_their_device, spans_of
 from torchdali.schema import (
     Column,
@@ -42,7 +40,7 @@ from torchdali.schema import (
 )
 from torchdali.tensors import TensorList
 
-__all__ = ["crop", "crop_mirror_normalize", "crop_window", "normalizing"]
+__all__ = ["crop", "crop_mirror_normalize", "crop_window"]
 
 CROP_LAYOUTS = ("HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW", "CFDHW")
 """Layouts that crops take; the first one of the right ndim is assumed where none is set: four axes are a volume."""
@@ -321,52 +319,6 @@ def crop_mirror_normalize(
         region = region[part]
     normalize_into(region, inside, scaling, channel, row)
     return out
-
-
-@bound(crop_mirror_normalize)
-def normalizing(constants: Mapping[str, Any]) -> Callable[..., Tensor]:
-    """Return `crop_mirror_normalize` with these arguments: the shortest way for whole images of bytes to planes."""
-    general = functools.partial(crop_mirror_normalize.body, **constants)
-    given = {**crop_mirror_normalize.operator.schema.defaults, **constants}
-    usual = given["dtype"] == torch.float32 and given["output_layout"] == "CHW"
-    if not usual or not constants.keys() <= _SIMPLE:
-        return general
-    try:
-        found = affine(
-            _several(given["mean"]), _several(given["std"]), given["scale"], given["shift"], 3, 3
-        )
-    except (RuntimeError, TypeError, ValueError):
-        return general
-    if found is not None and found.centre != (0.0,):
-        return general
-    factor, offset = ((), ()) if found is None else (found.factor, found.offset)
-    constant = given["mirror"]
-
-    def run(
-        data: Tensor,
-        *,
-        layout: Layout,
-        out: Tensor | None = None,
-        mirror: Any = constant,
-        **drawn: Any,
-    ) -> Tensor:
-        shape = data.shape
-        if (
-            not drawn and layout == "HWC" and len(shape) == 3 and shape[2] == 3 and data.dtype == torch.uint8
-            and is_plain(data)
-        ):  # fmt: skip
-            planes = (3, shape[0], shape[1])
-            if out is None or out.shape != planes or out.dtype != torch.float32:
-                out = torch.empty(planes, dtype=torch.float32)
-            results = out.numpy().transpose(1, 2, 0)[None]
-            if normalized_by_opencv(results, [data.numpy()], factor, offset, [bool(mirror)]):
-                return out
-        return general(data, layout=layout, out=out, mirror=mirror, **drawn)
-
-    return run
-
-
-_SIMPLE = {"dtype", "mean", "mirror", "output_layout", "scale", "shift", "std"}
 
 
 @batched(crop_mirror_normalize)

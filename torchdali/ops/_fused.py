@@ -27,7 +27,7 @@ from torchdali.kernels.resample.bytes import SMALLEST, resize_bytes
 from torchdali.kernels.resample.separable import lines_read, resample
 from torchdali.kernels.resample.weights import Axis
 from torchdali.operator import bound, bundled, operator
-from torchdali.ops._crop import crop_mirror_normalize, crop_window, normalizing
+from torchdali.ops._crop import crop_mirror_normalize, crop_window
 from torchdali.ops._decoders import (
     Encoded,
     cache_hints,
@@ -345,26 +345,6 @@ def _resize_crop_mirror_normalize(
 _normalized = crop_mirror_normalize.body
 
 
-@bound(_resize_crop_mirror_normalize)
-def _bound_resize_crop_mirror_normalize(constants: Mapping[str, Any]) -> Callable[..., Tensor]:
-    general = functools.partial(_resize_crop_mirror_normalize.body, **constants)
-    size, window, last, filters = _divided(constants)
-    if window:
-        return general
-    normalize, constant = normalizing(last), constants.get("mirror", 0)
-
-    def run(
-        data: Tensor, *, layout: Layout, out: Tensor | None = None, mirror: Any = constant, **drawn: Any
-    ) -> Tensor:
-        if drawn or layout != "HWC":
-            return general(data, layout=layout, out=out, mirror=mirror, **drawn)
-        with LAST_BUT_ONE:
-            made = resized(data, layout, size, filters)
-        return normalize(made, layout=layout, out=out, mirror=mirror)
-
-    return run
-
-
 @operator(hidden=True, layout=lambda layouts, arguments: arguments["output_layout"])
 def _decode_resize_crop_mirror_normalize(
     data: Encoded,
@@ -432,7 +412,7 @@ def _planned_resize_crop_mirror_normalize(constants: Mapping[str, Any]) -> Calla
     if not is_rgb or library() is not None:
         return general
     size, window, last, filters = _divided(constants)
-    normalize, constant = normalizing(last), constants.get("mirror", 0)
+    normalize, constant = functools.partial(_normalized, **last), constants.get("mirror", 0)
     upright, fast = constants.get("adjust_orientation", True), constants.get("use_fast_idct", False)
     layout = Layout("HWC")
 
