@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 __all__ = [
-    "Array", "Bytes", "Floats", "byte_planes", "byte_scratch", "copied", "float_rows", "inside",
+    "Array", "Bytes", "Floats", "byte_planes", "byte_scratch", "copied", "inside",
     "in_transform", "is_array", "is_plain", "is_traced", "narrowed", "place", "placed", "scratch",
 ]  # fmt: skip
 
@@ -33,8 +33,6 @@ class _Memory(threading.local):
         self.kept: dict[tuple[str, torch.dtype], npt.NDArray[Any]] = {}
         self.shape: tuple[int, int, int] | None = None
         self.planes: list[Bytes] = []
-        self.length: tuple[int, int] | None = None
-        self.rows: list[Floats] = []
 
 
 _memory = _Memory()
@@ -87,21 +85,6 @@ def byte_planes(channels: int, height: int, width: int) -> list[Bytes]:
             return planes
         _memory.shape, _memory.planes = shape, planes
     return _memory.planes
-
-
-def float_rows(count: int, length: int) -> list[Floats]:
-    """Return scratch for some rows of numbers, each on a line of the cache; valid until this thread asks again."""
-    if (count, length) != _memory.length:
-        line = _LINE // 4
-        pitch = -(-length // line) * line
-        memory = scratch((count * pitch + line,), "rows of floats").numpy()
-        first = -memory.ctypes.data % _LINE // 4
-        starts = range(first, first + count * pitch, pitch)
-        rows = [memory[start : start + length] for start in starts]
-        if len(memory) > _KEPT:
-            return rows
-        _memory.length, _memory.rows = (count, length), rows
-    return _memory.rows
 
 
 # ---------------------------------------------------------------- views

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from torchdali.kernels.memory import Bytes, Floats, byte_planes, byte_scratch, float_rows
+from torchdali.kernels.memory import Bytes, Floats, byte_planes, byte_scratch, scratch
 from torchdali.kernels.opencv import opencv
 
 __all__ = ["Images", "normalized_by_opencv", "reversed_rows", "runs"]
@@ -141,7 +141,7 @@ def _write_pixels(
     height, width, channels = result.shape
     rows = min(max(_PIXELS // (width * channels), 1), height)
     planes = byte_planes(channels, rows, width)
-    made = [row.reshape(rows, width) for row in float_rows(channels, rows * width)]
+    made = list(scratch((channels, rows, width), "rows of floats").numpy())
     for start in range(0, height, rows):
         start = min(start, height - rows)
         take(cv2, image[start : start + rows], reverse, planes)
