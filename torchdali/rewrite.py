@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchdali.codecs._native import library
 from torchdali.codecs._nvimgcodec import available
 from torchdali.graph import Condition, DataNode, Graph, Node
+from torchdali.kernels.native import library
 from torchdali.plan import edges
 from torchdali.registry import registry
 from torchdali.types import DALIImageType

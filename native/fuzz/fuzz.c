@@ -1,4 +1,4 @@
-/* Mutate JPEGs and decode them: fuzz SEED COUNT FILE...
+/* Mutate JPEGs and decode them, and resample pixels: fuzz SEED COUNT FILE...
 
    Built with the sanitizers (see README.md there), which end the program at the first finding; the seed of every
    input is SEED plus its number, so that `fuzz SEED+N 1 FILE...` repeats it.  It also sees to it that a result is the
@@ -130,19 +130,26 @@ static void one(const file *files, int count, uint64_t codes[8])
     const file *base = files + draw((uint32_t)count), *other = files + draw((uint32_t)count);
     file f = {malloc(base->length), base->length}; /* of just this length: one byte more is a finding */
     memcpy(f.data, base->data, base->length);
-    for (int i = draw(8); i > 0; i--)
+    int width = draw(6) ? 0 : 1 + (int)draw(300); /* pixels: what the file is made of, as rows of some width */
+    if (width && f.length / 3 < (size_t)width)
+        width = 1;
+    if (width)
+        f.length -= f.length % (3 * (size_t)width);
+    for (int i = width ? 0 : draw(8); i > 0; i--)
         mutate(&f, other);
     file exact = {malloc(f.length), f.length};
     memcpy(exact.data, f.data, f.length);
     free(f.data);
     tdn_header header = {64, 64, 3, 1};
     tdn_peek(exact.data, exact.length, &header);
+    if (width)
+        header = (tdn_header){(int)(exact.length / 3 / (size_t)width), width, 3, 1};
     int lengths[2] = {header.height, header.width};
     if (header.orientation > 4) {
         lengths[0] = header.width;
         lengths[1] = header.height;
     }
-    int scale = draw(3) ? 1 : 1 << draw(4);
+    int scale = width || draw(3) ? 1 : 1 << draw(4);
     for (int i = 0; i < 2; i++)
         lengths[i] = (lengths[i] + scale - 1) / scale;
     tdn_recipe r;
@@ -190,7 +197,12 @@ static void one(const file *files, int count, uint64_t codes[8])
     }
     s.mirror = draw(2) != 0;
     s.scale = draw(50) ? scale : (int)draw(20) - 5;
+    s.width = width && draw(50) ? width : (int)draw(50) ? 0 : (int)draw(400) - 100;
     size_t bytes = (size_t)r.item * 3 * (size_t)(s.extent[0] > 0 ? s.extent[0] : 1) * (size_t)(s.extent[1] > 0 ? s.extent[1] : 1);
+    if (bytes > (size_t)1 << 28) { /* an image of gigabytes, which its header claims */
+        s.extent[0] = s.extent[1] = 1;
+        bytes = (size_t)r.item * 3;
+    }
     uint8_t *out[2] = {malloc(bytes), malloc(bytes)};
     int code = -1;
     for (int pass = 0; pass < 3; pass++) {

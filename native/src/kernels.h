@@ -92,3 +92,9 @@ TARGET static void NAME(scale_levels)(const uint8_t *level, int count, float sca
     for (; i < count; i++)
         out[i] = (float)level[i] * scale + shift;
 }
+
+#undef NAME
+#undef TARGET
+#undef LANES
+#undef FLOATS
+#undef LOAD_BYTES

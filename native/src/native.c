@@ -52,11 +52,6 @@ static inline float32x4_t load_4_bytes(const uint8_t *p)
 #define LOAD_BYTES(p) ((floats4)load_4_bytes(p))
 #endif
 #include "kernels.h"
-#undef NAME
-#undef TARGET
-#undef LANES
-#undef FLOATS
-#undef LOAD_BYTES
 
 #if defined(TDN_VECTORS) && defined(__x86_64__)
 #define TDN_LEVELS 3
@@ -66,11 +61,6 @@ static inline float32x4_t load_4_bytes(const uint8_t *p)
 #define FLOATS __m256
 #define LOAD_BYTES(p) _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)(p))))
 #include "kernels.h"
-#undef NAME
-#undef TARGET
-#undef LANES
-#undef FLOATS
-#undef LOAD_BYTES
 #define NAME(name) name##_avx512
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
 #define LANES 16
@@ -465,36 +455,29 @@ static int is_plain(const tdn_recipe *r)
     return !r->table && !r->affine && !r->planar;
 }
 
+#define WRITE(type, value) \
+    for (int i = 0; i < width; i++) \
+        ((type *)out)[to + (size_t)i * along] = value;
+
 /* Write a row of levels, three planes of them, `channel` bytes apart. */
 static void write_row(const tdn_recipe *r, const kernels *k, const uint8_t *level, size_t channel, int row, int height,
                       int width, void *out)
 {
     size_t plane = (size_t)height * (size_t)width, at = (size_t)row * (size_t)width;
     size_t along = r->planar ? 1 : 3;
+    const void *table = r->table;
     for (int c = 0; c < 3; c++, level += channel) {
         size_t to = r->planar ? at + (size_t)c * plane : 3 * at + (size_t)c;
-        if (r->affine && r->planar) {
+        if (r->affine && r->planar)
             k->scale_levels(level, width, r->scale[c], r->shift[c], (float *)out + to);
-        } else if (!r->table) {
-            uint8_t *o = (uint8_t *)out + to;
-            for (int i = 0; i < width; i++)
-                o[(size_t)i * along] = level[i];
-        } else if (r->item == 1) {
-            const uint8_t *value = (const uint8_t *)r->table + 256 * c;
-            uint8_t *o = (uint8_t *)out + to;
-            for (int i = 0; i < width; i++)
-                o[(size_t)i * along] = value[level[i]];
-        } else if (r->item == 2) {
-            const uint16_t *value = (const uint16_t *)r->table + 256 * c;
-            uint16_t *o = (uint16_t *)out + to;
-            for (int i = 0; i < width; i++)
-                o[(size_t)i * along] = value[level[i]];
-        } else {
-            const uint32_t *value = (const uint32_t *)r->table + 256 * c;
-            uint32_t *o = (uint32_t *)out + to;
-            for (int i = 0; i < width; i++)
-                o[(size_t)i * along] = value[level[i]];
-        }
+        else if (!table)
+            WRITE(uint8_t, level[i])
+        else if (r->item == 1)
+            WRITE(uint8_t, ((const uint8_t *)table)[256 * c + level[i]])
+        else if (r->item == 2)
+            WRITE(uint16_t, ((const uint16_t *)table)[256 * c + level[i]])
+        else
+            WRITE(uint32_t, ((const uint32_t *)table)[256 * c + level[i]])
     }
 }
 
@@ -542,7 +525,7 @@ static int sees_inside(const axis *a, int line)
 static void make_rounding(const axis axes[2], size_t channel, size_t step, workspace *m)
 {
     const axis *a = axes + 1;
-    int low = 0, high = a->size;
+    int low = 0, high = axes[axes[0].leading].filter == TDN_NEAREST ? 0 : a->size;
     if (axes[0].leading) { /* along rows, blocks of 16 pixels from the first on whose filter lies inside */
         while (low < high && !sees_inside(a, low))
             low++;
@@ -844,7 +827,7 @@ static int valid_recipe(const tdn_recipe *r)
     int filters = r->shrinking >= TDN_NEAREST && r->shrinking <= TDN_CUBIC && r->growing >= TDN_NEAREST
                && r->growing <= TDN_CUBIC;
     return r->abi == TDN_ABI && item && filters && (r->table || r->item == 1 || r->affine)
-        && (!r->affine || r->item == 4);
+        && (!r->affine || (r->item == 4 && (r->planar || r->table)));
 }
 
 static void release(filter *f)
@@ -855,10 +838,10 @@ static void release(filter *f)
     }
 }
 
-/* Decode a window of an image, resample it and write it. */
+/* Decode a window of an image, or take it from the pixels where there is no frame; resample it and write it. */
 static int make(const tdn_recipe *r, const tdn_sample *s, const int lengths[2], const frame_header *frame)
 {
-    image pixels;
+    image pixels = {s->data, 3 * (size_t)s->width, 0, 0};
     const kernels *k = LEVELS + tdn_level(r->level);
     decoder d;
     d.pixels = d.turned = d.into = NULL;
@@ -871,7 +854,8 @@ static int make(const tdn_recipe *r, const tdn_sample *s, const int lengths[2], 
     int plain = is_identity(axes) && is_identity(axes + 1);
     window w = {s->first[0] + s->start[0], s->first[1] + s->start[1], s->extent[0], s->extent[1]};
     if (plain) {
-        if (is_plain(r) && !s->mirror && frame->shown.orientation == 1 && w.height == lengths[0] && w.width == lengths[1])
+        int whole = w.height == lengths[0] && w.width == lengths[1];
+        if (frame && is_plain(r) && !s->mirror && frame->shown.orientation == 1 && whole)
             d.into = s->out;
     } else {
         for (int i = 0; i < 2 && code == TDN_DONE; i++)
@@ -889,7 +873,7 @@ static int make(const tdn_recipe *r, const tdn_sample *s, const int lengths[2], 
         m.lines = malloc(sizeof *m.lines * (size_t)(f[0].taps + 1));
         code = m.levels && m.row && m.lines ? TDN_DONE : TDN_NO_MEMORY;
     }
-    if (code == TDN_DONE)
+    if (code == TDN_DONE && frame)
         code = decode_upright(r, s, frame, &w, &d, &pixels);
     if (code == TDN_DONE && plain && !d.into) {
         write_window(r, k, s, &pixels, m.levels);
@@ -912,11 +896,20 @@ static int make(const tdn_recipe *r, const tdn_sample *s, const int lengths[2], 
 }
 
 #define MOST_BYTES ((uint64_t)1 << 32)
+#define MOST_LINES (1 << 20)
 
 static int run_one(const tdn_recipe *r, const tdn_sample *s)
 {
-    if (!s->data || !s->out || s->length > MOST_BYTES)
+    if (!s->data || !s->out || s->length > MOST_BYTES || s->width < 0)
         return TDN_INVALID;
+    if (s->width) {
+        uint64_t row = 3 * (uint64_t)s->width, rows = s->length / row;
+        if (!rows || s->length % row || s->scale != 1)
+            return TDN_INVALID;
+        int pixels[2] = {(int)rows, s->width};
+        return rows > MOST_LINES || s->width > MOST_LINES || rows * row / 3 > s->max_pixels ? TDN_TOO_LARGE
+                                                                                            : make(r, s, pixels, NULL);
+    }
     frame_header frame;
     int code = read_header(s->data, s->length, &frame);
     if (code != TDN_DONE)

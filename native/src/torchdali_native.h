@@ -1,4 +1,4 @@
-/* From the bytes of a JPEG to pixels in a batch, in one call.
+/* From the bytes of a JPEG, or from pixels, to pixels in a batch, in one call.
 
    All functions may be called from many threads; there is no state but what is read only.  The structures are part of
    the interface: a change of theirs, or of what a function means, changes TDN_ABI. */
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TDN_ABI 5
+#define TDN_ABI 6
 
 #if defined(_WIN32)
 #define TDN_EXPORT __declspec(dllexport)
@@ -64,7 +64,7 @@ typedef struct {
     int32_t mirror;                    /* reverse the rows that are written */
     int32_t code;                      /* result */
     int32_t scale;                     /* 1; or 2, 4, 8: the image is decoded at that part of its size, all counts are of it */
-    int32_t unused;
+    int32_t width;                     /* 0: `data` is a JPEG; else pixels, rows of as many: (length / 3 / width, width, 3) */
 } tdn_sample;
 
 typedef struct {

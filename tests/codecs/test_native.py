@@ -19,10 +19,13 @@ from torch import Tensor
 from tests.helpers.encoded_images import encoded, exif, picture, tensor
 from tests.helpers.native import needs_native, switched_off
 from torchdali.codecs import _native
-from torchdali.codecs._native import Lines, Recipe, peek_size, run
+from torchdali.codecs._native import peek_size
 from torchdali.codecs.images import decode
+from torchdali.kernels import native
 from torchdali.kernels.exactness import exactly
 from torchdali.kernels.limits import max_pixels_of
+from torchdali.kernels.native import Lines, Recipe, run
+from torchdali.kernels.resample import exact
 from torchdali.kernels.resample.separable import resize
 
 HEIGHT, WIDTH = 117, 203
@@ -121,10 +124,11 @@ REGIONS = [
 @pytest.mark.parametrize("antialias", [True, False])
 def test_pixels_are_those_of_exact_resizing(name: str, size: tuple[int, int], antialias: bool) -> None:
     data = tensor(PLAIN)
+    pixels = decode(data)
     recipe = Recipe(shrinking=name, growing=name, antialias=antialias)
     for roi in REGIONS:
-        with exactly():
-            expected = resize(decode(data), size, roi=roi, min_filter=name, mag_filter=name, antialias=antialias)
+        with exactly(), switched_off():
+            expected = resize(pixels, size, roi=roi, min_filter=name, mag_filter=name, antialias=antialias)
         lines = [Lines(*region, n, 0, n, 0, length) for region, n, length in zip(roi, size, (HEIGHT, WIDTH), strict=True)]
         found = run(recipe, data, lines[0], lines[1], False)
         assert found is not None
@@ -133,6 +137,52 @@ def test_pixels_are_those_of_exact_resizing(name: str, size: tuple[int, int], an
         (top, height), (left, width) = ((p.start, p.extent) for p in parts)
         part = run(recipe, data, parts[0], parts[1], True)
         assert part is not None and torch.equal(part, found[top : top + height, left : left + width].flip(1))
+        of_pixels = run(recipe, pixels, parts[0], parts[1], True)
+        assert of_pixels is not None and torch.equal(of_pixels, part)
+
+
+@needs_native
+@pytest.mark.parametrize("filters", [("triangular", "cubic"), ("linear", "cubic"), ("nn", "linear"), ("cubic", "nn")], ids=str)
+@pytest.mark.parametrize("size", [(60, 300), (300, 60)], ids=str)
+def test_exact_resizing_of_pixels(size: tuple[int, int], filters: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def counted(*arguments: Any) -> Tensor | None:
+        calls.append(run(*arguments))
+        return calls[-1]
+
+    monkeypatch.setattr(exact, "run", counted)
+    pixels, windows = torch.from_numpy(PICTURE), [(n // 4, n // 2) for n in size]
+    with exactly():
+        for roi, parts in ((None, None), (REGIONS[1], windows)):
+            with switched_off():
+                expected = resize(pixels, size, roi=roi, min_filter=filters[0], mag_filter=filters[1], windows=parts)
+            found = resize(pixels, size, roi=roi, min_filter=filters[0], mag_filter=filters[1], windows=parts)
+            assert torch.equal(found, expected)
+    assert [made is not None for made in calls] == [False, True] * 2
+
+
+@needs_native
+def test_other_pixels_are_left_to_python() -> None:
+    recipe, lines = Recipe(), window(0, 0, 8, 8)
+    pixels = torch.zeros(8, 8, 3, dtype=torch.uint8)
+    assert run(recipe, pixels, *lines, False) is not None
+    for other in (pixels[..., :1].clone(), pixels.float(), pixels.flip(1)[:, ::2], pixels[:4], pixels[:, :4].clone()):
+        assert run(recipe, other, *lines, False) is None
+    with max_pixels_of(63):
+        assert run(recipe, pixels, *lines, False) is None
+
+
+@needs_native
+@pytest.mark.parametrize("planar", [True, False])
+def test_pixels_are_mirrored_and_normalized(planar: bool) -> None:
+    pixels = torch.from_numpy(PICTURE)
+    factor, offset = (0.5, 0.25, 2.0), (-1.0, 3.0, 0.125)  # products without rounding
+    values = torch.arange(256.0) * torch.tensor(factor)[:, None] + torch.tensor(offset)[:, None]
+    recipe = Recipe(dtype=torch.float32, planar=planar, values=values, scaling=(factor, offset))
+    found = run(recipe, pixels, *window(5, 7, 100, 150), True)
+    expected = pixels[5:105, 7:157].flip(1) * torch.tensor(factor) + torch.tensor(offset)
+    assert found is not None and torch.equal(found, expected.permute(2, 0, 1) if planar else expected)
 
 
 @needs_native
@@ -292,12 +342,12 @@ def test_other_tensors_are_refused() -> None:
 # ---------------------------------------------------------------- finding it
 
 
-def status(monkeypatch: pytest.MonkeyPatch, module: Any = None, **environment: str) -> _native.Status:
+def status(monkeypatch: pytest.MonkeyPatch, module: Any = None, **environment: str) -> native.Status:
     monkeypatch.delenv("TORCHDALI_NATIVE", raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setitem(sys.modules, "torchdali_native", module)
-    return _native.status.__wrapped__()
+    return native.status.__wrapped__()
 
 
 def test_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,7 +374,7 @@ def test_another_version_of_the_interface(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_without_it_nothing_is_made() -> None:
     with switched_off():
-        assert _native.library() is None
+        assert native.library() is None
         assert peek_size(tensor(PLAIN), True) is None
         assert run(Recipe(), tensor(PLAIN), *window(0, 0, 8, 8), False) is None
 
@@ -344,9 +394,9 @@ def test_images_beyond_the_limit_of_pixels_are_refused() -> None:
 def test_more_scans_than_allowed_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     data, lines = tensor(PICTURES["4:2:0, progressive"]), (whole(HEIGHT), whole(WIDTH))
     scans = PICTURES["4:2:0, progressive"].count(b"\xff\xda")
-    monkeypatch.setattr(_native, "MOST_SCANS", scans)
+    monkeypatch.setattr(native, "MOST_SCANS", scans)
     assert run(Recipe(), data, *lines, False) is not None
-    monkeypatch.setattr(_native, "MOST_SCANS", scans - 1)
+    monkeypatch.setattr(native, "MOST_SCANS", scans - 1)
     assert run(Recipe(), data, *lines, False) is None
 
 

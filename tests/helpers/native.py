@@ -9,22 +9,22 @@ from typing import Any
 
 import pytest
 
-from torchdali.codecs import _native
+from torchdali.kernels import native
 
 needs_native = pytest.mark.skipif(
-    _native.library() is None, reason=f"torchdali-native: {_native.status().text}"
+    native.library() is None, reason=f"torchdali-native: {native.status().text}"
 )
 
 
 @contextmanager
 def switched_off() -> Iterator[None]:
     """Take Python's way, in pipelines that are built meanwhile too."""
-    found = _native.status
-    _native.status = lambda: _native.Status(None, "switched off by a test")
+    found = native.status
+    native.status = lambda: native.Status(None, "switched off by a test")
     try:
         yield
     finally:
-        _native.status = found
+        native.status = found
 
 
 def both_ways(test: Callable[..., None]) -> Callable[..., None]:
@@ -32,7 +32,7 @@ def both_ways(test: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(test)
     def run(*values: Any, **arguments: Any) -> None:
-        if _native.library() is not None:
+        if native.library() is not None:
             test(*values, **arguments)
         with switched_off():
             test(*values, **arguments)

@@ -15,6 +15,7 @@ from tests.helpers.native import needs_native, switched_off
 from torchdali import fn, pipeline_def, types
 from torchdali.codecs import _native
 from torchdali.execute import compiled_chain
+from torchdali.kernels import native
 from torchdali.ops import _native_images
 
 pytestmark = needs_native
@@ -178,7 +179,7 @@ def test_the_native_path_is_taken(
     made = []
 
     def run(*arguments: Any) -> Any:
-        result = _native.run(*arguments)
+        result = native.run(*arguments)
         made.append(result is not None)
         return result
 

@@ -8,7 +8,6 @@ are as stored, before the orientation.
 from __future__ import annotations
 
 import itertools
-import os
 import re
 import struct
 from collections.abc import Iterator
@@ -18,12 +17,9 @@ import torch
 from torch import Tensor
 
 from torchdali.errors import DecodeError
-from torchdali.kernels.limits import limits
+from torchdali.kernels.limits import FREE_VALUES, MAX_VALUES_PER_BYTE, MOST_SCANS, limits
 
 __all__ = [
-    "FREE_VALUES",
-    "MAX_VALUES_PER_BYTE",
-    "MOST_SCANS",
     "Header",
     "check_size",
     "encoded_view",
@@ -43,12 +39,6 @@ __all__ = [
     "pnm_fields",
     "without_exif",
 ]
-
-FREE_VALUES = 3 << 26
-"""Up to this many values a file may be as small as it likes."""
-
-MAX_VALUES_PER_BYTE = 3 << 10
-"""Above `FREE_VALUES`, a file that claims more values for each of its bytes is taken for a bomb."""
 
 
 class Header(NamedTuple):
@@ -156,7 +146,6 @@ def jpeg_frame(view: memoryview) -> tuple[int, int, int, int, bool, int]:
 
 _SCAN = re.compile(b"\xff\xda")
 _SCAN_BYTES = 10  # of the smallest scan: its header, and data
-MOST_SCANS = int(os.environ.get("DALI_MAX_JPEG_SCANS", "256"))
 
 
 def _check_scans(view: memoryview) -> None:

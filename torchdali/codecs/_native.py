@@ -1,18 +1,13 @@
-"""JPEGs by the package torchdali-native, where it is installed: from encoded bytes to the batch in one call.
+"""JPEGs by the package torchdali-native: headers, files and several samples in one call.
 
-It decodes the rows and columns of a window alone, resamples, mirrors, scales and writes without the GIL. What it
-does not handle, libjpeg warns of or memory does not suffice for, it refuses, and the caller takes its usual way, which
+`kernels.native` has the library, and the call for one sample. What it refuses, the caller does in its usual way, which
 raises the error. So nothing here raises for bad data.
-
-``TORCHDALI_NATIVE=0`` in the environment switches it off; ``TORCHDALI_NATIVE_LEVEL`` names the highest level of vector
-instructions to use: 0 for what every processor has, 1 for AVX2, 2 for AVX-512.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import importlib
 import os
 import struct
 import threading
@@ -23,39 +18,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.codecs._image_headers import FREE_VALUES, MAX_VALUES_PER_BYTE, MOST_SCANS
 from torchdali.kernels.limits import limits
+from torchdali.kernels.native import (
+    CODE,
+    SAMPLE,
+    Lines,
+    NativeLibrary,
+    Recipe,
+    library,
+    takes_bytes,
+)
 
-__all__ = [
-    "FILTERS", "Encoded", "Lines", "NativeLibrary", "Recipe", "Task", "encoded", "library", "peek_size", "run",
-    "run_together", "status",
-]  # fmt: skip
+__all__ = ["Encoded", "Task", "encoded", "peek_size", "run_together"]
 
-ABI = 5
-FILTERS = {"nn": 0, "linear": 1, "triangular": 1, "cubic": 2}
-"""The filters it has, by their names in `kernels.resample.weights`; at the same width, two of them are one."""
-
-_BEST = 99
-
-
-class _Recipe(ctypes.Structure):
-    _fields_ = [
-        *((name, ctypes.c_int32) for name in ("abi", "level", "upright", "fast", "shrinking")),
-        *((name, ctypes.c_int32) for name in ("growing", "antialias", "outside", "planar")),
-        *((name, ctypes.c_int32) for name in ("item", "affine")),
-        ("scale", ctypes.c_float * 3),
-        ("shift", ctypes.c_float * 3),
-        ("max_scans", ctypes.c_int32),
-        ("table", ctypes.c_void_p),
-        *((name, ctypes.c_uint64) for name in ("free_values", "per_byte")),
-    ]
-
-
-# As `tdn_sample`: data, length, limit of pixels, out; of both axes low, high, size, start, extent, first and last;
-# mirror, code, scale; the last is not used.
-_SAMPLE = struct.Struct("=QQQQ4d14i")
-_CODE = -3
-_Sample = ctypes.c_char * _SAMPLE.size
 _Header = ctypes.c_int32 * 4
 
 # As `tdn_file`: place, length; height, width, channels, orientation; code.
@@ -71,152 +46,10 @@ class _Memory(threading.local):
     files = np.empty(0, np.uint8)
 
 
-class NativeLibrary(NamedTuple):
-    """The functions of the shared library, and where it lies."""
-
-    file: str
-    run: ctypes._NamedFuncPointer
-    peek: ctypes._NamedFuncPointer
-    read: ctypes._NamedFuncPointer
-    level: int
-    libjpeg: int
-
-    @property
-    def description(self) -> str:
-        """Version of libjpeg-turbo and level of vector instructions, in words."""
-        major, minor, patch = (
-            self.libjpeg // 10**6,
-            self.libjpeg // 1000 % 1000,
-            self.libjpeg % 1000,
-        )
-        level = ("baseline vectors", "AVX2", "AVX-512")[self.level]
-        return f"libjpeg-turbo {major}.{minor}.{patch}, {level}"
-
-
-class Status(NamedTuple):
-    """Use of the native path; `text` says with what library, or why there is none."""
-
-    library: NativeLibrary | None
-    text: str
-    broken: bool = False
-
-
-@functools.cache
-def status() -> Status:
-    """Find and load the library, once; never raises."""
-    if os.environ.get("TORCHDALI_NATIVE", "1").strip().lower() in ("0", "off", "false", "no"):
-        return Status(None, "switched off by TORCHDALI_NATIVE")
-    try:
-        file = str(importlib.import_module("torchdali_native").path())
-    except ImportError:
-        return Status(None, "not installed: pip install ./native")
-    except Exception as error:
-        return Status(None, f"incomplete: {error!r}; pip install ./native again", True)
-    try:
-        found = _load(file)
-    except (OSError, AttributeError, ValueError) as error:
-        return Status(None, f"cannot be loaded: {error}", True)
-    return Status(found, found.description)
-
-
-def library() -> NativeLibrary | None:
-    """Return the library, or None where it is not used."""
-    return status().library
-
-
-def _load(file: str) -> NativeLibrary:
-    loaded = ctypes.CDLL(file)
-    if (abi := loaded.tdn_abi()) != ABI:
-        raise ValueError(f"{file} has version {abi} of the interface, torchdali needs {ABI}")
-    # A header takes less time than to let the GIL go.
-    run, read, peek = loaded.tdn_run, loaded.tdn_read, ctypes.PyDLL(file).tdn_peek
-    run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int]
-    peek.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p]
-    read.argtypes = [
-        ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p,
-    ]  # fmt: skip
-    wanted = int(os.environ.get("TORCHDALI_NATIVE_LEVEL", _BEST))
-    return NativeLibrary(file, run, peek, read, loaded.tdn_level(wanted), loaded.tdn_libjpeg())
-
-
-class Recipe:
-    """Work that is the same for many samples.
-
-    Args:
-        upright: Turn images as their EXIF blocks say.
-        fast: Use libjpeg's faster transform.
-        shrinking: Filter of an axis that shrinks: of `FILTERS`.
-        growing: Filter of one that grows or stays.
-        antialias: Stretch the filter where an axis shrinks.
-        outside: What is beyond the limits of a window: "repeat" its edge, or "drop", and weigh the rest.
-        dtype: Of the result.
-        planar: The result is ``(3, H, W)``, else ``(H, W, 3)``.
-        values: ``(3, 256)`` of `dtype`: what a level of a channel becomes; None for the levels.
-        scaling: Factors and offsets of the channels, where `values` are ``level * factor + offset`` in float32:
-            vectors are quicker than a table.
-    """
-
-    __slots__ = ("_structure", "_values", "address", "dtype", "planar")
-
-    def __init__(
-        self,
-        *,
-        upright: bool = True,
-        fast: bool = False,
-        shrinking: str = "linear",
-        growing: str = "linear",
-        antialias: bool = True,
-        outside: str = "repeat",
-        dtype: torch.dtype = torch.uint8,
-        planar: bool = False,
-        values: Tensor | None = None,
-        scaling: tuple[tuple[float, ...], tuple[float, ...]] | None = None,
-    ) -> None:
-        if values is not None and (values.shape != (3, 256) or values.dtype != dtype):
-            raise ValueError(
-                f"values are (3, 256) of {dtype}, not {tuple(values.shape)} of {values.dtype}"
-            )
-        self._values = None if values is None else values.contiguous()
-        found = library()
-        factor, offset = scaling or ((1.0,) * 3, (0.0,) * 3)
-        self._structure = _Recipe(
-            ABI, found.level if found else 0, upright, fast, FILTERS[shrinking], FILTERS[growing], antialias,
-            outside == "drop", planar, dtype.itemsize, scaling is not None,
-            (ctypes.c_float * 3)(*factor), (ctypes.c_float * 3)(*offset), MOST_SCANS,
-            None if self._values is None else self._values.data_ptr(),
-            FREE_VALUES, MAX_VALUES_PER_BYTE,
-        )  # fmt: skip
-        self.address = ctypes.addressof(self._structure)
-        self.dtype, self.planar = dtype, planar
-
-    def set_level(self, level: int) -> None:
-        """Use no higher level of vector instructions."""
-        self._structure.level = level
-
-
-class Lines(NamedTuple):
-    """Use of an axis of the upright image.
-
-    Attributes:
-        low, high: Region that is resized; turned round where ``high < low``.
-        size: Lines that it becomes.
-        start, extent: The lines of those that are wanted.
-        first, last: Limits of the window from which pixels are read.
-    """
-
-    low: float
-    high: float
-    size: int
-    start: int
-    extent: int
-    first: int
-    last: int
-
-
 def peek_size(data: Tensor, upright: bool) -> tuple[int, int] | None:
     """Return height and width of a JPEG, upright or as stored; None where the usual way has to read the header."""
     found = library()
-    if found is None or not _takes(data):
+    if found is None or not takes_bytes(data):
         return None
     header = _Header()
     if found.peek(data.data_ptr(), data.numel(), header):
@@ -225,47 +58,6 @@ def peek_size(data: Tensor, upright: bool) -> tuple[int, int] | None:
     if channels not in _CHANNELS:
         return None
     return (width, height) if upright and orientation > 4 else (height, width)
-
-
-def run(
-    recipe: Recipe,
-    data: Tensor,
-    rows: Lines,
-    columns: Lines,
-    mirror: bool,
-    out: Tensor | None = None,
-    scale: int = 1,
-) -> Tensor | None:
-    """Make the pixels of one sample, or return None where the usual way has to.
-
-    Args:
-        data: Encoded bytes, one-dimensional uint8.
-        rows, columns: Of the upright image.
-        mirror: Reverse the rows of the result.
-        out: Where to write, if it has the shape and type of the result.
-        scale: 2, 4 or 8: `rows` and `columns` are those of the image decoded at a half, a quarter or an eighth.
-
-    Returns:
-        ``(3, H, W)`` or ``(H, W, 3)``, contiguous; `out` or a new tensor.
-    """
-    found = library()
-    if found is None or not _takes(data):
-        return None
-    size = rows.extent, columns.extent
-    if max(rows.size * columns.size, size[0] * size[1]) > limits.pixels:
-        return None
-    shape = (3, *size) if recipe.planar else (*size, 3)
-    if out is None or out.shape != shape or out.dtype != recipe.dtype or not out.is_contiguous():
-        out = torch.empty(shape, dtype=recipe.dtype)
-    y, y_end, h, top, height, first, last = rows
-    x, x_end, w, left, width, begin, end = columns
-    sample = bytearray(
-        _SAMPLE.pack(
-            data.data_ptr(), data.numel(), limits.pixels, out.data_ptr(), y, x, y_end, x_end, h, w, top, left,
-            height, width, first, begin, last, end, mirror, 0, scale, 0,
-        )
-    )  # fmt: skip
-    return None if found.run(recipe.address, _Sample.from_buffer(sample), 1) else out
 
 
 class Encoded(NamedTuple):
@@ -284,7 +76,7 @@ class Encoded(NamedTuple):
 
 
 class Task(NamedTuple):
-    """Arguments of `run` for one sample."""
+    """Arguments of `kernels.native.run` for one sample."""
 
     data: Encoded
     rows: Lines
@@ -314,7 +106,7 @@ def encoded(sources: Sequence[Tensor | str | None]) -> list[Encoded | None]:
 
 
 def _peek(found: NativeLibrary, data: Tensor) -> Encoded | None:
-    if not _takes(data):
+    if not takes_bytes(data):
         return None
     header = _Header()
     address, length = data.data_ptr(), data.numel()
@@ -356,14 +148,14 @@ def _buffer(size: int) -> Any:
 
 
 def run_together(recipe: Recipe, tasks: Sequence[Task | None]) -> list[Tensor | None]:
-    """Do for several samples in one call what `run` does for one; None for those that the usual way has to do."""
+    """Do several samples in one call of the library; None for those that the usual way has to do."""
     found, most = library(), limits.pixels
     results: list[Tensor | None] = [None] * len(tasks)
     if found is None:
         return results
     dtype, planar = recipe.dtype, recipe.planar
     places: list[int] = []
-    table = bytearray(len(tasks) * _SAMPLE.size)
+    table = bytearray(len(tasks) * SAMPLE.size)
     for i, task in enumerate(tasks):
         if task is None:
             continue
@@ -375,18 +167,14 @@ def run_together(recipe: Recipe, tasks: Sequence[Task | None]) -> list[Tensor | 
         shape = (3, height, width) if planar else (height, width, 3)
         if out is None or out.shape != shape or out.dtype != dtype or not out.is_contiguous():
             out = torch.empty(shape, dtype=dtype)
-        _SAMPLE.pack_into(
-            table, len(places) * _SAMPLE.size, data.address, data.length, most, out.data_ptr(), y, x, y_end, x_end,
+        SAMPLE.pack_into(
+            table, len(places) * SAMPLE.size, data.address, data.length, most, out.data_ptr(), y, x, y_end, x_end,
             h, w, top, left, height, width, first, begin, last, end, mirror, 0, scale, 0,
         )  # fmt: skip
         results[i] = out
         places.append(i)
     if places and found.run(recipe.address, _buffer(len(table)).from_buffer(table), len(places)):
-        for i, sample in zip(places, _SAMPLE.iter_unpack(table), strict=False):
-            if sample[_CODE]:
+        for i, sample in zip(places, SAMPLE.iter_unpack(table), strict=False):
+            if sample[CODE]:
                 results[i] = None
     return results
-
-
-def _takes(data: Tensor) -> bool:
-    return data.dim() == 1 and data.dtype == torch.uint8 and data.is_cpu and data.is_contiguous()

@@ -13,7 +13,8 @@ import threading
 from collections.abc import Iterator, Sequence
 
 __all__ = [
-    "MAX_PIXELS", "MAX_TAPS", "MAX_WINDOW", "check_pixels", "check_window", "limits", "max_pixels_of", "use_max_pixels",
+    "FREE_VALUES", "MAX_PIXELS", "MAX_TAPS", "MAX_VALUES_PER_BYTE", "MAX_WINDOW", "MOST_SCANS",
+    "check_pixels", "check_window", "limits", "max_pixels_of", "use_max_pixels",
 ]  # fmt: skip
 
 MAX_PIXELS = int(os.environ.get("TORCHDALI_MAX_PIXELS", 1 << 30))
@@ -25,8 +26,14 @@ MAX_WINDOW = 1 << 17
 MAX_TAPS = 1 << 26
 """All output pixels of one resized axis together may see no more input pixels."""
 
+FREE_VALUES = 3 << 26
+"""Up to this many values (height times width times channels), a file may be as small as it likes."""
 
-_FREE = 3 << 26
+MAX_VALUES_PER_BYTE = 3 << 10
+"""Above `FREE_VALUES`, a file that claims more values for each of its bytes is taken for a bomb."""
+
+MOST_SCANS = int(os.environ.get("DALI_MAX_JPEG_SCANS", "256"))
+"""No progressive JPEG may have more."""
 
 
 class _Limits(threading.local):
@@ -38,7 +45,7 @@ class _Limits(threading.local):
     """
 
     pixels = MAX_PIXELS
-    free = min(_FREE, MAX_PIXELS)
+    free = min(FREE_VALUES, MAX_PIXELS)
 
 
 limits = _Limits()
@@ -47,7 +54,7 @@ limits = _Limits()
 def use_max_pixels(pixels: int | None) -> None:
     """Set the limit of pixels for the calling thread; None for that of the environment."""
     limits.pixels = MAX_PIXELS if pixels is None else pixels
-    limits.free = min(_FREE, limits.pixels)
+    limits.free = min(FREE_VALUES, limits.pixels)
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from torchdali.batching import BundledBody
-from torchdali.codecs._native import Lines, library, peek_size
+from torchdali.codecs._native import peek_size
 from torchdali.codecs._nvimgcodec import is_chosen
 from torchdali.codecs.image_crops import (
     decode_crop,
@@ -23,6 +23,7 @@ from torchdali.codecs.images import Header, peek_header
 from torchdali.errors import LAST_BUT_ONE, LAST_BUT_TWO, Part
 from torchdali.kernels.exactness import exactness
 from torchdali.kernels.memory import placed
+from torchdali.kernels.native import Lines, library
 from torchdali.kernels.resample.bytes import SMALLEST, resize_bytes
 from torchdali.kernels.resample.separable import lines_read, resample
 from torchdali.kernels.resample.weights import Axis

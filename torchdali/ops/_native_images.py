@@ -11,17 +11,8 @@ import torch
 from torch import Tensor
 
 from torchdali.batching import BundledBody
-from torchdali.codecs._native import (
-    FILTERS,
-    Encoded,
-    Lines,
-    Recipe,
-    Task,
-    encoded,
-    library,
-    run,
-    run_together,
-)
+from torchdali.codecs._native import Encoded, Task, encoded, run_together
+from torchdali.kernels.native import FILTERS, Lines, Recipe, library, run
 from torchdali.kernels.normalize import affine
 from torchdali.ops._crop import crop_mirror_normalize
 from torchdali.ops._resize import FILTER
@@ -53,14 +44,14 @@ def make(
 
     Args:
         data: Encoded bytes.
-        rows, columns: See `codecs._native.run`.
+        rows, columns: See `kernels.native.run`.
         upright: Turn the image as its EXIF block says.
         fast: Use libjpeg's faster transform.
         inside: The filter sees nothing beyond the window; else its edge is repeated.
         filters: Of the arguments of `resampling`, those that choose filters.
         finish: Arguments of `crop_mirror_normalize`; None for ``(H, W, 3)`` uint8.
         out: Where to write.
-        scale: See `codecs._native.run`.
+        scale: See `kernels.native.run`.
     """
     recipe = _recipe_of(upright, fast, inside, filters, finish)
     if recipe is None:

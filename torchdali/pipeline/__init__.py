@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from torchdali.codecs._native import status as native_status
 from torchdali.conditionals import do_not_convert
 from torchdali.execute.checkpoint import reshard as reshard_pipelines
 from torchdali.graph import DataNode
+from torchdali.kernels.native import status as native_status
 from torchdali.pipeline import experimental
 from torchdali.pipeline._factory import pipeline_def
 from torchdali.pipeline._pipeline import Pipeline

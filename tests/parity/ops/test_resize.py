@@ -233,6 +233,20 @@ def test_exact_ways_that_are_fused(options):
         np.testing.assert_array_equal(theirs, ours)
 
 
+@pytest.mark.parametrize("size", [[32, 200], [200, 48], [128, 24]], ids=str)
+@pytest.mark.parametrize(("shrinking", "growing"), [("LINEAR", "NN"), ("NN", "LINEAR"), ("CUBIC", "NN"), ("NN", "CUBIC")])
+def test_exact_filters_that_differ(shrinking, growing, size):
+    """Halves of the sums show how the last axis is rounded."""
+    data = [np.random.default_rng(i).integers(0, 256, (64, 96, 3), np.uint8) for i in range(3)]
+
+    def graph(fn, types, image):
+        filters = {"min_filter": getattr(types, f"INTERP_{shrinking}"), "mag_filter": getattr(types, f"INTERP_{growing}")}
+        return fn.resize(image, size=size, antialias=False, **filters)
+
+    for theirs, ours in zip(*both(graph, data, exact=True), strict=True):
+        np.testing.assert_array_equal(theirs, ours)
+
+
 def test_exact_random_window():
     """Take the whole of an image, so that DALI's generator and this one draw the same window."""
     data = [smooth(120, 160)] * 4

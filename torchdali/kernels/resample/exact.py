@@ -4,7 +4,10 @@ DALI adds up one product after the other in float32, shrinks the axis first that
 last axis. What its vector instructions write they round half to even, what is left at the ends half up:
 
 * along rows, blocks of 16 pixels, counted from the first one whose filter lies inside of the image;
-* along columns, vectors of 16 bytes, counted from the start of a row.
+* along columns, vectors of 16 bytes, counted from the start of a row;
+* where the last axis takes the nearest pixels, nothing.
+
+Where it is installed, torchdali-native does the same to images of three channels of bytes, a few times as fast.
 """
 
 from __future__ import annotations
@@ -19,13 +22,42 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.convert import integer_limits
+from torchdali.kernels.native import FILTERS, Lines, Recipe, run, takes_pixels
 from torchdali.kernels.resample.weights import Axis, inside_of, taps
 
-__all__ = ["round_exactly", "sum_exactly"]
+__all__ = ["resample_natively", "round_exactly", "sum_exactly"]
 
 _BLOCK = 16  # pixels
 _VECTOR = 16  # bytes
 _CPU = torch.device("cpu")
+
+
+def resample_natively(
+    x: Tensor, axes: Sequence[Axis], windows: Sequence[tuple[int, int]] | None
+) -> Tensor | None:
+    """Resample an image ``(H, W, 3)`` of bytes by the native library; None where there is none, or it cannot."""
+    recipe = _recipe(tuple(axes)) if takes_pixels(x) else None
+    if recipe is None:
+        return None
+    parts = windows or [(0, axis.size) for axis in axes]
+    rows, columns = [
+        Lines(axis.low, axis.high, axis.size, *part, 0, axis.length)
+        for axis, part in zip(axes, parts, strict=True)
+    ]
+    return run(recipe, x, rows, columns, False)
+
+
+@lru_cache(maxsize=256)
+def _recipe(axes: tuple[Axis, ...]) -> Recipe | None:
+    if any(axis.filter not in FILTERS for axis in axes):
+        return None
+    shrinking = [axis.filter for axis in axes if abs(axis.high - axis.low) > axis.size]
+    growing = [axis.filter for axis in axes if abs(axis.high - axis.low) <= axis.size]
+    return Recipe(
+        shrinking=(shrinking or growing)[0],
+        growing=(growing or shrinking)[0],
+        antialias=axes[0].antialias,
+    )
 
 
 def sum_exactly(
@@ -81,6 +113,8 @@ def _halves_up(
     """Return which values of a row ``(W, C)`` are rounded half up."""
     width = axes[-1].size
     up = np.ones((width, channels), np.bool_)
+    if axes[last].filter == "nn":
+        return up
     if last == len(axes) - 1:
         start, end = inside_of(axes[-1])
         up[start : start + (end - start) // _BLOCK * _BLOCK] = False

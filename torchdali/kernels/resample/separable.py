@@ -23,7 +23,7 @@ from torchdali.kernels.resample.bytes import (
     whole_size,
 )
 from torchdali.kernels.resample.bytes_opencv import Finish, sum_by_opencv
-from torchdali.kernels.resample.exact import round_exactly, sum_exactly
+from torchdali.kernels.resample.exact import resample_natively, round_exactly, sum_exactly
 from torchdali.kernels.resample.nearest_opencv import nearest_by_opencv
 from torchdali.kernels.resample.weights import (
     FILTERS,
@@ -113,6 +113,8 @@ def resample(
             return found
     exact = exactness.on and is_plain(x)
     source, as_bytes = x.dtype, dtype == torch.uint8 and len(axes) == 2
+    if exact and as_bytes and (made := resample_natively(x, axes, windows)) is not None:
+        return made
     parts: Sequence[tuple[int, int] | None] = windows or [None] * len(axes)
     lines: dict[int, ByteLines] = {}
     sums: dict[int, bool] = {}

@@ -1,0 +1,251 @@
+"""The package torchdali-native, where it is installed: its library, and calls for one sample.
+
+It takes a JPEG, of which it decodes what the result shows, or pixels; it resamples, mirrors, scales and writes,
+without the GIL, in DALI's order and with its bits. What it does not handle, libjpeg warns of or memory does not suffice
+for, it refuses, and the caller takes its usual way, which raises the error. So nothing here raises for bad data.
+
+``TORCHDALI_NATIVE=0`` in the environment switches it off; ``TORCHDALI_NATIVE_LEVEL`` names the highest level of vector
+instructions to use: 0 for what every processor has, 1 for AVX2, 2 for AVX-512.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+import os
+import struct
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels.limits import FREE_VALUES, MAX_VALUES_PER_BYTE, MOST_SCANS, limits
+
+__all__ = [
+    "CODE", "FILTERS", "SAMPLE", "Lines", "NativeLibrary", "Recipe", "Status", "library", "run", "status",
+    "takes_bytes", "takes_pixels",
+]  # fmt: skip
+
+ABI = 6
+FILTERS = {"nn": 0, "linear": 1, "triangular": 1, "cubic": 2}
+"""The filters it has, by their names in `kernels.resample.weights`; at the same width, two of them are one."""
+
+_BEST = 99
+
+
+class _Recipe(ctypes.Structure):
+    _fields_ = [
+        *((name, ctypes.c_int32) for name in ("abi", "level", "upright", "fast", "shrinking")),
+        *((name, ctypes.c_int32) for name in ("growing", "antialias", "outside", "planar")),
+        *((name, ctypes.c_int32) for name in ("item", "affine")),
+        ("scale", ctypes.c_float * 3),
+        ("shift", ctypes.c_float * 3),
+        ("max_scans", ctypes.c_int32),
+        ("table", ctypes.c_void_p),
+        *((name, ctypes.c_uint64) for name in ("free_values", "per_byte")),
+    ]
+
+
+# As `tdn_sample`: data, length, limit of pixels, out; of both axes low, high, size, start, extent, first and last;
+# mirror, code, scale, width of pixels.
+SAMPLE = struct.Struct("=QQQQ4d14i")
+CODE = -3
+_Sample = ctypes.c_char * SAMPLE.size
+
+
+class NativeLibrary(NamedTuple):
+    """The functions of the shared library, and where it lies."""
+
+    file: str
+    run: ctypes._NamedFuncPointer
+    peek: ctypes._NamedFuncPointer
+    read: ctypes._NamedFuncPointer
+    level: int
+    libjpeg: int
+
+    @property
+    def description(self) -> str:
+        """Version of libjpeg-turbo and level of vector instructions, in words."""
+        major, minor, patch = (
+            self.libjpeg // 10**6,
+            self.libjpeg // 1000 % 1000,
+            self.libjpeg % 1000,
+        )
+        level = ("baseline vectors", "AVX2", "AVX-512")[self.level]
+        return f"libjpeg-turbo {major}.{minor}.{patch}, {level}"
+
+
+class Status(NamedTuple):
+    """Use of the native path; `text` says with what library, or why there is none."""
+
+    library: NativeLibrary | None
+    text: str
+    broken: bool = False
+
+
+@functools.cache
+def status() -> Status:
+    """Find and load the library, once; never raises."""
+    if os.environ.get("TORCHDALI_NATIVE", "1").strip().lower() in ("0", "off", "false", "no"):
+        return Status(None, "switched off by TORCHDALI_NATIVE")
+    try:
+        file = str(importlib.import_module("torchdali_native").path())
+    except ImportError:
+        return Status(None, "not installed: pip install ./native")
+    except Exception as error:
+        return Status(None, f"incomplete: {error!r}; pip install ./native again", True)
+    try:
+        found = _load(file)
+    except (OSError, AttributeError, ValueError) as error:
+        return Status(None, f"cannot be loaded: {error}", True)
+    return Status(found, found.description)
+
+
+def library() -> NativeLibrary | None:
+    """Return the library, or None where it is not used."""
+    return status().library
+
+
+def _load(file: str) -> NativeLibrary:
+    loaded = ctypes.CDLL(file)
+    if (abi := loaded.tdn_abi()) != ABI:
+        raise ValueError(f"{file} has version {abi} of the interface, torchdali needs {ABI}")
+    # A header takes less time than to let the GIL go.
+    run, read, peek = loaded.tdn_run, loaded.tdn_read, ctypes.PyDLL(file).tdn_peek
+    run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int]
+    peek.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p]
+    read.argtypes = [
+        ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p,
+    ]  # fmt: skip
+    wanted = int(os.environ.get("TORCHDALI_NATIVE_LEVEL", _BEST))
+    return NativeLibrary(file, run, peek, read, loaded.tdn_level(wanted), loaded.tdn_libjpeg())
+
+
+class Recipe:
+    """Work that is the same for many samples.
+
+    Args:
+        upright: Turn images as their EXIF blocks say.
+        fast: Use libjpeg's faster transform.
+        shrinking: Filter of an axis that shrinks: of `FILTERS`.
+        growing: Filter of one that grows or stays.
+        antialias: Stretch the filter where an axis shrinks.
+        outside: What is beyond the limits of a window: "repeat" its edge, or "drop", and weigh the rest.
+        dtype: Of the result.
+        planar: The result is ``(3, H, W)``, else ``(H, W, 3)``.
+        values: ``(3, 256)`` of `dtype`: what a level of a channel becomes; None for the levels.
+        scaling: Factors and offsets of the channels, where `values` are ``level * factor + offset`` in float32:
+            vectors are quicker than a table.
+    """
+
+    __slots__ = ("_structure", "_values", "address", "dtype", "planar")
+
+    def __init__(
+        self,
+        *,
+        upright: bool = True,
+        fast: bool = False,
+        shrinking: str = "linear",
+        growing: str = "linear",
+        antialias: bool = True,
+        outside: str = "repeat",
+        dtype: torch.dtype = torch.uint8,
+        planar: bool = False,
+        values: Tensor | None = None,
+        scaling: tuple[tuple[float, ...], tuple[float, ...]] | None = None,
+    ) -> None:
+        if values is not None and (values.shape != (3, 256) or values.dtype != dtype):
+            raise ValueError(
+                f"values are (3, 256) of {dtype}, not {tuple(values.shape)} of {values.dtype}"
+            )
+        self._values = None if values is None else values.contiguous()
+        found = library()
+        factor, offset = scaling or ((1.0,) * 3, (0.0,) * 3)
+        self._structure = _Recipe(
+            ABI, found.level if found else 0, upright, fast, FILTERS[shrinking], FILTERS[growing], antialias,
+            outside == "drop", planar, dtype.itemsize, scaling is not None,
+            (ctypes.c_float * 3)(*factor), (ctypes.c_float * 3)(*offset), MOST_SCANS,
+            None if self._values is None else self._values.data_ptr(),
+            FREE_VALUES, MAX_VALUES_PER_BYTE,
+        )  # fmt: skip
+        self.address = ctypes.addressof(self._structure)
+        self.dtype, self.planar = dtype, planar
+
+    def set_level(self, level: int) -> None:
+        """Use no higher level of vector instructions."""
+        self._structure.level = level
+
+
+class Lines(NamedTuple):
+    """Use of an axis of the upright image.
+
+    Attributes:
+        low, high: Region that is resized; turned round where ``high < low``.
+        size: Lines that it becomes.
+        start, extent: The lines of those that are wanted.
+        first, last: Limits of the window from which pixels are read.
+    """
+
+    low: float
+    high: float
+    size: int
+    start: int
+    extent: int
+    first: int
+    last: int
+
+
+def run(
+    recipe: Recipe,
+    data: Tensor,
+    rows: Lines,
+    columns: Lines,
+    mirror: bool,
+    out: Tensor | None = None,
+    scale: int = 1,
+) -> Tensor | None:
+    """Make the pixels of one sample, or return None where the usual way has to.
+
+    Args:
+        data: uint8: encoded bytes, one-dimensional, or pixels ``(H, W, 3)``.
+        rows, columns: Of the upright image.
+        mirror: Reverse the rows of the result.
+        out: Where to write, if it has the shape and type of the result.
+        scale: 2, 4 or 8: `rows` and `columns` are those of the image decoded at a half, a quarter or an eighth.
+
+    Returns:
+        ``(3, H, W)`` or ``(H, W, 3)``, contiguous; `out` or a new tensor.
+    """
+    found = library()
+    if found is None or not (takes_bytes(data) or takes_pixels(data)):
+        return None
+    size = rows.extent, columns.extent
+    if max(rows.size * columns.size, size[0] * size[1]) > limits.pixels:
+        return None
+    shape = (3, *size) if recipe.planar else (*size, 3)
+    if out is None or out.shape != shape or out.dtype != recipe.dtype or not out.is_contiguous():
+        out = torch.empty(shape, dtype=recipe.dtype)
+    y, y_end, h, top, height, first, last = rows
+    x, x_end, w, left, width, begin, end = columns
+    sample = bytearray(
+        SAMPLE.pack(
+            data.data_ptr(), data.numel(), limits.pixels, out.data_ptr(), y, x, y_end, x_end, h, w, top, left,
+            height, width, first, begin, last, end, mirror, 0, scale, data.shape[1] if data.dim() == 3 else 0,
+        )
+    )  # fmt: skip
+    return None if found.run(recipe.address, _Sample.from_buffer(sample), 1) else out
+
+
+def takes_bytes(data: Tensor) -> bool:
+    """True if the library can read them: one-dimensional uint8 on the CPU."""
+    return data.dim() == 1 and _has_bytes(data)
+
+
+def takes_pixels(data: Tensor) -> bool:
+    """True if the library can read them: ``(H, W, 3)`` of uint8 on the CPU."""
+    return data.dim() == 3 and data.shape[2] == 3 and _has_bytes(data)
+
+
+def _has_bytes(data: Tensor) -> bool:
+    return data.dtype == torch.uint8 and data.is_cpu and data.is_contiguous()
