@@ -129,13 +129,66 @@ def _a_call_more(i: int, images: Any) -> Any:
     return ndd.flip(found) if i > 1 else found
 
 
+def test_calls_are_recorded_in_the_first_iteration_alone(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded = []
+    operation = Capture.operation
+    monkeypatch.setattr(Capture, "operation", lambda self, made: recorded.append(1) or operation(self, made))  # type: ignore[func-returns-value]
+    reader, rng = reader_of(root), ndd.random.RNG(3)
+    for expected in (4, 0):  # the second loop begins with the calls of the first
+        epoch(reader, rng, capture=True)
+        assert len(recorded) == expected
+        recorded.clear()
+
+
+def _a_list_that_changes() -> Any:
+    size = [4, 4]
+
+    def body(i: int, images: Any) -> Any:
+        size[0] = 4 + (i > 1)
+        return ndd.resize(images, size=size)
+
+    return body
+
+
+def _operands_that_change_places(i: int, images: Any) -> Any:
+    one = ndd.resize(images, size=[4, 4])
+    other = ndd.flip(one)
+    return ndd.cat(*([one, other] if i < 2 else [other, one]), axis=0)
+
+
 @pytest.mark.parametrize(
-    "body", [_another_operator, _another_argument, _another_operand, _a_call_more]
+    "body",
+    [
+        _another_operator, _another_argument, _another_operand, _a_call_more,
+        _a_list_that_changes(), _operands_that_change_places,
+    ],
 )
 def test_a_captured_body_must_stay_the_same(root: Path, body: Any) -> None:
     with pytest.raises(RuntimeError, match=r"captured loop(.|\n)*test_dynamic_readers"):
         for i, (jpegs, _) in enumerate(reader_of(root).next_epoch(batch_size=4, capture=True)):
             body(i, ndd.decoders.image(jpegs)).evaluate()
+
+
+def test_captured_loops_with_the_generator_of_the_thread(root: Path) -> None:
+    def run(capture: bool) -> list[torch.Tensor]:
+        found = []
+        ndd.random.set_seed(5)
+        for i, (jpegs, _) in enumerate(reader_of(root).next_epoch(batch_size=5, capture=capture)):
+            if i == 3:
+                ndd.random.set_seed(6)
+            cropped = ndd.random_resized_crop(ndd.decoders.image(jpegs), size=[8, 8])
+            found.append(cropped.torch().clone())
+        return found
+
+    assert all(torch.equal(a, b) for a, b in zip(run(False), run(True), strict=True))
+
+
+@pytest.mark.parametrize("mode", [ndd.EvalMode.eager, ndd.EvalMode.sync_cpu, ndd.EvalMode.deferred])
+def test_a_captured_loop_in_every_mode(root: Path, mode: Any) -> None:
+    with mode:
+        found = epoch(reader_of(root), ndd.random.RNG(3), capture=True)
+    expected = epoch(reader_of(root), ndd.random.RNG(3))
+    assert all(torch.equal(a[0], b[0]) for a, b in zip(found, expected, strict=True))
 
 
 def test_an_error_in_a_captured_loop_comes_to_its_iteration(root: Path) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,12 +23,14 @@ import torch
 
 from torchdali.experimental.dynamic._context import EvalContext
 from torchdali.experimental.dynamic._device import Device
-from torchdali.experimental.dynamic._matching import CallMatcher, copied_node
+from torchdali.experimental.dynamic._matching import CallForm, CallMatcher, copied_node
+from torchdali.experimental.dynamic._mode import EvalMode
 from torchdali.experimental.dynamic._operation import Operation, Result
-from torchdali.experimental.dynamic._rng import RNG
+from torchdali.experimental.dynamic._rng import RNG, get_default_rng
 from torchdali.experimental.dynamic._structure import Runner
 from torchdali.experimental.dynamic._value import Value
 from torchdali.graph import DataNode, Node
+from torchdali.registry import Operator
 
 __all__ = ["Capture", "Template", "current_capture"]
 
@@ -53,6 +55,7 @@ class _Call:
         draw: Its draw from the generator, counted from the start of the iteration.
         asked: Outputs whose values the first iteration took.
         outer: Operands from outside of the loop's data and calls, which do not change; held here, with their values.
+        form: Of the call, if one of the same form need not be recorded.
     """
 
     node: Node
@@ -61,6 +64,7 @@ class _Call:
     draw: int
     asked: frozenset[int]
     outer: tuple[Result, ...]
+    form: CallForm | None
 
 
 class Template:
@@ -79,6 +83,15 @@ class Template:
         for call in calls:
             if call.rng is not None:
                 self.draws[call.rng] = max(self.draws.get(call.rng, 0), call.draw + 1)
+
+
+@dataclass
+class _Recorded:
+    """A call of the first iteration; see `_Call`."""
+
+    operation: Operation
+    outer: tuple[Result, ...]
+    form: CallForm | None = None
 
 
 @dataclass
@@ -121,7 +134,7 @@ class Capture:
         self._items, self._context, self._deliver = iter(items), context, deliver
         self.template = template
         self._first = True
-        self._recorded: list[tuple[Operation, tuple[Result, ...]]] = []
+        self._recorded: list[_Recorded] = []
         self._now: _Iteration | None = None
         self._next_call = 0
         self._matches = True
@@ -182,7 +195,7 @@ class Capture:
         """Return whether the template has computed all that the first iteration looked at."""
         assert self.template is not None
         calls = zip(self._recorded, self.template.calls, strict=True)
-        return all(operation.asked <= call.asked for (operation, _), call in calls)
+        return all(recorded.operation.asked <= call.asked for recorded, call in calls)
 
     # ------------------------------------------------------------ running ahead
 
@@ -241,8 +254,56 @@ class Capture:
         if self._first:
             outer = [o for o in made.needs if not o.captured]
             held = tuple(Result(o, e.index) for o in outer for e in o.node.outputs)
-            self._recorded.append((found, held))
+            self._recorded.append(_Recorded(found, held))
         return found
+
+    def repeated(
+        self,
+        declared: Operator,
+        inputs: Sequence[Any],
+        arguments: Mapping[str, Any],
+        size: int | None,
+    ) -> Any:
+        """Return the results of a call that the template has in the same form; None where it is to be recorded."""
+        template, now = self.template, self._now
+        if template is None or now is None or not self._matches or self._next_call == len(template.calls):
+            return None
+        call = template.calls[self._next_call]
+        form, rng, prepared = call.form, call.rng, now.operations[self._next_call]
+        if form is None or not form.fits(declared, inputs, arguments, size, now.copies):
+            return None
+        if EvalMode.current() in (EvalMode.sync_cpu, EvalMode.sync_full):
+            return None
+        if rng is not None:
+            if arguments.get("rng") is None and rng is not get_default_rng():
+                return None
+            if rng._key_at(rng._count) != prepared.key:
+                return None
+            rng.advance(1)
+        self._next_call += 1
+        if self._first:
+            self._recorded.append(_Recorded(prepared, call.outer))
+        EvalContext.current().add(prepared)
+        return form.results(prepared)
+
+    def remember(
+        self,
+        declared: Operator,
+        inputs: Sequence[Any],
+        arguments: Mapping[str, Any],
+        size: int | None,
+        result: Any,
+    ) -> None:
+        """Note the form of a call of the first iteration."""
+        if not self._first:
+            return
+        made = [each for each in (result if isinstance(result, tuple) else (result,)) if each._result]
+        last = self._recorded[-1] if self._recorded else None
+        if last is None or not made or any(each._result.operation is not last.operation for each in made):
+            return
+        nodes = {edge.source for edge in self._roots if edge.source is not None}
+        nodes.update(recorded.operation.node for recorded in self._recorded[:-1])
+        last.form = CallForm.of(declared, inputs, arguments, size, result, nodes)
 
     def _matching(self, made: Operation) -> Operation:
         """Return the prepared operation that a call is, or the call's own if there is none."""
@@ -288,16 +349,18 @@ def _size_of(item: Any) -> int:
     return size
 
 
-def _calls_of(recorded: Sequence[tuple[Operation, tuple[Result, ...]]]) -> list[_Call]:
+def _calls_of(recorded: Sequence[_Recorded]) -> list[_Call]:
     counts: dict[RNG, int] = {}
     calls = []
-    for operation, outer in recorded:
-        draw = 0
+    for each in recorded:
+        operation, draw = each.operation, 0
         if operation.rng is not None:
             draw = counts.get(operation.rng, 0)
             counts[operation.rng] = draw + 1
         asked = frozenset(operation.asked)
         calls.append(
-            _Call(operation.node, operation.device, operation.rng, draw, asked, outer)
+            _Call(
+                operation.node, operation.device, operation.rng, draw, asked, each.outer, each.form
+            )
         )
     return calls

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from torchdali.errors import did_you_mean
 from torchdali.experimental.dynamic._batch import Batch
+from torchdali.experimental.dynamic._capture import current_capture
 from torchdali.experimental.dynamic._invoke import invoke
-from torchdali.experimental.dynamic._quick import form_of, run
+from torchdali.experimental.dynamic._quick import Form, form_of, run
 from torchdali.experimental.dynamic._rng import RNG, get_default_rng
 from torchdali.experimental.dynamic._tensor import Tensor
 from torchdali.experimental.dynamic._value import Value
@@ -48,14 +49,30 @@ def function_of(declared: Operator) -> Callable[..., Any]:
             form = form_of(declared.name, inputs, arguments)
             if form is not None and (found := run(form, inputs)) is not None:
                 return _as_torch(found) if torch else found
+        capture = current_capture() if device is None else None
+        if capture is None:
+            result = call(inputs, arguments, batch_size, device, form)
+        else:
+            result = capture.repeated(declared, inputs, arguments, batch_size)
+            if result is None:
+                result = call(inputs, dict(arguments), batch_size, device, form)
+            capture.remember(declared, inputs, arguments, batch_size, result)
+        return _as_torch(result) if torch else result
+
+    def call(
+        inputs: Sequence[Any],
+        arguments: dict[str, Any],
+        batch_size: int | None,
+        device: Any,
+        form: Form | None,
+    ) -> Any:
         _check(title, names, required, arguments)
         rng = None
         if declared.schema.random:
             rng = arguments.pop("rng", None)
             rng = get_default_rng() if rng is None else _checked(rng)
         filled = [*inputs, *_inputs_by_name(declared, len(inputs), arguments)]
-        result = invoke(declared, filled, arguments, batch_size, device, rng, form)
-        return _as_torch(result) if torch else result
+        return invoke(declared, filled, arguments, batch_size, device, rng, form)
 
     function.__name__ = function.__qualname__ = title
     function.__doc__ = declared.body.__doc__

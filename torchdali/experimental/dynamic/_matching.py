@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 import torch
 
-from torchdali.experimental.dynamic._operation import operation_of
+from torchdali.experimental.dynamic._operation import Operation, Result, operation_of
+from torchdali.experimental.dynamic._rng import RNG
 from torchdali.experimental.dynamic._structure import frozen
+from torchdali.experimental.dynamic._value import Value
 from torchdali.graph import DataNode, Node
+from torchdali.registry import Operator
 from torchdali.tensors import TensorList
+from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
 
-__all__ = ["CallMatcher", "copied_node"]
+__all__ = ["CallForm", "CallMatcher", "copied_node"]
+
+_PLAIN = frozenset((
+    bool, int, float, str, type(None), torch.dtype, DALIDataType, DALIImageType, DALIInterpType, RNG,
+))  # fmt: skip
 
 
 def copied_node(node: Node, copies: dict[DataNode, DataNode], calls: Collection[Node]) -> Node:
@@ -34,6 +43,104 @@ def copied_node(node: Node, copies: dict[DataNode, DataNode], calls: Collection[
     made.outputs = tuple(DataNode(e.name, e.device, made, e.index) for e in node.outputs)
     copies.update(zip(node.outputs, made.outputs, strict=True))
     return made
+
+
+class CallForm:
+    """A call as the loop's body wrote it: one of the same form is known to match without recording it.
+
+    Args:
+        declared: The operator.
+        kinds: Types of the inputs, then of the named arguments.
+        operands: These: edges of the template, plain values, and lists as `_typed` gives them.
+        names: Of these.
+        size: The argument ``batch_size``.
+        makes: Class of the results.
+        indices: Outputs that the call returns.
+        several: They are a tuple.
+    """
+
+    __slots__ = ("_declared", "_indices", "_kinds", "_makes", "_names", "_operands", "_several", "_size")
+
+    def __init__(
+        self,
+        declared: Operator,
+        kinds: tuple[type, ...],
+        operands: Sequence[Any],
+        names: tuple[str, ...],
+        size: int | None,
+        makes: Callable[..., Any],
+        indices: Sequence[int],
+        several: bool,
+    ) -> None:
+        self._declared, self._kinds, self._operands = declared, kinds, operands
+        self._names, self._size = names, size
+        self._makes, self._indices, self._several = makes, indices, several
+
+    @staticmethod
+    def of(
+        declared: Operator,
+        inputs: Sequence[Any],
+        arguments: Mapping[str, Any],
+        size: int | None,
+        result: Any,
+        nodes: Collection[Node],
+    ) -> CallForm | None:
+        """Return the form of a call; None where it has other operands than plain ones and values of ``nodes``."""
+        values = (*inputs, *arguments.values())
+        kinds, operands = tuple(map(type, values)), list[Any]()
+        for value, kind in zip(values, kinds, strict=True):
+            edge = value._result.edge if isinstance(value, Value) and value._result else None
+            if edge is not None and edge.source in nodes:
+                operands.append(edge)
+            elif kind in _PLAIN:
+                operands.append(value)
+            elif kind in (list, tuple) and _PLAIN.issuperset(map(type, value)):
+                operands.append(_typed(value))
+            else:
+                return None
+        made = result if isinstance(result, tuple) else (result,)
+        indices = [each._result.index for each in made]
+        return CallForm(
+            declared, kinds, operands, tuple(arguments), size,
+            type(made[0]), indices, isinstance(result, tuple),
+        )  # fmt: skip
+
+    def fits(
+        self,
+        declared: Operator,
+        inputs: Sequence[Any],
+        arguments: Mapping[str, Any],
+        size: int | None,
+        copies: Mapping[DataNode, DataNode],
+    ) -> bool:
+        """Return whether a call has this form, where ``copies`` are the edges of its iteration."""
+        values = (*inputs, *arguments.values())
+        if declared is not self._declared or size != self._size or tuple(arguments) != self._names:
+            return False
+        if tuple(map(type, values)) != self._kinds:
+            return False
+        for value, kind, expected in zip(values, self._kinds, self._operands, strict=True):
+            if isinstance(value, Value):
+                # What is computed already may want a gradient.
+                if value._list is not None or value._result is None:
+                    return False
+                if value._result.edge is not copies.get(expected):
+                    return False
+            elif kind is list or kind is tuple:
+                if _typed(value) != expected:
+                    return False
+            elif value is not expected and (kind is RNG or value != expected):
+                return False
+        return True
+
+    def results(self, operation: Operation) -> Any:
+        """Return what the call returns, as results of an operation that is prepared."""
+        made = [self._makes(invocation_result=Result(operation, i)) for i in self._indices]
+        return tuple(made) if self._several else made[0]
+
+
+def _typed(values: Sequence[Any]) -> tuple[tuple[type, Any], ...]:
+    return tuple((type(each), each) for each in values)
 
 
 class CallMatcher:
