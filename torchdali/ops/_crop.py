@@ -26,7 +26,7 @@ from torchdali.kernels.window import (
     out_of_bounds,
 )
 from torchdali.operator import batched, on_device, operator
-from torchdali.ops._on_device import Images, cut_out, images_of, on_their_device, spans_of
+from torchdali.ops._on_device import Images, cut_out, images_of, on_their_device, span_of, spans_of
 from torchdali.schema import (
     Column,
     DType,
@@ -373,58 +373,70 @@ def _normalize_on_device(
     ):
         return NotImplemented
     out_of_bounds(out_of_bounds_policy, borders=False)
-    rows = _windows_of_one_size(images, layout, window)
-    if rows is None:
+    found = _windows_of_one_size(images, layout, window)
+    if found is None:
         return NotImplemented
-    windows, (height, width) = rows
+    windows, (height, width) = found
     check_fill(fill_values, (height, width, images.channels), 2)
     scaling = affine(_several(mean), _several(std), scale, shift, images.channels, images.channels)
     device, size = images.flat.device, len(images.offsets)
-    fixed = images.uniform and not any(isinstance(v, Column) for v in window.values())
-    there = _table_kept(windows.tobytes(), size, device) if fixed else upload(windows, device)
     flags = on_their_device(mirror, size, device) if isinstance(mirror, Column) else None
     return normalize_batch(
-        images.flat, there, flags, bool(flags is None and mirror), scaling, (height, width), images.channels,
+        images.flat, windows, flags, bool(flags is None and mirror), scaling, (height, width), images.channels,
         wanted == "CHW", dtype,
     )  # fmt: skip
 
 
 def _windows_of_one_size(
     images: Images, layout: str, window: dict[str, Any]
-) -> tuple[npt.NDArray[np.int64], tuple[int, int]] | None:
-    """Return a row for each image, offset, width and where its window is, and the size of all windows."""
+) -> tuple[Tensor, tuple[int, int]] | None:
+    """Return the table of `normalize_batch` on the device, and the size of all windows.
+
+    None for several sizes, and windows that reach outside: the other way pads, or says what is wrong.
+    """
+    device = images.flat.device
+    if images.uniform and not any(isinstance(value, Column) for value in window.values()):
+        sides = images.sides[:, 0].tolist()
+        span = span_of(sides, crop_window((*sides, images.channels), layout, **window))
+        if span is None:
+            return None
+        (y, x), (height, width) = span
+        if min(y, x) < 0 or y + height > sides[0] or x + width > sides[1]:
+            return None
+        count, pixels = len(images.offsets), sides[0] * sides[1]
+        return _same_windows(count, pixels * images.channels, sides[1], y, x, device), (
+            height,
+            width,
+        )
     found = _windows(images, layout, window)
     if found is None:
         return None
     starts, sizes = found
-    if (starts < 0).any() or (starts + sizes > images.sides).any():
-        return None  # the other way pads, or says what is wrong
-    if (sizes != sizes[:, :1]).any():
+    if (starts < 0).any() or (starts + sizes > images.sides).any() or (sizes != sizes[:, :1]).any():
         return None
     rows = table([images.offsets, images.sides[1], *starts])
-    return rows, (int(sizes[0, 0]), int(sizes[1, 0]))
+    return upload(rows, device), (int(sizes[0, 0]), int(sizes[1, 0]))
+
+
+@device_cache(maxsize=64)
+def _same_windows(
+    count: int, values: int, width: int, y: int, x: int, device: torch.device
+) -> Tensor:
+    """Return the table of images and windows that are the same in each batch; it is copied once."""
+    return upload(table([np.arange(count, dtype=np.int64) * values, width, y, x]), device)
 
 
 def _windows(
     images: Images, layout: str, window: dict[str, Any]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
     """Return starts and extents of the windows of images, ``(2, N)``; None for windows of channels."""
-    each, count = each_of(window), images.sides.shape[1]
-    same = images.uniform and len(each) == 1
-    sides = (images.sides[:, :1] if same else images.sides).T.tolist()
+    sides, each = images.sides.T.tolist(), each_of(window)
     each = each * len(sides) if len(each) == 1 else each
     found = [
         crop_window((h, w, images.channels), layout, **given)
         for (h, w), given in zip(sides, each, strict=True)
     ]
-    spans = spans_of(sides, found)
-    return (spans[0].repeat(count, 1), spans[1].repeat(count, 1)) if spans and same else spans
-
-
-@device_cache(maxsize=64)
-def _table_kept(table: bytes, size: int, device: torch.device) -> Tensor:
-    """Return the table of images and windows that are the same in each batch; it is copied once."""
-    return upload(np.frombuffer(table, np.int64).reshape(size, -1).copy(), device)
+    return spans_of(sides, found)
 
 
 def _several(values: Any) -> tuple[float, ...]:

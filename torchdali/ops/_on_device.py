@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ __all__ = [
     "each_element",
     "images_of",
     "on_their_device",
+    "span_of",
     "spans_of",
 ]
 
@@ -56,29 +58,48 @@ def images_of(batch: TensorList, layout: str) -> Images | None:
     if layout != "HWC" or batch.torch_dtype != torch.uint8 or not has_kernels(batch.device):
         return None
     stored, dense = batch.stored(), batch.dense()
-    known = batch.shape() if dense is None else [tuple(dense.shape[1:])]
-    shapes = np.array(known, np.int64).repeat(1 if dense is None else len(dense), 0)
-    if (
-        shapes.ndim != 2
-        or shapes.shape[1] != 3
-        or not shapes.all()
-        or (shapes[:, 2] != shapes[0, 2]).any()
-    ):
+    if dense is not None:
+        offsets, sides = (
+            _alike(tuple(dense.shape)) if dense.ndim == 4 and dense.numel() else (None, None)
+        )
+        if offsets is None or sides is None:
+            return None
+        return Images(dense.reshape(-1), offsets, sides, dense.shape[3], True)
+    shapes = np.array(batch.shape(), np.int64)
+    if shapes.ndim != 2 or shapes.shape[1] != 3 or not shapes.all():
         return None
-    sizes = shapes.prod(1)
+    sides, channels = np.ascontiguousarray(shapes[:, :2].T), shapes[:, 2]
+    if (channels != channels[0]).any():
+        return None
     if isinstance(stored, Packed):
         flat, offsets = stored.flat, np.array(stored.offsets, np.int64)
     else:
-        samples = batch.samples() if dense is None else []
-        flat = torch.cat([s.reshape(-1) for s in samples]) if dense is None else dense.reshape(-1)
-        offsets = np.cumsum(sizes) - sizes
-    sides = np.ascontiguousarray(shapes[:, :2].T)
-    return Images(flat, offsets, sides, int(shapes[0, 2]), dense is not None)
+        flat = torch.cat([s.reshape(-1) for s in batch.samples()])
+        sizes = sides[0] * sides[1] * channels
+        offsets = sizes.cumsum() - sizes
+    return Images(flat, offsets, sides, int(channels[0]), False)
+
+
+@functools.lru_cache(maxsize=64)
+def _alike(shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """Return where images of one size start in a batch ``(N, H, W, C)``, and their sides; not to be changed."""
+    count, height, width, channels = shape
+    offsets = np.arange(count, dtype=np.int64) * (height * width * channels)
+    sides = np.array([[height], [width]], np.int64).repeat(count, 1)
+    for each in (offsets, sides):
+        each.setflags(write=False)
+    return offsets, sides
 
 
 def batch_of(flat: Tensor, sides: Array, channels: int) -> Tensor | TensorList:
-    """Return images ``(H, W, C)`` that lie one after the other, as one tensor if all have the same sides."""
-    if (sides == sides[:, :1]).all():
+    """Return images ``(H, W, C)`` that lie one after the other, as one tensor if all have the same sides.
+
+    Args:
+        flat: Their elements.
+        sides: ``(2, N)``: heights and widths; ``(2, 1)`` where they are the same.
+        channels: Of all images.
+    """
+    if sides.shape[1] == 1 or (sides == sides[:, :1]).all():
         return flat.view(-1, int(sides[0, 0]), int(sides[1, 0]), channels)
     counts = sides.prod(0) * channels
     shapes: list[tuple[int, ...]] = [(h, w, channels) for h, w in sides.T.tolist()]
@@ -99,13 +120,21 @@ def spans_of(
     sides: Sequence[Sequence[int]], windows: Sequence[Window]
 ) -> tuple[Array, Array] | None:
     """Return starts and extents of windows, ``(2, N)``, of images of such sides; None for windows of channels."""
-    starts, sizes = [[0, 0] for _ in sides], [list(each) for each in sides]
-    for start, size, (axes, places, extents) in zip(starts, sizes, windows, strict=True):
-        for axis, place, extent in zip(axes, places, extents, strict=True):
-            if axis > 1:
-                return None
-            start[axis], size[axis] = place, extent
-    return np.array(starts, np.int64).T, np.array(sizes, np.int64).T
+    found = list(map(span_of, sides, windows))
+    if None in found:
+        return None
+    starts, sizes = np.array(found, np.int64).transpose(1, 2, 0)
+    return starts, sizes
+
+
+def span_of(sides: Sequence[int], window: Window) -> tuple[list[int], list[int]] | None:
+    """Return where a window of an image starts and its extents, of y and x; None for a window of channels."""
+    start, size = [0, 0], list(sides)
+    for axis, place, extent in zip(*window, strict=True):
+        if axis > 1:
+            return None
+        start[axis], size[axis] = place, extent
+    return start, size
 
 
 def cut_out(images: Images, spans: tuple[Array, Array], policy: str, fill: Sequence[float]) -> Any:

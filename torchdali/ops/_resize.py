@@ -283,16 +283,14 @@ def _resize_on_device(
 def _sizing_of(
     images: Images, arguments: dict[str, Any]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Return the sizes ``(2, N)`` and regions ``(2, 2, N)`` of images; see `sizing`."""
-    lengths: list[tuple[int, ...]] = [(h, w) for h, w in images.sides.T.tolist()]
+    """Return the sizes, ``(2, N)`` or one for all, and regions ``(2, 2, N)`` of images; see `sizing`."""
     size = arguments.get("size")
     if len(arguments) == 1 and isinstance(size, (list, tuple)) and min(size) > 0:
-        wanted, _ = sizing(lengths[0], size=list(size))  # of the whole of each image
-        ends = images.sides.astype(np.float64)
-        return (
-            np.repeat(np.array(wanted, np.int64)[:, None], len(lengths), 1),
-            np.stack((np.zeros_like(ends), ends)),
-        )
+        wanted, _ = sizing((1, 1), size=list(size))  # of the whole of each image
+        regions = np.zeros((2, *images.sides.shape))
+        regions[1] = images.sides
+        return np.array(wanted, np.int64)[:, None], regions
+    lengths: list[tuple[int, ...]] = [(h, w) for h, w in images.sides.T.tolist()]
     each = each_of(arguments)
     each = each * len(lengths) if len(each) == 1 else each
     found = [sizing(sides, **given) for sides, given in zip(lengths, each, strict=True)]
@@ -312,14 +310,14 @@ def _resized_on_device(
     min_filter: Any = None,
     **hints: int,
 ) -> Any:
-    """Resize regions ``(2, 2, N)``, starts and ends, each of y and x, to sizes ``(2, N)``."""
+    """Resize regions ``(2, 2, N)``, starts and ends, each of y and x, to sizes ``(2, N)``, or ``(2, 1)`` for all."""
     chosen = tuple(interp_type if each is None else each for each in (min_filter, mag_filter))
     if any(isinstance(each, Column) or FILTER.get(each, "nn") == "nn" for each in chosen):
         return NotImplemented
+    largest = sizes[:, (sizes[0] * sizes[1]).argmax()].tolist()
     if dtype not in (None, torch.uint8, torch.float32) or sizes.min() < 1:
         return NotImplemented
-    largest = sizes[:, sizes.prod(0).argmax()]
-    check_pixels(largest.tolist(), "the resized image")
+    check_pixels(largest, "the resized image")
     names = FILTER[chosen[0]], FILTER[chosen[1]]
     flat = resize_batch(
         images.flat, images.offsets, images.sides, images.channels,
@@ -407,7 +405,7 @@ def _random_resized_crop_on_device(
     corners, extents = random_windows(
         draws, images.sides.astype(np.float64), num_attempts, random_area, random_aspect_ratio
     )
-    sizes = np.repeat(np.array(target)[:, None], len(images.offsets), 1)
+    sizes = np.array(target, np.int64)[:, None]
     return _resized_on_device(images, sizes, np.stack((corners, corners + extents)), **filters)
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.device.library import define
-from torchdali.kernels.device.tables import bits, floats, table, upload
+from torchdali.kernels.device.tables import floats, upload
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.limits import MAX_TAPS
 from torchdali.kernels.resample.weights import (
@@ -56,7 +56,7 @@ class Regions(NamedTuple):
     Attributes:
         low: ``(2, N)``: where the regions start, in pixels, for y and x.
         high: ``(2, N)``: where they end.
-        size: ``(2, N)``: heights and widths of the outputs.
+        size: ``(2, N)``: heights and widths of the outputs; ``(2, 1)`` where they are the same.
         filters: Names for axes that shrink, and that grow or stay.
         antialias: Stretch the filter where the image shrinks.
     """
@@ -66,19 +66,6 @@ class Regions(NamedTuple):
     size: Array
     filters: tuple[str, str]
     antialias: bool
-
-
-class _Axes(NamedTuple):
-    """Both axes of all samples, each ``(2, N)``: see `weights.Taps`."""
-
-    origin: Array
-    step: Array
-    density: Array
-    taps: Array
-    start: Array
-    filter: Array
-    first: Array  # of the lines that are read
-    last: Array
 
 
 def resize_batch(
@@ -102,36 +89,23 @@ def resize_batch(
     Returns:
         The elements of all outputs ``(H, W, C)``, one after the other; None where an axis looks at too many pixels.
     """
-    axes = _axes(sides, regions)
+    made = np.empty((len(COLUMNS), len(offsets)), np.int64)
+    axes = _axes(sides, regions, made[len(FIELDS) :].reshape(2, len(AXIS), -1))
     if axes is None:
         return None
-    first = axes.first[0]
-    rows = axes.last[0] - first
-    lines = rows * regions.size[1] * channels
-    results = regions.size.prod(0) * channels
-    columns = [
-        offsets,
-        *sides,
-        first,
-        rows,
-        np.cumsum(lines) - lines,
-        np.cumsum(results) - results,
-        *regions.size,
-    ]
-    found = [
-        bits(axes.origin),
-        bits(axes.step),
-        bits(axes.density),
-        axes.taps,
-        axes.start,
-        axes.filter,
-    ]
-    columns += [each[0] for each in found] + [each[1] for each in found]
-    made: Tensor = torch.ops.torchdali.resize_batch(
-        flat, upload(table(columns), flat.device), _lookup_table(flat.device), int(lines.sum()), int(lines.max()),
-        int(results.sum()), int(results.max()), channels, dtype == torch.float32,
+    first, last = axes
+    height, width = regions.size
+    lines = (last - first) * (width * channels)
+    results = np.broadcast_to(height * width * channels, lines.shape)
+    line_ends, result_ends = lines.cumsum(), results.cumsum()
+    made[0], made[1:3], made[3], made[4] = offsets, sides, first, last - first
+    made[5], made[6] = line_ends - lines, result_ends - results
+    made[7:9] = regions.size
+    out: Tensor = torch.ops.torchdali.resize_batch(
+        flat, upload(np.ascontiguousarray(made.T), flat.device), _lookup_table(flat.device), int(line_ends[-1]),
+        int(lines.max()), int(result_ends[-1]), int(results.max()), channels, dtype == torch.float32,
     )  # fmt: skip
-    return made
+    return out
 
 
 def _columns_first(regions: Regions, extents: Array, seen: Array) -> npt.NDArray[np.bool_]:
@@ -143,39 +117,59 @@ def _columns_first(regions: Regions, extents: Array, seen: Array) -> npt.NDArray
     return np.asarray(columns < rows)
 
 
-def _axes(lengths: Array, regions: Regions) -> _Axes | None:
-    """Do what `weights.taps` does, for both axes of all samples."""
+def _axes(lengths: Array, regions: Regions, rows: Array) -> tuple[Array, Array] | None:
+    """Do what `weights.taps` does, for both axes of all samples.
+
+    Args:
+        lengths: ``(2, N)``: extents of the images.
+        regions: What to resize.
+        rows: ``(2, len(AXIS), N)`` int64, written: what `AXIS` names, of y and x.
+
+    Returns:
+        The first line of each image that is read, and the one after the last; None where an axis looks at too many
+        pixels.
+    """
     low, high, size = regions.low, regions.high, regions.size
-    scale = (high - low) / size
-    extents = np.abs(high - low)
-    shrinks = extents > size
-    # Most batches only shrink or only grow: then nothing is picked out and put back.
-    kinds = [(n, w) for n, w in zip(regions.filters, (shrinks, ~shrinks), strict=True) if w.any()]
-    grown = np.maximum(1.0, np.abs(scale)) if regions.antialias else np.ones(scale.shape)
-    density, reach, places = (
-        np.empty(size.shape, _f32),
-        np.empty(size.shape, _f32),
-        np.empty(size.shape, np.int64),
-    )
-    for name, chosen in kinds:
-        where: Any = ... if len(kinds) == 1 else chosen
-        density[where], reach[where] = stretched(name, grown[where])
-        places[where] = _PLACES[name]
+    extents = high - low
+    scale = extents / size
+    density, reach, rows[:, 5] = _filters(regions, scale, np.abs(extents, out=extents))
     if (size * 2.0 * reach).max() > MAX_TAPS:
         return None
     taps = np.ceil(2 * reach).astype(np.int64)
-    x_first = _columns_first(regions, extents, taps)
-    start = np.maximum(0, np.floor(np.minimum(low, high) - reach.astype(np.float64)))
-    start[0, ~x_first] = start[1, x_first] = 0
-    step = scale.astype(_f32)
-    origin = (low - start).astype(_f32) + (_f32(0.5) * step - _f32(0.5) - reach)
-    end = origin + (size - 1).astype(_f32) * step
+    start = np.floor(np.minimum(low, high) - reach.astype(np.float64))
+    if (start > 0).any():
+        # The pass that is second begins where the image does.
+        x_first = _columns_first(regions, extents, taps)
+        start = np.maximum(0, start)
+        start[0, ~x_first] = start[1, x_first] = 0
+    else:
+        start[...] = 0
+    origin_step = np.empty((2, 2, low.shape[1]), _f32)
+    origin, step = origin_step
+    step[...] = scale
+    np.add((low - start).astype(_f32), _f32(0.5) * step - _f32(0.5) - reach, out=origin)
     begin = start.astype(np.int64)
-    first = np.ceil(np.minimum(origin, end)).astype(np.int64) + begin
-    last = np.ceil(np.maximum(origin, end)).astype(np.int64) + begin
-    first = np.minimum(np.maximum(first, 0), lengths - 1)
-    last = np.minimum(np.maximum(last + taps - 1, 0), lengths - 1) + 1
-    return _Axes(origin, step, density, taps, begin, places, first, last)
+    rows[:, 0:2] = origin_step.view(np.int32).transpose(1, 0, 2)
+    rows[:, 2], rows[:, 3], rows[:, 4] = density.view(np.int32), taps, begin
+    ends = np.empty((2, low.shape[1]), _f32)
+    ends[0] = origin[0]
+    np.add(origin[0], (size[0] - 1).astype(_f32) * step[0], out=ends[1])
+    near, far = np.ceil(np.sort(ends, axis=0)).astype(np.int64) + begin[0]
+    first = np.minimum(np.maximum(near, 0), lengths[0] - 1)
+    return first, np.minimum(np.maximum(far + (taps[0] - 1), 0), lengths[0] - 1) + 1
+
+
+def _filters(regions: Regions, scale: Array, extents: Array) -> tuple[Array, Array, Array | int]:
+    """Return density and reach of the filter of each axis, ``(2, N)``, and where its table is."""
+    grown = np.maximum(1.0, np.abs(scale)) if regions.antialias else np.ones(scale.shape)
+    shrinking, growing = regions.filters
+    if shrinking == growing:
+        return *stretched(growing, grown), _PLACES[growing]
+    shrinks = extents > regions.size
+    density, reach = (np.where(shrinks, *each) for each in zip(
+        stretched(shrinking, grown), stretched(growing, grown), strict=True
+    ))  # fmt: skip
+    return density, reach, np.where(shrinks, _PLACES[shrinking], _PLACES[growing])
 
 
 def _tables() -> tuple[npt.NDArray[np.float32], dict[str, int]]:
