@@ -195,7 +195,73 @@ def _is_shareable(node: Node) -> bool:
     return usual and not node.per_sample and given["hw_decoder_load"] > 0
 
 
-def decode_windows(graph: Graph) -> Graph:
+def decode_windows(graph: Graph, device: torch.device | None) -> Graph:
+    """Decode on the CPU only what a resize or a random crop on the device looks at of an image."""
+    graph = _decode_random_windows(graph)
+    # On the CPU whole images are resized by other kernels than regions, to other values.
+    return graph if device is None or device.type == "cpu" else _decode_seen(graph)
+
+
+def _decode_seen(graph: Graph) -> Graph:
+    """Decode only what a resize sees of which the crop after it keeps a part; resize to that part.
+
+    The pixels are the same, but where rounding decides.
+    """
+    decoders = _pairs(graph, "decoders.image", "resize", ("mixed", "gpu"))
+    crops = {
+        resize: crop
+        for name in ("crop", "crop_mirror_normalize")
+        for crop, resize in _pairs(graph, "resize", name, ("gpu", "gpu")).items()
+        if resize in decoders and _sees_a_part(decoders[resize], resize, crop)
+    }
+    if not crops:
+        return graph
+    resizes = {decoders[resize]: resize for resize in crops}
+    new: dict[DataNode, DataNode] = {}
+    regions: dict[Node, dict[str, DataNode]] = {}
+    nodes = []
+    for node in graph.nodes:
+        made = _copy(node, new)
+        if node in resizes:
+            resize = resizes[node]
+            crop = crops[resize]
+            made.operator = registry["_decode_seen"]
+            takes, given = made.operator.schema.arguments, (node, resize, crop)
+            found = {k: v for each in given for k, v in _constants(each).items()}
+            made.constants = {k: v for k, v in found.items() if k in takes}
+            names = "size", "roi_start", "roi_end"
+            numbers = [DataNode(f"{made.name}_{n}", "cpu", made, i) for i, n in enumerate(names, 1)]
+            made.outputs = (*made.outputs, *numbers)
+            regions[resize] = dict(zip(names, numbers, strict=True))
+            made.parts = tuple(part for each in given for part in _parts(each))
+        elif node in regions:
+            made.constants = {k: v for k, v in node.constants.items() if k in _OF_THE_RESIZE}
+            made.per_sample = regions[node]
+            made.parts = _parts(node)
+        nodes.append(made)
+    return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
+
+
+_SIZES = {
+    "max_size", "mode", "resize_longer", "resize_shorter", "resize_x", "resize_y", "size", "subpixel_scale",
+}  # fmt: skip
+_WINDOWS = {"crop", "crop_h", "crop_w"}
+_PLACES = {"crop_d", "crop_pos_x", "crop_pos_y", "crop_pos_z", "rounding"}
+
+
+def _sees_a_part(decoder: Node, resize: Node, crop: Node) -> bool:
+    """Return whether the sizes of a linear resize of RGB bytes, and the window of a crop, are constants."""
+    is_rgb = decoder.constants.get("output_type", DALIImageType.RGB) == DALIImageType.RGB
+    return (
+        is_rgb
+        and not (decoder.per_sample or resize.per_sample or decoder.scope)
+        and resize.constants.keys() <= _SIZES | {"antialias"}
+        and not _WINDOWS.isdisjoint(crop.constants)
+        and crop.per_sample.keys().isdisjoint(_WINDOWS | _PLACES)
+    )
+
+
+def _decode_random_windows(graph: Graph) -> Graph:
     """Decode only the window, on the CPU, that a random crop on the device takes of an image, and resize it there.
 
     The window is the same, and so are the pixels, but for the outermost lines, which `resize` computes more exactly.

@@ -96,7 +96,7 @@ def _colors(root: str) -> Any:
 BUDGETS = {
     "train": {"launches": 3, "copies": 3, "waits": 0, "pageable": 0},
     "colors": {"launches": 4, "copies": 4, "waits": 0, "pageable": 0},
-    "val": {"launches": 3, "copies": 4, "waits": 0, "pageable": 0},
+    "val": {"launches": 3, "copies": 3, "waits": 0, "pageable": 0},
     "roi": {"launches": 3, "copies": 3, "waits": 0, "pageable": 0},
     "heavy": {"launches": 7, "copies": 6, "waits": 0, "pageable": 0},
     "decode": {"launches": 0, "copies": 2, "waits": 0, "pageable": 0},

@@ -89,6 +89,40 @@ def test_training_has_the_values_of_the_cpu(folder: Path, where: str) -> None:
         assert not races(gpu)
 
 
+SEEN = {
+    "shorter side": ({"resize_shorter": 24}, {"crop": (16, 18)}),
+    "grown": ({"resize_shorter": 90}, {"crop": (30, 30)}),
+    "mirrored, at a corner": ({"size": [-30.0, 30.0]}, {"crop": (12, 20), "crop_pos_y": 0.0, "crop_pos_x": 1.0}),
+    "without antialiasing": ({"resize_x": 20, "antialias": False}, {"crop_h": 9.0, "crop_w": 11.0}),
+}
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_what_a_crop_sees_is_decoded_alone(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer bytes go up, and the values are the same, but where rounding decides."""
+    resize, crop = SEEN[name]
+
+    def run() -> tuple[torch.Tensor, int]:
+        @pipeline_def(batch_size=8, num_threads=2, device_id=0, seed=3, exec_pipelined=False)
+        def define() -> Any:
+            files, _ = fn.readers.file(file_root=str(folder))
+            images = fn.resize(fn.decoders.image(files, device="mixed"), **resize)
+            return fn.crop_mirror_normalize(images, mirror=fn.random.coin_flip(), **crop)
+
+        with accelerator() as gpu:
+            pipe = define()
+            found = [inner(pipe.run()[0].as_tensor().torch()).clone() for _ in range(2)]
+            pipe.close()
+            assert not races(gpu)
+            return torch.cat(found), gpu.report.bytes["upload pinned"]
+
+    seen, fewer = run()
+    monkeypatch.setattr("torchdali.rewrite._decode_seen", lambda graph: graph)
+    whole, more = run()
+    assert fewer < 0.9 * more
+    assert (seen - whole).abs().max() <= 1 and (seen != whole).float().mean() < 0.01
+
+
 @pytest.mark.parametrize("options", [{}, {"max_streams": 1}, {"bad_samples": "skip"}])
 def test_images_go_up_in_pieces(folder: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """The first while others are decoded; here however small they are."""

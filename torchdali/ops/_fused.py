@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NamedTuple
 
@@ -75,6 +76,64 @@ def _decode_share(
         peek_header(data)  # raises for a size that no image has
         return data.clone()  # a reader may use its memory for the next record
     return image.body(data, **arguments)
+
+
+@operator(hidden=True, layout=lambda layouts, arguments: "HWC", devices=("mixed",))
+def _decode_seen(
+    data: Encoded,
+    /,
+    *,
+    adjust_orientation: bool = True,
+    use_fast_idct: bool = False,
+    **arguments: Annotated[
+        Any,
+        shares(sizing),
+        shares(crop_window),
+        shares(decoder_hints),
+        shares(cache_hints),
+    ],
+) -> tuple[Data, Data, Data, Data]:
+    """Decode what a linear resize, and a crop after it, look at.
+
+    Returns:
+        The pixels, and what a resize of them takes: the size, and where its region starts and ends, two values each.
+    """
+    size, window, _, _ = _divide_all(arguments)
+    with LAST_BUT_TWO:
+        header = peek_header(data)
+        lengths = header.size(adjust_orientation)
+    kept = _kept(lengths, size, window)
+    if kept is None:  # the crop has the error, or pads
+        whole, region = sizing(lengths, **size)
+        kept = _Kept(whole, region, [(0, extent) for extent in whole], True)
+    axes = zip(kept.region, kept.size, kept.windows, lengths, strict=True)
+    (y, h, *rows), (x, w, *columns) = (_seen(*each) for each in axes)
+    with LAST_BUT_TWO:
+        part = decode_crop(
+            data, y, x, h, w, adjust_orientation=adjust_orientation, fast=use_fast_idct, header=header
+        )  # fmt: skip
+    shape, start, end = torch.tensor([rows, columns], dtype=torch.float64).T.contiguous()
+    return part, shape, start, end
+
+
+def _seen(
+    region: tuple[float, float], size: int, part: tuple[int, int], length: int
+) -> tuple[int, int, int, float, float]:
+    """Return which lines a part of a resized axis sees, and its size and region in these lines.
+
+    Args:
+        region: Of the input, that all of the output shows.
+        size: Of all of the output.
+        part: Start and extent in the output.
+        length: Of the input.
+    """
+    low, high = region
+    scale, (start, extent) = (high - low) / size, part
+    low, high = low + start * scale, low + (start + extent) * scale
+    reach = max(1.0, abs(scale)) + 1  # of the filter, and a line more for what rounding does
+    first = min(max(0, math.floor(min(low, high) - reach)), length - 1)
+    last = max(min(length, math.ceil(max(low, high) + reach)), first + 1)
+    return first, last - first, extent, low - first, high - first
 
 
 @operator(hidden=True, layout=lambda layouts, arguments: "HWC")

@@ -83,7 +83,7 @@ def open_graph(options: PipelineOptions, graph: Graph) -> Opened:
     fused = fuse_resizing(fuse_decoding(merge_identical(graph), options.scaled_decode))
     device = resolve_device(options.device_id)
     shared = share_decoding(fuse_native(fused), device)
-    planned = plan(shared if options.exact else decode_windows(shared))
+    planned = plan(shared if options.exact else decode_windows(shared, device))
     _check_devices(options, planned.graph)
     _check_constants(graph)
     warn_of_scales(graph)
