@@ -29,7 +29,9 @@ from types import TracebackType
 from typing import TypeVar
 
 __all__ = [
+    "LAST",
     "LAST_BUT_ONE",
+    "LAST_BUT_THREE",
     "LAST_BUT_TWO",
     "DecodeError",
     "MissingExtraError",
@@ -87,7 +89,7 @@ class Part:
             error.__dict__.setdefault("part", self._index)
 
 
-LAST_BUT_ONE, LAST_BUT_TWO = Part(-2), Part(-3)
+LAST, LAST_BUT_ONE, LAST_BUT_TWO, LAST_BUT_THREE = map(Part, (-1, -2, -3, -4))
 
 
 def part_of(error: BaseException) -> int:

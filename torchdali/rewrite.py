@@ -18,7 +18,8 @@ from torchdali.registry import registry
 from torchdali.types import DALIImageType
 
 __all__ = [
-    "decode_windows", "fuse_decoding", "fuse_native", "fuse_resizing", "merge_identical", "share_decoding",
+    "decode_windows", "finish_together", "fuse_decoding", "fuse_native", "fuse_resizing",
+    "merge_identical", "share_decoding",
 ]  # fmt: skip
 
 
@@ -128,28 +129,44 @@ def fuse_native(graph: Graph) -> Graph:
     """
     if library() is None:
         return graph
+    graph = _decode_natively(graph, _WINDOW_DECODERS)
     for first, second, both in _NATIVE:
         graph = _fuse(graph, first, second, both)
-    return _decode_natively(graph)
+    for decoder in _WINDOW_DECODERS.values():
+        graph = _fuse(graph, decoder, "resize", decoder, {"resizes": True})
+        graph = _fuse(graph, decoder, "crop_mirror_normalize", decoder, {"normalizes": True})
+        given = {"resizes": True, "normalizes": True}
+        graph = _fuse(graph, decoder, "_resize_crop_mirror_normalize", decoder, given)
+    return _decode_natively(graph, {"decoders.image": "_decode_image"})
 
 
-def _decode_natively(graph: Graph) -> Graph:
-    """Replace decoders of RGB bytes, which nothing was fused into, by one that calls the native path."""
+def _decode_natively(graph: Graph, names: Mapping[str, str]) -> Graph:
+    """Replace decoders of RGB bytes by operators that call the native path."""
     new: dict[DataNode, DataNode] = {}
     nodes = []
     for node in graph.nodes:
         made = _copy(node, new)
-        given = {k: v for k, v in _constants(node).items() if k != "output_type"}
-        is_rgb = node.constants.get("output_type", DALIImageType.RGB) == DALIImageType.RGB
-        is_usual = is_rgb and node.device == "cpu" and not {*given, *node.per_sample} & _OTHERWISE
-        if node.operator.name == "decoders.image" and is_usual:
-            made.operator, made.constants = registry["_decode_image"], given
+        if node.operator.name in names and _is_rgb_decoder(node):
+            made.operator = registry[names[node.operator.name]]
+            made.constants = {k: v for k, v in _constants(node).items() if k != "output_type"}
             made.parts = _parts(node)
         nodes.append(made)
     return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
 
 
-_OTHERWISE = {"dtype", "output_type", "save_attrs"}  # given per sample, or at all
+def _is_rgb_decoder(node: Node) -> bool:
+    """Return whether a node decodes images to RGB bytes on the CPU."""
+    is_rgb = node.constants.get("output_type", DALIImageType.RGB) == DALIImageType.RGB
+    of_bytes = "dtype" not in node.constants and not {"dtype", "output_type"} & node.per_sample.keys()
+    return node.operator.name in _DECODERS and node.device == "cpu" and is_rgb and of_bytes
+
+
+_WINDOW_DECODERS = {
+    "decoders.image_crop": "_decode_crop",
+    "decoders.image_random_crop": "_decode_random_crop",
+    "decoders.image_slice": "_decode_slice",
+}
+_DECODERS = {"decoders.image", *_WINDOW_DECODERS}
 
 
 _NATIVE = (
@@ -158,14 +175,154 @@ _NATIVE = (
         "crop_mirror_normalize",
         "_decode_random_resized_crop_normalize",
     ),
-    (
-        "decoders.image_random_crop",
-        "_resize_crop_mirror_normalize",
-        "_decode_random_crop_resize_normalize",
-    ),
     ("decoders.image", "resize", "_decode_resize"),
     ("decoders.image", "crop_mirror_normalize", "_decode_crop_mirror_normalize"),
 )
+
+
+def finish_together(graph: Graph) -> Graph:
+    """Make `crop`, `flip` and `normalize` of decoded images parts of one `crop_mirror_normalize`, for the native path.
+
+    Nothing is changed but what begins with a decoder of RGB bytes, of whose result nothing else has a use.
+    """
+    if library() is None:
+        return graph
+    uses = Counter(edge for node in graph.nodes for edge in edges(node))
+    uses.update(graph.outputs)
+    new: dict[DataNode, DataNode] = {}
+    nodes: dict[Node, None] = {}
+    images: dict[DataNode, Node] = {}  # edges of bytes, and what makes them
+    for node in graph.nodes:
+        edge = node.inputs[0] if node.inputs else None
+        before = images.get(edge) if edge is not None and uses[edge] == 1 else None
+        if before is not None and not _together(node, before, new):
+            before = None
+        made = None if before is None else _joined(node, before, new)
+        if made is not None and before is not None and made.inputs[0] is not before.outputs[0]:
+            nodes.pop(before)
+        made = made or _copy(node, new)
+        nodes[made] = None
+        if _is_rgb_decoder(made) or (before is not None and _keeps_bytes(made)):
+            images[node.outputs[0]] = made
+    return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
+
+
+def _together(node: Node, before: Node, new: Mapping[DataNode, DataNode]) -> bool:
+    """Return whether a node runs on the CPU, where and when the copied one before it does."""
+    scope = tuple((id(new[condition.edge]), condition.value) for condition in node.scope)
+    return node.device == before.device == "cpu" and scope == _scope(before)
+
+
+_OF_THE_CROP = {"crop", "crop_d", "crop_h", "crop_w", "crop_pos_x", "crop_pos_y", "crop_pos_z", "rounding"}
+_OF_THE_FINISH = {"dtype", "mean", "mirror", "output_layout", "scale", "shift", "std"}
+_BYTES = {"dtype": torch.uint8, "output_layout": "HWC"}
+
+
+def _keeps_bytes(node: Node) -> bool:
+    """Return whether an operator makes images of bytes, channels last, of such images."""
+    name = node.operator.name
+    if name == "_decode_crop":
+        return True
+    if name == "crop_mirror_normalize":
+        return node.constants.items() >= _BYTES.items() and not _arguments(node) & _SCALING
+    return name in ("resize", "random_resized_crop") and not _arguments(node) & _OWN
+
+
+_SCALING = {"mean", "scale", "shift", "std"}
+_Finish = tuple[dict[str, Any], dict[str, DataNode]]
+"""Constants and per-sample arguments of `crop_mirror_normalize`."""
+
+
+def _finishing(node: Node) -> _Finish | None:
+    """Return what a node is as `crop_mirror_normalize`, or None."""
+    name, given = node.operator.name, _constants(node)
+    per_sample = dict(node.per_sample)
+    if name == "crop" and _arguments(node) <= _OF_THE_CROP | {"seed"}:
+        return {**given, **_BYTES}, per_sample
+    if name == "flip" and not per_sample.keys() - {"horizontal"}:
+        if given.pop("vertical", 0) or given.keys() - {"horizontal", "depthwise"}:
+            return None
+        if "horizontal" in per_sample:
+            return dict(_BYTES), {"mirror": per_sample["horizontal"]}
+        return {**_BYTES, "mirror": given.get("horizontal", 1)}, {}
+    if name == "normalize" and not per_sample:
+        found = _normalizing(given)
+        return None if found is None else (found, {})
+    usual = _OF_THE_CROP | _OF_THE_FINISH
+    if name == "crop_mirror_normalize" and given.keys() <= usual and not per_sample.keys() - _OF_THE_CROP - {"mirror"}:
+        return given, per_sample
+    return None
+
+
+def _normalizing(given: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what `normalize` by given numbers, of each channel or of all, is as `crop_mirror_normalize`; or None."""
+    if given.keys() - {"axes", "axis_names", "dtype", "epsilon", "mean", "scale", "shift", "stddev"}:
+        return None
+    if "mean" not in given or "stddev" not in given or given.get("dtype") not in _NORMALIZED:
+        return None
+    mean, deviation = (np.asarray(given[name], np.float64) for name in ("mean", "stddev"))
+    of_channels = given.get("axes") in ([0, 1], (0, 1)) or given.get("axis_names") == "HW"
+    for values in (mean, deviation):
+        if values.size != 1 and not (of_channels and values.shape == (1, 1, 3)):
+            return None
+    divisor = np.sqrt(deviation**2 + given.get("epsilon", 0.0))
+    if not (divisor > 0).all():
+        return None
+    return {
+        "dtype": given.get("dtype", torch.float32), "output_layout": "HWC", "mean": mean.ravel().tolist(),
+        "std": divisor.ravel().tolist(), "scale": given.get("scale", 1.0), "shift": given.get("shift", 0.0),
+    }  # fmt: skip
+
+
+_NORMALIZED = (None, torch.float32, torch.float16, torch.uint8, torch.int8)
+
+
+def _joined(node: Node, before: Node, new: dict[DataNode, DataNode]) -> Node | None:
+    """Copy a node as what it is together with the copied one before it, or as `crop_mirror_normalize`; or None."""
+    if node.operator.name == "crop" and before.operator.name == "decoders.image":
+        return _cropped(node, before, new)
+    finishing = _finishing(node)
+    if finishing is None:
+        return None
+    constants, edges_by_name = finishing
+    per_sample = {name: new[edge] for name, edge in edges_by_name.items()}
+    parts, joins = _parts(node), False
+    inputs: tuple[DataNode | None, ...] = tuple(before.outputs)
+    if before.operator.name == "crop_mirror_normalize":
+        earlier, later = _arguments(before), {*constants, *per_sample}
+        crops_twice = earlier & _OF_THE_CROP and later & _OF_THE_CROP
+        turned_before = "mirror" in earlier and later & (_OF_THE_CROP | {"mirror"})
+        if not crops_twice and not turned_before and _fits_colors(constants):
+            kept = {k: v for k, v in before.constants.items() if k not in _BYTES}
+            constants, per_sample = {**kept, **constants}, {**before.per_sample, **per_sample}
+            inputs, joins = before.inputs, True
+            parts = before.parts if earlier & _OF_THE_CROP else parts  # what may fail is the crop
+    if not joins and node.operator.name == "crop_mirror_normalize":
+        return None
+    made = _copy(node, new)
+    made.operator, made.inputs, made.parts = registry["crop_mirror_normalize"], inputs, parts
+    made.constants, made.per_sample = constants, per_sample
+    return made
+
+
+def _fits_colors(constants: Mapping[str, Any]) -> bool:
+    """Return whether the numbers of a `crop_mirror_normalize` are those of three channels."""
+    values = (constants.get(name, [0.0]) for name in ("mean", "std"))
+    return all(isinstance(each, list) and len(each) in (1, 3) for each in values)
+
+
+def _cropped(node: Node, decoder: Node, new: dict[DataNode, DataNode]) -> Node | None:
+    """Copy a crop as one operator with the copied decoder before it, or return None."""
+    if not _arguments(node) <= _OF_THE_CROP | {"seed"}:
+        return None
+    made = _copy(node, new)
+    made.operator, made.inputs = registry["_decode_crop"], decoder.inputs
+    takes = made.operator.schema.arguments
+    given = {**_constants(decoder), **_constants(node), "cropped": True}
+    made.constants = {k: v for k, v in given.items() if k in takes}
+    made.per_sample = {**decoder.per_sample, **made.per_sample}
+    made.parts = (*_parts(decoder), *_parts(node))
+    return made
 
 
 def share_decoding(graph: Graph, device: torch.device | None) -> Graph:
@@ -339,6 +496,8 @@ def _pairs(graph: Graph, first: str, second: str, devices: tuple[str, str]) -> d
         and len(before.outputs) == 1
         and _scope(before) == _scope(node)
         and not _arguments(before) & (_arguments(node) | _OWN)
+        and not (second == "resize" and _arguments(node) & _OWN)
+        and not (first == "_decode_crop" and _arguments(node) & _OF_THE_CROP)
     }
 
 

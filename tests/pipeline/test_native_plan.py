@@ -125,6 +125,61 @@ def decoded(folder: Path) -> Any:
     return fn.crop(fn.decoders.image(read(folder)[0], output_type=types.RGB), crop=[60, 66])
 
 
+def cut_and_resized(folder: Path) -> Any:
+    """A crop between decoder and resize."""
+    images = fn.crop(fn.decoders.image(read(folder)[0]), crop=[60, 66], crop_pos_y=fn.random.uniform(range=[0.0, 1.0]))
+    return fn.resize(images, size=[SIZE, SIZE])
+
+
+def flipped(folder: Path) -> Any:
+    images = fn.random_resized_crop(fn.decoders.image(read(folder)[0]), size=SIZE)
+    return fn.flip(images, horizontal=fn.random.coin_flip())
+
+
+def all_of_it(folder: Path) -> Any:
+    images = fn.resize(fn.decoders.image(read(folder)[0]), size=[60, 60])
+    images = fn.flip(fn.crop(images, crop=[SIZE, SIZE], crop_pos_x=0.2), horizontal=fn.random.coin_flip())
+    mean, std = (np.array(values, np.float32).reshape(1, 1, 3) for values in (MEAN, STD))
+    return fn.normalize(images, axes=[0, 1], mean=mean, stddev=std, scale=2.0, shift=0.5)
+
+
+def flipped_and_finished(folder: Path) -> Any:
+    return finish(fn.flip(fn.crop(fn.decoders.image(read(folder)[0]), crop=[60, 66])))
+
+
+def window(folder: Path) -> Any:
+    return fn.decoders.image_crop(read(folder)[0], crop=[60, 66], crop_pos_x=0.9)
+
+
+def window_and_more(folder: Path) -> Any:
+    images = fn.decoders.image_crop(read(folder)[0], crop=[60, 66], crop_pos_x=fn.random.uniform(range=[0.0, 1.0]))
+    return finish(fn.resize(images, size=[SIZE, 40]), mirror=1)
+
+
+def sliced(folder: Path) -> Any:
+    anchor, shape = fn.random.uniform(range=[0.0, 0.3], shape=2), fn.random.uniform(range=[0.4, 0.6], shape=2)
+    images = fn.decoders.image_slice(read(folder)[0], anchor, shape)
+    return finish(fn.resize(images, size=[SIZE, SIZE]), mirror=fn.random.coin_flip())
+
+
+def sliced_and_resized(folder: Path) -> Any:
+    images = fn.decoders.image_slice(read(folder)[0], rel_start=[0.1, 0.2], rel_end=[0.9, 0.8], axis_names="HW")
+    return fn.resize(images, size=[40, 50], antialias=False)
+
+
+def sliced_alone(folder: Path) -> Any:
+    return fn.decoders.image_slice(read(folder)[0], start=[5, 9], shape=[50, 41], axes=[0, 1])
+
+
+def region_and_finish(folder: Path) -> Any:
+    images = fn.decoders.image_random_crop(read(folder)[0], random_area=[0.5, 0.9])
+    return finish(images, crop=[30, 30], crop_pos_x=0.1)
+
+
+def resized_region(folder: Path) -> Any:
+    return fn.resize(fn.decoders.image_random_crop(read(folder)[0]), size=[SIZE, 40])
+
+
 def decoded_alone(folder: Path) -> Any:
     return fn.decoders.image(read(folder)[0])
 
@@ -136,8 +191,13 @@ def given(folder: Path) -> Any:
     return finish(fn.random_resized_crop(fn.decoders.image(data), size=SIZE), mirror=fn.random.coin_flip())
 
 
-GRAPHS = [train, crop_after, half, filtered, bytes_out, validate, signed, region, region_and_crop, resized, cropped, with_condition, decoded, given]
-LEVEL = {"crop_after": 1 / min(STD), "half": 2 / min(STD) + 0.01, "bytes_out": 1, "resized": 1, "region_and_crop": 1e-5, "cropped": 1e-5, "signed": 1, "decoded": 1e-5}
+GRAPHS = [train, crop_after, half, filtered, bytes_out, validate, signed, region, region_and_crop, resized, cropped, with_condition, decoded, given,
+          cut_and_resized, flipped, all_of_it, flipped_and_finished, window, window_and_more, sliced, sliced_and_resized, sliced_alone,
+          region_and_finish, resized_region]
+LEVEL = {
+    "cut_and_resized": 1, "flipped": 1, "all_of_it": 2 / min(STD), "flipped_and_finished": 1e-5, "window": 1e-5, "sliced_and_resized": 1,
+    "sliced_alone": 1e-5, "region_and_finish": 1e-5, "resized_region": 1,
+    "crop_after": 1 / min(STD), "half": 2 / min(STD) + 0.01, "bytes_out": 1, "resized": 1, "region_and_crop": 1e-5, "cropped": 1e-5, "signed": 1, "decoded": 1e-5}
 
 
 def batches(graph: Callable[[Path], Any], folder: Path, count: int = 3, **settings: Any) -> list[Any]:
@@ -199,7 +259,8 @@ def test_bundles_change_nothing(graph: Callable[[Path], Any], folder: Path, monk
 
     monkeypatch.setattr(_native_images, "run_together", run_together)
     found = batches(graph, folder, 3, num_threads=1)
-    alone = graph not in (with_condition, decoded)  # one operator is the whole chain
+    others = (with_condition, cut_and_resized, window_and_more, sliced, sliced_and_resized, sliced_alone)
+    alone = graph not in others  # one operator, of constants and a mirror, is the whole chain
     assert bool(bundles) == alone
     assert not alone or sum(bundle.count(True) for bundle in bundles) >= 6
     monkeypatch.setattr(compiled_chain, "bundled", lambda *chain: None)
@@ -259,6 +320,77 @@ def test_what_is_fused(folder: Path) -> None:
     assert "decoders.image + resize + crop_mirror_normalize" in branches
     with switched_off():
         assert "random_resized_crop + crop_mirror_normalize" not in explained(train)
+    names = {
+        decoded: "decoders.image + crop", cut_and_resized: "decoders.image + crop + resize",
+        flipped: "decoders.image + random_resized_crop + flip", sliced: "decoders.image_slice + resize + crop_mirror_normalize",
+        all_of_it: "decoders.image + resize + crop", window_and_more: "decoders.image_crop + resize + crop_mirror_normalize",
+        region_and_finish: "decoders.image_random_crop + crop_mirror_normalize",
+    }  # fmt: skip
+    for graph, name in names.items():
+        assert f"# {name} line" in explained(graph), name
+
+
+def with_types(folder: Path) -> Any:
+    data, _ = read(folder)
+    floats = fn.resize(fn.decoders.image(data), size=[20, 20], dtype=types.FLOAT)
+    return floats, fn.resize(fn.decoders.image_crop(data, crop=[60, 66]), size=[20, 20], dtype=types.FLOAT)
+
+
+def with_attributes(folder: Path) -> Any:
+    return tuple(fn.resize(fn.decoders.image(read(folder)[0]), size=[20, 30], save_attrs=True))
+
+
+def crops_twice(folder: Path) -> Any:
+    images = fn.crop(fn.resize(fn.decoders.image(read(folder)[0]), size=[60, 70]), crop=[50, 50])
+    return fn.crop(images, crop=[20, 30], crop_pos_y=0.1)
+
+
+def turns_then_cuts(folder: Path) -> Any:
+    images = fn.flip(fn.resize(fn.decoders.image(read(folder)[0]), size=[60, 70]))
+    return finish(images, crop=[20, 30], crop_pos_x=0.1)
+
+
+def turns_twice(folder: Path) -> Any:
+    return finish(fn.flip(fn.resize(fn.decoders.image(read(folder)[0]), size=[60, 70])), mirror=1)
+
+
+def upside_down(folder: Path) -> Any:
+    return fn.flip(fn.resize(fn.decoders.image(read(folder)[0]), size=[60, 70]), vertical=1)
+
+
+def by_its_own_mean(folder: Path) -> Any:
+    return fn.normalize(fn.resize(fn.decoders.image(read(folder)[0]), size=[60, 70]), axes=[0, 1])
+
+
+def twice_used(folder: Path) -> Any:
+    images = fn.decoders.image(read(folder)[0])
+    return fn.crop(images, crop=[40, 41]), fn.resize(images, size=[20, 20])
+
+
+def two_windows(folder: Path) -> Any:
+    images = fn.decoders.image_crop(read(folder)[0], crop=[60, 66])
+    return finish(images, crop_h=20, crop_w=30)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [with_types, with_attributes, crops_twice, turns_then_cuts, turns_twice, upside_down, by_its_own_mean, twice_used, two_windows],
+    ids=lambda graph: graph.__name__,
+)
+def test_what_only_looks_alike_keeps_its_results(graph: Callable[[Path], Any], folder: Path) -> None:
+    def run() -> list[list[Any]]:
+        pipe = pipeline_def(graph)(folder, batch_size=8, num_threads=1, device_id=None, seed=4)
+        outputs = pipe.run()
+        pipe.close()
+        return [[np.array(sample) for sample in output] for output in outputs]
+
+    found = run()
+    with switched_off():
+        expected = run()
+    assert len(found) == len(expected)
+    for a, b in zip((x for o in found for x in o), (x for o in expected for x in o), strict=True):
+        assert a.shape == b.shape and a.dtype == b.dtype
+        assert np.abs(a.astype(np.float64) - b.astype(np.float64)).max() <= 1.01 * (1 if a.dtype == np.uint8 or a.max() > 10 else 1 / 20)
 
 
 def failing(folder: Path, kind: str) -> Any:
@@ -266,12 +398,25 @@ def failing(folder: Path, kind: str) -> Any:
     data, _ = fn.readers.file(files=files, name="Reader")
     images = fn.decoders.image(data)
     area = [0.9, 0.1] if kind == "window" else [0.1, 1.0]
+    if kind in ("cut", "cut and resized"):
+        images = fn.crop(images, crop=[500, 60])
+        return images if kind == "cut" else fn.resize(images, size=[20, 20])
+    if kind == "crop of a resize":
+        return finish(fn.crop(fn.resize(images, size=[40, 40]), crop=[60, 60]))
+    if kind == "slice":
+        return finish(fn.resize(fn.decoders.image_slice(data, start=[0, 0], shape=[60, 500]), size=[20, 20]))
+    if kind == "resize":
+        return finish(fn.resize(fn.decoders.image_random_crop(data), size=[20, 20], roi_start=[1, 1]))
     images = fn.random_resized_crop(images, size=SIZE, random_area=area)
     return finish(images, crop=[60, 60]) if kind == "crop" else finish(images)
 
 
 @pytest.mark.parametrize(
-    ("kind", "operator"), [("image", "decoders.image"), ("window", "random_resized_crop"), ("crop", "crop_mirror_normalize")]
+    ("kind", "operator"),
+    [
+        ("image", "decoders.image"), ("window", "random_resized_crop"), ("crop", "crop_mirror_normalize"), ("cut", "crop"),
+        ("cut and resized", "crop"), ("crop of a resize", "crop"), ("slice", "decoders.image_slice"), ("resize", "resize"),
+    ],
 )
 def test_errors_name_the_operator_and_are_the_same(kind: str, operator: str, folder: Path) -> None:
     (folder.parent / "damaged.jpg").write_bytes((folder / "0.jpg").read_bytes()[:900])

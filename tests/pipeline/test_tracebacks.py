@@ -16,11 +16,20 @@ import pytest
 import torch
 
 from tests.helpers import pages, proxy_data
+from tests.helpers.native import switched_off
 from torchdali import fn, operator, ops, pipeline_def
 from torchdali.errors import PipelineError
 from torchdali.execute.executor import Executor
 from torchdali.plugin.pytorch import DALIGenericIterator
 from torchdali.plugin.pytorch.experimental import proxy
+
+
+@pytest.fixture(autouse=True)
+def python_way() -> Iterator[None]:
+    """Run in Python, whose frames these are, where the native path is installed too."""
+    with switched_off():
+        yield
+
 
 OPTIONS: Any = {"batch_size": 2, "num_threads": 2, "device_id": None}
 IMAGE = np.zeros((4, 5, 3), np.uint8)

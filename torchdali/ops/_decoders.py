@@ -151,7 +151,7 @@ def image_crop(
     window = _of(arguments, _CROP)
 
     def choose(height: int, width: int) -> Window:
-        return _placed((height, width), *crop_window((height, width), "HW", **window))
+        return place_window((height, width), *crop_window((height, width), "HW", **window))
 
     return _decode_window(data, choose, **_of(arguments, _DECODING))
 
@@ -183,7 +183,7 @@ def image_slice(
 
     def choose(height: int, width: int) -> Window:
         size = (height, width)
-        return _placed(size, *slice_window(size, "HW", anchor, extents, **window))
+        return place_window(size, *slice_window(size, "HW", anchor, extents, **window))
 
     return _decode_window(data, choose, **_of(arguments, _DECODING))
 
@@ -324,7 +324,7 @@ def _decode_window(
     return whole[y : y + h, x : x + w]
 
 
-def _placed(
+def place_window(
     size: tuple[int, int], axes: Sequence[int], starts: Sequence[int], extents: Sequence[int]
 ) -> Window:
     """Return the window where axes are cut and the others are whole.

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -38,16 +37,22 @@ from torchdali.ops._decoders import (
     decoding,
     image,
 )
-from torchdali.ops._native_images import Describe, bundle, make
-from torchdali.ops._resize import (
-    FILTERS,
-    argument_names,
-    axes_of,
-    height_width,
-    resampling,
-    resized,
-    sizing,
+from torchdali.ops._fused_parts import (
+    KNOWN,
+    Kept,
+    bundle_of,
+    decode_whole,
+    divide_all,
+    divided,
+    kept_of,
+    lengths_of,
+    lines_of,
+    normalizing,
+    parts_kept,
+    whole_lines,
 )
+from torchdali.ops._native_images import make
+from torchdali.ops._resize import FILTERS, axes_of, height_width, resampling, resized, sizing
 from torchdali.rng import Rng
 from torchdali.schema import (
     IMAGE_LAYOUTS,
@@ -56,7 +61,6 @@ from torchdali.schema import (
     Image,
     Layout,
     Out,
-    PerSample,
     Takes,
     shares,
 )
@@ -98,14 +102,14 @@ def _decode_seen(
     Returns:
         The pixels, and what a resize of them takes: the size, and where its region starts and ends, two values each.
     """
-    size, window, _, _ = _divide_all(arguments)
+    size, window, _, _ = divide_all(arguments)
     with LAST_BUT_TWO:
         header = peek_header(data)
         lengths = header.size(adjust_orientation)
-    kept = _kept(lengths, size, window)
+    kept = kept_of(lengths, size, window)
     if kept is None:  # the crop has the error, or pads
         whole, region = sizing(lengths, **size)
-        kept = _Kept(whole, region, [(0, extent) for extent in whole], True)
+        kept = Kept(whole, region, [(0, extent) for extent in whole], True)
     axes = zip(kept.region, kept.size, kept.windows, lengths, strict=True)
     (y, h, *rows), (x, w, *columns) = (_seen(*each) for each in axes)
     with LAST_BUT_TWO:
@@ -156,7 +160,7 @@ def _decode_random_resized_crop(
     """Decode a random window and resize it; at a reduced scale, if `scaled` and one has the pixels."""
     target = height_width(size)
     with LAST_BUT_ONE:
-        lengths, header = _lengths(data, adjust_orientation)
+        lengths, header = lengths_of(data, adjust_orientation)
     window = choose_window(rng, *lengths, num_attempts, random_area, random_aspect_ratio)
     filters = {k: v for k, v in others.items() if k in FILTERS}
     # Without a header that Python read, the native path has read it.
@@ -171,15 +175,6 @@ def _decode_random_resized_crop(
         data, lengths, header, window, target, filters, LAST_BUT_ONE,
         scaled=scaled, upright=adjust_orientation, output_type=output_type, dtype=dtype, fast=use_fast_idct,
     )  # fmt: skip
-
-
-def _lengths(data: Tensor, upright: bool) -> tuple[tuple[int, int], Header | None]:
-    """Return height and width of an encoded image, and its header if that was read for it."""
-    lengths = peek_size(data, upright)
-    if lengths is not None:
-        return lengths, None
-    header = peek_header(data)
-    return header.size(upright), header
 
 
 def _native_window(
@@ -256,7 +251,7 @@ def _window_resized(
         scaled or inside
     ):  # or the filter reads outside of the window
         with decoding:
-            whole = _whole(data, upright, output_type, fast)
+            whole = decode_whole(data, upright, output_type, fast)
         return resampling(whole, target, [(y, y + h), (x, x + w)], False, **filters)
     if not scaled:
         with decoding:
@@ -274,108 +269,6 @@ def _window_resized(
     return resampling(crop.pixels, target, roi, False, **filters)
 
 
-def _whole(data: Tensor, upright: bool, output_type: DALIImageType, fast: bool) -> Tensor:
-    """Decode a whole image."""
-    return image.body(data, adjust_orientation=upright, output_type=output_type, use_fast_idct=fast)
-
-
-class _Kept(NamedTuple):
-    """The part of a resized image that a crop keeps.
-
-    Attributes:
-        size: Of the whole resized image.
-        region: Of the input that it shows.
-        windows: ``(start, extent)`` of the crop, for rows and columns.
-        at_border: The crop has lines that see pixels outside of the image, with linear filters.
-    """
-
-    size: tuple[int, ...]
-    region: tuple[tuple[float, float], ...]
-    windows: list[tuple[int, int]]
-    at_border: bool
-
-
-_BORDER = 2  # lines at the edge of the output of which that may be true
-
-
-def _kept(
-    lengths: tuple[int, ...], size_arguments: dict[str, Any], window: dict[str, Any]
-) -> _Kept | None:
-    """Return what a crop keeps of an image ``(H, W, C)``, or None if it reaches outside."""
-    with LAST_BUT_ONE:
-        size, region = sizing(lengths, **size_arguments)
-    windows = [(0, extent) for extent in size]
-    for axis, start, extent in zip(*crop_window((*size, 3), "HWC", **window), strict=True):
-        windows[axis] = start, extent
-    ends = [(start, n - start - extent) for (start, extent), n in zip(windows, size, strict=True)]
-    if any(before < 0 or after < 0 for before, after in ends):
-        return None
-    at_border = any(before < _BORDER or after < _BORDER for before, after in ends)
-    return _Kept(size, region, windows, at_border)
-
-
-def _lines(kept: _Kept, place: tuple[int, int], extents: tuple[int, int]) -> tuple[Lines, Lines]:
-    """Describe both axes for the native path: a resize of a window of the image that lies at `place`.
-
-    Regions are rounded to float32 before they are moved, as `resize_axes` does: it decides which pixel is the nearest.
-    """
-    axes = zip(kept.region, kept.size, kept.windows, place, extents, strict=True)
-    rows, columns = [
-        Lines(
-            float(np.float32(low)) + start,
-            float(np.float32(high)) + start,
-            size,
-            *part,
-            start,
-            start + extent,
-        )
-        for (low, high), size, part, start, extent in axes
-    ]
-    return rows, columns
-
-
-def _normalizing(
-    *,
-    dtype: DType = torch.float32,
-    fill_values: list[float] = [0.0],  # noqa: B006  never changed
-    mean: PerSample[list[float]] = [0.0],  # noqa: B006
-    mirror: PerSample[int] = 0,
-    out_of_bounds_policy: str = "error",
-    output_layout: str = "CHW",
-    pad_output: bool = False,
-    scale: float = 1.0,
-    shift: float = 0.0,
-    std: PerSample[list[float]] = [1.0],  # noqa: B006
-) -> None:
-    """Arguments of `crop_mirror_normalize`, but for those of the window."""
-
-
-class _Divided(NamedTuple):
-    """Arguments of three operators, and those of others."""
-
-    size: dict[str, Any]
-    window: dict[str, Any]
-    last: dict[str, Any]
-    others: dict[str, Any]
-
-
-def _divide_all(arguments: dict[str, Any]) -> _Divided:
-    """Divide arguments into those of `sizing`, `crop_window`, `_normalizing`, and `resampling` or none of them."""
-    divided = _Divided({}, {}, {}, {})
-    for place, (name, value) in zip(_places(*arguments), arguments.items(), strict=True):
-        divided[place][name] = value
-    return divided
-
-
-@functools.lru_cache(maxsize=64)
-def _places(*names: str) -> tuple[int, ...]:
-    """Return for each argument which of the parts of `_Divided` it belongs to."""
-    parts = argument_names(sizing), argument_names(crop_window), argument_names(_normalizing)
-    return tuple(
-        next((i for i, part in enumerate(parts) if name in part), len(parts)) for name in names
-    )
-
-
 @operator(hidden=True, layout=lambda layouts, arguments: arguments["output_layout"])
 def _resize_crop_mirror_normalize(
     data: Annotated[Tensor, Takes(IMAGE_LAYOUTS)],
@@ -384,12 +277,12 @@ def _resize_crop_mirror_normalize(
     layout: Layout,
     out: Out = None,
     **arguments: Annotated[
-        Any, shares(_normalizing), shares(sizing), shares(resampling), shares(crop_window)
+        Any, shares(normalizing), shares(sizing), shares(resampling), shares(crop_window)
     ],
 ) -> Image:
     """Resize, then crop, mirror and normalize; of the resized image only the crop is computed."""
-    size, window, last, filters = _divide_all(arguments)
-    kept = _kept(data.shape[:2], size, window) if window and layout == "HWC" else None
+    size, window, last, filters = divide_all(arguments)
+    kept = kept_of(data.shape[:2], size, window) if window and layout == "HWC" else None
     if kept is None:
         channel = layout.index("C")
         with LAST_BUT_ONE:
@@ -416,7 +309,7 @@ def _decode_resize_crop_mirror_normalize(
     out: Out = None,
     **arguments: Annotated[
         Any,
-        shares(_normalizing),
+        shares(normalizing),
         shares(sizing),
         shares(resampling),
         shares(crop_window),
@@ -425,21 +318,21 @@ def _decode_resize_crop_mirror_normalize(
     ],
 ) -> Image:
     """Decode as many rows as the crop needs, and go on as `_resize_crop_mirror_normalize`."""
-    size, window, last, others = _divide_all(arguments)
+    size, window, last, others = divide_all(arguments)
     filters = {k: v for k, v in others.items() if k in FILTERS}
     with LAST_BUT_TWO:
-        lengths, header = _lengths(data, adjust_orientation)
-    kept = _kept(lengths, size, window) if output_type == DALIImageType.RGB else None
+        lengths, header = lengths_of(data, adjust_orientation)
+    kept = kept_of(lengths, size, window) if output_type == DALIImageType.RGB else None
     if kept is not None and header is None:
         made = make(
-            data, *_lines(kept, (0, 0), lengths), upright=adjust_orientation, fast=use_fast_idct, inside=False,
+            data, *lines_of(kept, (0, 0), lengths), upright=adjust_orientation, fast=use_fast_idct, inside=False,
             filters=filters, finish=last, out=out,
         )  # fmt: skip
         if made is not None:
             return made
     if kept is None:
         with LAST_BUT_TWO:
-            whole = _whole(data, adjust_orientation, output_type, use_fast_idct)
+            whole = decode_whole(data, adjust_orientation, output_type, use_fast_idct)
         return _resize_crop_mirror_normalize.body(
             whole, layout=Layout("HWC"), out=out, **size, **window, **last, **filters
         )
@@ -460,7 +353,7 @@ def _decode_resize_crop_mirror_normalize(
 class _Planned(NamedTuple):
     """Constants of `_decode_resize_crop_mirror_normalize` for images of one size; `bottom` is the row to decode to."""
 
-    kept: _Kept
+    kept: Kept
     axes: tuple[Axis, ...]
     bottom: int
 
@@ -471,14 +364,14 @@ def _planned_resize_crop_mirror_normalize(constants: Mapping[str, Any]) -> Calla
     is_rgb = constants.get("output_type", DALIImageType.RGB) == DALIImageType.RGB
     if not is_rgb or library() is not None:
         return general
-    size, window, last, filters = _divided(constants)
+    size, window, last, filters = divided(constants)
     normalize, constant = functools.partial(_normalized, **last), constants.get("mirror", 0)
     upright, fast = constants.get("adjust_orientation", True), constants.get("use_fast_idct", False)
     layout = Layout("HWC")
 
-    @functools.lru_cache(_KNOWN)
+    @functools.lru_cache(KNOWN)
     def planned(lengths: tuple[int, int]) -> _Planned | None:
-        kept = _kept(lengths, size, window)
+        kept = kept_of(lengths, size, window)
         if kept is None:
             return None
         with LAST_BUT_ONE:
@@ -524,7 +417,7 @@ def _decode_random_resized_crop_normalize(
     out: Out = None,
     **arguments: Annotated[
         Any,
-        shares(_normalizing),
+        shares(normalizing),
         shares(resampling),
         shares(crop_window),
         shares(decoder_hints),
@@ -532,15 +425,15 @@ def _decode_random_resized_crop_normalize(
     ],
 ) -> Image:
     """Decode a random window, resize, mirror and normalize it, by the native path in one call."""
-    _, kept, last, others = _divide_all(arguments)
+    _, kept, last, others = divide_all(arguments)
     with LAST_BUT_ONE:
         target = height_width(size)
     with LAST_BUT_TWO:
-        lengths, header = _lengths(data, adjust_orientation)
+        lengths, header = lengths_of(data, adjust_orientation)
     with LAST_BUT_ONE:
         window = choose_window(rng, *lengths, num_attempts, random_area, random_aspect_ratio)
     filters = {k: v for k, v in others.items() if k in FILTERS}
-    parts = _parts_kept(target, kept) if output_type == DALIImageType.RGB else None
+    parts = parts_kept(target, kept) if output_type == DALIImageType.RGB else None
     if parts is not None and header is None:
         made = _native_window(
             data, lengths, window, target, parts, filters, scaled=scaled,
@@ -554,73 +447,6 @@ def _decode_random_resized_crop_normalize(
             scaled=scaled, upright=adjust_orientation, output_type=output_type, dtype=None, fast=use_fast_idct,
         )  # fmt: skip
     return _normalized(image, layout=Layout("HWC"), out=out, **kept, **last)
-
-
-def _whole_lines(lengths: tuple[int, int], parts: list[tuple[int, int]]) -> tuple[Lines, Lines]:
-    """Describe both axes of parts of an image that is not resized."""
-    (height, width), (rows, columns) = lengths, parts
-    return Lines(0, height, height, *rows, 0, height), Lines(0, width, width, *columns, 0, width)
-
-
-def _parts_kept(target: tuple[int, int], window: dict[str, Any]) -> list[tuple[int, int]] | None:
-    """Return ``(start, extent)`` of what a crop keeps of an image, rows and columns; None if it reaches outside."""
-    parts = [(0, target[0]), (0, target[1])]
-    if window:
-        for axis, start, extent in zip(*crop_window((*target, 3), "HWC", **window), strict=True):
-            if start < 0 or start + extent > target[axis]:
-                return None
-            parts[axis] = start, extent
-    return parts
-
-
-@operator(hidden=True, layout=lambda layouts, arguments: arguments["output_layout"])
-def _decode_random_crop_resize_normalize(
-    data: Encoded,
-    /,
-    *,
-    adjust_orientation: bool = True,
-    output_type: DALIImageType = DALIImageType.RGB,
-    num_attempts: int = 10,
-    random_area: list[float] = [0.08, 1.0],  # noqa: B006  never changed
-    random_aspect_ratio: list[float] = [3 / 4, 4 / 3],  # noqa: B006
-    use_fast_idct: bool = False,
-    rng: Rng,
-    out: Out = None,
-    **arguments: Annotated[
-        Any,
-        shares(_normalizing),
-        shares(sizing),
-        shares(resampling),
-        shares(crop_window),
-        shares(decoder_hints),
-    ],
-) -> Image:
-    """Decode a random window, then resize, crop, mirror and normalize it, by the native path in one call."""
-    size, window, last, others = _divide_all(arguments)
-    filters = {k: v for k, v in others.items() if k in FILTERS}
-    with LAST_BUT_TWO:
-        lengths, header = _lengths(data, adjust_orientation)
-        y, x, h, w = choose_window(rng, *lengths, num_attempts, random_area, random_aspect_ratio)
-    is_rgb = output_type == DALIImageType.RGB
-    kept = _kept((h, w), size, window) if is_rgb and header is None else None
-    if kept is not None:
-        made = make(
-            data, *_lines(kept, (y, x), (h, w)), upright=adjust_orientation, fast=use_fast_idct, inside=False,
-            filters=filters, finish=last, out=out,
-        )  # fmt: skip
-        if made is not None:
-            return made
-    with LAST_BUT_TWO:
-        if is_rgb:
-            cut = decode_crop(
-                data, y, x, h, w, adjust_orientation=adjust_orientation, fast=use_fast_idct, header=header
-            )  # fmt: skip
-        else:
-            whole = _whole(data, adjust_orientation, output_type, use_fast_idct)
-            cut = whole[y : y + h, x : x + w]
-    return _resize_crop_mirror_normalize.body(
-        cut, layout=Layout("HWC"), out=out, **size, **window, **last, **filters
-    )
 
 
 @operator(hidden=True, layout=lambda layouts, arguments: "HWC")
@@ -637,21 +463,21 @@ def _decode_resize(
     ],
 ) -> Image:
     """Decode and resize, by the native path in one call."""
-    size, _, _, others = _divide_all(arguments)
+    size, _, _, others = divide_all(arguments)
     filters = {k: v for k, v in others.items() if k in FILTERS}
     with LAST_BUT_ONE:
-        lengths, _ = _lengths(data, adjust_orientation)
+        lengths, _ = lengths_of(data, adjust_orientation)
     if output_type == DALIImageType.RGB:
         shape, region = sizing(lengths, **size)
-        kept = _Kept(shape, region, [(0, extent) for extent in shape], True)
+        kept = Kept(shape, region, [(0, extent) for extent in shape], True)
         made = make(
-            data, *_lines(kept, (0, 0), lengths), upright=adjust_orientation, fast=use_fast_idct, inside=False,
+            data, *lines_of(kept, (0, 0), lengths), upright=adjust_orientation, fast=use_fast_idct, inside=False,
             filters=filters, out=out,
         )  # fmt: skip
         if made is not None:
             return made
     with LAST_BUT_ONE:
-        whole = _whole(data, adjust_orientation, output_type, use_fast_idct)
+        whole = decode_whole(data, adjust_orientation, output_type, use_fast_idct)
     return placed(resized(whole, Layout("HWC"), size, filters), out)
 
 
@@ -666,26 +492,26 @@ def _decode_crop_mirror_normalize(
     out: Out = None,
     **arguments: Annotated[
         Any,
-        shares(_normalizing),
+        shares(normalizing),
         shares(crop_window),
         shares(decoder_hints),
         shares(cache_hints),
     ],
 ) -> Image:
     """Decode, crop, mirror and normalize, by the native path in one call."""
-    _, window, last, _ = _divide_all(arguments)
+    _, window, last, _ = divide_all(arguments)
     with LAST_BUT_ONE:
-        lengths, _ = _lengths(data, adjust_orientation)
-    parts = _parts_kept(lengths, window) if output_type == DALIImageType.RGB else None
+        lengths, _ = lengths_of(data, adjust_orientation)
+    parts = parts_kept(lengths, window) if output_type == DALIImageType.RGB else None
     if parts is not None:
         made = make(
-            data, *_whole_lines(lengths, parts), upright=adjust_orientation, fast=use_fast_idct, inside=False,
+            data, *whole_lines(lengths, parts), upright=adjust_orientation, fast=use_fast_idct, inside=False,
             filters={}, finish=last, out=out,
         )  # fmt: skip
         if made is not None:
             return made
     with LAST_BUT_ONE:
-        whole = _whole(data, adjust_orientation, output_type, use_fast_idct)
+        whole = decode_whole(data, adjust_orientation, output_type, use_fast_idct)
     return _normalized(whole, layout=Layout("HWC"), out=out, **window, **last)
 
 
@@ -703,50 +529,21 @@ def _decode_image(
     lengths = peek_size(data, adjust_orientation)
     if lengths is not None:
         made = make(
-            data, *_whole_lines(lengths, [(0, lengths[0]), (0, lengths[1])]), upright=adjust_orientation,
+            data, *whole_lines(lengths, [(0, lengths[0]), (0, lengths[1])]), upright=adjust_orientation,
             fast=use_fast_idct, inside=False, filters={}, out=out,
         )  # fmt: skip
         if made is not None:
             return made
-    return placed(_whole(data, adjust_orientation, DALIImageType.RGB, use_fast_idct), out)
+    return placed(decode_whole(data, adjust_orientation, DALIImageType.RGB, use_fast_idct), out)
 
 
 # ---------------------------------------------------------------- several samples in one call
 
 _CHOOSING = ("num_attempts", "random_area", "random_aspect_ratio")
-_KNOWN = 256  # sizes of images whose lines are remembered
-
-
-def _bundle(
-    constants: Mapping[str, Any],
-    describe: Describe,
-    inside: bool,
-    filters: dict[str, Any],
-    **last: Any,
-) -> BundledBody | None:
-    """Make a body from the constants of a decoder, and what says which lines of an image are wanted."""
-    if constants.get("output_type", DALIImageType.RGB) != DALIImageType.RGB:
-        return None
-    return bundle(
-        describe,
-        upright=constants.get("adjust_orientation", True),
-        fast=constants.get("use_fast_idct", False),
-        inside=inside,
-        filters=filters,
-        **last,
-    )
-
-
 def _window_chooser(constants: Mapping[str, Any]) -> Callable[..., tuple[int, int, int, int]]:
     return functools.partial(
         choose_window, **{k: constants[k] for k in _CHOOSING if k in constants}
     )
-
-
-def _divided(constants: Mapping[str, Any]) -> _Divided:
-    """Divide the constants of a fused operator as its body does, the filters apart from what is of the decoder."""
-    size, window, last, others = _divide_all(dict(constants))
-    return _Divided(size, window, last, {k: v for k, v in others.items() if k in FILTERS})
 
 
 @bundled(_decode_random_resized_crop)
@@ -754,21 +551,21 @@ def _bundled_random_resized_crop(constants: Mapping[str, Any]) -> BundledBody | 
     if constants.get("dtype") is not None:
         return None
     target = height_width(constants["size"])
-    choose, filters = _window_chooser(constants), _divided(constants).others
+    choose, filters = _window_chooser(constants), divided(constants).others
     inside, kept = _sees_the_window_alone(target, filters), [(0, extent) for extent in target]
     scaled = constants.get("scaled", False)
 
     def describe(lengths: tuple[int, int], rng: Rng) -> tuple[Lines, Lines, int]:
         return _window_lines(lengths, choose(rng, *lengths), target, kept, inside, scaled)
 
-    return _bundle(constants, describe, inside, filters)
+    return bundle_of(constants, describe, inside, filters)
 
 
 @bundled(_decode_random_resized_crop_normalize)
 def _bundled_random_resized_crop_normalize(constants: Mapping[str, Any]) -> BundledBody | None:
     target = height_width(constants["size"])
-    _, window, last, filters = _divided({k: v for k, v in constants.items() if k != "size"})
-    choose, parts = _window_chooser(constants), _parts_kept(target, window)
+    _, window, last, filters = divided({k: v for k, v in constants.items() if k != "size"})
+    choose, parts = _window_chooser(constants), parts_kept(target, window)
     if parts is None:
         return None
     kept, inside = parts, _sees_the_window_alone(target, filters)
@@ -777,62 +574,49 @@ def _bundled_random_resized_crop_normalize(constants: Mapping[str, Any]) -> Bund
     def describe(lengths: tuple[int, int], rng: Rng) -> tuple[Lines, Lines, int]:
         return _window_lines(lengths, choose(rng, *lengths), target, kept, inside, scaled)
 
-    return _bundle(constants, describe, inside, filters, finish=last)
-
-
-@bundled(_decode_random_crop_resize_normalize)
-def _bundled_random_crop_resize_normalize(constants: Mapping[str, Any]) -> BundledBody | None:
-    size, window, last, filters = _divided(constants)
-    choose = _window_chooser(constants)
-
-    def describe(lengths: tuple[int, int], rng: Rng) -> tuple[Lines, Lines] | None:
-        y, x, h, w = choose(rng, *lengths)
-        kept = _kept((h, w), size, window)
-        return None if kept is None else _lines(kept, (y, x), (h, w))
-
-    return _bundle(constants, describe, False, filters, finish=last)
+    return bundle_of(constants, describe, inside, filters, finish=last)
 
 
 @bundled(_decode_resize_crop_mirror_normalize)
 def _bundled_resize_crop_mirror_normalize(constants: Mapping[str, Any]) -> BundledBody | None:
-    size, window, last, filters = _divided(constants)
+    size, window, last, filters = divided(constants)
 
-    @functools.lru_cache(_KNOWN)
+    @functools.lru_cache(KNOWN)
     def lines(lengths: tuple[int, int]) -> tuple[Lines, Lines] | None:
-        kept = _kept(lengths, size, window)
-        return None if kept is None else _lines(kept, (0, 0), lengths)
+        kept = kept_of(lengths, size, window)
+        return None if kept is None else lines_of(kept, (0, 0), lengths)
 
-    return _bundle(constants, lambda lengths, _: lines(lengths), False, filters, finish=last)
+    return bundle_of(constants, lambda lengths, _: lines(lengths), False, filters, finish=last)
 
 
 @bundled(_decode_resize)
 def _bundled_resize(constants: Mapping[str, Any]) -> BundledBody | None:
-    size, _, _, filters = _divided(constants)
+    size, _, _, filters = divided(constants)
 
-    @functools.lru_cache(_KNOWN)
+    @functools.lru_cache(KNOWN)
     def lines(lengths: tuple[int, int]) -> tuple[Lines, Lines]:
         shape, region = sizing(lengths, **size)
-        kept = _Kept(shape, region, [(0, extent) for extent in shape], True)
-        return _lines(kept, (0, 0), lengths)
+        kept = Kept(shape, region, [(0, extent) for extent in shape], True)
+        return lines_of(kept, (0, 0), lengths)
 
-    return _bundle(constants, lambda lengths, _: lines(lengths), False, filters)
+    return bundle_of(constants, lambda lengths, _: lines(lengths), False, filters)
 
 
 @bundled(_decode_crop_mirror_normalize)
 def _bundled_crop_mirror_normalize(constants: Mapping[str, Any]) -> BundledBody | None:
-    _, window, last, _ = _divided(constants)
+    _, window, last, _ = divided(constants)
 
-    @functools.lru_cache(_KNOWN)
+    @functools.lru_cache(KNOWN)
     def lines(lengths: tuple[int, int]) -> tuple[Lines, Lines] | None:
-        parts = _parts_kept(lengths, window)
-        return None if parts is None else _whole_lines(lengths, parts)
+        parts = parts_kept(lengths, window)
+        return None if parts is None else whole_lines(lengths, parts)
 
-    return _bundle(constants, lambda lengths, _: lines(lengths), False, {}, finish=last)
+    return bundle_of(constants, lambda lengths, _: lines(lengths), False, {}, finish=last)
 
 
 @bundled(_decode_image)
 def _bundled_image(constants: Mapping[str, Any]) -> BundledBody | None:
     def describe(lengths: tuple[int, int], _: Any) -> tuple[Lines, Lines]:
-        return _whole_lines(lengths, [(0, lengths[0]), (0, lengths[1])])
+        return whole_lines(lengths, [(0, lengths[0]), (0, lengths[1])])
 
-    return _bundle(constants, describe, False, {})
+    return bundle_of(constants, describe, False, {})

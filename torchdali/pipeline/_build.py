@@ -22,6 +22,7 @@ from torchdali.pipeline._warnings import warn_of_scales
 from torchdali.plan import Plan, plan
 from torchdali.rewrite import (
     decode_windows,
+    finish_together,
     fuse_decoding,
     fuse_native,
     fuse_resizing,
@@ -80,7 +81,8 @@ def open_graph(options: PipelineOptions, graph: Graph) -> Opened:
         ValueError: an operator that the device of the pipeline does not have. Otherwise what a source raises.
     """
     options.output_specs.each(len(graph.outputs))
-    fused = fuse_resizing(fuse_decoding(merge_identical(graph), options.scaled_decode))
+    merged = finish_together(merge_identical(graph))
+    fused = fuse_resizing(fuse_decoding(merged, options.scaled_decode))
     device = resolve_device(options.device_id)
     shared = share_decoding(fuse_native(fused), device)
     planned = plan(shared if options.exact else decode_windows(shared, device))
