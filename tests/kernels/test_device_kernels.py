@@ -25,6 +25,7 @@ from torchdali.kernels.device.color import map_colors
 from torchdali.kernels.device.counts import count_values, map_values
 from torchdali.kernels.device.noise import add_normal, replace_pixels
 from torchdali.kernels.device.normalize import normalize_batch
+from torchdali.kernels.device.reduce import KINDS, reduce_batch
 from torchdali.kernels.device.resize import COLUMNS, Regions, resize_batch
 from torchdali.kernels.device.separable import COLUMNS as FILTER_COLUMNS
 from torchdali.kernels.device.separable import filter_batch
@@ -191,6 +192,19 @@ def test_values_are_counted_and_mapped() -> None:
         assert torch.equal(found[start : start + image.numel()].view(image.shape), expected)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_floats_are_reduced(kind: str) -> None:
+    rng = np.random.default_rng(3)
+    samples = [torch.from_numpy(rng.normal(3, 9, (int(n), 3)).astype(np.float32)) for n in rng.integers(1, 60, 5)]
+    flat, counts = torch.cat([s.reshape(-1) for s in samples]), np.array([len(s) for s in samples])
+    means = torch.stack([s.mean(0) for s in samples])
+    found = reduce_batch(flat, np.cumsum(counts * 3) - counts * 3, counts, 3, kind, counts, means if kind == "squares" else None)
+    functions = {
+        "sum": lambda x: x.mean(0), "squares": lambda x: x.var(0, correction=0), "min": lambda x: x.amin(0), "max": lambda x: x.amax(0),
+    }
+    torch.testing.assert_close(found, torch.stack(list(map(functions[kind], samples))), rtol=1e-5, atol=1e-5)
+
+
 def noise_keys(rng: np.random.Generator, count: int) -> Any:
     return rng.integers(0, 1 << 64, (2, count), np.uint64)
 
@@ -242,6 +256,7 @@ def interpret(seed: int, count: int) -> dict[str, float]:
         with mock.patch.object(torch.ops.torchdali, "map_colors_batch", triton_kernels.map_colors):
             found = map_colors(flat, offsets, sides.prod(0) * 3, matrices)
         worst["colors"] = max(worst["colors"], float((found.int() - expected.int()).abs().max()))
+        worst["reduced"] = max(worst.get("reduced", 0.0), reduced(rng))
         for name, differs in compared(rng).items():
             worst[name] = max(worst[name], differs)
         worst["images"] += 8
@@ -285,6 +300,31 @@ def compared(rng: np.random.Generator) -> dict[str, float]:
     return found
 
 
+def reduced(rng: np.random.Generator) -> float:
+    """Compare the kernel that reduces floats with its body, every kind; the greatest difference as a share of what is summed."""
+    from unittest import mock
+
+    from torchdali.kernels.device import triton_kernels
+
+    channels, counts = int(rng.choice([1, 3, 7])), rng.integers(1, 3000, 8)
+    counts[0], sizes = 1, counts * channels
+    flat = torch.from_numpy(rng.normal(20, 50, int(sizes.sum())).astype(np.float32))
+    flat[int(rng.integers(len(flat)))] = [np.nan, np.inf, -np.inf, 0.0][int(rng.integers(4))]
+    means = [None, torch.from_numpy(rng.normal(20, 3, 8).astype(np.float32)), torch.from_numpy(rng.normal(20, 3, 8 * channels).astype(np.float32))]
+    worst = 0.0
+    for kind in KINDS:
+        middle = means[int(rng.integers(3))] if kind == "squares" else None
+        given = flat, np.cumsum(sizes) - sizes, counts, channels, kind, np.maximum(counts - 1, 1), middle
+        expected = reduce_batch(*given)
+        with mock.patch.object(torch.ops.torchdali, "reduce_batch", triton_kernels.reduce):
+            found = reduce_batch(*given)
+        finite = expected.isfinite()
+        assert torch.equal(expected[~finite].nan_to_num(1.5), found[~finite].nan_to_num(1.5))
+        scale = expected[finite].abs().clamp(min=70.0)  # sums of single numbers are of this size
+        worst = max(worst, float(((found - expected)[finite].abs() / scale).max()))
+    return worst
+
+
 def compiled(capability: int) -> dict[str, dict[str, int]]:
     """Compile the kernels for a GPU that need not be there; registers, spills and shared memory of each."""
     import triton
@@ -318,6 +358,9 @@ def compiled(capability: int) -> dict[str, dict[str, int]]:
     sources["counts"] = kernels.counts_kernel, "*u8 *i64 *i32", {"channels": 3, "fields": 3, "pieces": kernels.PIECES, "block": block}
     sources["values"] = kernels.values_kernel, "*u8 *i64 *u8 *u8", {"channels": 3, "fields": 3, "block": block}
     sources["normal"] = kernels.normal_kernel, "*u8 *i64 *u8", {"fields": 9, "block": block}
+    for kind, name in enumerate(KINDS):
+        constants = {"fields": 3, "kind": kind, "has_means": name == "squares", "block": 2 * block}
+        sources[f"reduce {name}"] = kernels.reduce_kernel, "*fp32 *i64 *fp32 *fp32 i32 i32 i32", constants
     sources["spots"] = kernels.spots_kernel, "*u8 *i64 *u8", {"step": 3, "fields": 9, "block": block}
     found = {}
     for name, (kernel, types, constants) in sources.items():
@@ -350,7 +393,7 @@ def test_kernels_are_the_bodies(seed: int) -> None:
     assert worst["images"] >= 104 and worst["bytes"] <= 1 and worst["colors"] <= 1
     assert max(worst["warped"], worst["blurred"], worst["noise"]) <= 1
     assert worst["copied"] == worst["spots"] == worst["counted"] == worst["mapped"] == 0
-    assert worst["floats"] <= 1e-5 and worst["normalized"] <= 1e-5
+    assert worst["floats"] <= 1e-5 and worst["reduced"] <= 1e-5 and worst["normalized"] <= 1e-5
 
 
 @pytest.mark.slow
@@ -358,6 +401,6 @@ def test_kernels_are_the_bodies(seed: int) -> None:
 def test_kernels_compile_without_spills(capability: int, tmp_path: Path) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     found = _in_process(f"compiled({capability})", KERNELS=str(tmp_path), TRITON_CACHE_DIR=str(tmp_path))
-    assert set(found) == {"rows", "columns", "normalize", "colors", "warp", "nearest", "first pass", "second pass", "windows", "counts", "values", "normal", "spots"}
+    assert set(found) == {"rows", "columns", "normalize", "colors", "warp", "nearest", "first pass", "second pass", "windows", "counts", "values", "normal", "spots", *[f"reduce {kind}" for kind in KINDS]}
     for name, used in found.items():
         assert used["STACK"] == used["LOCAL"] == 0 and used["REG"] <= REGISTERS, f"{name}: {used}"

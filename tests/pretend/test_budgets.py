@@ -155,6 +155,10 @@ def test_batches_of_channels_last_are_not_copied(folder: Path) -> None:
         pipe.close()
 
 
+def _floats(images: Any) -> Any:
+    return fn.cast(images, dtype=types.FLOAT)
+
+
 OPERATORS = {
     "equalize": (fn.equalize, 24),
     "gaussian": (lambda images: fn.noise.gaussian(images, stddev=fn.random.uniform(range=[1.0, 9.0])), 1),
@@ -166,6 +170,9 @@ OPERATORS = {
     "sum": (fn.reductions.sum, 8),
     "mean": (lambda images: fn.reductions.mean(images, axis_names="HW"), 12),
     "largest": (fn.reductions.max, 9),
+    "mean of floats": (lambda images: fn.reductions.mean(_floats(images), axis_names="HW"), 2),
+    "least of floats": (lambda images: fn.reductions.min(_floats(images)), 2),
+    "variance of floats": (lambda images: fn.reductions.variance(_floats(images), 9.0, axis_names="HW"), 4),
 }
 """Calls on decoded images of any sizes, and the most launches of one."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ __all__ = [
     "batch_of",
     "cut_out",
     "each_element",
+    "floats_of",
     "images_of",
     "on_their_device",
     "span_of",
@@ -78,6 +80,20 @@ def images_of(batch: TensorList, layout: str) -> Images | None:
         sizes = sides[0] * sides[1] * channels
         offsets = sizes.cumsum() - sizes
     return Images(flat, offsets, sides, int(channels[0]), False)
+
+
+def floats_of(batch: TensorList) -> tuple[Tensor, Array, list[tuple[int, ...]]] | None:
+    """Return the elements of float32 samples, where each starts, and their shapes.
+
+    None for samples of other types, or where there are no kernels.
+    """
+    if batch.torch_dtype != torch.float32 or not has_kernels(batch.device):
+        return None
+    stored, shapes = batch.stored(), batch.shape()
+    if isinstance(stored, Packed):
+        return stored.flat, np.array(stored.offsets, np.int64), shapes
+    sizes = np.array(list(map(math.prod, shapes)), np.int64)
+    return stored.packed()[1], sizes.cumsum() - sizes, shapes
 
 
 @functools.lru_cache(maxsize=64)

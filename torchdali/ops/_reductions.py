@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.counts import count_values
+from torchdali.kernels.device.reduce import MOST_CHANNELS, reduce_batch
 from torchdali.kernels.reduce import extreme, moments, resolve_axes, spread, total
 from torchdali.operator import on_device, operator
-from torchdali.ops._on_device import images_of
+from torchdali.ops._on_device import floats_of, images_of
 from torchdali.schema import Data, DType, Layout, Takes
 from torchdali.tensors import TensorList
 
@@ -235,7 +238,60 @@ def std_dev(
     return spread(data, mean, where, ddof, keep_dims).sqrt()
 
 
-# ---------------------------------------------------------------- bytes on an accelerator
+# ---------------------------------------------------------------- on an accelerator
+
+
+def _of_floats(
+    data: TensorList,
+    kind: str,
+    layout: str,
+    axes: Axes,
+    axis_names: str | None,
+    keep_dims: bool,
+    mean: TensorList | None = None,
+    ddof: int | None = 0,
+) -> Any:
+    """Reduce the leading axes of float32 samples, of which the others are alike; NotImplemented for what else there is.
+
+    Args:
+        kind: See `reduce_batch`.
+        mean: What distances are measured from.
+        ddof: Subtracted from the number of values, by which a sum is divided; None: it is not.
+    """
+    found = floats_of(data)
+    if found is None:
+        return NotImplemented
+    where = set(resolve_axes(axes, axis_names, layout, data.ndim()))
+    if not where or where != set(range(len(where))):
+        return NotImplemented
+    (flat, offsets, shapes), rest = found, len(where)
+    kept, channels = shapes[0][rest:], math.prod(shapes[0][rest:])
+    counts = np.array([math.prod(shape[:rest]) for shape in shapes], np.int64)
+    middle = None if mean is None else mean.dense()
+    if (
+        any(shape[rest:] != kept for shape in shapes)
+        or not 1 <= channels <= MOST_CHANNELS
+        or counts.min() <= (ddof or 0)
+        or counts.max() >= 1 << 31
+        or (mean is not None and middle is None)
+        or (middle is not None and middle.numel() not in (len(shapes), len(shapes) * channels))
+    ):
+        return NotImplemented
+    divisors = np.ones(len(shapes)) if ddof is None else counts - ddof
+    means = None if middle is None else middle.to(torch.float32).contiguous()
+    result = reduce_batch(flat, offsets, counts, channels, kind, divisors, means)
+    return result.view([len(shapes), *[1] * (rest * keep_dims), *kept])
+
+
+def _done(result: Any, *last: Callable[[Tensor], Tensor]) -> Any:
+    """Apply functions to a result, if there is one."""
+    if result is not NotImplemented:
+        for function in last:
+            result = function(result)
+    return result
+
+
+# ---------------------------------------------------------------- bytes there: their values are counted
 
 
 class _Counted(NamedTuple):
@@ -280,6 +336,8 @@ def _sum_on_device(
     axis_names: str | None,
     keep_dims: bool,
 ) -> Any:
+    if dtype in (None, data.torch_dtype) and data.torch_dtype == torch.float32:
+        return _of_floats(data, "sum", layout, axes, axis_names, keep_dims, ddof=None)
     found = _counted(data, layout, axes, axis_names, keep_dims)
     if found is None:
         return NotImplemented
@@ -299,16 +357,17 @@ def _mean_on_device(
 ) -> Any:
     found = _counted(data, layout, axes, axis_names, keep_dims)
     if found is None:
-        return NotImplemented
+        result = _of_floats(data, "sum", layout, axes, axis_names, keep_dims)
+        return _done(result, lambda each: _as(each, dtype))
     return _as(found.average(found.values()).to(torch.float32).view(found.shape), dtype)
 
 
 def _average_square(
     data: TensorList, layout: str, axes: Axes, axis_names: str | None, keep_dims: bool
-) -> Tensor | None:
+) -> Any:
     found = _counted(data, layout, axes, axis_names, keep_dims)
     if found is None:
-        return None
+        return _of_floats(data, "squares", layout, axes, axis_names, keep_dims)
     return found.average(found.values().square()).to(torch.float32).view(found.shape)
 
 
@@ -323,7 +382,7 @@ def _mean_square_on_device(
     keep_dims: bool,
 ) -> Any:
     found = _average_square(data, layout, axes, axis_names, keep_dims)
-    return NotImplemented if found is None else _as(found, dtype)
+    return _done(found, lambda each: _as(each, dtype))
 
 
 @on_device(rms)
@@ -337,7 +396,7 @@ def _rms_on_device(
     keep_dims: bool,
 ) -> Any:
     found = _average_square(data, layout, axes, axis_names, keep_dims)
-    return NotImplemented if found is None else _as(found.sqrt(), dtype)
+    return _done(found, Tensor.sqrt, lambda each: _as(each, dtype))
 
 
 @on_device(max)
@@ -351,7 +410,7 @@ def _max_on_device(
 ) -> Any:
     found = _counted(data, layout, axes, axis_names, keep_dims)
     if found is None:
-        return NotImplemented
+        return _of_floats(data, "max", layout, axes, axis_names, keep_dims)
     return (
         torch.where(found.counts > 0, found.values(), 0).amax(-1).to(torch.uint8).view(found.shape)
     )
@@ -368,7 +427,7 @@ def _min_on_device(
 ) -> Any:
     found = _counted(data, layout, axes, axis_names, keep_dims)
     if found is None:
-        return NotImplemented
+        return _of_floats(data, "min", layout, axes, axis_names, keep_dims)
     return (
         torch.where(found.counts > 0, found.values(), 255)
         .amin(-1)
@@ -385,7 +444,9 @@ def _variance(
     axes: Axes,
     axis_names: str | None,
     keep_dims: bool,
-) -> Tensor | None:
+) -> Any:
+    if data.torch_dtype == torch.float32:
+        return _of_floats(data, "squares", layout, axes, axis_names, keep_dims, mean, ddof)
     middle = mean.dense()
     found = None if middle is None else _counted(data, layout, axes, axis_names, keep_dims)
     if (
@@ -393,7 +454,7 @@ def _variance(
         or found is None
         or middle.numel() not in (len(data), found.counts[..., 0].numel())
     ):
-        return None
+        return NotImplemented
     distance = found.values() - middle.reshape(len(data), -1, 1).to(torch.float64)
     pixels = found.counts.sum(-1)
     share = torch.where(pixels > ddof, pixels / (pixels - ddof), 0.0)
@@ -411,8 +472,7 @@ def _variance_on_device(
     axis_names: str | None,
     keep_dims: bool,
 ) -> Any:
-    found = _variance(data, mean, ddof, layout, axes, axis_names, keep_dims)
-    return NotImplemented if found is None else found
+    return _variance(data, mean, ddof, layout, axes, axis_names, keep_dims)
 
 
 @on_device(std_dev)
@@ -427,4 +487,4 @@ def _std_dev_on_device(
     keep_dims: bool,
 ) -> Any:
     found = _variance(data, mean, ddof, layout, axes, axis_names, keep_dims)
-    return NotImplemented if found is None else found.sqrt()
+    return _done(found, Tensor.sqrt)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 __all__ = [
     "BLOCK", "add_normal", "copy_windows", "count_values", "filter", "map_colors", "map_values", "normalize",
-    "replace_pixels", "resize", "warp",
+    "reduce", "replace_pixels", "resize", "warp",
 ]  # fmt: skip
 
 BLOCK = 512
@@ -505,4 +505,68 @@ def replace_pixels(flat: Tensor, samples: Tensor, results: int, longest: int, st
     count, fields = samples.shape
     out = torch.empty(results, dtype=torch.uint8, device=flat.device)
     spots_kernel[(triton.cdiv(longest, BLOCK), count)](flat, samples, out, step, fields, BLOCK)
+    return out
+
+
+@triton.jit
+def reduce_kernel(
+    flat,
+    table,
+    means,
+    out,
+    channels,
+    sample_step,
+    channel_step,
+    fields: tl.constexpr,
+    kind: tl.constexpr,
+    has_means: tl.constexpr,
+    block: tl.constexpr,
+):
+    """Reduce a channel of a sample; the numbers of `device.reduce.KINDS` are kinds."""
+    sample = tl.program_id(1).to(tl.int64)
+    channel = tl.program_id(0)
+    row = table + sample * fields
+    count = tl.load(row + 1).to(tl.int32)
+    source = flat + tl.load(row) + channel
+    middle = 0.0
+    if has_means:
+        middle = tl.load(means + sample * sample_step + channel * channel_step)
+    first = 0.0
+    if kind == 2:
+        first = float("inf")
+    elif kind == 3:
+        first = float("-inf")
+    found = tl.full((block,), first, tl.float32)
+    no_numbers = tl.zeros((block,), tl.int32)
+    for begin in range(0, count, block):
+        place = begin + tl.arange(0, block)
+        mask = place < count
+        value = tl.load(source + place.to(tl.int64) * channels, mask=mask, other=0.0)
+        if kind == 0:
+            found += value
+        elif kind == 1:
+            distance = tl.where(mask, value - middle, 0.0)
+            found += distance * distance
+        else:
+            no_numbers |= (value != value).to(tl.int32)
+            value = tl.where(mask, value, first)
+            found = tl.minimum(found, value) if kind == 2 else tl.maximum(found, value)
+    if kind < 2:
+        result = tl.sum(found, 0) / _number(row, 2)
+    else:
+        result = tl.min(found, 0) if kind == 2 else tl.max(found, 0)
+        result = tl.where(tl.max(no_numbers, 0) > 0, float("nan"), result)
+    tl.store(out + sample * channels + channel, result)
+
+
+def reduce(flat: Tensor, samples: Tensor, means: Tensor | None, channels: int, kind: int) -> Tensor:
+    """Do what `device.reduce.reduce_in_torch` does."""
+    count, fields = samples.shape
+    out = torch.empty((count, channels), device=flat.device)
+    each = means is not None and means.numel() == count * channels
+    steps = (channels, 1) if each else (1, 0)
+    has_means = means is not None
+    reduce_kernel[(channels, count)](
+        flat, samples, means, out, channels, *steps, fields, kind, has_means, 2 * BLOCK
+    )
     return out
