@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import random
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +205,55 @@ def test_ranks_have_a_device_each(folder: Path, gpu: Accelerator) -> None:
         del images, labels
         pipe.close()
     assert not races(gpu)
+
+
+def ranked(files: list[str], rank: int, device_id: Any) -> Any:
+    """Train on the shard of a rank; the label of an image is its number."""
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=device_id, seed=7 + rank, prefetch_queue_depth=DEPTH)
+    def define() -> Any:
+        data, labels = fn.readers.file(
+            files=files, labels=list(range(len(files))), random_shuffle=True, shard_id=rank, num_shards=2, name="Reader"
+        )
+        images = fn.random_resized_crop(fn.decoders.image(data, device="mixed"), size=[32, 40])
+        return fn.crop_mirror_normalize(images, mirror=fn.random.coin_flip()), labels.gpu()
+
+    return define()
+
+
+def test_two_ranks_train_at_once(folder: Path) -> None:
+    """As with DDP: a thread of each rank with a current device of its own, in step; shards are disjoint in each epoch."""
+    files = sorted(map(str, folder.rglob("*.jpg")))
+    expected = [delivered(ranked(files, rank, "cpu"), 4) for rank in range(2)]
+    found: list[Any] = [None, None]
+
+    with accelerator(devices=2, lag=9) as gpu:
+        in_step = threading.Barrier(2, timeout=60)
+
+        def train_rank(rank: int) -> None:
+            torch.cuda.set_device(rank)
+            iterator = DALIClassificationIterator(ranked(files, rank, rank), reader_name="Reader", auto_reset=True)
+            seen = []
+            for _ in range(2):
+                for batch in iterator:
+                    seen.append((batch[0]["data"] + 0, batch[0]["label"] + 0))
+                    in_step.wait()
+            found[rank] = seen
+
+        with ThreadPoolExecutor(2) as ranks:
+            list(ranks.map(train_rank, range(2)))
+        for rank, (ours, theirs) in enumerate(zip(found, expected, strict=True)):
+            assert len(ours) == len(theirs)
+            for (images, labels), (cpu_images, cpu_labels) in zip(ours, theirs, strict=True):
+                assert images.device == labels.device == torch.device("cuda", rank)
+                assert torch.equal(inner(labels), cpu_labels)
+                assert (inner(images) - cpu_images)[..., 4:-4, 4:-4].abs().max() <= 1.01
+        for epoch in range(2):
+            numbers = [int(n) for ours in found for _, labels in ours[2 * epoch : 2 * epoch + 2] for n in inner(labels)]
+            assert sorted(numbers) == list(range(len(files)))
+        found.clear()
+        del ours, images, labels
+        assert not races(gpu)
 
 
 def test_batches_dropped_at_once(folder: Path, gpu: Accelerator) -> None:
