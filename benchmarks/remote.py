@@ -1,8 +1,10 @@
 """Read images from a server on the loopback address and from disk, in turns: ``python -m benchmarks.remote FOLDER``.
 
-The server runs in a process of its own, answers after a latency and fails some requests: a plain web server, or with
-``--server s3fs`` and ``--server obstore`` moto's of S3, read by the package of that name. Both sides decode JPEGs to
-224 pixels. It prints images per second of wall time, and CPU time per image of this process and of the server.
+The server runs in a process of its own, answers after a latency and fails some requests. ``--server http`` is a plain
+web server; ``--server s3`` is the same one, read by obstore as an object store: it answers HEAD and GET of S3, without
+looking at signatures. ``--server s3fs`` and ``--server obstore`` are moto's S3, a test server in Python, read by the
+package of that name. Both sides decode JPEGs to 224 pixels. It prints images per second of wall time, and CPU time per
+image of this process and of the server.
 """
 
 from __future__ import annotations
@@ -18,12 +20,16 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from email.utils import formatdate
 from pathlib import Path
 from statistics import median
 from typing import Any
+from urllib.parse import unquote
 
 from torchdali import fn, pipeline_def, types
 from torchdali.containers import PackOptions, pack
+
+_BUCKET = "images/"
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -42,7 +48,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def _answer(self, body: bool) -> None:
         time.sleep(self.conditions[0])
-        path = self.root / self.path.lstrip("/")
+        path = self.root / unquote(self.path).lstrip("/").removeprefix(_BUCKET)
         if random.random() < self.conditions[1] or not path.is_file():
             self.send_response(503 if path.is_file() else 404)
             self.send_header("Content-Length", "0")
@@ -55,12 +61,14 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if wanted:
             self.send_header("Content-Range", f"bytes {start}-{end - 1}/{size}")
         self.send_header("Accept-Ranges", "bytes")
+        self.send_header("ETag", f'"{path.stat().st_mtime_ns:x}-{size:x}"')
+        self.send_header("Last-Modified", formatdate(path.stat().st_mtime, usegmt=True))
         self.send_header("Content-Length", str(end - start))
         self.end_headers()
         if body:
+            self.wfile.flush()
             with open(path, "rb") as file:
-                file.seek(start)
-                self.wfile.write(file.read(end - start))
+                self.connection.sendfile(file, start, end - start)
 
 
 class _Server(http.server.ThreadingHTTPServer):
@@ -106,19 +114,23 @@ def _serve(pipe: Any, start: Any, root: str, conditions: Any) -> None:
         pipe.send(time.process_time())
 
 
-def _upload(root: str, names: list[str], package: str, url: str) -> str:
-    """Put files into a bucket, and return its URL."""
+def _bucket(package: str, url: str) -> str:
+    """Let the package read from the server, and return the URL of the bucket."""
     os.environ.update(
         AWS_ACCESS_KEY_ID="key", AWS_SECRET_ACCESS_KEY="secret", AWS_DEFAULT_REGION="us-east-1",
         AWS_ENDPOINT_URL=url, AWS_ALLOW_HTTP="true",
     )  # fmt: skip
-    system = importlib.import_module("s3fs").S3FileSystem()
-    system.mkdir("images")
-    for name in names:
-        system.pipe_file(f"images/{name}", Path(root, name).read_bytes())
-    if package == "obstore":
+    if package != "s3fs":
         importlib.import_module("obstore.fsspec").register("s3")
-    return "s3://images"
+    return f"s3://{_BUCKET.rstrip('/')}"
+
+
+def _upload(root: str, names: list[str]) -> None:
+    """Put files into the bucket."""
+    system = importlib.import_module("s3fs").S3FileSystem()
+    system.mkdir(_BUCKET.rstrip("/"))
+    for name in names:
+        system.pipe_file(f"{_BUCKET}{name}", Path(root, name).read_bytes())
 
 
 def _read(kind: str, place: str, names: list[str], shuffle: bool, options: dict[str, Any]) -> Any:
@@ -158,7 +170,7 @@ def main() -> None:
     """Print a line for each way of reading."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder")
-    parser.add_argument("--server", choices=["http", "s3fs", "obstore"], default="http")
+    parser.add_argument("--server", choices=["http", "s3", "s3fs", "obstore"], default="http")
     parser.add_argument("--latency", type=float, default=0.05)
     parser.add_argument("--failing", type=float, default=0.01)
     parser.add_argument("--rounds", type=int, default=5)
@@ -181,16 +193,18 @@ def _in_turns(given: argparse.Namespace, root: str, names: dict[str, list[str]])
     ours, theirs = multiprocessing.Pipe()
     context = multiprocessing.get_context("spawn")
     conditions = context.Array("d", [0.0, 0.0], lock=False)
-    start = _serve_files if given.server == "http" else _serve_s3
+    start = _serve_files if given.server in ("http", "s3") else _serve_s3
     server = context.Process(target=_serve, args=(theirs, start, root, conditions), daemon=True)
     server.start()
     url = f"http://127.0.0.1:{ours.recv()}"
     if given.server != "http":
+        url = _bucket(given.server, url)
         index = [name.replace(".tar", ".idx") for name in names["tar"]]
         wanted = {WAYS[way][0] for way in given.ways}
         objects = [*names["tar"], *index] if "tar" in wanted else []
         objects += names["files"] if "files" in wanted else []
-        url = _upload(root, objects, given.server, url)
+        if given.server != "s3":
+            _upload(root, objects)
     conditions[:] = [given.latency, given.failing]
 
     def server_time() -> float:

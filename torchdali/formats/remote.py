@@ -204,11 +204,16 @@ class Remote:
 
     def _get(self, url: str, start: int, count: int | None) -> bytes:
         system, path = self._system(url)
-        if count is None:
-            return bytes(self._call(system, "cat_file", path))
-        if not count:
+        if count == 0:
             return b""
-        data = bytes(self._call(system, "cat_file", path, start=start, end=start + count))
+        if hasattr(system, "_construct_store"):
+            data = _of_obstore(system, path, start, count)
+        elif count is None:
+            data = bytes(self._call(system, "cat_file", path))
+        else:
+            data = bytes(self._call(system, "cat_file", path, start=start, end=start + count))
+        if count is None:
+            return data
         if len(data) > count:  # a server that does not know ranges
             data = data[start : start + count]
         if len(data) != count:
@@ -279,6 +284,15 @@ class Remote:
         """Write an object."""
         system, path = self._repeated(url, lambda: self._system(url))
         self._repeated(url, lambda: self._call(system, "pipe_file", path, content))
+
+
+def _of_obstore(system: Any, path: str, start: int, count: int | None) -> bytes:
+    """Read a range, or all of an object, in this thread: by way of an event loop it takes twice the CPU time."""
+    bucket, name = system._split_path(path)
+    store = system._construct_store(bucket)
+    found = store.get(name).bytes() if count is None else store.get_range(name, start=start, length=count)
+    data: bytes = found.to_bytes()
+    return data
 
 
 FAR = 1 << 62
