@@ -7,6 +7,7 @@ chooses it. So these tests run in a process of their own. Races in a kernel and 
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -18,6 +19,7 @@ import numpy as np
 import pytest
 import torch
 
+from torchdali.kernels.color import tone
 from torchdali.kernels.color.affine import affine_rgb, twist_matrix
 from torchdali.kernels.color.histogram import equalize, equalizing_tables
 from torchdali.kernels.device.color import COLUMNS as COLOR_COLUMNS
@@ -190,6 +192,27 @@ def test_values_are_counted_and_mapped() -> None:
         expected = torch.empty_like(image)
         equalize(image, expected)
         assert torch.equal(found[start : start + image.numel()].view(image.shape), expected)
+
+
+def test_tones_as_tables() -> None:
+    rng = np.random.default_rng(5)
+    for low, high in [(0, 256), (40, 90), (7, 8), (100, 256)]:
+        image = torch.from_numpy(rng.integers(low, high, (9, 11, 3), np.uint8))
+        counts = torch.stack([torch.bincount(image[..., c].reshape(-1), minlength=256) for c in range(3)])[None]
+
+        def mapped(tables: torch.Tensor, image: torch.Tensor = image) -> torch.Tensor:
+            each = tables.expand(1, 3, 256)[0]
+            return torch.stack([each[c][image[..., c].long()] for c in range(3)], -1)
+
+        assert torch.equal(mapped(tone.stretching_tables(counts)), tone.stretch(image))
+        for factor in (0.0, 0.3, 1.9):
+            found = mapped(tone.contrast_tables(counts, torch.tensor([factor], dtype=torch.float64)))
+            assert (found.int() - tone.contrast_around_mean(image, factor).int()).abs().max() <= 1
+        for limit in (-3.0, 0.0, 100.5, 128.0, 256.0):
+            found = mapped(tone.solarizing_tables(torch.tensor([[[limit]]])))
+            assert torch.equal(found, tone.solarize(image, math.ceil(limit)))
+        for shift in (-20, 0, 110):
+            assert torch.equal(mapped(tone.adding_tables(torch.tensor([[[shift]]]))), tone.solarize_add(image, shift))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -17,6 +17,7 @@ from benchmarks import pipelines
 from tests.pretend import accelerator, inner
 from tests.pretend.pictures import folder_of_pictures
 from torchdali import fn, pipeline_def, types
+from torchdali.auto_aug import trivial_augment
 
 pytestmark = pytest.mark.slow  # what is quick is in test_pretence and test_operators
 
@@ -188,6 +189,20 @@ def test_operators_launch_no_more_for_more_samples(folder: Path, name: str) -> N
     few, many = (counted(define, size, root=str(folder)) for size in (4, 16))
     assert few["launches"] == many["launches"] <= most, many["lines"]
     assert few["copies"] == many["copies"] <= 3 and not many["waits"] and not many["pageable"]
+
+
+@pytest.mark.parametrize("batch_size", [16, 64])
+def test_augmentations_in_branches(folder: Path, batch_size: int) -> None:
+    """As many launches as all branches together take, however many samples are in each."""
+
+    def define(root: str) -> Any:
+        files, _ = fn.readers.file(file_root=root)
+        images = fn.resize(fn.decoders.image(files, device="mixed"), size=[32, 32])
+        return trivial_augment.trivial_augment_wide(images, excluded=["sharpness"])
+
+    found = counted(define, batch_size, root=str(folder))
+    assert found["launches"] <= 130 and found["copies"] <= 30, found["lines"]
+    assert not found["waits"] and not found["pageable"], found["lines"]
 
 
 def test_a_loop_over_samples_is_noticed(folder: Path) -> None:

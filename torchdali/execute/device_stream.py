@@ -89,6 +89,9 @@ class DeviceStream:
             return TensorList.from_dense(batch.uploaded, batch.layout(), batch.source_infos)
         if self.stream is None or batch.device.type != "cpu":
             return _move(batch, self.device)
+        whole = batch.dense() is not None or isinstance(batch.stored(), Packed)
+        if self.pins and not whole and any(s is None for s in batch.samples()):
+            return self._move_present(batch)
         source = _pinned(batch) if self.pins else batch
         with torch.cuda.stream(self._copies):
             moved = _move(source, self.device)
@@ -96,6 +99,13 @@ class DeviceStream:
         self._keep_until_copied(batch)
         self._wait_for_copies(_tensors(moved))
         return moved
+
+    def _move_present(self, batch: TensorList) -> TensorList:
+        """Copy the samples that a branch has, together."""
+        present = [s for s in batch.samples() if s is not None]
+        moved = iter(self.to_device(TensorList.from_samples(present)).samples() if present else ())
+        places = [s if s is None else next(moved) for s in batch.samples()]
+        return TensorList.from_samples(places, batch.layout(), source_info=batch.source_infos)
 
     def _wait_for_copies(self, tensors: Iterable[torch.Tensor]) -> None:
         """Let the stream that computes wait for copies that were enqueued."""

@@ -9,9 +9,14 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
+from torchdali.batching import per_sample
 from torchdali.kernels.color import tone
-from torchdali.operator import batched, operator
-from torchdali.schema import Data, PerSample, Takes
+from torchdali.kernels.device.counts import count_values, map_values
+from torchdali.kernels.device.tables import upload
+from torchdali.operator import batched, on_device, operator
+from torchdali.ops._on_device import batch_of, images_of
+from torchdali.schema import Column, Data, PerSample, Takes
+from torchdali.tensors import TensorList
 
 Bytes = Annotated[Tensor, Takes(("HWC", "FHWC"), (torch.uint8,))]
 AnyBytes = Annotated[Tensor, Takes((), (torch.uint8,))]
@@ -82,3 +87,47 @@ def _solarize(image: AnyBytes, threshold: Data, /) -> AnyBytes:
 def _solarize_add(image: AnyBytes, shift: Data, /) -> AnyBytes:
     """Add a shift to intensities below 128."""
     return tone.solarize_add(image, int(shift))
+
+
+# ---------------------------------------------------------------- on an accelerator: a table for each image
+
+
+def _mapped(image: TensorList, make: Callable[[Tensor], Tensor]) -> Any:
+    """Map bytes by tables ``(N, 1 or C, 256)``, which a function makes of the counts of all values ``(N, C, 256)``."""
+    images = images_of(image, image.layout())
+    if images is None:
+        return NotImplemented
+    pixels = images.sides.prod(0)
+    counts, rows = count_values(images.flat, images.offsets, pixels, images.channels)
+    tables = make(counts).expand(counts.shape)
+    return batch_of(map_values(images.flat, rows, tables, pixels), images.sides, images.channels)
+
+
+@on_device(_auto_contrast)
+def _auto_contrast_on_device(image: TensorList) -> Any:
+    return _mapped(image, tone.stretching_tables)
+
+
+@on_device(_contrast_around_mean)
+def _contrast_on_device(image: TensorList, *, factor: float | Column) -> Any:
+    given = torch.tensor(per_sample(factor, len(image)), dtype=torch.float64)
+    factors = upload(given.numpy(), image.device)
+    if image.ndim() != 3 or any(shape[2] != 3 for shape in image.shape()):
+        return NotImplemented
+    return _mapped(image, lambda counts: tone.contrast_tables(counts, factors))
+
+
+@on_device(_solarize)
+def _solarize_on_device(image: TensorList, threshold: TensorList) -> Any:
+    if threshold.ndim():
+        return NotImplemented
+    limits = threshold.stacked().view(-1, 1, 1)
+    return _mapped(image, lambda counts: tone.solarizing_tables(limits))
+
+
+@on_device(_solarize_add)
+def _solarize_add_on_device(image: TensorList, shift: TensorList) -> Any:
+    if shift.ndim():
+        return NotImplemented
+    shifts = shift.stacked().view(-1, 1, 1)
+    return _mapped(image, lambda counts: tone.adding_tables(shifts))
