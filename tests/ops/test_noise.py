@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.check import PerSample, pipeline
+from torchdali import fn, pipeline_def
 
 
 def run(name, value, arguments, dtype="uint8", shape=(60, 80, 3), layout="HWC"):
@@ -67,6 +68,20 @@ def test_salt_and_pepper_values():
     assert set(np.unique(own)) == {3, 7, 100}
     floats = run("noise.salt_and_pepper", 0.5, {"prob": 0.3}, "float32")[0]
     assert set(np.unique(floats)) == {-1.0, 0.5, 1.0}
+
+
+def test_gaussian_adds_what_normal_draws():
+    @pipeline_def(batch_size=3, num_threads=1, device_id=None)
+    def define():
+        images = fn.external_source(lambda: np.zeros((3, 40, 50, 3), np.float32))
+        mean, stddev = fn.random.uniform(range=[-50.0, 50.0]), fn.random.uniform(range=[1.0, 9.0])
+        return (
+            fn.noise.gaussian(images, mean=mean, stddev=stddev, seed=5),
+            fn.random.normal(images, mean=mean, stddev=stddev, seed=5),
+        )
+
+    added, drawn = (np.array(each.as_tensor()) for each in define().run())
+    np.testing.assert_allclose(added, drawn, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["noise.gaussian", "noise.shot", "noise.salt_and_pepper"])

@@ -19,7 +19,7 @@ from torchdali.errors import batch_level
 from torchdali.kernels import beta as kernel
 from torchdali.kernels.convert import convert
 from torchdali.operator import operator
-from torchdali.rng import BatchRng
+from torchdali.rng import BatchRng, normals
 from torchdali.schema import BatchOutput, Column, Data, DType, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 
@@ -39,7 +39,16 @@ _MANY = 4096  # numbers of a sample, from which on a generator of its own is fas
 _LARGEST = float(np.finfo(np.float32).max)
 _FEW_BETAS = 64  # the same, of the beta distribution
 _UNIFORM: Kind = (BatchRng.uniform, np.random.Generator.random)
-_NORMAL: Kind = (BatchRng.normal, np.random.Generator.standard_normal)
+
+
+def _many_normals(generator: np.random.Generator, shape: Shape, precision: Any) -> Numbers:
+    """Draw the numbers of `noise.gaussian`, in single precision."""
+    if precision is np.float32:
+        return normals(generator, shape)
+    return generator.standard_normal(shape, precision)
+
+
+_NORMAL: Kind = (BatchRng.normal, _many_normals)
 _INTEGERS = (
     torch.uint8, torch.int8, torch.uint16, torch.int16, torch.uint32, torch.int32, torch.uint64, torch.int64,
 )  # fmt: skip
