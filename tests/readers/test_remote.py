@@ -467,6 +467,35 @@ def test_an_s3_server(
         server.stop()
 
 
+def test_obstore_keeps_to_the_options(server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    obstore = pytest.importorskip("obstore.fsspec", reason="reads s3:// URLs")
+    pytest.importorskip("s3fs", reason="has s3:// otherwise")
+    before = fsspec.get_filesystem_class("s3")
+    names = {"ACCESS_KEY_ID": "key", "SECRET_ACCESS_KEY": "key", "DEFAULT_REGION": "us-east-1", "ALLOW_HTTP": "true"}
+    for name, value in {**names, "ENDPOINT_URL": server.url}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    obstore.register("s3")
+    obstore.FsspecStore.clear_instance_cache()
+    server.objects = {"bucket/a.rec": IMAGES[1]}
+    try:
+        for limit in (30.0, 10.0):
+            server.failing = 0.0
+            remote = Remote(RemoteOptions(io_retries=1, io_timeout=limit))
+            assert remote.read("s3://bucket/a.rec", 5, 10).tobytes() == IMAGES[1][5:15]
+            server.failing, done = 1.0, len(server.requests)
+            with pytest.raises(RuntimeError, match="after 2 attempts"):
+                remote.read("s3://bucket/a.rec", 5, 10)
+            assert len(server.requests) == done + 2
+        server.failing = 0.0
+        server.gate.clear()
+        with pytest.raises(RuntimeError, match=r"after 1 attempts: .*Timeout"):
+            Remote(RemoteOptions(io_retries=0, io_timeout=0.05)).read("s3://bucket/a.rec", 0, 10)
+    finally:
+        server.gate.set()
+        obstore.FsspecStore.clear_instance_cache()
+        fsspec.register_implementation("s3", before, clobber=True)
+
+
 LOCAL_ONLY: dict[str, Callable[[], Any]] = {
     "annotations_file": lambda: fn.readers.coco.body(file_root=".", annotations_file="s3://a@bucket/a.json?key"),
     "files": lambda: fn.experimental.readers.fits.body(files=["s3://a@bucket/a.fits?key"]),

@@ -43,6 +43,7 @@ _GIVEN_UP_AT_ONCE = (
     ValueError, TypeError,
 )  # fmt: skip
 _PAUSE, _LONGEST_PAUSE = 0.05, 2.0  # seconds, of the first repetition and at most
+_OBSTORE_TIMEOUT = 30.0  # seconds, of obstore's own; a shorter one needs the event loop
 _BLOCK, _AHEAD, _KEPT = 1 << 20, 16, 32  # bytes, and blocks, of small reads one after the other
 _GAP, _LARGEST = 64 << 10, 8 << 20  # ranges nearer to each other are one request, up to a size
 
@@ -206,7 +207,7 @@ class Remote:
         system, path = self._system(url)
         if count == 0:
             return b""
-        if hasattr(system, "_construct_store"):
+        if hasattr(system, "_construct_store") and self.options.io_timeout >= _OBSTORE_TIMEOUT:
             data = _of_obstore(system, path, start, count)
         elif count is None:
             data = bytes(self._call(system, "cat_file", path))
@@ -227,7 +228,7 @@ class Remote:
         with self._lock:
             if place_name not in self._systems:
                 core = importlib.import_module("fsspec.core")
-                given = _settings(url, self.options.io_concurrency)
+                given = _settings(url, self.options)
                 self._systems[place_name] = core.url_to_fs(url, **given)[0]
             system = self._systems[place_name]
         return system, system._strip_protocol(url)
@@ -343,11 +344,14 @@ def _check_fsspec() -> None:
         raise MissingExtraError("fsspec", "remote", "reading from URLs") from None
 
 
-def _settings(url: str, concurrency: int) -> dict[str, Any]:
-    """Return what a store's package must know to have so many requests in flight."""
+def _settings(url: str, options: RemoteOptions) -> dict[str, Any]:
+    """Return what a store's package must know to keep to the options."""
     registry = importlib.import_module("fsspec.registry")
-    if registry.get_filesystem_class(url.partition("://")[0]).__module__.startswith("s3fs"):
-        return {"config_kwargs": {"max_pool_connections": concurrency}}
+    package = registry.get_filesystem_class(url.partition("://")[0]).__module__
+    if package.startswith("s3fs"):
+        return {"config_kwargs": {"max_pool_connections": options.io_concurrency}}
+    if package.startswith("obstore"):  # by itself it repeats a request ten times
+        return {"retry_config": {"max_retries": 0}}
     return {}
 
 
