@@ -148,13 +148,16 @@ class Remote:
         Raises:
             RuntimeError: it cannot be read.
         """
+        data: Any
         if self._cache is None:
             data = self._repeated(url, lambda: self._get(url, start, count))
         elif count is None or not kind or self._by_ranges > self.options.cache_size:
             data = self._cached(self._cache, url, start, count, kind, 0, count)
         else:
             data = self._from_blocks(self._cache, url, start, count, kind)
-        return np.frombuffer(bytearray(data), np.uint8)
+        if isinstance(data, bytes):  # may be somebody else's, too
+            return np.frombuffer(bytearray(data), np.uint8)
+        return np.asarray(_Owned(data))
 
     def head(self, url: str, count: int) -> Bytes:
         """Read the first bytes of an object, fewer where it has no more."""
@@ -194,7 +197,7 @@ class Remote:
             try:
                 whole = cache.get(key)  # somebody may have read it since
                 if whole is None or (count is not None and len(whole) != count):
-                    whole = self._repeated(url, lambda: self._get(url, start, count))
+                    whole = bytes(self._repeated(url, lambda: self._get(url, start, count)))
                     cache.put(key, whole)
                 mine.set_result(whole)
             except BaseException as error:
@@ -203,12 +206,13 @@ class Remote:
                 del self._coming[key]
         return future.result()[first : None if part is None else first + part]
 
-    def _get(self, url: str, start: int, count: int | None) -> bytes:
+    def _get(self, url: str, start: int, count: int | None) -> Any:
+        """Return a buffer: bytes, or one of obstore's that nobody else has."""
         system, path = self._system(url)
         if count == 0:
             return b""
         if hasattr(system, "_construct_store") and self.options.io_timeout >= _OBSTORE_TIMEOUT:
-            data = _of_obstore(system, path, start, count)
+            data: Any = _of_obstore(system, path, start, count)
         elif count is None:
             data = bytes(self._call(system, "cat_file", path))
         else:
@@ -216,7 +220,7 @@ class Remote:
         if count is None:
             return data
         if len(data) > count:  # a server that does not know ranges
-            data = data[start : start + count]
+            data = bytes(data)[start : start + count]
         if len(data) != count:
             raise OSError(f"{len(data)} bytes arrived of {count} at {start}")
         return data
@@ -287,13 +291,21 @@ class Remote:
         self._repeated(url, lambda: self._call(system, "pipe_file", path, content))
 
 
-def _of_obstore(system: Any, path: str, start: int, count: int | None) -> bytes:
+class _Owned:
+    """Memory of a buffer that nobody else has, for an array that may be written to."""
+
+    def __init__(self, buffer: Any) -> None:
+        self._buffer, view = buffer, np.frombuffer(buffer, np.uint8)
+        self.__array_interface__ = view.__array_interface__ | {"data": (view.ctypes.data, False)}
+
+
+def _of_obstore(system: Any, path: str, start: int, count: int | None) -> Any:
     """Read a range, or all of an object, in this thread: by way of an event loop it takes twice the CPU time."""
     bucket, name = system._split_path(path)
     store = system._construct_store(bucket)
-    found = store.get(name).bytes() if count is None else store.get_range(name, start=start, length=count)
-    data: bytes = found.to_bytes()
-    return data
+    if count is None:
+        return store.get(name).bytes()
+    return store.get_range(name, start=start, length=count)
 
 
 FAR = 1 << 62
