@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import os
 import signal
 import time
@@ -217,6 +218,50 @@ def test_two_ranks_take_each_sample_once(cluster: Any, root: str) -> None:
     first, second = ray.get([work.remote(root, shard) for shard in (0, 1)], timeout=120)
     assert sorted(first + second) == list(range(COUNT))
     assert abs(len(first) - len(second)) <= 1
+
+
+def loop(config: dict[str, str]) -> None:
+    """Train two epochs in a worker of Ray Train, and go on from the loader's state in the second one."""
+    import ray.train
+
+    context = ray.train.get_context()
+    shard, folder = context.get_world_rank(), Path(config["seen"])
+    shards = {"num_shards": context.get_world_size(), "shard_id": shard, "pad_last_batch": True}
+    make = functools.partial(noisy, config["root"], seed=5, **shards)
+    state: Any = None
+    for epoch in range(2):
+        with loading(make, actors=1) as loader:
+            if state is not None:
+                loader.load_state_dict(state)
+            numbers = torch.cat(data(loader))[:, 0].floor().int().tolist()
+            state = loader.state_dict()
+        # Metrics are kept only beside checkpoints.
+        (folder / f"{epoch} {shard}").write_text(json.dumps(numbers))
+        ray.train.report({"samples": len(numbers)})
+
+
+def test_two_workers_of_ray_train_take_each_sample_once(
+    cluster: Any, root: str, tmp_path: Path
+) -> None:
+    kind = pytest.importorskip("ray.train.torch", reason="needs Ray Train").TorchTrainer
+    from ray.train import RunConfig, ScalingConfig
+
+    (tmp_path / "seen").mkdir()
+    trainer = kind(
+        loop,
+        train_loop_config={"root": root, "seen": str(tmp_path / "seen")},
+        scaling_config=ScalingConfig(num_workers=2),
+        run_config=RunConfig(storage_path=str(tmp_path / "runs")),
+    )
+    assert trainer.fit().error is None
+    orders = []
+    for epoch in range(2):
+        files = [tmp_path / "seen" / f"{epoch} {shard}" for shard in (0, 1)]
+        first, second = (json.loads(file.read_text()) for file in files)
+        assert sorted(first + second) == list(range(COUNT))
+        assert abs(len(first) - len(second)) <= 1
+        orders.append(first)
+    assert orders[0] != orders[1]  # the state led to the next epoch
 
 
 def test_a_stage_names_the_column_that_is_missing() -> None:
