@@ -224,11 +224,11 @@ def _keeps_bytes(node: Node) -> bool:
     if name == "_decode_crop":
         return True
     if name == "crop_mirror_normalize":
-        return node.constants.items() >= _BYTES.items() and not _arguments(node) & _SCALING
+        usual = _OF_THE_CROP | {"mirror", "seed", *_BYTES}
+        return node.constants.items() >= _BYTES.items() and _arguments(node) <= usual
     return name in ("resize", "random_resized_crop") and not _arguments(node) & _OWN
 
 
-_SCALING = {"mean", "scale", "shift", "std"}
 _Finish = tuple[dict[str, Any], dict[str, DataNode]]
 """Constants and per-sample arguments of `crop_mirror_normalize`."""
 

@@ -372,9 +372,15 @@ def two_windows(folder: Path) -> Any:
     return finish(images, crop_h=20, crop_w=30)
 
 
+def pads_a_channel(folder: Path) -> Any:
+    images = fn.resize(fn.decoders.image(read(folder)[0]), size=[60, 70])
+    images = fn.crop_mirror_normalize(images, crop=[50, 40], dtype=types.UINT8, output_layout="HWC", pad_output=True)
+    return fn.crop_mirror_normalize(images, mean=[9.0], std=[2.0])
+
+
 @pytest.mark.parametrize(
     "graph",
-    [with_types, with_attributes, crops_twice, turns_then_cuts, turns_twice, upside_down, by_its_own_mean, twice_used, two_windows],
+    [pads_a_channel, with_types, with_attributes, crops_twice, turns_then_cuts, turns_twice, upside_down, by_its_own_mean, twice_used, two_windows],
     ids=lambda graph: graph.__name__,
 )
 def test_what_only_looks_alike_keeps_its_results(graph: Callable[[Path], Any], folder: Path) -> None:
