@@ -48,7 +48,7 @@ def decode(
         ``(samples, channels)``, or ``(samples,)`` with `downmix`; and the rate of what is returned.
 
     Raises:
-        DecodeError: damaged or truncated data, or an unknown format.
+        DecodeError: damaged data, or an unknown format. A WAV file that ends early gives what it has.
         MissingExtraError: the format needs the package soundfile.
         RuntimeError: another dtype.
     """

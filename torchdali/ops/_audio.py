@@ -50,7 +50,7 @@ def audio(
         ``(samples, channels)``, or ``(samples,)`` with ``downmix``; and the sample rate, a float32 scalar.
 
     Raises:
-        DecodeError: the data is empty, damaged, truncated or of an unknown format.
+        DecodeError: the data is empty, damaged or of an unknown format. A WAV file that ends early gives what it has.
         RuntimeError: the data has more than one dimension, another type, or a quality that is not in 0 to 100.
         MissingExtraError: the format needs soundfile, which is not installed.
     """
