@@ -287,8 +287,7 @@ class DataNode:
         def __abs__(self) -> DataNode: ...
         def __invert__(self) -> DataNode: ...
 
-    def __hash__(self) -> int:
-        return object.__hash__(self)
+    __hash__ = object.__hash__
 
 
 class _Shape:

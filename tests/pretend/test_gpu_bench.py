@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import device_host
 from benchmarks import gpu as developers
 from tests.pretend import accelerator
 from tests.pretend.pictures import folder_of_pictures
@@ -43,6 +44,11 @@ def test_operators(folder: Path) -> None:
     assert found.pop("calls") > 200
     wrong = {call: v for call, v in found.items() if "random_resized_crop" not in call and not (isinstance(v, float) and v <= 1)}
     assert not wrong
+
+
+def test_the_time_of_the_host_is_measured() -> None:
+    found = device_host.measure(4, rounds=1, images=8)
+    assert set(found) == {"with a device", "without", "difference"}
 
 
 def test_no_gpu_is_said_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ from tests.helpers import proxy_data
 from tests.pretend import Accelerator, accelerator, inner
 from tests.pretend.pictures import folder_of_pictures
 from torchdali import fn, pipeline_def, types
-from torchdali.execute.compiled_chain import Arena
+from torchdali.execute.compiled_chain import Arena, ArenaColumn
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.plugin.pytorch import DALIClassificationIterator, feed_ndarray
 from torchdali.plugin.pytorch.experimental import proxy
@@ -177,6 +177,25 @@ def test_a_piece_has_no_gaps() -> None:
     assert sent == [3 << 20] == [arena.sent] and arena.there is not None
     arena.filled(arena.take(1 << 20))
     assert len(sent) == 1
+
+
+def test_arenas_take_empty_samples() -> None:
+    """They have no place of their own, and hold no piece back; what has no place in the arena is known by it."""
+    sent: list[int] = []
+
+    def send(flat: torch.Tensor, count: int) -> torch.Tensor:
+        sent.append(count)
+        return flat.clone()
+
+    column = ArenaColumn(Arena(torch.zeros(1 << 22, dtype=torch.uint8), send), 4)
+    for i, size in enumerate((0, 0, 3 << 20, 5)):
+        column[i] = torch.full((size,), i, dtype=torch.uint8)
+    assert sent == [3 << 20]
+    packed = column.packed("", None)
+    assert packed is not None and [len(s) for s in packed.samples()] == [0, 0, 3 << 20, 5]
+    assert packed.samples()[2].float().mean() == 2 and packed.samples()[3].tolist() == [3] * 5
+    column[3] = torch.zeros(5)  # of another type, in place of a bad sample
+    assert column.packed("", None) is None
 
 
 def test_the_second_device(folder: Path) -> None:

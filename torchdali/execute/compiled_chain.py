@@ -357,6 +357,7 @@ class Arena:
 
     def __init__(self, flat: torch.Tensor, send: Send | None = None) -> None:
         self.flat, self._used, self._lock = flat, 0, threading.Lock()
+        self._size = flat.numel()
         self._open: set[int] = set()
         self._send = send if flat.nbytes * _PIECE >= _LEAST_PIECE else None
         self.there: torch.Tensor | None = None
@@ -365,24 +366,27 @@ class Arena:
     @property
     def used(self) -> int:
         """Elements that are taken."""
-        return min(self._used, self.flat.numel())
+        return min(self._used, self._size)
 
     def take(self, count: int) -> int:
         """Return the place of so many elements, or -1 where they do not fit."""
         with self._lock:  # workers take places side by side; what they write there is theirs alone
             place = self._used
-            if place + count > self.flat.numel():
+            if place + count > self._size:
                 return -1
             self._used = place + count
-            self._open.add(place)
+            if self._send is not None and count:
+                self._open.add(place)
         return place
 
     def filled(self, place: int) -> None:
         """Note that the elements at a place are there, and send the first piece if it is whole now."""
+        if self._send is None or self.sent:  # once sent, for good
+            return
         with self._lock:
             self._open.remove(place)
             whole = min(self._open, default=self._used)
-            if self._send is None or self.sent or whole < self.flat.numel() * _PIECE:
+            if self.sent or whole < self._size * _PIECE:
                 return
             self.sent = whole
         # Nobody writes below `whole` again. The chain is not done before this thread is back, so `there` is seen.
@@ -395,16 +399,26 @@ class ArenaColumn(list):  # type: ignore[type-arg]
     def __init__(self, arena: Arena, count: int) -> None:
         super().__init__([None] * count)
         self._arena, self._places = arena, [-1] * count
+        # NumPy copies a small image in a third of torch's time.
+        self._dtype, self._elements = arena.flat.dtype, arena.flat.numpy()
 
     def __setitem__(self, i: Any, sample: Any) -> None:
-        flat = self._arena.flat
-        if isinstance(sample, torch.Tensor) and sample.dtype == flat.dtype and sample.is_cpu:
-            place = self._arena.take(sample.numel())
+        place = -1
+        if (
+            isinstance(sample, torch.Tensor)
+            and sample.dtype == self._dtype
+            and sample.is_cpu
+            and not sample.requires_grad
+        ):
+            given = sample.numpy()
+            place = self._arena.take(given.size)
             if place >= 0:
-                kept = flat[place : place + sample.numel()].view(sample.shape)
-                sample = kept.copy_(sample)
-                self._places[i] = place
-                self._arena.filled(place)
+                kept = self._elements[place : place + given.size].reshape(given.shape)
+                kept[...] = given
+                sample = torch.from_numpy(kept)
+                if given.size:  # an empty sample has no place of its own
+                    self._arena.filled(place)
+        self._places[i] = place
         super().__setitem__(i, sample)
 
     def packed(self, layout: str, info: Sequence[str] | None) -> TensorList | None:
@@ -481,15 +495,16 @@ class OutputBuffer:
         return TensorList.from_dense(stacked, layout, source_info=info)
 
     def _ragged_batch(self, done: list[Any], layout: str, info: Sequence[str] | None) -> TensorList:
-        alike = done and all(d is not None and d.dtype == done[0].dtype for d in done)
-        if self._packs and alike:
+        packed = done.packed(layout, info) if isinstance(done, ArenaColumn) else None
+        dtype = None if not done or done[0] is None else done[0].dtype
+        alike = packed is not None or all(d is not None and d.dtype == dtype for d in done)
+        if self._packs and alike and dtype is not None and dtype != torch.bfloat16:
             # A quarter more than the batch before: what does not fit costs a copy.
             elements = sum(d.numel() for d in done)
             room = self._ragged[0] if self._ragged is not None else 0
             if not elements * 1.1 <= room <= elements * 2:
                 room = elements + elements // 4
-            self._ragged = room, done[0].dtype
-            packed = done.packed(layout, info) if isinstance(done, ArenaColumn) else None
+            self._ragged = room, dtype
             if packed is not None:
                 return packed
         return TensorList.from_samples(list(done), layout, source_info=info)

@@ -1,0 +1,155 @@
+"""Measure what the host does for the device stage of the training pipeline: CPU time an image, without a GPU.
+
+The device is torch's "meta", whose tensors have no bytes: memory is taken, views are made and copies are called for,
+but nothing is moved or computed, and streams and events do nothing. Images are not decoded either. All else is what
+runs on a GPU machine: the reader, the choice of windows, the arena, the tables, the scheduling and the hand-over.
+
+A pipeline that only reads, and chooses and delivers windows on the CPU, runs in alternation with it. What it takes is
+the same with or without a device, so the difference is what the device costs the host.
+
+    python -m benchmarks.device_host 32 256
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import torch
+from PIL import Image
+
+from torchdali import fn, pipeline_def
+from torchdali.execute.device_stream import DeviceStream
+from torchdali.ops import _decoders
+
+META = torch.device("meta")
+ROUNDS = 15
+IMAGES = 2048  # of a round
+
+
+class _Stream:
+    """A stream, an event and a context that do nothing."""
+
+    def __init__(self, *rest: Any) -> None: ...
+    def __enter__(self) -> None: ...
+    def __exit__(self, *rest: object) -> None: ...
+    def record(self, stream: Any = None) -> None: ...
+    def wait_event(self, event: Any) -> None: ...
+    def query(self) -> bool:
+        return True
+
+
+class _Kernels:
+    """The operators of the kernels, which only take memory for their results."""
+
+    @staticmethod
+    def resize_batch(flat: Any, samples: Any, filters: Any, lines: int, longest: int, results: int, *rest: Any) -> Any:
+        return torch.empty(results, dtype=torch.uint8, device=META)
+
+    @staticmethod
+    def normalize_batch(flat: Any, samples: Any, flags: Any, mirror: Any, numbers: Any, *rest: Any) -> Any:
+        height, width, channels, *_ = rest
+        return torch.empty((len(samples), channels, height, width), device=META)
+
+
+@contextlib.contextmanager
+def a_device_of_nothing() -> Iterator[None]:
+    """Make "meta" a device with streams and kernels, and decoding free of charge."""
+    empty, begin, stream = torch.empty, DeviceStream.__init__, _Stream()
+    draw = random.Random(1)
+    windows = [empty((draw.randint(20, 90), draw.randint(20, 90), 3), dtype=torch.uint8) for _ in range(2000)]
+    number = itertools.count()
+
+    def without_pinning(*sizes: Any, pin_memory: bool = False, **options: Any) -> Any:
+        return empty(*sizes, **options)
+
+    def begun(self: Any, device: Any, *rest: Any) -> None:
+        begin(self, device, *rest)
+        if device is not None:
+            self.stream, self._copies = stream, _Stream()
+
+    with contextlib.ExitStack() as patches:
+        for owner, name, value in (
+            (torch, "empty", without_pinning), (torch, "ops", mock.Mock(torchdali=_Kernels)),
+            (torch.Tensor, "pin_memory", lambda self: self), (torch.Tensor, "is_pinned", lambda self: True),
+            (torch.Tensor, "record_stream", lambda self, stream: None),
+            (torch.cuda, "Event", _Stream), (torch.cuda, "stream", _Stream),
+            (torch.cuda, "current_stream", lambda device=None: stream),
+            (DeviceStream, "__init__", begun),
+            (_decoders, "decode_crop", lambda *rest, **options: windows[next(number) % 2000]),
+        ):  # fmt: skip
+            patches.enter_context(mock.patch.object(owner, name, value))
+        for module in list(sys.modules.values()):
+            if module.__name__.startswith("torchdali.") and hasattr(module, "has_kernels"):
+                patches.enter_context(mock.patch.object(module, "has_kernels", lambda device: True))
+        yield
+
+
+def _train(files: Sequence[str], mixed: bool) -> Any:
+    encoded, labels = fn.readers.file(files=files, labels=list(range(len(files))), random_shuffle=True)
+    if not mixed:
+        return fn.decoders.image_random_crop(encoded), labels
+    images = fn.random_resized_crop(fn.decoders.image(encoded, device="mixed"), size=224)
+    mirror, mean, std = fn.random.coin_flip(), [124.0, 116.0, 104.0], [58.0, 57.0, 57.0]
+    return fn.crop_mirror_normalize(images, mirror=mirror, mean=mean, std=std), labels.gpu()
+
+
+def _files(folder: str) -> list[str]:
+    """Write a few images, and return their names many times: an epoch must be longer than a round."""
+    draw = np.random.default_rng(1)
+    names = [str(Path(folder, f"{i}.jpg")) for i in range(64)]
+    for name in names:
+        Image.fromarray(draw.integers(0, 256, (60, 80, 3), np.uint8)).save(name)
+    return names * 400
+
+
+def measure(batch_size: int, rounds: int = ROUNDS, images: int = IMAGES, pipelined: bool = False) -> dict[str, float]:
+    """Return microseconds of CPU time an image, in all threads: with the device, without, and the difference."""
+    found: dict[str, list[float]] = {"with a device": [], "without": []}
+    with tempfile.TemporaryDirectory() as folder, a_device_of_nothing():
+        files = _files(folder)
+        settings: dict[str, Any] = {"batch_size": batch_size, "num_threads": 1, "seed": 3, "exec_pipelined": pipelined}
+        pipes = [
+            pipeline_def(device_id=device, **settings)(_train)(files, mixed)
+            for device, mixed in (("meta", True), (None, False))
+        ]
+        count = max(1, images // batch_size)
+        for _ in range(6):  # arenas have their size after some
+            for pipe in pipes:
+                pipe.run()
+        for _ in range(rounds):
+            for times, pipe in zip(found.values(), pipes, strict=True):
+                start = time.process_time()
+                for _ in range(count):
+                    pipe.run()
+                times.append((time.process_time() - start) / count / batch_size * 1e6)
+        for pipe in pipes:
+            pipe.close()
+    differences = [a - b for a, b in zip(*found.values(), strict=True)]
+    return {**{k: statistics.median(v) for k, v in found.items()}, "difference": statistics.median(differences)}
+
+
+def main() -> None:
+    """Print a line for each batch size."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("batch_sizes", type=int, nargs="*", default=[32, 256])
+    parser.add_argument("--pipelined", action="store_true", help="prefetch, as pipelines do unless told otherwise")
+    given = parser.parse_args()
+    for size in given.batch_sizes:
+        found = measure(size, pipelined=given.pipelined)
+        print(f"batches of {size}: " + ", ".join(f"{k} {v:.1f}" for k, v in found.items()) + " us an image")
+
+
+if __name__ == "__main__":
+    main()
