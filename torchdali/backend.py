@@ -16,10 +16,10 @@ from typing import Any
 import torch
 
 from torchdali import types
-from torchdali.execute.buffer_pool import release_unused
 from torchdali.registry import Operator, lookup, registry
 from torchdali.schema import COMMON, STATE
 from torchdali.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
+from torchdali.tensors.buffer_pool import release_unused
 
 __all__ = [
     "GetCudaVersion", "GetCufftVersion", "GetDeviceBufferGrowthFactor", "GetHostBufferGrowthFactor",

@@ -6,7 +6,7 @@ import gc
 
 import torch
 
-from torchdali.execute.buffer_pool import BufferPool
+from torchdali.tensors.buffer_pool import BufferPool
 
 SHAPE = (64, 3, 80, 80)
 SIZE = 64 * 3 * 80 * 80 * 4

@@ -14,7 +14,7 @@ import torch
 
 from tests.helpers.encoded_images import encoded, picture
 from torchdali import backend, fn, pipeline_def, types
-from torchdali.execute.buffer_pool import BufferPool
+from torchdali.tensors.buffer_pool import BufferPool
 
 COUNT = 12
 

@@ -32,11 +32,11 @@ from torchdali import (
     plugin_manager,
     types,
 )
-from torchdali.execute.buffer_pool import BufferPool
 from torchdali.pipeline import experimental
 from torchdali.pipeline._options import Option, PipelineOptions
 from torchdali.schema import Data
 from torchdali.tensors import TensorList
+from torchdali.tensors.buffer_pool import BufferPool
 
 seen: list[Any] = []
 

@@ -18,8 +18,8 @@ from tests.pretend.report import Report
 from tests.pretend.streams import Event, InStream, State, Stream, state
 from tests.pretend.tensor import Pretending, PretendTensor, pinned, upload
 from torchdali import rewrite
-from torchdali.execute.buffer_pool import BufferPool
 from torchdali.ops import _on_device
+from torchdali.tensors.buffer_pool import BufferPool
 
 
 class Accelerator:

@@ -325,7 +325,7 @@ def test_a_buffer_used_again_too_early_is_reported(
 ) -> None:
     """Large batches come from a pool, and are copied from where they lie."""
     monkeypatch.setattr(DeviceStream, "_keep_until_copied", lambda self, batch: None)
-    pool = "torchdali.execute.buffer_pool.BufferPool._smallest"
+    pool = "torchdali.tensors.buffer_pool.BufferPool._smallest"
     monkeypatch.setattr(pool, 1 << 10)
     delivered(train(folder, 0, "floats", batch_size=8), 8)
     assert "may still be read" in races(gpu)
@@ -334,7 +334,7 @@ def test_a_buffer_used_again_too_early_is_reported(
 def test_pooled_buffers_wait_for_their_copies(
     folder: Path, gpu: Accelerator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("torchdali.execute.buffer_pool.BufferPool._smallest", 1 << 10)
+    monkeypatch.setattr("torchdali.tensors.buffer_pool.BufferPool._smallest", 1 << 10)
     delivered(train(folder, 0, "floats", batch_size=8), 8)
     assert not races(gpu)
 

@@ -19,13 +19,13 @@ import torch
 
 from torchdali.batching import Column, Lifted, shaped, truth
 from torchdali.errors import located
-from torchdali.execute.buffer_pool import BufferPool
 from torchdali.execute.bundles import Bundled, Together, bundled, can_lift
 from torchdali.execute.steps import values
 from torchdali.graph import DataNode, Node
 from torchdali.plan import Chain, Value, column
 from torchdali.running import Prepared, column_of, fitting, number_of_axes, prepare, taken_layout
 from torchdali.tensors import TensorList
+from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = ["Bodies", "BoundChain", "CompiledChain", "NotGrouped", "OpenBuffer", "OutputBuffer"]
 

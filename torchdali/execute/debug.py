@@ -18,7 +18,6 @@ import torch
 from torchdali.dispatch import Call, record
 from torchdali.errors import located, note
 from torchdali.execute.batch import InFlightBatch, Reader, Settings, metadata_outputs, random_key
-from torchdali.execute.buffer_pool import BufferPool
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.steps import present, run_step
 from torchdali.execute.timings import Profile, Stats
@@ -28,6 +27,7 @@ from torchdali.registry import Operator
 from torchdali.rng import BatchRng
 from torchdali.source import Source
 from torchdali.tensors import Tensor, TensorList, TensorListCPU
+from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = ["DebugNode", "DebugRun"]
 

@@ -35,7 +35,6 @@ import torch
 from torchdali.errors import note
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import InFlightBatch, Reader, Settings, metadata_outputs
-from torchdali.execute.buffer_pool import BufferPool
 from torchdali.execute.checkpoint import labels
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.memory_stats import MemoryStats
@@ -54,6 +53,7 @@ from torchdali.loader import RecordNames, begun
 from torchdali.plan import Plan
 from torchdali.source import Source, SourceBatch
 from torchdali.tensors import TensorList
+from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = ["Executor"]
 

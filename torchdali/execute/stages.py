@@ -15,7 +15,6 @@ from typing import Any
 from torchdali.errors import is_batch_level, located
 from torchdali.execute.bad_samples import BadSamples, recomputed
 from torchdali.execute.batch import InFlightBatch, Reader, Settings
-from torchdali.execute.buffer_pool import BufferPool
 from torchdali.execute.bundles import BundleRun, Together
 from torchdali.execute.compiled_chain import (
     Bodies,
@@ -41,6 +40,7 @@ from torchdali.rng import BatchRng
 from torchdali.running import Bodies as PreparedBodies
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Packed
+from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = ["Runtime", "StageRunner"]
 

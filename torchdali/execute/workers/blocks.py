@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import torch
 
-from torchdali.execute.buffer_pool import BufferPool, Bytes
 from torchdali.execute.shared_memory import anonymous_file, mapped, view_of
+from torchdali.tensors.buffer_pool import BufferPool, Bytes
 
 __all__ = ["Place", "SharedBuffers", "Views"]
 

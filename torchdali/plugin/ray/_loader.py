@@ -16,6 +16,7 @@ from torchdali.plugin.pytorch import DALIGenericIterator
 from torchdali.plugin.ray._actor import PipelineActor, Place
 from torchdali.plugin.ray._sending import Sent, received, size_of
 from torchdali.tensors import TensorList
+from torchdali.tensors.buffer_pool import BufferPool
 from torchdali.types import PipelineAPIType
 
 __all__ = ["RayLoader", "RayPipeline"]
@@ -126,6 +127,7 @@ class RayPipeline:
         self._max_bytes, self._timeout = max_bytes, timeout
         self._hello: dict[str, Any] | None = None
         self._batch_bytes = 0
+        self._buffers = BufferPool()  # fresh memory would cost more than the copy into it
         self._held: tuple[TensorList, ...] = ()
         self._era = self._taken = 0
         self._place: Place = {}
@@ -201,7 +203,7 @@ class RayPipeline:
         self._taken += 1
         if error is not None:
             raise error
-        self._held = tuple(map(received, outputs))
+        self._held = tuple(received(each, self._buffers) for each in outputs)
         return self._held
 
     def state_dict(self) -> Place:

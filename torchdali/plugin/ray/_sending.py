@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 from collections.abc import Sequence
 from typing import Any, cast
 
+import numpy as np
 import torch
 
 from torchdali.tensors import TensorList, TensorListCPU, TensorListGPU
+from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = ["Sent", "portable", "received", "sent", "size_of"]
 
@@ -29,16 +32,25 @@ def _array(tensor: torch.Tensor) -> Any:
     return tensor if tensor.dtype is torch.bfloat16 else tensor.numpy()  # numpy has no such type
 
 
-def received(sent: Sent) -> TensorList:
-    """Return a batch that is the caller's: Ray's memory must not be written to."""
+def received(sent: Sent, buffers: BufferPool) -> TensorList:
+    """Return a batch that is the caller's, in memory of a pool: Ray's memory must not be written to."""
     samples, layout = sent
     if isinstance(samples, list):
-        return TensorListCPU([_own(each) for each in samples], layout or None)
-    return TensorListCPU(_own(samples), layout or None)
+        return TensorListCPU([_own(each, buffers) for each in samples], layout or None)
+    return TensorListCPU(_own(samples, buffers), layout or None)
 
 
-def _own(array: Any) -> torch.Tensor:
-    return array if isinstance(array, torch.Tensor) else torch.from_numpy(array.copy())
+def _own(array: Any, buffers: BufferPool) -> torch.Tensor:
+    if isinstance(array, torch.Tensor):
+        return array
+    found = buffers.empty(array.shape, _dtype(array.dtype))
+    found.numpy()[...] = array
+    return found
+
+
+@functools.cache
+def _dtype(dtype: np.dtype[Any]) -> torch.dtype:
+    return torch.from_numpy(np.empty(0, dtype)).dtype
 
 
 def size_of(outputs: Sequence[Sent]) -> int:
