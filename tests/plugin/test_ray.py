@@ -25,6 +25,8 @@ ray = pytest.importorskip("ray", reason="needs the extra ray")
 from ray.cluster_utils import Cluster  # noqa: E402
 
 from torchdali.plugin.ray import RayLoader, RayPipeline, RayStage  # noqa: E402
+from torchdali.plugin.ray._sending import received  # noqa: E402
+from torchdali.tensors.buffer_pool import BufferPool  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -267,6 +269,26 @@ def test_two_workers_of_ray_train_take_each_sample_once(
 def test_a_stage_names_the_column_that_is_missing() -> None:
     with pytest.raises(KeyError, match=r"\['x'\] have no column"):
         RayStage(doubled, ["y"])({"z": np.zeros(3)})
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.uint8, torch.float16, torch.bool])
+def test_memory_of_a_batch_is_used_again_when_nobody_holds_it(dtype: torch.dtype) -> None:
+    buffers = BufferPool()
+    arrays = [torch.full((2, 1 << 20), i).to(dtype).numpy() for i in range(3)]
+    for array in arrays:
+        array.flags.writeable = False  # as Ray's are
+    first, second = (received((array, ""), buffers).dense() for array in arrays[:2])
+    assert first is not None
+    assert second is not None
+    assert torch.equal(first, torch.full((2, 1 << 20), 0).to(dtype))
+    assert torch.equal(second, torch.full((2, 1 << 20), 1).to(dtype))
+    address = first.data_ptr()
+    del first
+    third = received((arrays[2], ""), buffers).dense()
+    assert third is not None
+    assert third.data_ptr() == address
+    assert torch.equal(third, torch.full((2, 1 << 20), 2).to(dtype))
+    assert torch.equal(second, torch.full((2, 1 << 20), 1).to(dtype))
 
 
 @pytest.mark.parametrize("kill", ["node", "actor", "stop"])
