@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import json
@@ -25,6 +26,7 @@ ray = pytest.importorskip("ray", reason="needs the extra ray")
 from ray.cluster_utils import Cluster  # noqa: E402
 
 from torchdali.plugin.ray import RayLoader, RayPipeline, RayStage  # noqa: E402
+from torchdali.plugin.ray._actor import PipelineActor  # noqa: E402
 from torchdali.plugin.ray._sending import received  # noqa: E402
 from torchdali.tensors.buffer_pool import BufferPool  # noqa: E402
 
@@ -146,6 +148,23 @@ def test_a_state_goes_from_the_loader_to_the_pipeline_and_back(cluster: Any, roo
         next(pipe)
         loader.load_state_dict(pipe.state_dict())
         assert same(data(loader), rest[1:])
+
+
+def test_an_actor_tells_the_place_after_a_batch_also_where_it_goes_back_for_the_next(root: str) -> None:
+    make = functools.partial(noisy, root, seed=5)
+
+    async def asked() -> Any:
+        actor = PipelineActor(make)
+        start = (await actor.hello())["place"]
+        return await asyncio.gather(*(actor.batch(1, start, number) for number in (3, 1)))
+
+    places = {}
+    pipe = make()
+    for number in range(4):
+        pipe.run()
+        places[number] = pipe.state_dict()
+    (_, _, later), (_, _, earlier) = asyncio.run(asked())
+    assert (later, earlier) == (places[3], places[1])
 
 
 def test_a_batch_that_fails_is_raised_in_its_place(cluster: Any, root: str, tmp_path: Path) -> None:

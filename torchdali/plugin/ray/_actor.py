@@ -63,8 +63,9 @@ class PipelineActor:
         except Exception as caught:
             outputs, error = [], portable(caught)
         self._flying -= 1
+        place = self._pipe.state_dict()  # first: the next batch may make the pipeline go back
         self._schedule()  # before this batch is pickled
-        return error, outputs, self._pipe.state_dict()
+        return error, outputs, place
 
     def _schedule(self) -> None:
         """Start the batches that wait, as long as their numbers go up: then the pipeline need not go back."""
