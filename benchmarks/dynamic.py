@@ -1,8 +1,9 @@
 """The dynamic mode beside a pipeline, and beside the real DALI's: ``python -m benchmarks.dynamic [--images DIR]``.
 
-Train: files are read, decoded, cut at random, resized to 224 x 224, mirrored and normalized, batch 64. One process a
-side, all of which stay; rounds take them in turn, so that a disturbance meets every side. Printed are images a CPU
-second (time of all threads), images a second, and ratios within each round: their median, least and greatest.
+Train: files are read, decoded, cut at random, resized to 224 x 224, mirrored and normalized, batch 64. Of a few images
+each has several names, so that an epoch is not over after some batches. One process a side, all of which stay;
+rounds take them in turn, so that a disturbance meets every side. Printed are images a CPU second (time of all
+threads), images a second, and ratios within each round: their median, least and greatest.
 
 Small: CPU microseconds of the calling thread of one call on a tensor of 4 x 4 x 3, in turn.
 """
@@ -199,6 +200,17 @@ def _photos(folder: Path) -> Path:
     return folder
 
 
+def _long_epoch(root: str, folder: Path, count: int = 50 * BATCH) -> Path:
+    """Link the files of class folders under so many names that an epoch has at least ``count`` images."""
+    files = sorted(path for path in Path(root).resolve().glob("*/*") if path.is_file())
+    for copy in range(-(-count // max(1, len(files)))):
+        for path in files:
+            place = folder / path.parent.name
+            place.mkdir(exist_ok=True)
+            (place / f"{copy:04}_{path.name}").symlink_to(path)
+    return folder
+
+
 def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(
@@ -208,7 +220,7 @@ def main() -> None:
         "--images", help="folder of class folders with JPEGs; made photos by default"
     )
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--batches", type=int, default=8, help="of a round")
+    parser.add_argument("--batches", type=int, default=25, help="of a round")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--sides", nargs="*", default=list(SIDES), choices=SIDES)
     parser.add_argument("--serve", help=argparse.SUPPRESS)
@@ -217,7 +229,10 @@ def main() -> None:
         _serve(given.serve, given.images, given.threads)
         return
     with tempfile.TemporaryDirectory() as scratch:
-        root = given.images or str(_photos(Path(scratch)))
+        photos, links = Path(scratch, "photos"), Path(scratch, "links")
+        photos.mkdir()
+        links.mkdir()
+        root = str(_long_epoch(given.images or str(_photos(photos)), links))
         sides = {name: _Side(name, root, given.threads) for name in given.sides}
         try:
             measure_train(sides, given.batches, given.rounds)

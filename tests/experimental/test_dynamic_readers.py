@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from PIL import Image
 from tests.helpers.encoded_video import make
 from torchdali import dynamic as ndd
 from torchdali import types
+from torchdali.execute.executor import Executor
 from torchdali.experimental.dynamic._capture import Capture
 
 COUNT = 22
@@ -84,6 +86,43 @@ def test_another_loop_over_the_same_reader_may_have_another_body(root: Path) -> 
     plain, captured = loops(False), loops(True)
     assert len(plain) > 80
     assert all(torch.equal(a, b) for a, b in zip(plain, captured, strict=True))
+
+
+def test_an_interrupt_while_a_captured_loop_waits_loses_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pop, wanted = Executor.pop, epoch(reader_of(root), ndd.random.RNG(3))
+    reader, rng, found = reader_of(root), ndd.random.RNG(3), []
+
+    def interrupted(executor: Executor, stream: Any = None) -> Any:
+        monkeypatch.setattr(Executor, "pop", pop)
+        raise KeyboardInterrupt
+
+    for jpegs, labels in reader.next_epoch(batch_size=5, capture=True):
+        images = ndd.random_resized_crop(ndd.decoders.image(jpegs), size=[16, 16], rng=rng)
+        mirror = ndd.random.coin_flip(batch_size=5, rng=rng)
+        images = ndd.crop_mirror_normalize(images, mirror=mirror, mean=[128.0], std=[60.0])
+        if len(found) in (2, 3):
+            monkeypatch.setattr(Executor, "pop", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                images.torch()
+        found.append((images.torch().clone(), labels.torch().clone()))
+    assert all(torch.equal(a, b) and torch.equal(c, d) for (a, c), (b, d, _) in zip(found, wanted, strict=True))
+
+
+def test_results_of_a_captured_loop_may_be_asked_for_in_other_threads_and_in_any_order(root: Path) -> None:
+    wanted, held = epoch(reader_of(root), ndd.random.RNG(3)), []
+    for number in range(2):
+        reader, rng = reader_of(root), ndd.random.RNG(3)
+        held.clear()
+        for jpegs, labels in reader.next_epoch(batch_size=5, capture=True):
+            images = ndd.random_resized_crop(ndd.decoders.image(jpegs), size=[16, 16], rng=rng)
+            mirror = ndd.random.coin_flip(batch_size=5, rng=rng)
+            held.append((ndd.crop_mirror_normalize(images, mirror=mirror, mean=[128.0], std=[60.0]), labels))
+            if len(held) == 1:
+                held[0][0].evaluate()  # from here on it is asked for
+        with ThreadPoolExecutor(3) as threads:
+            order = list(range(len(held)))[:: -1 if number else 1]
+            found = dict(zip(order, threads.map(lambda i: held[i][0].torch().clone(), order), strict=True))
+        assert all(torch.equal(found[i], wanted[i][0]) for i in order)
 
 
 def test_a_loop_begins_with_what_the_one_before_computed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

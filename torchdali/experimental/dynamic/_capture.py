@@ -6,8 +6,8 @@ executors of the capture, up to `_AHEAD` iterations ahead. When the body then ma
 results. The next loop over the same data begins with the template of the one before; if the calls of its first
 iteration are others, they are its template.
 
-One thread plans iterations and starts them, a second one waits for them, in the same order; so the next iteration is
-computed while the last samples of one are.
+The thread that goes through the loop starts iterations. Who asks for a result first waits for its iteration, and for
+those started before.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -111,6 +111,62 @@ class _Iteration:
     operations: list[Operation] = field(default_factory=list)
 
 
+class _Started:
+    """Iterations that were started and not finished yet, in their order."""
+
+    def __init__(self) -> None:
+        # Held while an iteration is waited for: threads that the loop's body gives results to may ask for them.
+        self._lock = threading.RLock()
+        self._line: deque[_StartedIteration] = deque()
+
+    def add(self, finish: Callable[[], None]) -> _StartedIteration:
+        """Add an iteration, given what waits for it and sets its results."""
+        made = _StartedIteration(self, finish)
+        self._line.append(made)
+        return made
+
+    def finish(self, last: _StartedIteration) -> None:
+        """Finish iterations up to one."""
+        with self._lock:
+            while not last.done:
+                # Taken out only when it is done: an interrupt leaves it for the next call.
+                self._line[0].finish()
+                self._line.popleft()
+
+    def finish_all(self) -> None:
+        """Finish all iterations; the errors of those that nobody asked for are dropped."""
+        with self._lock:
+            if self._line:
+                self.finish(self._line[-1])
+
+
+class _StartedIteration:
+    """An iteration that is computed."""
+
+    def __init__(self, line: _Started, finish: Callable[[], None]) -> None:
+        self._line, self._finish = line, finish
+        self._error: Exception | None = None
+        self.done = False
+
+    def finish(self) -> None:
+        """Wait for it; keep its error."""
+        try:
+            self._finish()
+        except Exception as error:
+            self._error = error
+        self.done = True
+
+    def result(self) -> None:
+        """Wait until the results are set, or raise what failed."""
+        self._line.finish(self)
+        if self._error is not None:
+            raise self._error
+
+
+def _fail(error: Exception) -> None:
+    raise error
+
+
 class Capture:
     """A captured loop.
 
@@ -139,8 +195,7 @@ class Capture:
         self._next_call = 0
         self._matches = True
         self._runners: dict[Any, Runner] = {}
-        self._starting = ThreadPoolExecutor(1, thread_name_prefix="torchdali-capture")
-        self._waiting = ThreadPoolExecutor(1, thread_name_prefix="torchdali-capture-wait")
+        self._started = _Started()
 
     def __iter__(self) -> Iterator[Any]:
         ahead: deque[_Iteration] = deque()
@@ -158,8 +213,7 @@ class Capture:
                 yield from self._body(ahead.popleft())
                 self._end_of_body()
         finally:
-            self._starting.shutdown(wait=True, cancel_futures=True)
-            self._waiting.shutdown(wait=True)  # so that runners are idle
+            self._started.finish_all()  # so that runners are idle
             self._context.engine().give_back(self._runners)
 
     def _body(self, iteration: _Iteration) -> Iterator[Any]:
@@ -217,23 +271,18 @@ class Capture:
         calls = zip(made.operations, template.calls, strict=True)
         asked = [Result(o, i) for o, call in calls for i in sorted(call.asked)]
         if asked:
-            begun = self._starting.submit(self._begin, asked)
-            done = self._waiting.submit(self._finish, begun, asked)
+            started = self._begin(asked)
             for result in asked:
-                result.operation.future = done
+                result.operation.future = started
         return made
 
-    def _begin(self, asked: list[Result]) -> Callable[[], None]:
+    def _begin(self, asked: list[Result]) -> _StartedIteration:
         """Begin to compute an iteration."""
-        with torch.no_grad():
-            return self._context.engine().begin(asked, self._runners)
-
-    def _finish(self, begun: Future[Callable[[], None]], asked: list[Result]) -> None:
-        """Wait for an iteration; ``asked`` keeps its operations.
-
-        This runs in another thread than `_begin`, and in the same order.
-        """
-        begun.result()()
+        try:
+            with torch.no_grad():
+                return self._started.add(self._context.engine().begin(asked, self._runners))
+        except Exception as error:  # for the line that asks for a result
+            return self._started.add(partial(_fail, error))
 
     def _relaunch(self, ahead: deque[_Iteration]) -> None:
         """Prepare again what was computed with other random numbers than the loop's body will draw."""

@@ -79,15 +79,16 @@ class Engine:
                 runners.pop(work.structure.key, None)
             raise
 
+        errors: list[Exception] = []
+
         def finish() -> None:
-            errors = []
-            for runner, work in begun:
+            while begun:
+                runner, work = begun[0]
                 try:
                     work.deliver(runner.finish())
-                except (
-                    BaseException
-                ) as error:  # after the others, which take their batches out of their runners
+                except Exception as error:  # after the others, which take their batches out of their runners
                     errors.append(error)
+                del begun[0]
             if errors:
                 raise errors[0]
 

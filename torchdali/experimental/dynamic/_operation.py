@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from concurrent.futures import Future
 from typing import Protocol
 
 from torchdali.experimental.dynamic._device import Device
@@ -12,14 +11,6 @@ from torchdali.experimental.dynamic._rng import RNG
 from torchdali.graph import DataNode, Node
 from torchdali.loader import Keys
 from torchdali.tensors import TensorList
-
-
-class Evaluator(Protocol):
-    """The interface of contexts that compute operations."""
-
-    def evaluate(self, operation: Operation) -> None:
-        """Set the results of an operation."""
-
 
 __all__ = ["Operation", "Result", "operation_of"]
 
@@ -32,6 +23,20 @@ def operation_of(node: Node) -> Operation | None:
     """Return the operation of a node, or None for a node that only serves another one."""
     found = _of_node.get(node)
     return None if found is None else found()
+
+
+class Evaluator(Protocol):
+    """The interface of contexts that compute operations."""
+
+    def evaluate(self, operation: Operation) -> None:
+        """Set the results of an operation."""
+
+
+class Started(Protocol):
+    """The interface of computations that were started."""
+
+    def result(self) -> None:
+        """Wait until the results are set, or raise what failed."""
 
 
 class Operation:
@@ -50,7 +55,7 @@ class Operation:
     Attributes:
         asked: Outputs whose values somebody took.
         captured: It is a call, or the data, of a captured loop: its results stay known as such.
-        future: The computation that another thread does, or None.
+        future: The computation that was started, or None.
         needs: Operations that come before this one; none once the results are there.
         serial: Number in the order of the calls.
     """
@@ -86,7 +91,7 @@ class Operation:
         self.serial = next(_serial)
         self.asked: set[int] = set()
         self.captured = False
-        self.future: Future[None] | None = None
+        self.future: Started | None = None
         self.needs = () if results is not None else _before(node)
         # Results that somebody holds; an evaluation delivers these, and drops the others.
         self.handles: weakref.WeakSet[Result] = weakref.WeakSet()
@@ -144,8 +149,12 @@ class Result:
         operation = self.operation
         operation.asked.add(self.index)
         if operation.future is not None:
-            future, operation.future = operation.future, None
-            future.result()
+            try:
+                operation.future.result()
+            except Exception:
+                operation.future = None  # asked again, it is computed again
+                raise
+            operation.future = None
         if operation.results is None or operation.results[self.index] is None:
             assert operation.context is not None
             operation.results = None
