@@ -48,3 +48,17 @@ def test_what_is_still_held_survives_the_pool():
     held = buffers.empty(SHAPE, torch.float32).fill_(3.0)
     del buffers
     assert (held == 3.0).all()
+
+
+def test_pools_share_what_is_free_and_count_their_own():
+    one, other = BufferPool(), BufferPool()
+    batch = one.empty(SHAPE, torch.float32)
+    place = batch.data_ptr()
+    assert (one.bytes_out, other.bytes_out) == (SIZE, 0)
+    del batch
+    gc.collect()
+    again = other.empty(SHAPE, torch.float32)
+    assert again.data_ptr() == place and (one.bytes_out, other.bytes_out) == (0, SIZE)
+    del one
+    gc.collect()
+    assert again.fill_(2.0).sum() == 2.0 * again.numel()

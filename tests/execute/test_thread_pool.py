@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable
 
@@ -54,7 +55,13 @@ def test_a_job_behind_a_narrow_one_gets_the_idle_threads(threads: ThreadPool) ->
 
 
 def test_the_job_with_the_smallest_order_goes_first() -> None:
-    pool, begun, go, seen, left = ThreadPool(1), threading.Event(), threading.Event(), [], threading.Semaphore(0)
+    pool, begun, go, seen, left = (
+        ThreadPool(1),
+        threading.Event(),
+        threading.Event(),
+        [],
+        threading.Semaphore(0),
+    )
 
     def first(i: int) -> None:
         begun.set()
@@ -63,7 +70,9 @@ def test_the_job_with_the_smallest_order_goes_first() -> None:
     pool.submit(Job(first, 1, lambda failures: left.release(), order=0))
     assert begun.wait(30)
     for order in (3, 1, 2):
-        pool.submit(Job(lambda i, o=order: seen.append(o), 2, lambda failures: left.release(), order=order))
+        pool.submit(
+            Job(lambda i, o=order: seen.append(o), 2, lambda failures: left.release(), order=order)
+        )
     go.set()
     assert all(left.acquire(timeout=30) for _ in range(4))
     pool.close()
@@ -87,6 +96,106 @@ def test_a_failure_is_passed_to_done(threads: ThreadPool, keep_going: bool) -> N
     assert ended.wait(30)
     pool.close()
     assert ran == list(found) == (list(range(5)) if keep_going else [0])
+
+
+def _busy(
+    pool: ThreadPool, count: int, go: threading.Event
+) -> tuple[threading.Barrier, threading.Semaphore]:
+    """Submit a job whose items wait for each other, the caller, and then `go`."""
+    met, left = threading.Barrier(count + 1), threading.Semaphore(0)
+
+    def run(i: int) -> None:
+        met.wait(timeout=30)
+        assert go.wait(30)
+
+    pool.submit(Job(run, count, lambda failures: left.release(0 if failures else 1)))
+    return met, left
+
+
+def _workers() -> set[threading.Thread]:
+    return {
+        t
+        for t in threading.enumerate()
+        if t.name.startswith("torchdali-") and t.name[10:].isdigit()
+    }
+
+
+@pytest.fixture
+def before() -> set[threading.Thread]:
+    gc.collect()
+    return _workers()
+
+
+def _start(number: int) -> None:
+    """Begin threads as no other test does."""
+
+
+def test_pools_share_threads_and_each_has_one(before: set[threading.Thread]) -> None:
+    one, go = ThreadPool(3, _start), threading.Event()
+    assert len(_workers() - before) == 3
+    other = ThreadPool(2, _start)
+    assert len(_workers() - before) == 4
+    met, left = _busy(one, 3, go)
+    met.wait(timeout=30)
+    _run(other, [5, 1], lambda i: None)  # by the thread that is left
+    go.set()
+    assert left.acquire(timeout=30)
+    go.clear()
+    met, left = _busy(other, 2, go)
+    met.wait(timeout=30)
+    _run(one, [5, 1], lambda i: None)
+    go.set()
+    assert left.acquire(timeout=30)
+    one.close()
+    assert len(_workers() - before) == 2
+    _run(other, [4], lambda i: None)
+    other.close()
+    assert _workers() <= before
+
+
+def test_a_pool_has_no_more_threads_than_it_asked_for() -> None:
+    wide, narrow = ThreadPool(4, _start), ThreadPool(1, _start)
+    at_once, most, lock = 0, 0, threading.Lock()
+
+    def run(i: int) -> None:
+        nonlocal at_once, most
+        with lock:
+            at_once += 1
+            most = max(most, at_once)
+        for _ in range(1000):
+            pass
+        with lock:
+            at_once -= 1
+
+    _run(narrow, [50] * 20, run)
+    assert most == 1
+    wide.close()
+    narrow.close()
+
+
+def test_threads_that_begin_in_another_way_are_not_shared(before: set[threading.Thread]) -> None:
+    pools = [ThreadPool(2, _start), ThreadPool(2), ThreadPool(2, lambda number: None)]
+    others = len(_workers() - before)
+    pools.append(ThreadPool(2, _start))
+    assert len(_workers() - before) == others + 1 >= 5
+    for pool in pools:
+        pool.close()
+    assert _workers() <= before
+
+
+def test_a_pool_that_a_job_of_another_one_makes_and_closes() -> None:
+    outer, left = ThreadPool(1), threading.Semaphore(0)
+    found: list[int] = []
+
+    def run(i: int) -> None:
+        inner = ThreadPool(1)
+        _run(inner, [3], found.append)
+        inner.close()
+
+    outer.submit(Job(run, 2, lambda failures: left.release(0 if failures else 1)))
+    assert left.acquire(timeout=60)
+    outer.close()
+    assert found == [0, 1, 2] * 2
 
 
 def test_a_signal_wakes_all_who_wait_and_may_be_given_twice() -> None:

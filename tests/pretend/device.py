@@ -6,6 +6,7 @@ import contextlib
 import gc
 import importlib
 import threading
+import weakref
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +19,7 @@ from tests.pretend.report import Report
 from tests.pretend.streams import Event, InStream, State, Stream, state
 from tests.pretend.tensor import Pretending, PretendTensor, pinned, upload
 from torchdali import rewrite
+from torchdali.execute import thread_pool
 from torchdali.ops import _on_device
 from torchdali.tensors.buffer_pool import BufferPool
 
@@ -131,6 +133,8 @@ def _replaced(own: State) -> Iterator[tuple[Any, str, Any]]:
             start(thread)
 
     yield threading.Thread, "run", run
+    # Pipelines inside do not share threads with those outside.
+    yield thread_pool, "_workers", weakref.WeakValueDictionary()
     take = BufferPool._take
 
     def taken(pool: BufferPool, size: int) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +31,9 @@ def affinity(device: torch.device | None) -> Callable[[int], None] | None:
         return None
     mask = os.environ.get(_MASK, "").strip()
     if mask:
-        return partial(_bind_one, _checked(mask))
+        return _Binding(tuple(_checked(mask)), one_each=True)
     near = _near(device)
-    return partial(_bind_all, near) if near else None
+    return _Binding(tuple(sorted(near)), one_each=False) if near else None
 
 
 def _checked(mask: str) -> list[int]:
@@ -52,13 +52,18 @@ def _checked(mask: str) -> list[int]:
     return cores
 
 
-def _bind_one(cores: list[int], number: int) -> None:
-    if number < len(cores):
-        os.sched_setaffinity(0, {cores[number]})
+@dataclass(frozen=True)
+class _Binding:
+    """Bind a thread to its core, or to all; pipelines with equal bindings share threads."""
 
+    cores: tuple[int, ...]
+    one_each: bool
 
-def _bind_all(cores: set[int], number: int) -> None:
-    os.sched_setaffinity(0, cores)
+    def __call__(self, number: int) -> None:
+        if not self.one_each:
+            os.sched_setaffinity(0, self.cores)
+        elif number < len(self.cores):
+            os.sched_setaffinity(0, {self.cores[number]})
 
 
 def _near(device: torch.device | None) -> set[int]:

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import os
 import sys
 import threading
+import weakref
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -82,100 +85,196 @@ def _counter() -> Callable[[], int]:
 
 
 class ThreadPool:
-    """A fixed set of worker threads.
+    """The worker threads of a pipeline, which it shares with the other pipelines of its process.
 
-    The threads hold no reference to their owner: they hold this object's queue, and a job only while it
-    runs, so that the owner can be collected while they sleep.
+    Pipelines share threads that begin in the same way, on the same cores. There are as many as the pipeline with most
+    of them asks for, and one more for each of the others: every pipeline gets one at least, so that none waits for the
+    functions of another one. The pipeline with the fewest threads at work gets the next that is idle.
+
+    The threads hold no reference to a pipeline: they hold the queues, and a job only while it runs, so that a pipeline
+    can be collected while they sleep.
 
     Args:
-        count: Number of threads.
-        name: Prefix of their names.
+        count: The most threads that work for this pipeline at once.
         start: Called once in each thread before its first job, with its number.
     """
 
-    def __init__(
-        self, count: int, name: str = "torchdali", start: Callable[[int], None] | None = None
-    ) -> None:
+    def __init__(self, count: int, start: Callable[[int], None] | None = None) -> None:
         self.count = count
-        self._queue = _JobQueue()
-        self._threads = [
-            threading.Thread(
-                target=_worker, args=(self._queue, i, start), name=f"{name}-{i}", daemon=True
-            )
-            for i in range(count)
-        ]
-        with keep_torch_threads(count) as ready:
-            self._queue.ready = ready
-            for thread in self._threads:
-                thread.start()
+        self._workers, self._queue = _joined(count, start)
 
     def submit(self, job: Job) -> None:
         """Queue a job; jobs with a smaller order go first."""
-        self._queue.put(job)
+        self._workers.put(self._queue, job)
 
     def close(self) -> None:
-        """Stop all threads after the samples they are working on, and wait for them."""
-        self._queue.close()
-        for thread in self._threads:
-            # A worker may be the one that closes: it dropped the last reference to the pipeline.
-            if thread is not threading.current_thread() and thread.is_alive():
-                thread.join(timeout=10)
+        """Wait for the jobs that run, and end the threads that no other pipeline needs."""
+        self._workers.leave(self._queue)
 
 
 class _JobQueue:
-    """A priority queue that serves each job to several workers."""
+    """The jobs of one pipeline, and the threads that work on them."""
 
-    def __init__(self) -> None:
-        self._jobs: list[tuple[int, int, Job]] = []
-        self._serial = itertools.count()
+    __slots__ = ("active", "count", "jobs", "turn")
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.jobs: list[tuple[int, int, Job]] = []
+        self.active: set[int] = set()  # idents of threads
+        self.turn = 0  # when a thread came to it last
+
+
+class _Workers:
+    """Threads that serve the queues of several pipelines, each job by several threads."""
+
+    def __init__(self, start: Callable[[int], None] | None) -> None:
+        self._start = start
+        self._queues: list[_JobQueue] = []
+        self._numbers: dict[threading.Thread, int] = {}  # of the threads that live
+        self._ended: list[threading.Thread] = []
+        self._busy = self._most = self._needed = 0
+        self._serial = itertools.count(1)
         self._condition = threading.Condition()
-        self._closed = False
-        self.ready: threading.Barrier | None = None
 
-    def put(self, job: Job) -> None:
+    def join(self, count: int) -> _JobQueue:
+        """Add a queue, and the threads that it makes necessary; one call at a time."""
+        queue = _JobQueue(count)
         with self._condition:
-            # Called by the scheduler thread, or by a worker that finished the stage before. What it wrote to the
-            # batch is visible to the workers: they take the job under the same condition.
-            heapq.heappush(self._jobs, (job.order, next(self._serial), job))
-            self._condition.notify(job.count)
+            self._queues.append(queue)
+            self._count_threads()
+            taken, missing = set(self._numbers.values()), self._needed - len(self._numbers)
+        numbers = [n for n in range(self._needed) if n not in taken][: max(0, missing)]
+        try:
+            with keep_torch_threads(len(numbers)) as ready:
+                new = [threading.Thread(target=_work, args=(self, n, ready), name=f"torchdali-{n}", daemon=True)
+                       for n in numbers]  # fmt: skip
+                with self._condition:
+                    self._numbers.update(zip(new, numbers, strict=True))
+                for thread in new:
+                    thread.start()
+        except BaseException:
+            with self._condition:
+                self._numbers = {t: n for t, n in self._numbers.items() if n not in numbers}
+            self.leave(queue)
+            raise
+        return queue
 
-    def get(self) -> Job | None:
-        """Wait for a job and return it, leaving it in the queue for other workers; None when closed."""
+    def _count_threads(self) -> None:
+        self._most = max((queue.count for queue in self._queues), default=0)
+        self._needed = self._most + max(0, len(self._queues) - 1)
+
+    def leave(self, queue: _JobQueue) -> None:
+        """Drop a queue and its jobs; wait for those that run, and for threads that end."""
+        # A worker may be the one that leaves: it dropped the last reference to the pipeline.
+        me = threading.get_ident()
         with self._condition:
-            while not self._closed:
-                if self._jobs:
-                    # It stays where it is, so that all idle workers join it; each takes its own items from it.
-                    return self._jobs[0][2]
+            if queue in self._queues:
+                self._queues.remove(queue)
+                queue.jobs.clear()
+                self._count_threads()
+                self._condition.notify_all()
+            self._condition.wait_for(
+                lambda: queue.active <= {me} and len(self._numbers) <= self._needed + self._busy,
+                timeout=10,
+            )
+            ended, self._ended = self._ended, []
+        for thread in ended:
+            if thread is not threading.current_thread():
+                thread.join(timeout=10)
+
+    def put(self, queue: _JobQueue, job: Job) -> None:
+        """Add a job to a queue."""
+        with self._condition:
+            if queue in self._queues:
+                # Called by the scheduler thread, or by a worker that finished the stage before. What it wrote to the
+                # batch is visible to the workers: they take the job under the same condition.
+                heapq.heappush(queue.jobs, (job.order, next(self._serial), job))
+                self._condition.notify(job.count)
+
+    def take(self) -> tuple[_JobQueue, Job] | None:
+        """Wait for a job and return it, leaving it in the queue for other threads; None to end this thread."""
+        with self._condition:
+            while len(self._numbers) <= self._needed:
+                taken = self._next()
+                if taken is not None:
+                    taken[0].active.add(threading.get_ident())
+                    taken[0].turn = next(self._serial)
+                    self._busy += 1
+                    return taken
                 self._condition.wait()
+            me = threading.current_thread()
+            self._numbers.pop(me, None)
+            self._ended.append(me)
+            self._condition.notify_all()
             return None
 
-    def drop(self, job: Job) -> None:
-        """Remove a job whose indices have all been claimed; its worker is idle again."""
+    def _next(self) -> tuple[_JobQueue, Job] | None:
+        """Return what the next idle thread is to work on."""
+        found, least = None, (0, 0)
+        for queue in self._queues:
+            active = len(queue.active)
+            if not queue.jobs or active >= queue.count or (active and self._busy >= self._most):
+                continue
+            if found is None or (active, queue.turn) < least:
+                # The job stays where it is, so that all idle threads join it; each takes its own items from it.
+                found, least = (queue, queue.jobs[0][2]), (active, queue.turn)
+        return found
+
+    def drop(self, queue: _JobQueue, job: Job) -> None:
+        """Remove a job whose indices have all been claimed; the thread is idle again."""
         with self._condition:
+            queue.active.discard(threading.get_ident())
+            self._busy -= 1
             # Every worker of the job comes here; the first one finds it. A job that comes before it may have been put
             # in meanwhile, so it need not be at the head.
-            for i, (_, _, other) in enumerate(self._jobs):
+            for i, (_, _, other) in enumerate(queue.jobs):
                 if other is job:
-                    del self._jobs[i]
-                    heapq.heapify(self._jobs)
+                    del queue.jobs[i]
+                    heapq.heapify(queue.jobs)
                     break
+            if queue not in self._queues:
+                self._condition.notify_all()  # somebody waits in `leave`
 
-    def close(self) -> None:
-        with self._condition:
-            self._closed = True
-            self._jobs.clear()
-            self._condition.notify_all()
+    def begin(self, number: int) -> None:
+        """Prepare the thread that calls this for its jobs."""
+        if self._start is not None:
+            self._start(number)
 
 
-def _worker(jobs: _JobQueue, number: int, start: Callable[[int], None] | None) -> None:
-    assert jobs.ready is not None
-    use_one_torch_thread(jobs.ready)
-    if start is not None:
-        start(number)
-    del start
+def _work(workers: _Workers, number: int, ready: threading.Barrier) -> None:
+    use_one_torch_thread(ready)
+    workers.begin(number)
     with torch.no_grad():
-        while (job := jobs.get()) is not None:
+        while (taken := workers.take()) is not None:
+            queue, job = taken
             job.work()
-            jobs.drop(job)
+            workers.drop(queue, job)
             # The job holds the batch, and the batch its tensors.
-            del job  # a sleeping worker must not keep a pipeline alive
+            del taken, queue, job  # a sleeping worker must not keep a pipeline alive
+
+
+_joining = threading.Lock()
+_workers: weakref.WeakValueDictionary[Any, _Workers] = weakref.WeakValueDictionary()
+
+
+def _joined(
+    count: int, start: Callable[[int], None] | None
+) -> tuple[_Workers, _JobQueue]:
+    # A thread inherits the cores of the one that starts it.
+    cores = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    with _joining:
+        workers = _workers.get((start, cores))
+        if workers is None:
+            workers = _workers[start, cores] = _Workers(start)
+        return workers, workers.join(count)
+
+
+def _forget() -> None:
+    """Begin anew in a forked process, which has none of its parent's threads."""
+    global _joining
+    _joining = threading.Lock()
+    _workers.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

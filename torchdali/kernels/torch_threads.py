@@ -48,6 +48,8 @@ class keep_torch_threads:
     def __exit__(self, *exc: object) -> None:
         if exc[0] is None:
             self._barrier.wait()
+        else:
+            self._barrier.abort()
         torch.set_num_threads(self._count)
 
 

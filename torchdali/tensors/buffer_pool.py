@@ -7,6 +7,7 @@ any hook into torch.
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections import deque
@@ -33,8 +34,16 @@ class _Loan(weakref.ref[_Lease]):
     block: Bytes
 
 
+class _FreeBlocks:
+    """Blocks that nobody uses, and the lock of the pools that take from them."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Bytes] = []
+        self.lock = threading.Lock()
+
+
 class BufferPool:
-    """A pool of memory blocks for batch tensors.
+    """A pool of memory blocks for batch tensors; pools of plain memory share their free blocks.
 
     Args:
         pinned: Page-lock the memory, for asynchronous copies to a device.
@@ -44,11 +53,16 @@ class BufferPool:
 
     def __init__(self, pinned: bool = False) -> None:
         self._pinned = pinned
-        self._free: list[Bytes] = []
+        # Page-locked memory stays with the streams that copy from it.
+        self._shared = not pinned and type(self) is BufferPool
         self._lent: dict[int, _Loan] = {}
         self._returned: deque[_Loan] = deque()
-        self._lock = threading.Lock()
         with _adding:
+            known = _plain.get("free") if self._shared else None
+            self._free = _FreeBlocks() if known is None else known
+            self._lock = self._free.lock
+            if self._shared:
+                _plain["free"] = self._free
             _pools.add(self)
 
     @property
@@ -64,7 +78,7 @@ class BufferPool:
         """Bytes of the free blocks."""
         with self._lock:
             self._collect()
-            return sum(block.nbytes for block in self._free)
+            return sum(block.nbytes for block in self._free.blocks)
 
     def empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
         """Return an uninitialised tensor, in memory that nobody else uses."""
@@ -91,12 +105,24 @@ class BufferPool:
     def _take(self, size: int) -> Bytes:
         with self._lock:
             self._collect()
-            # The latest to come back may still be in cache.
-            for i in reversed(range(len(self._free))):
-                if self._free[i].nbytes == size:
-                    return self._free.pop(i)
+            found = self._free_block(size)
+            if found is None and self._shared:
+                for pool in _all_pools():
+                    if pool._free is self._free:
+                        pool._collect()
+                found = self._free_block(size)
+            if found is not None:
+                return found
         # Outside of the lock: page-locking takes long, and other threads may find a block meanwhile.
         return self._made(size)
+
+    def _free_block(self, size: int) -> Bytes | None:
+        free = self._free.blocks
+        # The latest to come back may still be in cache.
+        for i in reversed(range(len(free))):
+            if free[i].nbytes == size:
+                return free.pop(i)
+        return None
 
     def _made(self, size: int) -> Bytes:
         """Return a new block."""
@@ -110,29 +136,45 @@ class BufferPool:
         while self._returned:
             # Under the lock, so that two threads do not take the same block out.
             loan = self._returned.popleft()
-            self._free.append(self._lent.pop(id(loan)).block)
-        self._drop(max(0, len(self._free) - _KEEP))
+            self._free.blocks.append(self._lent.pop(id(loan)).block)
+        self._drop(max(0, len(self._free.blocks) - _KEEP))
 
     def _drop(self, count: int) -> None:
         if count:
-            dropped = self._free[:count]
-            del self._free[:count]
+            dropped = self._free.blocks[:count]
+            del self._free.blocks[:count]
             self._dropped(dropped)
 
     def release(self) -> None:
         """Give free blocks back to the system."""
         with self._lock:
             self._collect()
-            self._drop(len(self._free))
+            self._drop(len(self._free.blocks))
 
 
+_plain: weakref.WeakValueDictionary[str, _FreeBlocks] = weakref.WeakValueDictionary()
 _pools: weakref.WeakSet[BufferPool] = weakref.WeakSet()
 _adding = threading.Lock()
 
 
+def _all_pools() -> list[BufferPool]:
+    with _adding:
+        return list(_pools)
+
+
 def release_unused() -> None:
     """Give the free blocks of all pools back to the system."""
-    with _adding:
-        pools = list(_pools)
-    for pool in pools:
+    for pool in _all_pools():
         pool.release()
+
+
+def _forget() -> None:
+    """Begin anew in a forked process: a thread of its parent may have held the locks."""
+    global _adding
+    _adding = threading.Lock()
+    _pools.clear()
+    _plain.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

@@ -73,9 +73,10 @@ class SharedBuffers(BufferPool):
 
     def _collect(self) -> None:
         super()._collect()
-        if self._free and self._first:
-            old = [b for b in self._free if self._numbers[b.ctypes.data] < self._first]
-            self._free = [b for b in self._free if self._numbers[b.ctypes.data] >= self._first]
+        free = self._free.blocks
+        if free and self._first:
+            old = [b for b in free if self._numbers[b.ctypes.data] < self._first]
+            free[:] = [b for b in free if self._numbers[b.ctypes.data] >= self._first]
             self._dropped(old)
 
     def _block_size(self, size: int) -> int:
