@@ -27,7 +27,7 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
     "math.abs": ("math.abs(numbers - 3)",),
     "math.clamp": ("math.clamp(numbers, 2, 4)",),
     **{
-        f"math.{name}": (f"image {sign} 3", f"ints {sign} ints", f"ints {sign} shift")
+        f"math.{name}": (f"image {sign} 3", f"ints {sign} ints", f"ints {sign} shift", f"image {sign} start")
         for name, sign in {
             "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "truediv": "/", "mod": "%", "eq": "==", "ne": "!=",
             "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "&", "or": "|", "xor": "^", "lshift": "<<",

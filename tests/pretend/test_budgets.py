@@ -10,6 +10,7 @@ import gc
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -162,6 +163,10 @@ def _floats(images: Any) -> Any:
 
 OPERATORS = {
     "equalize": (fn.equalize, 24),
+    "filter": (lambda images: fn.filter(images, np.full((3, 3), 1 / 9, np.float32)), 1),
+    "arithmetic": (lambda images: images * 0.5 + 10, 8),
+    "a number a sample": (lambda images: images * fn.random.uniform(range=[0.5, 1.5]), 6),
+    "bits": (lambda images: 255 - (images & 240), 4),
     "gaussian": (lambda images: fn.noise.gaussian(images, stddev=fn.random.uniform(range=[1.0, 9.0])), 1),
     "salt and pepper": (fn.noise.salt_and_pepper, 1),
     "slice": (lambda images: fn.slice(images, rel_start=[0.2, 0.1], rel_shape=[0.5, 0.6]), 1),
@@ -198,11 +203,24 @@ def test_augmentations_in_branches(folder: Path, batch_size: int) -> None:
     def define(root: str) -> Any:
         files, _ = fn.readers.file(file_root=root)
         images = fn.resize(fn.decoders.image(files, device="mixed"), size=[32, 32])
-        return trivial_augment.trivial_augment_wide(images, excluded=["sharpness"])
+        return trivial_augment.trivial_augment_wide(images)
 
     found = counted(define, batch_size, root=str(folder))
     assert found["launches"] <= 130 and found["copies"] <= 30, found["lines"]
     assert not found["waits"] and not found["pageable"], found["lines"]
+
+
+@pytest.mark.parametrize("batch_size", [4, 16])
+def test_shot_noise_waits_once(folder: Path, batch_size: int) -> None:
+    """It is drawn on the CPU."""
+
+    def define(root: str) -> Any:
+        files, _ = fn.readers.file(file_root=root)
+        return fn.noise.shot(fn.decoders.image(files, device="mixed"), factor=fn.random.uniform(range=[1.0, 9.0]))
+
+    found = counted(define, batch_size, root=str(folder))
+    assert found["launches"] == 0 and found["copies"] <= 4 and found["waits"] <= BATCHES, found["lines"]
+    assert found["pageable"] <= BATCHES, found["lines"]  # the way down
 
 
 def test_a_loop_over_samples_is_noticed(folder: Path) -> None:

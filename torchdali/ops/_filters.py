@@ -11,6 +11,7 @@ from torch import Tensor
 
 from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert
+from torchdali.kernels.device.correlate import correlate_batch
 from torchdali.kernels.device.separable import filter_batch
 from torchdali.kernels.filters import linear, rank
 from torchdali.kernels.limits import check_window
@@ -283,6 +284,34 @@ def filter(
         )
     fill = 0.0 if fill_value is None else float(fill_value)
     return linear.correlate(data, axes, window, places, border, fill, mode == "same", kind, out)
+
+
+@on_device(filter)
+def _filter_on_device(
+    data: TensorList, window: TensorList, fill_value: TensorList | None = None, *, anchor: Any | Column, border: str,
+    dtype: torch.dtype | None, mode: str, layout: str,
+) -> Any:  # fmt: skip
+    images = images_of(data, layout)
+    if (
+        images is None
+        or (fill_value, mode) != (None, "same")
+        or dtype not in (None, torch.uint8)
+        or border not in linear.BORDERS
+        or isinstance(anchor, Column)
+        or window.torch_dtype != torch.float32
+        or window.ndim() != 2
+        or not window.is_dense_tensor()
+    ):
+        return NotImplemented
+    windows = window.stacked()
+    places = zip(_each(anchor, 2, "anchor"), windows.shape[1:], strict=True)
+    y, x = (size // 2 if place == -1 else int(place) for place, size in places)
+    if not (windows.numel() and 0 <= y < windows.shape[1] and 0 <= x < windows.shape[2]):
+        return NotImplemented
+    flat = correlate_batch(
+        images.flat, images.offsets, images.sides, images.channels, windows, (y, x), border
+    )
+    return batch_of(flat, images.sides, images.channels)
 
 
 @operator(name="experimental.median_blur")

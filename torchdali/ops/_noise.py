@@ -76,6 +76,14 @@ def shot(data: Numbers, /, *, factor: PerSample[float] = 20.0, rng: Rng) -> Data
     return convert(_on(counts, data).mul_(factor), data.dtype)
 
 
+@on_device(shot)
+def _shot_on_device(data: TensorList, *, factor: float | Column, rng: BatchRng) -> Any:
+    """Draw on the CPU, whose numbers depend on the data: one copy down, for which the host waits, and one up."""
+    rows = zip(data.stored().on_cpu().samples(), per_sample(factor, len(data)), rng.samples(), strict=True)
+    made = [shot.body(sample, factor=factor, rng=own) for sample, factor, own in rows]
+    return TensorList.from_samples(made, data.layout())
+
+
 def _poisson(
     expected: np.ndarray[tuple[int, ...], np.dtype[np.float32]], generator: np.random.Generator
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:

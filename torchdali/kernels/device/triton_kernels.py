@@ -11,8 +11,8 @@ import triton.language as tl
 from torch import Tensor
 
 __all__ = [
-    "BLOCK", "add_normal", "copy_windows", "count_values", "filter", "map_colors", "map_values", "normalize",
-    "reduce", "replace_pixels", "resize", "warp",
+    "BLOCK", "add_normal", "copy_windows", "correlate", "count_values", "filter", "map_colors", "map_values",
+    "normalize", "reduce", "replace_pixels", "resize", "warp",
 ]  # fmt: skip
 
 BLOCK = 512
@@ -308,6 +308,55 @@ def filter_kernel(
 
 
 @triton.jit
+def _bordered(pixel, length, border: tl.constexpr):
+    """Return which pixel stands beyond the borders; see `BORDERS` of the filters."""
+    if border == 0:
+        pixel = _reflected(pixel, length)
+    elif border == 1:
+        pixel = (pixel % (2 * length) + 2 * length) % (2 * length)
+        pixel = tl.minimum(pixel, 2 * length - 1 - pixel)
+    elif border == 3:
+        pixel = (pixel % length + length) % length
+    return tl.minimum(tl.maximum(pixel, 0), length - 1)
+
+
+@triton.jit
+def correlate_kernel(
+    flat, table, windows, out, rows, columns, anchor_y, anchor_x, channels: tl.constexpr, fields: tl.constexpr,
+    border: tl.constexpr, block: tl.constexpr,
+):  # fmt: skip
+    """Correlate an image with its window; a program does a piece of one image."""
+    sample = tl.program_id(1).to(tl.int64)
+    row = table + sample * fields
+    place = tl.program_id(0) * block + tl.arange(0, block)
+    height = tl.load(row + 1).to(tl.int32)
+    width = tl.load(row + 2).to(tl.int32)
+    line = width * channels
+    mask = place < height * line
+    y = place // line
+    x = (place % line) // channels
+    source = flat + tl.load(row) + place % channels
+    weights = windows + sample * rows * columns
+    total = tl.zeros((block,), tl.float32)
+    for i in range(0, rows):
+        there_y = y + i - anchor_y
+        begin = source + _bordered(there_y, height, border) * line
+        for j in range(0, columns):
+            there_x = x + j - anchor_x
+            inside = mask
+            if border == 4:
+                inside = mask & (there_y >= 0) & (there_y < height) & (there_x >= 0)
+                inside = inside & (there_x < width)
+            value = tl.load(
+                begin + _bordered(there_x, width, border) * channels, mask=inside, other=0
+            )
+            total += value.to(tl.float32) * tl.load(weights + i * columns + j)
+    # A float of this size has no place for fractions: the sum is rounded to the even number.
+    total = tl.minimum(tl.maximum(total, 0.0), 255.0) + 8388608.0 - 8388608.0
+    tl.store(out + tl.load(row + 3) + place, total.to(tl.uint8), mask=mask)
+
+
+@triton.jit
 def windows_kernel(
     flat, table, out, fill, channels: tl.constexpr, fields: tl.constexpr, block: tl.constexpr
 ):
@@ -350,6 +399,19 @@ def filter(
     grid = (triton.cdiv(largest, BLOCK), count)
     filter_kernel[grid](flat, block, wide, channels, 8, False, BLOCK)
     filter_kernel[grid](wide, block, out, channels, 8, True, BLOCK)
+    return out
+
+
+def correlate(
+    flat: Tensor, samples: Tensor, windows: Tensor, results: int, largest: int, channels: int, y: int, x: int,
+    border: int,
+) -> Tensor:  # fmt: skip
+    """Do what `device.correlate.correlate_in_torch` does."""
+    count, fields = samples.shape
+    _, rows, columns = windows.shape
+    out = torch.empty(results, dtype=torch.uint8, device=flat.device)
+    grid = (triton.cdiv(largest, BLOCK), count)
+    correlate_kernel[grid](flat, samples, windows, out, rows, columns, y, x, channels, fields, border, BLOCK)
     return out
 
 
