@@ -27,6 +27,8 @@ from torchdali.kernels.device.color import map_colors
 from torchdali.kernels.device.correlate import COLUMNS as CORRELATE_COLUMNS
 from torchdali.kernels.device.correlate import correlate_batch
 from torchdali.kernels.device.counts import count_values, map_values
+from torchdali.kernels.device.erase import COLUMNS as ERASE_COLUMNS
+from torchdali.kernels.device.erase import erase_batch
 from torchdali.kernels.device.noise import add_normal, replace_pixels
 from torchdali.kernels.device.normalize import normalize_batch
 from torchdali.kernels.device.reduce import KINDS, reduce_batch
@@ -95,7 +97,7 @@ def test_the_table_names_what_the_kernels_load() -> None:
     for names in (WARP_COLUMNS, WINDOW_COLUMNS):
         assert [names.index(name) for name in ("height", "width", "result", "out_height", "out_width")] == [1, 2, 3, 4, 5]
     assert WARP_COLUMNS.index("number 0") == 6 and len(WARP_COLUMNS) == 12
-    assert WINDOW_COLUMNS[6:] == ("y", "x", "mirror") and len(CORRELATE_COLUMNS) == 4 and FILTER_COLUMNS[3:] == ("result", "taps_y", "weights_y", "taps_x", "weights_x")
+    assert WINDOW_COLUMNS[6:] == ("y", "x", "mirror") and len(CORRELATE_COLUMNS) == 4 and len(ERASE_COLUMNS) == 7 and FILTER_COLUMNS[3:] == ("result", "taps_y", "weights_y", "taps_x", "weights_x")
 
 
 @pytest.mark.parametrize("channel_first", [True, False])
@@ -177,6 +179,23 @@ def test_correlation(border: str) -> None:
         expected = correlate(image.double(), (0, 1), window.double(), (1, 3), border, 0.0, True, torch.float64)
         ours = found[start : start + image.numel()].view(image.shape)
         assert (ours - expected.clamp(0, 255)).abs().max() <= 0.501
+
+
+def some_regions(rng: np.random.Generator, count: int) -> list[list[tuple[int, int, int, int]]]:
+    """Return regions, none to four of each image, some of them empty or beyond the edge."""
+    return [list(map(tuple, rng.integers(0, 20, (int(rng.integers(5)), 4)).tolist())) for _ in range(count)]
+
+
+def test_regions_are_erased() -> None:
+    rng = np.random.default_rng(10)
+    made, offsets, sides = images(rng, 6)
+    regions, fills = some_regions(rng, 6), rng.integers(0, 256, (6, 3)).tolist()
+    found = erase_batch(torch.cat([image.reshape(-1) for image in made]), offsets, sides, 3, regions, fills)
+    for start, image, each, fill in zip(offsets, made, regions, fills, strict=True):
+        expected = image.clone()
+        for top, left, bottom, right in each:
+            expected[top:bottom, left:right] = torch.tensor(fill, dtype=torch.uint8)
+        assert torch.equal(found[start : start + image.numel()].view(image.shape), expected)
 
 
 def test_windows_are_copied() -> None:
@@ -262,7 +281,7 @@ def interpret(seed: int, count: int) -> dict[str, float]:
 
     assert triton.knobs.runtime.interpret if hasattr(triton, "knobs") else True
     rng = np.random.default_rng(seed)
-    worst = {"bytes": 0.0, "floats": 0.0, "normalized": 0.0, "images": 0.0, "colors": 0.0, "warped": 0.0, "blurred": 0.0, "correlated": 0.0, "copied": 0.0, "noise": 0.0, "spots": 0.0, "counted": 0.0, "mapped": 0.0}
+    worst = {"bytes": 0.0, "floats": 0.0, "normalized": 0.0, "images": 0.0, "colors": 0.0, "warped": 0.0, "blurred": 0.0, "correlated": 0.0, "erased": 0.0, "copied": 0.0, "noise": 0.0, "spots": 0.0, "counted": 0.0, "mapped": 0.0}
     while worst["images"] < count:
         channels = int(rng.choice([1, 3, 4]))
         made, offsets, sides = images(rng, 8, channels, side=16)
@@ -315,12 +334,14 @@ def compared(rng: np.random.Generator) -> dict[str, float]:
     anchor = int(rng.integers(extents[0])), int(rng.integers(extents[1]))
     weights = torch.from_numpy(rng.normal(0.1, 0.3, (8, *extents)).astype(np.float32))
     border = BORDERS[int(rng.integers(len(BORDERS)))]
+    regions, fills = some_regions(rng, 8), rng.integers(0, 256, (8, channels)).tolist()
     windows = [(gaussian(2 * int(rng.integers(10)) + 1, 1.5), gaussian(2 * int(rng.integers(4)) + 1, 0.8)) for _ in range(8)]
     given = flat, offsets, sides, channels
     calls = {
         "warped": ("warp", lambda: warp_batch(*given, maps_, sizes, linear, fill)),
         "blurred": ("filter", lambda: filter_batch(*given, windows)),
         "correlated": ("correlate", lambda: correlate_batch(*given, weights, anchor, border)),
+        "erased": ("erase", lambda: erase_batch(*given, regions, fills)),
         "copied": ("copy_windows", lambda: copy_windows(*given, starts, sizes, mirrors, 9)),
         "noise": ("add_normal", lambda: add_normal(flat, offsets, counts, keys, deviations, deviations / 3)),
         "spots": ("replace_pixels", lambda: replace_pixels(flat, offsets, counts, keys, shares, ends, step)),
@@ -399,6 +420,7 @@ def compiled(capability: int) -> dict[str, dict[str, int]]:
     correlating = "*u8 *i64 *fp32 *u8 i32 i32 i32 i32", {"channels": 3, "fields": 4, "border": 0, "block": block}
     sources["correlate"] = kernels.correlate_kernel, *correlating
     sources["correlate with a constant"] = kernels.correlate_kernel, correlating[0], {**correlating[1], "border": 4}
+    sources["erase"] = kernels.erase_kernel, "*u8 *i64 *u8", {"channels": 3, "fields": 7, "block": block}
     sources["windows"] = kernels.windows_kernel, "*u8 *i64 *u8 i32", {"channels": 3, "fields": 9, "block": block}
     sources["colors"] = (kernels.colors_kernel, "*u8 *i64 *u8", {"fields": 15, "block": block})
     sources["counts"] = kernels.counts_kernel, "*u8 *i64 *i32", {"channels": 3, "fields": 3, "pieces": kernels.PIECES, "block": block}
@@ -438,7 +460,7 @@ def test_kernels_are_the_bodies(seed: int) -> None:
     worst = _in_process(f"interpret({seed}, 104)", TRITON_INTERPRET="1")
     assert worst["images"] >= 104 and worst["bytes"] <= 1 and worst["colors"] <= 1
     assert max(worst["warped"], worst["blurred"], worst["correlated"], worst["noise"]) <= 1
-    assert worst["copied"] == worst["spots"] == worst["counted"] == worst["mapped"] == 0
+    assert worst["copied"] == worst["erased"] == worst["spots"] == worst["counted"] == worst["mapped"] == 0
     assert worst["floats"] <= 1e-5 and worst["reduced"] <= 1e-5 and worst["normalized"] <= 1e-5
 
 
@@ -447,6 +469,6 @@ def test_kernels_are_the_bodies(seed: int) -> None:
 def test_kernels_compile_without_spills(capability: int, tmp_path: Path) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     found = _in_process(f"compiled({capability})", KERNELS=str(tmp_path), TRITON_CACHE_DIR=str(tmp_path))
-    assert set(found) == {"rows", "columns", "normalize", "colors", "warp", "nearest", "first pass", "second pass", "correlate", "correlate with a constant", "windows", "counts", "values", "normal", "spots", *[f"reduce {kind}" for kind in KINDS]}
+    assert set(found) == {"rows", "columns", "normalize", "colors", "warp", "nearest", "first pass", "second pass", "correlate", "correlate with a constant", "erase", "windows", "counts", "values", "normal", "spots", *[f"reduce {kind}" for kind in KINDS]}
     for name, used in found.items():
         assert used["STACK"] == used["LOCAL"] == 0 and used["REG"] <= REGISTERS, f"{name}: {used}"

@@ -164,6 +164,7 @@ def _floats(images: Any) -> Any:
 OPERATORS = {
     "equalize": (fn.equalize, 24),
     "filter": (lambda images: fn.filter(images, np.full((3, 3), 1 / 9, np.float32)), 1),
+    "erase": (lambda images: fn.erase(images, anchor=fn.random.uniform(range=[0.1, 0.5], shape=[2]), shape=[0.3, 0.2], normalized=True), 1),
     "arithmetic": (lambda images: images * 0.5 + 10, 8),
     "a number a sample": (lambda images: images * fn.random.uniform(range=[0.5, 1.5]), 6),
     "bits": (lambda images: 255 - (images & 240), 4),

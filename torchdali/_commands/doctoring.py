@@ -270,7 +270,7 @@ def _kernels() -> Finding:
             name,
             np.asarray(batch.as_cpu().at(0)),
             expected,
-            "used: Triton resizes, crops, normalizes",
+            "used: Triton resizes, warps, filters, maps, fills, reduces and normalizes batches",
         )
     except Exception as error:
         return Finding(name, State.BROKEN, f"fails: {error}")

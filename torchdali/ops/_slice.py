@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from torchdali.errors import batch_level
+from torchdali.kernels.device.erase import erase_batch
 from torchdali.kernels.limits import check_pixels
 from torchdali.kernels.memory import copied, inside, is_array, placed
 from torchdali.kernels.window import (
@@ -25,7 +26,7 @@ from torchdali.kernels.window import (
 from torchdali.operator import batched, on_device, operator
 from torchdali.ops._arguments import Unset, indices, listed, matched, named
 from torchdali.ops._arrays import arrays_of
-from torchdali.ops._on_device import cut_out, images_of, spans_of
+from torchdali.ops._on_device import batch_of, cut_out, images_of, spans_of
 from torchdali.schema import (
     BatchOutput,
     Column,
@@ -487,6 +488,32 @@ def _erase_batch(
             value = values[filling]
             result[place] = value[place] if isinstance(value, np.ndarray) else value
     return made
+
+
+@on_device(erase)
+def _erase_on_device(
+    data: TensorList, *, anchor: Any | Column, axes: list[int], axis_names: str, fill_value: Any | Column,
+    shape: Any | Column, layout: str, **how: bool,
+) -> Any:  # fmt: skip
+    images, which = images_of(data, layout), _erased_axes(axes, axis_names, layout, 3)
+    if images is None or not set(which) <= {0, 1}:
+        return NotImplemented
+    count, channels, relative = len(data), images.channels, _erased_relative(**how)
+    given = [per_sample(each, count) for each in (anchor, shape, fill_value)]
+    regions, fills = [], []
+    for sides, start, size, fill in zip(images.sides.T.tolist(), *given, strict=True):
+        check_fill(listed(fill), (*sides, channels), 2)
+        values = [int(fill_number(value, torch.uint8)) for value in listed(fill) or [0.0]]
+        fills.append(values * channels if len(values) == 1 else values)
+        lengths = tuple([sides[axis] for axis in which])
+        places = _erased_regions(
+            tuple(listed(start)), tuple(listed(size)), which, lengths, relative, 2
+        )
+        # Of a slice of all of an axis, `indices` knows the end.
+        spans = [[part.indices(side) for part, side in zip(place, sides, strict=True)] for place in places]
+        regions.append([(top, left, bottom, right) for (top, bottom, _), (left, right, _) in spans])
+    flat = erase_batch(images.flat, images.offsets, images.sides, channels, regions, fills)
+    return batch_of(flat, images.sides, channels)
 
 
 def _erased_relative(

@@ -11,8 +11,8 @@ import triton.language as tl
 from torch import Tensor
 
 __all__ = [
-    "BLOCK", "add_normal", "copy_windows", "correlate", "count_values", "filter", "map_colors", "map_values",
-    "normalize", "reduce", "replace_pixels", "resize", "warp",
+    "BLOCK", "add_normal", "copy_windows", "correlate", "count_values", "erase", "filter", "map_colors",
+    "map_values", "normalize", "reduce", "replace_pixels", "resize", "warp",
 ]  # fmt: skip
 
 BLOCK = 512
@@ -357,6 +357,28 @@ def correlate_kernel(
 
 
 @triton.jit
+def erase_kernel(
+    flat, table, out, channels: tl.constexpr, fields: tl.constexpr, block: tl.constexpr
+):
+    """Copy an image, with its regions filled; a program does a piece of one."""
+    row = table + tl.program_id(1).to(tl.int64) * fields
+    place = tl.program_id(0) * block + tl.arange(0, block)
+    width = tl.load(row + 2).to(tl.int32)
+    mask = place < tl.load(row + 1).to(tl.int32) * width * channels
+    y = place // (width * channels)
+    x = (place // channels) % width
+    value = tl.load(flat + tl.load(row) + place, mask=mask, other=0).to(tl.int32)
+    fill = tl.load(table + tl.load(row + 4) + place % channels).to(tl.int32)
+    regions = table + tl.load(row + 5)
+    for k in range(0, tl.load(row + 6).to(tl.int32)):
+        region = regions + 4 * k
+        inside = (y >= tl.load(region)) & (x >= tl.load(region + 1))
+        inside = inside & (y < tl.load(region + 2)) & (x < tl.load(region + 3))
+        value = tl.where(inside, fill, value)
+    tl.store(out + tl.load(row + 3) + place, value.to(tl.uint8), mask=mask)
+
+
+@triton.jit
 def windows_kernel(
     flat, table, out, fill, channels: tl.constexpr, fields: tl.constexpr, block: tl.constexpr
 ):
@@ -412,6 +434,16 @@ def correlate(
     out = torch.empty(results, dtype=torch.uint8, device=flat.device)
     grid = (triton.cdiv(largest, BLOCK), count)
     correlate_kernel[grid](flat, samples, windows, out, rows, columns, y, x, channels, fields, border, BLOCK)
+    return out
+
+
+def erase(
+    flat: Tensor, block: Tensor, count: int, results: int, largest: int, channels: int
+) -> Tensor:
+    """Do what `device.erase.erase_in_torch` does."""
+    out = torch.empty(results, dtype=torch.uint8, device=flat.device)
+    grid = (triton.cdiv(largest, BLOCK), count)
+    erase_kernel[grid](flat, block, out, channels, 7, BLOCK)
     return out
 
 
