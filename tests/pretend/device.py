@@ -20,6 +20,7 @@ from tests.pretend.streams import Event, InStream, State, Stream, state
 from tests.pretend.tensor import Pretending, PretendTensor, pinned, upload
 from torchdali import rewrite
 from torchdali.execute import thread_pool
+from torchdali.execute.compiled_chain import Arena
 from torchdali.ops import _on_device
 from torchdali.tensors.buffer_pool import BufferPool
 
@@ -146,6 +147,33 @@ def _replaced(own: State) -> Iterator[tuple[Any, str, Any]]:
         return block
 
     yield BufferPool, "_take", taken
+    yield from _arenas()
+
+
+def _arenas() -> Iterator[tuple[Any, str, Any]]:
+    """Note what is written to arenas, by NumPy: from when its place is taken until it is filled."""
+    take, filled = Arena.take, Arena.filled
+    counts: weakref.WeakKeyDictionary[Arena, dict[int, int]] = weakref.WeakKeyDictionary()
+
+    def note(arena: Arena, place: int, count: int) -> None:
+        low = arena.flat.data_ptr() + place * arena.flat.itemsize
+        memory = pinned.find(low)
+        if memory is not None and count:
+            memory.used(low, low + count * arena.flat.itemsize, True)
+
+    def taken(arena: Arena, count: int) -> int:
+        place = take(arena, count)
+        if place >= 0:
+            counts.setdefault(arena, {})[place] = count
+            note(arena, place, count)
+        return place
+
+    def put(arena: Arena, place: int) -> None:
+        note(arena, place, counts[arena][place])
+        filled(arena, place)
+
+    yield Arena, "take", taken
+    yield Arena, "filled", put
 
 
 def _constructors(own: State) -> Iterator[tuple[Any, str, Any]]:

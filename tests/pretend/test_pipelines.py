@@ -161,6 +161,18 @@ def test_a_piece_that_is_sent_too_early_is_reported(
     assert "may still be read" in races(gpu)
 
 
+def test_a_place_that_is_written_under_a_copy_is_reported(gpu: Accelerator) -> None:
+    """The test of the tests: NumPy writes to arenas, which torch does not see."""
+    memory = torch.empty(1 << 22, dtype=torch.uint8, pin_memory=True)
+    column = ArenaColumn(Arena(memory), 2)
+    column[0] = torch.zeros(9, dtype=torch.uint8)
+    assert not races(gpu)
+    there = DeviceStream(torch.device("cuda", 0)).begin_copy(memory, 1 << 20)
+    column[1] = torch.zeros(9, dtype=torch.uint8)
+    assert "may still be read" in races(gpu)
+    del there
+
+
 def test_a_piece_has_no_gaps() -> None:
     sent: list[int] = []
 

@@ -274,16 +274,18 @@ class Executor:
         """Wait for a batch, in slices: close() in another thread must be noticed."""
         if not batch.asked:
             self._ask()
-        while not batch.finished.is_set():
-            self._check_open()
-            if self._caller_queue is None:
+        if self._caller_queue is None:
+            while not batch.finished.is_set():
+                self._check_open()
                 # Set by the thread that ran the last stage; all it wrote to the batch came before.
                 batch.finished.wait(1.0)
-                continue
+        elif not batch.finished.is_set():
             with torch.no_grad(), self.settings.here():
-                # The stages after a chain run here: workers leave them in the queue, and nothing of the batch is
-                # touched by them after that.
-                self._caller_queue.run_next(timeout=1.0)
+                while not batch.finished.is_set():
+                    self._check_open()
+                    # The stages after a chain run here: workers leave them in the queue, and nothing of the batch is
+                    # touched by them after that.
+                    self._caller_queue.run_next(timeout=1.0)
 
     def _give_up(self, caller_queue: CallerQueue) -> None:
         """Drop batches that a KeyboardInterrupt left half done in this thread."""
