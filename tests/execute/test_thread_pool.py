@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from torchdali.execute import thread_pool
 from torchdali.execute.sync import OneShotEvent
 from torchdali.execute.thread_pool import Job, ThreadPool
 
@@ -180,6 +181,27 @@ def test_threads_that_begin_in_another_way_are_not_shared(before: set[threading.
     assert len(_workers() - before) == others + 1 >= 5
     for pool in pools:
         pool.close()
+    assert _workers() <= before
+
+
+def test_an_interrupt_while_threads_start_leaves_none(
+    before: set[threading.Thread], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted(thread_pool.keep_torch_threads):
+        def __exit__(self, *exc: object) -> None:
+            super().__exit__(*exc)
+            raise KeyboardInterrupt
+
+    kept = ThreadPool(1, _start)
+    first = _workers()
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(thread_pool, "keep_torch_threads", Interrupted)
+        ThreadPool(3, _start)
+    for thread in _workers() - first:
+        thread.join(30)
+    assert _workers() == first
+    _run(kept, [5], lambda i: None)
+    kept.close()
     assert _workers() <= before
 
 

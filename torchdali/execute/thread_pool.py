@@ -193,8 +193,10 @@ class _Workers:
 
     def take(self) -> tuple[_JobQueue, Job] | None:
         """Wait for a job and return it, leaving it in the queue for other threads; None to end this thread."""
+        me = threading.current_thread()
         with self._condition:
-            while len(self._numbers) <= self._needed:
+            # A thread whose `join` was interrupted has no number.
+            while me in self._numbers and len(self._numbers) <= self._needed:
                 taken = self._next()
                 if taken is not None:
                     taken[0].active.add(threading.get_ident())
@@ -202,7 +204,6 @@ class _Workers:
                     self._busy += 1
                     return taken
                 self._condition.wait()
-            me = threading.current_thread()
             self._numbers.pop(me, None)
             self._ended.append(me)
             self._condition.notify_all()

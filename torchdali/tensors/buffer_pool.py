@@ -106,11 +106,11 @@ class BufferPool:
         with self._lock:
             self._collect()
             found = self._free_block(size)
-            if found is None and self._shared:
-                for pool in _all_pools():
-                    if pool._free is self._free:
-                        pool._collect()
-                found = self._free_block(size)
+            others = [] if found is not None or not self._shared else _all_pools()
+            for pool in others:
+                if found is None and pool._free is self._free:
+                    pool._collect()
+                    found = self._free_block(size)
             if found is not None:
                 return found
         # Outside of the lock: page-locking takes long, and other threads may find a block meanwhile.
