@@ -1,14 +1,17 @@
 """Read containers beside the real DALI, in turns: ``python -m benchmarks.readers FOLDER [KIND ...]``.
 
 CPU time of the process for a sample, of pipelines that only read; the figure is that of DALI divided by ours. FOLDER
-has class folders of images, which are packed into every container first.
+has class folders of images, which are packed into every container first. The kind ``train`` compares torchdali's
+pipeline of ResNet from containers with the same one from files.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 import json
+import random
 import tempfile
 import time
 from collections.abc import Callable
@@ -23,6 +26,7 @@ from torchdali.formats import recordio, tar, tfrecord
 __all__ = ["main"]
 
 BATCH = 64
+SETTLE = 0.05  # seconds
 
 
 def write(folder: Path, source: Path) -> None:
@@ -130,7 +134,59 @@ def cost(pipe: Any, batches: int) -> float:
     began = time.process_time()
     for _ in range(batches):
         pipe.run()
+    time.sleep(SETTLE)  # what it prefetches is its own cost, not that of the next side
     return (time.process_time() - began) / (batches * BATCH) * 1e6
+
+
+def build_train(kind: str, at: str, source: str) -> Any:
+    """Return a pipeline of ResNet; every container gives it the same images in the same order."""
+    library: Any = importlib.import_module("torchdali")
+    fn = library.fn
+
+    def define() -> Any:
+        images, labels = KINDS[kind](_Shuffled(fn), library.tfrecord, at, source)
+        images = fn.decoders.image_random_crop(images)
+        images = fn.resize(images, size=[224, 224])
+        images = fn.crop_mirror_normalize(images, dtype=library.types.FLOAT, mean=[120.0], std=[60.0])
+        return images, labels
+
+    pipe = library.pipeline_def(
+        define, batch_size=BATCH, num_threads=2, device_id=None, seed=7
+    )()
+    pipe.build()
+    return pipe
+
+
+class _Shuffled:
+    """Readers that shuffle."""
+
+    def __init__(self, fn: Any) -> None:
+        self._readers = fn.readers
+
+    @property
+    def readers(self) -> _Shuffled:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        return functools.partial(getattr(self._readers, name), random_shuffle=True)
+
+
+def compare_training(at: str, source: str, rounds: int) -> None:
+    """Print the cost of an image from containers beside that from files."""
+    kinds = ["files", "tfrecord", "webdataset"]
+    pipes = {kind: build_train(kind, at, source) for kind in kinds}
+    epoch = -(-sum(p.is_file() for p in Path(source).rglob("*")) // BATCH)
+    for pipe in pipes.values():
+        cost(pipe, 2 * epoch)
+    shuffled = random.Random(0)
+    rows: list[dict[str, float]] = []
+    for _ in range(rounds):
+        shuffled.shuffle(kinds)
+        rows.append({kind: cost(pipes[kind], epoch) / 1e3 for kind in kinds})
+    for kind in ("tfrecord", "webdataset"):
+        report(f"train {kind}", [(row["files"], row[kind]) for row in rows], "ms", "files", kind)
+    for pipe in pipes.values():
+        pipe.close()
 
 
 def coco_start(package: str, at: str) -> float:
@@ -154,10 +210,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--batches", type=int, default=15)
     given = parser.parse_args()
-    kinds = given.kinds or [*KINDS, "coco"]
+    kinds = given.kinds or [*KINDS, "coco", "train"]
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), Path(given.folder))
-        for kind in (k for k in kinds if k != "coco"):
+        for kind in (k for k in kinds if k in KINDS):
             real, ours = (
                 build(p, kind, folder, given.folder) for p in ("nvidia.dali", "torchdali")
             )
@@ -173,14 +229,22 @@ def main() -> None:
                 for _ in range(3)
             ]
             report("coco start", rows, "s")
+        if "train" in kinds:
+            compare_training(folder, given.folder, max(given.rounds, 12))
 
 
-def report(kind: str, rows: list[tuple[float, float]], unit: str) -> None:
+def report(
+    kind: str,
+    rows: list[tuple[float, float]],
+    unit: str,
+    first: str = "DALI",
+    second: str = "torchdali",
+) -> None:
     """Print the medians, and the ratio of each round."""
     ratios = sorted(theirs / ours for theirs, ours in rows)
     theirs, ours = (median(column) for column in zip(*rows, strict=True))
     print(
-        f"{kind:11} DALI {theirs:7.2f} {unit}, torchdali {ours:7.2f} {unit}, "
+        f"{kind:11} {first} {theirs:7.2f} {unit}, {second} {ours:7.2f} {unit}, "
         f"ratio {median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})", flush=True,
     )  # fmt: skip
 
