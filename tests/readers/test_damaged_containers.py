@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers.containers import datum, write_lmdb, write_recordio, write_tar, write_tfrecord
+from tests.helpers.containers import (
+    datum,
+    proto,
+    protos,
+    write_lmdb,
+    write_recordio,
+    write_tar,
+    write_tfrecord,
+)
 from torchdali import fn
 from torchdali.formats import coco as formats
 from torchdali.formats.protobuf import write_bytes
@@ -43,6 +51,24 @@ def lmdb(path: Path) -> Callable[[str], Any]:
     write_lmdb(folder, [datum(b"abc" * 900 * (i % 2), i) for i in range(9)])
     path.write_bytes((folder / "data.mdb").read_bytes())
     return lambda changed: fn.readers.caffe.body(path=[changed])
+
+
+def caffe2(path: Path) -> Callable[[str], Any]:
+    pytest.importorskip("lmdb", reason="the tests write databases by the package lmdb")
+    folder = path.with_suffix(".db")
+    rest = proto(2, [1, 3]), proto(1, [0.5, 0.25]), proto(2, [1, 2, 3, 4])
+    image = proto(3, bytes(range(24)), [2, 4, 3]), proto(4, b"x" * 20)
+    write_lmdb(folder, [protos(image[i % 2], *rest) for i in range(4)], 1 << 16)
+    path.write_bytes((folder / "data.mdb").read_bytes())
+    return lambda changed: fn.readers.caffe2.body(path=[changed], label_type=3, num_labels=5, bbox=True)
+
+
+def fits(path: Path) -> Callable[[str], Any]:
+    units = pytest.importorskip("astropy.io.fits", reason="the tests write FITS files by astropy")
+    pixels = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    packed = units.CompImageHDU(np.arange(64, dtype=np.int32).reshape(8, 8))
+    units.HDUList([units.PrimaryHDU(pixels), packed]).writeto(path)
+    return lambda changed: fn.experimental.readers.fits.body(files=[changed], hdu_indices=[1, 2])
 
 
 def npy(path: Path) -> Callable[[str], Any]:
@@ -79,7 +105,7 @@ class _Annotations:
 
 @pytest.mark.filterwarnings("ignore:in .* several components")
 @pytest.mark.parametrize("count", [200, pytest.param(3000, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("make", [tfrecord, recordio, tar, lmdb, npy, coco])
+@pytest.mark.parametrize("make", [tfrecord, recordio, tar, lmdb, caffe2, npy, fits, coco])
 def test_changed_bytes(tmp_path: Path, make: Callable[[Path], Any], count: int) -> None:
     rng = np.random.default_rng(3)
     opened = make(tmp_path / "a")
@@ -100,6 +126,41 @@ def test_changed_bytes(tmp_path: Path, make: Callable[[Path], Any], count: int) 
             assert make is coco or isinstance(error, RuntimeError)
             refused += 1
     assert read and refused
+
+
+@pytest.mark.parametrize("algorithm, said, changed, message", [
+    ("RICE_1", b"ZVAL2   =                    4", b"ZVAL2   =                   -4", "compressed with"),
+    ("HCOMPRESS_1", bytes.fromhex("dd990000001000000010"), bytes.fromhex("dd990000003900000010"), "not of the size"),
+    ("PLIO_1", bytes.fromhex("00000007ff9c"), bytes.fromhex("00008007ff9c"), "not of the size"),
+    ("GZIP_1", b"ZNAXIS2 =                   16", b"ZNAXIS2 =           1600000000", "tiles where"),
+])  # fmt: skip
+def test_a_compressed_image_that_ends_the_decoder(
+    tmp_path: Path, algorithm: str, said: bytes, changed: bytes, message: str
+) -> None:
+    """Each of these wrote or read beyond its memory, or took as much of it as the file said."""
+    units = pytest.importorskip("astropy.io.fits", reason="the tests write FITS files by astropy")
+    pixels = (np.arange(256) % 200).astype(np.int16).reshape(16, 16)
+    packed = units.CompImageHDU(pixels, compression_type=algorithm, tile_shape=(16, 16) if algorithm == "HCOMPRESS_1" else None)
+    units.HDUList([units.PrimaryHDU(), packed]).writeto(tmp_path / "a.fits")
+    data = (tmp_path / "a.fits").read_bytes()
+    if algorithm == "RICE_1":
+        data = data.replace(b"ZVAL2   =                    2", said)
+    (tmp_path / "a.fits").write_bytes(data)
+    opened = fn.experimental.readers.fits.body(files=[str(tmp_path / "a.fits")], hdu_indices=[2])
+    if algorithm != "RICE_1":
+        np.testing.assert_array_equal(opened.read(0)[0].numpy(), pixels)
+    assert said in data
+    (tmp_path / "a.fits").write_bytes(data.replace(said, changed, 1))
+    with pytest.raises(RuntimeError, match=message):
+        opened.read(0)
+
+
+@pytest.mark.parametrize("name", ["null", "3", "[]", '"a\\u0000b"'])
+def test_a_file_name_of_coco_that_is_none(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(f'{{"images": [{{"id": 1, "file_name": {name}, "width": 4, "height": 4}}], "annotations": []}}')
+    with pytest.raises(RuntimeError, match="the image 1 has the file_name"):
+        formats.parse(str(path), formats.Form())
 
 
 def nested(depth: int) -> bytes:

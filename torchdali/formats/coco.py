@@ -372,7 +372,7 @@ class _Collector:
             every = (segmentations[image] for image in range(len(parts)))
             outlines = _outlined(every, sizes if form.ratio else None)
         return Annotations(
-            [image["file_name"] for image in self._images],
+            [_file_name(image) for image in self._images],
             np.array([image["id"] for image in self._images], np.int32),
             counts,
             self._placed(boxes, counts, sizes),
@@ -389,6 +389,13 @@ class _Collector:
         if self._form.ratio:
             boxes /= np.repeat(_extents(sizes), counts, axis=0)[:, [1, 0, 1, 0]]
         return boxes
+
+
+def _file_name(image: Any) -> str:
+    name = image["file_name"]
+    if not isinstance(name, str) or "\0" in name:
+        raise TypeError(f"the image {image['id']} has the file_name {name!r}")
+    return name
 
 
 def _outlined(found: Iterable[list[Any]], sizes: list[tuple[int, int]] | None) -> Outlines:

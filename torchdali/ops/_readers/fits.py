@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import math
 import os
 import warnings
 from collections.abc import Sequence
@@ -63,6 +64,7 @@ class FitsDataset:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")  # a truncated file is only warned about
                 with self._fits.open(content, memmap=False, lazy_load_hdus=True) as units:
+                    self._check_compressed(content, units)
                     found = [self._image(units, number) for number in self._indices]
         except MemoryError:
             raise
@@ -72,11 +74,18 @@ class FitsDataset:
             return tuple(found)
         return tuple(image.to(dtype) for image, dtype in zip(found, self._dtypes, strict=True))
 
+    def _check_compressed(self, content: io.BytesIO, units: Any) -> None:
+        """Check headers of compressed images: where one is wrong, astropy's decoders can end the process."""
+        numbers = [n for n in self._indices if isinstance(_unit(units, n), self._fits.CompImageHDU)]
+        if numbers:
+            options = {"memmap": False, "disable_image_compression": True}
+            with self._fits.open(io.BytesIO(content.getbuffer()), **options) as tables:
+                for number in numbers:
+                    _check_header(tables[number - 1].header)
+                    _check_tiles(tables[number - 1])
+
     def _image(self, units: Any, number: int) -> Tensor:
-        try:
-            unit = units[number - 1]
-        except IndexError:
-            raise ValueError(f"there is no HDU {number}: tried to move past end of file") from None
+        unit = _unit(units, number)
         if not unit.is_image:
             raise ValueError(f"Only IMAGE_HDUs are supported, and HDU {number} is a table")
         pixels = unit.data
@@ -91,6 +100,61 @@ class FitsDataset:
     def source_info(self, index: int) -> str:
         """Return the path of a file as it was listed."""
         return self._paths[index]
+
+
+def _unit(units: Any, number: int) -> Any:
+    try:
+        return units[number - 1]
+    except IndexError:
+        raise ValueError(f"there is no HDU {number}: tried to move past end of file") from None
+
+
+_SMALL = {8: (1,), 16: (2,)}  # by the bits of a pixel, in how many bytes Rice's coder may have it besides 4
+
+
+def _check_header(header: Any) -> None:
+    bits = header["ZBITPIX"]
+    extents = [header[f"ZNAXIS{axis}"] for axis in range(1, header["ZNAXIS"] + 1)]
+    tile = [header.get(f"ZTILE{axis}", 1) for axis in range(1, len(extents) + 1)]
+    tile[0] = header.get("ZTILE1", extents[0])
+    if not all(isinstance(n, int) and n > 0 for n in extents + tile):
+        raise ValueError(f"a compressed image of {extents} pixels in tiles of {tile}")
+    tiles = math.prod(-(-n // of) for n, of in zip(extents, tile, strict=True))
+    if tiles != header["NAXIS2"]:
+        raise ValueError(f"{header['NAXIS2']} tiles where the image has {tiles}")
+    if not str(header["ZCMPTYPE"]).startswith("RICE"):
+        return
+    names = [value for key, value in header.items() if key.startswith("ZNAME")]
+    values = [value for key, value in header.items() if key.startswith("ZVAL")]
+    settings = {"BLOCKSIZE": 32, "BYTEPIX": 4, **dict(zip(names, values, strict=True))}
+    if settings["BLOCKSIZE"] not in (16, 32) or settings["BYTEPIX"] not in (4, *_SMALL.get(bits, ())):
+        raise ValueError(f"pixels of {bits} bits, compressed with {settings}")
+
+
+def _check_tiles(table: Any) -> None:
+    """Check the first words of each tile, which say how long it is."""
+    header = table.header
+    if header["ZCMPTYPE"] not in ("HCOMPRESS_1", "PLIO_1"):
+        return
+    axes = range(header["ZNAXIS"], 0, -1)
+    image = np.array([header[f"ZNAXIS{axis}"] for axis in axes])
+    tile = np.array([header.get(f"ZTILE{axis}", 1) for axis in axes])
+    tile[-1] = header.get("ZTILE1", image[-1])
+    places = np.ndindex(*(-(-image // tile)).tolist())
+    for content, place in zip(table.data["COMPRESSED_DATA"], places, strict=True):
+        extents = np.minimum(image - tile * np.array(place), tile)
+        if not len(content):
+            continue  # it is in another column
+        if header["ZCMPTYPE"] == "PLIO_1":
+            words = [int(word) for word in content[:5]]
+            fits = words[1:3] == [7, -100] and len(words) == 5
+            fits = fits and words[3] + (words[4] << 15) == len(content)
+        else:
+            wanted = sorted(n for n in extents.tolist() if n != 1)
+            stored = content[2:10].astype(np.uint8).tobytes()
+            fits = sorted(np.frombuffer(stored.ljust(8, b"\0"), ">i4").tolist()) == wanted
+        if not fits:
+            raise ValueError(f"the tile {place} is not of the size of its part of the image")
 
 
 @reader(
