@@ -78,8 +78,18 @@ class Column(Sequence[Any]):
         return None if self._array is None else self._array.dtype
 
     def rows(self, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return the values as an array of its own, a row a sample; ValueError where their shapes differ."""
+        """Return the values as an array of its own, a row a sample.
+
+        Raises:
+            RuntimeError: their shapes differ.
+        """
         if self._array is None:
+            shapes = {np.shape(value) for value in self.values}
+            if len(shapes) > 1:
+                raise RuntimeError(
+                    "an argument has values of different shapes in one batch: "
+                    + ", ".join(map(str, sorted(shapes)))
+                )
             return np.array(self._values, dtype)
         return self._array.astype(dtype)
 
@@ -202,7 +212,9 @@ class Pieces(Sequence[torch.Tensor]):
         turned: A sample is the transpose of its rows, which have two axes.
     """
 
-    def __init__(self, rows: torch.Tensor, counts: list[int] | None = None, turned: bool = False) -> None:
+    def __init__(
+        self, rows: torch.Tensor, counts: list[int] | None = None, turned: bool = False
+    ) -> None:
         self.rows, self.counts, self.turned = rows, counts, turned
 
     def __iter__(self) -> Iterator[torch.Tensor]:

@@ -8,11 +8,12 @@
     ├── ValueError    a bad argument value, input count, device or layout
     └── RuntimeError
         ├── PipelineError     a step failed while a pipeline ran; names operator, line, sample, file
+        │   └── PipelineValueError, PipelineTypeError ...   also of the class of what the operator raised
         ├── DecodeError       bytes that no decoder can read
         └── MissingExtraError an optional package is not installed; names the extra
 
-The class follows the reason, as in DALI: an operator that raises ``ValueError`` on a sample makes the
-pipeline raise a ``ValueError``; see `located`.
+An operator that raises ``ValueError`` on a sample makes the pipeline raise an exception that is a ``ValueError`` and a
+``PipelineError``, so that both ``except`` clauses meet it; see `located`. DALI mostly raises ``RuntimeError``.
 
 Tracebacks keep the user's frames and those of operators' bodies; what lies between them is taken out where an
 exception leaves torchdali (`strip_internal_frames`), unless ``TORCHDALI_FULL_TRACEBACK=1``. That also frees what the
@@ -37,6 +38,12 @@ __all__ = [
     "MissingExtraError",
     "Part",
     "PipelineError",
+    "PipelineIndexError",
+    "PipelineKeyError",
+    "PipelineMemoryError",
+    "PipelineNotImplementedError",
+    "PipelineTypeError",
+    "PipelineValueError",
     "stripped",
     "batch_level",
     "did_you_mean",
@@ -53,6 +60,32 @@ _E = TypeVar("_E", bound=BaseException)
 
 class PipelineError(RuntimeError):
     """A step of a running pipeline failed."""
+
+
+class PipelineValueError(PipelineError, ValueError):
+    """A step failed with a ``ValueError``."""
+
+
+class PipelineTypeError(PipelineError, TypeError):
+    """A step failed with a ``TypeError``."""
+
+
+class PipelineIndexError(PipelineError, IndexError):
+    """A step failed with an ``IndexError``."""
+
+
+class PipelineKeyError(PipelineError, KeyError):
+    """A step failed with a ``KeyError``."""
+
+    __str__ = RuntimeError.__str__  # KeyError's shows the text with quotes
+
+
+class PipelineNotImplementedError(PipelineError, NotImplementedError):
+    """A step failed with a ``NotImplementedError``."""
+
+
+class PipelineMemoryError(PipelineError, MemoryError):
+    """A step failed with a ``MemoryError``."""
 
 
 class DecodeError(RuntimeError):
@@ -112,17 +145,25 @@ def is_batch_level(*errors: BaseException) -> bool:
     return all("batch_level" in error.__dict__ for error in errors)
 
 
-_KEPT = (ValueError, TypeError, IndexError, KeyError, NotImplementedError, MemoryError)
+_KINDS: tuple[tuple[type[BaseException], type[PipelineError]], ...] = (
+    (ValueError, PipelineValueError),
+    (TypeError, PipelineTypeError),
+    (IndexError, PipelineIndexError),
+    (KeyError, PipelineKeyError),
+    (NotImplementedError, PipelineNotImplementedError),
+    (MemoryError, PipelineMemoryError),
+)
 
 
-def located(error: BaseException, place: str) -> Exception:
-    """Return an exception that says where another one happened, of the class that DALI would raise.
+def located(error: BaseException, place: str) -> PipelineError:
+    """Return an exception that says where another one happened: a `PipelineError`, of the class of that one, too.
 
     Args:
         error: What an operator raised; it becomes the cause.
         place: Operator, sample, file and the user's line.
     """
-    kind = next((k for k in _KEPT if isinstance(error, k)), PipelineError)
+    made_of = (made for kind, made in _KINDS if isinstance(error, kind))
+    kind = next(made_of, PipelineError)
     made = self_explanatory(kind(f"{place}\n  {type(error).__name__}: {error}"))
     made.__cause__ = stripped(error)
     return made

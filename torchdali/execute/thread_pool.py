@@ -258,9 +258,7 @@ _joining = threading.Lock()
 _workers: weakref.WeakValueDictionary[Any, _Workers] = weakref.WeakValueDictionary()
 
 
-def _joined(
-    count: int, start: Callable[[int], None] | None
-) -> tuple[_Workers, _JobQueue]:
+def _joined(count: int, start: Callable[[int], None] | None) -> tuple[_Workers, _JobQueue]:
     # A thread inherits the cores of the one that starts it.
     cores = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     with _joining:

@@ -17,8 +17,8 @@ from torchdali.kernels.limits import check_pixels
 from torchdali.kernels.memory import narrowed
 
 __all__ = [
-    "anchor", "anchors", "check_fill", "cut", "fill_into", "fill_number", "filled", "meet", "out_of_bounds",
-    "round_half_away_number", "single",
+    "anchor", "anchors", "check_fill", "check_rounding", "cut", "fill_into", "fill_number", "filled", "meet",
+    "out_of_bounds", "round_half_away_number", "single",
 ]  # fmt: skip
 
 _FLOAT = struct.Struct("f")
@@ -38,6 +38,12 @@ def round_half_away_number(value: float) -> int:
     return math.floor(value + 0.5) if value >= 0 else math.ceil(value - 0.5)
 
 
+def check_rounding(rounding: str) -> None:
+    """Raise RuntimeError for an unknown way to round the start of a window."""
+    if rounding not in ("round", "truncate"):
+        raise RuntimeError(f"rounding={rounding!r} is not supported: it is 'round' or 'truncate'")
+
+
 def anchor(position: float, extent: int, window: int, rounding: str = "round") -> int:
     """Return where a window starts: ``position * (extent - window)``, rounded or truncated.
 
@@ -46,12 +52,9 @@ def anchor(position: float, extent: int, window: int, rounding: str = "round") -
     """
     if not 0.0 <= position <= 1.0:
         raise RuntimeError(f"crop position {position} is out of range [0, 1]")
+    check_rounding(rounding)
     place = single(position) * (extent - window)
-    if rounding == "round":
-        return round_half_away_number(place)
-    if rounding == "truncate":
-        return int(place)
-    raise RuntimeError(f"rounding={rounding!r} is not supported: it is 'round' or 'truncate'")
+    return round_half_away_number(place) if rounding == "round" else int(place)
 
 
 def anchors(

@@ -415,8 +415,16 @@ def color_space_conversion(
         image: ``(..., H, W, C)`` uint8.
         image_type: Color space of the input.
         output_type: Of the output.
+
+    Raises:
+        RuntimeError: the image has not 3 channels, or 1 if it is gray.
     """
     source, target = image_type.name, output_type.name
+    channels = 1 if source == "GRAY" else 3
+    if image.shape[-1] != channels:
+        raise RuntimeError(
+            f"images of type {source} have {channels} channels, not {image.shape[-1]}"
+        )
     if source == target:
         return placed(image, out)
     if {source, target} == {"RGB", "BGR"}:

@@ -67,9 +67,7 @@ def _matrices(m: Array | None, mt: Array | None, t: Array | None, *, size: int) 
     """Return transposed matrices and translations of numbers that are given as ``(batch, n)``, or one for all."""
     if mt is not None and (m is not None or t is not None):
         raise batch_level(
-            RuntimeError(
-                "MT holds the matrix and the translation: give MT alone, or M and T"
-            )
+            RuntimeError("MT holds the matrix and the translation: give MT alone, or M and T")
         )
     columns = size + (mt is not None)
     numbers = mt if mt is not None else m
@@ -217,7 +215,7 @@ def coord_flip(
     if not 1 <= size <= 3:
         raise RuntimeError(f"points have 1 to 3 coordinates, not {size}")
     names = layout or "xyz"[:size]
-    for name in "xyz"[: len(names)]:
+    for name in "xyz"[:size]:
         if name not in names:
             raise batch_level(RuntimeError(f"dimension {name!r} not found in the layout {names!r}"))
     axes = {"x": (flip_x, center_x), "y": (flip_y, center_y), "z": (flip_z, center_z)}

@@ -20,6 +20,7 @@ from torchdali.kernels.window import (
     anchor,
     anchors,
     check_fill,
+    check_rounding,
     cut,
     fill_into,
     meet,
@@ -97,6 +98,7 @@ def crop_window(
         RuntimeError: contradictory sizes, a position outside [0, 1], or an unknown rounding.
     """
     if crop is None and crop_w is crop_h is crop_d is _WHOLE:
+        check_rounding(rounding)
         return (), (), ()
     sizes = _window_sizes(None if crop is None else tuple(crop), crop_d, crop_h, crop_w)
     return _window(tuple(shape), layout, sizes, (crop_pos_x, crop_pos_y, crop_pos_z), rounding)

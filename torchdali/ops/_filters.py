@@ -140,7 +140,9 @@ def _blur_on_device(
         return NotImplemented
     count = len(images.offsets)
     windows = []
-    for deviations, sizes in zip(per_sample(sigma, count), per_sample(window_size, count), strict=True):
+    for deviations, sizes in zip(
+        per_sample(sigma, count), per_sample(window_size, count), strict=True
+    ):
         pairs = zip(_each(deviations, 2, "sigma"), _each(sizes, 2, "window_size"), strict=True)
         y, x = (_gaussian(float(pair[0]), int(pair[1]), axis) for axis, pair in enumerate(pairs))
         windows.append((y, x))
@@ -263,12 +265,13 @@ def filter(
         window: ``(h, w)`` float32.
         fill_value: What lies outside, for the constant border; 0 when left out.
         anchor: Element of the window that lies on the pixel, y and x; -1 for the middle.
-        border: ``reflect_101``, ``reflect_1001``, ``clamp``, ``wrap`` or ``constant``.
+        border: ``reflect_101`` (or ``101``), ``reflect_1001`` (``1001``, ``reflect``), ``clamp`` (``edge``), ``wrap``
+            or ``constant`` (``fill``, ``pad``).
         dtype: The input's own, or float32.
         mode: ``"same"`` keeps the shape; ``"valid"`` computes only pixels whose window lies inside.
 
     Raises:
-        RuntimeError: an unknown mode, or an anchor outside of the window.
+        RuntimeError: an unknown mode, an anchor outside of the window, or no pixel whose window lies inside.
     """
     kind = _result_type(data, dtype)
     if mode not in ("same", "valid"):
@@ -278,11 +281,17 @@ def filter(
         size // 2 if place == -1 else int(place)
         for place, size in zip(_each(anchor, window.ndim, "anchor"), window.shape, strict=True)
     ]
+    if mode == "valid" and any(data.shape[a] < n for a, n in zip(axes, window.shape, strict=True)):
+        raise RuntimeError(
+            f"filter: the window {list(window.shape)} is larger than the image {list(data.shape)}; "
+            "mode 'valid' has no pixel for it"
+        )
     if any(not 0 <= place < size for place, size in zip(places, window.shape, strict=True)):
         raise RuntimeError(
             f"filter: the anchor {places} lies outside of the window {list(window.shape)}"
         )
     fill = 0.0 if fill_value is None else float(fill_value)
+    border = linear.OTHER_NAMES.get(border, border)
     return linear.correlate(data, axes, window, places, border, fill, mode == "same", kind, out)
 
 

@@ -60,7 +60,12 @@ def to_decibels(
 def _to_decibels_together(
     data: Sequence[Tensor], *, cutoff_db: float, multiplier: float, reference: float | None
 ) -> Any:
-    if not isinstance(data, Pieces) or data.rows.ndim != 2 or not data.counts or not all(data.counts):
+    if (
+        not isinstance(data, Pieces)
+        or data.rows.ndim != 2
+        or not data.counts
+        or not all(data.counts)
+    ):
         return NotImplemented
     if reference is None and not data.rows.isfinite().all():
         return NotImplemented
@@ -86,7 +91,7 @@ def nonsilent_region(
         data: ``(samples,)``, integers or float32.
         cutoff_db: Least power, in decibels.
         reference_power: What the decibels refer to; the power of the loudest window, if not given.
-        reset_interval: Accepted: how often DALI's sums start anew; a multiple of ``window_length``, or -1.
+        reset_interval: Accepted: how often DALI's sums of floats start anew; a multiple of ``window_length``, or -1.
         window_length: Samples of a window.
 
     Returns:
@@ -99,7 +104,12 @@ def nonsilent_region(
         raise RuntimeError(f"nonsilent_region: one dimension, not {data.ndim}")
     if window_length <= 0:
         raise RuntimeError(f"window_length={window_length}: it is positive")
-    if reset_interval != -1 and (reset_interval <= 0 or reset_interval % window_length):
+    sums_floats = data.dtype.is_floating_point  # sums of integers need no new start
+    if (
+        sums_floats
+        and reset_interval != -1
+        and (reset_interval <= 0 or reset_interval % window_length)
+    ):
         raise RuntimeError(
             f"reset_interval={reset_interval}: -1, or a multiple of window_length={window_length}"
         )

@@ -212,10 +212,11 @@ def multi_paste(
     if made is None:
         made = _one_by_one(inputs, dtype, given, relative, in_ids, output_size)
     infos = _joined_infos(inputs, in_ids)
+    layout = images.layout() or "FHWC"[-images.ndim() :]
     if isinstance(made, Tensor):
-        return TensorList.from_dense(made, images.layout(), source_info=infos)
+        return TensorList.from_dense(made, layout, source_info=infos)
     kind = dtype or images.torch_dtype
-    return TensorList.from_samples(made, images.layout(), kind, source_info=infos)
+    return TensorList.from_samples(made, layout, kind, source_info=infos)
 
 
 def _check_inputs(inputs: Sequence[TensorList]) -> None:

@@ -189,6 +189,8 @@ def _expand(data: Tensor, axes: list[int], names: str, layout: str, first: int) 
         raise batch_level(
             RuntimeError("new_axis_names needs an input with a layout, or without axes")
         )
+    if names and len(names) != len(axes):
+        raise batch_level(RuntimeError(f"{len(names)} new_axis_names for {len(axes)} axes"))
     if len(set(axes)) != len(axes) or min(axes, default=0) < 0:
         raise batch_level(RuntimeError(f"axes {axes} must be different and not negative"))
     for axis in sorted(axes):
@@ -318,6 +320,6 @@ def _permutation(
     perm = perm or tuple(range(ndim))[::-1]
     if sorted(perm) != list(range(ndim)):
         raise batch_level(RuntimeError(f"perm {list(perm)} is no permutation of {ndim} axes"))
-    if output_layout and len(output_layout) != ndim:
+    if output_layout is not None and len(output_layout) != ndim:
         raise batch_level(RuntimeError(f"the layout {output_layout!r} does not fit {ndim}D data"))
     return perm

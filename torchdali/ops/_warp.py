@@ -347,9 +347,9 @@ def water(
         phase_x: Phase, in radians.
         phase_y: Of the waves along y.
     """
+    linear = is_linear(interp_type)
     if not mask:
         return image
-    linear = is_linear(interp_type)
     waves = (ampl_x, ampl_y), (freq_x, freq_y), (phase_x, phase_y)
     places = _water(*image.shape[:2], image.device, linear, *waves)
     return _displace(image, places, linear, fill_value)
@@ -372,9 +372,9 @@ def sphere(
         interp_type: ``INTERP_NN`` or ``INTERP_LINEAR``.
         mask: 0 leaves the image as it is.
     """
+    linear = is_linear(interp_type)
     if not mask:
         return image
-    linear = is_linear(interp_type)
     return _displace(image, _sphere(*image.shape[:2], image.device, linear), linear, fill_value)
 
 

@@ -195,9 +195,37 @@ RANDOM = [
     ("segmentation.random_object_bbox", [of((2, 3), "int32")], {"classes": [0], "background": 0}),
 ]
 
+PLAIN = of((8, 8, 3))  # without a layout
+WINDOW = ([F32([[1, 2, 4], [8, 4, 2]])] * 2, None)
+SIGNED = ([F32([5, -3, 0, 1e-30, 700])] * 2, None)
+MISUSED = [
+    *[("filter", [SQUARE, WINDOW], {"border": name, "dtype": Name("FLOAT")})
+      for name in ("101", "reflect101", "1001", "reflect1001", "reflect", "edge", "fill", "pad", "nearest", "zero")],
+    ("filter", [of((1, 8, 3), layout="HWC"), WINDOW], {"mode": "valid"}),
+    ("to_decibels", [SIGNED], {"reference": 1.5, "multiplier": 2.79}),
+    ("to_decibels", [SIGNED], {"multiplier": 4.0, "cutoff_db": -170.0}),
+    *[("nonsilent_region", [of((300,), dtype)], {"window_length": 70, "reset_interval": 64})
+      for dtype in ("int16", "uint8", "float32")],
+    ("multi_paste", [PLAIN], {"in_ids": [0], "output_size": [9, 12]}),
+    *[(name, [SQUARE], {"mask": mask, "interp_type": Name("INTERP_CUBIC")})
+      for name in ("sphere", "water") for mask in (0, 1)],
+    ("transpose", [SQUARE], {"output_layout": ""}),
+    ("expand_dims", [SQUARE], {"axes": [], "new_axis_names": "XY"}),
+    ("expand_dims", [SQUARE], {"axes": [0, 1], "new_axis_names": "X"}),
+    ("coord_flip", [([F32([[1, 2, 3]])] * 2, None)], {"layout": "x"}),
+    ("coord_flip", [([F32([[1, 2]])] * 2, None)], {"layout": "xz"}),
+    *[("crop", [SQUARE], {"rounding": "up"} | window) for window in ({}, {"crop": [2, 2]})],
+    *[("color_space_conversion", [of((4, 5, n), layout="HWC")], {"image_type": Name(kind), "output_type": Name("RGB")})
+      for n, kind in ((2, "RGB"), (2, "GRAY"), (3, "GRAY"), (1, "RGB"), (4, "BGR"), (4, "ANY_DATA"))],
+    ("random_resized_crop", [SQUARE], {"size": 4, "dtype": Name("UINT16")}),
+    ("normalize", [of((4, 5), layout="HW")], {"axes": [3]}),
+    *[(f"transforms.{name}", [], {argument: Each([F32([1, 2]), F32([1, 2, 3])])}) for name, argument in
+      (("crop", "to_end"), ("translation", "offset"), ("scale", "scale"), ("shear", "shear"))],
+]  # fmt: skip
+
 
 @pytest.mark.parametrize(
-    ("name", "batches", "arguments"), TRANSFORMS + PASTES + BOXED + FILTERED + SHAPED + EMPTY + RANDOM
+    ("name", "batches", "arguments"), MISUSED + TRANSFORMS + PASTES + BOXED + FILTERED + SHAPED + EMPTY + RANDOM
 )
 def test_corners(name, batches, arguments):
     check(lambda library: run(library, name, batches, arguments))

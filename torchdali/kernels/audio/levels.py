@@ -12,6 +12,8 @@ from torchdali.kernels.memory import Array, is_plain
 
 __all__ = ["decibels", "decibels_of_rows", "nonsilent", "preemphasis"]
 
+_LEAST = 2.0**-149  # the smallest float32
+
 
 def decibels(x: Tensor, multiplier: float, reference: float | None, cutoff: float) -> Tensor:
     """Return ``multiplier * log10(max(x / reference, 10 ** (cutoff / multiplier)))``.
@@ -20,7 +22,7 @@ def decibels(x: Tensor, multiplier: float, reference: float | None, cutoff: floa
         x: Any shape, float32.
         reference: None: the largest value, or 1 if that is not positive.
     """
-    least = 10.0 ** (cutoff / multiplier) if multiplier else 0.0
+    least = _least(multiplier, cutoff)
     if is_plain(x):
         return _decibels_of_array(x, multiplier, reference, least)
     if reference is None:
@@ -29,6 +31,11 @@ def decibels(x: Tensor, multiplier: float, reference: float | None, cutoff: floa
     else:
         ratio = x / reference
     return ratio.fmax(ratio.new_tensor(least)).log10() * multiplier
+
+
+def _least(multiplier: float, cutoff: float) -> float:
+    """Return the least ratio: that of the cutoff, but above 0, whose logarithm is infinite."""
+    return max(10.0 ** (cutoff / multiplier), _LEAST) if multiplier else 0.0
 
 
 def _decibels_of_array(
@@ -54,7 +61,7 @@ def decibels_of_rows(
         x: ``(n, size)`` float32, finite where there is no reference.
         counts: Rows of each sample, one at least.
     """
-    least = 10.0 ** (cutoff / multiplier) if multiplier else 0.0
+    least = _least(multiplier, cutoff)
     values = x.numpy()
     with np.errstate(over="ignore", invalid="ignore"):
         if reference is None:

@@ -30,6 +30,11 @@ __all__ = [
 ]
 
 BORDERS = ("reflect_101", "reflect_1001", "clamp", "wrap", "constant")
+OTHER_NAMES = {
+    "101": "reflect_101", "reflect101": "reflect_101",
+    "1001": "reflect_1001", "reflect1001": "reflect_1001", "reflect": "reflect_1001",
+    "edge": "clamp", "fill": "constant", "pad": "constant",
+}  # fmt: skip
 
 
 @functools.lru_cache(maxsize=256)
