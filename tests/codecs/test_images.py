@@ -435,6 +435,21 @@ def test_wrong_calls(call: Callable[[Tensor], object], reason: str) -> None:
         call(tensor(JPEGS["420"]))
 
 
+@pytest.mark.parametrize("color", [0, 2, 6])
+@pytest.mark.parametrize("depth", [8, 16])
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.uint16])
+def test_pngs_are_the_same_without_opencv(
+    monkeypatch: pytest.MonkeyPatch, color: int, depth: int, dtype: torch.dtype
+) -> None:
+    shape = (9, 7, {0: 1, 2: 3, 6: 4}[color])
+    values = np.random.default_rng(color).integers(0, 1 << depth, shape)
+    data = tensor(png(values.astype(f"u{depth // 8}"), color, depth))
+    found = [images.decode(data, output_type=kind, dtype=dtype) for kind in ("RGB", "GRAY", "ANY_DATA")]
+    monkeypatch.setattr("torchdali.codecs._opencv.opencv", lambda: None)
+    for kind, one in zip(("RGB", "GRAY", "ANY_DATA"), found, strict=True):
+        assert torch.equal(images.decode(data, output_type=kind, dtype=dtype), one)
+
+
 def test_opencv_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     data = tensor(tiff((RGB16 // 16).astype(np.uint32), 2))
     real = importlib.import_module

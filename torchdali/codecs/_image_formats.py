@@ -142,15 +142,15 @@ def _from_inks(pixels: Tensor, adobe: bool) -> Tensor:
 
 def _png(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
     essential = _essential_chunks(view)
-    if header.depth == 16:
-        return _png_16(essential, header)
     is_opaque = output_type != "ANY_DATA"
     color = essential[25]
-    if header.depth == 8 and (color in (0, 2) or (color == 6 and is_opaque)):
+    if header.depth in (8, 16) and (color in (0, 2) or (color == 6 and is_opaque)):
         # Faster than Pillow, which keeps four bytes a color; what is damaged is left to Pillow.
-        pixels = decode_bytes_by_opencv(essential, color == 0)
+        pixels = decode_bytes_by_opencv(essential, color == 0, header.depth == 16)
         if pixels is not None and pixels.shape[:2] == (header.height, header.width):
             return pixels
+    if header.depth == 16:
+        return _png_16(essential, header)
     return _pillow("Png", essential, header, opaque=is_opaque)
 
 

@@ -36,14 +36,19 @@ def decode_opencv(view: memoryview, purpose: str) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(pixels[:, :, order]))
 
 
-def decode_bytes_by_opencv(encoded: bytes, gray: bool) -> Tensor | None:
-    """Decode to ``(H, W, 1)`` or RGB ``(H, W, 3)`` uint8; None where OpenCV is missing, or cannot do it."""
+def decode_bytes_by_opencv(encoded: bytes, gray: bool, deep: bool = False) -> Tensor | None:
+    """Decode to ``(H, W, 1)`` or RGB ``(H, W, 3)``; None where OpenCV is missing, or cannot do it.
+
+    Args:
+        deep: Keep 16 bits as uint16; otherwise, the result is uint8.
+    """
     cv2 = opencv()
     if cv2 is None or not hasattr(cv2, "IMREAD_COLOR_RGB"):  # before OpenCV 4.11
         return None
     kind = cv2.IMREAD_GRAYSCALE if gray else cv2.IMREAD_COLOR_RGB
+    kind |= cv2.IMREAD_IGNORE_ORIENTATION | (cv2.IMREAD_ANYDEPTH if deep else 0)
     try:
-        pixels = cv2.imdecode(np.frombuffer(encoded, np.uint8), kind | cv2.IMREAD_IGNORE_ORIENTATION)
+        pixels = cv2.imdecode(np.frombuffer(encoded, np.uint8), kind)
     except cv2.error:  # too large for it
         return None
     if pixels is None:

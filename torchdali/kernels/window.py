@@ -44,14 +44,20 @@ def check_rounding(rounding: str) -> None:
         raise RuntimeError(f"rounding={rounding!r} is not supported: it is 'round' or 'truncate'")
 
 
-def anchor(position: float, extent: int, window: int, rounding: str = "round") -> int:
+def anchor(
+    position: float, extent: int, window: int, rounding: str = "round", axis: int | None = None
+) -> int:
     """Return where a window starts: ``position * (extent - window)``, rounded or truncated.
+
+    Args:
+        axis: Which one it is, for errors.
 
     Raises:
         RuntimeError: ``position`` is outside [0, 1], or ``rounding`` is unknown.
     """
     if not 0.0 <= position <= 1.0:
-        raise RuntimeError(f"crop position {position} is out of range [0, 1]")
+        of = "" if axis is None else f" of dimension {axis}"
+        raise RuntimeError(f"crop position {position:g}{of} is out of range [0, 1]")
     check_rounding(rounding)
     place = single(position) * (extent - window)
     return round_half_away_number(place) if rounding == "round" else int(place)

@@ -123,7 +123,7 @@ def _window(
         if axis >= 0 and size > 0:
             axes.append(axis)
             extents.append(int(size))
-            starts.append(anchor(position, shape[axis], int(size), rounding))
+            starts.append(anchor(position, shape[axis], int(size), rounding, axis))
     return tuple(axes), tuple(starts), tuple(extents)
 
 
