@@ -11,6 +11,7 @@ import functools
 import gc
 import itertools
 import json
+import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -459,7 +460,7 @@ def _outlines(segmentation: Any) -> list[Floats]:
 
 
 def draw(annotations: Annotations, image: int, labels: Ints) -> Ints:
-    """Draw the masks of an image, ``(H, W)``: each pixel is the label of the last mask that covers it, or 0.
+    """Draw the masks of an image, ``(H, W)``: each pixel is the largest label whose mask covers it, or 0.
 
     Raises:
         ValueError: the image has no size, or a mask is of another one.
@@ -468,7 +469,8 @@ def draw(annotations: Annotations, image: int, labels: Ints) -> Ints:
     if height < 1 or width < 1 or height * width > _MOST_PIXELS:
         raise ValueError(f"masks cannot be drawn in an image of {height} by {width} pixels")
     canvas = np.zeros((height, width), np.int32)
-    for segmentation, label in zip(annotations.segmentations[image], labels.tolist(), strict=True):
+    found = zip(annotations.segmentations[image], labels.tolist(), strict=True)
+    for segmentation, label in sorted(found, key=operator.itemgetter(1)):
         if segmentation:
             canvas[_mask(segmentation, height, width)] = label
     return canvas

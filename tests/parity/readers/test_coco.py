@@ -67,6 +67,24 @@ FILES: dict[str, Any] = {
 }  # fmt: skip
 
 
+def square(label: int, x: int, y: int) -> dict[str, Any]:
+    """An annotation whose mask is a square of 5 pixels."""
+    corners = [x, y, x + 5, y, x + 5, y + 5, x, y + 5]
+    return {"image_id": 7, "category_id": label, "bbox": [x, y, 5, 5], "iscrowd": 0, "segmentation": [corners]}
+
+
+OVERLAPS = [[2, 9], [9, 2], [9, 5, 2], [5, 9, 5], [2, 5, 9, 2]]  # categories, in the order of the annotations
+
+
+@pytest.mark.parametrize("order", OVERLAPS, ids=str)
+@pytest.mark.parametrize("remap", [True, False])
+def test_masks_that_overlap(images: str, tmp_path: Path, order: list[int], remap: bool) -> None:
+    annotations = [square(label, 3 + 2 * i, 4 + 2 * i) for i, label in enumerate(order)]
+    (tmp_path / "a.json").write_text(json.dumps({**BASE, "annotations": annotations}))
+    arguments = {"pixelwise_masks": True, "avoid_class_remapping": not remap}
+    agree(lambda lib: read(lib, images, tmp_path / "a.json", arguments), batch_size=3)
+
+
 @pytest.fixture(scope="module")
 def images(tmp_path_factory: pytest.TempPathFactory) -> str:
     made: Path = tmp_path_factory.mktemp("images")

@@ -43,6 +43,7 @@ REGIONS: list[dict[str, Any]] = [
     {"roi_end": [5, 4]}, {"roi_end": [5, 4], "out_of_bounds_policy": "pad"},
     {"roi_end": [5, 7], "roi_start": [-1, -2], "out_of_bounds_policy": "pad", "fill_value": 7},
     {"roi_end": [5, 7], "roi_start": [-1, -2], "out_of_bounds_policy": "trim_to_shape"},
+    {"roi_end": [3], "roi_start": [1]}, {"roi_end": [3], "roi_start": [1, 0]},
     {"roi_end": [5, 4], "out_of_bounds_policy": "x"}, {"roi_start": [1]}, {"roi_start": [1, 2, 3]},
     {"roi_start": [3, 3], "roi_end": [1, 1]}, {"roi_start": [5, 5], "roi_end": [6, 6], "out_of_bounds_policy": "trim_to_shape"},
     {"roi_start": [10, 10], "roi_end": [12, 12], "out_of_bounds_policy": "pad", "fill_value": 3}, {"roi_axes": [0]},
@@ -95,6 +96,12 @@ def test_regions(tmp_path: Path, region: dict[str, Any], array: Any) -> None:
 def test_axes_of_regions(tmp_path: Path, array: Any, axes: list[int]) -> None:
     files = written(tmp_path, [array])
     region = {"roi_start": [1] * len(axes), "roi_shape": [2] * len(axes), "roi_axes": axes}
+    agree(lambda lib: lib.fn.readers.numpy(files=files, **region), batch_size=1)
+
+
+@pytest.mark.parametrize("region", [{"roi_start": [1, 1]}, {"rel_roi_end": [0.5, 0.5]}, {"roi_shape": [2]}], ids=str)
+def test_regions_of_fewer_axes_than_the_array(tmp_path: Path, region: dict[str, Any]) -> None:
+    files = written(tmp_path, [B])
     agree(lambda lib: lib.fn.readers.numpy(files=files, **region), batch_size=1)
 
 

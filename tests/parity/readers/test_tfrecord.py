@@ -45,7 +45,8 @@ FEATURES: dict[str, dict[str, tuple[Any, ...]]] = {
     "any number, no shape": {"label": (Var, [], "int64", -1)},
     "pairs": {"label": (Var, [2], "int64", -1)},
     "no pairs": {"label": (Var, [3], "int64", -1)},
-    "strings": {"two": (Fixed, [2], "string", "")},
+    "strings": {"two": (Fixed, [2], "string", "")}, "one string": {"image": (Fixed, [1], "string", "")},
+    "one of two strings": {"two": (Fixed, [1, 1], "string", "")},
     "strings of any number": {"two": (Var, "string", "")},
 }
 

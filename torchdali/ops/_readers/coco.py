@@ -159,7 +159,7 @@ def coco(
     Returns:
         The bytes of the image, ``(n,)`` uint8; boxes, ``(k, 4)`` float32; labels, ``(k,)`` int32. With polygons
         ``(p, 3)`` int32, each the number of its box, its first vertex and the one after its last, and the vertices,
-        ``(v, 2)`` float32. Or masks, ``(H, W, 1)`` int32: the label of the last box that covers the pixel, or 0. The
+        ``(v, 2)`` float32. Or masks, ``(H, W, 1)`` int32: the largest label whose mask covers the pixel, or 0. The
         id, ``(1,)`` int32.
 
     Raises:

@@ -179,8 +179,7 @@ class NumpyDataset:
         return cut(found, *window, policy=self._policy, fill=fill)
 
     def _window(self, shape: Sequence[int], region: Mapping[str, Any]) -> _Window:
-        axes = self._axes or list(range(_length(region, len(shape))))
-        return slice_window(shape, "", axes=axes, **region)
+        return slice_window(shape, "", axes=self._axes or list(range(len(shape))), **region)
 
     def _arrived(self, key: Begun, region: Mapping[str, Any]) -> tuple[Tensor, _Window] | None:
         """Return what has the region of a remote file, and the region in it."""
@@ -227,12 +226,6 @@ def _inside(slab: npy.Slab, window: _Window) -> _Window:
     return axes, moved, extents
 
 
-def _length(region: Mapping[str, Any], ndim: int) -> int:
-    """Return the number of axes of a region: one value holds for all of them."""
-    lengths = {len(value) if isinstance(value, list) else 1 for value in region.values()}
-    return ndim if lengths == {1} else max(lengths)
-
-
 @reader(name="readers.numpy", devices=("cpu",), writes=True)
 def numpy(
     *,
@@ -261,7 +254,7 @@ def numpy(
         file_filter: Shell pattern of the names of files to take, for ``file_root`` alone.
         files: Paths, or URLs.
         file_list: A text file with a path a line.
-        roi_start: Where the region begins, one value an axis; 0 if left out.
+        roi_start: Where the region begins, one value for each axis or one for all; 0 if left out.
         rel_roi_start: The same as a part of the array's extent.
         roi_end: Where it ends, exclusive; the end of the array if nothing says it.
         rel_roi_end: The same as a part of the extent.

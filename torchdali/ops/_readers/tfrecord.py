@@ -138,7 +138,7 @@ def tfrecord(
 
     Raises:
         RuntimeError: a file or index cannot be read. While running: a record is damaged, has more values than the
-            shape, values of another type, or strings are asked for in a shape.
+            shape, values of another type, or more strings than one are asked for.
     """
     mapped = not options.get("dont_use_mmap", False)
     storages = open_all(path, mapped, use_o_direct, options)
@@ -157,7 +157,7 @@ def _column(batch: Batch, rows: Rows, feature: Feature, lists: format.Lists) -> 
     if lists.kind != feature.kind:
         raise Unusual
     if feature.kind == "string":
-        if feature.shape or not feature.fixed:
+        if not feature.fixed or math.prod(feature.shape) != 1:
             raise Unusual
         return batch.slices(*format.single_strings(rows, lists))
     if not feature.fixed or (feature.kind == "int64" and count != 1):
@@ -207,7 +207,7 @@ def _string_extractor(name: str, feature: Feature) -> Extract:
             return torch.from_numpy(np.frombuffer(default, np.uint8).copy())
         _check_kind(name, feature, found)
         strings = found.strings()
-        if feature.shape or not feature.fixed:
+        if not feature.fixed or math.prod(feature.shape) != 1:
             raise ValueError(f"the feature {name!r}: tensors of strings are not supported")
         begin, end = strings[0] if strings else (0, 0)
         return torch.from_numpy(record[begin:end])
