@@ -169,10 +169,11 @@ def _gaussian(sigma: float, window: int, axis: int) -> tuple[float, ...]:
         raise RuntimeError(
             f"gaussian_blur: give sigma, window_size or both; both are 0 (axis {axis})"
         )
-    if window < 0 or sigma < 0:
-        raise RuntimeError(
-            f"gaussian_blur: sigma ({sigma}) and window_size ({window}) cannot be negative (axis {axis})"
-        )
+    for name, value in (("sigma", sigma), ("window_size", window)):
+        if value < 0:
+            raise RuntimeError(
+                f"gaussian_blur: `{name}` must not be negative, got {value:g} for axis {axis}"
+            )
     check_window(window or 6 * sigma, "gaussian_blur")
     window = window or 2 * math.ceil(3 * sigma) + 1
     if window % 2 == 0:

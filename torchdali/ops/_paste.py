@@ -405,7 +405,7 @@ def _region(k: int, source: Any, canvas: Any, places: Places) -> Iterator[tuple[
     ):
         if not all(0 <= a <= a + e <= n for a, e, n in zip(anchor, extent, bounds, strict=True)):
             raise RuntimeError(
-                f"the pasted region must be within {where}: the region at index {k}, of shape {extent}, at {anchor} "
+                f"The pasted region must be within {where}: the region at index {k}, of shape {extent}, at {anchor} "
                 f"of {tuple(bounds)}, is not"
             )
     return iter((start, target, extent))
