@@ -210,7 +210,6 @@ def test_without_pyav(monkeypatch):
 )  # fmt: skip
 def test_padding(mode, wanted):
     assert padded([3, 4, 5, 6], 5, mode) == wanted
-    assert padded([13, 14, 15, 16], 15, mode, 10) == [w + 10 if w >= 0 else w for w in wanted]
 
 
 def test_reflections_of_one_frame():

@@ -22,8 +22,10 @@ def uniform(start: int, end: int, count: int) -> list[int]:
     return [start + (2 * i * span + count - 1) // (2 * (count - 1)) for i in range(count)]
 
 
-def padded(frames: Sequence[int], end: int, mode: str, start: int = 0) -> list[int]:
+def padded(frames: Sequence[int], end: int, mode: str) -> list[int]:
     """Replace frames beyond the end by what a mode puts there; -1 stands for the fill value.
+
+    Reflection goes back as far as the first frame of the file, also where a clip begins after it, as in DALI.
 
     Raises:
         RuntimeError: an unknown mode.
@@ -32,22 +34,21 @@ def padded(frames: Sequence[int], end: int, mode: str, start: int = 0) -> list[i
         raise RuntimeError(f"Invalid pad_mode: {mode!r}; it is one of {', '.join(PAD_MODES)}")
     if mode == "none":
         return [frame for frame in frames if frame < end]
-    return [_replaced(frame, start, end, mode) for frame in frames]
+    return [_replaced(frame, end, mode) for frame in frames]
 
 
-def _replaced(frame: int, start: int, end: int, mode: str) -> int:
+def _replaced(frame: int, end: int, mode: str) -> int:
     if frame < 0:
         return -1
     if frame < end:
         return frame
     if mode in ("constant", "edge"):
         return -1 if mode == "constant" else end - 1
-    count, place = end - start, frame - start
     if mode in ("reflect_101", "reflect"):
-        place %= max(2 * (count - 1), 1)
-        return start + min(place, 2 * (count - 1) - place)
-    place %= 2 * count
-    return start + min(place, 2 * count - 1 - place)
+        frame %= max(2 * (end - 1), 1)
+        return min(frame, 2 * (end - 1) - frame)
+    frame %= 2 * end
+    return min(frame, 2 * end - 1 - frame)
 
 
 def fill_frame(values: Sequence[int], channels: int = 3) -> Tensor:

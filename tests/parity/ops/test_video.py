@@ -96,6 +96,9 @@ CLIPS = [
     {"sequence_length": 4}, {"sequence_length": 4, "stride": 3, "step": 5}, {"sequence_length": 12}, {"sequence_length": 4, "labels": [7]},
     {"sequence_length": 4, "stride": 2, "enable_timestamps": True, "enable_frame_num": "sequence"}, {"sequence_length": 4, "enable_frame_num": "scalar"},
     *({"sequence_length": 12, "step": 12, "pad_mode": mode, "enable_frame_num": "sequence", "enable_timestamps": True} for mode in ("edge", "constant", "symmetric", "reflect")),
+    *({"sequence_length": n, "step": step, "stride": stride, "pad_mode": mode, "enable_frame_num": "sequence"}
+      for n, step, stride in ((8, 2, 1), (5, 1, 3), (8, 11, 1), (3, 27, 1)) for mode in ("edge", "none")),
+    {"sequence_length": 40, "step": 1, "pad_mode": "constant", "enable_frame_num": "sequence"},
     {"sequence_length": 40, "pad_mode": "edge"}, {"sequence_length": 12, "step": 12, "pad_mode": "constant", "fill_value": 80},
     *({"sequence_length": n, "uniform_sample": True, "enable_frame_num": "sequence"} for n in (1, 5, 31)),
 ]  # fmt: skip
@@ -115,6 +118,8 @@ LISTS = [
     ("", {"step": 12}), ("0.2 0.4", {}), ("0.20 0.40", {"file_list_include_end": False}),
     *(("0.21 0.29", {"file_list_rounding": rounding}) for rounding in ("start_down_end_up", "start_up_end_down", "all_up", "all_down")),
     *((bounds, {"file_list_format": "frames"}) for bounds in ("5 9", "5 -3", "-9 -3", "5 500", "0 3")),
+    *(("5 8", {"file_list_format": "frames", "sequence_length": 9, "pad_mode": mode}) for mode in ("symmetric", "reflect", "constant")),
+    ("5 12", {"file_list_format": "frames", "step": 1}), ("5 12", {"file_list_format": "frames", "step": 2, "stride": 2}),
 ]  # fmt: skip
 
 
@@ -122,10 +127,8 @@ LISTS = [
 @pytest.mark.parametrize("name", ["vp9.webm", "vfr"])
 def test_lists(videos, tmp_path, name, bounds, arguments):
     (tmp_path / "list.txt").write_text(f"{videos[name]} 3 {bounds}\n")
-    same(
-        file_list=str(tmp_path / "list.txt"), sequence_length=4, pad_mode="edge", enable_frame_num="sequence",
-        enable_timestamps=True, batch_size=2, **arguments,
-    )  # fmt: skip
+    given = {"sequence_length": 4, "pad_mode": "edge", "batch_size": 2, **arguments}
+    same(file_list=str(tmp_path / "list.txt"), enable_frame_num="sequence", enable_timestamps=True, **given)
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,8 @@ def clips(
         length: Frames of a clip.
         step: Frames from the beginning of one clip to that of the next.
         stride: Frames from one frame of a clip to the next.
-        pad_mode: What follows the last frame; see `codecs.video_clips`. "none": only whole clips.
+        pad_mode: What follows the last frame, in one clip that goes beyond it; see `codecs.video_clips`. "none": only
+            whole clips.
         frames: Bounds are frames, not seconds.
         rounding: Round the first and the last bound up.
         uniform_sample: One clip a video, from its first to its last frame.
@@ -148,15 +149,20 @@ def clips(
         else:
             starts = _ranges(start, end, length, step, stride, pad_mode)
         mode = "edge" if pad_mode == "none" else pad_mode
-        found += [Clip(video.path, video.label, tuple(padded(s, end, mode, start))) for s in starts]
+        found += [Clip(video.path, video.label, tuple(padded(s, end, mode))) for s in starts]
     return found
 
 
 def _ranges(
     start: int, end: int, length: int, step: int, stride: int, mode: str
 ) -> list[list[int]]:
-    last = end if mode != "none" else end - length * stride + 1
-    return [list(range(at, at + length * stride, stride)) for at in range(start, last, step)]
+    """Return the frames of the clips of a video: of those that go beyond its end, the first one alone, padded."""
+    span = length * stride
+    starts = list(range(start, end - span + 1, step))
+    following = start + len(starts) * step
+    if mode != "none" and following < end:
+        starts.append(following)
+    return [list(range(at, at + span, stride)) for at in starts]
 
 
 def _bounds(
