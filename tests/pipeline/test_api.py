@@ -243,6 +243,12 @@ def test_options_that_would_take_all_memory(options: dict[str, Any]) -> None:
         Pipeline(**{"batch_size": 1, "num_threads": 1, "device_id": None} | options)
 
 
+@pytest.mark.parametrize("name", ["num_processes", "py_num_workers"])
+def test_numbers_of_processes_have_a_limit(name):
+    with pytest.raises(ValueError, match=f"{name} is 1025; at most 1024 are allowed"):
+        Pipeline(batch_size=2, num_threads=1, device_id=None, **{name: 1025})
+
+
 def test_one_thread_may_schedule_and_another_take() -> None:
     pipe = counting(prefetch_queue_depth=3)
     taken: list[int] = []

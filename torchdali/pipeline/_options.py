@@ -169,6 +169,9 @@ class PipelineOptions:
             self._set(name, _integer(name, getattr(self, name)))
         if self.num_processes is not None and self.num_processes < 1:
             raise ValueError(f"num_processes must be positive, got {self.num_processes}")
+        for name in ("num_processes", "py_num_workers"):
+            if (getattr(self, name) or 0) > _MAX_PROCESSES:
+                raise ValueError(f"{name} is {getattr(self, name)}; at most {_MAX_PROCESSES} are allowed")
         _check_range(self.batch_size, self.num_threads)
         if self.max_pixels is not None and self.max_pixels < 1:
             raise ValueError(f"max_pixels must be positive, got {self.max_pixels}")
@@ -341,6 +344,7 @@ def _integer(name: str, value: Any) -> int | None:
 
 
 _MAX_THREADS = 4096
+_MAX_PROCESSES = 1024
 _MAX_DEPTH = 4096  # batches in flight
 
 
