@@ -37,13 +37,15 @@ def test_parts(folder: Path, name: str) -> None:
 
 
 @pytest.mark.slow
-def test_operators(folder: Path) -> None:
+def test_operators(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All that differ on the pretence, where random windows' outermost lines do (see test_operators)."""
+    monkeypatch.chdir(tmp_path)
     with accelerator():
         found = dict(developers.operators(folder, SMALL))
     assert found.pop("calls") > 200
     wrong = {call: v for call, v in found.items() if "random_resized_crop" not in call and not (isinstance(v, float) and v <= 1)}
     assert not wrong
+    assert not list(tmp_path.iterdir())  # `dump_image` writes files
 
 
 def test_the_time_of_the_host_is_measured() -> None:
