@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from torchdali.dispatch import Call, bind, record, unshared
+from torchdali.errors import located
 from torchdali.experimental.dynamic._batch import Batch, _batch_of
 from torchdali.experimental.dynamic._capture import current_capture
 from torchdali.experimental.dynamic._context import EvalContext
@@ -163,9 +164,12 @@ class _Call:
         """Run the call now, in this thread."""
         size = 1 if self.size is None else self.size
         rng = None if generator is None else BatchRng(generator._key(), [0] * size, range(size))
-        results = run_batch(
-            declared, checked.inputs, checked.constants, checked.per_sample, rng, size
-        )
+        try:
+            results = run_batch(
+                declared, checked.inputs, checked.constants, checked.per_sample, rng, size
+            )
+        except Exception as error:  # of the class that a call which is computed later has
+            raise located(error, f"operator {declared.name!r} failed") from error
         if self.size is None:
             results = tuple(unshared(declared, results, checked.inputs))
         made = [_of_list(r) if self.size is None else _batch_of(r) for r in results]
