@@ -250,6 +250,20 @@ def test_a_node_there_is_an_error_that_says_what_to_write(function: Callable[[],
     assert SET == 0
 
 
+@pytest.mark.parametrize(
+    "asks", [bool, lambda x: min(x, 3), lambda x: x and x, lambda x: 0 < x < 3]
+)
+def test_the_truth_of_a_node_without_conditionals_names_the_cures(
+    asks: Callable[[Any], Any],
+) -> None:
+    pipe = pipeline_def(lambda: asks(coin()), batch_size=2, num_threads=1, device_id=None)
+    with pytest.raises(
+        TypeError,
+        match=r"DataNode.*enable_conditionals=True.*math\.min.*`cast` with dtype=types\.BOOL",
+    ):
+        pipe().build()
+
+
 def test_an_error_of_merging_names_the_line_of_the_if() -> None:
     @pipeline_def(batch_size=4, num_threads=1, device_id=None, enable_conditionals=True)
     def changes_the_type() -> Any:

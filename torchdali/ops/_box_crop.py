@@ -135,10 +135,10 @@ def random_bbox_crop(
     crops = _extents("crop_shape", crop_shape, shape_layout, len(counts), axes)
     windows = kernel.search(known, rules, _Draws(rng, 1 + 2 * axes), sizes, crops)
     if not (quiet or windows.settled.all()):
-        missed = ", ".join(map(str, np.flatnonzero(~windows.settled)))
+        missed = [f"{i} (score {windows.scores[i]:g})" for i in np.flatnonzero(~windows.settled)]
         warnings.warn(
-            f"random_bbox_crop: no window met the requirements in {total_num_attempts} attempts; sample {missed} "
-            "got the best one",
+            f"random_bbox_crop: no window met the requirements in {total_num_attempts} attempts; sample "
+            f"{', '.join(missed)} got the best one",
             stacklevel=2,
         )
     places, left, corners = _seen(known, windows, rules.prune, sizes if fixed else None)

@@ -78,12 +78,14 @@ class Windows:
         extent: ``(batch, d)``.
         whole: ``(batch,)``: nothing is cut off and no box left out.
         settled: ``(batch,)``: all rules are obeyed.
+        scores: ``(batch,)``: of the windows that were taken for want of a better one; -1 without any.
     """
 
     start: Array
     extent: Array
     whole: Array
     settled: Array
+    scores: Array
 
 
 class Boxes:
@@ -152,7 +154,7 @@ def search(
             break
         if begin >= MOST and len(pending):
             raise _hopeless(int(pending[0]), f"after {begin} attempts")
-    return Windows(state.start, state.extent, state.whole, state.settled)
+    return Windows(state.start, state.extent, state.whole, state.settled, state.best)
 
 
 def _hopeless(sample: int, when: str) -> RuntimeError:
