@@ -58,6 +58,11 @@ class _Kernels:
         return torch.empty(results, dtype=torch.uint8, device=META)
 
     @staticmethod
+    def resize_normalize_batch(flat: Any, samples: Any, *rest: Any) -> Any:
+        height, width, channels, *_ = rest[-5:]
+        return torch.empty((len(samples), channels, height, width), device=META)
+
+    @staticmethod
     def normalize_batch(flat: Any, samples: Any, flags: Any, mirror: Any, numbers: Any, *rest: Any) -> Any:
         height, width, channels, *_ = rest
         return torch.empty((len(samples), channels, height, width), device=META)

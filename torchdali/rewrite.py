@@ -12,13 +12,14 @@ import torch
 
 from torchdali.codecs._nvimgcodec import available
 from torchdali.graph import Condition, DataNode, Graph, Node
+from torchdali.kernels.device.tables import has_kernels
 from torchdali.kernels.native import library
 from torchdali.plan import edges
 from torchdali.registry import registry
-from torchdali.types import DALIImageType
+from torchdali.types import DALIImageType, DALIInterpType
 
 __all__ = [
-    "decode_windows", "finish_together", "fuse_decoding", "fuse_native", "fuse_resizing",
+    "decode_windows", "finish_together", "fuse_decoding", "fuse_native", "fuse_on_device", "fuse_resizing",
     "merge_identical", "share_decoding",
 ]  # fmt: skip
 
@@ -357,6 +358,37 @@ def decode_windows(graph: Graph, device: torch.device | None) -> Graph:
     graph = _decode_random_windows(graph)
     # On the CPU whole images are resized by other kernels than regions, to other values.
     return graph if device is None or device.type == "cpu" else _decode_seen(graph)
+
+
+def fuse_on_device(graph: Graph, device: torch.device | None) -> Graph:
+    """Fuse a resize of decoded images into the normalization after it, where the kernels for batches run.
+
+    The pixels are the same, but where rounding decides.
+    """
+    if device is None or not has_kernels(device):
+        return graph
+    pairs = _pairs(graph, "resize", "crop_mirror_normalize", ("gpu", "gpu"))
+    pairs = {last: resize for last, resize in pairs.items() if _resizes_decoded_bytes(resize)}
+    return _rebuild(graph, pairs, "_resize_crop_mirror_normalize", {}) if pairs else graph
+
+
+def _resizes_decoded_bytes(resize: Node) -> bool:
+    """Return whether a resize on the device takes bytes from a decoder, and is one that the kernels do."""
+    edge = resize.inputs[0]
+    before = edge.source if edge is not None else None
+    chosen = {resize.constants.get(name) for name in _FILTERS}
+    return (
+        before is not None
+        and before.device == "mixed"
+        and before.operator.name in _DECODERS | {"_decode_seen", "_decode_share"}
+        and before.constants.get("dtype") in (None, torch.uint8)
+        and not {"dtype", "output_type"} & before.per_sample.keys()
+        and DALIInterpType.INTERP_NN not in chosen
+        and resize.per_sample.keys().isdisjoint(_FILTERS)
+    )
+
+
+_FILTERS = ("interp_type", "mag_filter", "min_filter")
 
 
 def _decode_seen(graph: Graph) -> Graph:

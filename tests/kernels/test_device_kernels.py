@@ -33,6 +33,7 @@ from torchdali.kernels.device.noise import add_normal, replace_pixels
 from torchdali.kernels.device.normalize import normalize_batch
 from torchdali.kernels.device.reduce import KINDS, reduce_batch
 from torchdali.kernels.device.resize import COLUMNS, Regions, resize_batch
+from torchdali.kernels.device.resize_normalize import Finish, resize_normalize_batch
 from torchdali.kernels.device.separable import COLUMNS as FILTER_COLUMNS
 from torchdali.kernels.device.separable import filter_batch
 from torchdali.kernels.device.tables import table
@@ -269,6 +270,28 @@ def noise_keys(rng: np.random.Generator, count: int) -> Any:
 # ---------------------------------------------------------------- in Triton
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+@pytest.mark.parametrize("channel_first", [True, False])
+@pytest.mark.parametrize("mirror", ["each", True, False])
+def test_images_are_resized_and_normalized_as_one_after_the_other(channel_first: bool, dtype: torch.dtype, mirror: Any) -> None:
+    rng = np.random.default_rng(8)
+    made, offsets, sides = images(rng, 7)
+    flat = torch.cat([image.reshape(-1) for image in made])
+    size = np.array([[9], [14]])
+    what = regions(rng, sides, ("linear", "linear"), True)._replace(size=size)
+    flags = torch.tensor([0, 1, 0, 1, 1, 0, 0], dtype=torch.int32) if mirror == "each" else None
+    scaling = affine((10.0, 20.0, 30.0), (2.0, 3.0, 4.0), 1.0, 0.0, 3, 3)
+    resized = resize_batch(flat, offsets, sides, 3, what, torch.uint8)
+    assert resized is not None
+    rows = torch.from_numpy(table([np.arange(7) * 9 * 14 * 3, 14, 0, 0]))
+    expected = normalize_batch(resized, rows, flags, mirror is True, scaling, (9, 14), 3, channel_first, dtype)
+    finish = Finish(flags, mirror is True, scaling, channel_first, dtype)
+    found = resize_normalize_batch(flat, offsets, sides, 3, what, finish)
+    assert found is not None and found.dtype == dtype and torch.equal(found, expected)
+    long = what._replace(low=np.zeros((2, 7)), high=np.full((2, 7), 1e9))
+    assert resize_normalize_batch(flat, offsets, sides, 3, long, finish) is None
+
+
 def interpret(seed: int, count: int) -> dict[str, float]:
     """Compare the kernels with the bodies on so many images; the greatest differences, and launches."""
     from unittest import mock
@@ -305,6 +328,14 @@ def interpret(seed: int, count: int) -> dict[str, float]:
         with mock.patch.object(torch.ops.torchdali, "normalize_batch", triton_kernels.normalize):
             found = normalizing.normalize_batch(flat, *how)
         worst["normalized"] = max(worst["normalized"], float((found - expected).abs().max()) / 100)
+        same = what._replace(size=np.repeat(what.size[:, :1], 8, 1))
+        finish = Finish(flags, bool(rng.integers(2)), scaling, bool(rng.integers(2)), torch.float32)
+        expected = resize_normalize_batch(flat, offsets, sides, channels, same, finish)
+        with mock.patch.object(torch.ops.torchdali, "resize_normalize_batch", triton_kernels.resize_normalize):
+            found = resize_normalize_batch(flat, offsets, sides, channels, same, finish)
+        assert expected is not None and found is not None
+        levels = float((found - expected).abs().max()) * 2.5  # the deviation
+        worst["finished"] = max(worst.get("finished", 0.0), levels)
         made, offsets, sides = images(rng, 8, 3, side=16)
         flat = torch.cat([image.reshape(-1) for image in made])
         matrices = rng.uniform(-0.5, 1.5, (8, 3, 4)).astype(np.float32)
@@ -395,41 +426,45 @@ def compiled(capability: int) -> dict[str, dict[str, int]]:
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    from torchdali.kernels.device import triton_kernels as kernels
+    from torchdali.kernels.device.triton_kernels import filtering, geometry, noise, resizing, values
+    from torchdali.kernels.device.triton_kernels._common import BLOCK as block
 
-    block = kernels.BLOCK
     tools = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
     sources = {
-        "rows": (kernels.rows_kernel, "*u8 *i64 *fp32 *fp32", {"channels": 3, "fields": len(COLUMNS), "block": block}),
+        "rows": (resizing.rows_kernel, "*u8 *i64 *fp32 *fp32", {"channels": 3, "fields": len(COLUMNS), "block": block}),
         "columns": (
-            kernels.columns_kernel, "*fp32 *i64 *fp32 *u8",
+            resizing.columns_kernel, "*fp32 *i64 *fp32 *u8",
             {"channels": 3, "fields": len(COLUMNS), "as_float": False, "block": block},
         ),
         "normalize": (
-            kernels.normalize_kernel, "*u8 *i64 *i32 *fp32 *fp32 i32 i32",
+            resizing.normalize_kernel, "*u8 *i64 *i32 *fp32 *fp32 i32 i32",
             {"channels": 3, "channel_first": True, "has_flags": True, "mirror": False, "block": block},
+        ),
+        "finished columns": (
+            resizing.finished_columns_kernel, "*fp32 *i64 *fp32 *i32 *fp32 *fp32 i32 i32",
+            {"channels": 3, "fields": len(COLUMNS), "channel_first": True, "has_flags": True, "mirror": False, "block": block},
         ),
     }
     sources["warp"] = (
-        kernels.warp_kernel, "*u8 *i64 *u8 fp32",
+        geometry.warp_kernel, "*u8 *i64 *u8 fp32",
         {"channels": 3, "fields": 12, "linear": True, "filled": True, "block": block},
     )
-    sources["nearest"] = kernels.warp_kernel, sources["warp"][1], {**sources["warp"][2], "linear": False, "filled": False}
+    sources["nearest"] = geometry.warp_kernel, sources["warp"][1], {**sources["warp"][2], "linear": False, "filled": False}
     for name, types, last in (("first pass", "*u8 *i64 *fp32", False), ("second pass", "*fp32 *i64 *u8", True)):
-        sources[name] = kernels.filter_kernel, types, {"channels": 3, "fields": 8, "last": last, "block": block}
+        sources[name] = filtering.filter_kernel, types, {"channels": 3, "fields": 8, "last": last, "block": block}
     correlating = "*u8 *i64 *fp32 *u8 i32 i32 i32 i32", {"channels": 3, "fields": 4, "border": 0, "block": block}
-    sources["correlate"] = kernels.correlate_kernel, *correlating
-    sources["correlate with a constant"] = kernels.correlate_kernel, correlating[0], {**correlating[1], "border": 4}
-    sources["erase"] = kernels.erase_kernel, "*u8 *i64 *u8", {"channels": 3, "fields": 7, "block": block}
-    sources["windows"] = kernels.windows_kernel, "*u8 *i64 *u8 i32", {"channels": 3, "fields": 9, "block": block}
-    sources["colors"] = (kernels.colors_kernel, "*u8 *i64 *u8", {"fields": 15, "block": block})
-    sources["counts"] = kernels.counts_kernel, "*u8 *i64 *i32", {"channels": 3, "fields": 3, "pieces": kernels.PIECES, "block": block}
-    sources["values"] = kernels.values_kernel, "*u8 *i64 *u8 *u8", {"channels": 3, "fields": 3, "block": block}
-    sources["normal"] = kernels.normal_kernel, "*u8 *i64 *u8", {"fields": 9, "block": block}
+    sources["correlate"] = filtering.correlate_kernel, *correlating
+    sources["correlate with a constant"] = filtering.correlate_kernel, correlating[0], {**correlating[1], "border": 4}
+    sources["erase"] = geometry.erase_kernel, "*u8 *i64 *u8", {"channels": 3, "fields": 7, "block": block}
+    sources["windows"] = geometry.windows_kernel, "*u8 *i64 *u8 i32", {"channels": 3, "fields": 9, "block": block}
+    sources["colors"] = (values.colors_kernel, "*u8 *i64 *u8", {"fields": 15, "block": block})
+    sources["counts"] = values.counts_kernel, "*u8 *i64 *i32", {"channels": 3, "fields": 3, "pieces": values.PIECES, "block": block}
+    sources["values"] = values.values_kernel, "*u8 *i64 *u8 *u8", {"channels": 3, "fields": 3, "block": block}
+    sources["normal"] = noise.normal_kernel, "*u8 *i64 *u8", {"fields": 9, "block": block}
     for kind, name in enumerate(KINDS):
         constants = {"fields": 3, "kind": kind, "has_means": name == "squares", "block": 2 * block}
-        sources[f"reduce {name}"] = kernels.reduce_kernel, "*fp32 *i64 *fp32 *fp32 i32 i32 i32", constants
-    sources["spots"] = kernels.spots_kernel, "*u8 *i64 *u8", {"step": 3, "fields": 9, "block": block}
+        sources[f"reduce {name}"] = values.reduce_kernel, "*fp32 *i64 *fp32 *fp32 i32 i32 i32", constants
+    sources["spots"] = noise.spots_kernel, "*u8 *i64 *u8", {"step": 3, "fields": 9, "block": block}
     found = {}
     for name, (kernel, types, constants) in sources.items():
         names = kernel.arg_names
@@ -458,7 +493,7 @@ def _in_process(call: str, **environment: str) -> Any:
 def test_kernels_are_the_bodies(seed: int) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     worst = _in_process(f"interpret({seed}, 104)", TRITON_INTERPRET="1")
-    assert worst["images"] >= 104 and worst["bytes"] <= 1 and worst["colors"] <= 1
+    assert worst["images"] >= 104 and worst["bytes"] <= 1 and worst["colors"] <= 1 and worst["finished"] <= 1.0001
     assert max(worst["warped"], worst["blurred"], worst["correlated"], worst["noise"]) <= 1
     assert worst["copied"] == worst["erased"] == worst["spots"] == worst["counted"] == worst["mapped"] == 0
     assert worst["floats"] <= 1e-5 and worst["reduced"] <= 1e-5 and worst["normalized"] <= 1e-5
@@ -469,6 +504,6 @@ def test_kernels_are_the_bodies(seed: int) -> None:
 def test_kernels_compile_without_spills(capability: int, tmp_path: Path) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     found = _in_process(f"compiled({capability})", KERNELS=str(tmp_path), TRITON_CACHE_DIR=str(tmp_path))
-    assert set(found) == {"rows", "columns", "normalize", "colors", "warp", "nearest", "first pass", "second pass", "correlate", "correlate with a constant", "erase", "windows", "counts", "values", "normal", "spots", *[f"reduce {kind}" for kind in KINDS]}
+    assert set(found) == {"rows", "columns", "finished columns", "normalize", "colors", "warp", "nearest", "first pass", "second pass", "correlate", "correlate with a constant", "erase", "windows", "counts", "values", "normal", "spots", *[f"reduce {kind}" for kind in KINDS]}
     for name, used in found.items():
         assert used["STACK"] == used["LOCAL"] == 0 and used["REG"] <= REGISTERS, f"{name}: {used}"

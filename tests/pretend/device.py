@@ -78,8 +78,9 @@ def accelerator(devices: int = 1, lag: int = 3, kernels: bool = True) -> Iterato
     with contextlib.ExitStack() as stack:
         for target, name, value in _replaced(own):
             stack.enter_context(mock.patch.object(target, name, value))
-        can = mock.patch.object(_on_device, "has_kernels", lambda device: kernels and device.type == "cuda")
-        stack.enter_context(can)
+        for module in (_on_device, rewrite):
+            can = mock.patch.object(module, "has_kernels", lambda device: kernels and device.type == "cuda")
+            stack.enter_context(can)
         stack.enter_context(mock.patch.object(rewrite, "available", lambda device: False))
         stack.enter_context(Pretending())
         try:

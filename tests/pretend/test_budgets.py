@@ -96,14 +96,14 @@ def _colors(root: str) -> Any:
 
 # Launches and copies of a batch, waits and pageable copies of all.
 BUDGETS = {
-    "train": {"launches": 3, "copies": 3, "waits": 0, "pageable": 0},
+    "train": {"launches": 2, "copies": 3, "waits": 0, "pageable": 0},
     "colors": {"launches": 4, "copies": 4, "waits": 0, "pageable": 0},
-    "val": {"launches": 3, "copies": 3, "waits": 0, "pageable": 0},
-    "roi": {"launches": 3, "copies": 3, "waits": 0, "pageable": 0},
+    "val": {"launches": 2, "copies": 3, "waits": 0, "pageable": 0},
+    "roi": {"launches": 2, "copies": 3, "waits": 0, "pageable": 0},
     "heavy": {"launches": 7, "copies": 6, "waits": 0, "pageable": 0},
     "decode": {"launches": 0, "copies": 2, "waits": 0, "pageable": 0},
-    "fed": {"launches": 3, "copies": 3, "waits": 0, "pageable": 0},
-    "photo": {"launches": 3, "copies": 3, "waits": 0, "pageable": 0},
+    "fed": {"launches": 2, "copies": 3, "waits": 0, "pageable": 0},
+    "photo": {"launches": 2, "copies": 3, "waits": 0, "pageable": 0},
     "late": {"launches": 0, "copies": 2, "waits": 0, "pageable": 0},
     "bytes": {"launches": 1, "copies": 2, "waits": 0, "pageable": 0},
 }

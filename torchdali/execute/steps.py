@@ -53,7 +53,7 @@ def run_step(
             node.preserve or is_batch_level(error)
         ):  # no effects for a better message
             sample = next((i for i, _ in fail_alone(batch, node, device_stream, rng)), None)
-        raise located(error, batch.location(node, sample)) from error
+        raise located(error, batch.location(node.culprit(error), sample)) from error
     if first is not None:
         for result in results:
             result.come_from(first)

@@ -28,6 +28,7 @@ from torchdali.ops import (  # noqa: F401  each declares its operators
     _filters,
     _flip,
     _fused,
+    _fused_on_device,
     _fused_windows,
     _generic,
     _inflate,

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.device.normalize import normalize_batch
+from torchdali.kernels.device.resize_normalize import Finish
 from torchdali.kernels.device.tables import table, upload
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.folding import folded
@@ -41,7 +42,7 @@ from torchdali.schema import (
 )
 from torchdali.tensors import TensorList
 
-__all__ = ["crop", "crop_mirror_normalize", "crop_window"]
+__all__ = ["crop", "crop_mirror_normalize", "crop_window", "finish_of", "normalize_on_device"]
 
 CROP_LAYOUTS = ("HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW", "CFDHW")
 """Layouts that crops take; the first one of the right ndim is assumed where none is set: four axes are a volume."""
@@ -360,7 +361,7 @@ def _normalize_batch(
 
 
 @on_device(crop_mirror_normalize)
-def _normalize_on_device(
+def normalize_on_device(
     data: TensorList, *, dtype: torch.dtype, mean: list[float], mirror: int | Column, output_layout: str,
     pad_output: bool, scale: float, shift: float, std: list[float], fill_values: list[float],
     out_of_bounds_policy: str, layout: str, **window: Any | Column,
@@ -374,19 +375,31 @@ def _normalize_on_device(
         or wanted not in ("CHW", "HWC")
     ):
         return NotImplemented
-    out_of_bounds(out_of_bounds_policy, borders=False)
     found = _windows_of_one_size(images, layout, window)
     if found is None:
         return NotImplemented
     windows, (height, width) = found
-    check_fill(fill_values, (height, width, images.channels), 2)
-    scaling = affine(_several(mean), _several(std), scale, shift, images.channels, images.channels)
-    device, size = images.flat.device, len(images.offsets)
-    flags = on_their_device(mirror, size, device) if isinstance(mirror, Column) else None
-    return normalize_batch(
-        images.flat, windows, flags, bool(flags is None and mirror), scaling, (height, width), images.channels,
-        wanted == "CHW", dtype,
+    finish = finish_of(
+        images, (height, width), dtype=dtype, mean=mean, mirror=mirror, channel_first=wanted == "CHW", scale=scale,
+        shift=shift, std=std, fill_values=fill_values, out_of_bounds_policy=out_of_bounds_policy,
     )  # fmt: skip
+    return normalize_batch(
+        images.flat, windows, finish.flags, finish.mirror, finish.scaling, (height, width), images.channels,
+        finish.channel_first, dtype,
+    )  # fmt: skip
+
+
+def finish_of(
+    images: Images, size: tuple[int, int], *, dtype: torch.dtype, mean: Any, mirror: int | Column, channel_first: bool,
+    scale: float, shift: float, std: Any, fill_values: list[float], out_of_bounds_policy: str,
+) -> Finish:  # fmt: skip
+    """Check the arguments of `crop_mirror_normalize` for windows of one size, and return what its kernels take."""
+    out_of_bounds(out_of_bounds_policy, borders=False)
+    check_fill(fill_values, (*size, images.channels), 2)
+    scaling = affine(_several(mean), _several(std), scale, shift, images.channels, images.channels)
+    device, count = images.flat.device, len(images.offsets)
+    flags = on_their_device(mirror, count, device) if isinstance(mirror, Column) else None
+    return Finish(flags, bool(flags is None and mirror), scaling, channel_first, dtype)
 
 
 def _windows_of_one_size(

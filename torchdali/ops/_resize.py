@@ -276,11 +276,11 @@ def _resize_on_device(
     if save_attrs or images is None:
         return NotImplemented
     size_arguments, filters = _divide(arguments)
-    sizes, regions = _sizing_of(images, size_arguments)
-    return _resized_on_device(images, sizes, regions, **filters)
+    sizes, regions = sizing_of(images, size_arguments)
+    return resized_on_device(images, sizes, regions, **filters)
 
 
-def _sizing_of(
+def sizing_of(
     images: Images, arguments: dict[str, Any]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """Return the sizes, ``(2, N)`` or one for all, and regions ``(2, 2, N)`` of images; see `sizing`."""
@@ -298,7 +298,7 @@ def _sizing_of(
     return sizes, np.array([region for _, region in found]).transpose(2, 1, 0)
 
 
-def _resized_on_device(
+def resized_on_device(
     images: Images,
     sizes: npt.NDArray[np.int64],
     regions: npt.NDArray[np.float64],
@@ -406,7 +406,7 @@ def _random_resized_crop_on_device(
         draws, images.sides.astype(np.float64), num_attempts, random_area, random_aspect_ratio
     )
     sizes = np.array(target, np.int64)[:, None]
-    return _resized_on_device(images, sizes, np.stack((corners, corners + extents)), **filters)
+    return resized_on_device(images, sizes, np.stack((corners, corners + extents)), **filters)
 
 
 def height_width(size: list[int]) -> tuple[int, int]:

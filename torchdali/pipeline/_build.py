@@ -25,6 +25,7 @@ from torchdali.rewrite import (
     finish_together,
     fuse_decoding,
     fuse_native,
+    fuse_on_device,
     fuse_resizing,
     merge_identical,
     share_decoding,
@@ -85,7 +86,8 @@ def open_graph(options: PipelineOptions, graph: Graph) -> Opened:
     fused = fuse_resizing(fuse_decoding(merged, options.scaled_decode))
     device = resolve_device(options.device_id)
     shared = share_decoding(fuse_native(fused), device)
-    planned = plan(shared if options.exact else decode_windows(shared, device))
+    seen = shared if options.exact else decode_windows(shared, device)
+    planned = plan(fuse_on_device(seen, device))
     _check_devices(options, planned.graph)
     _check_constants(graph)
     warn_of_scales(graph)

@@ -13,7 +13,7 @@ from torchdali.kernels.device.library import define
 from torchdali.kernels.device.tables import upload
 from torchdali.kernels.device_cache import device_cache
 
-__all__ = ["COLUMNS", "normalize_batch"]
+__all__ = ["COLUMNS", "normalize_batch", "numbers_of"]
 
 COLUMNS = ("offset", "width", "y", "x")
 """Of the table: where a sample starts, in elements, its width, and where its window is."""
@@ -39,7 +39,7 @@ def normalize_batch(
         channel_first: The output is ``(N, C, H, W)``, not ``(N, H, W, C)``.
         dtype: float32 or float16.
     """
-    numbers = _numbers(scaling, channels, flat.device)
+    numbers = numbers_of(scaling, channels, flat.device)
     made: Tensor = torch.ops.torchdali.normalize_batch(
         flat,
         samples,
@@ -55,7 +55,7 @@ def normalize_batch(
 
 
 @device_cache(maxsize=64)
-def _numbers(scaling: Any, channels: int, device: torch.device) -> Tensor:
+def numbers_of(scaling: Any, channels: int, device: torch.device) -> Tensor:
     """Return centre, factor and offset of each channel, ``(3, channels)``."""
     given = (
         ((0.0,), (1.0,), (0.0,))

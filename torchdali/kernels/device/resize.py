@@ -26,7 +26,7 @@ from torchdali.kernels.resample.weights import (
     stretched,
 )
 
-__all__ = ["COLUMNS", "FIELDS", "Regions", "resize_batch"]
+__all__ = ["COLUMNS", "FIELDS", "Regions", "Rows", "lookup_table", "resize_batch", "table_of"]
 
 FIELDS = (
     "offset",
@@ -89,23 +89,46 @@ def resize_batch(
     Returns:
         The elements of all outputs ``(H, W, C)``, one after the other; None where an axis looks at too many pixels.
     """
+    rows = table_of(offsets, sides, channels, regions)
+    if rows is None:
+        return None
+    height, width = regions.size
+    results = np.broadcast_to(height * width * channels, (len(offsets),))
+    ends = results.cumsum()
+    rows.table[:, 6] = ends - results
+    out: Tensor = torch.ops.torchdali.resize_batch(
+        flat, upload(rows.table, flat.device), lookup_table(flat.device), rows.lines, rows.longest, int(ends[-1]),
+        int(results.max()), channels, dtype == torch.float32,
+    )  # fmt: skip
+    return out
+
+
+class Rows(NamedTuple):
+    """What the first pass takes beside the pixels.
+
+    Attributes:
+        table: ``(N, len(COLUMNS))`` int64, without the places of results.
+        lines: Elements that it computes, of all images.
+        longest: The most of one image.
+    """
+
+    table: Array
+    lines: int
+    longest: int
+
+
+def table_of(offsets: Array, sides: Array, channels: int, regions: Regions) -> Rows | None:
+    """Describe what to resize, see `resize_batch`; None where an axis looks at too many pixels."""
     made = np.empty((len(COLUMNS), len(offsets)), np.int64)
     axes = _axes(sides, regions, made[len(FIELDS) :].reshape(2, len(AXIS), -1))
     if axes is None:
         return None
     first, last = axes
-    height, width = regions.size
-    lines = (last - first) * (width * channels)
-    results = np.broadcast_to(height * width * channels, lines.shape)
-    line_ends, result_ends = lines.cumsum(), results.cumsum()
+    lines = (last - first) * (regions.size[1] * channels)
+    ends = lines.cumsum()
     made[0], made[1:3], made[3], made[4] = offsets, sides, first, last - first
-    made[5], made[6] = line_ends - lines, result_ends - results
-    made[7:9] = regions.size
-    out: Tensor = torch.ops.torchdali.resize_batch(
-        flat, upload(np.ascontiguousarray(made.T), flat.device), _lookup_table(flat.device), int(line_ends[-1]),
-        int(lines.max()), int(result_ends[-1]), int(results.max()), channels, dtype == torch.float32,
-    )  # fmt: skip
-    return out
+    made[5], made[6], made[7:9] = ends - lines, 0, regions.size
+    return Rows(np.ascontiguousarray(made.T), int(ends[-1]), int(lines.max()))
 
 
 def _columns_first(regions: Regions, extents: Array, seen: Array) -> npt.NDArray[np.bool_]:
@@ -187,7 +210,7 @@ _PRICES = np.array([[TAP], [TAP_OF_ROWS]])
 
 
 @device_cache(maxsize=8)
-def _lookup_table(device: torch.device) -> Tensor:
+def lookup_table(device: torch.device) -> Tensor:
     """Return the filters, one after the other."""
     return upload(_TABLE, device)
 

@@ -1,0 +1,89 @@
+"""Resize images of any sizes to one size, mirror, normalize and transpose them, on an accelerator, in two launches.
+
+What `kernels.device.resize` and `kernels.device.normalize` do one after the other, but the bytes between them stay in
+registers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels.device.library import define
+from torchdali.kernels.device.normalize import numbers_of
+from torchdali.kernels.device.resize import Array, Regions, lookup_table, resize_in_torch, table_of
+from torchdali.kernels.device.tables import upload
+
+__all__ = ["Finish", "resize_normalize_batch"]
+
+
+class Finish(NamedTuple):
+    """What follows a resize.
+
+    Attributes:
+        flags: ``(N,)`` int32 on the device, not 0 where rows are reversed.
+        mirror: Reverse all rows, where there are no flags.
+        scaling: As `normalize_batch` takes it.
+        channel_first: The output is ``(N, C, H, W)``, not ``(N, H, W, C)``.
+        dtype: float32 or float16.
+    """
+
+    flags: Tensor | None
+    mirror: bool
+    scaling: Any
+    channel_first: bool
+    dtype: torch.dtype
+
+
+def resize_normalize_batch(
+    flat: Tensor, offsets: Array, sides: Array, channels: int, regions: Regions, finish: Finish
+) -> Tensor | None:
+    """Resize images to bytes of one size and normalize these; None where an axis looks at too many pixels.
+
+    Args:
+        flat: Their elements, uint8, on a device.
+        offsets: Where each image starts, in elements.
+        sides: ``(2, N)``: heights and widths.
+        channels: Of all images.
+        regions: What to resize; the sizes are the same.
+        finish: What to do with the bytes.
+    """
+    rows = table_of(offsets, sides, channels, regions)
+    if rows is None:
+        return None
+    height, width = regions.size[:, 0].tolist()
+    out: Tensor = torch.ops.torchdali.resize_normalize_batch(
+        flat, upload(rows.table, flat.device), lookup_table(flat.device), rows.lines, rows.longest, finish.flags,
+        finish.mirror, numbers_of(finish.scaling, channels, flat.device), height, width, channels,
+        finish.channel_first, finish.dtype == torch.float16,
+    )  # fmt: skip
+    return out
+
+
+def resize_normalize_in_torch(
+    flat: Tensor, samples: Tensor, filters: Tensor, lines: int, longest: int, flags: Tensor | None, mirror: bool,
+    numbers: Tensor, height: int, width: int, channels: int, channel_first: bool, half: bool,
+) -> Tensor:  # fmt: skip
+    """Do `resize_normalize_batch` on the CPU."""
+    values, count = height * width * channels, len(samples)
+    rows = samples.clone()
+    rows[:, 6] = torch.arange(count) * values
+    images = resize_in_torch(
+        flat, rows, filters, lines, longest, count * values, values, channels, False
+    )
+    images = images.view(count, height, width, channels)
+    flipped = torch.full((count,), mirror) if flags is None else flags != 0
+    images = torch.where(flipped.view(-1, 1, 1, 1), images.flip(2), images)
+    centre, factor, offset = numbers
+    found = torch.addcmul(offset, images.float() - centre, factor)
+    found = found.to(torch.float16) if half else found
+    return found.permute(0, 3, 1, 2).contiguous() if channel_first else found
+
+
+define(
+    "resize_normalize_batch(Tensor flat, Tensor samples, Tensor filters, int lines, int longest, Tensor? flags, "
+    "bool mirror, Tensor numbers, int height, int width, int channels, bool channel_first, bool half) -> Tensor",
+    resize_normalize_in_torch,
+)

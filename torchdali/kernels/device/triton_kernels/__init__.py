@@ -1,0 +1,31 @@
+"""The kernels in Triton. Import this only where they are launched: Triton comes with torch for CUDA."""
+
+from __future__ import annotations
+
+from torchdali.kernels.device.triton_kernels.filtering import correlate, filter
+from torchdali.kernels.device.triton_kernels.geometry import copy_windows, erase, warp
+from torchdali.kernels.device.triton_kernels.noise import add_normal, replace_pixels
+from torchdali.kernels.device.triton_kernels.resizing import normalize, resize, resize_normalize
+from torchdali.kernels.device.triton_kernels.values import (
+    count_values,
+    map_colors,
+    map_values,
+    reduce,
+)
+
+__all__ = [
+    "add_normal",
+    "copy_windows",
+    "correlate",
+    "count_values",
+    "erase",
+    "filter",
+    "map_colors",
+    "map_values",
+    "normalize",
+    "reduce",
+    "replace_pixels",
+    "resize",
+    "resize_normalize",
+    "warp",
+]

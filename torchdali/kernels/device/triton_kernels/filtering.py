@@ -1,0 +1,134 @@
+"""Kernels that correlate images with windows."""
+
+# mypy: disable-error-code="no-untyped-def, untyped-decorator"
+# Triton reads annotations of kernels: theirs are for it alone.
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from torchdali.kernels.device.triton_kernels._common import BLOCK, number
+
+__all__ = ["correlate", "correlate_kernel", "filter", "filter_kernel"]
+
+
+@triton.jit
+def _reflected(pixel, length):
+    """Return which pixel stands beyond the borders, reflected without repeating the edge."""
+    period = tl.maximum(2 * length - 2, 1)
+    pixel = tl.abs(pixel) % period
+    return tl.minimum(pixel, period - pixel) * (length > 1).to(tl.int32)
+
+
+@triton.jit
+def filter_kernel(
+    source, block_of_rows, out, channels: tl.constexpr, fields: tl.constexpr, last: tl.constexpr,
+    block: tl.constexpr,
+):  # fmt: skip
+    """Correlate the columns of an image, or the rows of what that gave, which makes bytes."""
+    row = block_of_rows + tl.program_id(1).to(tl.int64) * fields
+    place = tl.program_id(0) * block + tl.arange(0, block)
+    height = tl.load(row + 1).to(tl.int32)
+    width = tl.load(row + 2).to(tl.int32)
+    line = width * channels
+    mask = place < height * line
+    result = tl.load(row + 3)
+    if last:
+        pixel = (place % line) // channels
+        length = width
+        step = channels
+        taps = tl.load(row + 6).to(tl.int32)
+        weights = block_of_rows + tl.load(row + 7)
+        begin = source + result + place
+    else:
+        pixel = place // line
+        length = height
+        step = line
+        taps = tl.load(row + 4).to(tl.int32)
+        weights = block_of_rows + tl.load(row + 5)
+        begin = source + tl.load(row) + place
+    total = tl.zeros((block,), tl.float32)
+    first = pixel - taps // 2
+    for k in range(0, taps):
+        there = (_reflected(first + k, length) - pixel) * step
+        total += tl.load(begin + there, mask=mask, other=0).to(tl.float32) * number(weights, k)
+    if last:
+        total = tl.minimum(tl.maximum(total + 0.5, 0.0), 255.0)
+    tl.store(out + result + place, total.to(out.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def _bordered(pixel, length, border: tl.constexpr):
+    """Return which pixel stands beyond the borders; see `BORDERS` of the filters."""
+    if border == 0:
+        pixel = _reflected(pixel, length)
+    elif border == 1:
+        pixel = (pixel % (2 * length) + 2 * length) % (2 * length)
+        pixel = tl.minimum(pixel, 2 * length - 1 - pixel)
+    elif border == 3:
+        pixel = (pixel % length + length) % length
+    return tl.minimum(tl.maximum(pixel, 0), length - 1)
+
+
+@triton.jit
+def correlate_kernel(
+    flat, table, windows, out, rows, columns, anchor_y, anchor_x, channels: tl.constexpr, fields: tl.constexpr,
+    border: tl.constexpr, block: tl.constexpr,
+):  # fmt: skip
+    """Correlate an image with its window; a program does a piece of one image."""
+    sample = tl.program_id(1).to(tl.int64)
+    row = table + sample * fields
+    place = tl.program_id(0) * block + tl.arange(0, block)
+    height = tl.load(row + 1).to(tl.int32)
+    width = tl.load(row + 2).to(tl.int32)
+    line = width * channels
+    mask = place < height * line
+    y = place // line
+    x = (place % line) // channels
+    source = flat + tl.load(row) + place % channels
+    weights = windows + sample * rows * columns
+    total = tl.zeros((block,), tl.float32)
+    for i in range(0, rows):
+        there_y = y + i - anchor_y
+        begin = source + _bordered(there_y, height, border) * line
+        for j in range(0, columns):
+            there_x = x + j - anchor_x
+            inside = mask
+            if border == 4:
+                inside = mask & (there_y >= 0) & (there_y < height) & (there_x >= 0)
+                inside = inside & (there_x < width)
+            value = tl.load(
+                begin + _bordered(there_x, width, border) * channels, mask=inside, other=0
+            )
+            total += value.to(tl.float32) * tl.load(weights + i * columns + j)
+    # A float of this size has no place for fractions: the sum is rounded to the even number.
+    total = tl.minimum(tl.maximum(total, 0.0), 255.0) + 8388608.0 - 8388608.0
+    tl.store(out + tl.load(row + 3) + place, total.to(tl.uint8), mask=mask)
+
+
+def filter(
+    flat: Tensor, block: Tensor, count: int, results: int, largest: int, channels: int
+) -> Tensor:
+    """Do what `device.separable.filter_in_torch` does."""
+    wide = torch.empty(results, device=flat.device)
+    out = torch.empty(results, dtype=torch.uint8, device=flat.device)
+    grid = (triton.cdiv(largest, BLOCK), count)
+    filter_kernel[grid](flat, block, wide, channels, 8, False, BLOCK)
+    filter_kernel[grid](wide, block, out, channels, 8, True, BLOCK)
+    return out
+
+
+def correlate(
+    flat: Tensor, samples: Tensor, windows: Tensor, results: int, largest: int, channels: int, y: int, x: int,
+    border: int,
+) -> Tensor:  # fmt: skip
+    """Do what `device.correlate.correlate_in_torch` does."""
+    count, fields = samples.shape
+    _, rows, columns = windows.shape
+    out = torch.empty(results, dtype=torch.uint8, device=flat.device)
+    grid = (triton.cdiv(largest, BLOCK), count)
+    correlate_kernel[grid](flat, samples, windows, out, rows, columns, y, x, channels, fields, border, BLOCK)
+    return out
