@@ -57,6 +57,7 @@ def run(**arguments: Any) -> Any:
 U8: dict[str, Any] = {"in_types": [types.UINT8], "ins_ndim": [3]}
 
 
+@pytest.mark.slow  # compiles
 def test_a_function_on_each_sample() -> None:
     (out,) = run(run_fn=invert, out_types=[types.UINT8], outs_ndim=[3], **U8)
     assert all(np.array_equal(out.at(i), 255 - x) for i, x in enumerate(IMAGES))
@@ -67,6 +68,7 @@ def test_shapes_from_a_function() -> None:
     assert all(np.array_equal(out.at(i), x.swapaxes(0, 1)) for i, x in enumerate(IMAGES))
 
 
+@pytest.mark.slow  # compiles
 def test_a_batch_and_two_outputs() -> None:
     same = {**U8, "out_types": [types.INT64, types.UINT8], "outs_ndim": [1, 3]}
     sums, copies = run(run_fn=both, setup_fn=shapes_of_both, batch_processing=True, **same)

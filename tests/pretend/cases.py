@@ -41,18 +41,21 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
     "crop_mirror_normalize": (
         f"fn.crop_mirror_normalize(image, crop=[20, 24], mirror=flip, dtype=types.FLOAT16, {MEAN})",
         f"fn.crop_mirror_normalize(same, mirror=flip, {MEAN})",
+        f"fn.crop_mirror_normalize(fn.cast(image, dtype=types.FLOAT), mirror=flip, crop=[20, 24], {MEAN})",
         f"fn.crop_mirror_normalize(same, mirror=flip, output_layout='HWC', crop=[20, 24], crop_pos_x=place, {MEAN})",
         "fn.crop_mirror_normalize(image, crop=[90, 90], dtype=types.UINT8, out_of_bounds_policy='pad', fill_values=[7.0], pad_output=True)",
     ),
     "random_resized_crop": (
         "fn.random_resized_crop(image, size=[24, 32])",
         "fn.random_resized_crop(image, size=[24, 32], interp_type=types.INTERP_CUBIC, antialias=False)",
+        "fn.random_resized_crop(fn.cast(image, dtype=types.FLOAT), size=[24, 32])",
     ),
     "resize": (
         "fn.resize(image, size=[24, 32])",
         "fn.resize(same, resize_shorter=20.0 + 10 * place)",
         "fn.resize(image, size=[24, 32], interp_type=types.INTERP_NN)",
         "fn.resize(image, size=[24, 32], dtype=types.FLOAT, mode='not_smaller')",
+        "fn.resize(fn.cast(image, dtype=types.FLOAT) * 3.7, resize_shorter=20.0 + 10 * place)",
     ),
     "flip": ("fn.flip(image, horizontal=flip)", "fn.flip(same, vertical=flip, horizontal=1)"),
     "color_twist": ("fn.color_twist(image, hue=90 * place, brightness=0.5 + place)", "fn.color_twist(same, saturation=place)"),
@@ -68,6 +71,13 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
     "erase": ("fn.erase(same, anchor=[3.0, 4.0], shape=fn.stack(5.0 + place, 6.0 + place), axis_names='HW')",
               "fn.erase(image, anchor=[3.0, 4.0, 20.0, 9.0], shape=[5.0, 60.0, 4.0, 8.0], fill_value=[7.0, 300.0, 9.0])",
               "fn.erase(image, anchor=[0.2], shape=[0.3], axis_names='W', normalized=True, fill_value=90 * place)"),
+    "color_space_conversion": tuple(
+        f"fn.color_space_conversion({data}, image_type=types.{a}, output_type=types.{b})"
+        for data, a, b in (
+            ("image", "RGB", "GRAY"), ("image", "BGR", "GRAY"), ("image", "RGB", "YCbCr"), ("image", "YCbCr", "BGR"), ("image", "RGB", "BGR"),
+            ("image", "RGB", "RGB"), ("image[:, :, 0:1]", "GRAY", "RGB"), ("image[:, :, 0:1]", "GRAY", "YCbCr"),
+        )
+    ),
     "permute_batch": ("fn.permute_batch(image, indices=[2, 0, 0])",),
     "normalize": ("fn.normalize(image, batch=False)", "fn.normalize(same, axis_names='HW')"),
     "_normalize_batch": ("fn.normalize(image, batch=True)", "fn.normalize(same, batch=True, axis_names='HW')"),

@@ -318,7 +318,7 @@ def test_what_is_in_the_cache_is_not_asked_for_again(server: ObjectServer, local
     assert not [path for _, path, _ in server.requests if path.endswith(".jpg")]
 
 
-@pytest.mark.parametrize("reader", ["tfrecord", "mxnet", "webdataset"])
+@pytest.mark.parametrize("reader", ["tfrecord", *(pytest.param(r, marks=pytest.mark.slow) for r in ("mxnet", "webdataset"))])
 def test_a_cache_gets_each_block_of_a_container_once(
     reader: str, server: ObjectServer, local: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,7 @@ from torchdali.kernels.convert import full_scale
 from torchdali.kernels.device.color import map_colors
 from torchdali.kernels.memory import placed
 from torchdali.operator import batched, on_device, operator
-from torchdali.ops._on_device import batch_of, images_of
+from torchdali.ops._on_device import batch_of, each_pixel, images_of
 from torchdali.schema import Column, DType, Out, PerFrame, Takes, per_sample
 from torchdali.tensors import TensorList
 from torchdali.types import DALIImageType
@@ -433,3 +433,14 @@ def color_space_conversion(
         return spaces.gray(image, source == "BGR", out)
     matrix, offset = spaces.space_matrix(source, target)
     return affine_rgb(image, matrix, offset, torch.uint8, out)
+
+
+@on_device(color_space_conversion)
+def _convert_on_device(
+    image: TensorList, *, image_type: DALIImageType, output_type: DALIImageType
+) -> Any:
+    convert: Callable[[Tensor], Tensor] = functools.partial(
+        color_space_conversion.body, image_type=image_type, output_type=output_type
+    )
+    convert = torch.clone if image_type == output_type else convert
+    return each_pixel(image, 1 if image_type.name == "GRAY" else 3, convert)

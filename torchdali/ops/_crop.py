@@ -366,7 +366,7 @@ def normalize_on_device(
     pad_output: bool, scale: float, shift: float, std: list[float], fill_values: list[float],
     out_of_bounds_policy: str, layout: str, **window: Any | Column,
 ) -> Any:  # fmt: skip
-    images = images_of(data, layout)
+    images = images_of(data, layout, floats=True)
     wanted = output_layout or layout
     if (
         images is None

@@ -25,6 +25,7 @@ __all__ = [
     "batch_of",
     "cut_out",
     "each_element",
+    "each_pixel",
     "floats_of",
     "images_of",
     "on_their_device",
@@ -55,9 +56,14 @@ class Images(NamedTuple):
     uniform: bool
 
 
-def images_of(batch: TensorList, layout: str) -> Images | None:
-    """Return the images of a batch; None where these are no bytes ``HWC``, or there are no kernels."""
-    if layout != "HWC" or batch.torch_dtype != torch.uint8 or not has_kernels(batch.device):
+def images_of(batch: TensorList, layout: str, floats: bool = False) -> Images | None:
+    """Return the images of a batch; None where these are not ``HWC``, or there are no kernels.
+
+    Args:
+        floats: Images of float32 will do, not only those of bytes.
+    """
+    taken = batch.torch_dtype == torch.uint8 or (floats and batch.torch_dtype == torch.float32)
+    if layout != "HWC" or not taken or not has_kernels(batch.device):
         return None
     stored, dense = batch.stored(), batch.dense()
     if dense is not None:
@@ -130,6 +136,26 @@ def each_element(batch: TensorList, function: Callable[[Tensor], Tensor]) -> Any
     return TensorList.from_packed(
         function(stored.flat), list(stored.offsets), stored.shape(), batch.layout()
     )
+
+
+def each_pixel(batch: TensorList, channels: int, function: Callable[[Tensor], Tensor]) -> Any:
+    """Apply a function of pixels ``(1, n, channels)`` to images of any sizes that lie in one piece of memory.
+
+    NotImplemented where they do not, or where an image has another number of channels.
+    """
+    stored = batch.stored()
+    if not isinstance(stored, Packed) or not has_kernels(batch.device):
+        return NotImplemented
+    if any(shape[-1] != channels for shape in stored.shape()):
+        return NotImplemented
+    pixels = stored.flat.numel() // channels
+    if any(offset % channels for offset in stored.offsets):
+        return NotImplemented
+    made = function(stored.flat[: pixels * channels].view(1, pixels, channels))
+    count = made.shape[-1]
+    offsets = [offset // channels * count for offset in stored.offsets]
+    shapes = [(*shape[:-1], count) for shape in stored.shape()]
+    return TensorList.from_packed(made.view(-1), offsets, shapes, batch.layout())
 
 
 def spans_of(

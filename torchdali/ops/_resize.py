@@ -272,7 +272,7 @@ def _resize_batch(
 def _resize_on_device(
     data: TensorList, *, save_attrs: bool, layout: str, **arguments: Any | Column
 ) -> Any:
-    images = images_of(data, layout)
+    images = images_of(data, layout, floats=True)
     if save_attrs or images is None:
         return NotImplemented
     size_arguments, filters = _divide(arguments)
@@ -315,13 +315,14 @@ def resized_on_device(
     if any(isinstance(each, Column) or FILTER.get(each, "nn") == "nn" for each in chosen):
         return NotImplemented
     largest = sizes[:, (sizes[0] * sizes[1]).argmax()].tolist()
-    if dtype not in (None, torch.uint8, torch.float32) or sizes.min() < 1:
+    kind = images.flat.dtype
+    if dtype not in (None, kind, torch.float32) or sizes.min() < 1:
         return NotImplemented
     check_pixels(largest, "the resized image")
     names = FILTER[chosen[0]], FILTER[chosen[1]]
     flat = resize_batch(
         images.flat, images.offsets, images.sides, images.channels,
-        Regions(regions[0], regions[1], sizes, names, antialias), dtype or torch.uint8,
+        Regions(regions[0], regions[1], sizes, names, antialias), dtype or kind,
     )  # fmt: skip
     return NotImplemented if flat is None else batch_of(flat, sizes, images.channels)
 
@@ -397,7 +398,7 @@ def _random_resized_crop_on_device(
     data: TensorList, *, size: list[int], num_attempts: int, random_area: list[float], random_aspect_ratio: list[float],
     layout: str = "HWC", rng: BatchRng, **filters: Any,
 ) -> Any:  # fmt: skip
-    images = images_of(data, layout)
+    images = images_of(data, layout, floats=True)
     target = height_width(size)
     if images is None or min(target) < 1:
         return NotImplemented

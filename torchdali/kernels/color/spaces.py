@@ -43,10 +43,15 @@ def gray(x: Tensor, blue_first: bool, out: Tensor | None = None) -> Tensor:
         code = cv2.COLOR_BGR2GRAY if blue_first else cv2.COLOR_RGB2GRAY
         cv2.cvtColor(x.contiguous().view(1, -1, 3).numpy(), code, made.view(1, -1).numpy())
         return made
-    weights = torch.tensor(_GRAY_STEPS[:: -1 if blue_first else 1], device=x.device)
     # Exact: multiples of 2**-15 below 256.
-    luma = torch.mv(x.reshape(-1, 3).to(torch.float32), weights)
+    luma = torch.mv(x.reshape(-1, 3).to(torch.float32), _gray_steps(blue_first, x.device))
     return made.copy_(luma.add_(0.5).to(torch.int16).view(made.shape))
+
+
+@device_cache(maxsize=16)
+@folded
+def _gray_steps(blue_first: bool, device: torch.device) -> Tensor:
+    return torch.tensor(_GRAY_STEPS[:: -1 if blue_first else 1], device=device)
 
 
 # BT.601 in studio range: luma 16..235, chroma 16..240.

@@ -79,12 +79,12 @@ def resize_batch(
     """Resize images.
 
     Args:
-        flat: Their elements, on a device.
+        flat: Their elements, uint8 or float32, on a device.
         offsets: Where each image starts, in elements.
         sides: ``(2, N)``: heights and widths.
         channels: Of all images.
         regions: What to resize.
-        dtype: uint8 or float32.
+        dtype: Theirs, or float32.
 
     Returns:
         The elements of all outputs ``(H, W, C)``, one after the other; None where an axis looks at too many pixels.
@@ -104,7 +104,7 @@ def resize_batch(
 
 
 class Rows(NamedTuple):
-    """What the first pass takes beside the pixels.
+    """The table of a resize, and the sizes of its first pass.
 
     Attributes:
         table: ``(N, len(COLUMNS))`` int64, without the places of results.

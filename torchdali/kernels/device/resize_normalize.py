@@ -20,7 +20,7 @@ __all__ = ["Finish", "resize_normalize_batch"]
 
 
 class Finish(NamedTuple):
-    """What follows a resize.
+    """Mirroring and normalization after a resize.
 
     Attributes:
         flags: ``(N,)`` int32 on the device, not 0 where rows are reversed.

@@ -1,4 +1,4 @@
-"""What several kernels use."""
+"""Parts of several kernels."""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
 # Triton reads annotations of kernels: theirs are for it alone.
