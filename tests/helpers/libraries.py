@@ -23,6 +23,7 @@ def library(name: str) -> Library:
     parts = {
         "fn": importlib.import_module(f"{name}.fn"),
         "types": importlib.import_module(f"{name}.types"),
+        "math": importlib.import_module(f"{name}.math"),
         "backend": importlib.import_module(f"{name}.backend"),
         "pipeline": importlib.import_module(f"{name}.pipeline"),
         "iterator": importlib.import_module(f"{name}.plugin.pytorch").DALIGenericIterator,

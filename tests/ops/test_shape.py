@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import warnings
 from typing import Any
@@ -183,6 +184,25 @@ def test_reinterpret_of_a_scalar() -> None:
     assert fn.reinterpret(torch.tensor(-1, dtype=torch.int8), dtype=types.UINT8).item() == 255
     with pytest.raises(RuntimeError):
         fn.reinterpret(torch.tensor(5, dtype=torch.int32), dtype=types.UINT8)
+
+
+def test_squeeze_with_a_negative_axis_drops_none() -> None:
+    x = data(2, 1, 1)
+    node = functools.partial(evaluate, "torchdali", [given(x, layout="ABC")])
+    found = node(
+        {
+            "some": lambda lib, n: lib.fn.squeeze(n, axes=[1, -1]),
+            "both": lambda lib, n: lib.fn.squeeze(n, axes=[1, 2]),
+        }
+    )
+    assert (found["some"].samples[0].shape, found["some"].layout) == ((2, 1, 1), "ABC")
+    assert (found["both"].samples[0].shape, found["both"].layout) == ((2,), "A")
+
+
+@pytest.mark.parametrize("name", ["reshape", "reinterpret"])
+def test_axes_beyond_the_input_are_refused_beside_a_shape(name: str) -> None:
+    with pytest.raises(RuntimeError, match=r"src_dims\[1\] == 3.* is out of bounds"):
+        getattr(fn, name)(data(2, 1, 6), shape=[-1], src_dims=[0, 3])
 
 
 def test_squeeze_per_sample() -> None:

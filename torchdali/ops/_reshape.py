@@ -106,6 +106,8 @@ def _extents(
         if shape_input.dtype.is_floating_point or shape_input.ndim != 1:
             raise RuntimeError("the input that gives the shape must be 1D integers")
         shape = shape_input.tolist()
+    if src_dims is not None:
+        _check_sources(old, src_dims)
     if shape is not None:
         return [int(extent) for extent in listed(shape)]
     sources = _sources(old, rel_shape, src_dims)
@@ -131,13 +133,16 @@ def _sources(old: Sequence[int], rel_shape: Any, src_dims: Any) -> list[int]:
         raise RuntimeError(
             f"`src_dims` and `rel_shape` have different lengths: {len(axes)} vs {count}"
         )
-    for i, axis in enumerate(axes):
+    return [1 if axis < 0 else old[axis] for axis in axes]
+
+
+def _check_sources(old: Sequence[int], src_dims: Any) -> None:
+    for i, axis in enumerate(listed(src_dims)):
         if not -1 <= axis < len(old):
             raise RuntimeError(
-                f"`src_dims[{i}] == {axis}` is out of bounds: there are the axes 0 to {len(old) - 1} in the input, "
+                f"`src_dims[{i}] == {axis:g}` is out of bounds: there are the axes 0 to {len(old) - 1} in the input, "
                 "and -1 adds one"
             )
-    return [1 if axis < 0 else old[axis] for axis in axes]
 
 
 def listed(value: Any) -> Sequence[Any]:

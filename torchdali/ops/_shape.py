@@ -206,7 +206,7 @@ def _squeezed(layouts: Layouts, arguments: Arguments) -> str:
     axes, names, layout = arguments["axes"], arguments["axis_names"], layouts[0]
     if names is not None:
         return "".join(name for name in layout if name not in names)
-    dropped = axes or []
+    dropped = [] if axes is None or min(axes, default=0) < 0 else axes
     return "".join(name for axis, name in enumerate(layout) if axis not in dropped)
 
 
@@ -223,7 +223,7 @@ def squeeze(
 
     Args:
         data: Any shape and type.
-        axes: The axes; those that the data do not have (negative ones too) are left out.
+        axes: The axes; those that the data do not have are left out. With a negative one, none is dropped.
         axis_names: The same by their names in the layout.
 
     Raises:
@@ -250,11 +250,14 @@ def _dropped(
         raise batch_level(RuntimeError(f"squeeze: {wrong}"))
     if axis_names is not None:
         axes = [_axis_of(name, layout) for name in axis_names]
-    found = tuple(axis for axis in listed(axes) if 0 <= axis < len(shape))
-    if len(set(found)) != len(found):
+    given = listed(axes)
+    if len(set(given)) != len(given):
         raise batch_level(
-            RuntimeError(f"specified at least twice same dimension to remove: {list(found)}")
+            RuntimeError(f"specified at least twice same dimension to remove: {list(given)}")
         )
+    if min(given, default=0) < 0:
+        return ()  # DALI's answer, whatever the other axes
+    found = tuple(axis for axis in given if axis < len(shape))
     rest = math.prod(n for axis, n in enumerate(shape) if axis not in found)
     if rest != math.prod(shape):
         raise RuntimeError(
