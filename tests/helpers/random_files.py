@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from tests.helpers import encoded_images as made
-from tests.helpers.containers import write_tar, write_tfrecord
+from tests.helpers import encoded_video
+from tests.helpers.containers import write_tar
 from tests.helpers.random_calls import (
     ANY,
     BOOL,
@@ -85,15 +86,14 @@ def write(folder: Path) -> None:
         if (i, end) != (2, "cls")
     ]
     write_tar(folder / "w.tar", parts)
-    write_tfrecord(
-        folder / "t.rec",
-        [{"image": [b"im" * i], "label": [i, i + 1], "box": [0.5] * (i % 3)} for i in range(7)],
-    )
+    encoded_video.make(folder, "1-vp9.webm", frames=13)
+    encoded_video.make(folder, "2-mjpeg.avi", frames=6)
 
 
 def _sources(folder: Path) -> dict[str, dict[str, Draw]]:
     """Return the arguments of readers; those whose names end in ``!`` are always given."""
     root, region = str(folder / "n"), one_of("pad", "trim_to_shape", "error")
+    films = [str(folder / "1-vp9.webm"), str(folder / "2-mjpeg.avi")]
     return {
         "readers.file": {
             "file_root!": one_of(str(folder / "f")), "file_list": one_of(str(folder / "list.txt")), "case_sensitive_filter": BOOL,
@@ -109,6 +109,11 @@ def _sources(folder: Path) -> dict[str, dict[str, Draw]]:
             "paths!": one_of(str(folder / "w.tar")), "ext!": one_of(["jpg", "cls"], ["cls", "a.b"], ["jpg;cls"], ["JPG", "zzz"]),
             "missing_component_behavior": one_of("empty", "skip", "error", "bad"), "case_sensitive_extensions": BOOL,
             "dtypes": one_of([Member("INT32")] * 2, [Member("UINT8")]),
+        },
+        "experimental.readers.video": {
+            "filenames!": one_of(films, films[:1], films[1:]), "sequence_length!": one_of(1, 2, 5, 20), "labels": one_of([1], [4, 5]),
+            "stride": one_of(1, 2, 3), "step": one_of(1, 2, 5, -1), "pad_mode": one_of("none", "edge", "reflect_101", "symmetric", "x"),
+            "enable_frame_num": one_of("none", "scalar", "sequence"), "fill_value": one_of([7], [1, 2, 3]),
         },
     }  # fmt: skip
 
