@@ -24,12 +24,12 @@ from torchdali.kernels.torch_threads import on_one_thread
 __all__ = ["lobes", "resample", "resampled_length"]
 
 _STEPS = 32  # values of the table between two samples
-_PHASES = (
-    1024  # output samples after which positions repeat, up to which each has weights of its own
-)
-_STRIDE = 4096  # input samples between two such groups
+_PHASES = 512  # output samples after which positions repeat, up to which each has weights of its own
+_NEAR_PHASES = 64  # the same where they do not quite repeat: a random ratio, of another sample each, hardly ever does
+_STRIDE = 512  # input samples between two such groups: most of their weights are zeros
 _DRIFT = 2e-4  # samples by which a position may be off
-_BLOCK = 8192  # output samples at a time, so that their input stays in cache
+_PLACES = 8192  # between two samples, where positions do not repeat: 1e-4 of the greatest value off at most
+_BLOCK = 4096  # output samples at a time, so that their windows stay in cache
 
 
 def lobes(quality: float) -> int:
@@ -57,14 +57,21 @@ def resample(x: Tensor, in_rate: float, out_rate: float, length: int, quality: f
     if not length or not x.numel():
         return x.new_zeros((length, *x.shape[1:]))
     half = lobes(quality)
-    exact = Fraction(in_rate) / Fraction(out_rate)
-    near = exact.limit_denominator(_PHASES)
+    exact, near = _ratio(in_rate, out_rate)
     rows = x.movedim(0, -1)
     if near.numerator <= _STRIDE and near > 0 and abs(near - exact) * length < _DRIFT:
         found = on_one_thread(_periodic, rows, near.numerator, near.denominator, length, half)
     else:
         found = on_one_thread(_anywhere, rows, float(exact), length, half)
     return found.movedim(-1, 0)
+
+
+@functools.lru_cache(maxsize=64)
+def _ratio(in_rate: float, out_rate: float) -> tuple[Fraction, Fraction]:
+    """Return the ratio of the rates, and the nearest one at which positions repeat after few output samples."""
+    exact = Fraction(in_rate) / Fraction(out_rate)
+    repeats = exact.denominator <= _PHASES
+    return exact, exact if repeats else exact.limit_denominator(_NEAR_PHASES)
 
 
 # ---------------------------------------------------------------- positions that repeat
@@ -103,7 +110,10 @@ def _weights(stride: int, phases: int, half: int, dtype: torch.dtype) -> Tensor:
 
 
 def _anywhere(x: Tensor, ratio: float, length: int, half: int) -> Tensor:
-    """Resample at positions that do not repeat: at 32 places between two samples, and linearly between these."""
+    """Resample at positions that do not repeat: with the weights of the nearest of many places between two samples.
+
+    Where gradients are needed, and on other devices, at 32 places, and linearly between these.
+    """
     padded = torch.nn.functional.pad(x, (half - 1, half + 1))
     if not is_plain(x) or x.dtype != torch.float32:
         return _all_places(padded, ratio, length, x.shape[-1], half)
@@ -127,31 +137,36 @@ def _places(ratio: float, start: int, end: int, samples: int) -> tuple[Array, Ar
 
 
 def _gathered(padded: Array, ratio: float, start: int, samples: int, half: int, out: Array) -> None:
-    """Write outputs from `start` on, those of one place between two samples by one product of matrices.
+    """Write outputs from `start` on: each is the sum of the samples around it, weighed as at the nearest known place.
 
     Args:
         padded: Sample i of the input lies at ``i + half - 1``.
     """
-    whole, phase, share = _places(ratio, start, start + len(out), samples)
-    order = np.argsort(phase, kind="stable")
-    width = 2 * half
-    items = np.ndarray((len(padded) - width + 1,), f"V{4 * width}", padded, 0, (4,))
-    windows = items[whole[order]].view(np.float32).reshape(-1, width)
-    made = np.empty((len(out), 2), np.float32)
-    pairs, first = _phase_pairs(half), 0
-    for weights, count in zip(pairs, np.bincount(phase, minlength=_STEPS).tolist(), strict=True):
-        if count:
-            np.matmul(windows[first : first + count], weights, out=made[first : first + count])
-            first += count
-    made[:, 1] *= share[order]
-    out[order] = made[:, 0] + made[:, 1]
+    fine: Array = np.arange(start, start + len(out)) * ratio
+    whole = np.minimum(fine.astype(np.intp), samples - 1)
+    fine -= whole
+    fine *= _PLACES
+    fine += 0.5
+    place = np.minimum(fine.astype(np.intp), _PLACES)
+    width, table = 2 * half, _fine_table(half)
+    item = f"V{4 * width}"  # as one item, a row is copied in a third of the time
+    rows = np.ndarray((len(padded) - width + 1,), item, padded, 0, (4,))
+    windows = rows[whole].view(np.float32).reshape(-1, width)
+    weights = table.view(item).reshape(-1)[place].view(np.float32).reshape(-1, width)
+    np.multiply(windows, weights, out=windows)
+    np.dot(windows, _ones(width), out=out)
 
 
 @functools.lru_cache(maxsize=16)
-def _phase_pairs(half: int) -> Array:
-    """Return the weights at each of 32 places, and by how much those at the next are more: ``(32, 2 * half, 2)``."""
-    table = _phase_table(half, torch.float32).numpy().T
-    return np.stack([table[:-1], table[1:] - table[:-1]], -1)
+def _ones(count: int) -> Array:
+    return np.ones(count, np.float32)
+
+
+@functools.lru_cache(maxsize=16)
+def _fine_table(half: int) -> Array:
+    """Return the weights of ``2 * half`` samples at many places between two samples: ``(places, 2 * half)``."""
+    offsets = np.arange(1 - half, half + 1)[None] - np.arange(_PLACES + 1)[:, None] / _PLACES
+    return np.ascontiguousarray(_window_at(offsets, half))
 
 
 def _all_places(padded: Tensor, ratio: float, length: int, samples: int, half: int) -> Tensor:
