@@ -141,7 +141,7 @@ def is_known(call: Call, what: str, message: str) -> bool:
 
 @pytest.mark.parametrize(
     ("make", "count"),
-    [(operator_call, 800), (expression_call, 300), (decoder_call, 200), (reader_call, 200)],
+    [(operator_call, 600), (expression_call, 300), (decoder_call, 150), (reader_call, 200)],
     ids=lambda v: getattr(v, "__name__", ""),
 )
 def test_random_calls(make: Callable[[int, Path], Call], count: int, tmp_path: Path) -> None:
