@@ -61,11 +61,12 @@ def _module(package: str, space: str) -> types.ModuleType:
 
 _UNDER_ANOTHER_NAME = {
     "adjust_brightness": "brightness", "adjust_contrast": "contrast", "adjust_hue": "hue",
-    "adjust_saturation": "saturation", "center_crop": "crop, which takes the center by default",
+    "adjust_saturation": "saturation", "auto_augment": "torchdali.auto_aug.auto_augment",
+    "center_crop": "crop, which takes the center by default",
     "color_jitter": "color_twist with fn.random.uniform as brightness, contrast, saturation and hue",
     "elastic_transform": "warp_affine or a displacement by python_function",
     "grayscale": "color_space_conversion", "horizontal_flip": "flip",
-    "perspective": "experimental.warp_perspective",
+    "perspective": "experimental.warp_perspective", "rand_augment": "torchdali.auto_aug.rand_augment",
     "random_affine": "warp_affine with fn.transforms of random numbers",
     "random_crop": "crop with fn.random.uniform as crop_pos_x and crop_pos_y, or decoders.image_random_crop",
     "random_erasing": "erase with fn.random.uniform as anchor",
@@ -75,6 +76,8 @@ _UNDER_ANOTHER_NAME = {
     "random_vertical_flip": "flip with horizontal=0 and vertical=fn.random.coin_flip()",
     "rgb_to_grayscale": "color_space_conversion", "sharpen": "filter",
     "to_dtype": "cast", "to_float": "cast", "to_tensor": "crop_mirror_normalize",
+    "trivial_augment": "torchdali.auto_aug.trivial_augment",
+    "trivial_augment_wide": "torchdali.auto_aug.trivial_augment",
     "vertical_flip": "flip with horizontal=0 and vertical=1", "zoom": "resize",
 }  # fmt: skip
 """Operations that other libraries have under a name, and what to use here."""

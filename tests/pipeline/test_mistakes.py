@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import re
+import tempfile
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ import torch
 
 from tests.helpers import pages
 from torchdali import Pipeline, dynamic, fn, math, operator, ops, pipeline_def, types
+from torchdali.pipeline import do_not_convert
 from torchdali.plugin.pytorch import DALIGenericIterator
 from torchdali.tensors import TensorList, TensorListCPU
 
@@ -437,7 +440,26 @@ def _iterator() -> DALIGenericIterator:
     return DALIGenericIterator(_numbers(), ["number"], size=4)
 
 
+def _pictures_without_a_class() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("a.jpg", "b.png", "c.txt"):
+            Path(folder, name).touch()
+        pipeline_def(lambda: fn.readers.file(file_root=folder)[0])(batch_size=1, num_threads=1, device_id=None).build()
+
+
 CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "augmentations": (lambda: getattr(fn, "rand_augment"), AttributeError, "use torchdali.auto_aug.rand_augment"),  # noqa: B009
+    "channels first, and no layout": (
+        lambda: fn.crop_mirror_normalize(torch.zeros(3, 40, 50, dtype=torch.uint8), mean=[1.0, 2.0, 3.0]),
+        RuntimeError,
+        'images with channels first need the layout "CHW"',
+    ),
+    "pictures without a class": (_pictures_without_a_class, RuntimeError, "without a folder, 2 here, are listed by files"),
+    "a definition that is not converted": (
+        lambda: pipeline_def(do_not_convert(lambda: fn.constant(idata=1))),
+        ValueError,
+        "that is for functions it calls",
+    ),
     "DataLoader's workers": (lambda: Pipeline(num_workers=2), TypeError, "use num_threads"),
     "a setting": (lambda: Pipeline(batch_sise=2), TypeError, "did you mean batch_size?"),
     "no settings": (lambda: pipeline_def(lambda: None)().run(), TypeError, "or to the call of the function"),

@@ -154,7 +154,7 @@ def check(state: Mapping[str, Any], graph: Sequence[str]) -> None:
         raise RuntimeError("this is the state of an iterator: give it to the iterator's load_state_dict")
     if state.get("version") != _VERSION:
         raise RuntimeError(
-            f"the checkpoint has the version {state.get('version')}, this torchdali reads version {_VERSION}"
+            f"the checkpoint has the version {state.get('version')!r}, this torchdali reads version {_VERSION}"
         )
     check_form(state)
     if list(state["graph"]) != list(graph):

@@ -59,7 +59,10 @@ def affine(
     """
     for values in (mean, std):
         if len(values) > 1 and len(values) not in (channels, padded):
-            raise RuntimeError(f"mean or std has {len(values)} values for {channels} channels")
+            raise RuntimeError(
+                f"mean or std has {len(values)} values for {channels} channels; images with channels first need the "
+                'layout "CHW"'
+            )
     if len(mean) > 1 and len(std) > 1 and len(mean) != len(std):
         raise RuntimeError(f"mean has {len(mean)} values, std {len(std)}: neither one nor the same")
     count = min(max(len(mean), len(std), 1), channels)

@@ -48,10 +48,16 @@ def pipeline_def(
             printed; may be overridden at the call.
 
     Raises:
-        AssertionError: at the call, for an argument that neither takes.
+        ValueError: the function is marked with `do_not_convert`. AssertionError: at the call, for an argument that
+            neither takes.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Pipeline]:
+        if hasattr(function, "_do_not_convert"):
+            raise ValueError(
+                f"pipeline {function.__name__!r}: the function that defines a pipeline cannot be marked with "
+                "@do_not_convert; that is for functions it calls"
+            )
         own = inspect.signature(function).parameters
         varies = any(p.kind is p.VAR_KEYWORD for p in own.values())
 

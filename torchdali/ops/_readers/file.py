@@ -293,10 +293,11 @@ def _in_folders(
     paths = [path for found in lists for path in found]
     labels = [label for label, found in enumerate(lists) for _ in found]
     if not paths:
+        loose = sum(map(bool, map(matches, names_of(root, folders=False))))
         raise RuntimeError(
             f"no files found in {root!r}: it has {len(folders)} folders that count, and a file counts when it "
-            "lies directly in one of them and its name matches file_filters; files without a folder are listed by "
-            "files or file_list"
+            f"lies directly in one of them and its name matches file_filters; files without a folder, {loose} here, "
+            "are listed by files or file_list"
         )
     return paths, labels
 
