@@ -198,8 +198,8 @@ class DataNode:
     def __bool__(self) -> bool:
         raise TypeError(
             f'"DataNode" was used in conditional context: {self} stands for a batch, whose truth value is not known '
-            "while the graph is made. `if`, `and`, `or` and `not` take nodes in a function under "
-            "`@torchdali.pipeline_def(enable_conditionals=True)`; `math.min` and `math.max` compare elements, and the "
+            "while the graph is made. To use conditional execution via `if` statements you need to specify "
+            "`enable_conditionals=True` in `@torchdali.pipeline_def` decorator, as for `and`, `or` and `not`. `math.min` and `math.max` compare elements, and the "
             "operator `cast` with dtype=types.BOOL makes booleans of them."
         )
 
