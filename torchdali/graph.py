@@ -199,8 +199,9 @@ class DataNode:
         raise TypeError(
             f'"DataNode" was used in conditional context: {self} stands for a batch, whose truth value is not known '
             "while the graph is made. To use conditional execution via `if` statements you need to specify "
-            "`enable_conditionals=True` in `@torchdali.pipeline_def` decorator, as for `and`, `or` and `not`. `math.min` and `math.max` compare elements, and the "
-            "operator `cast` with dtype=types.BOOL makes booleans of them."
+            "`enable_conditionals=True` in `@torchdali.pipeline_def` decorator, as for `and`, `or` and `not`. "
+            "`math.min` and `math.max` compare elements, and the operator `cast` with dtype=types.BOOL makes booleans "
+            "of them."
         )
 
     __iter__: ClassVar[None] = None  # so that a node does not count as iterable

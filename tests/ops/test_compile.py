@@ -104,12 +104,14 @@ def test_a_chain_is_one_graph_with_gradients(chain: Chain) -> None:
     torch.testing.assert_close(gradient, of_eager, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_each_shape_is_compiled_for_itself() -> None:
     compiled = torch.compile(_warps, backend=BACKEND, fullgraph=True, dynamic=False)
     for image in _images():
         torch.testing.assert_close(compiled(image), _warps(image), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chain", CHAINS)
 def test_a_chain_of_bytes_is_one_graph(chain: Chain) -> None:
     compiled = torch.compile(chain, backend=BACKEND, fullgraph=True, dynamic=False)
@@ -183,6 +185,7 @@ def test_compiled_to_machine_code() -> None:
     torch.testing.assert_close(compiled(image), _colors(image), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "random",
     [

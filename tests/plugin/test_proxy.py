@@ -72,7 +72,9 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.filterwarnings("ignore:'pin_memory' argument")
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize(
+    "way", [pytest.param(way, id=name, marks=pytest.mark.slow if name == "spawned" else ()) for name, way in WAYS.items()]
+)
 def test_batches_and_labels(way: dict[str, Any]) -> None:
     batches = served(data.labelled, **way)
     assert firsts([images for images, _ in batches]) == EXPECTED
@@ -384,6 +386,7 @@ def test_a_failed_batch_leaves_the_others() -> None:
     assert firsts(seen) == [EXPECTED[0], EXPECTED[2]]
 
 
+@pytest.mark.slow
 def test_too_large_a_batch() -> None:
     with pytest.raises(ValueError, match="batch_size=5"):
         served(data.plain, batch_size=5, num_workers=1)
@@ -399,6 +402,7 @@ def test_a_pipeline_without_inputs() -> None:
         proxy.DALIServer(pipeline_def(lambda: fn.random.uniform())(batch_size=1, num_threads=1))
 
 
+@pytest.mark.slow
 def test_a_server_that_is_gone() -> None:
     reference = proxy.DALIServer(doubled()).proxy(data.vector(1))
     gc.collect()

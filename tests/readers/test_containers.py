@@ -144,6 +144,17 @@ def test_what_is_killed_is_continued(images: Path, tmp_path: Path) -> None:
     assert shards(tmp_path / "out") == shards(tmp_path / "whole")
 
 
+def test_files_of_a_run_that_was_killed_are_removed(images: Path, tmp_path: Path) -> None:
+    out, options = tmp_path / "out", PackOptions(shard_size=5000, shorter=30)
+    pack(str(images), str(out), options)
+    whole = shards(out)
+    for name in ("shard-000001.idx.123.part", "shard-000002.tar.part", "mine.part"):
+        (out / name).write_bytes(b"half")
+    (out / "shard-000002.tar").unlink()
+    pack(str(images), str(out), options)
+    assert shards(out) == {**whole, "mine.part": b"half"}
+
+
 def test_another_pack_in_the_folder(images: Path, tmp_path: Path) -> None:
     pack(str(images), str(tmp_path / "out"))
     with pytest.raises(RuntimeError, match="other options"):

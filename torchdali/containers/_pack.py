@@ -12,6 +12,7 @@ import io
 import json
 import math
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -140,6 +141,7 @@ def pack(
     opened = open_source(source)
     os.makedirs(target, exist_ok=True)
     starts = _plan(opened, target, options)
+    _remove_unfinished(target)
     work = _Work(opened, target, options, progress)
     began = time.perf_counter()
     with ThreadPoolExecutor(jobs) as pool:
@@ -153,6 +155,13 @@ def pack(
     work.report.seconds = time.perf_counter() - began
     work.report.skipped.sort()
     return work.report
+
+
+def _remove_unfinished(target: str) -> None:
+    """Remove files of a run that was killed while it wrote them."""
+    for entry in os.scandir(target):
+        if re.fullmatch(r"shard-\d{6,}\.\S+\.part", entry.name):
+            os.unlink(entry.path)
 
 
 def _ranges(starts: Sequence[int], count: int) -> list[tuple[int, int, int]]:
