@@ -368,27 +368,39 @@ def fuse_on_device(graph: Graph, device: torch.device | None) -> Graph:
     if device is None or not has_kernels(device):
         return graph
     pairs = _pairs(graph, "resize", "crop_mirror_normalize", ("gpu", "gpu"))
-    pairs = {last: resize for last, resize in pairs.items() if _resizes_decoded_bytes(resize)}
+    pairs = {n: r for n, r in pairs.items() if _resizes_to_one_size(r) and _normalizes_alike(n)}
     return _rebuild(graph, pairs, "_resize_crop_mirror_normalize", {}) if pairs else graph
 
 
-def _resizes_decoded_bytes(resize: Node) -> bool:
-    """Return whether a resize on the device takes bytes from a decoder, and is one that the kernels do."""
+def _resizes_to_one_size(resize: Node) -> bool:
+    """Return whether a resize takes bytes from a decoder and gives images of one size, by filters that kernels have."""
     edge = resize.inputs[0]
     before = edge.source if edge is not None else None
-    chosen = {resize.constants.get(name) for name in _FILTERS}
+    filters = {resize.constants.get(name) for name in ("interp_type", "mag_filter", "min_filter")}
+    if before is None or before.device != "mixed" or DALIInterpType.INTERP_NN in filters:
+        return False
+    if before.operator.name == "_decode_seen":  # which tells the size of what a crop shows
+        return True
+    size = resize.constants.get("size", [0.0])
     return (
-        before is not None
-        and before.device == "mixed"
-        and before.operator.name in _DECODERS | {"_decode_seen", "_decode_share"}
+        before.operator.name in _DECODERS | {"_decode_share"}
         and before.constants.get("dtype") in (None, torch.uint8)
-        and not {"dtype", "output_type"} & before.per_sample.keys()
-        and DALIInterpType.INTERP_NN not in chosen
-        and resize.per_sample.keys().isdisjoint(_FILTERS)
+        and not (resize.per_sample or {"dtype", "output_type"} & before.per_sample.keys())
+        and min(size) > 0
+        and not {"max_size", "mode", "subpixel_scale"} & resize.constants.keys()
     )
 
 
-_FILTERS = ("interp_type", "mag_filter", "min_filter")
+def _normalizes_alike(last: Node) -> bool:
+    """Return whether a `crop_mirror_normalize` cuts the same window out of images of one size, to floats."""
+    given = last.operator.arguments(last.constants)
+    return (
+        last.per_sample.keys() <= {"mirror"}
+        and given["dtype"] in (torch.float32, torch.float16)
+        and given["output_layout"] in ("CHW", "HWC")
+        and given["out_of_bounds_policy"] == "error"
+        and not given["pad_output"]
+    )
 
 
 def _decode_seen(graph: Graph) -> Graph:

@@ -8,6 +8,7 @@ import torch
 
 from tests.helpers.encoded_audio import chunk, speech, wav
 from torchdali import fn, pipeline_def, types
+from torchdali.kernels.audio.resample import resample, resampled_length
 
 SIGNAL = torch.from_numpy(speech(4000)[:, 0].astype(np.float32))
 
@@ -58,6 +59,18 @@ def test_a_sine_stays_one_at_another_rate():
         wanted = torch.sin(2 * torch.pi * 440 * torch.arange(len(found)) / rate)
         inner = slice(200, -200)
         assert (found[inner] - wanted[inner]).abs().max() < 2e-3, rate
+
+
+@pytest.mark.parametrize("quality", [0.0, 50.0, 100.0])
+@pytest.mark.parametrize("scale", [0.4321987, 0.9123456, 1.0523461])
+def test_positions_that_do_not_repeat_are_rounded_a_little(scale: float, quality: float) -> None:
+    """Against the exact positions, at which float64 is resampled."""
+    noise = torch.randn(5000, generator=torch.Generator().manual_seed(0))
+    length = resampled_length(len(noise), 1.0, scale)
+    exact = resample(noise.double(), 1.0, scale, length, quality)
+    found = resample(noise, 1.0, scale, length, quality)
+    assert (found - exact).abs().max() <= 2e-4 * exact.abs().max()
+
 
 
 def test_positions_far_into_a_signal_do_not_drift():

@@ -51,12 +51,15 @@ TOGETHER: dict[str, Finish] = {
         fn.resize(fn.decoders.image_random_crop(f, device="mixed", seed=4), size=[36.0, 40.0])
     ),
 }
-APART: dict[str, Finish] = {
+NOT_FUSED: dict[str, Finish] = {
     "sizes of each": lambda f: resized(f, {"crop": [20, 20], "crop_pos_x": fn.random.uniform(range=[0.0, 1.0], seed=2)}, resize_shorter=30.0),
+    "sizes of each, of a window": lambda f: finish(
+        fn.resize(fn.decoders.image_random_crop(f, device="mixed", seed=4), resize_shorter=30.0), crop=[20, 20]
+    ),
     "places of each": lambda f: windows(f, crop=[20, 30], crop_pos_y=fn.random.uniform(range=[0.0, 1.0], seed=2)),
     "a channel more": lambda f: windows(f, pad_output=True),
-}
-NOT_FUSED: dict[str, Finish] = {
+    "padded windows": lambda f: windows(f, crop=[50, 50], out_of_bounds_policy="pad"),
+    "bytes": lambda f: windows(f, dtype=types.INT8, mean=[128.0], std=[1.0]),
     "nearest pixels": lambda f: resized(f, size=[40.0, 30.0], interp_type=types.INTERP_NN),
     "floats": lambda f: resized(f, size=[40.0, 30.0], dtype=types.FLOAT),
     "used twice": lambda f: _used_twice(f),
@@ -107,15 +110,18 @@ def test_exact_pipelines_too(folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", APART)
-def test_what_the_kernel_cannot_is_done_apart(folder: Path, name: str) -> None:
-    check(folder, APART[name], 0)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NOT_FUSED)
 def test_others_are_not_fused(folder: Path, name: str) -> None:
     check(folder, NOT_FUSED[name], 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("crop", [[50, 50], [41, 20]])
+def test_windows_outside_are_refused(folder: Path, crop: list[int]) -> None:
+    with pytest.raises(RuntimeError, match="'crop_mirror_normalize' failed"):
+        run(folder, lambda f: windows(f, crop=crop), True)
+    with pytest.raises(RuntimeError, match="'crop_mirror_normalize' failed"):
+        run(folder, lambda f: resized(f, {"crop": crop}, resize_shorter=40.0), True)
 
 
 def test_errors_name_the_part_in_which_they_happened(folder: Path) -> None:

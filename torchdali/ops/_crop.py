@@ -42,7 +42,7 @@ from torchdali.schema import (
 )
 from torchdali.tensors import TensorList
 
-__all__ = ["crop", "crop_mirror_normalize", "crop_window", "finish_of", "normalize_on_device"]
+__all__ = ["crop", "crop_mirror_normalize", "crop_window", "finish_of"]
 
 CROP_LAYOUTS = ("HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW", "CFDHW")
 """Layouts that crops take; the first one of the right ndim is assumed where none is set: four axes are a volume."""
@@ -361,7 +361,7 @@ def _normalize_batch(
 
 
 @on_device(crop_mirror_normalize)
-def normalize_on_device(
+def _normalize_on_device(
     data: TensorList, *, dtype: torch.dtype, mean: list[float], mirror: int | Column, output_layout: str,
     pad_output: bool, scale: float, shift: float, std: list[float], fill_values: list[float],
     out_of_bounds_policy: str, layout: str, **window: Any | Column,

@@ -277,7 +277,7 @@ def _resize_on_device(
         return NotImplemented
     size_arguments, filters = _divide(arguments)
     sizes, regions = sizing_of(images, size_arguments)
-    return resized_on_device(images, sizes, regions, **filters)
+    return _resized_on_device(images, sizes, regions, **filters)
 
 
 def sizing_of(
@@ -298,7 +298,7 @@ def sizing_of(
     return sizes, np.array([region for _, region in found]).transpose(2, 1, 0)
 
 
-def resized_on_device(
+def _resized_on_device(
     images: Images,
     sizes: npt.NDArray[np.int64],
     regions: npt.NDArray[np.float64],
@@ -407,7 +407,7 @@ def _random_resized_crop_on_device(
         draws, images.sides.astype(np.float64), num_attempts, random_area, random_aspect_ratio
     )
     sizes = np.array(target, np.int64)[:, None]
-    return resized_on_device(images, sizes, np.stack((corners, corners + extents)), **filters)
+    return _resized_on_device(images, sizes, np.stack((corners, corners + extents)), **filters)
 
 
 def height_width(size: list[int]) -> tuple[int, int]:

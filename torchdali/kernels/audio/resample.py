@@ -28,7 +28,7 @@ _PHASES = 512  # output samples after which positions repeat, up to which each h
 _NEAR_PHASES = 64  # the same where they do not quite repeat: a random ratio, of another sample each, hardly ever does
 _STRIDE = 512  # input samples between two such groups: most of their weights are zeros
 _DRIFT = 2e-4  # samples by which a position may be off
-_PLACES = 8192  # between two samples, where positions do not repeat: 1e-4 of the greatest value off at most
+_PLACES = 8192  # between two samples, where positions do not repeat: of noise, some 1e-4 of the greatest value off
 _BLOCK = 4096  # output samples at a time, so that their windows stay in cache
 
 
