@@ -154,8 +154,8 @@ def _png(data: Tensor, view: memoryview, header: Header, output_type: str) -> Te
     return _pillow("Png", essential, header, opaque=is_opaque)
 
 
-def _essential_chunks(view: memoryview) -> bytes:
-    """Keep what describes the pixels, checked; drop profiles, texts and animations."""
+def _essential_chunks(view: memoryview) -> bytes | memoryview:
+    """Keep what describes the pixels, checked; drop profiles, texts and animations. Copy only where there are any."""
     parts = [view[:8]]
     for kind, start, length in png_chunks(view):
         if kind[0] < ord("a"):
@@ -163,10 +163,11 @@ def _essential_chunks(view: memoryview) -> bytes:
             (checksum,) = struct.unpack_from(">I", view, start + length)
             if zlib.crc32(view[start - 4 : start + length]) != checksum:
                 raise ValueError(f"wrong checksum of the chunk {kind.decode('latin-1')}")
-    return b"".join(parts)
+    end = start + length + 4
+    return view[:end] if end == sum(map(len, parts)) else b"".join(parts)
 
 
-def _png_16(encoded: bytes, header: Header) -> Tensor:
+def _png_16(encoded: bytes | memoryview, header: Header) -> Tensor:
     """Decode 16 bits a channel, of which Pillow keeps the upper half: ask twice.
 
     Gray with alpha goes as 8-bit RGBA, which has the same bytes.
@@ -176,6 +177,7 @@ def _png_16(encoded: bytes, header: Header) -> Tensor:
     pixels = np.empty((header.height, header.width, header.channels), "<u2")
     halves = pixels.view(np.uint8).reshape(*pixels.shape, 2)
     if header.channels == 2:
+        encoded = bytes(encoded)
         start = encoded[12:24] + b"\x08\x06" + encoded[26:29]
         checksum = struct.pack(">I", zlib.crc32(start))
         pairs = _pillow("Png", encoded[:12] + start + checksum + encoded[33:], header)

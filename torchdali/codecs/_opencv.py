@@ -36,7 +36,7 @@ def decode_opencv(view: memoryview, purpose: str) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(pixels[:, :, order]))
 
 
-def decode_bytes_by_opencv(encoded: bytes, gray: bool, deep: bool = False) -> Tensor | None:
+def decode_bytes_by_opencv(encoded: bytes | memoryview, gray: bool, deep: bool = False) -> Tensor | None:
     """Decode to ``(H, W, 1)`` or RGB ``(H, W, 3)``; None where OpenCV is missing, or cannot do it.
 
     Args:
