@@ -13,9 +13,10 @@ import torch
 from PIL import Image
 
 from tests.pretend import accelerator, inner
-from torchdali import fn, pipeline_def, rewrite
+from torchdali import fn, pipeline_def
 from torchdali.codecs._nvimgcodec import BatchDecoder, available, is_chosen
 from torchdali.execute import hardware_decoding
+from torchdali.rewrite import _on_device as rewriting
 
 pytest.importorskip("nvidia.nvimgcodec", reason="needs the extra nvimgcodec")
 
@@ -72,7 +73,7 @@ class Counted:
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Counted]]:
     monkeypatch.setattr(Counted, "decoded", 0)
     monkeypatch.setattr(hardware_decoding, "BatchDecoder", Counted)
-    monkeypatch.setattr(rewrite, "available", lambda device: True)
+    monkeypatch.setattr(rewriting, "available", lambda device: True)
     yield Counted
 
 
@@ -186,7 +187,7 @@ def test_on_a_pretended_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bat
     files = pictures(tmp_path)
     expected = decoded(files, None, 8, batch_size=batch_size)
     with accelerator(lag=5) as gpu:
-        monkeypatch.setattr(rewrite, "available", lambda device: True)
+        monkeypatch.setattr(rewriting, "available", lambda device: True)
         found = decoded(files, 0, 8, load=0.6, batch_size=batch_size)
         assert same(found, expected)
         assert Counted.decoded

@@ -18,10 +18,10 @@ from tests.pretend import streams
 from tests.pretend.report import Report
 from tests.pretend.streams import Event, InStream, State, Stream, state
 from tests.pretend.tensor import Pretending, PretendTensor, pinned, upload
-from torchdali import rewrite
 from torchdali.execute import thread_pool
 from torchdali.execute.compiled_chain import Arena
 from torchdali.ops import _on_device
+from torchdali.rewrite import _on_device as rewriting
 from torchdali.tensors.buffer_pool import BufferPool
 
 
@@ -78,10 +78,10 @@ def accelerator(devices: int = 1, lag: int = 3, kernels: bool = True) -> Iterato
     with contextlib.ExitStack() as stack:
         for target, name, value in _replaced(own):
             stack.enter_context(mock.patch.object(target, name, value))
-        for module in (_on_device, rewrite):
+        for module in (_on_device, rewriting):
             can = mock.patch.object(module, "has_kernels", lambda device: kernels and device.type == "cuda")
             stack.enter_context(can)
-        stack.enter_context(mock.patch.object(rewrite, "available", lambda device: False))
+        stack.enter_context(mock.patch.object(rewriting, "available", lambda device: False))
         stack.enter_context(Pretending())
         try:
             yield Accelerator(own)

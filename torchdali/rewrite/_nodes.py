@@ -1,0 +1,138 @@
+"""Finding, joining and copying nodes of a graph."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from torchdali.graph import Condition, DataNode, Graph, Node
+from torchdali.plan import edges
+from torchdali.registry import registry
+from torchdali.types import DALIImageType
+
+__all__ = [
+    "DECODERS", "OF_THE_CROP", "OWN", "WINDOW_DECODERS", "arguments_of", "constants_of", "copy_node", "fuse",
+    "is_rgb_decoder", "makes_rgb", "pairs_of", "parts_of", "rebuild", "scope_of",
+]  # fmt: skip
+
+OF_THE_CROP = {"crop", "crop_d", "crop_h", "crop_w", "crop_pos_x", "crop_pos_y", "crop_pos_z", "rounding"}
+WINDOW_DECODERS = {
+    "decoders.image_crop": "_decode_crop",
+    "decoders.image_random_crop": "_decode_random_crop",
+    "decoders.image_slice": "_decode_slice",
+}
+DECODERS = {"decoders.image", *WINDOW_DECODERS}
+OWN = {"dtype", "save_attrs"}  # would mean something else, or nothing, in the operator that does both
+
+
+def makes_rgb(decoder: Node) -> bool:
+    """Return whether a decoder makes RGB images."""
+    return bool(decoder.constants.get("output_type", DALIImageType.RGB) == DALIImageType.RGB)
+
+
+def is_rgb_decoder(node: Node) -> bool:
+    """Return whether a node decodes images to RGB bytes on the CPU."""
+    of_bytes = "dtype" not in node.constants and not {"dtype", "output_type"} & node.per_sample.keys()
+    return node.operator.name in DECODERS and node.device == "cpu" and makes_rgb(node) and of_bytes
+
+
+def fuse(
+    graph: Graph, first: str, second: str, both: str, given: Mapping[str, Any] | None = None
+) -> Graph:
+    """Make one operator of each two of these on the CPU, the second of which is all that uses the first."""
+    pairs = pairs_of(graph, first, second, ("cpu", "cpu"))
+    return rebuild(graph, pairs, both, given or {}) if pairs else graph
+
+
+def pairs_of(graph: Graph, first: str, second: str, devices: tuple[str, str]) -> dict[Node, Node]:
+    """Find nodes of two operators, the second of which is all that uses the first."""
+    uses = Counter(edge for node in graph.nodes for edge in edges(node))
+    uses.update(graph.outputs)
+    return {
+        node: before
+        for node in graph.nodes
+        if node.operator.name == second
+        and (before := _input_of(node, first, devices)) is not None
+        and uses[before.outputs[0]] == 1
+        and len(before.outputs) == 1
+        and scope_of(before) == scope_of(node)
+        and not arguments_of(before) & (arguments_of(node) | OWN)
+        and not (second == "resize" and arguments_of(node) & OWN)
+        and not (first == "_decode_crop" and arguments_of(node) & OF_THE_CROP)
+    }
+
+
+def arguments_of(node: Node) -> set[str]:
+    """Return the names of the arguments that a node is given."""
+    return {*node.constants, *node.per_sample}
+
+
+def _input_of(node: Node, name: str, devices: tuple[str, str]) -> Node | None:
+    """Return the operator before a node, if it has this name and they run on these devices."""
+    edge = node.inputs[0]
+    before = edge.source if edge is not None else None
+    if before is None or before.operator.name != name:
+        return None
+    return before if (before.device, node.device) == devices else None
+
+
+def scope_of(node: Node) -> tuple[tuple[int, bool | int], ...]:
+    """Return the conditions of a node so that equal ones of two nodes are equal."""
+    return tuple((id(condition.edge), condition.value) for condition in node.scope)
+
+
+def constants_of(node: Node) -> dict[str, Any]:
+    """Return the constants of a node, without a seed that it has no use for."""
+    unused = () if node.operator.schema.random else ("seed",)
+    return {k: v for k, v in node.constants.items() if k not in unused}
+
+
+def parts_of(node: Node) -> tuple[Node, ...]:
+    """Return the nodes of the user's graph that a node does the work of."""
+    return node.parts or (node,)
+
+
+def rebuild(
+    graph: Graph, pairs: Mapping[Node, Node], name: str, given: Mapping[str, Any]
+) -> Graph:
+    """Copy a graph with each pair as one node."""
+    dropped = set(pairs.values())
+    new: dict[DataNode, DataNode] = {}
+    nodes = []
+    for node in graph.nodes:
+        if node in dropped:
+            continue
+        before = pairs.get(node)
+        made = copy_node(node, new, before)
+        if before:
+            made.operator = registry[name]
+            made.constants = {**constants_of(before), **constants_of(node), **given}
+            made.parts = (*parts_of(before), *parts_of(node))
+            made.stream = before.stream if before.operator.schema.random else node.stream
+        nodes.append(made)
+    return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
+
+
+def copy_node(node: Node, new: dict[DataNode, DataNode], before: Node | None = None) -> Node:
+    """Copy a node into a graph whose edges are in `new`, and add its own; with the inputs of the one before it."""
+    inputs = (before or node).inputs
+    per_sample = {**(before.per_sample if before else {}), **node.per_sample}
+    made = Node(
+        node.operator,
+        node.name,
+        node.device,
+        tuple(None if e is None else new[e] for e in inputs),
+        node.constants,
+        {k: new[e] for k, e in per_sample.items()},
+        node.lines,
+        tuple(Condition(new[c.edge], c.value) for c in node.scope),
+        node.preserve,
+        node.stream,
+    )
+    made.outputs = tuple(
+        DataNode(o.name, o.device, made, o.index, o.ndim, o.dtype, o.layout) for o in node.outputs
+    )
+    made.parts = node.parts
+    new.update(zip(node.outputs, made.outputs, strict=True))
+    return made

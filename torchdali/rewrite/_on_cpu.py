@@ -1,0 +1,240 @@
+"""Operators of the CPU that are faster together: decoders, crops, resizes and normalizations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchdali.graph import DataNode, Graph, Node
+from torchdali.kernels.native import library
+from torchdali.plan import edges
+from torchdali.registry import registry
+from torchdali.rewrite._nodes import (
+    OF_THE_CROP,
+    OWN,
+    WINDOW_DECODERS,
+    arguments_of,
+    constants_of,
+    copy_node,
+    fuse,
+    is_rgb_decoder,
+    parts_of,
+    scope_of,
+)
+
+__all__ = ["finish_together", "fuse_decoding", "fuse_native", "fuse_resizing"]
+
+
+def fuse_decoding(graph: Graph, scaled: bool) -> Graph:
+    """Fuse image decoders into the random crop after them, where nothing else needs the whole image.
+
+    Of a JPEG only the rows down to the end of the crop are decoded; the pixels are the same, and the crop draws
+    the same random numbers as before. If `scaled`, large photos are decoded at the smallest scale that
+    still has the pixels the crop needs.
+    """
+    given = {"scaled": True} if scaled else {}
+    return fuse(
+        graph, "decoders.image", "random_resized_crop", "_decode_random_resized_crop", given
+    )
+
+
+def fuse_resizing(graph: Graph) -> Graph:
+    """Fuse a resize into the crop, mirror and normalization after it, where nothing else needs its result.
+
+    Of the resized image only what the crop keeps is computed, and of the JPEG only the rows decoded that it needs,
+    if an image decoder comes before; the pixels are the same.
+    """
+    resizing = "_resize_crop_mirror_normalize"
+    graph = fuse(graph, "resize", "crop_mirror_normalize", resizing)
+    return fuse(graph, "decoders.image", resizing, "_decode_resize_crop_mirror_normalize")
+
+
+def fuse_native(graph: Graph) -> Graph:
+    """Fuse what is one call of the native path, where that is used; pixels are at most a level off.
+
+    What one operator does of it, or two that the other functions fuse, calls the native path by itself.
+    """
+    if library() is None:
+        return graph
+    graph = _decode_natively(graph, WINDOW_DECODERS)
+    for first, second, both in _NATIVE:
+        graph = fuse(graph, first, second, both)
+    for decoder in WINDOW_DECODERS.values():
+        graph = fuse(graph, decoder, "resize", decoder, {"resizes": True})
+        graph = fuse(graph, decoder, "crop_mirror_normalize", decoder, {"normalizes": True})
+        given = {"resizes": True, "normalizes": True}
+        graph = fuse(graph, decoder, "_resize_crop_mirror_normalize", decoder, given)
+    return _decode_natively(graph, {"decoders.image": "_decode_image"})
+
+
+def _decode_natively(graph: Graph, names: Mapping[str, str]) -> Graph:
+    """Replace decoders of RGB bytes by operators that call the native path."""
+    new: dict[DataNode, DataNode] = {}
+    nodes = []
+    for node in graph.nodes:
+        made = copy_node(node, new)
+        if node.operator.name in names and is_rgb_decoder(node):
+            made.operator = registry[names[node.operator.name]]
+            made.constants = {k: v for k, v in constants_of(node).items() if k != "output_type"}
+            made.parts = parts_of(node)
+        nodes.append(made)
+    return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
+
+
+_NATIVE = (
+    (
+        "_decode_random_resized_crop",
+        "crop_mirror_normalize",
+        "_decode_random_resized_crop_normalize",
+    ),
+    ("decoders.image", "resize", "_decode_resize"),
+    ("decoders.image", "crop_mirror_normalize", "_decode_crop_mirror_normalize"),
+)
+
+
+def finish_together(graph: Graph) -> Graph:
+    """Make `crop`, `flip` and `normalize` of decoded images parts of one `crop_mirror_normalize`, for the native path.
+
+    Nothing is changed but what begins with a decoder of RGB bytes, of whose result nothing else has a use.
+    """
+    if library() is None:
+        return graph
+    uses = Counter(edge for node in graph.nodes for edge in edges(node))
+    uses.update(graph.outputs)
+    new: dict[DataNode, DataNode] = {}
+    nodes: dict[Node, None] = {}
+    images: dict[DataNode, Node] = {}  # edges of bytes, and what makes them
+    for node in graph.nodes:
+        edge = node.inputs[0] if node.inputs else None
+        before = images.get(edge) if edge is not None and uses[edge] == 1 else None
+        if before is not None and not _together(node, before, new):
+            before = None
+        made = None if before is None else _joined(node, before, new)
+        if made is not None and before is not None and made.inputs[0] is not before.outputs[0]:
+            nodes.pop(before)
+        made = made or copy_node(node, new)
+        nodes[made] = None
+        if is_rgb_decoder(made) or (before is not None and _keeps_bytes(made)):
+            images[node.outputs[0]] = made
+    return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
+
+
+def _together(node: Node, before: Node, new: Mapping[DataNode, DataNode]) -> bool:
+    """Return whether a node runs on the CPU, where and when the copied one before it does."""
+    scope = tuple((id(new[condition.edge]), condition.value) for condition in node.scope)
+    return node.device == before.device == "cpu" and scope == scope_of(before)
+
+
+_OF_THE_FINISH = {"dtype", "mean", "mirror", "output_layout", "scale", "shift", "std"}
+_BYTES = {"dtype": torch.uint8, "output_layout": "HWC"}
+
+
+def _keeps_bytes(node: Node) -> bool:
+    """Return whether an operator makes images of bytes, channels last, of such images."""
+    name = node.operator.name
+    if name == "_decode_crop":
+        return True
+    if name == "crop_mirror_normalize":
+        usual = OF_THE_CROP | {"mirror", "seed", *_BYTES}
+        return node.constants.items() >= _BYTES.items() and arguments_of(node) <= usual
+    return name in ("resize", "random_resized_crop") and not arguments_of(node) & OWN
+
+
+_Finish = tuple[dict[str, Any], dict[str, DataNode]]
+"""Constants and per-sample arguments of `crop_mirror_normalize`."""
+
+
+def _finishing(node: Node) -> _Finish | None:
+    """Return what a node is as `crop_mirror_normalize`, or None."""
+    name, given = node.operator.name, constants_of(node)
+    per_sample = dict(node.per_sample)
+    if name == "crop" and arguments_of(node) <= OF_THE_CROP | {"seed"}:
+        return {**given, **_BYTES}, per_sample
+    if name == "flip" and not per_sample.keys() - {"horizontal"}:
+        if given.pop("vertical", 0) or given.keys() - {"horizontal", "depthwise"}:
+            return None
+        if "horizontal" in per_sample:
+            return dict(_BYTES), {"mirror": per_sample["horizontal"]}
+        return {**_BYTES, "mirror": given.get("horizontal", 1)}, {}
+    if name == "normalize" and not per_sample:
+        found = _normalizing(given)
+        return None if found is None else (found, {})
+    usual = OF_THE_CROP | _OF_THE_FINISH
+    if name == "crop_mirror_normalize" and given.keys() <= usual and not per_sample.keys() - OF_THE_CROP - {"mirror"}:
+        return given, per_sample
+    return None
+
+
+def _normalizing(given: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what `normalize` by given numbers, of each channel or of all, is as `crop_mirror_normalize`; or None."""
+    if given.keys() - {"axes", "axis_names", "dtype", "epsilon", "mean", "scale", "shift", "stddev"}:
+        return None
+    if "mean" not in given or "stddev" not in given or given.get("dtype") not in _NORMALIZED:
+        return None
+    mean, deviation = (np.asarray(given[name], np.float64) for name in ("mean", "stddev"))
+    of_channels = given.get("axes") in ([0, 1], (0, 1)) or given.get("axis_names") == "HW"
+    for values in (mean, deviation):
+        if values.size != 1 and not (of_channels and values.shape == (1, 1, 3)):
+            return None
+    divisor = np.sqrt(deviation**2 + given.get("epsilon", 0.0))
+    if not (divisor > 0).all():
+        return None
+    return {
+        "dtype": given.get("dtype", torch.float32), "output_layout": "HWC", "mean": mean.ravel().tolist(),
+        "std": divisor.ravel().tolist(), "scale": given.get("scale", 1.0), "shift": given.get("shift", 0.0),
+    }  # fmt: skip
+
+
+_NORMALIZED = (None, torch.float32, torch.float16, torch.uint8, torch.int8)
+
+
+def _joined(node: Node, before: Node, new: dict[DataNode, DataNode]) -> Node | None:
+    """Copy a node as what it is together with the copied one before it, or as `crop_mirror_normalize`; or None."""
+    if node.operator.name == "crop" and before.operator.name == "decoders.image":
+        return _cropped(node, before, new)
+    finishing = _finishing(node)
+    if finishing is None:
+        return None
+    constants, edges_by_name = finishing
+    per_sample = {name: new[edge] for name, edge in edges_by_name.items()}
+    parts, joins = parts_of(node), False
+    inputs: tuple[DataNode | None, ...] = tuple(before.outputs)
+    if before.operator.name == "crop_mirror_normalize":
+        earlier, later = arguments_of(before), {*constants, *per_sample}
+        crops_twice = earlier & OF_THE_CROP and later & OF_THE_CROP
+        turned_before = "mirror" in earlier and later & (OF_THE_CROP | {"mirror"})
+        if not crops_twice and not turned_before and _fits_colors(constants):
+            kept = {k: v for k, v in before.constants.items() if k not in _BYTES}
+            constants, per_sample = {**kept, **constants}, {**before.per_sample, **per_sample}
+            inputs, joins = before.inputs, True
+            parts = before.parts if earlier & OF_THE_CROP else parts  # what may fail is the crop
+    if not joins and node.operator.name == "crop_mirror_normalize":
+        return None
+    made = copy_node(node, new)
+    made.operator, made.inputs, made.parts = registry["crop_mirror_normalize"], inputs, parts
+    made.constants, made.per_sample = constants, per_sample
+    return made
+
+
+def _fits_colors(constants: Mapping[str, Any]) -> bool:
+    """Return whether the numbers of a `crop_mirror_normalize` are those of three channels."""
+    values = (constants.get(name, [0.0]) for name in ("mean", "std"))
+    return all(isinstance(each, list) and len(each) in (1, 3) for each in values)
+
+
+def _cropped(node: Node, decoder: Node, new: dict[DataNode, DataNode]) -> Node | None:
+    """Copy a crop as one operator with the copied decoder before it, or return None."""
+    if not arguments_of(node) <= OF_THE_CROP | {"seed"}:
+        return None
+    made = copy_node(node, new)
+    made.operator, made.inputs = registry["_decode_crop"], decoder.inputs
+    takes = made.operator.schema.arguments
+    given = {**constants_of(decoder), **constants_of(node), "cropped": True}
+    made.constants = {k: v for k, v in given.items() if k in takes}
+    made.per_sample = {**decoder.per_sample, **made.per_sample}
+    made.parts = (*parts_of(decoder), *parts_of(node))
+    return made

@@ -1,0 +1,216 @@
+"""Operators of a device, and decoders before them, that do together what needs fewer pixels or launches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchdali.codecs._nvimgcodec import available
+from torchdali.graph import DataNode, Graph, Node
+from torchdali.kernels.device.tables import has_kernels
+from torchdali.registry import registry
+from torchdali.rewrite._nodes import (
+    DECODERS,
+    constants_of,
+    copy_node,
+    makes_rgb,
+    pairs_of,
+    parts_of,
+    rebuild,
+)
+from torchdali.types import DALIInterpType
+
+__all__ = ["decode_windows", "fuse_on_device", "share_decoding"]
+
+
+def share_decoding(graph: Graph, device: torch.device | None) -> Graph:
+    """Let a decoder on the device decode a share of the images that are decoded for it, where there is one."""
+    shared = {
+        node
+        for node in graph.nodes
+        if node.operator.name == "decoders.image" and node.device == "mixed" and _is_shareable(node)
+    }
+    if device is None or not shared or not available(device):
+        return graph
+    new: dict[DataNode, DataNode] = {}
+    nodes = []
+    for node in graph.nodes:
+        made = copy_node(node, new)
+        if node in shared:
+            made.operator = registry["_decode_share"]
+            made.parts = parts_of(node)
+        nodes.append(made)
+    return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
+
+
+def _is_shareable(node: Node) -> bool:
+    """Return whether a decoder makes RGB bytes, and may leave some to the device."""
+    given = node.operator.arguments(node.constants)
+    usual = given["dtype"] is torch.uint8 and given["output_type"].name == "RGB"
+    return usual and not node.per_sample and given["hw_decoder_load"] > 0
+
+
+def decode_windows(graph: Graph, device: torch.device | None) -> Graph:
+    """Decode on the CPU only what a resize or a random crop on the device looks at of an image."""
+    graph = _decode_random_windows(graph)
+    # On the CPU whole images are resized by other kernels than regions, to other values.
+    return graph if device is None or device.type == "cpu" else _decode_seen(graph)
+
+
+def fuse_on_device(graph: Graph, device: torch.device | None) -> Graph:
+    """Fuse a resize of decoded images into the normalization after it, where the kernels for batches run.
+
+    The pixels are the same, but where rounding decides.
+    """
+    if device is None or not has_kernels(device):
+        return graph
+    pairs = pairs_of(graph, "resize", "crop_mirror_normalize", ("gpu", "gpu"))
+    pairs = {n: r for n, r in pairs.items() if _resizes_to_one_size(r) and _normalizes_alike(n)}
+    return rebuild(graph, pairs, "_resize_crop_mirror_normalize", {}) if pairs else graph
+
+
+def _resizes_to_one_size(resize: Node) -> bool:
+    """Return whether a resize takes bytes from a decoder and gives images of one size, by filters that kernels have."""
+    edge = resize.inputs[0]
+    before = edge.source if edge is not None else None
+    filters = {resize.constants.get(name) for name in ("interp_type", "mag_filter", "min_filter")}
+    if before is None or before.device != "mixed" or DALIInterpType.INTERP_NN in filters:
+        return False
+    if before.operator.name == "_decode_seen":  # which tells the size of what a crop shows
+        return True
+    size = resize.constants.get("size", [0.0])
+    return (
+        before.operator.name in DECODERS | {"_decode_share"}
+        and before.constants.get("dtype") in (None, torch.uint8)
+        and not (resize.per_sample or {"dtype", "output_type"} & before.per_sample.keys())
+        and min(size) > 0
+        and not {"max_size", "mode", "subpixel_scale"} & resize.constants.keys()
+    )
+
+
+def _normalizes_alike(last: Node) -> bool:
+    """Return whether a `crop_mirror_normalize` cuts the same window out of images of one size, to floats."""
+    given = last.operator.arguments(last.constants)
+    return (
+        last.per_sample.keys() <= {"mirror"}
+        and given["dtype"] in (torch.float32, torch.float16)
+        and given["output_layout"] in ("CHW", "HWC")
+        and given["out_of_bounds_policy"] == "error"
+        and not given["pad_output"]
+    )
+
+
+def _decode_seen(graph: Graph) -> Graph:
+    """Decode only what a resize sees of which the crop after it keeps a part; resize to that part.
+
+    The pixels are the same, but where rounding decides.
+    """
+    decoders = pairs_of(graph, "decoders.image", "resize", ("mixed", "gpu"))
+    crops = {
+        resize: crop
+        for name in ("crop", "crop_mirror_normalize")
+        for crop, resize in pairs_of(graph, "resize", name, ("gpu", "gpu")).items()
+        if resize in decoders and _sees_a_part(decoders[resize], resize, crop)
+    }
+    if not crops:
+        return graph
+    resizes = {decoders[resize]: resize for resize in crops}
+    new: dict[DataNode, DataNode] = {}
+    regions: dict[Node, dict[str, DataNode]] = {}
+    nodes = []
+    for node in graph.nodes:
+        made = copy_node(node, new)
+        if node in resizes:
+            resize = resizes[node]
+            crop = crops[resize]
+            made.operator = registry["_decode_seen"]
+            takes, given = made.operator.schema.arguments, (node, resize, crop)
+            found = {k: v for each in given for k, v in constants_of(each).items()}
+            made.constants = {k: v for k, v in found.items() if k in takes}
+            names = "size", "roi_start", "roi_end"
+            numbers = [DataNode(f"{made.name}_{n}", "cpu", made, i) for i, n in enumerate(names, 1)]
+            made.outputs = (*made.outputs, *numbers)
+            regions[resize] = dict(zip(names, numbers, strict=True))
+            made.parts = tuple(part for each in given for part in parts_of(each))
+        elif node in regions:
+            made.constants = {k: v for k, v in node.constants.items() if k in _OF_THE_RESIZE}
+            made.per_sample = regions[node]
+            made.parts = parts_of(node)
+        nodes.append(made)
+    return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
+
+
+_SIZES = {
+    "max_size", "mode", "resize_longer", "resize_shorter", "resize_x", "resize_y", "size", "subpixel_scale",
+}  # fmt: skip
+_WINDOWS = {"crop", "crop_h", "crop_w"}
+_PLACES = {"crop_d", "crop_pos_x", "crop_pos_y", "crop_pos_z", "rounding"}
+
+
+def _sees_a_part(decoder: Node, resize: Node, crop: Node) -> bool:
+    """Return whether the sizes of a linear resize of RGB bytes, and the window of a crop, are constants."""
+    return (
+        makes_rgb(decoder)
+        and not (decoder.per_sample or resize.per_sample or decoder.scope)
+        and resize.constants.keys() <= _SIZES | {"antialias"}
+        and not _WINDOWS.isdisjoint(crop.constants)
+        and crop.per_sample.keys().isdisjoint(_WINDOWS | _PLACES)
+    )
+
+
+def _decode_random_windows(graph: Graph) -> Graph:
+    """Decode only the window, on the CPU, that a random crop on the device takes of an image, and resize it there.
+
+    The window is the same, and so are the pixels, but for the outermost lines, which `resize` computes more exactly.
+    Where the crop looks beyond its window, nothing is replaced.
+    """
+    pairs = pairs_of(graph, "decoders.image", "random_resized_crop", ("mixed", "gpu"))
+    pairs = {crop: decoder for crop, decoder in pairs.items() if _takes_the_window(crop, decoder)}
+    if not pairs:
+        return graph
+    crops = {decoder: crop for crop, decoder in pairs.items()}
+    new: dict[DataNode, DataNode] = {}
+    nodes = []
+    for node in graph.nodes:
+        made = copy_node(node, new)
+        if node in crops:
+            crop = crops[node]
+            made.operator = registry["decoders.image_random_crop"]
+            window = {k: v for k, v in constants_of(crop).items() if k in _OF_THE_WINDOW}
+            takes = made.operator.schema.arguments
+            made.constants = {k: v for k, v in {**constants_of(node), **window}.items() if k in takes}
+            made.stream = crop.stream
+        elif node in pairs:
+            made.operator = registry["resize"]
+            given = {k: v for k, v in constants_of(node).items() if k in _OF_THE_RESIZE}
+            height, width = node.constants["size"] * (3 - len(node.constants["size"]))
+            made.constants = {**given, "size": [float(height), float(width)]}
+        made.parts = parts_of(node)
+        nodes.append(made)
+    return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
+
+
+_OF_THE_RESIZE = {"antialias", "dtype"}
+_RANGES = "random_area", "random_aspect_ratio"
+_OF_THE_WINDOW = {"num_attempts", *_RANGES, "seed", "size"}
+_LEAST = 32  # pixels of a side; below, `random_resized_crop` looks beyond its window
+
+
+def _takes_the_window(crop: Node, decoder: Node) -> bool:
+    """Return whether a random crop resizes its window alone, linearly, of RGB bytes."""
+    size = crop.constants.get("size", ())
+    return (
+        makes_rgb(decoder)
+        and not (crop.per_sample or decoder.per_sample)
+        and crop.constants.keys() <= _OF_THE_RESIZE | _OF_THE_WINDOW
+        and 1 <= len(size) <= 2
+        and min(size) >= _LEAST
+        and crop.constants.get("dtype") in (None, torch.uint8)
+        and all(map(_is_range, (crop.constants.get(name) for name in _RANGES)))
+    )
+
+
+def _is_range(values: Any) -> bool:
+    """Return whether an argument is None or a range of positive numbers; the crop itself has the errors for others."""
+    return values is None or (len(values) == 2 and 0 < values[0] <= values[1])
