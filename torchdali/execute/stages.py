@@ -30,6 +30,7 @@ from torchdali.execute.memory_stats import MemoryStats
 from torchdali.execute.source_info import source_edges
 from torchdali.execute.steps import fail_alone, present, run_step
 from torchdali.execute.sync import CallerQueue, Sequencer
+from torchdali.execute.thread_limit import ThreadLimit
 from torchdali.execute.thread_pool import Job, ThreadPool
 from torchdali.execute.timings import ChainTimings, Profile
 from torchdali.execute.workers.chains import ChainJob, Workers
@@ -130,6 +131,7 @@ class StageRunner:
             node: owning_read(reader.dataset, {o.index for o in node.outputs if o in delivered})
             for node, reader in runtime.readers.items()
         }
+        self._limits = [ThreadLimit(runtime.threads.count) for _ in plan.stages]
         self._chains = [
             CompiledChain(s.chain, plan.index, reads, f"chain {i}") if s.chain else None
             for i, s in enumerate(plan.stages)
@@ -378,7 +380,15 @@ class StageRunner:
         if run.bundles is not None:
             count = run.bundles.count
         runtime.threads.submit(
-            Job(function, count, finish, order=batch.index, keep_going=keep_going)
+            Job(
+                function,
+                count,
+                finish,
+                order=batch.index,
+                keep_going=keep_going,
+                limit=self._limits[batch.stage],
+                samples=batch.size,
+            )
         )
 
     def _send_chain(self, run: _ChainRun, workers: Workers) -> None:
