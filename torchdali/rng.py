@@ -8,6 +8,7 @@ takes Python floats from its own row.
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 import sys
@@ -25,6 +26,8 @@ _LOWER = 0 if sys.byteorder == "little" else 1
 _MASK64 = (1 << 64) - 1
 _TO_UNIT = 2.0**-32
 _DRAWN = 8  # numbers that are drawn for each sample of a batch in one call
+_FEW = 4  # blocks of four numbers a sample, up to which those of later batches are drawn too
+_AHEAD, _MOST_AHEAD = 1 << 12, 64  # blocks and batches that are drawn in one call
 
 Words = npt.NDArray[np.uint64]
 Words32 = npt.NDArray[np.uint32]
@@ -147,10 +150,13 @@ class BatchRng:
     def __init__(self, key: int, epochs: Numbers | Words, records: Numbers | Words) -> None:
         self._key, self.size = key, len(records)
         self._epochs, self._records = _words(epochs), _words(records)
+        self._first = _first_of(self._epochs, self._records)
 
     def of(self, key: int) -> BatchRng:
         """Return the random numbers of another operator on the same samples."""
-        return BatchRng(key, self._epochs, self._records)
+        other = copy.copy(self)
+        other._key = key
+        return other
 
     def pick(self, samples: Sequence[int]) -> BatchRng:
         """Return the random numbers of some of the samples."""
@@ -158,8 +164,19 @@ class BatchRng:
         return BatchRng(self._key, self._epochs[chosen], self._records[chosen])
 
     def uniform(self, count: int, begin: int = 0) -> Drawn:
-        """Draw ``(batch, count)`` numbers from [0, 1), from number ``begin`` on, a multiple of 4."""
+        """Draw ``(batch, count)`` numbers from [0, 1), from number ``begin`` on, a multiple of 4.
+
+        A call costs as much for some thousand numbers as for a few, so those of the batches to come are drawn with them.
+        """
         blocks = -(-count // 4)
+        if self._first is not None and blocks <= _FEW and not begin:
+            epoch, first = self._first
+            ahead = min(max(_AHEAD // (self.size * blocks or 1), 1), _MOST_AHEAD) * self.size
+            start = first - first % ahead
+            # Batches at the beginning are drawn alone: in a call that runs at once there is only one.
+            if first and first + self.size <= start + ahead:
+                rows = _ahead(self._key, epoch, start, ahead, blocks)
+                return rows[first - start : first - start + self.size, :count].copy()
         return _uniform(self._key, self._epochs, self._records, begin // 4, blocks)[:, :count]
 
     def normal(self, count: int) -> Drawn:
@@ -206,6 +223,19 @@ def normals(generator: np.random.Generator, shape: tuple[int, ...]) -> npt.NDArr
 def _words(values: Numbers | Words) -> Words:
     words = np.asarray(values)
     return words if words.dtype == np.uint64 else words.astype(np.int64).astype(np.uint64)
+
+
+def _first_of(epochs: Words, records: Words) -> tuple[int, int] | None:
+    """Return epoch and record of the first sample, if records of one epoch follow each other."""
+    follow = len(records) and (records[1:] - records[:-1] == 1).all() and (epochs == epochs[0]).all()
+    return (int(epochs[0]), int(records[0])) if follow else None
+
+
+@functools.lru_cache(maxsize=32)
+def _ahead(key: int, epoch: int, first: int, count: int, blocks: int) -> Drawn:
+    """Draw the numbers of samples that follow each other; not to be changed."""
+    records = np.arange(first, first + count, dtype=np.uint64)
+    return _uniform(key, np.full_like(records, epoch), records, 0, blocks)
 
 
 def _columns(samples: list[tuple[int, int]]) -> tuple[Words, Words]:
