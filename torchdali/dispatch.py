@@ -383,4 +383,4 @@ def _fresh_rng(
     seed = checked.constants.get("seed", -1)
     if seed == -1:
         seed = int(torch.randint(1 << 62, ()).item())
-    return BatchRng(mix(seed), [0] * size, range(size))
+    return BatchRng.following(mix(seed), 0, size)

@@ -149,8 +149,24 @@ class BatchRng:
 
     def __init__(self, key: int, epochs: Numbers | Words, records: Numbers | Words) -> None:
         self._key, self.size = key, len(records)
-        self._epochs, self._records = _words(epochs), _words(records)
-        self._first = _first_of(self._epochs, self._records)
+        self._words: tuple[Words, Words] | None = _words(epochs), _words(records)
+        self._first = _first_of(*self._words)
+
+    @classmethod
+    def following(cls, key: int, record: int, size: int) -> BatchRng:
+        """Return the random numbers of an operator on samples that follow each other, in epoch 0."""
+        found = cls.__new__(cls)
+        found._key, found.size, found._words = key, size, None
+        found._first = (0, record) if size else None
+        return found
+
+    def _samples(self) -> tuple[Words, Words]:
+        """Return epochs and records."""
+        if self._words is None:
+            first = 0 if self._first is None else self._first[1]
+            records = np.arange(first, first + self.size, dtype=np.uint64)
+            self._words = np.zeros_like(records), records
+        return self._words
 
     def of(self, key: int) -> BatchRng:
         """Return the random numbers of another operator on the same samples."""
@@ -161,12 +177,12 @@ class BatchRng:
     def pick(self, samples: Sequence[int]) -> BatchRng:
         """Return the random numbers of some of the samples."""
         chosen = list(samples)
-        return BatchRng(self._key, self._epochs[chosen], self._records[chosen])
+        return BatchRng(self._key, *(words[chosen] for words in self._samples()))
 
     def uniform(self, count: int, begin: int = 0) -> Drawn:
         """Draw ``(batch, count)`` numbers from [0, 1), from number ``begin`` on, a multiple of 4.
 
-        A call costs as much for some thousand numbers as for a few, so those of the batches to come are drawn with them.
+        A call costs as much for some thousand numbers as for a few, so those of batches to come are drawn with them.
         """
         blocks = -(-count // 4)
         if self._first is not None and blocks <= _FEW and not begin:
@@ -177,7 +193,7 @@ class BatchRng:
             if first and first + self.size <= start + ahead:
                 rows = _ahead(self._key, epoch, start, ahead, blocks)
                 return rows[first - start : first - start + self.size, :count].copy()
-        return _uniform(self._key, self._epochs, self._records, begin // 4, blocks)[:, :count]
+        return _uniform(self._key, *self._samples(), begin // 4, blocks)[:, :count]
 
     def normal(self, count: int) -> Drawn:
         """Draw ``(batch, count)`` standard normal numbers."""
@@ -187,12 +203,12 @@ class BatchRng:
         """Return what `generator_of` takes for each sample, ``(2, batch)``."""
         found = np.empty((2, self.size), np.uint64)
         found[0] = self._key & _MASK64
-        found[1] = list(map(mix, self._epochs.tolist(), self._records.tolist()))
+        found[1] = list(map(mix, *(words.tolist() for words in self._samples())))
         return found
 
     def samples(self) -> list[Rng]:
         """Return one `Rng` a sample."""
-        keys = zip(self._epochs.tolist(), self._records.tolist(), strict=True)
+        keys = zip(*(words.tolist() for words in self._samples()), strict=True)
         rows = self.uniform(_DRAWN).tolist()
         return [Rng(self._key, sample, row) for sample, row in zip(keys, rows, strict=True)]
 

@@ -122,12 +122,15 @@ class InFlightBatch:
         """Return the random numbers of a node, for a pipeline's seed."""
         if self.random_keys is None:
             return self.rng(random_key(seed, node))
-        return BatchRng(self.random_keys[node.stream], [0] * self.size, range(self.size))
+        return BatchRng.following(self.random_keys[node.stream], 0, self.size)
 
     def rng(self, key: int) -> BatchRng:
         """Return the random numbers of an operator."""
         if self._rng is None:
-            self._rng = BatchRng(key, *self.sample_keys())
+            if self.keys or self.kept is not None:
+                self._rng = BatchRng(key, *self.sample_keys())
+            else:
+                self._rng = BatchRng.following(key, self.position, self.size)
             return self._rng
         return self._rng.of(key)
 

@@ -34,7 +34,7 @@ import torch
 
 from torchdali.errors import note
 from torchdali.execute.bad_samples import BadSamples
-from torchdali.execute.batch import InFlightBatch, Reader, Settings, metadata_outputs
+from torchdali.execute.batch import InFlightBatch, Reader, Settings, ThreadStart, metadata_outputs
 from torchdali.execute.checkpoint import labels
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.memory_stats import MemoryStats
@@ -113,7 +113,7 @@ class Executor:
         with keep_torch_threads(1) as ready:
             self._scheduler = threading.Thread(
                 target=_schedule_batches,
-                args=(self._requests, ready),
+                args=(self._requests, ready, ThreadStart(settings.max_pixels, settings.exact)),
                 name="torchdali-scheduler",
                 daemon=True,
             )
@@ -537,14 +537,16 @@ def _clash(sizes: Mapping[Node, int]) -> str:
 
 
 def _schedule_batches(
-    requests: queue.SimpleQueue[tuple[Executor, InFlightBatch] | None], ready: threading.Barrier
+    requests: queue.SimpleQueue[tuple[Executor, InFlightBatch] | None],
+    ready: threading.Barrier,
+    begin: ThreadStart,
 ) -> None:
     """Start batches one after another; holds no executor between them."""
     use_one_torch_thread(ready)
+    begin(0)
     with torch.no_grad():
         while (request := requests.get()) is not None:
             executor, batch = request
-            with executor.settings.here():
-                # From here the batch is the scheduler thread's, until a chain gives it to the workers.
-                executor.start(batch)
+            # From here the batch is the scheduler thread's, until a chain gives it to the workers.
+            executor.start(batch)
             del request, executor, batch

@@ -1,4 +1,4 @@
-"""How many of a pipeline's threads work on a chain at once.
+"""The number of a pipeline's threads that work on a chain at once.
 
 Python runs in one thread at a time, and every call of torch lets another thread try. Threads with samples of a
 millisecond hardly notice; with samples of some ten microseconds they mostly wake and wait for each other, and one

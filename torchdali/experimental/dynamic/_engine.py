@@ -232,7 +232,7 @@ def _run_one_by_one(nodes: Sequence[Node], values: dict[DataNode, TensorList], s
         inputs = [None if e is None else values[e] for e in node.inputs]
         per_sample = {name: values[e] for name, e in node.per_sample.items()}
         key = operation.key if operation is not None else None
-        rng = None if key is None else BatchRng(key, [0] * size, range(size))
+        rng = None if key is None else BatchRng.following(key, 0, size)
         try:
             results = run_batch(node.operator, inputs, node.constants, per_sample, rng, size)
         except Exception as error:

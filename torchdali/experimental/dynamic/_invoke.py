@@ -163,7 +163,7 @@ class _Call:
     def computed(self, declared: Operator, checked: Call, generator: RNG | None) -> Any:
         """Run the call now, in this thread."""
         size = 1 if self.size is None else self.size
-        rng = None if generator is None else BatchRng(generator._key(), [0] * size, range(size))
+        rng = None if generator is None else BatchRng.following(generator._key(), 0, size)
         try:
             results = run_batch(
                 declared, checked.inputs, checked.constants, checked.per_sample, rng, size
