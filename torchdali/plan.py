@@ -12,7 +12,8 @@ samples a group has, for each batch (`execute.groups`). Planning is pure, and a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
@@ -260,6 +261,32 @@ def column(kind: str, index: int, detail: object = 0) -> str:
     return f"{kind}{index}_{detail}"
 
 
+def _lent(nodes: Sequence[Node], delivers: Collection[DataNode]) -> dict[Node, Node]:
+    """Find arithmetic whose result only serves other arithmetic: it may be computed where that puts its own.
+
+    Returns:
+        The node, by whose place in the batch another is lent it.
+    """
+    uses = Counter(edge for node in nodes for edge in edges(node))
+    inside, lent = set(nodes), dict[Node, Node]()
+    for last in nodes:
+        if not last.operator.name.startswith("math.") or last.outputs[0] not in delivers:
+            continue
+        node: Node | None = last
+        while node is not None:
+            # One operand alone: both cannot be in one place.
+            before = next((_source(e) for e in node.inputs if e is not None and _source(e) in inside), None)
+            node = None
+            if before is not None and before.operator.name in _WRITING and before.scope == last.scope:
+                edge = before.outputs[0]
+                if uses[edge] == 1 and edge not in delivers:
+                    lent[before], node = last, before
+    return lent
+
+
+_WRITING = {"math.add", "math.mul", "math.sub", "math.truediv"}
+
+
 class _Writer:
     """Writes the text of one chain."""
 
@@ -267,6 +294,7 @@ class _Writer:
         self, index: dict[Node, int], nodes: Sequence[Node], delivers: Sequence[DataNode]
     ) -> None:
         self.index, self.inside, self.delivers = index, set(nodes), set(delivers)
+        self.lent = _lent(nodes, self.delivers)
         self.inputs: dict[DataNode, None] = {}
         self.values: dict[str, Value] = {}
         self.parameters: dict[str, None] = {}
@@ -343,6 +371,8 @@ class _Writer:
             found.append(f"rng={self.parameter('rng', node)}[i]")
         if self.writes_in_place(node):
             found.append(f"out={self.parameter('slot', node)}[i]")
+        elif node in self.lent:
+            found.append(f"out={self.parameter('slot', self.lent[node])}[i]")
         return found
 
     def writes_in_place(self, node: Node) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math as pymath
 import operator as op
@@ -523,3 +524,45 @@ def test_smallest_integer_by_minus_one() -> None:
         assert torch.equal(function("floordiv", dtype, dtype)(least, ones), least)
         assert not function("mod", dtype, dtype)(least, ones).any()
         assert torch.equal(function("floordiv", dtype, Number(-1, dtype))(least), least)
+
+
+# ---------------------------------------------------------------- in the place of the result
+
+SCALED = {
+    "numbers": lambda x, y: (x * 0.5 + 3) / 7 - 1,
+    "a number before": lambda x, y: 255 - (1 - x / 2),
+    "both sides computed": lambda x, y: (x * 2.0) - (y * 3.0),
+    "one result twice": lambda x, y: (lambda z: z * z + z)(x * 0.25),
+    "two images": lambda x, y: (x - y * 1.0) * (y + 0.5),
+    "integers": lambda x, y: (x * 2 + 1) - y,
+    "bytes that wrap": lambda x, y: x * types.Constant(3).uint8() + y,
+    "another type at the end": lambda x, y: (x * 0.5 + 3) > y,
+    "a function in between": lambda x, y: math.sqrt(x * 0.5 + 3) * 2,
+    "wider numbers": lambda x, y: (x * types.Constant(0.1).float64() + 1) * 3,
+    "uint16": lambda x, y: (x * types.Constant(700).uint16() - y) * types.Constant(3).uint16(),
+    "a row of numbers": lambda x, y: (fn.constant(fdata=[1.0, 2.0, 3.0]) * 2 + x) * 0.5,
+}
+
+
+@pytest.mark.parametrize("size", [4, 300], ids=["small", "large"])
+@pytest.mark.parametrize("ragged", [False, True])
+@pytest.mark.parametrize("expression", SCALED.values(), ids=SCALED)
+def test_steps_in_the_place_of_the_result(expression: Any, ragged: bool, size: int) -> None:
+    """Intermediate results that lie in the output's memory change nothing, in later batches too."""
+    draw = np.random.default_rng(5)
+    shapes = [(size, size + 3 * ragged * i, 3) for i in range(4)]
+    images = [[draw.integers(0, 256, shape).astype(np.uint8) for shape in shapes] for _ in range(2)]
+
+    def define() -> Any:
+        x, y = (fn.external_source(functools.partial(list, own)) for own in images)
+        return expression(x, y), x, y
+
+    # In debug mode operators run one by one, on whole batches, each into memory of its own.
+    chain, alone = (
+        pipeline_def(batch_size=4, num_threads=2, device_id=None, debug=debug)(define)() for debug in (False, True)
+    )
+    wanted = alone.run()
+    for _ in range(3):
+        for own, others in zip(chain.run(), wanted, strict=True):
+            for one, other in zip(own, others, strict=True):
+                assert one.torch().dtype == other.torch().dtype and one.torch().equal(other.torch())

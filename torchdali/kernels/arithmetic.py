@@ -20,7 +20,9 @@ from torch import Tensor
 from torchdali.kernels import unsigned
 from torchdali.kernels.convert import integer_limits
 
-__all__ = ["ARITY", "SYMBOLS", "Number", "broadcast_batches", "function", "promote", "result_type"]
+__all__ = [
+    "ARITY", "SYMBOLS", "Number", "broadcast_batches", "function", "function_into", "promote", "result_type",
+]  # fmt: skip
 
 
 class Number(NamedTuple):
@@ -157,6 +159,43 @@ def function(name: str, *operands: Operand) -> Function:
     result = result_type(name, *dtypes)
     built = _build(name, operands, dtypes, result)
     return _not_on_cpu(built) if torch.float16 in dtypes and name != "pos" else built
+
+
+@functools.lru_cache(maxsize=4096)
+def function_into(name: str, *operands: Operand) -> Callable[..., bool] | None:
+    """Return what computes a function into memory that may be that of a tensor; None where there is no such way.
+
+    For sums, differences, products and quotients of one tensor and a number, or of two tensors: what is done to images
+    step by step then stays in one place, in cache, and needs no copy at the end.
+
+    Returns:
+        A function of the memory and of the tensors, True if it did it: the memory has the type and shape of the result.
+    """
+    dtypes = [o.dtype if isinstance(o, Number) else o for o in operands]
+    if name not in ("add", "sub", "mul", "truediv") or torch.float16 in dtypes:
+        return None
+    result = result_type(name, *dtypes)
+    if _carrier(name, result, dtypes) != result:
+        return None
+    core = _core(name, result, result, operands[-1])
+    numbers = [_constant(o, result) if isinstance(o, Number) else None for o in operands]
+
+    def one(out: Tensor, x: Tensor) -> bool:
+        if out.dtype != result or out.shape != x.shape or x.requires_grad:
+            return False
+        own = x if x.dtype == result else out.copy_(x)
+        left, right = numbers
+        core(own if left is None else left, own if right is None else right, out=out)
+        return True
+
+    def two(out: Tensor, x: Tensor, y: Tensor) -> bool:
+        fits = out.dtype == x.dtype == y.dtype == result and out.shape == x.shape == y.shape
+        if not fits or x.requires_grad or y.requires_grad:
+            return False
+        core(x, y, out=out)
+        return True
+
+    return two if numbers == [None, None] else one
 
 
 def _not_on_cpu(built: Function) -> Function:

@@ -21,9 +21,10 @@ from torchdali.kernels import arithmetic
 from torchdali.kernels.arithmetic import Number
 from torchdali.kernels.convert import integer_limits
 from torchdali.kernels.device.tables import upload
+from torchdali.kernels.memory import placed
 from torchdali.operator import batched, on_device, operator
 from torchdali.registry import define_expression, lookup
-from torchdali.schema import Data
+from torchdali.schema import Data, Out
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Packed
 
@@ -51,9 +52,20 @@ def common_layout(layouts: tuple[str, ...], arguments: Any) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def _compiled(name: str, constants: str, dtypes: tuple[torch.dtype, ...]) -> Callable[..., Tensor]:
+    return arithmetic.function(name, *_operands(constants, dtypes))
+
+
+@functools.lru_cache(maxsize=4096)
+def _compiled_into(
+    name: str, constants: str, dtypes: tuple[torch.dtype, ...]
+) -> Callable[..., bool] | None:
+    return arithmetic.function_into(name, *_operands(constants, dtypes))
+
+
+def _operands(constants: str, dtypes: tuple[torch.dtype, ...]) -> list[arithmetic.Operand]:
     parts = _read(constants) or (None,) * len(dtypes)
     tensors = iter(dtypes)
-    return arithmetic.function(name, *[next(tensors) if p is None else p for p in parts])
+    return [next(tensors) if p is None else p for p in parts]
 
 
 def _read(constants: str) -> Parts:
@@ -78,16 +90,22 @@ def _write(parts: Parts) -> str:
 def _declare(name: str) -> None:
     """Register one function as an operator on samples, on batches of one shape, and as an expression."""
 
-    def body(*operands: Data, constants: str = "") -> Data:
-        compute = _compiled(name, constants, tuple([x.dtype for x in operands]))
+    def body(*operands: Data, constants: str = "", out: Out = None) -> Data:
+        dtypes = tuple([x.dtype for x in operands])
+        compute = _compiled(name, constants, dtypes)
         try:
-            return compute(*operands)
+            if out is None:
+                return compute(*operands)
+            write = _compiled_into(name, constants, dtypes)
+            if write is not None and write(out, *operands):
+                return out
+            return placed(compute(*operands), out)
         except RuntimeError:
             _check_shapes(operands)
             raise
 
-    def together(*operands: Tensor, constants: str) -> Tensor:
-        return body(*arithmetic.broadcast_batches(*operands), constants=constants)
+    def together(*operands: Tensor, constants: str, out: Tensor | None = None) -> Tensor:
+        return body(*arithmetic.broadcast_batches(*operands), constants=constants, out=out)
 
     def in_one_piece(*operands: TensorList, constants: str) -> Any:
         tensors = _in_one_piece(operands)
