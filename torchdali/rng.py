@@ -26,8 +26,7 @@ _LOWER = 0 if sys.byteorder == "little" else 1
 _MASK64 = (1 << 64) - 1
 _TO_UNIT = 2.0**-32
 _DRAWN = 8  # numbers that are drawn for each sample of a batch in one call
-_FEW = 4  # blocks of four numbers a sample, up to which those of later batches are drawn too
-_AHEAD, _MOST_AHEAD = 1 << 12, 64  # blocks and batches that are drawn in one call
+_AHEAD, _MOST_AHEAD = 1 << 12, 64  # blocks of four numbers, and batches, that are drawn in one call
 
 Words = npt.NDArray[np.uint64]
 Words32 = npt.NDArray[np.uint32]
@@ -185,9 +184,10 @@ class BatchRng:
         A call costs as much for some thousand numbers as for a few, so those of batches to come are drawn with them.
         """
         blocks = -(-count // 4)
-        if self._first is not None and blocks <= _FEW and not begin:
+        several = min(_AHEAD // (self.size * blocks or 1), _MOST_AHEAD)
+        if self._first is not None and several > 1 and not begin:
             epoch, first = self._first
-            ahead = min(max(_AHEAD // (self.size * blocks or 1), 1), _MOST_AHEAD) * self.size
+            ahead = several * self.size
             start = first - first % ahead
             # Batches at the beginning are drawn alone: in a call that runs at once there is only one.
             if first and first + self.size <= start + ahead:
