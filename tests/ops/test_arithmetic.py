@@ -566,3 +566,17 @@ def test_steps_in_the_place_of_the_result(expression: Any, ragged: bool, size: i
         for own, others in zip(chain.run(), wanted, strict=True):
             for one, other in zip(own, others, strict=True):
                 assert one.torch().dtype == other.torch().dtype and one.torch().equal(other.torch())
+
+
+@pytest.mark.parametrize("expression", [lambda x: x * 2, lambda x: +x, lambda x: math.sqrt(x)], ids=["*", "+", "sqrt"])
+def test_results_lie_in_order_in_memory(expression: Any) -> None:
+    """In the first batch, for whose samples there is no place yet, and of images that were transposed."""
+    images = [np.ones((6, 5 + i, 3), np.float32) for i in range(2)]
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def define() -> Any:
+        return expression(fn.transpose(fn.external_source(lambda: images), perm=[2, 0, 1]))
+
+    pipe = define()
+    for _ in range(3):
+        assert all(sample.torch().is_contiguous() for sample in pipe.run()[0])

@@ -96,8 +96,8 @@ def writes_to_its_argument(sample: Any) -> Any:
     return sample
 
 
-def calls_of_a_python_function(library: Library) -> list[str]:
-    """Return the type of what a per-sample function is given."""
+def calls_of_a_python_function(library: Library) -> list[Any]:
+    """Return type, shape and whether it may be written to, of what a per-sample function is given."""
     seen = []
 
     def note(sample: Any) -> Any:

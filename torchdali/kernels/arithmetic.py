@@ -161,7 +161,6 @@ def function(name: str, *operands: Operand) -> Function:
     return _not_on_cpu(built) if torch.float16 in dtypes and name != "pos" else built
 
 
-@functools.lru_cache(maxsize=4096)
 def function_into(name: str, *operands: Operand) -> Callable[..., bool] | None:
     """Return what computes a function into memory that may be that of a tensor; None where there is no such way.
 

@@ -95,11 +95,11 @@ def _declare(name: str) -> None:
         compute = _compiled(name, constants, dtypes)
         try:
             if out is None:
-                return compute(*operands)
+                return compute(*operands).contiguous()
             write = _compiled_into(name, constants, dtypes)
             if write is not None and write(out, *operands):
                 return out
-            return placed(compute(*operands), out)
+            return placed(compute(*operands), out).contiguous()
         except RuntimeError:
             _check_shapes(operands)
             raise
