@@ -20,8 +20,8 @@ from torchdali.schema import Schema, Takes
 from torchdali.tensors import TensorList
 
 __all__ = [
-    "LARGE", "Bodies", "Prepared", "collect", "column_of", "each_frame_value", "fitting", "number_of_axes",
-    "prepare", "run_batch", "stacked_if_small", "taken_layout", "taken_layouts",
+    "LARGE", "Bodies", "Prepared", "check_form", "collect", "column_of", "each_frame_value", "fitting",
+    "number_of_axes", "prepare", "run_batch", "stacked_if_small", "taken_layout", "taken_layouts",
 ]  # fmt: skip
 
 
@@ -495,6 +495,7 @@ def _collect(column: Any, layout: str) -> TensorList:
             )
         return TensorList.from_dense(column, fitting(layout, column.ndim - 1))
     _check_samples(column)
+    check_form(column)
     layout = fitting(layout, column[0].ndim) if column else layout
     if column and all(c.shape == column[0].shape for c in column):
         whole = torch.stack(column) if len(column) > 1 else column[0].unsqueeze(0)
@@ -512,6 +513,24 @@ def _check_samples(column: Any) -> None:
     for i, sample in enumerate(column):
         if not isinstance(sample, torch.Tensor):
             raise TypeError(f"the operator returned {_kind(sample)} for sample {i}, not a tensor")
+
+
+def check_form(samples: Sequence[torch.Tensor | None]) -> None:
+    """Refuse samples of a batch that differ in type or number of axes; None is one that a branch did not compute.
+
+    Raises:
+        RuntimeError: with the first that differs.
+    """
+    forms = [(i, s.dtype, s.ndim) for i, s in enumerate(samples) if s is not None]
+    for i, dtype, ndim in forms:
+        first, its_dtype, its_ndim = forms[0]
+        if dtype != its_dtype or ndim != its_ndim:
+            raise batch_level(
+                RuntimeError(
+                    f"the samples of a batch have one type and one number of axes; sample {i} has {dtype} and {ndim}, "
+                    f"sample {first} {its_dtype} and {its_ndim}"
+                )
+            )
 
 
 def fitting(layout: str, ndim: int) -> str:

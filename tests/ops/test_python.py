@@ -167,6 +167,19 @@ def test_errors_are_runtime_errors_that_name_the_function(function, message):
         run(lambda x: fn.python_function(x, function=function))
 
 
+@pytest.mark.parametrize("different", [np.float32([2]), np.int64([[2]])])
+def test_results_of_different_types_or_axes_are_no_batch(different):
+    results = {1: np.int64([1]), 2: different}
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def define():
+        data = fn.external_source(lambda: [np.array(1), np.array(2)])
+        return fn.python_function(data, function=lambda x: results[int(x)])
+
+    with pytest.raises(RuntimeError, match=r"python_function(.|\n)*one type and one number of axes; sample 1"):
+        define().run()
+
+
 def test_too_few_outputs():
     with pytest.raises(RuntimeError, match="got 1, expected 2"):
         run(lambda x: fn.python_function(x, function=lambda a: (a,), num_outputs=2))

@@ -23,7 +23,15 @@ from torchdali.execute.bundles import Bundled, Together, bundled, can_lift
 from torchdali.execute.steps import values
 from torchdali.graph import DataNode, Node
 from torchdali.plan import Chain, Value, column
-from torchdali.running import Prepared, column_of, fitting, number_of_axes, prepare, taken_layout
+from torchdali.running import (
+    Prepared,
+    check_form,
+    column_of,
+    fitting,
+    number_of_axes,
+    prepare,
+    taken_layout,
+)
 from torchdali.tensors import TensorList
 from torchdali.tensors.buffer_pool import BufferPool
 
@@ -488,6 +496,7 @@ class OutputBuffer:
             d is None or d.shape != first.shape or d.dtype != first.dtype for d in done
         ):
             self._guess = None
+            check_form(done)
             return self._ragged_batch(done, layout, info)
         self._ragged = None
         self._guess = tuple(first.shape), first.dtype

@@ -510,7 +510,10 @@ class StageRunner:
                 buffer, info = self._buffers[edge], self._source_infos(batch, edge)
                 close = buffer.close if run.groups is None else buffer.close_groups
                 layout = run.bound.layouts[edge]
-                values = close(run.opened[edge], results, layout, info)
+                try:
+                    values = close(run.opened[edge], results, layout, info)
+                except RuntimeError as error:
+                    raise located(error, batch.location(edge.source)) from error
                 if not self._is_under_way(edge, run, values):
                     values = self._on_device(edge, values)
                 if places is not None:
