@@ -30,17 +30,24 @@ class Value(NamedTuple):
         node: The first node that takes them so.
         name: Of its argument; "" for a condition.
         axes: Of the argument, see `schema.Argument`.
+        frames: The argument takes one value a frame, too; it shares no column with one that does not.
     """
 
     edge: DataNode
     node: Node
     name: str
     axes: int | None
+    frames: bool
 
     @property
     def kind(self) -> str:
         """Kind of the column; see `column`."""
         return {None: "value", 0: "number", 1: "list"}[self.axes]
+
+    @property
+    def detail(self) -> str:
+        """The rest of the column's name."""
+        return f"{self.edge.index}{'f' if self.frames else ''}"
 
 
 @dataclass(frozen=True)
@@ -324,16 +331,15 @@ class _Writer:
         """Write a sample's value as a Python number or list; of a group, as a `Column`."""
         argument = node.operator.schema.arguments.get(name)
         axes = None if argument is None else node.operator.axes_of(name)
-        value = Value(edge, node, name, axes)
+        frames = argument is not None and argument.edge != "sample"
+        value = Value(edge, node, name, axes, frames)
         if self.computes(edge):
             if value.axes is None:
                 return f"numbers({self.sample(edge)})"
             # Whether a value is one a frame is known with the layouts, when the chain is bound.
-            frames = f", per_frame{self.index[node]}" * (
-                argument is not None and argument.edge == "frame"
-            )
-            return f"{value.kind}({self.sample(edge)}, {name!r}{frames})"
-        parameter = self.parameter(value.kind, _source(edge), edge.index)
+            found = f", per_frame{self.index[node]}" if frames else ""
+            return f"{value.kind}({self.sample(edge)}, {name!r}{found})"
+        parameter = self.parameter(value.kind, _source(edge), value.detail)
         self.values.setdefault(parameter, value)
         return parameter + "[i]"
 

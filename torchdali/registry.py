@@ -148,6 +148,11 @@ class Operator:
         """Return the number of axes of an argument's values; None where it may vary."""
         return None if name in self.options.index_arguments else self.schema.arguments[name].axes
 
+    def is_per_frame(self, name: str, layout: str) -> bool:
+        """Return whether an argument takes one value a frame, and has them: samples of such a layout."""
+        argument = self.schema.arguments.get(name)  # there is none for a condition
+        return layout[:1] == "F" and argument is not None and argument.edge != "sample"
+
     def chosen(self, constants: Mapping[str, Any]) -> Operator:
         """Return the operator that takes a call over: itself, or its variant."""
         name = self.options.variant(constants) if self.options.variant is not None else None

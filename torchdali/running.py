@@ -53,8 +53,7 @@ def prepare(
     Args:
         constants: Converted arguments.
         layouts: Of the inputs, "" where unset.
-        per_frame: Arguments that have one value a frame; a body that takes these itself (`PerSample`) gets
-            all of them.
+        per_frame: Arguments that have one value a frame.
 
     Raises:
         ValueError: a layout the operator does not take.
@@ -331,7 +330,7 @@ def run_batch(
     """
     frames = _NO_NAMES
     if per_sample:
-        frames = frozenset([k for k, v in per_sample.items() if v.layout()[:1] == "F"])
+        frames = frozenset([k for k, v in per_sample.items() if declared.is_per_frame(k, v.layout())])
     layouts = taken_layouts(declared, inputs)
     ready = bodies.get((layouts, frames)) if bodies is not None else None
     if ready is None:
@@ -339,7 +338,7 @@ def run_batch(
         if bodies is not None and declared.options.make is None:
             bodies[layouts, frames] = ready
     arguments: dict[str, Any] = {
-        name: column_of(value).shaped(declared.axes_of(name), name)
+        name: column_of(value, name in frames).shaped(declared.axes_of(name), name)
         for name, value in per_sample.items()
     }
     if declared.kind == "batch":
@@ -424,11 +423,11 @@ def _run_on_device(
     return None if found is NotImplemented else found
 
 
-def column_of(batch: TensorList) -> Column:
-    """Return the values of an argument given per sample."""
+def column_of(batch: TensorList, per_frame: bool) -> Column:
+    """Return the values of an argument given per sample, or per frame."""
     dense = batch.dense()
     column = Column(batch.tolist()) if dense is None else Column.of(dense)
-    column.per_frame = batch.layout().startswith("F")
+    column.per_frame = per_frame
     column.uploaded = batch.uploaded
     return column
 

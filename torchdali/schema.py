@@ -8,6 +8,7 @@ Inputs stand before ``/``, arguments after ``*``. Annotations say the rest:
 ``data: Data | None = None``           an optional input; ``*data: Data`` takes any number
 ``angle: PerSample[float]``            an argument that may differ per sample (an edge of the graph)
 ``hue: PerFrame[float] = 0.0``         the same, and `fn.per_frame` may give one value a frame
+``angle: AllFrames[float]``            the same, and the body gets the values of all frames of a sample
 ``dtype: DType | None = None``         converted from DALI's, torch's or NumPy's; a ``torch.dtype`` arrives
 ``rng: Rng``                           filled in by the runner; adds the argument ``seed``
 ``layout: Layout``                     filled in: layout of the first input, "" when unset
@@ -41,7 +42,7 @@ from torchdali.batching import Column, Shapes, each_of, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = [
-    "Argument", "BatchOutput", "BatchSize", "Column", "Data", "DType", "Image", "Input", "Layout", "Out",
+    "AllFrames", "Argument", "BatchOutput", "BatchSize", "Column", "Data", "DType", "Image", "Input", "Layout", "Out",
     "OutputCount", "PerFrame", "PerSample", "STATE", "Schema", "Shapes", "Takes", "each_of", "per_sample",
     "shares", "split", "to_dtype",
 ]  # fmt: skip
@@ -89,6 +90,7 @@ def shares(source: Callable[..., Any]) -> _Shares:
 
 PerSample: TypeAlias = Annotated[T, Edge("sample")]
 PerFrame: TypeAlias = Annotated[T, Edge("frame")]
+AllFrames: TypeAlias = Annotated[T, Edge("frames")]
 Data: TypeAlias = Annotated[torch.Tensor, Takes()]
 Image: TypeAlias = Annotated[torch.Tensor, Takes(IMAGE_LAYOUTS, channel_last=True)]
 

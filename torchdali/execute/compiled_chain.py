@@ -183,9 +183,10 @@ class CompiledChain:
         """
         found: dict[str, Sequence[Any]] = {**per_node, **slots, **done}
         for edge in self.chain.inputs:
-            found[self._column("input", edge)] = _samples(inputs[edge], group)
+            found[self._column("input", edge, edge.index)] = _samples(inputs[edge], group)
         for value in self.chain.values:
-            found[self._column(value.kind, value.edge)] = _values(inputs[value.edge], value, group)
+            name = self._column(value.kind, value.edge, value.detail)
+            found[name] = _values(inputs[value.edge], value, group)
         return {name: found[name] for name in self.chain.parameters}
 
     def misshapen(self, inputs: Mapping[DataNode, TensorList]) -> dict[int, tuple[Exception, Node]]:
@@ -193,7 +194,8 @@ class CompiledChain:
         found: dict[int, tuple[Exception, Node]] = {}
         for value in self.chain.values:
             given = inputs[value.edge]
-            if value.axes != 0 or given.dense() is not None or given.layout().startswith("F"):
+            per_frame = value.node.operator.is_per_frame(value.name, given.layout())
+            if value.axes != 0 or given.dense() is not None or per_frame:
                 continue
             for i, numbers in enumerate(values(given)):
                 try:
@@ -202,9 +204,9 @@ class CompiledChain:
                     found.setdefault(i, (error, value.node))
         return found
 
-    def _column(self, kind: str, edge: DataNode) -> str:
+    def _column(self, kind: str, edge: DataNode, detail: object) -> str:
         assert edge.source is not None
-        return column(kind, self._index[edge.source], edge.index)
+        return column(kind, self._index[edge.source], detail)
 
 
 def _samples(batch: TensorList, group: int) -> Sequence[torch.Tensor]:
@@ -224,8 +226,9 @@ def _values(batch: TensorList, value: Value, group: int) -> Sequence[Any]:
 
 def _shaped(batch: TensorList, value: Value) -> Column:
     """Return the values of an argument; an error says which one, and on which of the user's lines."""
-    column_ = Column(values(batch)) if batch.dense() is None else column_of(batch)
-    column_.per_frame = batch.layout().startswith("F")
+    per_frame = value.node.operator.is_per_frame(value.name, batch.layout())
+    column_ = Column(values(batch)) if batch.dense() is None else column_of(batch, per_frame)
+    column_.per_frame = per_frame
     try:
         return column_.shaped(value.axes, value.name)
     except RuntimeError as error:
@@ -296,7 +299,8 @@ def _ready(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[Prepared, tuple[
 
 def _per_frame(node: Node, axes: Mapping[DataNode, _Axes]) -> frozenset[str]:
     """Return the arguments that are given per frame."""
-    return frozenset(k for k, e in node.per_sample.items() if axes[e][0].startswith("F"))
+    is_per_frame = node.operator.is_per_frame
+    return frozenset(k for k, e in node.per_sample.items() if is_per_frame(k, axes[e][0]))
 
 
 def put(slot: torch.Tensor | None, value: torch.Tensor) -> torch.Tensor:

@@ -12,7 +12,7 @@ from torchdali.kernels.warp import perspective as kernel
 from torchdali.kernels.warp.perspective import BORDERS, sample_at
 from torchdali.operator import operator
 from torchdali.ops._warp import canvas, each_frame, matrices
-from torchdali.schema import Data, Layout, Out, PerSample, Takes
+from torchdali.schema import AllFrames, Data, Layout, Out, PerSample, Takes
 from torchdali.types import DALIInterpType
 
 __all__ = ["remap", "warp_perspective"]
@@ -50,7 +50,7 @@ def warp_perspective(
     fill_value: list[float] = [],  # noqa: B006  never changed
     interp_type: DALIInterpType = DALIInterpType.INTERP_LINEAR,
     inverse_map: bool = True,
-    matrix: PerSample[list[float]] = [],  # noqa: B006
+    matrix: AllFrames[list[float]] = [],  # noqa: B006
     pixel_origin: str = "corner",
     size: PerSample[list[float]] = [],  # noqa: B006
     layout: Layout,

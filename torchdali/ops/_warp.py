@@ -18,7 +18,17 @@ from torchdali.kernels.window import round_half_away_number
 from torchdali.operator import on_device, operator
 from torchdali.ops._on_device import Images, batch_of, images_of
 from torchdali.rng import Rng
-from torchdali.schema import Column, Data, DType, Layout, Out, PerSample, Takes, per_sample
+from torchdali.schema import (
+    AllFrames,
+    Column,
+    Data,
+    DType,
+    Layout,
+    Out,
+    PerSample,
+    Takes,
+    per_sample,
+)
 from torchdali.tensors import TensorList
 from torchdali.types import DALIInterpType
 
@@ -130,7 +140,7 @@ def warp_affine(
     fill_value: float | None = None,
     interp_type: DALIInterpType = DALIInterpType.INTERP_LINEAR,
     inverse_map: bool = True,
-    matrix: PerSample[list[float]] = [],  # noqa: B006  never changed
+    matrix: AllFrames[list[float]] = [],  # noqa: B006  never changed
     size: PerSample[list[float]] = [],  # noqa: B006
     layout: Layout,
     out: Out = None,
@@ -171,8 +181,8 @@ def rotate(
     data: Picture,
     /,
     *,
-    angle: PerSample[float],
-    axis: PerSample[list[float]] | None = None,
+    angle: AllFrames[float],
+    axis: AllFrames[list[float]] | None = None,
     dtype: DType | None = None,
     fill_value: float | None = None,
     interp_type: DALIInterpType = DALIInterpType.INTERP_LINEAR,

@@ -163,7 +163,7 @@ def _input(given: Input, described: dict[str, str]) -> str:
 def _argument(argument: Argument, described: dict[str, str]) -> str:
     base, marks, _ = split(argument.annotation)
     facts = [_type(base, marks)]
-    facts += [f"per {argument.edge}"] if argument.edge else []
+    facts += [f"per {argument.edge.removesuffix('s')}"] if argument.edge else []
     facts.append("required" if argument.required else f"default `{_value(argument.shown)}`")
     return _line(argument.name, facts, described.get(argument.name, ""))
 

@@ -103,6 +103,12 @@ TRANSFORMS = [
     ("brightness", [VIDEO], {"brightness": Frames([F32([0.5])] * 2)}),
     ("brightness", [VIDEO], {"brightness": Frames([F32([0.5, 2])] * 2)}),
     ("rotate", [VIDEO], {"angle": Frames([F32([90, 90])] * 2)}),
+    ("flip", [VIDEO], {"horizontal": Frames([I32([0, 1, 0])] * 2)}),  # takes no values per frame, as the next ones
+    ("flip", [of((1, 4, 5, 3), layout="FHWC")], {"horizontal": Frames([I32([1]), I32([0])])}),
+    ("crop", [VIDEO], {"crop": [2, 2], "crop_pos_x": Frames([F32([0, 1, 0.5])] * 2)}),
+    ("pad", [VIDEO], {"fill_value": Frames([F32([0, 1, 5])] * 2)}),
+    ("jpeg_compression_distortion", [VIDEO], {"quality": Frames([I32([10, 50, 90])] * 2)}),
+    ("grid_mask", [VIDEO], {"ratio": Frames([F32([0.1, 0.5, 0.9])] * 2)}),
     ("gaussian_blur", [of((3, 2, 4, 5), layout="CFHW")], {"window_size": Frames([I32([3, 5])] * 2)}),
     ("gaussian_blur", [of((3, 4, 5), layout="CHW")], {"window_size": Frames([I32([3, 3, 3])] * 2)}),
 ]
