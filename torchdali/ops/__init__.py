@@ -118,8 +118,17 @@ class OperatorClass:
         return placed
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
-        """Apply to the inputs; arguments may be given here too, where None leaves them as they are."""
+        """Apply to the inputs; arguments may be given here too, unless they were before; None gives none.
+
+        Raises:
+            ValueError: an argument was given when the operator was made.
+        """
         given = {name: value for name, value in arguments.items() if value is not None}
+        twice = [name for name in given if self._arguments.get(name) is not None]
+        if twice:
+            raise ValueError(
+                f"ops.{self.operator.class_name}: the argument {twice[0]!r} was already given when the operator was made"
+            )
         return self.operator.function(*inputs, **{**self._arguments, **given})
 
 

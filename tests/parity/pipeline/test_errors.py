@@ -54,6 +54,8 @@ MISTAKES: dict[str, Case] = {
     "unknown argument": mistake(lambda lib: lib.fn.crop(image(lib), foo=1)),
     "required argument missing": mistake(lambda lib: lib.fn.cast(image(lib))),
     "value of a wrong type": mistake(lambda lib: lib.fn.crop(image(lib), crop_h="a", crop_w=1)),
+    "argument before and in the call": mistake(lambda lib: lib.ops.Crop(crop_h=1, crop_w=1)(image(lib), crop_w=1)),
+    "nothing before, argument in the call": mistake(lambda lib: lib.ops.Crop(crop_h=1, crop_w=None)(image(lib), crop_w=1)),
     "too many inputs": mistake(lambda lib: lib.fn.crop(image(lib), image(lib))),
     "too few inputs": mistake(lambda lib: lib.fn.crop(crop=(1, 1))),
     "a node for a constant": mistake(
