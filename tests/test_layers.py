@@ -51,8 +51,8 @@ DELIVERING = frozenset(LAYERS[-1])
 # Modules that import others of the package in functions, and why; all of it in the order of the layers.
 LATE = {
     "cli": "--help answers before torch is loaded",
-    "codecs._image_formats": "TIFF needs Pillow, which is optional",
-    "codecs._image_headers": "TIFF needs Pillow, which is optional",
+    "codecs._image_formats": "TIFF loads Pillow, which other images do not need",
+    "codecs._image_headers": "TIFF loads Pillow, which other images do not need",
     "kernels.device.library": "Triton is loaded where a kernel is launched",
 }
 
