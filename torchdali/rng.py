@@ -12,12 +12,12 @@ import copy
 import functools
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BatchRng", "Rng", "generator_of", "mix", "normals", "philox"]
+__all__ = ["BatchRng", "RecordOrder", "Rng", "generator_of", "mix", "normals", "philox"]
 
 _W0, _W1 = 0x9E3779B9, 0xBB67AE85
 _LOW, _SHIFT = np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -137,6 +137,30 @@ class Rng:
         return generator_of([self._key, mix(*self._sample)])
 
 
+class RecordOrder:
+    """The records of an epoch as batches take them, and the numbers that were drawn ahead for them.
+
+    Args:
+        epoch: Its number.
+        records: Record indices.
+    """
+
+    def __init__(self, epoch: int, records: Numbers) -> None:
+        self._epoch, self._records = epoch, records
+        self._drawn: dict[tuple[int, int], tuple[tuple[int, int], Drawn]] = {}
+
+    def ahead(self, key: int, first: int, count: int, blocks: int) -> Drawn:
+        """Draw the numbers of up to ``count`` records from place ``first`` on; not to be changed."""
+        kept = self._drawn.get((key, blocks))
+        if kept is not None and kept[0] == (first, count):
+            return kept[1]
+        records = _words(self._records[first : first + count])
+        drawn = _uniform(key, np.full_like(records, self._epoch), records, 0, blocks)
+        # Two threads may draw the same; either result serves both.
+        self._drawn[key, blocks] = (first, count), drawn
+        return drawn
+
+
 class BatchRng:
     """The random numbers of one operator on the samples of one batch.
 
@@ -144,26 +168,35 @@ class BatchRng:
         key: Of pipeline seed and operator; see `mix`.
         epochs: Epoch of each sample.
         records: Record index of each sample in its source.
+        order: What these records are a part of, and at which place it begins, if they are one.
     """
 
-    def __init__(self, key: int, epochs: Numbers | Words, records: Numbers | Words) -> None:
+    def __init__(
+        self,
+        key: int,
+        epochs: Numbers | Words,
+        records: Numbers | Words,
+        order: tuple[RecordOrder, int] | None = None,
+    ) -> None:
         self._key, self.size = key, len(records)
         self._words: tuple[Words, Words] | None = _words(epochs), _words(records)
-        self._first = _first_of(*self._words)
+        self._ahead: Callable[[int, int, int, int], Drawn] | None = None
+        self._first = 0
+        if order is not None:
+            self._ahead, self._first = order[0].ahead, order[1]
 
     @classmethod
     def following(cls, key: int, record: int, size: int) -> BatchRng:
         """Return the random numbers of an operator on samples that follow each other, in epoch 0."""
         found = cls.__new__(cls)
         found._key, found.size, found._words = key, size, None
-        found._first = (0, record) if size else None
+        found._ahead, found._first = _following_ahead, record
         return found
 
     def _samples(self) -> tuple[Words, Words]:
         """Return epochs and records."""
         if self._words is None:
-            first = 0 if self._first is None else self._first[1]
-            records = np.arange(first, first + self.size, dtype=np.uint64)
+            records = np.arange(self._first, self._first + self.size, dtype=np.uint64)
             self._words = np.zeros_like(records), records
         return self._words
 
@@ -185,13 +218,12 @@ class BatchRng:
         """
         blocks = -(-count // 4)
         several = min(_AHEAD // (self.size * blocks or 1), _MOST_AHEAD)
-        if self._first is not None and several > 1 and not begin:
-            epoch, first = self._first
-            ahead = several * self.size
+        if self._ahead is not None and several > 1 and not begin and self.size:
+            first, ahead = self._first, several * self.size
             start = first - first % ahead
             # Batches at the beginning are drawn alone: in a call that runs at once there is only one.
             if first and first + self.size <= start + ahead:
-                rows = _ahead(self._key, epoch, start, ahead, blocks)
+                rows = self._ahead(self._key, start, ahead, blocks)
                 return rows[first - start : first - start + self.size, :count].copy()
         return _uniform(self._key, *self._samples(), begin // 4, blocks)[:, :count]
 
@@ -241,17 +273,11 @@ def _words(values: Numbers | Words) -> Words:
     return words if words.dtype == np.uint64 else words.astype(np.int64).astype(np.uint64)
 
 
-def _first_of(epochs: Words, records: Words) -> tuple[int, int] | None:
-    """Return epoch and record of the first sample, if records of one epoch follow each other."""
-    follow = len(records) and (records[1:] - records[:-1] == 1).all() and (epochs == epochs[0]).all()
-    return (int(epochs[0]), int(records[0])) if follow else None
-
-
 @functools.lru_cache(maxsize=32)
-def _ahead(key: int, epoch: int, first: int, count: int, blocks: int) -> Drawn:
-    """Draw the numbers of samples that follow each other; not to be changed."""
+def _following_ahead(key: int, first: int, count: int, blocks: int) -> Drawn:
+    """Draw the numbers of samples that follow each other, in epoch 0; not to be changed."""
     records = np.arange(first, first + count, dtype=np.uint64)
-    return _uniform(key, np.full_like(records, epoch), records, 0, blocks)
+    return _uniform(key, np.zeros_like(records), records, 0, blocks)
 
 
 def _columns(samples: list[tuple[int, int]]) -> tuple[Words, Words]:

@@ -177,7 +177,8 @@ def _entering(chain: Chain) -> list[DataNode]:
 
 def _random_samples(batch: InFlightBatch) -> tuple[Any, Any]:
     if batch.random_keys is None:
-        return batch.sample_keys()
+        epochs, records, _ = batch.sample_keys()
+        return epochs, records
     return np.zeros(batch.size, np.int64), np.arange(batch.size)
 
 
