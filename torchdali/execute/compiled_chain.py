@@ -411,6 +411,7 @@ class ArenaColumn(list):  # type: ignore[type-arg]
     def __init__(self, arena: Arena, count: int) -> None:
         super().__init__([None] * count)
         self._arena, self._places = arena, [-1] * count
+        self._shapes: list[tuple[int, ...]] = [()] * count
         # NumPy copies a small image in a third of torch's time.
         self._dtype, self._elements = arena.flat.dtype, arena.flat.numpy()
 
@@ -423,12 +424,13 @@ class ArenaColumn(list):  # type: ignore[type-arg]
             and not sample.requires_grad
         ):
             given = sample.numpy()
-            place = self._arena.take(given.size)
+            size, self._shapes[i] = given.size, given.shape
+            place = self._arena.take(size)
             if place >= 0:
-                kept = self._elements[place : place + given.size].reshape(given.shape)
+                kept = self._elements[place : place + size].reshape(given.shape)
                 kept[...] = given
                 sample = torch.from_numpy(kept)
-                if given.size:  # an empty sample has no place of its own
+                if size:  # an empty sample has no place of its own
                     self._arena.filled(place)
         self._places[i] = place
         super().__setitem__(i, sample)
@@ -438,8 +440,7 @@ class ArenaColumn(list):  # type: ignore[type-arg]
         if -1 in self._places:
             return None
         used = self._arena.flat[: self._arena.used]
-        shapes = [tuple(sample.shape) for sample in self]
-        return TensorList.from_packed(used, self._places, shapes, layout, info)
+        return TensorList.from_packed(used, self._places, self._shapes, layout, info)
 
 
 class OpenBuffer(NamedTuple):
