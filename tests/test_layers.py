@@ -20,7 +20,7 @@ LAYERS = (
     ("errors", "dtypes", "pickling", "tfrecord"),
     ("tensors", "rng", "kernels", "codecs", "formats"),
     (
-        *("batching", "schema", "registry", "descriptions", "loader", "source", "graph", "data_node", "constants", "types"),
+        *("batching", "schema", "registry", "descriptions", "loader", "cursor", "source", "graph", "data_node", "constants", "types"),
         *("running", "dispatch", "operator", "namespaces"),
     ),
     ("ops", "plan", "rewrite", "serialize", "execute"),

@@ -209,7 +209,8 @@ class BatchRng:
     def pick(self, samples: Sequence[int]) -> BatchRng:
         """Return the random numbers of some of the samples."""
         chosen = list(samples)
-        return BatchRng(self._key, *(words[chosen] for words in self._samples()))
+        epochs, records = self._samples()
+        return BatchRng(self._key, epochs[chosen], records[chosen])
 
     def uniform(self, count: int, begin: int = 0) -> Drawn:
         """Draw ``(batch, count)`` numbers from [0, 1), from number ``begin`` on, a multiple of 4.

@@ -32,7 +32,7 @@ def objections(text: str) -> list[str]:
     return begun + [found.group() for found in PRIVATE.finditer(text)]
 
 
-PACKAGE = sorted(f"torchdali/{p.name}" for p in (pages.ROOT / "torchdali").iterdir() if p.is_dir())
+PACKAGE = sorted(f"torchdali/{p.parent.name}" for p in (pages.ROOT / "torchdali").glob("*/__init__.py"))
 
 
 @pytest.mark.parametrize("folder", [*PACKAGE, "torchdali/*.py", "benchmarks", "examples", "tests"])

@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 
-from torchdali.loader import Cursor, EpochOrder, LoaderOptions, reader_meta
+from torchdali.cursor import Cursor, EpochOrder
+from torchdali.loader import LoaderOptions, reader_meta
 from torchdali.tensors import TensorListCPU
 
 Outputs = tuple[TensorListCPU, ...]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.fake_pipeline import ReaderPipeline
-from torchdali import loader
+from torchdali import cursor
 from torchdali.plugin import _epochs
 from torchdali.plugin.pytorch import DALIGenericIterator, LastBatchPolicy
 
@@ -48,7 +48,7 @@ def step(ranks: list[Rank], seen: Counter[int]) -> bool:
 
 def change(old: list[Rank], size: int, batch_size: int, ranks: int, **options: Any) -> list[Rank]:
     states = [json.loads(json.dumps(it.state_dict())) for _, it in old]
-    places = loader.reshard([state["pipelines"][0] for state in states], ranks)
+    places = cursor.reshard([state["pipelines"][0] for state in states], ranks)
     counter = {
         **_epochs.reshard(states[0]["iterator"], ranks),
         "over": states[0]["iterator"]["over"],

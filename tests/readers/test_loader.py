@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torchdali.loader import Cursor, EpochOrder, LoaderOptions, reader_meta, reshard, shard_start
+from torchdali.cursor import Cursor, EpochOrder, reshard
+from torchdali.loader import LoaderOptions, reader_meta, shard_start
 
 
 def cursor(size: int, seed: int = 0, **options: object) -> Cursor:

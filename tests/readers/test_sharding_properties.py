@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 from tests.helpers.fake_pipeline import ReaderPipeline
 from torchdali import fn, pipeline_def
-from torchdali.loader import Cursor, EpochOrder, LoaderOptions
+from torchdali.cursor import Cursor, EpochOrder
+from torchdali.loader import LoaderOptions
 from torchdali.plugin.pytorch import DALIGenericIterator, LastBatchPolicy
 
 EPOCHS = 4

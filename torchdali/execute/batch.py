@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchdali.cursor import Cursor, Keys
 from torchdali.execute.sync import OneShotEvent
 from torchdali.graph import DataNode, Node
 from torchdali.kernels.exactness import exactly, use_exactness
 from torchdali.kernels.limits import max_pixels_of, use_max_pixels
-from torchdali.loader import Cursor, Dataset, Indices, Keys
+from torchdali.loader import Dataset, Indices
 from torchdali.rng import BatchRng, RecordOrder, mix
 from torchdali.source import SourceBatch
 from torchdali.tensors import TensorList

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchdali import loader
+from torchdali import cursor
 from torchdali.graph import DataNode, Graph, Node
 
 __all__ = [
@@ -250,7 +250,7 @@ def _mode(path: str) -> int:
 def reshard(states: Sequence[State], num_shards: int) -> list[State]:
     """Turn the checkpoint states of all ranks' pipelines into states for another number of ranks.
 
-    The records that the old ranks had left of the epoch are divided anew, see `loader.reshard`. A reader that is not
+    The records that the old ranks had left of the epoch are divided anew, see `cursor.reshard`. A reader that is not
     divided (``num_shards=1`` on every rank) continues at the position of one of the old ranks.
 
     Args:
@@ -276,7 +276,7 @@ def reshard(states: Sequence[State], num_shards: int) -> list[State]:
         old, key=lambda state: max((s["shard_id"] for s in state["readers"].values()), default=0)
     )
     readers = {
-        label: loader.reshard([s["readers"][label] for s in old], num_shards) if divided
+        label: cursor.reshard([s["readers"][label] for s in old], num_shards) if divided
         else [old[k % len(old)]["readers"][label] for k in range(num_shards)]
         for label, divided in rank_of.items()
     }  # fmt: skip

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchdali.cursor import Keys
 from torchdali.dispatch import Call, record
 from torchdali.errors import located, note
 from torchdali.execute.batch import InFlightBatch, Reader, Settings, metadata_outputs, random_key
@@ -22,7 +23,7 @@ from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.steps import present, run_step
 from torchdali.execute.timings import Profile, Stats
 from torchdali.graph import DataNode, Node, Tracer
-from torchdali.loader import Keys, begun, owning_read
+from torchdali.loader import begun, owning_read
 from torchdali.registry import Operator
 from torchdali.rng import BatchRng
 from torchdali.source import Source

@@ -127,7 +127,7 @@ class OperatorClass:
         twice = [name for name in given if self._arguments.get(name) is not None]
         if twice:
             raise ValueError(
-                f"ops.{self.operator.class_name}: the argument {twice[0]!r} was already given when the operator was made"
+                f"ops.{self.operator.class_name}: the argument {twice[0]!r} was given when the operator was made"
             )
         return self.operator.function(*inputs, **{**self._arguments, **given})
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from torchdali.cursor import Cursor, EpochOrder
 from torchdali.errors import located
 from torchdali.execute.affinity import affinity
 from torchdali.execute.bad_samples import BadSamples
@@ -16,7 +17,7 @@ from torchdali.execute.process_pool import open_dataset, open_sources
 from torchdali.execute.timings import Profile, Stats
 from torchdali.execute.workers.placing import place
 from torchdali.graph import Graph, Node
-from torchdali.loader import Cursor, EpochOrder, LoaderOptions
+from torchdali.loader import LoaderOptions
 from torchdali.pipeline._options import PipelineOptions
 from torchdali.pipeline._warnings import warn_of_scales
 from torchdali.plan import Plan, plan

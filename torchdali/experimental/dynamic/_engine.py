@@ -14,12 +14,12 @@ from typing import Any
 
 import torch
 
+from torchdali.cursor import Keys
 from torchdali.errors import located
 from torchdali.execute.device_stream import resolve_device
 from torchdali.experimental.dynamic._operation import Operation, Result, operation_of
 from torchdali.experimental.dynamic._structure import Runner, Structure, structure_of
 from torchdali.graph import DataNode, Node
-from torchdali.loader import Keys
 from torchdali.rng import BatchRng
 from torchdali.running import LARGE, run_batch
 from torchdali.tensors import TensorList

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from torchdali import graph
+from torchdali.cursor import Cursor, EpochOrder, Keys
 from torchdali.dispatch import bind
 from torchdali.errors import did_you_mean
 from torchdali.execute.batch import metadata_outputs
@@ -22,7 +23,7 @@ from torchdali.experimental.dynamic._operation import Operation, Result
 from torchdali.experimental.dynamic._rng import get_default_rng
 from torchdali.experimental.dynamic._tensor import Tensor, _of_list
 from torchdali.experimental.dynamic._value import Value
-from torchdali.loader import Cursor, EpochOrder, Keys, LoaderOptions, reader_meta
+from torchdali.loader import LoaderOptions, reader_meta
 from torchdali.registry import Operator
 from torchdali.tensors import TensorList
 

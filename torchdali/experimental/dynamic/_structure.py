@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchdali.cursor import Keys
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import Reader, Settings
 from torchdali.execute.executor import Executor
 from torchdali.experimental.dynamic._given import GIVEN, GivenValue
 from torchdali.graph import DataNode, Graph, Node
-from torchdali.loader import Keys
 from torchdali.plan import plan
 from torchdali.rewrite import fuse_decoding, fuse_resizing
 from torchdali.tensors import TensorList

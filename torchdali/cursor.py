@@ -1,0 +1,390 @@
+"""The order of an epoch, shards, and the place of a reader in them.
+
+Everything here is a pure function of a few integers. A `Cursor` is the only thing that moves, and
+its state is those integers, so that a checkpoint costs nothing and can be continued anywhere, even
+by another number of ranks (`reshard`).
+
+**Epochs and shards.** Shard ``k`` of ``n`` holds the positions ``k*N//n .. (k+1)*N//n`` of an
+epoch's order. In epoch ``e``, rank ``k`` walks shard ``(k + e) % n``, or always shard ``k`` with
+``stick_to_shard`` or ``shuffle_after_epoch``; so the ranks together walk every record of every
+epoch exactly once. Without padding a batch may straddle two epochs; with ``pad_last_batch`` the
+last record of the shard is repeated, so that all ranks have as many batches in an epoch.
+
+**Shuffling.** Readers have random access, so the whole epoch is shuffled, and anew in each epoch.
+Which records belong to a shard does not depend on the seed, only their order inside it does: ranks
+with different seeds still get disjoint shards, as in DALI.
+
+**Keys.** A sample is known by (epoch, record): the same record in the same epoch has the same key,
+and so the same random numbers, in any world size, batch size or order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from torchdali.loader import Indices, LoaderOptions, shard_start
+from torchdali.rng import RecordOrder
+
+__all__ = ["Cursor", "Cut", "EpochOrder", "Keys", "Shard", "reshard"]
+
+State = dict[str, Any]
+
+# What a permutation is for; the first word of its key, so that no two uses share numbers.
+_ASSIGN, _WITHIN, _AFTER_EPOCH = 1, 2, 3
+
+
+def _permutation(size: int, *key: int) -> Indices:
+    """Permute ``0 .. size - 1`` as a pure function of the key.
+
+    RandomState is the one generator whose stream NumPy promises never to change.
+    """
+    words = [word & 0xFFFFFFFF for part in key for word in (part, part >> 32)]
+    return np.random.RandomState(words).permutation(size).astype(np.int64, copy=False)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A change of the number of shards in mid-epoch: what the old ranks had taken of it by then.
+
+    Attributes:
+        taken: By rank, samples of the epoch that were delivered before the change.
+        seeds: By rank, the seed that ordered its samples.
+    """
+
+    taken: tuple[int, ...]
+    seeds: tuple[int, ...]
+
+
+class Shard(NamedTuple):
+    """The records that one rank reads in one epoch.
+
+    Attributes:
+        records: Record indices in order, int64.
+        length: Samples that the rank delivers, before the last batch is filled: with
+            ``pad_last_batch`` the same for all ranks, otherwise ``len(records)``.
+        filler: The record that padding repeats.
+    """
+
+    records: Indices
+    length: int
+    filler: int
+
+
+@dataclass(frozen=True)
+class EpochOrder:
+    """The order in which one rank reads its records, for every epoch; a pure function.
+
+    Args:
+        size: Number of records of the data set.
+        options: Shards, padding, shuffling.
+        seed: Orders the records inside a shard (``random_shuffle``).
+
+    Raises:
+        RuntimeError: There are no records, or fewer than shards.
+    """
+
+    size: int
+    options: LoaderOptions = field(default_factory=LoaderOptions)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise RuntimeError("The reader has no records: nothing was found to read.")
+        if self.size < self.options.num_shards:
+            raise RuntimeError(
+                f"The number of input samples: {self.size}, needs to be at least equal to the requested number of "
+                f"shards: {self.options.num_shards}."
+            )
+
+    def records(self, epoch: int) -> Indices:
+        """Return the record indices of this rank's shard in an epoch, without padding."""
+        return self.shard(epoch).records
+
+    def shard(self, epoch: int, cuts: Sequence[Cut] = ()) -> Shard:
+        """Return this rank's part of an epoch.
+
+        Args:
+            epoch: Number of the epoch, from 0.
+            cuts: Changes of the number of shards in that epoch before this rank joined; only what
+                they left is divided.
+        """
+        rest = self._whole(epoch)
+        for cut in cuts:
+            rest = self._left_over(rest, epoch, cut)
+        options = self.options
+        records = self._part(rest, epoch, options.shard_id, options.num_shards, self.seed)
+        records.flags.writeable = False
+        length = -(-len(rest) // options.num_shards) if options.pad_last_batch else len(records)
+        filler = records[-1] if len(records) else rest[0] if len(rest) else 0
+        return Shard(records, length, int(filler))
+
+    def _whole(self, epoch: int) -> Indices:
+        options = self.options
+        if options.shuffle_after_epoch:
+            seed = options.shuffle_after_epoch_seed or 0
+            return _permutation(self.size, _AFTER_EPOCH, seed, epoch)
+        if options.random_shuffle:
+            # A rank that sticks to its shard must find the same records in it in every epoch.
+            return _permutation(self.size, _ASSIGN, 0 if options.stick_to_shard else epoch)
+        return np.arange(self.size, dtype=np.int64)
+
+    def _part(self, rest: Indices, epoch: int, rank: int, ranks: int, seed: int) -> Indices:
+        shard = (rank + epoch) % ranks if self.options.rotates else rank
+        start, stop = (shard_start(len(rest), ranks, i) for i in (shard, shard + 1))
+        if self.options.random_shuffle:
+            return rest[start + _permutation(stop - start, _WITHIN, seed, epoch, shard)]
+        return rest[start:stop].copy()  # a view would keep the whole epoch alive
+
+    def _left_over(self, rest: Indices, epoch: int, cut: Cut) -> Indices:
+        ranks = len(cut.taken)
+        return np.concatenate(
+            [
+                self._part(rest, epoch, rank, ranks, cut.seeds[rank])[cut.taken[rank] :]
+                for rank in range(ranks)
+            ]
+        )
+
+
+class Keys(NamedTuple):
+    """Keys of the samples in a batch.
+
+    Attributes:
+        records: Record index of each sample, int64.
+        epochs: Epoch of each sample, int64; (epoch, record) is the sample's key for random numbers.
+        padded: Which samples repeat the last one only to fill the batch, bool.
+        order: The records of the epoch, and the place where these begin there; None if they are no part of them.
+    """
+
+    records: Indices
+    epochs: Indices
+    padded: npt.NDArray[np.bool_]
+    order: tuple[RecordOrder, int] | None = None
+
+
+class Cursor:
+    """The place of one reader in the endless series of its epochs.
+
+    Args:
+        order: The records of each epoch.
+
+    Attributes:
+        epoch: The epoch of the next sample.
+        taken: Samples of that epoch that were already delivered, padding included.
+    """
+
+    def __init__(self, order: EpochOrder) -> None:
+        self.order = order
+        self._move(0, 0, {})
+
+    def _move(self, epoch: int, taken: int, cuts: dict[int, tuple[Cut, ...]]) -> None:
+        self.epoch = epoch
+        self.taken = taken
+        self._cuts = {number: made for number, made in cuts.items() if number >= epoch}
+        self._shard = self.order.shard(epoch, self._cuts.get(epoch, ()))
+        while self._shard.length == 0:  # another number of ranks finished this epoch
+            self.epoch += 1
+            self._shard = self.order.shard(self.epoch, self._cuts.get(self.epoch, ()))
+        self._order = RecordOrder(self.epoch, self._shard.records)
+
+    def next_batch(self, batch_size: int) -> Keys:
+        """Return the keys of the next ``batch_size`` samples and move on."""
+        if self.order.options.pad_last_batch:
+            return self._padded_batch(batch_size)
+        keys = self._take(batch_size)
+        if len(keys.records) == batch_size:
+            return keys
+        parts, missing = [keys], batch_size - len(keys.records)
+        while missing:
+            parts.append(self._take(missing))
+            missing -= len(parts[-1].records)
+        records, epochs, padded, _ = zip(*parts, strict=True)
+        return Keys(np.concatenate(records), np.concatenate(epochs), np.concatenate(padded))
+
+    def _take(self, count: int) -> Keys:
+        """Take up to `count` samples, all of the present epoch."""
+        records = self._shard.records[self.taken : self.taken + count]
+        epochs, padded = np.full(len(records), self.epoch, np.int64), np.zeros(len(records), bool)
+        keys = Keys(records, epochs, padded, (self._order, self.taken))
+        self._advance(len(records))
+        return keys
+
+    def _padded_batch(self, batch_size: int) -> Keys:
+        records = self._shard.records[self.taken : self.taken + batch_size]
+        padded = np.zeros(batch_size, bool)
+        if len(records) < batch_size:
+            padded[len(records) :] = True
+            fill = np.full(batch_size - len(records), self._shard.filler, np.int64)
+            records = np.concatenate([records, fill])
+        order = None if padded.any() else (self._order, self.taken)
+        keys = Keys(records, np.full(batch_size, self.epoch, np.int64), padded, order)
+        self._advance(batch_size)
+        return keys
+
+    def _advance(self, count: int) -> None:
+        if self.taken + count < self._shard.length:
+            self.taken += count
+        else:
+            self._move(self.epoch + 1, 0, self._cuts)
+
+    def left(self) -> int:
+        """Return how many samples this rank has yet to deliver in the present epoch."""
+        return self._shard.length - self.taken
+
+    def state(self) -> State:
+        """Return the place as a JSON-able dict; a few integers, whatever the data set's size."""
+        order = self.order
+        return {
+            "size": order.size,
+            "num_shards": order.options.num_shards,
+            "shard_id": order.options.shard_id,
+            "seed": order.seed,
+            "epoch": self.epoch,
+            "taken": self.taken,
+            "cuts": {
+                str(epoch): [{"taken": list(cut.taken), "seeds": list(cut.seeds)} for cut in cuts]
+                for epoch, cuts in self._cuts.items()
+            },
+        }
+
+    def restore(self, state: State) -> None:
+        """Continue at a saved place, in the order of the seed that it was saved with.
+
+        Raises:
+            RuntimeError: The state belongs to another data set, shard or number of shards.
+        """
+        self._check(state)
+        self.order = replace(self.order, seed=state["seed"])
+        cuts = {
+            int(epoch): tuple(Cut(tuple(cut["taken"]), tuple(cut["seeds"])) for cut in made)
+            for epoch, made in state["cuts"].items()
+        }
+        self._move(state["epoch"], state["taken"], cuts)
+        if self.taken >= self._shard.length:
+            raise RuntimeError(
+                f"The checkpoint is damaged: it has taken {self.taken} of {self._shard.length} samples."
+            )
+
+    def _check(self, state: State) -> None:
+        order = self.order
+        _check_form(state)
+        if state["size"] != order.size:
+            raise RuntimeError(
+                f"The checkpoint is of a reader with {state['size']} records, "
+                f"this one has {order.size}."
+            )
+        saved = state["shard_id"], state["num_shards"]
+        own = order.options.shard_id, order.options.num_shards
+        if saved != own:
+            raise RuntimeError(
+                f"The checkpoint is of shard {saved[0]} of {saved[1]}, this reader is shard "
+                f"{own[0]} of {own[1]}. Save and load the state of every rank; to continue with "
+                f"another number of shards, pass the states of all ranks through reshard()."
+            )
+
+
+_FIELDS = ("size", "num_shards", "shard_id", "seed", "epoch", "taken")
+_FAR = 1 << 40  # no epoch or record has this number
+
+
+def _check_form(state: State) -> None:
+    """Check that a saved state has all fields, and that its numbers can be.
+
+    Raises:
+        RuntimeError: names the field.
+    """
+    for name in _FIELDS:
+        if not (_is_seed if name == "seed" else _is_count)(state.get(name)):
+            raise RuntimeError(
+                f"The checkpoint is damaged: {name!r} of a reader is {state.get(name)!r}."
+            )
+    cuts = state.get("cuts")
+    if not isinstance(cuts, Mapping) or not all(map(_is_cut_list, cuts.items())):
+        raise RuntimeError(f"The checkpoint is damaged: 'cuts' of a reader is {cuts!r}.")
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < _FAR
+
+
+def _is_seed(value: Any) -> bool:
+    return type(value) is int and abs(value) < 1 << 63
+
+
+def _is_cut_list(item: tuple[Any, Any]) -> bool:
+    epoch, cuts = item
+    return (
+        isinstance(epoch, str)
+        and epoch.isdecimal()
+        and isinstance(cuts, list)
+        and all(map(_is_cut, cuts))
+    )
+
+
+def _is_cut(cut: Any) -> bool:
+    if not isinstance(cut, Mapping) or not all(
+        isinstance(cut.get(k), list) for k in ("taken", "seeds")
+    ):
+        return False
+    taken, seeds = cut["taken"], cut["seeds"]
+    return 0 < len(taken) == len(seeds) and all(map(_is_count, taken)) and all(map(_is_seed, seeds))
+
+
+def reshard(states: Sequence[State], num_shards: int) -> list[State]:
+    """Turn the states of all ranks into states for another number of ranks.
+
+    What the old ranks had not delivered of the epochs they were in is divided anew, so that the new
+    ranks together deliver each remaining record exactly once; the epochs after that are whole.
+
+    Args:
+        states: What `Cursor.state` returned on each of the old ranks, in any order.
+        num_shards: Number of ranks that continue.
+
+    Raises:
+        ValueError: The states are not one of each rank of one and the same job.
+    """
+    old = _all_ranks(states)
+    hindmost = min(old, key=lambda state: int(state["epoch"]))  # the others have dropped its cuts
+    first, last = hindmost["epoch"], max(state["epoch"] for state in old)
+    cuts = {epoch: list(made) for epoch, made in hindmost["cuts"].items()}
+    for epoch in range(first, last + 1):
+        taken = [_taken_of(state, epoch) for state in old]
+        if any(taken):
+            cut = {"taken": taken, "seeds": [state["seed"] for state in old]}
+            cuts.setdefault(str(epoch), []).append(cut)
+    return [
+        {
+            "size": old[0]["size"],
+            "num_shards": num_shards,
+            "shard_id": rank,
+            "seed": old[rank % len(old)]["seed"],
+            "epoch": first,
+            "taken": 0,
+            "cuts": cuts,
+        }
+        for rank in range(num_shards)
+    ]
+
+
+def _taken_of(state: State, epoch: int) -> int:
+    """Count what a rank had taken of an epoch; all of it (or more) where it is further on."""
+    if state["epoch"] == epoch:
+        return int(state["taken"])
+    return int(state["size"]) if state["epoch"] > epoch else 0
+
+
+def _all_ranks(states: Sequence[State]) -> list[State]:
+    old = sorted(states, key=lambda state: int(state["shard_id"]))
+    found = [state["shard_id"] for state in old]
+    if not old or found != list(range(old[0]["num_shards"])):
+        wanted = old[0]["num_shards"] if old else "all"
+        raise ValueError(
+            f"reshard needs one state of each of the {wanted} ranks; got those of ranks {found}."
+        )
+    if any(state["size"] != old[0]["size"] for state in old):
+        raise ValueError("The states belong to data sets of different sizes.")
+    return old
