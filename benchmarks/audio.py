@@ -1,11 +1,12 @@
-"""Audio and video against the real DALI: ``python -m benchmarks.audio [--sounds DIR] [--videos DIR]``.
+"""Audio and video against the real DALI: ``python -m benchmarks.audio [--sounds DIR] [--videos DIR] [--batches N ...]``.
 
-One process, one thread, the two libraries in alternation. What is reported is CPU time, which other programs on the
+One process, one thread (of torch's, too), the two libraries in alternation. What is reported is CPU time, which other programs on the
 machine change little, per sample: the least of several rounds, and the ratio DALI / torchdali.
 
 Args:
     sounds: Folder with ``*.wav``, ``*.flac``, ``*.ogg``; without it, half a second of noise is made.
     videos: Folder with videos that DALI decodes on the CPU (VP8, VP9, Motion JPEG).
+    batches: Sizes of the batches of sounds.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 BATCH, ROUNDS = 32, 7
 TURN = 0.05  # seconds of CPU time, at least
@@ -115,7 +117,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--sounds", type=Path)
     parser.add_argument("--videos", type=Path)
+    parser.add_argument("--batches", type=int, nargs="+", default=[BATCH])
     options = parser.parse_args()
+    torch.set_num_threads(1)
     print(f"{'CPU us a sample':45} {'DALI':>10} {'torchdali':>10} {'ratio':>7}")
     kinds = {"noise, 0.5 s": [_noise(i) for i in range(BATCH)]}
     if options.sounds:
@@ -125,7 +129,8 @@ def main() -> None:
         }
     for kind, files in kinds.items():
         for name, graph in GRAPHS.items() if files else ():
-            compare(f"{kind}: {name}", graph, _cycled(files, BATCH))
+            for size in options.batches:
+                compare(f"{kind}: {name}, {size}", graph, _cycled(files, size))
     for path in sorted(options.videos.iterdir()) if options.videos else ():
         compare(f"{path.name}: 8 frames", _videos, [np.fromfile(path, np.uint8)] * 4)
 
