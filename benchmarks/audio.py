@@ -1,7 +1,7 @@
-"""Audio and video against the real DALI: ``python -m benchmarks.audio [--sounds DIR] [--videos DIR] [--batches N ...]``.
+"""Audio and video against the real DALI: ``python -m benchmarks.audio [--sounds DIR] [--videos DIR]``.
 
-One process, one thread (of torch's, too), the two libraries in alternation. What is reported is CPU time, which other programs on the
-machine change little, per sample: the least of several rounds, and the ratio DALI / torchdali.
+One process, one thread (of torch's, too), the two libraries in alternation. What is reported is CPU time, which other
+programs on the machine change little, per sample: the least of several rounds, and the ratio DALI / torchdali.
 
 Args:
     sounds: Folder with ``*.wav``, ``*.flac``, ``*.ogg``; without it, half a second of noise is made.

@@ -49,7 +49,7 @@ def library() -> Extension:
     name = "jpeg-static" if WINDOWS and root else "jpeg"
     return Extension(
         "torchdali_native.library",
-        ["src/native.c"],
+        ["src/native.c", "src/sounds.c"],
         depends=["src/entropy.h", "src/kernels.h", "src/torchdali_native.h"],
         include_dirs=[str(Path(root, "include"))] if root else [],
         library_dirs=[str(Path(root, "lib"))] if root else [],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import operator
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -285,9 +286,12 @@ class Lifted:
     def _fit(self, data: Sequence[torch.Tensor]) -> bool:
         if isinstance(data, Pieces):
             return not self._dtypes or data.rows.dtype in self._dtypes
-        if sum(sample.nbytes for sample in data) > SMALL * len(data):
+        if sum(map(_bytes_of, data)) > SMALL * len(data):
             raise TooLarge
-        return not self._dtypes or all(sample.dtype in self._dtypes for sample in data)
+        return not self._dtypes or self._dtypes.issuperset(map(_dtype_of, data))
+
+
+_bytes_of, _dtype_of = operator.attrgetter("nbytes"), operator.attrgetter("dtype")
 
 
 SMALL = 1 << 16

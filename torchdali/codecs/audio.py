@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.codecs._native_wav import decode_together
 from torchdali.codecs._soundfile import decode_soundfile
 from torchdali.codecs._wav import Array, Wav, parse, parse_words
 from torchdali.errors import DecodeError
@@ -80,8 +81,13 @@ def decode_words(
         The samples of all, ``(samples, channels)`` or, with `downmix`, ``(samples,)``; how many there are in each, and
         their rates. None where one is of another kind, or channels would have to be mixed.
     """
-    found = parse_words([buffer.numpy() for buffer in buffers]) if buffers else None
-    if found is None or dtype not in _DTYPES or (downmix and found[0] > 1):
+    if not buffers or dtype not in _DTYPES:
+        return None
+    made = decode_together(buffers, downmix, dtype)
+    if made is not None:
+        return made
+    found = parse_words([buffer.numpy() for buffer in buffers])
+    if found is None or (downmix and found[0] > 1):
         return None
     channels, rates, parts = found
     sizes = [len(part) for part in parts]

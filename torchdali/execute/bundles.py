@@ -14,13 +14,17 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from torchdali.batching import BundledBody, TooLarge
+import torch
+
+from torchdali.batching import BundledBody, Pieces, TooLarge
 from torchdali.execute.timings import ChainTimings
 from torchdali.graph import Node
 from torchdali.loader import local_paths
 from torchdali.plan import Chain, column, is_metadata
 
-__all__ = ["Bundled", "BundleRun", "Together", "bundled", "can_lift"]
+__all__ = [
+    "Bundled", "BundleRun", "Together", "bundled", "can_lift", "put", "put_together", "whole_pieces",
+]  # fmt: skip
 
 _MOST = 8  # samples of a bundle of images
 _MOST_SMALL = 64  # samples of a bundle of small ones
@@ -104,8 +108,40 @@ class _Bundles:
         return self._column[i * self._bundle : (i + 1) * self._bundle]
 
     def __setitem__(self, i: int, values: Sequence[Any]) -> None:
+        if isinstance(values, Pieces) and type(self._column) is list:
+            self._column[i * self._bundle] = values
+            return
         for k, value in enumerate(values, i * self._bundle):
             self._column[k] = value
+
+
+def put_together(slots: Sequence[Any], values: Sequence[Any]) -> Sequence[Any]:
+    """Do for lists of samples what the ``put`` of a chain does; what lies in one tensor stays there."""
+    if isinstance(values, Pieces) and not values.turned:
+        return values
+    return list(map(put, slots, values))
+
+
+def whole_pieces(done: list[Any], bundle: int, divide: bool) -> list[Pieces] | None:
+    """Return the results of bundles of so many samples, if each is in one tensor, or divide them in place.
+
+    Args:
+        divide: Somebody needs the results of single samples.
+    """
+    found = done[::bundle]
+    if not divide and all(isinstance(each, Pieces) for each in found):
+        return found
+    for i, each in zip(range(0, len(done), bundle), found, strict=True):
+        if isinstance(each, Pieces):
+            done[i : i + len(each)] = each
+    return None
+
+
+def put(slot: torch.Tensor | None, value: torch.Tensor) -> torch.Tensor:
+    """Copy a result to its place in the batch; if it has none or does not fit, return it for itself."""
+    if slot is not None and slot.shape == value.shape and slot.dtype == value.dtype:
+        return slot.copy_(value)
+    return value.contiguous()
 
 
 def can_lift(chain: Chain) -> bool:

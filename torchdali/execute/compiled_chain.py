@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from torchdali.batching import Column, Lifted, shaped, truth
+from torchdali.batching import Column, Lifted, Pieces, shaped, truth
 from torchdali.errors import located
-from torchdali.execute.bundles import Bundled, Together, bundled, can_lift
+from torchdali.execute.bundles import Bundled, Together, bundled, can_lift, put, put_together
 from torchdali.execute.steps import values
 from torchdali.graph import DataNode, Node
 from torchdali.plan import Chain, Value, column
@@ -119,7 +119,7 @@ class CompiledChain:
     def _bind(self, found: dict[DataNode, _Axes]) -> BoundChain:
         names: dict[str, Any] = {"put": put, "truth": truth, **_SINGLE_VALUES}
         group_names: dict[str, Any] = {"put": put, **_GROUP_VALUES}
-        bundle_names: dict[str, Any] = {"put": Lifted(put), **_BUNDLE_VALUES}
+        bundle_names: dict[str, Any] = {"put": put_together, **_BUNDLE_VALUES}
         for node in self.chain.nodes:
             name = f"f{self._index[node]}"
             if node.operator.kind == "reader":
@@ -301,13 +301,6 @@ def _per_frame(node: Node, axes: Mapping[DataNode, _Axes]) -> frozenset[str]:
     """Return the arguments that are given per frame."""
     is_per_frame = node.operator.is_per_frame
     return frozenset(k for k, e in node.per_sample.items() if is_per_frame(k, axes[e][0]))
-
-
-def put(slot: torch.Tensor | None, value: torch.Tensor) -> torch.Tensor:
-    """Copy a result to its place in the batch; if it has none or does not fit, return it for itself."""
-    if slot is not None and slot.shape == value.shape and slot.dtype == value.dtype:
-        return slot.copy_(value)
-    return value.contiguous()
 
 
 def _group_body(node: Node, ready: Prepared) -> Callable[..., Any] | None:
@@ -522,6 +515,20 @@ class OutputBuffer:
             if packed is not None:
                 return packed
         return TensorList.from_samples(list(done), layout, source_info=info)
+
+    def close_pieces(
+        self, pieces: Sequence[Pieces], layout: str, info: Sequence[str] | None
+    ) -> TensorList:
+        """Make the batch of the results of bundles, each in one tensor."""
+        self._guess = None
+        rows = [piece.rows for piece in pieces]
+        layout = fitting(layout, rows[0].ndim - (pieces[0].counts is None))
+        if pieces[0].counts is None:
+            whole = rows[0] if len(rows) == 1 else torch.cat(rows)
+            return TensorList.from_dense(whole, layout, info)
+        found = TensorList.from_blocks(rows, [piece.counts or [] for piece in pieces], layout)
+        found.set_source_infos(info)
+        return found
 
     def close_groups(
         self, opened: OpenBuffer, done: list[Any], layout: str, info: Sequence[str] | None

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from torchdali.batching import Pieces
 from torchdali.errors import is_batch_level, located
 from torchdali.execute.bad_samples import BadSamples, recomputed
 from torchdali.execute.batch import InFlightBatch, Reader, Settings
-from torchdali.execute.bundles import BundleRun, Together
+from torchdali.execute.bundles import BundleRun, Together, whole_pieces
 from torchdali.execute.compiled_chain import (
     Bodies,
     BoundChain,
@@ -502,18 +503,13 @@ class StageRunner:
                 failures = run.merged(failures)
             if run.bundles is not None:
                 failures = run.bundles.merged(failures)
+            pieces = self._pieces(run, bool(failures))
             decoded = self._decoded(run, failures)
             if failures:
                 self._leave_out(batch, self._before(batch), run.done, failures, run.node_of)
             for edge, results in run.done.items():
                 places = mark(results, decoded[edge]) if edge in decoded else None
-                buffer, info = self._buffers[edge], self._source_infos(batch, edge)
-                close = buffer.close if run.groups is None else buffer.close_groups
-                layout = run.bound.layouts[edge]
-                try:
-                    values = close(run.opened[edge], results, layout, info)
-                except RuntimeError as error:
-                    raise located(error, batch.location(edge.source)) from error
+                values = self._closed(edge, run, results, pieces.get(edge))
                 if not self._is_under_way(edge, run, values):
                     values = self._on_device(edge, values)
                 if places is not None:
@@ -529,6 +525,30 @@ class StageRunner:
             # They refer to the run: a cycle would keep the output buffers from being reused.
             run.groups = run.bundles = run.job = None
         self._next_stage(batch)
+
+    def _pieces(self, run: _ChainRun, failed: bool) -> dict[DataNode, list[Pieces]]:
+        """Return the edges of which bundles delivered all samples in a few tensors."""
+        found: dict[DataNode, list[Pieces]] = {}
+        if run.bundles is not None:
+            for edge, results in run.done.items():
+                whole = whole_pieces(results, run.bundles.bundle, failed)
+                if whole is not None:
+                    found[edge] = whole
+        return found
+
+    def _closed(
+        self, edge: DataNode, run: _ChainRun, results: list[Any], pieces: list[Pieces] | None
+    ) -> TensorList:
+        """Make the batch of an edge; an error says which operator made it."""
+        buffer, layout = self._buffers[edge], run.bound.layouts[edge]
+        info = self._source_infos(run.batch, edge)
+        close = buffer.close if run.groups is None else buffer.close_groups
+        try:
+            if pieces is not None:
+                return buffer.close_pieces(pieces, layout, info)
+            return close(run.opened[edge], results, layout, info)
+        except RuntimeError as error:
+            raise located(error, run.batch.location(edge.source)) from error
 
     def _decoded(
         self, run: _ChainRun, failures: dict[int, BaseException]

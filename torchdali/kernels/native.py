@@ -1,7 +1,8 @@
 """The package torchdali-native, where it is installed: its library, and calls for one sample.
 
 It takes a JPEG, of which it decodes what the result shows, or pixels; it resamples, mirrors, scales and writes,
-without the GIL, in DALI's order and with its bits. What it does not handle, libjpeg warns of or memory does not suffice
+without the GIL, in DALI's order and with its bits. For WAV files see `codecs._native_wav`, for other rates of sounds
+`kernels.audio.resample`. What it does not handle, libjpeg warns of or memory does not suffice
 for, it refuses, and the caller takes its usual way, which raises the error. So nothing here raises for bad data.
 
 ``TORCHDALI_NATIVE=0`` in the environment switches it off; ``TORCHDALI_NATIVE_LEVEL`` names the highest level of vector
@@ -27,7 +28,7 @@ __all__ = [
     "takes_bytes", "takes_pixels",
 ]  # fmt: skip
 
-ABI = 6
+ABI = 7
 FILTERS = {"nn": 0, "linear": 1, "triangular": 1, "cubic": 2}
 """The filters it has, by their names in `kernels.resample.weights`; at the same width, two of them are one."""
 
@@ -61,6 +62,9 @@ class NativeLibrary(NamedTuple):
     run: ctypes._NamedFuncPointer
     peek: ctypes._NamedFuncPointer
     read: ctypes._NamedFuncPointer
+    wav_headers: ctypes._NamedFuncPointer
+    wav_samples: ctypes._NamedFuncPointer
+    resample: ctypes._NamedFuncPointer
     level: int
     libjpeg: int
 
@@ -112,14 +116,25 @@ def _load(file: str) -> NativeLibrary:
     if (abi := loaded.tdn_abi()) != ABI:
         raise ValueError(f"{file} has version {abi} of the interface, torchdali needs {ABI}")
     # A header takes less time than to let the GIL go.
-    run, read, peek = loaded.tdn_run, loaded.tdn_read, ctypes.PyDLL(file).tdn_peek
+    held = ctypes.PyDLL(file)
+    run, read, peek, headers = loaded.tdn_run, loaded.tdn_read, held.tdn_peek, held.tdn_wav_headers
+    samples, resample = loaded.tdn_wav_samples, loaded.tdn_resample
     run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int]
     peek.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p]
     read.argtypes = [
         ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p,
     ]  # fmt: skip
-    wanted = int(os.environ.get("TORCHDALI_NATIVE_LEVEL", _BEST))
-    return NativeLibrary(file, run, peek, read, loaded.tdn_level(wanted), loaded.tdn_libjpeg())
+    headers.argtypes = [ctypes.c_void_p, ctypes.c_int]
+    samples.argtypes = [
+        ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64,
+    ]  # fmt: skip
+    resample.argtypes = [
+        ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_int,
+    ]  # fmt: skip
+    level = loaded.tdn_level(int(os.environ.get("TORCHDALI_NATIVE_LEVEL", _BEST)))
+    return NativeLibrary(
+        file, run, peek, read, headers, samples, resample, level, loaded.tdn_libjpeg()
+    )
 
 
 class Recipe:

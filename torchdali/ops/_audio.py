@@ -72,7 +72,7 @@ def _audio_together(
     if found is None:
         return NotImplemented
     samples, counts, rates = found
-    return Pieces(samples, counts), Pieces(torch.tensor(rates, dtype=torch.float32))
+    return Pieces(samples, counts), Pieces(torch.from_numpy(np.array(rates, np.float32)))
 
 
 @operator

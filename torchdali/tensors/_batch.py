@@ -27,7 +27,16 @@ from torchdali.tensors._single import (
     sample_of,
     tensor_of,
 )
-from torchdali.tensors._storage import CPU, Dense, Packed, Rows, Samples, Slices, Storage
+from torchdali.tensors._storage import (
+    CPU,
+    Blocks,
+    Dense,
+    Packed,
+    Rows,
+    Samples,
+    Slices,
+    Storage,
+)
 
 _Batch = TypeVar("_Batch", bound="TensorList")
 
@@ -138,6 +147,29 @@ class TensorList:
         if counts.count(counts[0]) == len(counts):
             return cls.from_dense(rows.view(len(counts), counts[0], *rows.shape[1:]), layout)
         return cls._of(Rows(rows, counts), rows.is_cpu, layout)
+
+    @classmethod
+    def from_blocks(
+        cls: type[_Batch],
+        blocks: Sequence[torch.Tensor],
+        counts: Sequence[Sequence[int]],
+        layout: str = "",
+    ) -> _Batch:
+        """Make a batch of the rows of all samples, a few samples in each of some tensors.
+
+        Args:
+            blocks: ``(n, ...)``; one at least.
+            counts: Rows of each sample; of one sample at least in each block.
+            layout: Of one sample.
+        """
+        first, known = blocks[0], counts[0][0]
+        alike = all(block.shape[1:] == first.shape[1:] for block in blocks)
+        if len(blocks) == 1 or (
+            alike and all(each.count(known) == len(each) for each in counts)
+        ):
+            whole = first if len(blocks) == 1 else torch.cat(list(blocks))
+            return cls.from_rows(whole, [count for each in counts for count in each], layout)
+        return cls._of(Blocks([block.contiguous() for block in blocks], counts), first.is_cpu, layout)
 
     @classmethod
     def from_packed(

@@ -1,4 +1,4 @@
-"""Storage of the samples of a batch: as `Dense`, `Samples`, `Rows`, `Packed` or `Slices`.
+"""Storage of the samples of a batch: as `Dense`, `Samples`, `Rows`, `Blocks`, `Packed` or `Slices`.
 
 All answer the same questions. A storage object is immutable, so several batches may hold the same one; a
 batch that needs its samples in another form, or in one piece of memory, swaps its storage. Only views of samples are
@@ -250,6 +250,48 @@ class Rows(Storage):
         if self._flat is None:
             self._flat = self.rows[0].view(-1)
         return self, self._flat
+
+
+class Blocks(Storage):
+    """Rows in several tensors, each with those of a few samples.
+
+    Args:
+        blocks: ``(n, ...)``, dense.
+        counts: Of each block, the rows of each sample.
+    """
+
+    __slots__ = ("_blocks", "_counts")
+
+    def __init__(self, blocks: Sequence[torch.Tensor], counts: Sequence[Sequence[int]]) -> None:
+        self._blocks, self._counts, self._samples = blocks, counts, None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Blocks, (self._blocks, self._counts)
+
+    def _divided(self) -> list[torch.Tensor]:
+        pairs = zip(self._blocks, self._counts, strict=True)
+        return [sample for block, counts in pairs for sample in block.split_with_sizes(counts)]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._counts))
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self._blocks[0].dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self._blocks[0].device
+
+    def ndim(self) -> int:
+        return self._blocks[0].dim()
+
+    def shape(self) -> list[tuple[int, ...]]:
+        pairs = zip(self._blocks, self._counts, strict=True)
+        return [(count, *block.shape[1:]) for block, counts in pairs for count in counts]
+
+    def is_uniform(self) -> bool:
+        return False  # with as many rows in each sample the batch is made dense
 
 
 class Packed(Storage):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import math
+import struct
 from fractions import Fraction
 
 import numpy as np
@@ -19,6 +20,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.memory import Array, is_plain
+from torchdali.kernels.native import NativeLibrary, library
 from torchdali.kernels.torch_threads import on_one_thread
 
 __all__ = ["lobes", "resample", "resampled_length"]
@@ -29,6 +31,7 @@ _NEAR_PHASES = 64  # the same where they do not quite repeat: a random ratio, of
 _STRIDE = 512  # input samples between two such groups: most of their weights are zeros
 _DRIFT = 2e-4  # samples by which a position may be off
 _PLACES = 8192  # between two samples, where positions do not repeat: of noise, some 1e-4 of the greatest value off
+_VECTOR = 8  # weights in the library's table of which a multiple belongs to a place
 _BLOCK = 4096  # output samples at a time, so that their windows stay in cache
 
 
@@ -57,13 +60,18 @@ def resample(x: Tensor, in_rate: float, out_rate: float, length: int, quality: f
     if not length or not x.numel():
         return x.new_zeros((length, *x.shape[1:]))
     half = lobes(quality)
+    found = library()
+    if found is not None and is_plain(x) and x.dtype == torch.float32:
+        made = _by_library(found, x.contiguous(), in_rate / out_rate, length, half)
+        if made is not None:
+            return made
     exact, near = _ratio(in_rate, out_rate)
     rows = x.movedim(0, -1)
     if near.numerator <= _STRIDE and near > 0 and abs(near - exact) * length < _DRIFT:
-        found = on_one_thread(_periodic, rows, near.numerator, near.denominator, length, half)
+        made = on_one_thread(_periodic, rows, near.numerator, near.denominator, length, half)
     else:
-        found = on_one_thread(_anywhere, rows, float(exact), length, half)
-    return found.movedim(-1, 0)
+        made = on_one_thread(_anywhere, rows, float(exact), length, half)
+    return made.movedim(-1, 0)
 
 
 @functools.lru_cache(maxsize=64)
@@ -72,6 +80,34 @@ def _ratio(in_rate: float, out_rate: float) -> tuple[Fraction, Fraction]:
     exact = Fraction(in_rate) / Fraction(out_rate)
     repeats = exact.denominator <= _PHASES
     return exact, exact if repeats else exact.limit_denominator(_NEAR_PHASES)
+
+
+# ---------------------------------------------------------------- torchdali-native
+
+_SIGNAL = struct.Struct("=5Qd")  # as `tdn_signal`
+
+
+def _by_library(
+    found: NativeLibrary, x: Tensor, ratio: float, length: int, half: int
+) -> Tensor | None:
+    """Resample by the library: at exact positions, with weights that are linear between 32 places."""
+    made = torch.empty((length, *x.shape[1:]), dtype=torch.float32)
+    channels = x.shape[1] if x.ndim == 2 else 1
+    signal = _SIGNAL.pack(x.data_ptr(), made.data_ptr(), len(x), length, channels, ratio)
+    _, table = _changing_table(half)
+    return None if found.resample(signal, 1, table, 2 * half, found.level) else made
+
+
+@functools.lru_cache(maxsize=16)
+def _changing_table(half: int) -> tuple[Array, int]:
+    """Return the weights at each of 32 places between two samples, and their change to the next, ``(32, 2, width)``.
+
+    And where they lie.
+    """
+    rows = _phase_table(half, torch.float32).numpy().T
+    table = np.zeros((_STEPS, 2, -(-2 * half // _VECTOR) * _VECTOR), np.float32)
+    table[:, 0, : 2 * half], table[:, 1, : 2 * half] = rows[:-1], np.diff(rows, axis=0)
+    return table, table.ctypes.data
 
 
 # ---------------------------------------------------------------- positions that repeat
