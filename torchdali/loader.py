@@ -12,8 +12,8 @@ import numpy.typing as npt
 import torch
 
 __all__ = [
-    "Dataset", "Empty", "Indices", "LoaderOptions", "RecordNames", "begun", "local_paths", "owning_read", "reader_meta",
-    "shard_start",
+    "Dataset", "Empty", "Indices", "LoaderOptions", "RecordNames", "begun", "local_paths", "owning_read",
+    "read_several", "reader_meta", "shard_start",
 ]  # fmt: skip
 
 Indices = npt.NDArray[np.int64]
@@ -32,6 +32,9 @@ class Dataset(Protocol):
 
     Where a record is a file, ``local_paths(records) -> Sequence[str] | None`` names the files, for those who read
     several at once; None where they are not all on this machine.
+
+    ``read_several(records) -> Sequence[Tensor] | None`` returns what `read` does for a few small records of one output
+    in one call. None, or an error, means that `read` must do it.
 
     Of a reader declared with ``writes``, `read` takes ``out``, a tensor where its first output is delivered from, or
     None; it returns ``out`` if it wrote there.
@@ -85,6 +88,13 @@ def local_paths(read: Callable[..., Any]) -> Callable[[Sequence[Any]], Sequence[
     """Return what tells in which files the records lie, each in one, whose `read` this is; None if they do not."""
     dataset = getattr(read, "__self__", None)
     found = getattr(dataset, "local_paths", None)
+    return found if found is not None else lambda records: None
+
+
+def read_several(read: Callable[..., Any]) -> Callable[[Sequence[Any]], Sequence[Any] | None]:
+    """Return what reads several records at once, of a data set whose `read` this is; None where it cannot."""
+    dataset = getattr(read, "__self__", None)
+    found = getattr(dataset, "read_several", None)
     return found if found is not None else lambda records: None
 
 

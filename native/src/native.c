@@ -228,10 +228,10 @@ static int read_file(const char *name, uint8_t *memory, uint64_t room, uint64_t 
         ssize_t count = read(file, memory + done, size - done);
         if (count < 0 && errno == EINTR)
             continue;
-        if (count < 0)
-            code = TDN_UNSUPPORTED;
-        if (count <= 0)
+        if (count <= 0) {
+            code = TDN_UNSUPPORTED; /* or somebody made it shorter */
             break;
+        }
         done += (uint64_t)count;
     }
     close(file);
@@ -250,6 +250,7 @@ int tdn_read(const char *names, int count, uint8_t *memory, uint64_t room, tdn_f
         f->place = used;
         f->code = read_file(names, memory + used, room - used, &f->length);
         if (f->code == TDN_DONE) {
+            f->whole = 1;
             f->code = tdn_peek(memory + used, f->length, &f->header);
             uint64_t taken = (f->length + 63) / 64 * 64;
             used = taken < room - used ? used + taken : room;

@@ -79,7 +79,7 @@ typedef struct {
     uint64_t place, length;
     tdn_header header;
     int32_t code;
-    int32_t unused;
+    int32_t whole; /* it was read to its end, whatever it is */
 } tdn_file;
 
 /* A WAV file in memory, and what tdn_wav_headers finds in it. */

@@ -29,15 +29,16 @@ from torchdali.kernels.native import (
     takes_bytes,
 )
 
-__all__ = ["Encoded", "Task", "encoded", "peek_size", "run_together"]
+__all__ = ["Encoded", "Task", "encoded", "peek_size", "read_files", "run_together"]
 
 _Header = ctypes.c_int32 * 4
 
-# As `tdn_file`: place, length; height, width, channels, orientation; code.
-_FILE = struct.Struct("=QQ4ii4x")
+# As `tdn_file`: place, length; height, width, channels, orientation; code, whole.
+_FILE = struct.Struct("=QQ4iii")
 
 _CHANNELS = (1, 3, 4)
 _ROOM = 1 << 19  # bytes that a file has on average, where several are read in one call
+_SMALL_ROOM = 1 << 17  # and where they are small
 
 
 class _Memory(threading.local):
@@ -119,26 +120,53 @@ def _peek(found: NativeLibrary, data: Tensor) -> Encoded | None:
 _memory = _Memory()
 
 
+def read_files(paths: Sequence[str]) -> list[Tensor] | None:
+    """Read small files of any kind in one call; None where one cannot be read so, or is empty."""
+    found = library()
+    about = None if found is None else _read_all(found, paths, _SMALL_ROOM)
+    if about is None:
+        return None
+    files = list(_FILE.iter_unpack(about))
+    if not all(length and whole for _, length, *_, whole in files):
+        return None
+    kept = _memory.files[: files[-1][0] + files[-1][1]].copy()
+    return [torch.from_numpy(kept[place : place + length]) for place, length, *_ in files]
+
+
 def _read(found: NativeLibrary, paths: Sequence[str]) -> list[Encoded | None]:
     """Read files in one call."""
-    count = len(paths)
-    try:
-        names = os.fsencode("\0".join(paths) + "\0")
-    except UnicodeError:
-        return [None] * count
-    if names.count(0) != count:  # a name that no system knows
-        return [None] * count
-    if len(_memory.files) < count * _ROOM:
-        _memory.files = np.empty(count * _ROOM, np.uint8)
-    memory = _memory.files
-    base, about = memory.ctypes.data, bytearray(count * _FILE.size)
-    found.read(names, count, base, len(memory), _buffer(len(about)).from_buffer(about))
+    about = _read_all(found, paths, _ROOM)
+    if about is None:
+        return [None] * len(paths)
+    base = _memory.files.ctypes.data
     return [
         Encoded(base + place, length, height, width, orientation)
         if not code and channels in _CHANNELS
         else None
-        for place, length, height, width, channels, orientation, code in _FILE.iter_unpack(about)
+        for place, length, height, width, channels, orientation, code, _ in _FILE.iter_unpack(about)
     ]
+
+
+def _read_all(found: NativeLibrary, paths: Sequence[str], room: int) -> bytearray | None:
+    """Read files of so many bytes on average into this thread's memory.
+
+    Returns:
+        What is known of them; None for names that are none.
+    """
+    count = len(paths)
+    try:
+        names = os.fsencode("\0".join(paths) + "\0")
+    except UnicodeError:
+        return None
+    if names.count(0) != count:  # a name that no system knows
+        return None
+    if len(_memory.files) < count * room:
+        _memory.files = np.empty(count * room, np.uint8)
+    memory, about = _memory.files, bytearray(count * _FILE.size)
+    found.read(
+        names, count, memory.ctypes.data, len(memory), _buffer(len(about)).from_buffer(about)
+    )
+    return about
 
 
 @functools.lru_cache(maxsize=64)

@@ -16,14 +16,14 @@ from typing import Any, Protocol
 
 import torch
 
-from torchdali.batching import BundledBody, Pieces, TooLarge
+from torchdali.batching import BundledBody, Lifted, Pieces, TooLarge
 from torchdali.execute.timings import ChainTimings
 from torchdali.graph import Node
-from torchdali.loader import local_paths
+from torchdali.loader import local_paths, read_several
 from torchdali.plan import Chain, column, is_metadata
 
 __all__ = [
-    "Bundled", "BundleRun", "Together", "bundled", "can_lift", "put", "put_together", "whole_pieces",
+    "Bundled", "BundleRun", "ReadTogether", "Together", "bundled", "can_lift", "put", "put_together", "whole_pieces",
 ]  # fmt: skip
 
 _MOST = 8  # samples of a bundle of images
@@ -96,6 +96,22 @@ class Together:
             return samples
 
         return do
+
+
+class ReadTogether:
+    """A reader on lists of records: several in one call where it can, otherwise one by one.
+
+    Args:
+        read: The reader on one record.
+    """
+
+    def __init__(self, read: Callable[..., Any]) -> None:
+        self._several, self._single = read_several(read), Lifted(read, several=True)
+
+    def __call__(self, records: Sequence[Any]) -> Any:
+        """Read several records."""
+        found = self._several(records)
+        return self._single(records) if found is None else (found,)
 
 
 class _Bundles:

@@ -19,7 +19,15 @@ import torch
 
 from torchdali.batching import Column, Lifted, Pieces, shaped, truth
 from torchdali.errors import located
-from torchdali.execute.bundles import Bundled, Together, bundled, can_lift, put, put_together
+from torchdali.execute.bundles import (
+    Bundled,
+    ReadTogether,
+    Together,
+    bundled,
+    can_lift,
+    put,
+    put_together,
+)
 from torchdali.execute.steps import values
 from torchdali.graph import DataNode, Node
 from torchdali.plan import Chain, Value, column
@@ -124,7 +132,7 @@ class CompiledChain:
             name = f"f{self._index[node]}"
             if node.operator.kind == "reader":
                 names[name], group_names[name] = self._readers[node], None
-                bundle_names[name] = Lifted(self._readers[node], several=True)
+                bundle_names[name] = ReadTogether(self._readers[node])
                 layouts = node.operator.output_layouts((), node.constants)
             else:
                 ready, layouts = _located(node, found)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from torchdali.codecs._native import read_files
 from torchdali.codecs.files import read_cached, read_file
 from torchdali.formats.remote import Pending, Remote, RemoteOptions, is_url, shown
 from torchdali.formats.storage import read_text
@@ -87,6 +88,13 @@ class FileDataset:
     def local_paths(self, records: Sequence[int]) -> list[str] | None:
         """Return the files of some records; None if there may be URLs among them."""
         return None if self._remote is not None else [self._path(record) for record in records]
+
+    def read_several(self, records: Sequence[Key]) -> list[torch.Tensor] | None:
+        """Return the bytes of a few files, read in one call."""
+        indices = [record for record in records if isinstance(record, int)]
+        if self._remote is not None or len(indices) < len(records):
+            return None
+        return read_files([self._path(index) for index in indices])
 
     def read_batch(
         self, records: npt.NDArray[np.int64], empty: Empty
