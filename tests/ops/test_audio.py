@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from tests.helpers.encoded_audio import chunk, speech, wav
+from tests.helpers.native import both_ways
 from torchdali import fn, pipeline_def, types
 from torchdali.kernels.audio.resample import resample, resampled_length
 
@@ -218,6 +219,47 @@ def test_a_bad_short_sound_is_named_or_left_out():
     with pytest.raises(Exception, match="sample 4"):
         _runs(files, define, size=6)
     assert len(_runs(files, define, size=6, bad_samples="skip")) == 5
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_bundles_deliver_what_single_sounds_do(alike):
+    files = [wav(speech(300 if alike else 200 + i, seed=i), rate=8000 + i) for i in range(150)]
+    define = lambda data: fn.decoders.audio(data, downmix=True)  # noqa: E731
+    alone = _runs(files[:30], define, size=1)
+    for size, threads in ((150, 1), (150, 3), (75, 2)):
+        for one, other in zip(alone, _runs(files, define, size=size, threads=threads), strict=False):
+            assert torch.equal(one[0], other[0]) and torch.equal(one[1], other[1])
+
+
+@pytest.mark.parametrize("bad", [0, 5, 64, 69])
+def test_a_bad_sound_among_bundles_is_named_or_left_out(bad):
+    files = [wav(speech(200 + i, seed=i)) for i in range(70)]
+    alone = _runs(files, lambda data: fn.decoders.audio(data), size=1)
+    files[bad] = files[bad][:30]
+    with pytest.raises(Exception, match=f"sample {bad} "):
+        _runs(files, fn.decoders.audio, size=70)
+    found = _runs(files, fn.decoders.audio, size=70, bad_samples="skip")
+    for one, other in zip([*alone[:bad], *alone[bad + 1 :]], found, strict=True):
+        assert torch.equal(one[0], other[0]) and torch.equal(one[1], other[1])
+
+
+@both_ways
+def test_short_files_are_those_that_one_by_one_are_read(tmp_path):
+    paths = [tmp_path / f"{i}.wav" for i in range(9)]
+    for i, path in enumerate(paths):
+        path.write_bytes(wav(speech(200 + i, seed=i)).tobytes())
+    paths[7].write_bytes(b"")
+
+    @pipeline_def(device_id=None, num_threads=1, bad_samples="skip")
+    def pipeline():
+        data, label = fn.readers.file(files=list(map(str, paths)), labels=list(range(9)))
+        return *fn.decoders.audio(data, downmix=True), data, label
+
+    whole = [batch.samples() for batch in pipeline(batch_size=9).run()]
+    assert [int(label) for label in whole[3]] == [0, 1, 2, 3, 4, 5, 6, 8]
+    assert [len(sound) for sound in whole[0]] == [200, 201, 202, 203, 204, 205, 206, 208]
+    for label, data in zip(whole[3], whole[2], strict=True):
+        assert data.numpy().tobytes() == paths[int(label)].read_bytes()
 
 
 def test_large_sounds_are_done_one_by_one():

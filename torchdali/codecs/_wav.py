@@ -154,7 +154,7 @@ def _form(chunk: Array) -> tuple[int, int, int, int] | None:
     """Return kind, channels, rate and bits of a format that is plain."""
     kind, channels, rate, _, block, bits = _FORMAT.unpack_from(chunk.data)
     if kind == _EXTENSIBLE and len(chunk) >= 40:
-        valid = chunk[18] | chunk[19] << 8
+        valid = int(chunk[18]) | int(chunk[19]) << 8
         kind = int(chunk[24]) | int(chunk[25]) << 8 if chunk[26:40].tobytes() == _GUID else 0
         if valid not in (0, bits):
             return None
