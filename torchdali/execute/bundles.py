@@ -23,7 +23,8 @@ from torchdali.loader import local_paths, read_several
 from torchdali.plan import Chain, column, is_metadata
 
 __all__ = [
-    "Bundled", "BundleRun", "ReadTogether", "Together", "bundled", "can_lift", "put", "put_together", "whole_pieces",
+    "BundleRun", "Bundled", "ReadTogether", "Together", "bundled", "can_lift", "divide_pieces", "put",
+    "put_together", "whole_pieces",
 ]  # fmt: skip
 
 _MOST = 8  # samples of a bundle of images
@@ -138,19 +139,27 @@ def put_together(slots: Sequence[Any], values: Sequence[Any]) -> Sequence[Any]:
     return list(map(put, slots, values))
 
 
-def whole_pieces(done: list[Any], bundle: int, divide: bool) -> list[Pieces] | None:
-    """Return the results of bundles of so many samples, if each is in one tensor, or divide them in place.
+def whole_pieces(done: list[Any], bundle: int) -> list[Pieces] | None:
+    """Return the results of bundles of so many samples, if each is in one tensor; otherwise divide them."""
+    found = done[::bundle]
+    if all(isinstance(each, Pieces) for each in found):
+        return found
+    divide_pieces(done, bundle)
+    return None
+
+
+def divide_pieces(
+    done: list[Any], bundle: int, slots: Sequence[torch.Tensor] | None = None
+) -> None:
+    """Put the samples of a bundle where there is the tensor with all of them.
 
     Args:
-        divide: Somebody needs the results of single samples.
+        slots: Their places, to which they are copied.
     """
-    found = done[::bundle]
-    if not divide and all(isinstance(each, Pieces) for each in found):
-        return found
-    for i, each in zip(range(0, len(done), bundle), found, strict=True):
-        if isinstance(each, Pieces):
-            done[i : i + len(each)] = each
-    return None
+    for i in range(0, len(done), bundle):
+        if isinstance(done[i], Pieces):
+            end = i + len(done[i])
+            done[i:end] = done[i] if slots is None else map(put, slots[i:end], done[i])
 
 
 def put(slot: torch.Tensor | None, value: torch.Tensor) -> torch.Tensor:

@@ -503,7 +503,7 @@ class StageRunner:
                 failures = run.merged(failures)
             if run.bundles is not None:
                 failures = run.bundles.merged(failures)
-            pieces = self._pieces(run, bool(failures))
+            pieces = self._pieces(run)
             decoded = self._decoded(run, failures)
             if failures:
                 self._leave_out(batch, self._before(batch), run.done, failures, run.node_of)
@@ -526,12 +526,12 @@ class StageRunner:
             run.groups = run.bundles = run.job = None
         self._next_stage(batch)
 
-    def _pieces(self, run: _ChainRun, failed: bool) -> dict[DataNode, list[Pieces]]:
+    def _pieces(self, run: _ChainRun) -> dict[DataNode, list[Pieces]]:
         """Return the edges of which bundles delivered all samples in a few tensors."""
         found: dict[DataNode, list[Pieces]] = {}
         if run.bundles is not None:
             for edge, results in run.done.items():
-                whole = whole_pieces(results, run.bundles.bundle, failed)
+                whole = whole_pieces(results, run.bundles.bundle)
                 if whole is not None:
                     found[edge] = whole
         return found

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from torchdali.execute.batch import random_key
-from torchdali.execute.bundles import BundleRun
+from torchdali.execute.bundles import BundleRun, divide_pieces
 from torchdali.execute.compiled_chain import CompiledChain
 from torchdali.execute.shared_memory import Writer, socket_of
 from torchdali.execute.thread_pool import Job, ThreadPool
@@ -217,6 +217,8 @@ class _Worker:
     def _done(self, run: _Run, failures: dict[int, BaseException]) -> None:
         """Send what became of a part; in the thread that did its last sample."""
         if run.bundles is not None:
+            for slots, results in zip(run.slots, run.done.values(), strict=True):
+                divide_pieces(results, run.bundles.bundle, slots)
             failures, run.bundles = run.bundles.merged(failures), None
         try:
             self._answer(run, failures)
