@@ -231,12 +231,13 @@ INLINE void resample(const tdn_signal *s, const float *table, int taps, int widt
         double fine = (at - (double)whole) * TDN_PLACES;
         int place = fine < TDN_PLACES - 1 ? (int)fine : TDN_PLACES - 1;
         float share = (float)(fine - place < 1 ? fine - place : 1);
-        const float *weight = table + (ptrdiff_t)2 * place * width, *x = s->in + first;
+        const float *weight = table + (ptrdiff_t)2 * place * width;
         int beside = s->channels == 1 && taps == width && first >= 0 && first + taps <= last + 1;
+        const float *x = beside ? s->in + first : memory;
         for (uint64_t c = 0; c < s->channels; c++) {
             if (!beside)
                 gather(s, c, first, taps, memory);
-            s->out[i * s->channels + c] = weighed(beside ? x : memory, weight, weight + width, share, width);
+            s->out[i * s->channels + c] = weighed(x, weight, weight + width, share, width);
         }
     }
 }
