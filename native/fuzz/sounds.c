@@ -1,4 +1,4 @@
-/* Mutate WAV files and decode them, and resample noise: sounds SEED COUNT
+/* Mutate WAV files and decode them, resample noise and sum it over bands: sounds SEED COUNT
 
    Built with the sanitizers, like fuzz.c; the seed of every input is SEED plus its number.  It also sees to it that results
    are the same on all levels of vectors and in plain C, that files together give what each gives alone, and that samples
@@ -12,6 +12,8 @@
 
 /* The library built with TDN_PLAIN. */
 int plain_resample(const tdn_signal *signals, int count, const float *table, int taps, int level);
+int plain_bands(const float *x, uint64_t rows, int columns, const int32_t *bands, const float *weights, int filters,
+                float *out, int level);
 
 enum { SOUNDS = 4, MOST = 600 };
 
@@ -149,16 +151,44 @@ static uint64_t resample(void)
     return code == TDN_DONE;
 }
 
+static uint64_t sum(void)
+{
+    size_t rows = draw(9), columns = draw(150), filters = draw(40), eights = 0, bytes = sizeof(float) * rows * filters;
+    int32_t *bands = malloc(sizeof *bands * 2 * filters + 1);
+    for (size_t f = 0; f < filters; f++) {
+        int count = (int)draw((uint32_t)columns / 8 + 1), wrong = draw(300) == 0;
+        bands[2 * f] = wrong ? (int)draw(400) - 200 : (int)draw((uint32_t)columns - 8 * (uint32_t)count + 1);
+        bands[2 * f + 1] = wrong && draw(2) ? (int)draw(0x7FFFFFFF) - 1000 : count;
+        eights += wrong ? (size_t)columns / 8 : (size_t)count;
+    }
+    float *x = noise(rows * columns), *weights = noise(8 * eights), *out[2] = {malloc(bytes + 1), malloc(bytes + 1)};
+    int code = -1;
+    for (int pass = 0; pass < 3; pass++) {
+        int found = (pass < 2 ? tdn_bands : plain_bands)(x, rows, (int)columns, bands, weights, (int)filters,
+                                                         out[pass > 0], pass ? 99 : 0);
+        expect(code == -1 || (found == code && (code || !memcmp(out[0], out[1], bytes))), "other sums on a level");
+        code = found;
+    }
+    for (int i = 0; i < 2; i++)
+        free(out[i]);
+    free(x);
+    free(weights);
+    free(bands);
+    return code == TDN_DONE;
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 3)
         return fprintf(stderr, "usage: %s SEED COUNT\n", argv[0]), 2;
-    uint64_t seed = strtoull(argv[1], NULL, 10), count = strtoull(argv[2], NULL, 10), done[2] = {0};
+    uint64_t seed = strtoull(argv[1], NULL, 10), count = strtoull(argv[2], NULL, 10), done[3] = {0};
     for (uint64_t i = 0; i < count; i++) {
         state = (seed + i) * 0xD1342543DE82EF95u;
-        done[i % 2] += i % 2 ? resample() : decode();
+        int kind = (int)(i % 3);
+        done[kind] += kind == 0 ? decode() : kind == 1 ? resample() : sum();
     }
-    printf("%llu inputs: %llu batches of files decoded, %llu signals resampled\n", (unsigned long long)count,
-           (unsigned long long)done[0], (unsigned long long)done[1]);
+    printf("%llu inputs: %llu batches of files decoded, %llu signals resampled, %llu spectra summed\n",
+           (unsigned long long)count, (unsigned long long)done[0], (unsigned long long)done[1],
+           (unsigned long long)done[2]);
     return 0;
 }

@@ -1,4 +1,5 @@
-/* From the bytes of WAV files to samples, and from samples to those of another rate: see torchdali_native.h. */
+/* From the bytes of WAV files to samples, to samples of another rate, and sums over bands of a spectrum: see
+   torchdali_native.h. */
 #include "torchdali_native.h"
 
 #include <string.h>
@@ -169,46 +170,79 @@ int tdn_wav_samples(const tdn_sound *sounds, int count, int type, int mixed, voi
     return TDN_DONE;
 }
 
-/* ---------------------------------------------------------------- resampling */
+/* ---------------------------------------------------------------- resampling, and bands of a spectrum */
 
 enum { LANES = 8 };
 
-/* The sum of products at a place between two samples, with weights between those of two places of the table.
-
-   Sums are taken in one order, in as many lanes, so that all levels of vectors give the same bits. */
+/* Sums are taken in one order, in as many lanes, so that all levels of vectors give the same bits. */
 #if defined(__GNUC__) && !defined(TDN_PLAIN)
 typedef float floats8 __attribute__((vector_size(32)));
 typedef float floats4 __attribute__((vector_size(16)));
 
-INLINE float weighed(const float *x, const float *weight, const float *change, float share, int width)
+INLINE void add_products(const float *x, const float *weight, floats8 *sums)
 {
-    floats8 low = {0}, rise = {0}, v, w, d;
+    floats8 v, w;
+    memcpy(&v, x, sizeof v);
+    memcpy(&w, weight, sizeof w);
+    *sums += v * w;
+}
+
+INLINE float total(const floats8 *sums)
+{
     floats4 half[2];
-    for (int k = 0; k < width; k += LANES) {
-        memcpy(&v, x + k, sizeof v);
-        memcpy(&w, weight + k, sizeof w);
-        memcpy(&d, change + k, sizeof d);
-        low += v * w;
-        rise += v * d;
-    }
-    low += share * rise;
-    memcpy(half, &low, sizeof half);
+    memcpy(half, sums, sizeof half);
     half[0] += half[1];
     return (half[0][0] + half[0][2]) + (half[0][1] + half[0][3]);
 }
+
+/* The sum of products at a place between two samples, with weights between those of two places of the table. */
+INLINE float weighed(const float *x, const float *weight, const float *change, float share, int width)
+{
+    floats8 low = {0}, rise = {0};
+    for (int k = 0; k < width; k += LANES) {
+        add_products(x + k, weight + k, &low);
+        add_products(x + k, change + k, &rise);
+    }
+    low += share * rise;
+    return total(&low);
+}
+
+INLINE float band(const float *x, const float *weight, int width)
+{
+    floats8 sums = {0};
+    for (int k = 0; k < width; k += LANES)
+        add_products(x + k, weight + k, &sums);
+    return total(&sums);
+}
 #else
+static void add_products(const float *x, const float *weight, int width, float *sums)
+{
+    for (int k = 0; k < width; k++)
+        sums[k % LANES] += x[k] * weight[k];
+}
+
+static float total(float *sums)
+{
+    for (int j = 0; j < 4; j++)
+        sums[j] += sums[j + 4];
+    return (sums[0] + sums[2]) + (sums[1] + sums[3]);
+}
+
 INLINE float weighed(const float *x, const float *weight, const float *change, float share, int width)
 {
     float low[LANES] = {0}, rise[LANES] = {0};
-    for (int k = 0; k < width; k++) {
-        low[k % LANES] += x[k] * weight[k];
-        rise[k % LANES] += x[k] * change[k];
-    }
+    add_products(x, weight, width, low);
+    add_products(x, change, width, rise);
     for (int j = 0; j < LANES; j++)
         low[j] += share * rise[j];
-    for (int j = 0; j < 4; j++)
-        low[j] += low[j + 4];
-    return (low[0] + low[2]) + (low[1] + low[3]);
+    return total(low);
+}
+
+INLINE float band(const float *x, const float *weight, int width)
+{
+    float sums[LANES] = {0};
+    add_products(x, weight, width, sums);
+    return total(sums);
 }
 #endif
 
@@ -242,33 +276,61 @@ INLINE void resample(const tdn_signal *s, const float *table, int taps, int widt
     }
 }
 
-#define RESAMPLE(level, target)                                                           \
-    target static void resample##level(const tdn_signal *s, const float *table, int taps) \
-    {                                                                                     \
-        if (taps == 32) /* the default quality: its loops are unrolled */                 \
-            resample(s, table, 32, 32);                                                   \
-        else                                                                              \
-            resample(s, table, taps, (taps + LANES - 1) / LANES * LANES);                 \
+INLINE void sum_bands(const float *x, uint64_t rows, int columns, const int32_t *bands, const float *weights,
+                      int filters, float *out)
+{
+    for (uint64_t i = 0; i < rows; i++, x += columns) {
+        const float *weight = weights;
+        for (int f = 0; f < filters; f++, out++) {
+            int width = LANES * bands[2 * f + 1];
+            *out = band(x + bands[2 * f], weight, width);
+            weight += width;
+        }
+    }
+}
+
+#define LOOPS(level, target)                                                                                   \
+    target static void resample##level(const tdn_signal *s, const float *table, int taps)                      \
+    {                                                                                                          \
+        if (taps == 32) /* the default quality: its loops are unrolled */                                      \
+            resample(s, table, 32, 32);                                                                        \
+        else                                                                                                   \
+            resample(s, table, taps, (taps + LANES - 1) / LANES * LANES);                                      \
+    }                                                                                                          \
+    target static void sum_bands##level(const float *x, uint64_t rows, int columns, const int32_t *bands,      \
+                                        const float *weights, int filters, float *out)                         \
+    {                                                                                                          \
+        sum_bands(x, rows, columns, bands, weights, filters, out);                                             \
     }
 
-RESAMPLE(_base, )
+LOOPS(_base, )
 #if defined(__GNUC__) && defined(__x86_64__) && !defined(TDN_PLAIN)
-RESAMPLE(_avx2, __attribute__((target("avx2"))))
-static void (*const RESAMPLE_LEVELS[])(const tdn_signal *, const float *, int) = {resample_base, resample_avx2};
+LOOPS(_avx2, __attribute__((target("avx2"))))
+#define CHOOSE(level, name) (tdn_level(level) > 0 ? name##_avx2 : name##_base)
 #else
-static void (*const RESAMPLE_LEVELS[])(const tdn_signal *, const float *, int) = {resample_base};
+#define CHOOSE(level, name) ((void)(level), name##_base)
 #endif
 
 int tdn_resample(const tdn_signal *signals, int count, const float *table, int taps, int level)
 {
     if (taps < 2 || taps > TDN_WIDEST || taps % 2)
         return TDN_INVALID;
-    int highest = (int)(sizeof RESAMPLE_LEVELS / sizeof *RESAMPLE_LEVELS) - 1;
-    level = tdn_level(level < highest ? level : highest);
     for (const tdn_signal *s = signals; s < signals + count; s++) {
         if (!(s->ratio >= 0) || !s->samples || s->samples >> 48 || s->length >> 48 || s->channels >> 32)
             return TDN_INVALID;
-        RESAMPLE_LEVELS[level](s, table, taps);
+        CHOOSE(level, resample)(s, table, taps);
     }
+    return TDN_DONE;
+}
+
+int tdn_bands(const float *x, uint64_t rows, int columns, const int32_t *bands, const float *weights, int filters,
+              float *out, int level)
+{
+    for (int f = 0; f < filters; f++) {
+        int first = bands[2 * f], eights = bands[2 * f + 1];
+        if (first < 0 || eights < 0 || first > columns || eights > (columns - first) / LANES)
+            return TDN_INVALID;
+    }
+    CHOOSE(level, sum_bands)(x, rows, columns, bands, weights, filters, out);
     return TDN_DONE;
 }

@@ -124,5 +124,9 @@ TDN_EXPORT int tdn_wav_samples(const tdn_sound *sounds, int count, int type, int
    multiple of 8.  Returns a code. */
 TDN_EXPORT int tdn_resample(const tdn_signal *signals, int count, const float *table, int taps, int level);
 enum { TDN_PLACES = 32, TDN_WIDEST = 256 };
+/* Take weighted sums of a few values side by side: out is (rows, filters), x (rows, columns).  `bands` says for each filter
+   where its values begin, and how many eights of them there are; `weights` has the weights of all.  Returns a code. */
+TDN_EXPORT int tdn_bands(const float *x, uint64_t rows, int columns, const int32_t *bands, const float *weights,
+                         int filters, float *out, int level);
 
 #endif

@@ -2,8 +2,9 @@
 
 It takes a JPEG, of which it decodes what the result shows, or pixels; it resamples, mirrors, scales and writes,
 without the GIL, in DALI's order and with its bits. For WAV files see `codecs._native_wav`, for other rates of sounds
-`kernels.audio.resample`. What it does not handle, libjpeg warns of or memory does not suffice
-for, it refuses, and the caller takes its usual way, which raises the error. So nothing here raises for bad data.
+`kernels.audio.resample`, for mel spectra `kernels.audio.mel`. What it does not handle, libjpeg warns of or memory does
+not suffice for, it refuses, and the caller takes its usual way, which raises the error. So nothing here raises for bad
+data.
 
 ``TORCHDALI_NATIVE=0`` in the environment switches it off; ``TORCHDALI_NATIVE_LEVEL`` names the highest level of vector
 instructions to use: 0 for what every processor has, 1 for AVX2, 2 for AVX-512.
@@ -65,6 +66,7 @@ class NativeLibrary(NamedTuple):
     wav_headers: ctypes._NamedFuncPointer
     wav_samples: ctypes._NamedFuncPointer
     resample: ctypes._NamedFuncPointer
+    bands: ctypes._NamedFuncPointer
     level: int
     libjpeg: int
 
@@ -118,7 +120,7 @@ def _load(file: str) -> NativeLibrary:
     # A header takes less time than to let the GIL go.
     held = ctypes.PyDLL(file)
     run, read, peek, headers = loaded.tdn_run, loaded.tdn_read, held.tdn_peek, held.tdn_wav_headers
-    samples, resample = loaded.tdn_wav_samples, loaded.tdn_resample
+    samples, resample, bands = loaded.tdn_wav_samples, loaded.tdn_resample, loaded.tdn_bands
     run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int]
     peek.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p]
     read.argtypes = [
@@ -131,9 +133,13 @@ def _load(file: str) -> NativeLibrary:
     resample.argtypes = [
         ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_int,
     ]  # fmt: skip
+    bands.argtypes = [
+        ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int,
+        ctypes.c_void_p, ctypes.c_int,
+    ]  # fmt: skip
     level = loaded.tdn_level(int(os.environ.get("TORCHDALI_NATIVE_LEVEL", _BEST)))
     return NativeLibrary(
-        file, run, peek, read, headers, samples, resample, level, loaded.tdn_libjpeg()
+        file, run, peek, read, headers, samples, resample, bands, level, loaded.tdn_libjpeg()
     )
 
 

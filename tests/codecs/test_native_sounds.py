@@ -1,4 +1,4 @@
-"""WAV files and resampling on the native path: the values of Python's way, and what it refuses."""
+"""WAV files, resampling and mel spectra on the native path: the values of Python's way, and what it refuses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from torchdali.codecs._native_wav import decode_together
 from torchdali.codecs._wav import parse
 from torchdali.codecs.audio import decode, decode_words
 from torchdali.kernels import native
+from torchdali.kernels.audio import mel
 from torchdali.kernels.audio import resample as module
+from torchdali.kernels.audio.mel import apply_filters, mel_filters
 from torchdali.kernels.audio.resample import resample, resampled_length
 
 pytestmark = needs_native
@@ -146,3 +148,46 @@ def test_small_files_are_read_in_one_call(tmp_path: Path) -> None:
         assert read_files([paths[0], str(tmp_path / wrong)]) is None
     with switched_off():
         assert read_files(paths) is None
+
+
+@pytest.mark.parametrize(("bins", "filters"), [(257, 80), (1025, 128), (33, 16), (65, 10), (129, 300)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_mel_spectra_are_those_of_the_matrix(bins: int, filters: int, axis: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    bank = mel_filters(bins, filters, 16000.0, 100.0, 7000.0, "slaney", True, torch.device("cpu"))
+    library = native.library()
+    assert library is not None
+    for rows in (1, 2, 50):
+        spectra = torch.from_numpy(np.random.default_rng(3).uniform(0, 9, (rows, bins)).astype(np.float32))
+        found = []
+        for level in range(library.level + 1):
+            monkeypatch.setattr(mel, "library", lambda level=level: library._replace(level=level))
+            found.append(apply_filters(spectra if axis else spectra.t(), bank, axis))
+        exact = spectra.double() @ bank.double().t()
+        assert all(torch.equal(each, found[0]) for each in found)
+        assert found[0].shape == ((rows, filters) if axis else (filters, rows))
+        assert torch.allclose((found[0] if axis else found[0].t()).double(), exact, rtol=1e-6, atol=1e-12)
+
+
+def test_what_the_bands_leave_to_the_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu = torch.device("cpu")
+    bank = mel_filters(257, 40, 16000.0, 0.0, 8000.0, "htk", False, cpu)
+    assert mel._bands(bank) is not None and mel._bands(bank) is mel._bands(bank)
+    assert mel._bands(mel_filters(7, 3, 16000.0, 0.0, 8000.0, "htk", False, cpu)) is None
+    assert mel._bands(torch.ones(20, 80)) is None
+    calls: list[Tensor] = []
+    matrix = mel._applied
+
+    def counted(x: Tensor, filters: Tensor, axis: int) -> Tensor:
+        calls.append(x)
+        return matrix(x, filters, axis)
+
+    monkeypatch.setattr(mel, "_applied", counted)
+    spectra = torch.rand(257, 30)
+    for x, axis in ((spectra, 0), (spectra.t().double(), 1), (spectra[None], 1), (spectra[:, 0], 0)):
+        count = len(calls)
+        assert apply_filters(x, bank.to(x.dtype), axis).shape[axis] == 40
+        assert len(calls) == count + 1
+    apply_filters(spectra.t().contiguous(), bank, 1)
+    assert len(calls) == 4
+    x = spectra.t().contiguous().requires_grad_()
+    assert apply_filters(x, bank, 1).requires_grad and len(calls) == 5
