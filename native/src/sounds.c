@@ -140,7 +140,7 @@ INLINE void write_one(const tdn_sound *s, int bits, int type, int mixed, void *o
         convert(p, s->frames * s->channels, bits, type, out);
 }
 
-static void write_sound(const tdn_sound *s, int type, int mixed, void *out)
+INLINE void write_sound(const tdn_sound *s, int type, int mixed, void *out)
 {
     if (s->bits == 8)
         write_one(s, 8, type, mixed, out);
@@ -150,24 +150,6 @@ static void write_sound(const tdn_sound *s, int type, int mixed, void *out)
         write_one(s, 24, type, mixed, out);
     else
         write_one(s, 32, type, mixed, out);
-}
-
-int tdn_wav_samples(const tdn_sound *sounds, int count, int type, int mixed, void *out, uint64_t room)
-{
-    uint64_t item = type == TDN_INT16 ? 2 : 4;
-    if (type < TDN_FLOAT32 || type > TDN_INT32)
-        return TDN_INVALID;
-    for (const tdn_sound *s = sounds; s < sounds + count; s++) {
-        uint64_t samples = mixed ? s->frames : s->frames * s->channels;
-        if (s->code || samples > room)
-            return TDN_INVALID;
-        if (mixed && s->channels > 1 && type != TDN_FLOAT32)
-            return TDN_UNSUPPORTED;
-        write_sound(s, type, mixed, out);
-        out = (uint8_t *)out + samples * item;
-        room -= samples;
-    }
-    return TDN_DONE;
 }
 
 /* ---------------------------------------------------------------- resampling, and bands of a spectrum */
@@ -290,6 +272,10 @@ INLINE void sum_bands(const float *x, uint64_t rows, int columns, const int32_t 
 }
 
 #define LOOPS(level, target)                                                                                   \
+    target static void write_sound##level(const tdn_sound *s, int type, int mixed, void *out)                  \
+    {                                                                                                          \
+        write_sound(s, type, mixed, out);                                                                      \
+    }                                                                                                          \
     target static void resample##level(const tdn_signal *s, const float *table, int taps)                      \
     {                                                                                                          \
         if (taps == 32) /* the default quality: its loops are unrolled */                                      \
@@ -310,6 +296,24 @@ LOOPS(_avx2, __attribute__((target("avx2"))))
 #else
 #define CHOOSE(level, name) ((void)(level), name##_base)
 #endif
+
+int tdn_wav_samples(const tdn_sound *sounds, int count, int type, int mixed, void *out, uint64_t room, int level)
+{
+    uint64_t item = type == TDN_INT16 ? 2 : 4;
+    if (type < TDN_FLOAT32 || type > TDN_INT32)
+        return TDN_INVALID;
+    for (const tdn_sound *s = sounds; s < sounds + count; s++) {
+        uint64_t samples = mixed ? s->frames : s->frames * s->channels;
+        if (s->code || samples > room)
+            return TDN_INVALID;
+        if (mixed && s->channels > 1 && type != TDN_FLOAT32)
+            return TDN_UNSUPPORTED;
+        CHOOSE(level, write_sound)(s, type, mixed, out);
+        out = (uint8_t *)out + samples * item;
+        room -= samples;
+    }
+    return TDN_DONE;
+}
 
 int tdn_resample(const tdn_signal *signals, int count, const float *table, int taps, int level)
 {

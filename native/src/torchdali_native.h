@@ -118,7 +118,7 @@ TDN_EXPORT int tdn_run(const tdn_recipe *recipe, tdn_sample *samples, int count)
 TDN_EXPORT int tdn_wav_headers(tdn_sound *sounds, int count);
 /* Write the samples of sounds, of which the headers were read, one after the other: (frames, channels), or with `mixed`
    (frames), the mean of the channels, which only TDN_FLOAT32 has.  `room` is how many samples fit.  Returns a code. */
-TDN_EXPORT int tdn_wav_samples(const tdn_sound *sounds, int count, int type, int mixed, void *out, uint64_t room);
+TDN_EXPORT int tdn_wav_samples(const tdn_sound *sounds, int count, int type, int mixed, void *out, uint64_t room, int level);
 /* Resample signals.  `table` has for each of TDN_PLACES places between two samples the weights of the `taps` samples
    around it, half of them before it, and what leads from these to the weights at the next place; zeros fill each up to a
    multiple of 8.  Returns a code. */

@@ -61,7 +61,9 @@ def decode_together(
     total, channels = sum(frames), 1 if downmix else several.pop()
     samples = torch.empty((total,) if downmix else (total, channels), dtype=dtype)
     room = total * channels
-    code = found.wav_samples(address, count, _TYPES[dtype], downmix, samples.data_ptr(), room)
+    code = found.wav_samples(
+        address, count, _TYPES[dtype], downmix, samples.data_ptr(), room, found.level
+    )
     return None if code else (samples, frames, table[:, _RATE].tolist())
 
 

@@ -129,6 +129,7 @@ def _load(file: str) -> NativeLibrary:
     headers.argtypes = [ctypes.c_void_p, ctypes.c_int]
     samples.argtypes = [
         ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64,
+        ctypes.c_int,
     ]  # fmt: skip
     resample.argtypes = [
         ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_int,
