@@ -108,7 +108,7 @@ def _by_library(x: Tensor, filters: Tensor, axis: int) -> Tensor | None:
 
 
 class _Bands(NamedTuple):
-    """Where the filters begin and how many eights of values each sees, and the weights; the addresses of both."""
+    """Memory of where filters begin and how many eights of values each sees, and of the weights; and its addresses."""
 
     memory: tuple[Array, Array]
     places: int
