@@ -36,6 +36,8 @@ from torchdali.kernels.device.resize import COLUMNS, Regions, resize_batch
 from torchdali.kernels.device.resize_normalize import Finish, resize_normalize_batch
 from torchdali.kernels.device.separable import COLUMNS as FILTER_COLUMNS
 from torchdali.kernels.device.separable import filter_batch
+from torchdali.kernels.device.standardize import COLUMNS as STANDARDIZE_COLUMNS
+from torchdali.kernels.device.standardize import standardize_batch
 from torchdali.kernels.device.tables import table
 from torchdali.kernels.device.warp import COLUMNS as WARP_COLUMNS
 from torchdali.kernels.device.warp import warp_batch
@@ -99,6 +101,7 @@ def test_the_table_names_what_the_kernels_load() -> None:
         assert [names.index(name) for name in ("height", "width", "result", "out_height", "out_width")] == [1, 2, 3, 4, 5]
     assert WARP_COLUMNS.index("number 0") == 6 and len(WARP_COLUMNS) == 12
     assert WINDOW_COLUMNS[6:] == ("y", "x", "mirror") and len(CORRELATE_COLUMNS) == 4 and len(ERASE_COLUMNS) == 7 and FILTER_COLUMNS[3:] == ("result", "taps_y", "weights_y", "taps_x", "weights_x")
+    assert STANDARDIZE_COLUMNS == ("offset", "size", "result", "length", "group")
 
 
 @pytest.mark.parametrize("channel_first", [True, False])
@@ -263,6 +266,18 @@ def test_floats_are_reduced(kind: str) -> None:
     torch.testing.assert_close(found, torch.stack(list(map(functions[kind], samples))), rtol=1e-5, atol=1e-5)
 
 
+def test_groups_are_standardized() -> None:
+    rng = np.random.default_rng(11)
+    samples = [torch.from_numpy(rng.integers(0, 256, (int(g), int(n), 3), np.uint8)) for g, n in rng.integers(1, 9, (5, 2))]
+    groups, lengths = np.array([len(s) for s in samples]), np.array([s[0].numel() for s in samples])
+    centers, factors = torch.from_numpy(rng.normal(90, 30, (2, int(groups.sum()), 3)).astype(np.float32))
+    offsets = np.cumsum(groups * lengths) - groups * lengths
+    flat = torch.cat([s.reshape(-1) for s in samples])
+    found = standardize_batch(flat, offsets, groups, lengths, centers, factors, 7.0)
+    expected = [(s - c[:, None]) * f[:, None] + 7 for s, c, f in zip(samples, centers.split(groups.tolist()), factors.split(groups.tolist()), strict=True)]
+    assert torch.equal(found, torch.cat([e.reshape(-1) for e in expected]))
+
+
 def noise_keys(rng: np.random.Generator, count: int) -> Any:
     return rng.integers(0, 1 << 64, (2, count), np.uint64)
 
@@ -352,6 +367,7 @@ def interpret(seed: int, count: int) -> dict[str, float]:
             found = map_colors(flat, offsets, sides.prod(0) * 3, matrices)
         worst["colors"] = max(worst["colors"], float((found.int() - expected.int()).abs().max()))
         worst["reduced"] = max(worst.get("reduced", 0.0), reduced(rng))
+        worst["standardized"] = max(worst.get("standardized", 0.0), standardized(rng))
         for name, differs in compared(rng).items():
             worst[name] = max(worst[name], differs)
         worst["images"] += 8
@@ -427,6 +443,23 @@ def reduced(rng: np.random.Generator) -> float:
     return worst
 
 
+def standardized(rng: np.random.Generator) -> float:
+    """Compare the kernel that subtracts and scales with its body; the greatest difference as a share of the results."""
+    from unittest import mock
+
+    from torchdali.kernels.device import triton_kernels
+
+    channels, (groups, counts) = int(rng.choice([1, 3, 7])), rng.integers(1, 20, (2, 8))
+    sizes = groups * counts * channels
+    flat = torch.from_numpy(rng.integers(0, 256, int(sizes.sum()), np.uint8))
+    numbers = torch.from_numpy(rng.normal(20, 50, (2, int(groups.sum()), channels)).astype(np.float32))
+    given = flat, np.cumsum(sizes) - sizes, groups, counts * channels, *numbers, float(rng.normal())
+    expected = standardize_batch(*given)
+    with mock.patch.object(torch.ops.torchdali, "standardize_batch", triton_kernels.standardize):
+        found = standardize_batch(*given)
+    return float(((found - expected).abs() / expected.abs().clamp(min=9.0)).max())
+
+
 def compiled(capability: int) -> dict[str, dict[str, int]]:
     """Compile the kernels for a GPU that need not be there; registers, spills and shared memory of each."""
     import triton
@@ -472,6 +505,8 @@ def compiled(capability: int) -> dict[str, dict[str, int]]:
     for kind, name in enumerate(KINDS):
         constants = {"fields": 3, "kind": kind, "has_means": name == "squares", "block": 2 * block}
         sources[f"reduce {name}"] = values.reduce_kernel, "*fp32 *i64 *fp32 *fp32 i32 i32 i32", constants
+    sources["reduce bytes"] = values.reduce_kernel, "*u8" + sources["reduce sum"][1][5:], sources["reduce sum"][2]
+    sources["standardize"] = values.standardize_kernel, "*u8 *i64 *fp32 *fp32 *fp32 fp32 i32", {"fields": 5, "block": block}
     sources["spots"] = noise.spots_kernel, "*u8 *i64 *u8", {"step": 3, "fields": 9, "block": block}
     found = {}
     for name, (kernel, types, constants) in sources.items():
@@ -504,7 +539,7 @@ def test_kernels_are_the_bodies(seed: int) -> None:
     assert worst["images"] >= 104 and worst["bytes"] <= 1 and worst["colors"] <= 1 and worst["finished"] <= 1.0001
     assert max(worst["warped"], worst["blurred"], worst["correlated"], worst["noise"]) <= 1
     assert worst["copied"] == worst["erased"] == worst["spots"] == worst["counted"] == worst["mapped"] == 0
-    assert worst["floats"] <= 1e-5 and worst["of floats"] <= 1e-5 and worst["reduced"] <= 1e-5 and worst["normalized"] <= 1e-5
+    assert worst["floats"] <= 1e-5 and worst["of floats"] <= 1e-5 and worst["reduced"] <= 1e-5 and worst["standardized"] <= 1e-5 and worst["normalized"] <= 1e-5
 
 
 @pytest.mark.slow
@@ -512,6 +547,6 @@ def test_kernels_are_the_bodies(seed: int) -> None:
 def test_kernels_compile_without_spills(capability: int, tmp_path: Path) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     found = _in_process(f"compiled({capability})", KERNELS=str(tmp_path), TRITON_CACHE_DIR=str(tmp_path))
-    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "colors", "warp", "nearest", "first pass", "second pass", "correlate", "correlate with a constant", "erase", "windows", "counts", "values", "normal", "spots", *[f"reduce {kind}" for kind in KINDS]}
+    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "colors", "warp", "nearest", "first pass", "second pass", "correlate", "correlate with a constant", "erase", "windows", "counts", "values", "normal", "spots", "standardize", "reduce bytes", *[f"reduce {kind}" for kind in KINDS]}
     for name, used in found.items():
         assert used["STACK"] == used["LOCAL"] == 0 and used["REG"] <= REGISTERS, f"{name}: {used}"

@@ -79,8 +79,17 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
         )
     ),
     "permute_batch": ("fn.permute_batch(image, indices=[2, 0, 0])",),
-    "normalize": ("fn.normalize(image, batch=False)", "fn.normalize(same, axis_names='HW')"),
-    "_normalize_batch": ("fn.normalize(image, batch=True)", "fn.normalize(same, batch=True, axis_names='HW')"),
+    "normalize": (
+        "fn.normalize(image, batch=False)", "fn.normalize(same, axis_names='HW')",
+        "fn.normalize(image, axis_names='HW', ddof=1, scale=64, shift=128, dtype=types.UINT8)",
+        "fn.normalize(image[:, :, 0], axes=[1], epsilon=2.0)",
+        "fn.normalize(fn.cast(image, dtype=types.INT16), axis_names='HW', mean=[[[9.0, 7.0, 300.0]]])",
+        "fn.normalize(image, mean=90 * place, stddev=3.0)", "fn.normalize(image, mean=9.0, stddev=3.0, dtype=types.INT8)",
+    ),
+    "_normalize_batch": (
+        "fn.normalize(image, batch=True)", "fn.normalize(same, batch=True, axis_names='HW')",
+        "fn.normalize(image, batch=True, axis_names='HW', stddev=9.0)", "fn.normalize(image, batch=True, axis_names='HWC', ddof=3, mean=4.0)",
+    ),
     "crop": ("fn.crop(image, crop=[20, 24], crop_pos_x=place)", "fn.crop(same, crop=[20, 24], crop_pos_y=place)"),
     "debayer": ("fn.debayer(mosaic, blue_position=[0, 0], algorithm='bilinear_ocv')",),
     "roi_random_crop": ("fn.roi_random_crop(image, crop_shape=[20, 20], roi_start=[5, 9], roi_end=[12, 13])",),

@@ -5,17 +5,22 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from torchdali.kernels.color.affine import affine_intensities, affine_intensity
 from torchdali.kernels.convert import convert
+from torchdali.kernels.device.reduce import MOST_CHANNELS, reduce_batch
+from torchdali.kernels.device.standardize import standardize_batch
+from torchdali.kernels.device.tables import upload
 from torchdali.kernels.moments_opencv import moments_of, pooled
 from torchdali.kernels.reduce import float_mean, float_sum, resolve_axes
 from torchdali.kernels.standardize import standardize
-from torchdali.operator import batched, operator
+from torchdali.operator import batched, on_device, operator
+from torchdali.ops._on_device import Array, each_element, elements_of, in_turn
 from torchdali.schema import (
     BatchOutput,
     Column,
@@ -180,6 +185,9 @@ def _normalize_batch(
 ) -> BatchOutput:
     """Normalize by the mean and deviation of all samples of the batch together; see `normalize`."""
     where = resolve_axes(axes, axis_names, layout, data.ndim())
+    made = _together(data, where, True, ddof, dtype, epsilon, mean, scale, shift, stddev)
+    if made is not NotImplemented:
+        return made  # type: ignore[no-any-return]
     if mean is stddev is None:
         fast = _pooled(data, where, ddof, epsilon, scale, shift, dtype)
         if fast is not None:
@@ -243,3 +251,111 @@ def _centers(
 
 def _total(x: Tensor, where: tuple[int, ...]) -> Tensor:
     return float_sum(x, where, True) if where else x
+
+
+# ---------------------------------------------------------------- whole batches on an accelerator
+
+_MOST_GROUPS = (1 << 16) - 1  # of a launch
+
+
+@on_device(normalize)
+def _normalize_on_device(
+    data: TensorList, *, axes: list[int] | None, axis_names: str | None, batch: bool, ddof: int, dtype: torch.dtype,
+    epsilon: float, mean: Any | Column, scale: float, shift: float, stddev: Any | Column, layout: str,
+) -> Any:  # fmt: skip
+    if isinstance(mean, (int, float)) and isinstance(stddev, (int, float)):
+        numbers = _affine(mean, stddev, epsilon, scale, shift)
+        return each_element(data, lambda x: affine_intensity(x, *numbers, dtype))
+    where = resolve_axes(axes, axis_names, layout, data.ndim())
+    return _together(data, where, False, ddof, dtype, epsilon, mean, scale, shift, stddev)
+
+
+def _together(
+    data: TensorList, where: tuple[int, ...], pooled: bool, ddof: int, dtype: torch.dtype, epsilon: float, mean: Any,
+    scale: float, shift: float, stddev: Any,
+) -> Any:  # fmt: skip
+    found = _groups_of(data, where, pooled)
+    if found is None or min(found.counts) <= max(ddof, 0):
+        return NotImplemented
+    form = [[1 if i in where else n for i, n in enumerate(shape)] for shape in found.shapes]
+    centers = _uploaded(mean, form, found.channels, found.flat.device)
+    deviations = _uploaded(stddev, form, found.channels, found.flat.device)
+    if centers is NotImplemented or deviations is NotImplemented:
+        return NotImplemented
+    centers = found.total("sum", pooled, 0) if centers is None else centers
+    if deviations is None:
+        variances = found.total("squares", pooled, ddof, centers)
+    else:
+        variances = deviations.square()
+    factors = _inverse_root(variances, epsilon) * scale
+    lengths = found.counts * found.channels
+    made = standardize_batch(
+        found.flat, found.offsets, found.groups, lengths, centers, factors, shift
+    )
+    return in_turn(convert(made, dtype), found.shapes, data.layout())
+
+
+class _Groups(NamedTuple):
+    """Samples ``(groups, count, channels)``, of which the middle axis is normalized.
+
+    Attributes:
+        flat: All elements, uint8 or float32.
+        offsets: Where each sample starts.
+        shapes: Of the samples, as they were.
+        groups: Of each sample.
+        counts: Of each sample.
+        channels: Of all samples.
+    """
+
+    flat: Tensor
+    offsets: Array
+    shapes: list[tuple[int, ...]]
+    groups: Array
+    counts: Array
+    channels: int
+
+    def total(self, kind: str, pooled: bool, ddof: int, means: Tensor | None = None) -> Tensor:
+        """Return sums or squares of all groups, divided by the number of values: ``(all groups, channels)``."""
+        counts, lengths = np.repeat(self.counts, self.groups), self.counts * self.channels
+        number = np.concatenate([np.arange(n) for n in self.groups.tolist()])
+        starts = np.repeat(self.offsets, self.groups) + number * np.repeat(lengths, self.groups)
+        divisors = np.full_like(counts, self.counts.sum()) if pooled else counts
+        each = reduce_batch(self.flat, starts, counts, self.channels, kind, divisors - ddof, means)
+        if not pooled:
+            return each
+        size = len(self.groups)
+        return each.view(size, -1).sum(0).repeat(size).view(each.shape)
+
+
+def _groups_of(data: TensorList, where: tuple[int, ...], pooled: bool) -> _Groups | None:
+    """Return what kernels take of samples; None where the axes are not neighbors, or there are too many numbers."""
+    found = elements_of(data)
+    first, last = min(where, default=0), max(where, default=-1) + 1
+    if found is None or not where or len(where) != last - first:
+        return None
+    flat, offsets, shapes = found
+    parts = (slice(first), slice(first, last), slice(last, None))
+    groups, counts, widths = (np.array(shapes, np.int64)[:, part].prod(1) for part in parts)
+    if (
+        (widths != widths[0]).any()
+        or not 1 <= widths[0] <= MOST_CHANNELS
+        or not 1 <= groups.min() <= groups.sum() <= _MOST_GROUPS
+        or (pooled and (groups != groups[0]).any())
+    ):
+        return None
+    if flat.dtype not in (torch.uint8, torch.float32):
+        flat = flat.to(torch.float32)
+    return _Groups(flat, offsets, shapes, groups, counts, int(widths[0]))
+
+
+def _uploaded(value: Any, shapes: list[list[int]], channels: int, device: torch.device) -> Any:
+    """Return given numbers on a device, ``(all groups, channels)``; NotImplemented where they do not fit."""
+    if value is None:
+        return None
+    rows: list[Array] = []
+    for given, shape in zip(per_sample(value, len(shapes)), shapes, strict=True):
+        row = np.asarray(given, np.float32)
+        if row.ndim and list(row.shape) != shape:
+            return NotImplemented
+        rows.append(np.broadcast_to(row, shape).reshape(-1, channels))
+    return upload(np.concatenate(rows), device)

@@ -26,8 +26,10 @@ __all__ = [
     "cut_out",
     "each_element",
     "each_pixel",
+    "elements_of",
     "floats_of",
     "images_of",
+    "in_turn",
     "on_their_device",
     "span_of",
     "spans_of",
@@ -89,17 +91,27 @@ def images_of(batch: TensorList, layout: str, floats: bool = False) -> Images | 
 
 
 def floats_of(batch: TensorList) -> tuple[Tensor, Array, list[tuple[int, ...]]] | None:
-    """Return the elements of float32 samples, where each starts, and their shapes.
+    """Return what `elements_of` does, of float32 samples; None for samples of other types."""
+    return elements_of(batch) if batch.torch_dtype == torch.float32 else None
 
-    None for samples of other types, or where there are no kernels.
-    """
-    if batch.torch_dtype != torch.float32 or not has_kernels(batch.device):
+
+def elements_of(batch: TensorList) -> tuple[Tensor, Array, list[tuple[int, ...]]] | None:
+    """Return the elements of samples, where each starts, and their shapes; None where there are no kernels."""
+    if not has_kernels(batch.device):
         return None
     stored, shapes = batch.stored(), batch.shape()
     if isinstance(stored, Packed):
         return stored.flat, np.array(stored.offsets, np.int64), shapes
     sizes = np.array(list(map(math.prod, shapes)), np.int64)
     return stored.packed()[1], sizes.cumsum() - sizes, shapes
+
+
+def in_turn(flat: Tensor, shapes: list[tuple[int, ...]], layout: str) -> Tensor | TensorList:
+    """Return samples that lie one after the other, as one tensor if all have the same shape."""
+    if all(shape == shapes[0] for shape in shapes):
+        return flat.view(-1, *shapes[0])
+    sizes = np.array(list(map(math.prod, shapes)), np.int64)
+    return TensorList.from_packed(flat, (sizes.cumsum() - sizes).tolist(), shapes, layout)
 
 
 @functools.lru_cache(maxsize=64)

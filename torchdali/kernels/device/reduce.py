@@ -37,7 +37,7 @@ def reduce_batch(
     """Reduce samples ``(count, channels)`` to ``(channels,)`` each.
 
     Args:
-        flat: float32, the elements of all samples, on a device.
+        flat: float32 or uint8, the elements of all samples, on a device.
         offsets: Where each sample starts.
         counts: Of each sample, at least 1.
         channels: Of all samples, up to `MOST_CHANNELS`.
@@ -63,7 +63,7 @@ def reduce_in_torch(
     middles = None if means is None else means.reshape(len(samples), -1)
     for i, row in enumerate(samples.numpy()):
         start, count = row[:2].tolist()
-        values = flat[start : start + count * channels].view(count, channels)
+        values = flat[start : start + count * channels].view(count, channels).float()
         if KINDS[kind] in ("min", "max"):
             out[i] = values.amin(0) if KINDS[kind] == "min" else values.amax(0)
             continue

@@ -11,6 +11,7 @@ from torchdali.kernels.device.triton_kernels.values import (
     map_colors,
     map_values,
     reduce,
+    standardize,
 )
 
 __all__ = [
@@ -27,5 +28,6 @@ __all__ = [
     "replace_pixels",
     "resize",
     "resize_normalize",
+    "standardize",
     "warp",
 ]

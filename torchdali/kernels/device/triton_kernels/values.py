@@ -14,7 +14,7 @@ from torchdali.kernels.device.triton_kernels._common import BLOCK, number
 
 __all__ = [
     "PIECES", "colors_kernel", "count_values", "counts_kernel", "map_colors", "map_values", "reduce", "reduce_kernel",
-    "values_kernel",
+    "standardize", "standardize_kernel", "values_kernel",
 ]  # fmt: skip
 
 PIECES = 8  # blocks that a program counts
@@ -116,7 +116,7 @@ def reduce_kernel(
     for begin in range(0, count, block):
         place = begin + tl.arange(0, block)
         mask = place < count
-        value = tl.load(source + place.to(tl.int64) * channels, mask=mask, other=0.0)
+        value = tl.load(source + place.to(tl.int64) * channels, mask=mask, other=0).to(tl.float32)
         if kind == 0:
             found += value
         elif kind == 1:
@@ -132,6 +132,22 @@ def reduce_kernel(
         result = tl.min(found, 0) if kind == 2 else tl.max(found, 0)
         result = tl.where(tl.max(no_numbers, 0) > 0, float("nan"), result)
     tl.store(out + sample * channels + channel, result)
+
+
+@triton.jit
+def standardize_kernel(
+    flat, table, centers, factors, out, shift, channels, fields: tl.constexpr, block: tl.constexpr
+):
+    """Subtract the centers of a sample's groups and channels, and multiply; a program does a piece of one sample."""
+    row = table + tl.program_id(1).to(tl.int64) * fields
+    place = tl.program_id(0) * block + tl.arange(0, block)
+    mask = place < tl.load(row + 1)
+    group = tl.load(row + 4) + place // tl.load(row + 3).to(tl.int32)
+    at = group * channels + place % channels
+    value = tl.load(flat + tl.load(row) + place, mask=mask, other=0).to(tl.float32)
+    value -= tl.load(centers + at, mask=mask, other=0.0)
+    value = value * tl.load(factors + at, mask=mask, other=0.0) + shift
+    tl.store(out + tl.load(row + 2) + place, value, mask=mask)
 
 
 def map_colors(flat: Tensor, samples: Tensor, values: int, longest: int) -> Tensor:
@@ -171,5 +187,18 @@ def reduce(flat: Tensor, samples: Tensor, means: Tensor | None, channels: int, k
     has_means = means is not None
     reduce_kernel[(channels, count)](
         flat, samples, means, out, channels, *steps, fields, kind, has_means, 2 * BLOCK
+    )
+    return out
+
+
+def standardize(
+    flat: Tensor, samples: Tensor, centers: Tensor, factors: Tensor, shift: float, results: int, largest: int
+) -> Tensor:  # fmt: skip
+    """Do what `device.standardize.standardize_in_torch` does."""
+    count, fields = samples.shape
+    out = torch.empty(results, device=flat.device)
+    grid = (triton.cdiv(largest, BLOCK), count)
+    standardize_kernel[grid](
+        flat, samples, centers, factors, out, shift, centers.shape[1], fields, BLOCK
     )
     return out
