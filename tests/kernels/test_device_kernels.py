@@ -24,6 +24,8 @@ from torchdali.kernels.color.affine import affine_rgb, twist_matrix
 from torchdali.kernels.color.histogram import equalize, equalizing_tables
 from torchdali.kernels.device.color import COLUMNS as COLOR_COLUMNS
 from torchdali.kernels.device.color import map_colors
+from torchdali.kernels.device.compose import COLUMNS as COMPOSE_COLUMNS
+from torchdali.kernels.device.compose import REGION, compose_batch, joined
 from torchdali.kernels.device.correlate import COLUMNS as CORRELATE_COLUMNS
 from torchdali.kernels.device.correlate import correlate_batch
 from torchdali.kernels.device.counts import count_values, map_values
@@ -101,6 +103,8 @@ def test_the_table_names_what_the_kernels_load() -> None:
         assert [names.index(name) for name in ("height", "width", "result", "out_height", "out_width")] == [1, 2, 3, 4, 5]
     assert WARP_COLUMNS.index("number 0") == 6 and len(WARP_COLUMNS) == 12
     assert WINDOW_COLUMNS[6:] == ("y", "x", "mirror") and len(CORRELATE_COLUMNS) == 4 and len(ERASE_COLUMNS) == 7 and FILTER_COLUMNS[3:] == ("result", "taps_y", "weights_y", "taps_x", "weights_x")
+    assert COMPOSE_COLUMNS == ("result", "height", "width", "regions", "count")
+    assert REGION == ("offset", "pitch", "y", "x", "height", "width")
     assert STANDARDIZE_COLUMNS == ("offset", "size", "result", "length", "group")
 
 
@@ -266,6 +270,52 @@ def test_floats_are_reduced(kind: str) -> None:
     torch.testing.assert_close(found, torch.stack(list(map(functions[kind], samples))), rtol=1e-5, atol=1e-5)
 
 
+def composition(rng: np.random.Generator, offsets: Any, sides: Any, channels: int) -> tuple[Any, Any, Any, Any]:
+    """Return canvases, counts and regions of `compose_batch`: of each canvas none to three, some beyond its edges."""
+    counts = rng.integers(0, 4, len(offsets))
+    chosen = rng.integers(0, len(offsets), int(counts.sum()))
+    high, wide = sides[:, chosen]
+    y, x = rng.integers(0, high), rng.integers(0, wide)
+    h, w = rng.integers(0, high - y + 1), rng.integers(0, wide - x + 1)
+    v, u = rng.integers(0, 9, (2, len(chosen)))
+    height = np.array([max([1, *(v + h)[np.repeat(np.arange(len(counts)), counts) == i]]) for i in range(len(counts))])
+    width = np.array([max([1, *(u + w)[np.repeat(np.arange(len(counts)), counts) == i]]) for i in range(len(counts))])
+    regions = [offsets[chosen] + (y * wide + x) * channels, wide * channels, v, u * channels, h, w * channels]
+    return np.stack((height, width * channels), 1), counts, np.stack(regions, 1), (y, x, chosen)
+
+
+def test_regions_are_pasted() -> None:
+    rng = np.random.default_rng(12)
+    made, offsets, sides = images(rng, 7)
+    canvases, counts, regions, (y, x, chosen) = composition(rng, offsets, sides, 3)
+    found = compose_batch(torch.cat([image.reshape(-1) for image in made]), canvases, counts, regions, (1, 2, 3))
+    k, start = 0, 0
+    for (height, line), count in zip(canvases.tolist(), counts.tolist(), strict=True):
+        expected = torch.tensor([1, 2, 3], dtype=torch.uint8).repeat(height, line // 3, 1)
+        for _, _, v, u, h, w in regions[k : k + count].tolist():
+            part = made[chosen[k]][y[k] : y[k] + h, x[k] : x[k] + w // 3]
+            expected[v : v + h, u // 3 : u // 3 + w // 3] = part
+            k += 1
+        assert torch.equal(found[start : start + expected.numel()].view(expected.shape), expected)
+        start += expected.numel()
+    assert start == len(found)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_samples_are_joined(axis: int) -> None:
+    rng = np.random.default_rng(13)
+    shapes = rng.integers(1, 6, (4, 3))
+    parts, given = [], []
+    for k in range(3):
+        each = shapes.copy()
+        each[:, axis] += k
+        parts.append([torch.from_numpy(rng.normal(size=shape)) for shape in each.tolist()])
+        sizes = each.prod(1)
+        given.append((torch.cat([p.reshape(-1) for p in parts[-1]]), np.cumsum(sizes) - sizes, each))
+    expected = [torch.cat(pieces, axis).reshape(-1) for pieces in zip(*parts, strict=True)]
+    assert torch.equal(joined(given, axis), torch.cat(expected))
+
+
 def test_groups_are_standardized() -> None:
     rng = np.random.default_rng(11)
     samples = [torch.from_numpy(rng.integers(0, 256, (int(g), int(n), 3), np.uint8)) for g, n in rng.integers(1, 9, (5, 2))]
@@ -369,7 +419,7 @@ def interpret(seed: int, count: int) -> dict[str, float]:
         worst["reduced"] = max(worst.get("reduced", 0.0), reduced(rng))
         worst["standardized"] = max(worst.get("standardized", 0.0), standardized(rng))
         for name, differs in compared(rng).items():
-            worst[name] = max(worst[name], differs)
+            worst[name] = max(worst.get(name, 0.0), differs)
         worst["images"] += 8
     return worst
 
@@ -391,7 +441,9 @@ def compared(rng: np.random.Generator) -> dict[str, float]:
     regions, fills = some_regions(rng, 8), rng.integers(0, 256, (8, channels)).tolist()
     windows = [(gaussian(2 * int(rng.integers(10)) + 1, 1.5), gaussian(2 * int(rng.integers(4)) + 1, 0.8)) for _ in range(8)]
     given = flat, offsets, sides, channels
+    canvases, numbers, parts, _ = composition(rng, offsets, sides, channels)
     calls = {
+        "pasted": ("compose", lambda: compose_batch(flat, canvases, numbers, parts, range(channels))),
         "warped": ("warp", lambda: warp_batch(*given, maps_, sizes, linear, fill)),
         "blurred": ("filter", lambda: filter_batch(*given, windows)),
         "correlated": ("correlate", lambda: correlate_batch(*given, weights, anchor, border)),
@@ -497,6 +549,7 @@ def compiled(capability: int) -> dict[str, dict[str, int]]:
     sources["correlate"] = filtering.correlate_kernel, *correlating
     sources["correlate with a constant"] = filtering.correlate_kernel, correlating[0], {**correlating[1], "border": 4}
     sources["erase"] = geometry.erase_kernel, "*u8 *i64 *u8", {"channels": 3, "fields": 7, "block": block}
+    sources["compose"] = geometry.compose_kernel, "*u8 *i64 *i64 *u8 i32", {"fields": 5, "block": block}
     sources["windows"] = geometry.windows_kernel, "*u8 *i64 *u8 i32", {"channels": 3, "fields": 9, "block": block}
     sources["colors"] = (values.colors_kernel, "*u8 *i64 *u8", {"fields": 15, "block": block})
     sources["counts"] = values.counts_kernel, "*u8 *i64 *i32", {"channels": 3, "fields": 3, "pieces": values.PIECES, "block": block}
@@ -538,7 +591,7 @@ def test_kernels_are_the_bodies(seed: int) -> None:
     worst = _in_process(f"interpret({seed}, 104)", TRITON_INTERPRET="1")
     assert worst["images"] >= 104 and worst["bytes"] <= 1 and worst["colors"] <= 1 and worst["finished"] <= 1.0001
     assert max(worst["warped"], worst["blurred"], worst["correlated"], worst["noise"]) <= 1
-    assert worst["copied"] == worst["erased"] == worst["spots"] == worst["counted"] == worst["mapped"] == 0
+    assert worst["copied"] == worst["erased"] == worst["pasted"] == worst["spots"] == worst["counted"] == worst["mapped"] == 0
     assert worst["floats"] <= 1e-5 and worst["of floats"] <= 1e-5 and worst["reduced"] <= 1e-5 and worst["standardized"] <= 1e-5 and worst["normalized"] <= 1e-5
 
 
@@ -547,6 +600,6 @@ def test_kernels_are_the_bodies(seed: int) -> None:
 def test_kernels_compile_without_spills(capability: int, tmp_path: Path) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     found = _in_process(f"compiled({capability})", KERNELS=str(tmp_path), TRITON_CACHE_DIR=str(tmp_path))
-    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "colors", "warp", "nearest", "first pass", "second pass", "correlate", "correlate with a constant", "erase", "windows", "counts", "values", "normal", "spots", "standardize", "reduce bytes", *[f"reduce {kind}" for kind in KINDS]}
+    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "colors", "warp", "nearest", "first pass", "second pass", "correlate", "correlate with a constant", "erase", "windows", "counts", "values", "normal", "spots", "compose", "standardize", "reduce bytes", *[f"reduce {kind}" for kind in KINDS]}
     for name, used in found.items():
         assert used["STACK"] == used["LOCAL"] == 0 and used["REG"] <= REGISTERS, f"{name}: {used}"

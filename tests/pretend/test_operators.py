@@ -27,6 +27,7 @@ def _check(name: str, call: str, kernels: bool = True) -> set[str]:
     expected, _ = run(call, "cpu")
     with accelerator(kernels=kernels) as gpu:
         found, seen = run(call, 0)
+        assert [b.layout() for b in found] == [b.layout() for b in expected]
         pairs = [(i, a, b) for a, b in zip(expected, found, strict=True) for i in range(len(a)) if len(a) == len(b)]
         for i, a, b in pairs:
             _close(name, np.asarray(a.at(i)), inner(b.samples()[i]).numpy())

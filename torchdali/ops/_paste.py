@@ -12,15 +12,17 @@ from torch import Tensor
 
 from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert
+from torchdali.kernels.device.compose import compose_batch
 from torchdali.kernels.grid import grid_mask as masked
 from torchdali.kernels.limits import check_pixels, limits
 from torchdali.kernels.memory import Array
 from torchdali.kernels.pasting import covered, regions
-from torchdali.operator import operator
+from torchdali.operator import on_device, operator
 from torchdali.ops._arrays import arrays_of
+from torchdali.ops._on_device import batch_of, elements_of, images_of, in_turn
 from torchdali.ops._rows import Rows, column
 from torchdali.running import LARGE, each_frame_value
-from torchdali.schema import BatchOutput, Column, DType, PerFrame, PerSample, Takes
+from torchdali.schema import BatchOutput, Column, DType, PerFrame, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = ["bbox_paste", "grid_mask", "multi_paste", "paste"]
@@ -62,6 +64,17 @@ def paste(
         RuntimeError: ``ratio`` below 1, ``min_canvas_size`` below 0, a position outside [0, 1], or a wrong number of
             fill values.
     """
+    height, width, channels = image.shape
+    rows, columns, y, x = _spot((height, width), ratio, min_canvas_size, paste_x, paste_y)
+    canvas = _colored((rows, columns, channels), _colors(fill_value, channels), image)
+    canvas[y : y + height, x : x + width] = image
+    return canvas
+
+
+def _spot(
+    sides: Sequence[int], ratio: float, min_canvas_size: float, paste_x: float, paste_y: float
+) -> tuple[int, int, int, int]:
+    """Return the size of the canvas, and where the image lies on it."""
     if ratio < 1:
         raise RuntimeError(f"ratio of less than 1 is not supported, not {ratio}")
     if not (0 <= paste_x <= 1 and 0 <= paste_y <= 1):
@@ -72,25 +85,49 @@ def paste(
         raise RuntimeError(
             f"min_canvas_size_ of less than 0 is not supported: min_canvas_size={min_canvas_size}"
         )
-    height, width, channels = image.shape
-    rows, columns = (max(int(ratio * n), int(min_canvas_size)) for n in (height, width))
+    rows, columns = (max(int(ratio * n), int(min_canvas_size)) for n in sides)
     check_pixels((rows, columns), "the canvas")
-    canvas = _colored((rows, columns, channels), fill_value, image)
-    y, x = int(paste_y * (rows - height)), int(paste_x * (columns - width))
-    canvas[y : y + height, x : x + width] = image
-    return canvas
+    return rows, columns, int(paste_y * (rows - sides[0])), int(paste_x * (columns - sides[1]))
 
 
-def _colored(shape: tuple[int, int, int], values: Sequence[int], like: Tensor) -> Tensor:
+def _colors(values: Sequence[int], channels: int) -> list[int]:
+    """Return one value, or one a channel."""
     colors = [v % 256 for v in values]  # as DALI, which keeps the low byte
     if len(set(colors)) == 1:
-        return torch.full(shape, colors[0], dtype=like.dtype, device=like.device)
-    if len(colors) != shape[2]:
+        return colors[:1]
+    if len(colors) != channels:
         raise RuntimeError(
-            f"fill_value expects a single value or {shape[2]} values, not {len(colors)}"
+            f"fill_value expects a single value or {channels} values, not {len(colors)}"
         )
+    return colors
+
+
+def _colored(shape: tuple[int, int, int], colors: Sequence[int], like: Tensor) -> Tensor:
+    if len(colors) == 1:
+        return torch.full(shape, colors[0], dtype=like.dtype, device=like.device)
     color = torch.tensor(colors, dtype=like.dtype, device=like.device)
     return color.expand(shape).contiguous()
+
+
+@on_device(paste)
+def _paste_on_device(
+    image: TensorList, *, fill_value: list[int], min_canvas_size: float | Column, paste_x: float | Column,
+    paste_y: float | Column, ratio: float | Column,
+) -> Any:  # fmt: skip
+    images = images_of(image, "HWC")
+    if images is None:
+        return NotImplemented
+    given = (ratio, min_canvas_size, paste_x, paste_y)
+    columns = [per_sample(value, len(image)) for value in given]
+    spots = np.array(list(map(_spot, images.sides.T.tolist(), *columns)), np.int64)
+    (height, width), channels = images.sides, images.channels
+    pitch = width * channels
+    regions = [images.offsets, pitch, spots[:, 2], spots[:, 3] * channels, height, pitch]
+    flat = compose_batch(
+        images.flat, spots[:, :2] * (1, channels), np.ones_like(height), np.stack(regions, 1),
+        _colors(fill_value, channels),
+    )  # fmt: skip
+    return batch_of(flat, spots[:, :2].T, channels)
 
 
 @operator(over="batch", separable=True, devices=("cpu",), class_name="BBoxPaste")
@@ -208,13 +245,17 @@ def multi_paste(
         raise RuntimeError(f"with in_ids there is exactly one input, not {1 + len(others)}")
     inputs = [images, *others]
     _check_inputs(inputs)
-    made = pasted(inputs, dtype, _places(given, relative), in_ids, output_size)
+    request = inputs, dtype, _places(given, relative), in_ids, output_size
+    made = pasted(*request) if images.device.type == "cpu" else _pasted_on_device(*request)
     if made is None:
         made = _one_by_one(inputs, dtype, given, relative, in_ids, output_size)
     infos = _joined_infos(inputs, in_ids)
     layout = images.layout() or "FHWC"[-images.ndim() :]
     if isinstance(made, Tensor):
         return TensorList.from_dense(made, layout, source_info=infos)
+    if isinstance(made, TensorList):
+        made.set_source_infos(infos)
+        return made
     kind = dtype or images.torch_dtype
     return TensorList.from_samples(made, layout, kind, source_info=infos)
 
@@ -473,7 +514,8 @@ def pasted(
     if len({(array.dtype, array.shape[:-3], array.shape[-1:]) for array in arrays}) > 1:
         return None
     try:
-        chosen, found, sizes = _planned(arrays, len(inputs[0]), places, ids, size)
+        form = [array.shape for array in arrays]
+        chosen, found, sizes = _planned(form, len(inputs[0]), places, ids, size)
     except (TypeError, ValueError, IndexError):
         return None
     head, tail = arrays[0].shape[:-3], arrays[0].shape[-1:]
@@ -489,21 +531,51 @@ def pasted(
     return made
 
 
+def _pasted_on_device(
+    inputs: Sequence[TensorList], dtype: torch.dtype | None, places: Places, ids: Any, size: Any
+) -> Tensor | TensorList | None:
+    """Do what `pasted` does on an accelerator, with images ``(H, W, C)``."""
+    parts = [part for part in map(elements_of, inputs) if part is not None]
+    shapes = [shape for _, _, each in parts for shape in each]
+    if not shapes or len(parts) < len(inputs) or len(shapes[0]) != 3:
+        return None
+    channels = shapes[0][2]
+    if any(shape[2] != channels for shape in shapes):
+        return None
+    try:
+        chosen, found, sizes = _planned(shapes, len(inputs[0]), places, ids, size)
+    except (TypeError, ValueError, IndexError):
+        return None
+    flat = torch.cat([flat for flat, _, _ in parts]) if len(parts) > 1 else parts[0][0]
+    flat = flat if dtype is None else convert(flat, dtype)
+    bases = np.cumsum([0, *(flat.numel() for flat, _, _ in parts)])
+    offsets = np.concatenate([b + part[1] for b, part in zip(bases, parts, strict=False)])[chosen]
+    pixel = channels * flat.element_size()
+    pitch = np.array(shapes)[:, 1][chosen] * pixel
+    y, x, v, u, h, w = np.moveaxis(found, 2, 0)
+    starts = offsets * flat.element_size() + y * pitch + x * pixel
+    regions = np.stack((starts, pitch, v, u * pixel, h, w * pixel), 2)
+    if not sizes.all() or not channels:
+        return None
+    made = compose_batch(flat, sizes * (1, pixel), np.full(len(chosen), chosen.shape[1]), regions)
+    return in_turn(made, [(h, w, channels) for h, w in sizes.tolist()], "HWC")
+
+
 def _planned(
-    arrays: Sequence[Array], count: int, places: Places, ids: Any, size: Any
+    shapes: Sequence[tuple[int, ...]], count: int, places: Places, ids: Any, size: Any
 ) -> tuple[Array, Array, Array]:
     """Return the image of each region, where the regions lie, and the extents of the canvases.
 
     Raises:
         ValueError: the samples differ in how much they are given, or something is wrong.
     """
-    chosen = np.arange(len(arrays)).reshape(-1, count).T if ids is None else _table(ids, 2)
+    chosen = np.arange(len(shapes)).reshape(-1, count).T if ids is None else _table(ids, 2)
     chosen = np.broadcast_to(chosen, (count, chosen.shape[1])).astype(np.int64)
     if chosen.min(initial=0) < 0:
         raise ValueError("no such sample")
-    inside = np.array([array.shape[-3:-1] for array in arrays])[chosen]
+    inside = np.array([shape[-3:-1] for shape in shapes])[chosen]
     sizes = inside[:, 0] if size is None else _table(size, 2, 2).astype(np.int64)
-    if size is None and len({array.shape[-3:-1] for array in arrays}) > 1:
+    if size is None and len({shape[-3:-1] for shape in shapes}) > 1:
         raise ValueError("images of several sizes")
     if sizes.ndim != 2 or (sizes.size and sizes.min() < 0) or not inside.size:
         raise ValueError("no canvas of such a size")

@@ -7,13 +7,17 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from torchdali.errors import batch_level
-from torchdali.operator import batched, operator
+from torchdali.kernels.device.compose import joined
+from torchdali.operator import batched, on_device, operator
+from torchdali.ops._on_device import elements_of, in_turn
 from torchdali.ops._reshape import listed
 from torchdali.schema import Data, Layout, Out, PerSample
+from torchdali.tensors import TensorList
 
 __all__ = ["cat", "expand_dims", "squeeze", "stack", "transpose"]
 
@@ -104,6 +108,45 @@ def cat(
 def _cat_batches(*input: Tensor, axis: int, axis_name: str | None, layout: str) -> Tensor:
     at = _old_axis(input, axis, axis_name, layout, input[0].ndim - 1)
     return torch.cat(input, at + 1)
+
+
+@on_device(stack)
+def _stack_on_device(*input: TensorList, axis: int, axis_name: str | None, layout: str) -> Any:
+    at = _new_axis(_outlines(input), axis, axis_name, layout, input[0].ndim())
+    name = _stacked((layout,), {"axis": axis, "axis_name": axis_name})
+    return _joined(input, at, True, name)
+
+
+@on_device(cat)
+def _cat_on_device(*input: TensorList, axis: int, axis_name: str | None, layout: str) -> Any:
+    at = _old_axis(_outlines(input), axis, axis_name, layout, input[0].ndim())
+    return _joined(input, at, False, layout)
+
+
+def _outlines(batches: Sequence[TensorList]) -> list[Tensor]:
+    """Return tensors like the first samples, without memory."""
+    return [torch.empty(b.shape()[0], dtype=b.torch_dtype, device="meta") for b in batches]
+
+
+def _joined(batches: Sequence[TensorList], at: int, stacked: bool, layout: str) -> Any:
+    """Join samples of different sizes along an axis, or before it; NotImplemented for others."""
+    found = [elements_of(batch) for batch in batches]
+    if None in found or len(found) == 1 or all(batch.dense() is not None for batch in batches):
+        return NotImplemented
+    parts = [
+        (flat, offsets, np.array(shapes, np.int64)) for flat, offsets, shapes in filter(None, found)
+    ]
+    first = parts[0][2]
+    free = [stacked or axis != at for axis in range(first.shape[1])]
+    if any((s[:, free] != first[:, free]).any() or not s.all() for _, _, s in parts):
+        return NotImplemented
+    made = joined(parts, at)
+    if stacked:
+        shapes = np.insert(first, at, len(parts), 1)
+    else:
+        shapes = first.copy()
+        shapes[:, at] = sum(s[:, at] for _, _, s in parts)
+    return in_turn(made, list(map(tuple, shapes.tolist())), layout)
 
 
 def _old_axis(

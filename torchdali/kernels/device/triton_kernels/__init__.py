@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchdali.kernels.device.triton_kernels.filtering import correlate, filter
-from torchdali.kernels.device.triton_kernels.geometry import copy_windows, erase, warp
+from torchdali.kernels.device.triton_kernels.geometry import compose, copy_windows, erase, warp
 from torchdali.kernels.device.triton_kernels.noise import add_normal, replace_pixels
 from torchdali.kernels.device.triton_kernels.resizing import normalize, resize, resize_normalize
 from torchdali.kernels.device.triton_kernels.values import (
@@ -16,6 +16,7 @@ from torchdali.kernels.device.triton_kernels.values import (
 
 __all__ = [
     "add_normal",
+    "compose",
     "copy_windows",
     "correlate",
     "count_values",

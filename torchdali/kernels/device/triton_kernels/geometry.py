@@ -1,4 +1,4 @@
-"""Kernels that move pixels: warps, windows and erased regions."""
+"""Kernels that move pixels: warps, windows, erased and pasted regions."""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
 # Triton reads annotations of kernels: theirs are for it alone.
@@ -12,7 +12,9 @@ from torch import Tensor
 
 from torchdali.kernels.device.triton_kernels._common import BLOCK, number
 
-__all__ = ["copy_windows", "erase", "erase_kernel", "warp", "warp_kernel", "windows_kernel"]
+__all__ = [
+    "compose", "compose_kernel", "copy_windows", "erase", "erase_kernel", "warp", "warp_kernel", "windows_kernel",
+]  # fmt: skip
 
 
 @triton.jit
@@ -120,6 +122,28 @@ def erase_kernel(
     tl.store(out + tl.load(row + 3) + place, value.to(tl.uint8), mask=mask)
 
 
+@triton.jit
+def compose_kernel(flat, table, fills, out, period, fields: tl.constexpr, block: tl.constexpr):
+    """Copy regions to a canvas of bytes; a program does a piece of one."""
+    row = table + tl.program_id(1).to(tl.int64) * fields
+    place = tl.program_id(0) * block + tl.arange(0, block)
+    width = tl.load(row + 2).to(tl.int32)
+    mask = place < tl.load(row + 1).to(tl.int32) * width
+    y = place // width
+    x = place % width
+    found = tl.full((block,), -1, tl.int64)
+    regions = table + tl.load(row + 3)
+    for k in range(0, tl.load(row + 4).to(tl.int32)):
+        region = regions + 6 * k
+        v = y - tl.load(region + 2)
+        u = x - tl.load(region + 3)
+        inside = (v >= 0) & (u >= 0) & (v < tl.load(region + 4)) & (u < tl.load(region + 5))
+        found = tl.where(inside, tl.load(region) + v * tl.load(region + 1) + u, found)
+    fill = tl.load(fills + x % period).to(tl.uint8)
+    value = tl.load(flat + found, mask=mask & (found >= 0), other=0)
+    tl.store(out + tl.load(row) + place, tl.where(found >= 0, value, fill), mask=mask)
+
+
 def warp(
     flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, linear: bool, filled: bool, fill: float
 ) -> Tensor:  # fmt: skip
@@ -149,4 +173,15 @@ def erase(
     out = torch.empty(results, dtype=torch.uint8, device=flat.device)
     grid = (triton.cdiv(largest, BLOCK), count)
     erase_kernel[grid](flat, block, out, channels, 7, BLOCK)
+    return out
+
+
+def compose(
+    flat: Tensor, block: Tensor, count: int, period: int, results: int, largest: int
+) -> Tensor:
+    """Do what `device.compose.compose_in_torch` does."""
+    out = torch.empty(results, dtype=torch.uint8, device=flat.device)
+    grid = (triton.cdiv(largest, BLOCK), count)
+    fills = block[len(block) - period :]
+    compose_kernel[grid](flat, block, fills, out, period, 5, BLOCK)
     return out
