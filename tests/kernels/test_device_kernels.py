@@ -41,8 +41,9 @@ from torchdali.kernels.device.separable import filter_batch
 from torchdali.kernels.device.standardize import COLUMNS as STANDARDIZE_COLUMNS
 from torchdali.kernels.device.standardize import standardize_batch
 from torchdali.kernels.device.tables import table
+from torchdali.kernels.device.warp import BORDERS as WARP_BORDERS
 from torchdali.kernels.device.warp import COLUMNS as WARP_COLUMNS
-from torchdali.kernels.device.warp import warp_batch
+from torchdali.kernels.device.warp import MODES, warp_batch
 from torchdali.kernels.device.window import COLUMNS as WINDOW_COLUMNS
 from torchdali.kernels.device.window import copy_windows
 from torchdali.kernels.filters.linear import BORDERS, correlate, gaussian, separable
@@ -50,6 +51,7 @@ from torchdali.kernels.normalize import affine
 from torchdali.kernels.resample.separable import resample
 from torchdali.kernels.resample.weights import RADIUS, resize_axes
 from torchdali.kernels.warp.affine import warp_affine
+from torchdali.kernels.warp.perspective import warp_perspective
 
 ROOT = Path(__file__).resolve().parents[2]
 FILTERS = [("triangular", "linear"), *[(name, name) for name in RADIUS]]
@@ -101,7 +103,8 @@ def test_the_table_names_what_the_kernels_load() -> None:
     assert len(COLUMNS) == 21 and len(COLOR_COLUMNS) == 15
     for names in (WARP_COLUMNS, WINDOW_COLUMNS):
         assert [names.index(name) for name in ("height", "width", "result", "out_height", "out_width")] == [1, 2, 3, 4, 5]
-    assert WARP_COLUMNS.index("number 0") == 6 and len(WARP_COLUMNS) == 12
+    assert WARP_COLUMNS.index("number 0") == 6 and len(WARP_COLUMNS) == 15
+    assert [("clamp" if name == "replicate" else name.removesuffix("_1001")) for name in BORDERS] == ["reflect_101", "reflect", "clamp", "wrap", "constant"]
     assert WINDOW_COLUMNS[6:] == ("y", "x", "mirror") and len(CORRELATE_COLUMNS) == 4 and len(ERASE_COLUMNS) == 7 and FILTER_COLUMNS[3:] == ("result", "taps_y", "weights_y", "taps_x", "weights_x")
     assert COMPOSE_COLUMNS == ("result", "height", "width", "regions", "count")
     assert REGION == ("offset", "pitch", "y", "x", "height", "width")
@@ -155,13 +158,35 @@ def test_warps(linear: bool, fill: float | None) -> None:
     made, offsets, sides = images(rng, 6)
     matrices, sizes = maps(rng, 6), rng.integers(1, 40, (2, 6))
     flat = torch.cat([image.reshape(-1) for image in made])
-    found = warp_batch(flat, offsets, sides, 3, matrices, sizes, linear, fill)
+    how = "bilinear" if linear else "nearest", "replicate" if fill is None else "constant", [fill or 0.0]
+    found = warp_batch(flat, offsets, sides, 3, matrices, sizes, *how)
     starts = np.concatenate(([0], np.cumsum(sizes.prod(0) * 3)))
     for i, image in enumerate(made):
         expected = warp_affine(image, matrices[i].tolist(), sizes[:, i].tolist(), linear=linear, fill=fill, usual=False)
         ours = found[starts[i] : starts[i + 1]].view(expected.shape).int()
         off = (ours - expected.int()).abs()
         assert (off > (1 if linear else 0)).float().mean() < 0.005
+
+
+def perspectives(rng: np.random.Generator, count: int) -> Any:
+    """Return perspectives whose horizon is outside."""
+    made = np.concatenate((maps(rng, count), np.zeros((count, 1, 3))), 1)
+    made[:, 2] = np.stack((*rng.uniform(-0.005, 0.02, (2, count)), np.ones(count)), 1)
+    return made
+
+
+# Far outside, where images repeat, OpenCV has other values than cubic interpolation.
+@pytest.mark.parametrize(("mode", "border"), [(m, b) for m in MODES for b in WARP_BORDERS if m != "bicubic" or b in ("constant", "replicate")])
+def test_perspectives(mode: str, border: str) -> None:
+    rng = np.random.default_rng(14)
+    made, offsets, sides = images(rng, 6)
+    matrices, sizes, fill = perspectives(rng, 6), rng.integers(1, 40, (2, 6)), [9.0, 90.0, 255.0]
+    found = warp_batch(torch.cat([image.reshape(-1) for image in made]), offsets, sides, 3, matrices, sizes, mode, border, fill)
+    starts = np.concatenate(([0], np.cumsum(sizes.prod(0) * 3)))
+    for i, image in enumerate(made):
+        expected = warp_perspective(image, matrices[i].tolist(), sizes[:, i].tolist(), mode=mode, border=border, fill=fill)
+        ours = found[starts[i] : starts[i + 1]].view(expected.shape).int()
+        assert ((ours - expected.int()).abs() > (0 if mode == "nearest" else 1)).float().mean() < 0.005
 
 
 def test_filters() -> None:
@@ -444,7 +469,8 @@ def compared(rng: np.random.Generator) -> dict[str, float]:
     canvases, numbers, parts, _ = composition(rng, offsets, sides, channels)
     calls = {
         "pasted": ("compose", lambda: compose_batch(flat, canvases, numbers, parts, range(channels))),
-        "warped": ("warp", lambda: warp_batch(*given, maps_, sizes, linear, fill)),
+        "warped": ("warp", lambda: warp_batch(*given, maps_, sizes, *mode)),
+        "in perspective": ("warp", lambda: warp_batch(*given, perspectives(np.random.default_rng(9), 8), sizes, *view)),
         "blurred": ("filter", lambda: filter_batch(*given, windows)),
         "correlated": ("correlate", lambda: correlate_batch(*given, weights, anchor, border)),
         "erased": ("erase", lambda: erase_batch(*given, regions, fills)),
@@ -454,7 +480,9 @@ def compared(rng: np.random.Generator) -> dict[str, float]:
         "counted": ("count_values", lambda: count_values(flat, offsets, pixels, channels)[0]),
         "mapped": ("map_values", lambda: map_values(flat, rows, tables, pixels)),
     }
-    maps_, linear = maps(rng, 8), bool(rng.integers(2))
+    maps_ = maps(rng, 8)
+    mode = MODES[int(rng.integers(2))], "replicate" if fill is None else "constant", [fill or 0.0]
+    view = MODES[int(rng.integers(3))], WARP_BORDERS[int(rng.integers(5))], rng.integers(0, 256, channels).tolist()
     starts, mirrors = rng.integers(-9, 12, (2, 8)), rng.integers(0, 4, 8)
     pixels = sides.prod(0)
     counts, keys, deviations = pixels * channels, noise_keys(rng, 8), rng.uniform(0, 60, 8)
@@ -538,11 +566,11 @@ def compiled(capability: int) -> dict[str, dict[str, int]]:
             {"channels": 3, "fields": len(COLUMNS), "channel_first": True, "has_flags": True, "mirror": False, "block": block},
         ),
     }
-    sources["warp"] = (
-        geometry.warp_kernel, "*u8 *i64 *u8 fp32",
-        {"channels": 3, "fields": 12, "linear": True, "filled": True, "block": block},
-    )
-    sources["nearest"] = geometry.warp_kernel, sources["warp"][1], {**sources["warp"][2], "linear": False, "filled": False}
+    warping = {"channels": 3, "fields": 18, "projective": False, "mode": 1, "border": 4, "block": block}
+    sources["warp"] = geometry.warp_kernel, "*u8 *i64 *u8", warping
+    sources["nearest"] = geometry.warp_kernel, "*u8 *i64 *u8", {**warping, "mode": 0, "border": 2}
+    for mode, border in ((0, 4), (1, 4), (2, 0), (2, 4)):
+        sources[f"perspective {mode} {border}"] = geometry.warp_kernel, "*u8 *i64 *u8", {**warping, "projective": True, "mode": mode, "border": border}
     for name, types, last in (("first pass", "*u8 *i64 *fp32", False), ("second pass", "*fp32 *i64 *u8", True)):
         sources[name] = filtering.filter_kernel, types, {"channels": 3, "fields": 8, "last": last, "block": block}
     correlating = "*u8 *i64 *fp32 *u8 i32 i32 i32 i32", {"channels": 3, "fields": 4, "border": 0, "block": block}
@@ -590,7 +618,7 @@ def test_kernels_are_the_bodies(seed: int) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     worst = _in_process(f"interpret({seed}, 104)", TRITON_INTERPRET="1")
     assert worst["images"] >= 104 and worst["bytes"] <= 1 and worst["colors"] <= 1 and worst["finished"] <= 1.0001
-    assert max(worst["warped"], worst["blurred"], worst["correlated"], worst["noise"]) <= 1
+    assert max(worst["warped"], worst["in perspective"], worst["blurred"], worst["correlated"], worst["noise"]) <= 1
     assert worst["copied"] == worst["erased"] == worst["pasted"] == worst["spots"] == worst["counted"] == worst["mapped"] == 0
     assert worst["floats"] <= 1e-5 and worst["of floats"] <= 1e-5 and worst["reduced"] <= 1e-5 and worst["standardized"] <= 1e-5 and worst["normalized"] <= 1e-5
 
@@ -600,6 +628,6 @@ def test_kernels_are_the_bodies(seed: int) -> None:
 def test_kernels_compile_without_spills(capability: int, tmp_path: Path) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     found = _in_process(f"compiled({capability})", KERNELS=str(tmp_path), TRITON_CACHE_DIR=str(tmp_path))
-    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "colors", "warp", "nearest", "first pass", "second pass", "correlate", "correlate with a constant", "erase", "windows", "counts", "values", "normal", "spots", "compose", "standardize", "reduce bytes", *[f"reduce {kind}" for kind in KINDS]}
+    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "colors", "warp", "nearest", "perspective 0 4", "perspective 1 4", "perspective 2 0", "perspective 2 4", "first pass", "second pass", "correlate", "correlate with a constant", "erase", "windows", "counts", "values", "normal", "spots", "compose", "standardize", "reduce bytes", *[f"reduce {kind}" for kind in KINDS]}
     for name, used in found.items():
         assert used["STACK"] == used["LOCAL"] == 0 and used["REG"] <= REGISTERS, f"{name}: {used}"

@@ -63,6 +63,12 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
         "fn.multi_paste(same, fn.flip(same), in_anchors_rel=[[0.1, 0.2], [0.3, 0.4]], shapes_rel=[[0.5, 0.5], [0.2, 0.3]], dtype=types.INT16)",
         "fn.multi_paste(fn.cast(image, dtype=types.FLOAT), fn.cast(same, dtype=types.FLOAT), output_size=[90, 80], shapes=[[9, 8], [7, 6]])",
     ),
+    "experimental.warp_perspective": (
+        "fn.experimental.warp_perspective(image, matrix=[0.5, 0.1, 3, 0, 0.6, 2, 0.001, 0, 1], interp_type=types.INTERP_NN, pixel_origin='center', fill_value=[9, 80, 300])",
+        "fn.experimental.warp_perspective(same, matrix=[0.5, 0.1, 3, 0, 0.6, 2, 0.001, 0, 1], interp_type=types.INTERP_CUBIC, inverse_map=False, border_mode='replicate')",
+        "fn.experimental.warp_perspective(image, matrix=[1.5, 0.1, -9, 0, 1.6, -8, 0.001, 0, 1], size=[60, 50], border_mode='reflect_101')",
+        "fn.experimental.warp_perspective(image, matrix=fn.stack(1.0 + place, place, place, place, 1.0 + place, place, 0.001 * place, 0.0 * place, 1.0), border_mode='wrap')",
+    ),
     "cat": ("fn.cat(image, image, image, axis=2)", "fn.cat(fn.cast(image, dtype=types.FLOAT), fn.cast(image[3:9], dtype=types.FLOAT), axis=0)"),
     "stack": ("fn.stack(image, image, image, axis=-1, axis_name='D')", "fn.stack(sound, sound)"),
     "flip": ("fn.flip(image, horizontal=flip)", "fn.flip(same, vertical=flip, horizontal=1)"),

@@ -190,6 +190,7 @@ OPERATORS = {
     "multi_paste of two": (lambda images: fn.multi_paste(images, fn.crop(images, crop=[9, 9]), out_anchors=[[0, 0], [9, 9]], output_size=[99, 99], dtype=types.FLOAT), 4),
     "cat": (lambda images: fn.cat(images, fn.flip(images), axis_name="W"), 3),
     "stack": (lambda images: fn.stack(images, fn.flip(images)), 3),
+    "perspective": (lambda images: fn.experimental.warp_perspective(images, matrix=fn.random.uniform(range=[0.1, 0.9], shape=[9]), fill_value=[1.0, 2.0, 3.0]), 1),
     "normalize": (fn.normalize, 9),
     "normalize channels": (lambda images: fn.normalize(images, axis_names="HW", ddof=1), 9),
     "normalize a batch": (lambda images: fn.normalize(images, axis_names="HW", batch=True), 13),

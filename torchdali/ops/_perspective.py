@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.kernels.convert import convert_number
+from torchdali.kernels.device.warp import warp_batch
 from torchdali.kernels.folding import folded
 from torchdali.kernels.warp import perspective as kernel
 from torchdali.kernels.warp.perspective import BORDERS, sample_at
-from torchdali.operator import operator
-from torchdali.ops._warp import canvas, each_frame, matrices
-from torchdali.schema import AllFrames, Data, Layout, Out, PerSample, Takes
+from torchdali.operator import on_device, operator
+from torchdali.ops._on_device import batch_of, images_of
+from torchdali.ops._warp import canvas, canvases, each_frame, matrices
+from torchdali.schema import AllFrames, Column, Data, Layout, Out, PerSample, Takes, per_sample
+from torchdali.tensors import TensorList
 from torchdali.types import DALIInterpType
 
 __all__ = ["remap", "warp_perspective"]
@@ -74,15 +79,9 @@ def warp_perspective(
     Raises:
         RuntimeError: no matrix of 9 numbers, or a wrong number of fill values.
     """
-    _check_origin(pixel_origin)
-    if border_mode not in BORDERS:
-        raise ValueError(f"border_mode={border_mode!r}: it is one of {', '.join(BORDERS)}")
     if image.dim() == 2:
         image = image[..., None]
-    channels = image.shape[-1]
-    fill = fill_value or [0.0]
-    if len(fill) not in (1, channels):
-        raise RuntimeError(f"fill_value has one value or {channels}, not {len(fill)}")
+    fill = _checked(pixel_origin, border_mode, fill_value, image.shape[-1])
     given = matrices(matrix if matrix_input is None else matrix_input.tolist(), 3, 3)
     maps = [_between_centers(m, inverse_map, pixel_origin) for m in given]
     target, mode = canvas(size, image.shape[-3:-1]), _mode(interp_type)
@@ -91,6 +90,39 @@ def warp_perspective(
         lambda x, m: kernel.warp_perspective(x, m, target, mode=mode, border=border_mode, fill=fill, out=out),
     )  # fmt: skip
     return result[..., 0] if layout == "HW" else result
+
+
+def _checked(origin: str, border: str, fill: list[float], channels: int) -> list[float]:
+    """Check arguments, and return what is outside."""
+    _check_origin(origin)
+    if border not in BORDERS:
+        raise ValueError(f"border_mode={border!r}: it is one of {', '.join(BORDERS)}")
+    if len(fill) not in (0, 1, channels):
+        raise RuntimeError(f"fill_value has one value or {channels}, not {len(fill)}")
+    return fill or [0.0]
+
+
+@on_device(warp_perspective)
+def _warp_on_device(
+    image: TensorList, matrix_input: TensorList | None = None, /, *, border_mode: str, fill_value: list[float],
+    interp_type: DALIInterpType, inverse_map: bool, matrix: Any | Column, pixel_origin: str, size: Any | Column,
+    layout: str,
+) -> Any:  # fmt: skip
+    images = images_of(image, layout)
+    if images is None or matrix_input is not None:
+        return NotImplemented
+    fill = _checked(pixel_origin, border_mode, fill_value, images.channels)
+    each = [matrices(given, 3, 3) for given in per_sample(matrix, len(image))]
+    if any(len(given) != 1 for given in each):
+        return NotImplemented
+    maps = np.array([_between_centers(given[0], inverse_map, pixel_origin) for given in each])
+    extents = np.array(canvases(size, images), np.int64).T
+    colors = [convert_number(float(value), torch.uint8) for value in fill]
+    flat = warp_batch(
+        images.flat, images.offsets, images.sides, images.channels, maps, extents, _mode(interp_type), border_mode,
+        colors,
+    )  # fmt: skip
+    return batch_of(flat, extents, images.channels)
 
 
 @folded

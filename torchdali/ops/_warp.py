@@ -253,7 +253,7 @@ def _warp_on_device(
     if any(len(given) != 1 for given in each):
         return NotImplemented
     maps = [given[0] if inverse_map else affine.invert(given[0]) for given in each]
-    sizes = _canvases(size, images)
+    sizes = canvases(size, images)
     return _warped(images, maps, sizes, interp_type, fill_value, dtype)
 
 
@@ -271,12 +271,12 @@ def _rotate_on_device(
     turns, lengths = [given[0] for given in each], images.sides.T.tolist()
     pairs = zip(turns, lengths, strict=True)
     fixed = isinstance(size, Column) or size or keep_size
-    sizes = _canvases(size, images) if fixed else [affine.rotated_size(*pair) for pair in pairs]
+    sizes = canvases(size, images) if fixed else [affine.rotated_size(*pair) for pair in pairs]
     maps = [affine.turn(*given) for given in zip(turns, lengths, sizes, strict=True)]
     return _warped(images, maps, sizes, interp_type, fill_value, dtype)
 
 
-def _canvases(size: Any | Column, images: Images) -> list[list[int]]:
+def canvases(size: Any | Column, images: Images) -> list[list[int]]:
     """Return the output size of each image."""
     lengths = images.sides.T.tolist()
     given = per_sample(size, len(lengths))
@@ -290,10 +290,11 @@ def _warped(
     linear = is_linear(interp_type)
     if dtype not in (None, torch.uint8):
         return NotImplemented
-    fill = None if fill_value is None else sample.fill_in(fill_value, torch.uint8)
     extents = np.array(sizes, np.int64).T
     flat = warp_batch(
-        images.flat, images.offsets, images.sides, images.channels, np.array(maps, np.float64), extents, linear, fill
+        images.flat, images.offsets, images.sides, images.channels, np.array(maps, np.float64), extents,
+        "bilinear" if linear else "nearest", "replicate" if fill_value is None else "constant",
+        [sample.fill_in(fill_value or 0.0, torch.uint8)],
     )  # fmt: skip
     return batch_of(flat, extents, images.channels)
 

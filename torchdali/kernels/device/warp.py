@@ -1,7 +1,8 @@
-"""Warp a batch of images of any sizes by an affine map each, on an accelerator, in one launch."""
+"""Warp a batch of images of any sizes by a map each, affine or a perspective, on an accelerator, in one launch."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,64 +13,78 @@ from torch import Tensor
 from torchdali.kernels.device.library import define
 from torchdali.kernels.device.tables import bits, floats, table, upload
 from torchdali.kernels.warp.affine import warp_affine
+from torchdali.kernels.warp.perspective import perspective_positions, sample_at
 
-__all__ = ["COLUMNS", "warp_batch"]
+__all__ = ["BORDERS", "COLUMNS", "MODES", "warp_batch"]
 
 COLUMNS = (
-    "offset", "height", "width", "result", "out_height", "out_width", *[f"number {i}" for i in range(6)],
+    "offset", "height", "width", "result", "out_height", "out_width", *[f"number {i}" for i in range(9)],
 )  # fmt: skip
 """Of the table: where an image starts, in elements, its extents, where the result goes and its extents, and the matrix,
-row by row."""
+row by row; then the values outside, one a channel."""
+
+BORDERS = ("reflect_101", "reflect", "replicate", "wrap", "constant")
+MODES = ("nearest", "bilinear", "bicubic")
 
 Array = npt.NDArray[Any]
 
 
 def warp_batch(
-    flat: Tensor, offsets: Array, sides: Array, channels: int, matrices: Array, sizes: Array, linear: bool,
-    fill: float | None,
+    flat: Tensor, offsets: Array, sides: Array, channels: int, matrices: Array, sizes: Array, mode: str, border: str,
+    fill: Sequence[float] = (0.0,),
 ) -> Tensor:  # fmt: skip
-    """Sample images where affine maps take the pixels of the outputs: ``out(p) = in(M p)``.
+    """Sample images where maps take the pixels of the outputs: ``out(p) = in(M p)``.
 
     Args:
         flat: uint8, the elements of all images, on a device.
         offsets: Where each image starts.
         sides: ``(2, N)``: heights and widths.
         channels: Of all images.
-        matrices: ``(N, 2, 3)``, from positions of the output to those of the input, x first.
+        matrices: From positions of the output to those of the input, x first: affine maps, ``(N, 2, 3)``, of positions
+            whose pixel centres are at one half, or perspectives, ``(N, 3, 3)``, with centres at whole numbers.
         sizes: ``(2, N)``: heights and widths of the outputs.
-        linear: Interpolate linearly; otherwise take the pixel that a position is in.
-        fill: Value of everything outside, 0 to 255; None repeats the edge.
+        mode: One of `MODES`; affine maps have no ``"bicubic"``.
+        border: One of `BORDERS`; affine maps have the last and ``"replicate"``.
+        fill: For ``"constant"``: one value or one a channel, 0 to 255.
 
     Returns:
         The elements of all outputs, one after the other: uint8, rounded half up.
     """
-    counts = sizes.prod(0) * channels
-    numbers = bits(matrices.reshape(len(offsets), 6)).T
-    rows = table([offsets, *sides, np.cumsum(counts) - counts, *sizes, *numbers])
+    counts, projective = sizes.prod(0) * channels, matrices.shape[1] == 3
+    numbers = np.zeros((9 + channels, len(offsets)))
+    numbers[: 9 if projective else 6] = matrices.reshape(len(offsets), -1).T
+    numbers[9:] = np.array(fill)[:, None]
+    rows = table([offsets, *sides, np.cumsum(counts) - counts, *sizes, *bits(numbers)])
     made: Tensor = torch.ops.torchdali.warp_batch(
-        flat, upload(rows, flat.device), int(counts.sum()), int(counts.max()), channels, linear,
-        fill is not None, fill or 0.0,
+        flat, upload(rows, flat.device), int(counts.sum()), int(counts.max()), channels, projective, MODES.index(mode),
+        BORDERS.index(border),
     )  # fmt: skip
     return made
 
 
 def warp_in_torch(
-    flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, linear: bool, filled: bool, fill: float
+    flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, projective: bool, mode: int, border: int
 ) -> Tensor:  # fmt: skip
     """Do `warp_batch` on the CPU."""
     out = torch.empty(results, dtype=torch.uint8)
     for row in samples.numpy():
         start, h, w, result, *size = row[:6].tolist()
         image = flat[start : start + h * w * channels].view(h, w, channels)
-        matrix = floats(row[6:]).reshape(2, 3).tolist()
+        matrix = floats(row[6:15]).reshape(3, 3).tolist()
+        fill = floats(row[15:]).tolist()
         place = out[result : result + size[0] * size[1] * channels].view(*size, channels)
-        value = fill if filled else None
-        place.copy_(warp_affine(image, matrix, size, linear=linear, fill=value, usual=False))
+        if projective:
+            at = perspective_positions(matrix, size[0], size[1], flat.device)
+            place.copy_(sample_at(image, at, mode=MODES[mode], border=BORDERS[border], fill=fill))
+        else:
+            value = fill[0] if BORDERS[border] == "constant" else None
+            made = warp_affine(image, matrix[:2], size, linear=mode > 0, fill=value, usual=False)
+            place.copy_(made)
     return out
 
 
 define(
-    "warp_batch(Tensor flat, Tensor samples, int results, int largest, int channels, bool linear, bool filled, "
-    "float fill) -> Tensor",
+    "warp_batch(Tensor flat, Tensor samples, int results, int largest, int channels, bool projective, int mode, "
+    "int border) -> Tensor",
     warp_in_torch,
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-__all__ = ["BLOCK", "number"]
+__all__ = ["BLOCK", "bordered", "number", "reflected"]
 
 BLOCK = 512  # elements that a program computes
 
@@ -17,3 +17,24 @@ BLOCK = 512  # elements that a program computes
 def number(table, i):
     """Load a float that was stored as its bits."""
     return tl.load(table + i).to(tl.int32).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def reflected(pixel, length):
+    """Return which pixel stands beyond the borders, reflected without repeating the edge."""
+    period = tl.maximum(2 * length - 2, 1)
+    pixel = tl.abs(pixel) % period
+    return tl.minimum(pixel, period - pixel) * (length > 1).to(tl.int32)
+
+
+@triton.jit
+def bordered(pixel, length, border: tl.constexpr):
+    """Return which pixel stands beyond the borders: `BORDERS` of filters and warps, by their numbers."""
+    if border == 0:
+        pixel = reflected(pixel, length)
+    elif border == 1:
+        pixel = (pixel % (2 * length) + 2 * length) % (2 * length)
+        pixel = tl.minimum(pixel, 2 * length - 1 - pixel)
+    elif border == 3:
+        pixel = (pixel % length + length) % length
+    return tl.minimum(tl.maximum(pixel, 0), length - 1)

@@ -10,17 +10,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from torchdali.kernels.device.triton_kernels._common import BLOCK, number
+from torchdali.kernels.device.triton_kernels._common import BLOCK, bordered, number, reflected
 
 __all__ = ["correlate", "correlate_kernel", "filter", "filter_kernel"]
-
-
-@triton.jit
-def _reflected(pixel, length):
-    """Return which pixel stands beyond the borders, reflected without repeating the edge."""
-    period = tl.maximum(2 * length - 2, 1)
-    pixel = tl.abs(pixel) % period
-    return tl.minimum(pixel, period - pixel) * (length > 1).to(tl.int32)
 
 
 @triton.jit
@@ -53,24 +45,11 @@ def filter_kernel(
     total = tl.zeros((block,), tl.float32)
     first = pixel - taps // 2
     for k in range(0, taps):
-        there = (_reflected(first + k, length) - pixel) * step
+        there = (reflected(first + k, length) - pixel) * step
         total += tl.load(begin + there, mask=mask, other=0).to(tl.float32) * number(weights, k)
     if last:
         total = tl.minimum(tl.maximum(total + 0.5, 0.0), 255.0)
     tl.store(out + result + place, total.to(out.dtype.element_ty), mask=mask)
-
-
-@triton.jit
-def _bordered(pixel, length, border: tl.constexpr):
-    """Return which pixel stands beyond the borders; see `BORDERS` of the filters."""
-    if border == 0:
-        pixel = _reflected(pixel, length)
-    elif border == 1:
-        pixel = (pixel % (2 * length) + 2 * length) % (2 * length)
-        pixel = tl.minimum(pixel, 2 * length - 1 - pixel)
-    elif border == 3:
-        pixel = (pixel % length + length) % length
-    return tl.minimum(tl.maximum(pixel, 0), length - 1)
 
 
 @triton.jit
@@ -93,7 +72,7 @@ def correlate_kernel(
     total = tl.zeros((block,), tl.float32)
     for i in range(0, rows):
         there_y = y + i - anchor_y
-        begin = source + _bordered(there_y, height, border) * line
+        begin = source + bordered(there_y, height, border) * line
         for j in range(0, columns):
             there_x = x + j - anchor_x
             inside = mask
@@ -101,7 +80,7 @@ def correlate_kernel(
                 inside = mask & (there_y >= 0) & (there_y < height) & (there_x >= 0)
                 inside = inside & (there_x < width)
             value = tl.load(
-                begin + _bordered(there_x, width, border) * channels, mask=inside, other=0
+                begin + bordered(there_x, width, border) * channels, mask=inside, other=0
             )
             total += value.to(tl.float32) * tl.load(weights + i * columns + j)
     # A float of this size has no place for fractions: the sum is rounded to the even number.
@@ -130,5 +109,7 @@ def correlate(
     _, rows, columns = windows.shape
     out = torch.empty(results, dtype=torch.uint8, device=flat.device)
     grid = (triton.cdiv(largest, BLOCK), count)
-    correlate_kernel[grid](flat, samples, windows, out, rows, columns, y, x, channels, fields, border, BLOCK)
+    correlate_kernel[grid](
+        flat, samples, windows, out, rows, columns, y, x, channels, fields, border, BLOCK
+    )
     return out

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from torchdali.kernels.device.triton_kernels._common import BLOCK, number
+from torchdali.kernels.device.triton_kernels._common import BLOCK, bordered, number
 
 __all__ = [
     "compose", "compose_kernel", "copy_windows", "erase", "erase_kernel", "warp", "warp_kernel", "windows_kernel",
@@ -18,22 +18,40 @@ __all__ = [
 
 
 @triton.jit
-def _pixel(source, y, x, height, width, channels, filled, fill, mask):
+def _pixel(source, y, x, height, width, channels, border: tl.constexpr, fill, mask):
     """Load pixels, which may lie outside."""
     inside = mask
-    if filled:
+    if border == 4:
         inside = mask & (y >= 0) & (y < height) & (x >= 0) & (x < width)
-    else:
-        y = tl.minimum(tl.maximum(y, 0), height - 1)
-        x = tl.minimum(tl.maximum(x, 0), width - 1)
-    value = tl.load(source + (y * width + x) * channels, mask=inside, other=0).to(tl.float32)
+    place = bordered(y, height, border) * width + bordered(x, width, border)
+    value = tl.load(source + place * channels, mask=inside, other=0).to(tl.float32)
     return tl.where(inside, value, fill)
 
 
 @triton.jit
+def _share(distance, mode: tl.constexpr):
+    """Return the weight of pixels so far away, of at most as many pixels as `mode` is."""
+    if mode == 1:
+        weight = 1 - distance
+    else:  # a = -0.75
+        near = (1.25 * distance - 2.25) * distance * distance + 1
+        far = ((3.75 - 0.75 * distance) * distance - 6) * distance + 3
+        weight = tl.where(distance <= 1, near, far)
+    return weight
+
+
+@triton.jit
+def _nearest_even(x):
+    """Round to whole numbers, halves to even ones."""
+    whole = tl.floor(x + 0.5)
+    odd = (whole - x == 0.5) & (tl.floor(whole * 0.5) * 2 != whole)
+    return tl.where(odd, whole - 1, whole)
+
+
+@triton.jit
 def warp_kernel(
-    flat, table, out, fill, channels: tl.constexpr, fields: tl.constexpr, linear: tl.constexpr,
-    filled: tl.constexpr, block: tl.constexpr,
+    flat, table, out, channels: tl.constexpr, fields: tl.constexpr, projective: tl.constexpr, mode: tl.constexpr,
+    border: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
     """Sample an image where its map takes the pixels of the output; a program does a piece of one output."""
     row = table + tl.program_id(1).to(tl.int64) * fields
@@ -42,38 +60,42 @@ def warp_kernel(
     mask = place < tl.load(row + 4).to(tl.int32) * out_width * channels
     height = tl.load(row + 1).to(tl.int32)
     width = tl.load(row + 2).to(tl.int32)
-    px = ((place // channels) % out_width).to(tl.float32) + 0.5
-    py = (place // (out_width * channels)).to(tl.float32) + 0.5
-    x = px * number(row, 6) + number(row, 8) + py * number(row, 7)
-    y = px * number(row, 9) + number(row, 11) + py * number(row, 10)
-    # Far outside all is alike; numbers that no integer holds are kept away.
-    x = tl.minimum(tl.maximum(x, -4.0), width.to(tl.float32) + 4.0)
-    y = tl.minimum(tl.maximum(y, -4.0), height.to(tl.float32) + 4.0)
+    px = ((place // channels) % out_width).to(tl.float32)
+    py = (place // (out_width * channels)).to(tl.float32)
+    if not projective:
+        px += 0.5
+        py += 0.5
+    x = px * number(row, 6) + (py * number(row, 7) + number(row, 8))
+    y = px * number(row, 9) + (py * number(row, 10) + number(row, 11))
+    if projective:
+        w = px * number(row, 12) + (py * number(row, 13) + number(row, 14))
+        scale = tl.where(w == 0, 0.0, 1 / tl.where(w == 0, 1.0, w))
+        x *= scale
+        y *= scale
+    # Numbers that no integer holds are kept away; far outside all is alike, unless the image repeats.
+    reach = 1.0e9 if border < 2 or border == 3 else 8.0
+    x = tl.minimum(tl.maximum(x, -reach), width.to(tl.float32) + reach)
+    y = tl.minimum(tl.maximum(y, -reach), height.to(tl.float32) + reach)
     source = flat + tl.load(row) + place % channels
-    if linear:
-        x -= 0.5
-        y -= 0.5
-        left = tl.floor(x)
-        top = tl.floor(y)
-        x -= left
-        y -= top
-        x0 = left.to(tl.int32)
-        y0 = top.to(tl.int32)
-        value = (
-            _pixel(source, y0, x0, height, width, channels, filled, fill, mask) * (1 - x) * (1 - y)
-        )
-        value += (
-            _pixel(source, y0, x0 + 1, height, width, channels, filled, fill, mask) * x * (1 - y)
-        )
-        value += (
-            _pixel(source, y0 + 1, x0, height, width, channels, filled, fill, mask) * (1 - x) * y
-        )
-        value += _pixel(source, y0 + 1, x0 + 1, height, width, channels, filled, fill, mask) * x * y
-        value += 0.5
+    fill = number(row, 15 + place % channels)
+    if mode == 0:
+        x0 = (_nearest_even(x) if projective else tl.floor(x)).to(tl.int32)
+        y0 = (_nearest_even(y) if projective else tl.floor(y)).to(tl.int32)
+        value = _pixel(source, y0, x0, height, width, channels, border, fill, mask)
     else:
-        x0 = tl.floor(x).to(tl.int32)
-        y0 = tl.floor(y).to(tl.int32)
-        value = _pixel(source, y0, x0, height, width, channels, filled, fill, mask)
+        if not projective:
+            x -= 0.5
+            y -= 0.5
+        x0 = tl.floor(x)
+        y0 = tl.floor(y)
+        value = tl.zeros((block,), tl.float32)
+        for i in tl.static_range(1 - mode, 1 + mode):
+            for j in tl.static_range(1 - mode, 1 + mode):
+                weight = _share(tl.abs(y - y0 - i), mode) * _share(tl.abs(x - x0 - j), mode)
+                v = y0.to(tl.int32) + i
+                u = x0.to(tl.int32) + j
+                value += weight * _pixel(source, v, u, height, width, channels, border, fill, mask)
+        value = tl.minimum(tl.maximum(value + 0.5, 0.0), 255.0)
     tl.store(out + tl.load(row + 3) + place, value.to(tl.uint8), mask=mask)
 
 
@@ -145,13 +167,13 @@ def compose_kernel(flat, table, fills, out, period, fields: tl.constexpr, block:
 
 
 def warp(
-    flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, linear: bool, filled: bool, fill: float
+    flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, projective: bool, mode: int, border: int
 ) -> Tensor:  # fmt: skip
     """Do what `device.warp.warp_in_torch` does."""
     count, fields = samples.shape
     out = torch.empty(results, dtype=torch.uint8, device=flat.device)
     grid = (triton.cdiv(largest, BLOCK), count)
-    warp_kernel[grid](flat, samples, out, fill, channels, fields, linear, filled, BLOCK)
+    warp_kernel[grid](flat, samples, out, channels, fields, projective, mode, border, BLOCK)
     return out
 
 
