@@ -41,6 +41,8 @@ from torchdali.kernels.device.separable import filter_batch
 from torchdali.kernels.device.standardize import COLUMNS as STANDARDIZE_COLUMNS
 from torchdali.kernels.device.standardize import standardize_batch
 from torchdali.kernels.device.tables import table
+from torchdali.kernels.device.take import COLUMNS as TAKE_COLUMNS
+from torchdali.kernels.device.take import take_batch
 from torchdali.kernels.device.warp import BORDERS as WARP_BORDERS
 from torchdali.kernels.device.warp import COLUMNS as WARP_COLUMNS
 from torchdali.kernels.device.warp import MODES, warp_batch
@@ -107,6 +109,7 @@ def test_the_table_names_what_the_kernels_load() -> None:
     assert [("clamp" if name == "replicate" else name.removesuffix("_1001")) for name in BORDERS] == ["reflect_101", "reflect", "clamp", "wrap", "constant"]
     assert WINDOW_COLUMNS[6:] == ("y", "x", "mirror") and len(CORRELATE_COLUMNS) == 4 and len(ERASE_COLUMNS) == 7 and FILTER_COLUMNS[3:] == ("result", "taps_y", "weights_y", "taps_x", "weights_x")
     assert COMPOSE_COLUMNS == ("result", "height", "width", "regions", "count")
+    assert TAKE_COLUMNS == ("offset", "width", "result", "out_height", "out_width", "lines")
     assert REGION == ("offset", "pitch", "y", "x", "height", "width")
     assert STANDARDIZE_COLUMNS == ("offset", "size", "result", "length", "group")
 
@@ -295,6 +298,21 @@ def test_floats_are_reduced(kind: str) -> None:
     torch.testing.assert_close(found, torch.stack(list(map(functions[kind], samples))), rtol=1e-5, atol=1e-5)
 
 
+def lines(rng: np.random.Generator, sides: Any) -> list[tuple[Any, Any]]:
+    """Return some rows and columns of each image."""
+    return [(rng.integers(0, h, rng.integers(1, 9)), rng.integers(0, w, rng.integers(1, 9))) for h, w in sides.T.tolist()]
+
+
+def test_lines_are_taken() -> None:
+    rng = np.random.default_rng(15)
+    made, offsets, sides = images(rng, 6)
+    indices = lines(rng, sides)
+    for dtype in (torch.uint8, torch.float32):
+        found = take_batch(torch.cat([image.reshape(-1) for image in made]).to(dtype), offsets, sides[1], 3, indices)
+        expected = [image[y][:, x].reshape(-1) for image, (y, x) in zip(made, indices, strict=True)]
+        assert torch.equal(found, torch.cat(expected).to(dtype))
+
+
 def composition(rng: np.random.Generator, offsets: Any, sides: Any, channels: int) -> tuple[Any, Any, Any, Any]:
     """Return canvases, counts and regions of `compose_batch`: of each canvas none to three, some beyond its edges."""
     counts = rng.integers(0, 4, len(offsets))
@@ -468,6 +486,7 @@ def compared(rng: np.random.Generator) -> dict[str, float]:
     given = flat, offsets, sides, channels
     canvases, numbers, parts, _ = composition(rng, offsets, sides, channels)
     calls = {
+        "taken": ("take", lambda: take_batch(flat, offsets, sides[1], channels, lines(np.random.default_rng(8), sides))),
         "pasted": ("compose", lambda: compose_batch(flat, canvases, numbers, parts, range(channels))),
         "warped": ("warp", lambda: warp_batch(*given, maps_, sizes, *mode)),
         "in perspective": ("warp", lambda: warp_batch(*given, perspectives(np.random.default_rng(9), 8), sizes, *view)),
@@ -578,6 +597,7 @@ def compiled(capability: int) -> dict[str, dict[str, int]]:
     sources["correlate with a constant"] = filtering.correlate_kernel, correlating[0], {**correlating[1], "border": 4}
     sources["erase"] = geometry.erase_kernel, "*u8 *i64 *u8", {"channels": 3, "fields": 7, "block": block}
     sources["compose"] = geometry.compose_kernel, "*u8 *i64 *i64 *u8 i32", {"fields": 5, "block": block}
+    sources["take"] = geometry.take_kernel, "*u8 *i64 *u8", {"channels": 3, "fields": 6, "block": block}
     sources["windows"] = geometry.windows_kernel, "*u8 *i64 *u8 i32", {"channels": 3, "fields": 9, "block": block}
     sources["colors"] = (values.colors_kernel, "*u8 *i64 *u8", {"fields": 15, "block": block})
     sources["counts"] = values.counts_kernel, "*u8 *i64 *i32", {"channels": 3, "fields": 3, "pieces": values.PIECES, "block": block}
@@ -619,7 +639,7 @@ def test_kernels_are_the_bodies(seed: int) -> None:
     worst = _in_process(f"interpret({seed}, 104)", TRITON_INTERPRET="1")
     assert worst["images"] >= 104 and worst["bytes"] <= 1 and worst["colors"] <= 1 and worst["finished"] <= 1.0001
     assert max(worst["warped"], worst["in perspective"], worst["blurred"], worst["correlated"], worst["noise"]) <= 1
-    assert worst["copied"] == worst["erased"] == worst["pasted"] == worst["spots"] == worst["counted"] == worst["mapped"] == 0
+    assert worst["copied"] == worst["erased"] == worst["pasted"] == worst["taken"] == worst["spots"] == worst["counted"] == worst["mapped"] == 0
     assert worst["floats"] <= 1e-5 and worst["of floats"] <= 1e-5 and worst["reduced"] <= 1e-5 and worst["standardized"] <= 1e-5 and worst["normalized"] <= 1e-5
 
 
@@ -628,6 +648,6 @@ def test_kernels_are_the_bodies(seed: int) -> None:
 def test_kernels_compile_without_spills(capability: int, tmp_path: Path) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     found = _in_process(f"compiled({capability})", KERNELS=str(tmp_path), TRITON_CACHE_DIR=str(tmp_path))
-    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "colors", "warp", "nearest", "perspective 0 4", "perspective 1 4", "perspective 2 0", "perspective 2 4", "first pass", "second pass", "correlate", "correlate with a constant", "erase", "windows", "counts", "values", "normal", "spots", "compose", "standardize", "reduce bytes", *[f"reduce {kind}" for kind in KINDS]}
+    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "colors", "warp", "nearest", "perspective 0 4", "perspective 1 4", "perspective 2 0", "perspective 2 4", "first pass", "second pass", "correlate", "correlate with a constant", "erase", "windows", "counts", "values", "normal", "spots", "compose", "take", "standardize", "reduce bytes", *[f"reduce {kind}" for kind in KINDS]}
     for name, used in found.items():
         assert used["STACK"] == used["LOCAL"] == 0 and used["REG"] <= REGISTERS, f"{name}: {used}"

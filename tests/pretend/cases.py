@@ -46,6 +46,7 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
         "fn.crop_mirror_normalize(image, crop=[90, 90], dtype=types.UINT8, out_of_bounds_policy='pad', fill_values=[7.0], pad_output=True)",
     ),
     "random_resized_crop": (
+        "fn.random_resized_crop(image, size=[24, 32], interp_type=types.INTERP_NN)",
         "fn.random_resized_crop(image, size=[24, 32])",
         "fn.random_resized_crop(image, size=[24, 32], interp_type=types.INTERP_CUBIC, antialias=False)",
         "fn.random_resized_crop(fn.cast(image, dtype=types.FLOAT), size=[24, 32])",
@@ -54,6 +55,8 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
         "fn.resize(image, size=[24, 32])",
         "fn.resize(same, resize_shorter=20.0 + 10 * place)",
         "fn.resize(image, size=[24, 32], interp_type=types.INTERP_NN)",
+        "fn.resize(image, resize_x=-33, roi_start=[0.1, 0.2], roi_end=[0.9, 1.1], roi_relative=True, interp_type=types.INTERP_NN, dtype=types.FLOAT)",
+        "fn.resize(fn.cast(same, dtype=types.FLOAT), size=[24, 132], interp_type=types.INTERP_NN)",
         "fn.resize(image, size=[24, 32], dtype=types.FLOAT, mode='not_smaller')",
         "fn.resize(fn.cast(image, dtype=types.FLOAT) * 3.7, resize_shorter=20.0 + 10 * place)",
     ),

@@ -191,6 +191,8 @@ OPERATORS = {
     "cat": (lambda images: fn.cat(images, fn.flip(images), axis_name="W"), 3),
     "stack": (lambda images: fn.stack(images, fn.flip(images)), 3),
     "perspective": (lambda images: fn.experimental.warp_perspective(images, matrix=fn.random.uniform(range=[0.1, 0.9], shape=[9]), fill_value=[1.0, 2.0, 3.0]), 1),
+    "nearest": (lambda images: fn.resize(images, resize_shorter=30.0, interp_type=types.INTERP_NN), 1),
+    "nearest windows": (lambda images: fn.random_resized_crop(images, size=[20, 30], interp_type=types.INTERP_NN), 1),
     "normalize": (fn.normalize, 9),
     "normalize channels": (lambda images: fn.normalize(images, axis_names="HW", ddof=1), 9),
     "normalize a batch": (lambda images: fn.normalize(images, axis_names="HW", batch=True), 13),

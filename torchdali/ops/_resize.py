@@ -13,7 +13,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from torchdali.kernels.convert import convert
 from torchdali.kernels.device.resize import Regions, resize_batch
+from torchdali.kernels.device.take import take_batch
 from torchdali.kernels.limits import check_pixels, limits
 from torchdali.kernels.memory import is_array, placed
 from torchdali.kernels.random_window import random_windows
@@ -21,7 +23,7 @@ from torchdali.kernels.resample.bytes import SMALLEST, resize_bytes, takes_bytes
 from torchdali.kernels.resample.nearest_opencv import nearest_each
 from torchdali.kernels.resample.separable import resample
 from torchdali.kernels.resample.shape import plain_size, resize_shape
-from torchdali.kernels.resample.weights import Axis, resize_axes
+from torchdali.kernels.resample.weights import Axis, nearest, passes, resize_axes
 from torchdali.operator import batched, on_device, operator
 from torchdali.ops._crop import crop_window
 from torchdali.ops._decoders import choose_window
@@ -312,7 +314,7 @@ def _resized_on_device(
 ) -> Any:
     """Resize regions ``(2, 2, N)``, starts and ends, each of y and x, to sizes ``(2, N)``, or ``(2, 1)`` for all."""
     chosen = tuple(interp_type if each is None else each for each in (min_filter, mag_filter))
-    if any(isinstance(each, Column) or FILTER.get(each, "nn") == "nn" for each in chosen):
+    if any(isinstance(each, Column) or each not in FILTER for each in chosen):
         return NotImplemented
     largest = sizes[:, (sizes[0] * sizes[1]).argmax()].tolist()
     kind = images.flat.dtype
@@ -320,11 +322,34 @@ def _resized_on_device(
         return NotImplemented
     check_pixels(largest, "the resized image")
     names = FILTER[chosen[0]], FILTER[chosen[1]]
+    if names == ("nn", "nn"):
+        taken = _nearest_on_device(images, sizes, regions)
+        return batch_of(convert(taken, dtype or kind), sizes, images.channels)
+    if "nn" in names:
+        return NotImplemented
     flat = resize_batch(
         images.flat, images.offsets, images.sides, images.channels,
         Regions(regions[0], regions[1], sizes, names, antialias), dtype or kind,
     )  # fmt: skip
     return NotImplemented if flat is None else batch_of(flat, sizes, images.channels)
+
+
+def _nearest_on_device(
+    images: Images, sizes: npt.NDArray[np.int64], regions: npt.NDArray[np.float64]
+) -> Tensor:
+    """Take nearest pixels; the CPU finds out which: rounding errors that add up from row to row belong to them."""
+    found, cpu = [], torch.device("cpu")
+    wanted = np.broadcast_to(sizes, images.sides.shape)
+    for lengths, size, roi in zip(
+        images.sides.T.tolist(), wanted.T.tolist(), regions.T, strict=True
+    ):
+        axes = resize_axes(
+            tuple(lengths), tuple(size), tuple(map(tuple, roi.tolist())), "nn", "nn", False
+        )
+        first = passes(axes)[0]
+        y, x = (nearest(axis, i == 1, i == first, cpu).numpy() for i, axis in enumerate(axes))
+        found.append((y, x))
+    return take_batch(images.flat, images.offsets, images.sides[1], images.channels, found)
 
 
 @operator

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from torchdali.kernels.device.triton_kernels.filtering import correlate, filter
-from torchdali.kernels.device.triton_kernels.geometry import compose, copy_windows, erase, warp
+from torchdali.kernels.device.triton_kernels.geometry import (
+    compose,
+    copy_windows,
+    erase,
+    take,
+    warp,
+)
 from torchdali.kernels.device.triton_kernels.noise import add_normal, replace_pixels
 from torchdali.kernels.device.triton_kernels.resizing import normalize, resize, resize_normalize
 from torchdali.kernels.device.triton_kernels.values import (
@@ -30,5 +36,6 @@ __all__ = [
     "resize",
     "resize_normalize",
     "standardize",
+    "take",
     "warp",
 ]
