@@ -197,11 +197,14 @@ def test_filters() -> None:
     made, offsets, sides = images(rng, 6)
     windows = [(gaussian(2 * i + 1, 0.5 + i), gaussian(7, 1.0 + i)) for i in range(6)]
     flat = torch.cat([image.reshape(-1) for image in made])
-    found = filter_batch(flat, offsets, sides, 3, windows)
+    found = filter_batch(flat, offsets, sides, 3, windows, torch.uint8)
+    floats = filter_batch(flat * 1.5, offsets, sides, 3, windows, torch.float32)
     for start, image, pair in zip(offsets, made, windows, strict=True):
         expected = separable(image, (0, 1), pair) + 0.5
         ours = found[start : start + image.numel()].view(image.shape)
         assert (ours.int() - expected.to(torch.uint8).int()).abs().max() <= 1
+        ours = floats[start : start + image.numel()].view(image.shape)
+        assert torch.allclose(ours, separable(image * 1.5, (0, 1), pair), atol=255e-5)
 
 
 @pytest.mark.parametrize("border", BORDERS)
@@ -210,11 +213,13 @@ def test_correlation(border: str) -> None:
     made, offsets, sides = images(rng, 6)
     windows = torch.from_numpy(rng.normal(0.1, 0.3, (6, 3, 5)).astype(np.float32))
     flat = torch.cat([image.reshape(-1) for image in made])
-    found = correlate_batch(flat, offsets, sides, 3, windows, (1, 3), border)
+    found = correlate_batch(flat, offsets, sides, 3, windows, (1, 3), border, torch.uint8)
+    floats = correlate_batch(flat * 1.5, offsets, sides, 3, windows, (1, 3), border, torch.float32)
     for start, image, window in zip(offsets, made, windows, strict=True):
         expected = correlate(image.double(), (0, 1), window.double(), (1, 3), border, 0.0, True, torch.float64)
         ours = found[start : start + image.numel()].view(image.shape)
         assert (ours - expected.clamp(0, 255)).abs().max() <= 0.501
+        assert (floats[start : start + image.numel()].view(image.shape) - expected * 1.5).abs().max() <= 255e-5
 
 
 def some_regions(rng: np.random.Generator, count: int) -> list[list[tuple[int, int, int, int]]]:
@@ -490,8 +495,10 @@ def compared(rng: np.random.Generator) -> dict[str, float]:
         "pasted": ("compose", lambda: compose_batch(flat, canvases, numbers, parts, range(channels))),
         "warped": ("warp", lambda: warp_batch(*given, maps_, sizes, *mode)),
         "in perspective": ("warp", lambda: warp_batch(*given, perspectives(np.random.default_rng(9), 8), sizes, *view)),
-        "blurred": ("filter", lambda: filter_batch(*given, windows)),
-        "correlated": ("correlate", lambda: correlate_batch(*given, weights, anchor, border)),
+        "blurred": ("filter", lambda: filter_batch(*given, windows, torch.uint8)),
+        "blurred floats": ("filter", lambda: filter_batch(flat * 0.37, *given[1:], windows, torch.float32) * 1e4),
+        "correlated": ("correlate", lambda: correlate_batch(*given, weights, anchor, border, torch.uint8)),
+        "correlated floats": ("correlate", lambda: correlate_batch(flat * 0.37, *given[1:], weights, anchor, border, torch.float32) * 1e4),
         "erased": ("erase", lambda: erase_batch(*given, regions, fills)),
         "copied": ("copy_windows", lambda: copy_windows(*given, starts, sizes, mirrors, 9)),
         "noise": ("add_normal", lambda: add_normal(flat, offsets, counts, keys, deviations, deviations / 3)),
@@ -591,10 +598,11 @@ def compiled(capability: int) -> dict[str, dict[str, int]]:
     for mode, border in ((0, 4), (1, 4), (2, 0), (2, 4)):
         sources[f"perspective {mode} {border}"] = geometry.warp_kernel, "*u8 *i64 *u8", {**warping, "projective": True, "mode": mode, "border": border}
     for name, types, last in (("first pass", "*u8 *i64 *fp32", False), ("second pass", "*fp32 *i64 *u8", True)):
-        sources[name] = filtering.filter_kernel, types, {"channels": 3, "fields": 8, "last": last, "block": block}
-    correlating = "*u8 *i64 *fp32 *u8 i32 i32 i32 i32", {"channels": 3, "fields": 4, "border": 0, "block": block}
+        sources[name] = filtering.filter_kernel, types, {"channels": 3, "fields": 8, "last": last, "as_bytes": last, "block": block}
+    correlating = "*u8 *i64 *fp32 *u8 i32 i32 i32 i32", {"channels": 3, "fields": 4, "border": 0, "as_bytes": True, "block": block}
     sources["correlate"] = filtering.correlate_kernel, *correlating
     sources["correlate with a constant"] = filtering.correlate_kernel, correlating[0], {**correlating[1], "border": 4}
+    sources["correlate floats"] = filtering.correlate_kernel, "*fp32 *i64 *fp32 *fp32 i32 i32 i32 i32", {**correlating[1], "as_bytes": False}
     sources["erase"] = geometry.erase_kernel, "*u8 *i64 *u8", {"channels": 3, "fields": 7, "block": block}
     sources["compose"] = geometry.compose_kernel, "*u8 *i64 *i64 *u8 i32", {"fields": 5, "block": block}
     sources["take"] = geometry.take_kernel, "*u8 *i64 *u8", {"channels": 3, "fields": 6, "block": block}
@@ -638,7 +646,7 @@ def test_kernels_are_the_bodies(seed: int) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     worst = _in_process(f"interpret({seed}, 104)", TRITON_INTERPRET="1")
     assert worst["images"] >= 104 and worst["bytes"] <= 1 and worst["colors"] <= 1 and worst["finished"] <= 1.0001
-    assert max(worst["warped"], worst["in perspective"], worst["blurred"], worst["correlated"], worst["noise"]) <= 1
+    assert max(worst["warped"], worst["in perspective"], worst["blurred"], worst["correlated"], worst["blurred floats"] / 9, worst["correlated floats"] / 9, worst["noise"]) <= 1
     assert worst["copied"] == worst["erased"] == worst["pasted"] == worst["taken"] == worst["spots"] == worst["counted"] == worst["mapped"] == 0
     assert worst["floats"] <= 1e-5 and worst["of floats"] <= 1e-5 and worst["reduced"] <= 1e-5 and worst["standardized"] <= 1e-5 and worst["normalized"] <= 1e-5
 
@@ -648,6 +656,6 @@ def test_kernels_are_the_bodies(seed: int) -> None:
 def test_kernels_compile_without_spills(capability: int, tmp_path: Path) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     found = _in_process(f"compiled({capability})", KERNELS=str(tmp_path), TRITON_CACHE_DIR=str(tmp_path))
-    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "colors", "warp", "nearest", "perspective 0 4", "perspective 1 4", "perspective 2 0", "perspective 2 4", "first pass", "second pass", "correlate", "correlate with a constant", "erase", "windows", "counts", "values", "normal", "spots", "compose", "take", "standardize", "reduce bytes", *[f"reduce {kind}" for kind in KINDS]}
+    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "colors", "warp", "nearest", "perspective 0 4", "perspective 1 4", "perspective 2 0", "perspective 2 4", "first pass", "second pass", "correlate", "correlate with a constant", "correlate floats", "erase", "windows", "counts", "values", "normal", "spots", "compose", "take", "standardize", "reduce bytes", *[f"reduce {kind}" for kind in KINDS]}
     for name, used in found.items():
         assert used["STACK"] == used["LOCAL"] == 0 and used["REG"] <= REGISTERS, f"{name}: {used}"

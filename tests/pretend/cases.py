@@ -83,7 +83,18 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
     "brightness": ("fn.brightness(image, brightness=0.5 + place, brightness_shift=0.1)", "fn.brightness(fn.cast(image, dtype=types.FLOAT), brightness=2.0)"),
     "contrast": ("fn.contrast(image, contrast=0.5 + place, contrast_center=90.0)", "fn.contrast(same, contrast=1.5, dtype=types.FLOAT)"),
     "rotate": ("fn.rotate(image, angle=90 * place, fill_value=0)", "fn.rotate(same, angle=90 * place, keep_size=True)"),
-    "gaussian_blur": ("fn.gaussian_blur(image, sigma=1.0 + place)", "fn.gaussian_blur(same, window_size=5)"),
+    "laplacian": (
+        "fn.laplacian(image, window_size=[3, 5], smoothing_size=1, scale=[0.5, 0.25])",
+        "fn.laplacian(same, dtype=types.FLOAT, normalized_kernel=True, window_size=7)",
+        "fn.laplacian(fn.cast(image, dtype=types.FLOAT), scale=0.1 + place)",
+    ),
+    "filter": (
+        "fn.filter(fn.cast(image, dtype=types.FLOAT), np.float32([[0.1, 0.2, -0.5], [0.3, 0.2, 0.1]]), border='edge')",
+        "fn.filter(same, np.float32([[0.1, 0.2, -0.5], [0.3, 0.2, 0.1]]), anchor=[0, 2], border='wrap', dtype=types.FLOAT)",
+    ),
+    "gaussian_blur": (
+        "fn.gaussian_blur(image, sigma=1.0 + place, dtype=types.FLOAT)", "fn.gaussian_blur(fn.cast(image, dtype=types.FLOAT), window_size=[3, 7])",
+        "fn.gaussian_blur(image, sigma=1.0 + place)", "fn.gaussian_blur(same, window_size=5)"),
     "cast": ("fn.cast(image, dtype=types.FLOAT16)", "fn.cast(same, dtype=types.INT32)"),
     "erase": ("fn.erase(same, anchor=[3.0, 4.0], shape=fn.stack(5.0 + place, 6.0 + place), axis_names='HW')",
               "fn.erase(image, anchor=[3.0, 4.0, 20.0, 9.0], shape=[5.0, 60.0, 4.0, 8.0], fill_value=[7.0, 300.0, 9.0])",

@@ -135,10 +135,10 @@ def gaussian_blur(
 def _blur_on_device(
     data: TensorList, *, dtype: torch.dtype | None, sigma: Any | Column, window_size: Any | Column, layout: str
 ) -> Any:  # fmt: skip
-    images = images_of(data, layout)
-    if images is None or dtype not in (None, torch.uint8):
+    images = images_of(data, layout, floats=True)
+    if images is None:
         return NotImplemented
-    count = len(images.offsets)
+    kind, count = _result_type(images.flat, dtype), len(images.offsets)
     windows = []
     for deviations, sizes in zip(
         per_sample(sigma, count), per_sample(window_size, count), strict=True
@@ -146,7 +146,7 @@ def _blur_on_device(
         pairs = zip(_each(deviations, 2, "sigma"), _each(sizes, 2, "window_size"), strict=True)
         y, x = (_gaussian(float(pair[0]), int(pair[1]), axis) for axis, pair in enumerate(pairs))
         windows.append((y, x))
-    flat = filter_batch(images.flat, images.offsets, images.sides, images.channels, windows)
+    flat = filter_batch(*images[:4], windows, kind)
     return batch_of(flat, images.sides, images.channels)
 
 
@@ -212,20 +212,9 @@ def laplacian(
     """
     kind = _result_type(data, dtype)
     axes = _spatial(layout, data.ndim)
-    windows = _each(window_size, len(axes), "window_size")
-    smooth = None if smoothing_size is None else _each(smoothing_size, len(axes), "smoothing_size")
-    scales = _each(scale, len(axes), "scale")
-    if normalized_kernel and any(s != 1.0 for s in scales):
-        raise RuntimeError("laplacian: scale cannot be combined with normalized_kernel")
+    parts = _derivatives(len(axes), normalized_kernel, scale, smoothing_size, window_size)
     total: Tensor | None = None
-    for place, (window, factor) in enumerate(zip(windows, scales, strict=True)):
-        sizes = [int(size) for size in smooth or [window] * len(axes)]
-        sizes[place] = int(window)
-        _check_windows(sizes, place)
-        if normalized_kernel:
-            factor = 2.0 ** (len(axes) + 2 - sum(sizes))
-        each = [linear.binomial(size) for size in sizes]
-        each[place] = linear.laplacian_kernels(int(window))
+    for each, factor in parts:
         first = total is None
         room = _room(data, kind, out if first else None, "result" if first else "part")
         part = linear.separable(data, axes, each, room)
@@ -233,6 +222,48 @@ def laplacian(
         total = part if total is None else total + part
     assert total is not None
     return _finish(total, data.dtype, kind, out)
+
+
+def _derivatives(
+    axes: int, normalized_kernel: bool, scale: Any, smoothing_size: Any, window_size: Any
+) -> list[tuple[list[Sequence[float]], float]]:
+    """Return windows, one an axis, and factor of the derivative along each axis."""
+    windows = _each(window_size, axes, "window_size")
+    smooth = None if smoothing_size is None else _each(smoothing_size, axes, "smoothing_size")
+    scales = _each(scale, axes, "scale")
+    if normalized_kernel and any(s != 1.0 for s in scales):
+        raise RuntimeError("laplacian: scale cannot be combined with normalized_kernel")
+    found = []
+    for place, (window, factor) in enumerate(zip(windows, scales, strict=True)):
+        sizes = [int(size) for size in smooth or [window] * axes]
+        sizes[place] = int(window)
+        _check_windows(sizes, place)
+        if normalized_kernel:
+            factor = 2.0 ** (axes + 2 - sum(sizes))
+        each: list[Sequence[float]] = [linear.binomial(size) for size in sizes]
+        each[place] = linear.laplacian_kernels(int(window))
+        found.append((each, factor))
+    return found
+
+
+@on_device(laplacian)
+def _laplacian_on_device(
+    data: TensorList, *, dtype: torch.dtype | None, normalized_kernel: bool, scale: Any | Column,
+    smoothing_size: Any | Column, window_size: Any | Column, layout: str,
+) -> Any:  # fmt: skip
+    images = images_of(data, layout, floats=True)
+    if images is None:
+        return NotImplemented
+    kind = _result_type(images.flat, dtype)
+    given = [per_sample(value, len(data)) for value in (scale, smoothing_size, window_size)]
+    each = [_derivatives(2, normalized_kernel, *row) for row in zip(*given, strict=True)]
+    down, across = (
+        filter_batch(
+            *images[:4], [([f * factor for f in y], x) for (y, x), factor in parts], torch.float32
+        )
+        for parts in zip(*each, strict=True)
+    )
+    return batch_of(convert(down.add_(across), kind), images.sides, images.channels)
 
 
 def _check_windows(sizes: Sequence[int], place: int) -> None:
@@ -301,11 +332,10 @@ def _filter_on_device(
     data: TensorList, window: TensorList, fill_value: TensorList | None = None, *, anchor: Any | Column, border: str,
     dtype: torch.dtype | None, mode: str, layout: str,
 ) -> Any:  # fmt: skip
-    images = images_of(data, layout)
+    images, border = images_of(data, layout, floats=True), linear.OTHER_NAMES.get(border, border)
     if (
         images is None
         or (fill_value, mode) != (None, "same")
-        or dtype not in (None, torch.uint8)
         or border not in linear.BORDERS
         or isinstance(anchor, Column)
         or window.torch_dtype != torch.float32
@@ -318,9 +348,7 @@ def _filter_on_device(
     y, x = (size // 2 if place == -1 else int(place) for place, size in places)
     if not (windows.numel() and 0 <= y < windows.shape[1] and 0 <= x < windows.shape[2]):
         return NotImplemented
-    flat = correlate_batch(
-        images.flat, images.offsets, images.sides, images.channels, windows, (y, x), border
-    )
+    flat = correlate_batch(*images[:4], windows, (y, x), border, _result_type(images.flat, dtype))
     return batch_of(flat, images.sides, images.channels)
 
 

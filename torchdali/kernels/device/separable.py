@@ -25,19 +25,20 @@ Windows = Sequence[tuple[Sequence[float], Sequence[float]]]
 
 
 def filter_batch(
-    flat: Tensor, offsets: Array, sides: Array, channels: int, windows: Windows
+    flat: Tensor, offsets: Array, sides: Array, channels: int, windows: Windows, dtype: torch.dtype
 ) -> Tensor:
     """Correlate rows and columns of images, whose borders are reflected without repeating the edge.
 
     Args:
-        flat: uint8, the elements of all images, on a device.
+        flat: uint8 or float32, the elements of all images, on a device.
         offsets: Where each image starts.
         sides: ``(2, N)``: heights and widths.
         channels: Of all images.
         windows: Of each image, for y and x: weights, odd in number, centred on the pixel.
+        dtype: Of the results: float32, or uint8, rounded half up, and saturated.
 
     Returns:
-        The elements of all results, one after the other: uint8, rounded half up, and saturated.
+        The elements of all results, one after the other.
     """
     counts = sides.prod(0) * channels
     places: dict[tuple[float, ...], int] = {}
@@ -54,16 +55,17 @@ def filter_batch(
     rows = table([offsets, *sides, np.cumsum(counts) - counts, *found])
     block = np.concatenate((rows.reshape(-1), bits(np.array(behind, np.float32))))
     made: Tensor = torch.ops.torchdali.filter_batch(
-        flat, upload(block, flat.device), len(windows), int(counts.sum()), int(counts.max()), channels
-    )
+        flat, upload(block, flat.device), len(windows), int(counts.sum()), int(counts.max()), channels,
+        dtype == torch.uint8,
+    )  # fmt: skip
     return made
 
 
 def filter_in_torch(
-    flat: Tensor, block: Tensor, count: int, results: int, largest: int, channels: int
-) -> Tensor:
+    flat: Tensor, block: Tensor, count: int, results: int, largest: int, channels: int, as_bytes: bool
+) -> Tensor:  # fmt: skip
     """Do `filter_batch` on the CPU."""
-    out = torch.empty(results, dtype=torch.uint8)
+    out = torch.empty(results, dtype=torch.uint8 if as_bytes else torch.float32)
     numbers = block.numpy()
     for row in numbers[: count * len(COLUMNS)].reshape(count, -1):
         start, h, w, result, *places = row.tolist()
@@ -71,11 +73,12 @@ def filter_in_torch(
         for axis, (taps, place) in enumerate((places[:2], places[2:])):
             made = slide(made, axis, floats(numbers[place : place + taps]).tolist())
         place_of = out[result : result + h * w * channels].view(h, w, channels)
-        place_of.copy_((made + 0.5).clamp_(0.0, 255.0))
+        place_of.copy_((made + 0.5).clamp_(0.0, 255.0) if as_bytes else made)
     return out
 
 
 define(
-    "filter_batch(Tensor flat, Tensor block, int count, int results, int largest, int channels) -> Tensor",
+    "filter_batch(Tensor flat, Tensor block, int count, int results, int largest, int channels, "
+    "bool as_bytes) -> Tensor",
     filter_in_torch,
 )

@@ -18,9 +18,9 @@ __all__ = ["correlate", "correlate_kernel", "filter", "filter_kernel"]
 @triton.jit
 def filter_kernel(
     source, block_of_rows, out, channels: tl.constexpr, fields: tl.constexpr, last: tl.constexpr,
-    block: tl.constexpr,
+    as_bytes: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """Correlate the columns of an image, or the rows of what that gave, which makes bytes."""
+    """Correlate the columns of an image, or the rows of what that gave."""
     row = block_of_rows + tl.program_id(1).to(tl.int64) * fields
     place = tl.program_id(0) * block + tl.arange(0, block)
     height = tl.load(row + 1).to(tl.int32)
@@ -47,7 +47,7 @@ def filter_kernel(
     for k in range(0, taps):
         there = (reflected(first + k, length) - pixel) * step
         total += tl.load(begin + there, mask=mask, other=0).to(tl.float32) * number(weights, k)
-    if last:
+    if as_bytes:
         total = tl.minimum(tl.maximum(total + 0.5, 0.0), 255.0)
     tl.store(out + result + place, total.to(out.dtype.element_ty), mask=mask)
 
@@ -55,7 +55,7 @@ def filter_kernel(
 @triton.jit
 def correlate_kernel(
     flat, table, windows, out, rows, columns, anchor_y, anchor_x, channels: tl.constexpr, fields: tl.constexpr,
-    border: tl.constexpr, block: tl.constexpr,
+    border: tl.constexpr, as_bytes: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
     """Correlate an image with its window; a program does a piece of one image."""
     sample = tl.program_id(1).to(tl.int64)
@@ -83,33 +83,35 @@ def correlate_kernel(
                 begin + bordered(there_x, width, border) * channels, mask=inside, other=0
             )
             total += value.to(tl.float32) * tl.load(weights + i * columns + j)
-    # A float of this size has no place for fractions: the sum is rounded to the even number.
-    total = tl.minimum(tl.maximum(total, 0.0), 255.0) + 8388608.0 - 8388608.0
-    tl.store(out + tl.load(row + 3) + place, total.to(tl.uint8), mask=mask)
+    if as_bytes:
+        # A float of this size has no place for fractions: the sum is rounded to the even number.
+        total = tl.minimum(tl.maximum(total, 0.0), 255.0) + 8388608.0 - 8388608.0
+    tl.store(out + tl.load(row + 3) + place, total.to(out.dtype.element_ty), mask=mask)
 
 
 def filter(
-    flat: Tensor, block: Tensor, count: int, results: int, largest: int, channels: int
-) -> Tensor:
+    flat: Tensor, block: Tensor, count: int, results: int, largest: int, channels: int, as_bytes: bool
+) -> Tensor:  # fmt: skip
     """Do what `device.separable.filter_in_torch` does."""
     wide = torch.empty(results, device=flat.device)
-    out = torch.empty(results, dtype=torch.uint8, device=flat.device)
+    out = torch.empty_like(wide, dtype=torch.uint8 if as_bytes else torch.float32)
     grid = (triton.cdiv(largest, BLOCK), count)
-    filter_kernel[grid](flat, block, wide, channels, 8, False, BLOCK)
-    filter_kernel[grid](wide, block, out, channels, 8, True, BLOCK)
+    filter_kernel[grid](flat, block, wide, channels, 8, False, False, BLOCK)
+    filter_kernel[grid](wide, block, out, channels, 8, True, as_bytes, BLOCK)
     return out
 
 
 def correlate(
     flat: Tensor, samples: Tensor, windows: Tensor, results: int, largest: int, channels: int, y: int, x: int,
-    border: int,
+    border: int, as_bytes: bool,
 ) -> Tensor:  # fmt: skip
     """Do what `device.correlate.correlate_in_torch` does."""
     count, fields = samples.shape
     _, rows, columns = windows.shape
-    out = torch.empty(results, dtype=torch.uint8, device=flat.device)
+    kind = torch.uint8 if as_bytes else torch.float32
+    out = torch.empty(results, dtype=kind, device=flat.device)
     grid = (triton.cdiv(largest, BLOCK), count)
     correlate_kernel[grid](
-        flat, samples, windows, out, rows, columns, y, x, channels, fields, border, BLOCK
+        flat, samples, windows, out, rows, columns, y, x, channels, fields, border, as_bytes, BLOCK
     )
     return out
