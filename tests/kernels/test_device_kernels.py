@@ -45,7 +45,8 @@ from torchdali.kernels.device.take import COLUMNS as TAKE_COLUMNS
 from torchdali.kernels.device.take import take_batch
 from torchdali.kernels.device.warp import BORDERS as WARP_BORDERS
 from torchdali.kernels.device.warp import COLUMNS as WARP_COLUMNS
-from torchdali.kernels.device.warp import MODES, warp_batch
+from torchdali.kernels.device.warp import KINDS as WARP_KINDS
+from torchdali.kernels.device.warp import MODES, displace_batch, warp_batch
 from torchdali.kernels.device.window import COLUMNS as WINDOW_COLUMNS
 from torchdali.kernels.device.window import copy_windows
 from torchdali.kernels.filters.linear import BORDERS, correlate, gaussian, separable
@@ -54,6 +55,7 @@ from torchdali.kernels.resample.separable import resample
 from torchdali.kernels.resample.weights import RADIUS, resize_axes
 from torchdali.kernels.warp.affine import warp_affine
 from torchdali.kernels.warp.perspective import warp_perspective
+from torchdali.kernels.warp.sample import sample
 
 ROOT = Path(__file__).resolve().parents[2]
 FILTERS = [("triangular", "linear"), *[(name, name) for name in RADIUS]]
@@ -162,13 +164,48 @@ def test_warps(linear: bool, fill: float | None) -> None:
     matrices, sizes = maps(rng, 6), rng.integers(1, 40, (2, 6))
     flat = torch.cat([image.reshape(-1) for image in made])
     how = "bilinear" if linear else "nearest", "replicate" if fill is None else "constant", [fill or 0.0]
-    found = warp_batch(flat, offsets, sides, 3, matrices, sizes, *how)
+    found = warp_batch(flat, offsets, sides, 3, matrices, sizes, *how, torch.uint8)
+    floats = warp_batch(flat * 1.5, offsets, sides, 3, matrices, sizes, *how, torch.float32)
     starts = np.concatenate(([0], np.cumsum(sizes.prod(0) * 3)))
     for i, image in enumerate(made):
         expected = warp_affine(image, matrices[i].tolist(), sizes[:, i].tolist(), linear=linear, fill=fill, usual=False)
         ours = found[starts[i] : starts[i + 1]].view(expected.shape).int()
         off = (ours - expected.int()).abs()
         assert (off > (1 if linear else 0)).float().mean() < 0.005
+        expected = warp_affine(image * 1.5, matrices[i].tolist(), sizes[:, i].tolist(), linear=linear, fill=fill, usual=False)
+        off = (floats[starts[i] : starts[i + 1]].view(expected.shape) - expected).abs()
+        assert (off > 0.1).float().mean() < 0.005
+
+
+def displacements(rng: np.random.Generator, sides: Any) -> list[tuple[Any, ...]]:
+    """Return arguments of `displace_batch`: waves, the sphere, moves."""
+    masks, mode = rng.integers(0, 4, sides.shape[1]) > 0, ["nearest", "bilinear"][int(rng.integers(2))]
+    lines = torch.from_numpy(rng.normal(0, 5, (2, 64)).astype(np.float32))
+    moves = torch.from_numpy(rng.integers(-3, 4, (2, int(sides.prod(0).sum())), np.int8))
+    return [("waves", masks, lines, mode, 70.0), ("sphere", masks, None, mode, 9.0), ("moves", masks, moves, "nearest", 80.0)]
+
+
+@pytest.mark.parametrize("kind", range(3))
+def test_displacements(kind: int) -> None:
+    rng = np.random.default_rng(16)
+    made, offsets, sides = images(rng, 6)
+    name, masks, extra, _, fill = displacements(rng, sides)[kind]
+    flat, before = torch.cat([image.reshape(-1) for image in made]), np.cumsum(sides.prod(0)) - sides.prod(0)
+    for linear in (False, True)[: 3 - kind]:
+        found = displace_batch(flat, offsets, sides, 3, name, masks, extra, "bilinear" if linear else "nearest", fill)
+        for i, image in enumerate(made):
+            h, w = image.shape[:2]
+            y, x = torch.meshgrid(torch.arange(float(h)), torch.arange(float(w)), indexing="ij")
+            if name == "waves":
+                x, y = x + extra[0, :h, None], y + extra[1, :w]
+            elif name == "sphere":
+                far = torch.hypot(x + 0.5 - w / 2, y + 0.5 - h / 2) / max(w // 2, h // 2, 1)
+                x, y = (x + 0.5 - w / 2) * far + w / 2, (y + 0.5 - h / 2) * far + h / 2
+            else:
+                moved = extra[:, before[i] : before[i] + h * w].view(2, h, w)
+                x, y = x + 0.5 + moved[0], y + 0.5 + moved[1]
+            expected = sample(image, (x, y), linear=linear, fill=fill) if masks[i] else image
+            assert torch.equal(found[offsets[i] : offsets[i] + image.numel()].view(image.shape), expected)
 
 
 def perspectives(rng: np.random.Generator, count: int) -> Any:
@@ -184,7 +221,7 @@ def test_perspectives(mode: str, border: str) -> None:
     rng = np.random.default_rng(14)
     made, offsets, sides = images(rng, 6)
     matrices, sizes, fill = perspectives(rng, 6), rng.integers(1, 40, (2, 6)), [9.0, 90.0, 255.0]
-    found = warp_batch(torch.cat([image.reshape(-1) for image in made]), offsets, sides, 3, matrices, sizes, mode, border, fill)
+    found = warp_batch(torch.cat([image.reshape(-1) for image in made]), offsets, sides, 3, matrices, sizes, mode, border, fill, torch.uint8)
     starts = np.concatenate(([0], np.cumsum(sizes.prod(0) * 3)))
     for i, image in enumerate(made):
         expected = warp_perspective(image, matrices[i].tolist(), sizes[:, i].tolist(), mode=mode, border=border, fill=fill)
@@ -493,8 +530,10 @@ def compared(rng: np.random.Generator) -> dict[str, float]:
     calls = {
         "taken": ("take", lambda: take_batch(flat, offsets, sides[1], channels, lines(np.random.default_rng(8), sides))),
         "pasted": ("compose", lambda: compose_batch(flat, canvases, numbers, parts, range(channels))),
-        "warped": ("warp", lambda: warp_batch(*given, maps_, sizes, *mode)),
-        "in perspective": ("warp", lambda: warp_batch(*given, perspectives(np.random.default_rng(9), 8), sizes, *view)),
+        "warped": ("warp", lambda: warp_batch(*given, maps_, sizes, *mode, torch.uint8)),
+        "in perspective": ("warp", lambda: warp_batch(*given, perspectives(np.random.default_rng(9), 8), sizes, *view, torch.uint8)),
+        "warped floats": ("warp", lambda: warp_batch(flat * 0.37, *given[1:], maps_, sizes, *mode, torch.float32) * 1e4),
+        "displaced": ("warp", lambda: displace_batch(*given, *displacement)),
         "blurred": ("filter", lambda: filter_batch(*given, windows, torch.uint8)),
         "blurred floats": ("filter", lambda: filter_batch(flat * 0.37, *given[1:], windows, torch.float32) * 1e4),
         "correlated": ("correlate", lambda: correlate_batch(*given, weights, anchor, border, torch.uint8)),
@@ -506,6 +545,7 @@ def compared(rng: np.random.Generator) -> dict[str, float]:
         "counted": ("count_values", lambda: count_values(flat, offsets, pixels, channels)[0]),
         "mapped": ("map_values", lambda: map_values(flat, rows, tables, pixels)),
     }
+    displacement = displacements(rng, sides)[int(rng.integers(3))]
     maps_ = maps(rng, 8)
     mode = MODES[int(rng.integers(2))], "replicate" if fill is None else "constant", [fill or 0.0]
     view = MODES[int(rng.integers(3))], WARP_BORDERS[int(rng.integers(5))], rng.integers(0, 256, channels).tolist()
@@ -592,11 +632,14 @@ def compiled(capability: int) -> dict[str, dict[str, int]]:
             {"channels": 3, "fields": len(COLUMNS), "channel_first": True, "has_flags": True, "mirror": False, "block": block},
         ),
     }
-    warping = {"channels": 3, "fields": 18, "projective": False, "mode": 1, "border": 4, "block": block}
-    sources["warp"] = geometry.warp_kernel, "*u8 *i64 *u8", warping
-    sources["nearest"] = geometry.warp_kernel, "*u8 *i64 *u8", {**warping, "mode": 0, "border": 2}
+    warping = {"channels": 3, "fields": 18, "kind": 0, "mode": 1, "border": 4, "as_bytes": True, "block": block}
+    sources["warp"] = geometry.warp_kernel, "*u8 *i64 *i64 *u8 i32", warping
+    sources["warp floats"] = geometry.warp_kernel, "*fp32 *i64 *i64 *fp32 i32", {**warping, "as_bytes": False}
+    sources["nearest"] = geometry.warp_kernel, "*u8 *i64 *i64 *u8 i32", {**warping, "mode": 0, "border": 2}
     for mode, border in ((0, 4), (1, 4), (2, 0), (2, 4)):
-        sources[f"perspective {mode} {border}"] = geometry.warp_kernel, "*u8 *i64 *u8", {**warping, "projective": True, "mode": mode, "border": border}
+        sources[f"perspective {mode} {border}"] = geometry.warp_kernel, "*u8 *i64 *i64 *u8 i32", {**warping, "kind": 1, "mode": mode, "border": border}
+    for kind, extra in (("waves", "fp32"), ("sphere", "i64"), ("moves", "i8")):
+        sources[kind] = geometry.warp_kernel, f"*u8 *i64 *{extra} *u8 i32", {**warping, "kind": WARP_KINDS.index(kind)}
     for name, types, last in (("first pass", "*u8 *i64 *fp32", False), ("second pass", "*fp32 *i64 *u8", True)):
         sources[name] = filtering.filter_kernel, types, {"channels": 3, "fields": 8, "last": last, "as_bytes": last, "block": block}
     correlating = "*u8 *i64 *fp32 *u8 i32 i32 i32 i32", {"channels": 3, "fields": 4, "border": 0, "as_bytes": True, "block": block}
@@ -646,7 +689,7 @@ def test_kernels_are_the_bodies(seed: int) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     worst = _in_process(f"interpret({seed}, 104)", TRITON_INTERPRET="1")
     assert worst["images"] >= 104 and worst["bytes"] <= 1 and worst["colors"] <= 1 and worst["finished"] <= 1.0001
-    assert max(worst["warped"], worst["in perspective"], worst["blurred"], worst["correlated"], worst["blurred floats"] / 9, worst["correlated floats"] / 9, worst["noise"]) <= 1
+    assert max(worst["warped"], worst["in perspective"], worst["displaced"], worst["warped floats"] / 9, worst["blurred"], worst["correlated"], worst["blurred floats"] / 9, worst["correlated floats"] / 9, worst["noise"]) <= 1
     assert worst["copied"] == worst["erased"] == worst["pasted"] == worst["taken"] == worst["spots"] == worst["counted"] == worst["mapped"] == 0
     assert worst["floats"] <= 1e-5 and worst["of floats"] <= 1e-5 and worst["reduced"] <= 1e-5 and worst["standardized"] <= 1e-5 and worst["normalized"] <= 1e-5
 
@@ -656,6 +699,6 @@ def test_kernels_are_the_bodies(seed: int) -> None:
 def test_kernels_compile_without_spills(capability: int, tmp_path: Path) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     found = _in_process(f"compiled({capability})", KERNELS=str(tmp_path), TRITON_CACHE_DIR=str(tmp_path))
-    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "colors", "warp", "nearest", "perspective 0 4", "perspective 1 4", "perspective 2 0", "perspective 2 4", "first pass", "second pass", "correlate", "correlate with a constant", "correlate floats", "erase", "windows", "counts", "values", "normal", "spots", "compose", "take", "standardize", "reduce bytes", *[f"reduce {kind}" for kind in KINDS]}
+    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "colors", "warp", "nearest", "perspective 0 4", "perspective 1 4", "perspective 2 0", "perspective 2 4", "warp floats", "waves", "sphere", "moves", "first pass", "second pass", "correlate", "correlate with a constant", "correlate floats", "erase", "windows", "counts", "values", "normal", "spots", "compose", "take", "standardize", "reduce bytes", *[f"reduce {kind}" for kind in KINDS]}
     for name, used in found.items():
         assert used["STACK"] == used["LOCAL"] == 0 and used["REG"] <= REGISTERS, f"{name}: {used}"

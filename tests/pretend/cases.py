@@ -82,7 +82,13 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
     "saturation": ("fn.saturation(image, saturation=place)",),
     "brightness": ("fn.brightness(image, brightness=0.5 + place, brightness_shift=0.1)", "fn.brightness(fn.cast(image, dtype=types.FLOAT), brightness=2.0)"),
     "contrast": ("fn.contrast(image, contrast=0.5 + place, contrast_center=90.0)", "fn.contrast(same, contrast=1.5, dtype=types.FLOAT)"),
-    "rotate": ("fn.rotate(image, angle=90 * place, fill_value=0)", "fn.rotate(same, angle=90 * place, keep_size=True)"),
+    "warp_affine": ("fn.warp_affine(image, matrix=[0.5, 0.1, 3, 0, 0.6, 2], dtype=types.FLOAT, fill_value=300.0)",),
+    "water": ("fn.water(image, ampl_x=5.5, phase_y=0.3, mask=flip)", "fn.water(fn.cast(same, dtype=types.FLOAT), interp_type=types.INTERP_LINEAR, fill_value=-3.5)"),
+    "sphere": ("fn.sphere(image, mask=flip, fill_value=300.0)", "fn.sphere(fn.cast(image, dtype=types.FLOAT), interp_type=types.INTERP_LINEAR)"),
+    "jitter": ("fn.jitter(image, nDegree=7, mask=flip, fill_value=90.0)", "fn.jitter(same, nDegree=300)", "fn.jitter(fn.cast(image, dtype=types.INT16))"),
+    "rotate": (
+        "fn.rotate(fn.cast(image, dtype=types.FLOAT), angle=90 * place, interp_type=types.INTERP_NN, fill_value=-8.5)",
+        "fn.rotate(image, angle=90 * place, fill_value=0)", "fn.rotate(same, angle=90 * place, keep_size=True)"),
     "laplacian": (
         "fn.laplacian(image, window_size=[3, 5], smoothing_size=1, scale=[0.5, 0.25])",
         "fn.laplacian(same, dtype=types.FLOAT, normalized_kernel=True, window_size=7)",

@@ -108,7 +108,7 @@ def _warp_on_device(
     interp_type: DALIInterpType, inverse_map: bool, matrix: Any | Column, pixel_origin: str, size: Any | Column,
     layout: str,
 ) -> Any:  # fmt: skip
-    images = images_of(image, layout)
+    images = images_of(image, layout, floats=True)
     if images is None or matrix_input is not None:
         return NotImplemented
     fill = _checked(pixel_origin, border_mode, fill_value, images.channels)
@@ -117,11 +117,9 @@ def _warp_on_device(
         return NotImplemented
     maps = np.array([_between_centers(given[0], inverse_map, pixel_origin) for given in each])
     extents = np.array(canvases(size, images), np.int64).T
-    colors = [convert_number(float(value), torch.uint8) for value in fill]
-    flat = warp_batch(
-        images.flat, images.offsets, images.sides, images.channels, maps, extents, _mode(interp_type), border_mode,
-        colors,
-    )  # fmt: skip
+    kind = images.flat.dtype
+    colors = [convert_number(float(value), kind) for value in fill]
+    flat = warp_batch(*images[:4], maps, extents, _mode(interp_type), border_mode, colors, kind)
     return batch_of(flat, extents, images.channels)
 
 

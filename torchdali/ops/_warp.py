@@ -7,17 +7,19 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchdali.kernels.device.warp import warp_batch
+from torchdali.kernels.device.tables import upload
+from torchdali.kernels.device.warp import displace_batch, warp_batch
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.limits import check_pixels
 from torchdali.kernels.warp import affine, effects, sample
 from torchdali.kernels.window import round_half_away_number
 from torchdali.operator import on_device, operator
 from torchdali.ops._on_device import Images, batch_of, images_of
-from torchdali.rng import Rng
+from torchdali.rng import BatchRng, Rng
 from torchdali.schema import (
     AllFrames,
     Column,
@@ -246,7 +248,7 @@ def _warp_on_device(
     data: TensorList, mtx: TensorList | None = None, /, *, dtype: torch.dtype | None, fill_value: float | None,
     interp_type: DALIInterpType, inverse_map: bool, matrix: Any | Column, size: Any | Column, layout: str,
 ) -> Any:  # fmt: skip
-    images = images_of(data, layout)
+    images = images_of(data, layout, floats=True)
     if images is None or mtx is not None:
         return NotImplemented
     each = [matrices(given, 2, 3) for given in per_sample(matrix, len(data))]
@@ -262,7 +264,7 @@ def _rotate_on_device(
     data: TensorList, *, angle: float | Column, axis: Any | Column, dtype: torch.dtype | None,
     fill_value: float | None, interp_type: DALIInterpType, keep_size: bool, size: Any | Column, layout: str,
 ) -> Any:  # fmt: skip
-    images = images_of(data, layout)
+    images = images_of(data, layout, floats=True)
     if images is None:
         return NotImplemented
     each = [_rotations(given, None, 2) for given in per_sample(angle, len(data))]
@@ -287,14 +289,14 @@ def _warped(
     images: Images, maps: Sequence[Any], sizes: list[list[int]], interp_type: DALIInterpType, fill_value: float | None,
     dtype: torch.dtype | None,
 ) -> Any:  # fmt: skip
-    linear = is_linear(interp_type)
-    if dtype not in (None, torch.uint8):
+    linear, kind = is_linear(interp_type), images.flat.dtype
+    _check_dtype(kind, dtype)
+    if dtype not in (None, torch.uint8, torch.float32):
         return NotImplemented
     extents = np.array(sizes, np.int64).T
     flat = warp_batch(
-        images.flat, images.offsets, images.sides, images.channels, np.array(maps, np.float64), extents,
-        "bilinear" if linear else "nearest", "replicate" if fill_value is None else "constant",
-        [sample.fill_in(fill_value or 0.0, torch.uint8)],
+        *images[:4], np.array(maps, np.float64), extents, "bilinear" if linear else "nearest",
+        "replicate" if fill_value is None else "constant", [sample.fill_in(fill_value or 0.0, kind)], dtype or kind,
     )  # fmt: skip
     return batch_of(flat, extents, images.channels)
 
@@ -366,6 +368,38 @@ def water(
     return _displace(image, places, linear, fill_value)
 
 
+@device_cache(maxsize=4)
+def _waves(length: int, device: torch.device, *given: tuple[float, float]) -> Tensor:
+    return torch.stack(effects.waves(length, length, device, *given))
+
+
+@on_device(water)
+def _water_on_device(
+    image: TensorList, *, ampl_x: float, ampl_y: float, fill_value: float, freq_x: float, freq_y: float,
+    interp_type: DALIInterpType, mask: int | Column, phase_x: float, phase_y: float,
+) -> Any:  # fmt: skip
+    images = images_of(image, "HWC", floats=True)
+    if images is None:
+        return NotImplemented
+    given = (ampl_x, ampl_y), (freq_x, freq_y), (phase_x, phase_y)
+    length = -(-int(images.sides.max()) // _STEP) * _STEP
+    waves = _waves(length, images.flat.device, *given)
+    return _displaced(images, "waves", mask, waves, interp_type, fill_value)
+
+
+_STEP = 256  # lengths of waves that are kept
+
+
+def _displaced(
+    images: Images, kind: str, mask: int | Column, extra: Tensor | None, interp_type: DALIInterpType, fill_value: float
+) -> Any:  # fmt: skip
+    mode = "bilinear" if is_linear(interp_type) and kind != "moves" else "nearest"
+    masks = np.array(per_sample(mask, len(images.offsets)), np.float64)
+    fill = sample.fill_in(fill_value, images.flat.dtype)
+    flat = displace_batch(*images[:4], kind, masks, extra, mode, fill)
+    return batch_of(flat, images.sides, images.channels)
+
+
 @operator
 def sphere(
     image: Still,
@@ -387,6 +421,16 @@ def sphere(
     if not mask:
         return image
     return _displace(image, _sphere(*image.shape[:2], image.device, linear), linear, fill_value)
+
+
+@on_device(sphere)
+def _sphere_on_device(
+    image: TensorList, *, fill_value: float, interp_type: DALIInterpType, mask: int | Column
+) -> Any:
+    images = images_of(image, "HWC", floats=True)
+    if images is None:
+        return NotImplemented
+    return _displaced(images, "sphere", mask, None, interp_type, fill_value)
 
 
 @operator
@@ -413,10 +457,33 @@ def jitter(
         return image
     is_linear(interp_type)
     height, width = image.shape[:2]
-    reach = nDegree // 2
-    shape = 2, height, width
-    moved = rng.generator().integers(-reach, reach + 1, shape, dtype=np.int32)
-    x, y = torch.from_numpy(moved).to(image.device, torch.float32)
+    x, y = torch.from_numpy(_moves(height, width, nDegree, rng)).to(image.device, torch.float32)
     x += torch.arange(0.5, width, device=image.device)
     y += torch.arange(0.5, height, device=image.device)[:, None]
     return sample.sample(image, (x, y), linear=False, fill=fill_value)
+
+
+def _moves(height: int, width: int, degree: int, rng: Rng) -> npt.NDArray[np.int32]:
+    """Draw how far each pixel moves, along x and y."""
+    shape = 2, height, width
+    return rng.generator().integers(-(degree // 2), degree // 2 + 1, shape, dtype=np.int32)
+
+
+@on_device(jitter)
+def _jitter_on_device(
+    image: TensorList, *, fill_value: float, interp_type: DALIInterpType, mask: int | Column, nDegree: int,
+    rng: BatchRng,
+) -> Any:  # fmt: skip
+    images = images_of(image, "HWC", floats=True)
+    if images is None:
+        return NotImplemented
+    ends = images.sides.prod(0).cumsum()
+    found = np.zeros((2, int(ends[-1])), np.int32 if nDegree > 255 else np.int8)
+    masks = per_sample(mask, len(image))
+    sizes = images.sides.T.tolist()
+    for (height, width), wanted, end, each in zip(sizes, masks, ends, rng.samples(), strict=True):
+        if wanted:
+            moves = _moves(height, width, nDegree, each).reshape(2, -1)
+            found[:, end - height * width : end] = moves
+    extra = upload(found, images.flat.device)
+    return _displaced(images, "moves", mask, extra, interp_type, fill_value)

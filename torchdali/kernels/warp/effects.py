@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 from torchdali.kernels.warp.sample import Positions
 
-__all__ = ["sphere_positions", "water_positions"]
+__all__ = ["sphere_positions", "water_positions", "waves"]
 
 _OUTSIDE = -1e6  # where what is no number lies
 
@@ -23,14 +24,24 @@ def water_positions(
     """Return the positions of a wavy surface; every pair is of x and y.
 
     ``x + amplitude * sin(frequency * y + phase)``, ``y + amplitude * cos(frequency * x + phase)``
+    """
+    x, y = _plane(height, width, device)
+    across, down = waves(height, width, device, amplitude, frequency, phase)
+    return (x + across[:, None]).nan_to_num_(_OUTSIDE), (y + down).nan_to_num_(_OUTSIDE)
+
+
+def waves(
+    height: int, width: int, device: torch.device, amplitude: tuple[float, float],
+    frequency: tuple[float, float], phase: tuple[float, float],
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Return what `water_positions` adds to x, for each y, and to y, for each x.
 
     Sine and cosine are rounded from more digits: a last bit decides where a position is a whole number.
     """
     x, y = _plane(height, width, device)
-    across = torch.sin((frequency[0] * y + phase[0]).double()).float()
+    across = torch.sin((frequency[0] * y[:, 0] + phase[0]).double()).float()
     down = torch.cos((frequency[1] * x + phase[1]).double()).float()
-    places = x + amplitude[0] * across, y + amplitude[1] * down
-    return places[0].nan_to_num_(_OUTSIDE), places[1].nan_to_num_(_OUTSIDE)
+    return amplitude[0] * across, amplitude[1] * down
 
 
 def sphere_positions(height: int, width: int, device: torch.device) -> Positions:

@@ -51,28 +51,55 @@ def _nearest_even(x):
 
 @triton.jit
 def warp_kernel(
-    flat, table, out, channels: tl.constexpr, fields: tl.constexpr, projective: tl.constexpr, mode: tl.constexpr,
-    border: tl.constexpr, block: tl.constexpr,
+    flat, table, extra, out, half, channels: tl.constexpr, fields: tl.constexpr, kind: tl.constexpr,
+    mode: tl.constexpr, border: tl.constexpr, as_bytes: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """Sample an image where its map takes the pixels of the output; a program does a piece of one output."""
+    """Sample an image where the pixels of the output come from; a program does a piece of one output.
+
+    Kinds are affine maps, perspectives, waves, the sphere and single moves.
+    """
     row = table + tl.program_id(1).to(tl.int64) * fields
     place = tl.program_id(0) * block + tl.arange(0, block)
     out_width = tl.load(row + 5).to(tl.int32)
     mask = place < tl.load(row + 4).to(tl.int32) * out_width * channels
     height = tl.load(row + 1).to(tl.int32)
     width = tl.load(row + 2).to(tl.int32)
-    px = ((place // channels) % out_width).to(tl.float32)
-    py = (place // (out_width * channels)).to(tl.float32)
-    if not projective:
+    result = tl.load(row + 3)
+    u = (place // channels) % out_width
+    v = place // (out_width * channels)
+    px = u.to(tl.float32)
+    py = v.to(tl.float32)
+    if kind != 1 and kind != 2:
         px += 0.5
         py += 0.5
-    x = px * number(row, 6) + (py * number(row, 7) + number(row, 8))
-    y = px * number(row, 9) + (py * number(row, 10) + number(row, 11))
-    if projective:
-        w = px * number(row, 12) + (py * number(row, 13) + number(row, 14))
-        scale = tl.where(w == 0, 0.0, 1 / tl.where(w == 0, 1.0, w))
-        x *= scale
-        y *= scale
+    if kind < 2:
+        x = px * number(row, 6) + (py * number(row, 7) + number(row, 8))
+        y = px * number(row, 9) + (py * number(row, 10) + number(row, 11))
+        if kind == 1:
+            w = px * number(row, 12) + (py * number(row, 13) + number(row, 14))
+            scale = tl.where(w == 0, 0.0, 1 / tl.where(w == 0, 1.0, w))
+            x *= scale
+            y *= scale
+    elif kind == 2:
+        x = px + tl.load(extra + v, mask=mask, other=0)
+        y = py + tl.load(extra + half + u, mask=mask, other=0)
+        px += 0.5
+        py += 0.5
+    elif kind == 3:
+        x = px - width.to(tl.float32) / 2
+        y = py - height.to(tl.float32) / 2
+        longer = tl.maximum(tl.maximum(width // 2, height // 2), 1).to(tl.float32)
+        scale = tl.sqrt(x * x + y * y) / longer
+        x = scale * x + width.to(tl.float32) / 2
+        y = scale * y + height.to(tl.float32) / 2
+    else:
+        moves = extra + (result + place) // channels
+        x = px + tl.load(moves, mask=mask, other=0).to(tl.float32)
+        y = py + tl.load(moves + half, mask=mask, other=0).to(tl.float32)
+    if kind > 1:
+        displaced = number(row, 6) != 0
+        x = tl.where(displaced, x, px)
+        y = tl.where(displaced, y, py)
     # Numbers that no integer holds are kept away; far outside all is alike, unless the image repeats.
     reach = 1.0e9 if border < 2 or border == 3 else 8.0
     x = tl.minimum(tl.maximum(x, -reach), width.to(tl.float32) + reach)
@@ -80,11 +107,11 @@ def warp_kernel(
     source = flat + tl.load(row) + place % channels
     fill = number(row, 15 + place % channels)
     if mode == 0:
-        x0 = (_nearest_even(x) if projective else tl.floor(x)).to(tl.int32)
-        y0 = (_nearest_even(y) if projective else tl.floor(y)).to(tl.int32)
+        x0 = (_nearest_even(x) if kind == 1 else tl.floor(x)).to(tl.int32)
+        y0 = (_nearest_even(y) if kind == 1 else tl.floor(y)).to(tl.int32)
         value = _pixel(source, y0, x0, height, width, channels, border, fill, mask)
     else:
-        if not projective:
+        if kind != 1:
             x -= 0.5
             y -= 0.5
         x0 = tl.floor(x)
@@ -96,8 +123,9 @@ def warp_kernel(
                 v = y0.to(tl.int32) + i
                 u = x0.to(tl.int32) + j
                 value += weight * _pixel(source, v, u, height, width, channels, border, fill, mask)
+    if as_bytes:
         value = tl.minimum(tl.maximum(value + 0.5, 0.0), 255.0)
-    tl.store(out + tl.load(row + 3) + place, value.to(tl.uint8), mask=mask)
+    tl.store(out + result + place, value.to(out.dtype.element_ty), mask=mask)
 
 
 @triton.jit
@@ -185,13 +213,19 @@ def take_kernel(
 
 
 def warp(
-    flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, projective: bool, mode: int, border: int
+    flat: Tensor, samples: Tensor, extra: Tensor | None, results: int, largest: int, channels: int, kind: int,
+    mode: int, border: int, as_bytes: bool,
 ) -> Tensor:  # fmt: skip
     """Do what `device.warp.warp_in_torch` does."""
     count, fields = samples.shape
-    out = torch.empty(results, dtype=torch.uint8, device=flat.device)
+    dtype = torch.uint8 if as_bytes else torch.float32
+    out = torch.empty(results, dtype=dtype, device=flat.device)
     grid = (triton.cdiv(largest, BLOCK), count)
-    warp_kernel[grid](flat, samples, out, channels, fields, projective, mode, border, BLOCK)
+    half = 0 if extra is None else extra.shape[1]
+    warp_kernel[grid](
+        flat, samples, samples if extra is None else extra, out, half, channels, fields, kind, mode, border, as_bytes,
+        BLOCK,
+    )  # fmt: skip
     return out
 
 
