@@ -31,6 +31,8 @@ from torchdali.kernels.device.correlate import correlate_batch
 from torchdali.kernels.device.counts import count_values, map_values
 from torchdali.kernels.device.erase import COLUMNS as ERASE_COLUMNS
 from torchdali.kernels.device.erase import erase_batch
+from torchdali.kernels.device.grid import COLUMNS as GRID_COLUMNS
+from torchdali.kernels.device.grid import mask_grid_batch
 from torchdali.kernels.device.noise import add_normal, replace_pixels
 from torchdali.kernels.device.normalize import normalize_batch
 from torchdali.kernels.device.reduce import KINDS, reduce_batch
@@ -50,6 +52,7 @@ from torchdali.kernels.device.warp import MODES, displace_batch, warp_batch
 from torchdali.kernels.device.window import COLUMNS as WINDOW_COLUMNS
 from torchdali.kernels.device.window import copy_windows
 from torchdali.kernels.filters.linear import BORDERS, correlate, gaussian, separable
+from torchdali.kernels.grid import grid_mask
 from torchdali.kernels.normalize import affine
 from torchdali.kernels.resample.separable import resample
 from torchdali.kernels.resample.weights import RADIUS, resize_axes
@@ -112,6 +115,7 @@ def test_the_table_names_what_the_kernels_load() -> None:
     assert WINDOW_COLUMNS[6:] == ("y", "x", "mirror") and len(CORRELATE_COLUMNS) == 4 and len(ERASE_COLUMNS) == 7 and FILTER_COLUMNS[3:] == ("result", "taps_y", "weights_y", "taps_x", "weights_x")
     assert COMPOSE_COLUMNS == ("result", "height", "width", "regions", "count")
     assert TAKE_COLUMNS == ("offset", "width", "result", "out_height", "out_width", "lines")
+    assert GRID_COLUMNS[1:] == ("height", "line", "result", "channels", "cosine", "sine", "x", "y", "ratio")
     assert REGION == ("offset", "pitch", "y", "x", "height", "width")
     assert STANDARDIZE_COLUMNS == ("offset", "size", "result", "length", "group")
 
@@ -355,6 +359,21 @@ def test_lines_are_taken() -> None:
         assert torch.equal(found, torch.cat(expected).to(dtype))
 
 
+def grids(rng: np.random.Generator, count: int) -> Any:
+    """Return tiles, ratios, angles and shifts, some of which put edges of squares on pixels."""
+    made = np.stack((rng.integers(2, 20, count), rng.uniform(0.1, 0.9, count), rng.uniform(-4, 4, count), *rng.normal(0, 9, (2, count))), 1)
+    made[::2, 1:] = 0.5, 0.0, 0.0, 3.0
+    return made
+
+
+def test_grids_are_masked() -> None:
+    rng = np.random.default_rng(17)
+    made, offsets, sides = images(rng, 6)
+    given = grids(rng, 6)
+    found = mask_grid_batch(torch.cat([image.reshape(-1) for image in made]), offsets, np.insert(sides.T, 2, 3, 1), given)
+    assert torch.equal(found, torch.cat([grid_mask(image, *grid).reshape(-1) for image, grid in zip(made, given.tolist(), strict=True)]))
+
+
 def composition(rng: np.random.Generator, offsets: Any, sides: Any, channels: int) -> tuple[Any, Any, Any, Any]:
     """Return canvases, counts and regions of `compose_batch`: of each canvas none to three, some beyond its edges."""
     counts = rng.integers(0, 4, len(offsets))
@@ -529,6 +548,7 @@ def compared(rng: np.random.Generator) -> dict[str, float]:
     canvases, numbers, parts, _ = composition(rng, offsets, sides, channels)
     calls = {
         "taken": ("take", lambda: take_batch(flat, offsets, sides[1], channels, lines(np.random.default_rng(8), sides))),
+        "masked": ("mask_grid", lambda: mask_grid_batch(flat, offsets, np.insert(sides.T, 2, channels, 1), squares)),
         "pasted": ("compose", lambda: compose_batch(flat, canvases, numbers, parts, range(channels))),
         "warped": ("warp", lambda: warp_batch(*given, maps_, sizes, *mode, torch.uint8)),
         "in perspective": ("warp", lambda: warp_batch(*given, perspectives(np.random.default_rng(9), 8), sizes, *view, torch.uint8)),
@@ -545,6 +565,7 @@ def compared(rng: np.random.Generator) -> dict[str, float]:
         "counted": ("count_values", lambda: count_values(flat, offsets, pixels, channels)[0]),
         "mapped": ("map_values", lambda: map_values(flat, rows, tables, pixels)),
     }
+    squares = grids(rng, 8)
     displacement = displacements(rng, sides)[int(rng.integers(3))]
     maps_ = maps(rng, 8)
     mode = MODES[int(rng.integers(2))], "replicate" if fill is None else "constant", [fill or 0.0]
@@ -649,6 +670,7 @@ def compiled(capability: int) -> dict[str, dict[str, int]]:
     sources["erase"] = geometry.erase_kernel, "*u8 *i64 *u8", {"channels": 3, "fields": 7, "block": block}
     sources["compose"] = geometry.compose_kernel, "*u8 *i64 *i64 *u8 i32", {"fields": 5, "block": block}
     sources["take"] = geometry.take_kernel, "*u8 *i64 *u8", {"channels": 3, "fields": 6, "block": block}
+    sources["grid"] = values.grid_kernel, "*u8 *i64 *u8", {"fields": 10, "block": block}
     sources["windows"] = geometry.windows_kernel, "*u8 *i64 *u8 i32", {"channels": 3, "fields": 9, "block": block}
     sources["colors"] = (values.colors_kernel, "*u8 *i64 *u8", {"fields": 15, "block": block})
     sources["counts"] = values.counts_kernel, "*u8 *i64 *i32", {"channels": 3, "fields": 3, "pieces": values.PIECES, "block": block}
@@ -690,7 +712,7 @@ def test_kernels_are_the_bodies(seed: int) -> None:
     worst = _in_process(f"interpret({seed}, 104)", TRITON_INTERPRET="1")
     assert worst["images"] >= 104 and worst["bytes"] <= 1 and worst["colors"] <= 1 and worst["finished"] <= 1.0001
     assert max(worst["warped"], worst["in perspective"], worst["displaced"], worst["warped floats"] / 9, worst["blurred"], worst["correlated"], worst["blurred floats"] / 9, worst["correlated floats"] / 9, worst["noise"]) <= 1
-    assert worst["copied"] == worst["erased"] == worst["pasted"] == worst["taken"] == worst["spots"] == worst["counted"] == worst["mapped"] == 0
+    assert worst["copied"] == worst["erased"] == worst["masked"] == worst["pasted"] == worst["taken"] == worst["spots"] == worst["counted"] == worst["mapped"] == 0
     assert worst["floats"] <= 1e-5 and worst["of floats"] <= 1e-5 and worst["reduced"] <= 1e-5 and worst["standardized"] <= 1e-5 and worst["normalized"] <= 1e-5
 
 
@@ -699,6 +721,6 @@ def test_kernels_are_the_bodies(seed: int) -> None:
 def test_kernels_compile_without_spills(capability: int, tmp_path: Path) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     found = _in_process(f"compiled({capability})", KERNELS=str(tmp_path), TRITON_CACHE_DIR=str(tmp_path))
-    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "colors", "warp", "nearest", "perspective 0 4", "perspective 1 4", "perspective 2 0", "perspective 2 4", "warp floats", "waves", "sphere", "moves", "first pass", "second pass", "correlate", "correlate with a constant", "correlate floats", "erase", "windows", "counts", "values", "normal", "spots", "compose", "take", "standardize", "reduce bytes", *[f"reduce {kind}" for kind in KINDS]}
+    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "colors", "warp", "nearest", "perspective 0 4", "perspective 1 4", "perspective 2 0", "perspective 2 4", "warp floats", "waves", "sphere", "moves", "first pass", "second pass", "correlate", "correlate with a constant", "correlate floats", "erase", "windows", "counts", "values", "normal", "spots", "compose", "take", "grid", "standardize", "reduce bytes", *[f"reduce {kind}" for kind in KINDS]}
     for name, used in found.items():
         assert used["STACK"] == used["LOCAL"] == 0 and used["REG"] <= REGISTERS, f"{name}: {used}"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["grid_mask"]
+__all__ = ["grid_mask", "mask_of", "steps_of"]
 
 
 def grid_mask(
@@ -24,18 +26,27 @@ def grid_mask(
         shift_y: The same downwards.
     """
     height, width, channels = x.shape[-3:]
-    c, s = math.cos(angle) / tile, math.sin(angle) / tile
-    columns = torch.arange(width, dtype=torch.float32, device=x.device)
-    rows = torch.arange(height, dtype=torch.float32, device=x.device)[:, None]
-    across = _covered(columns * c - shift_x / tile, rows * -s, ratio)
-    down = _covered(columns * s - shift_y / tile, rows * c, ratio)
-    keep = across.logical_and_(down).logical_not_()
-    if (
-        channels > 1
-    ):  # one value an element: a mask of the image's own shape is applied many times faster
+    steps = steps_of(tile, ratio, angle, shift_x, shift_y)
+    keep = mask_of(height, width, steps, x.device)
+    if channels > 1:  # a mask of the image's own shape is applied many times faster
         keep = torch.stack([keep] * channels, -1)
         return x * keep
     return x * keep[..., None]
+
+
+def steps_of(tile: Any, ratio: Any, angle: Any, shift_x: Any, shift_y: Any) -> tuple[Any, ...]:
+    """Return cosine, sine and shifts in tiles a pixel, and the ratio; of numbers or of arrays."""
+    return np.cos(angle) / tile, np.sin(angle) / tile, shift_x / tile, shift_y / tile, ratio
+
+
+def mask_of(height: int, width: int, steps: Sequence[float], device: torch.device) -> Tensor:
+    """Return which pixels are not in squares of the grid, ``(height, width)``."""
+    c, s, right, below, ratio = map(float, steps)
+    columns = torch.arange(width, dtype=torch.float32, device=device)
+    rows = torch.arange(height, dtype=torch.float32, device=device)[:, None]
+    across = _covered(columns * c - right, rows * -s, ratio)
+    down = _covered(columns * s - below, rows * c, ratio)
+    return across.logical_and_(down).logical_not_()
 
 
 def _covered(columns: Tensor, rows: Tensor, ratio: float) -> Tensor:

@@ -13,6 +13,7 @@ from torch import Tensor
 from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.compose import compose_batch
+from torchdali.kernels.device.grid import mask_grid_batch
 from torchdali.kernels.grid import grid_mask as masked
 from torchdali.kernels.limits import check_pixels, limits
 from torchdali.kernels.memory import Array
@@ -189,6 +190,24 @@ def grid_mask(
     if image.dim() == 2:
         return masked(image[..., None], tile, ratio, angle, shift_x, shift_y)[..., 0]
     return masked(image, tile, ratio, angle, shift_x, shift_y)
+
+
+@on_device(grid_mask)
+def _mask_on_device(
+    image: TensorList, *, angle: float | Column, ratio: float | Column, shift_x: float | Column,
+    shift_y: float | Column, tile: int | Column,
+) -> Any:  # fmt: skip
+    found, axes = elements_of(image), image.ndim()
+    given = [per_sample(value, len(image)) for value in (tile, ratio, angle, shift_x, shift_y)]
+    if found is None or image.layout() not in ("", "HW", "HWC") or min(given[0]) <= 0:
+        return NotImplemented
+    flat, offsets, shapes = found
+    extents = np.ones((len(shapes), 3), np.int64)
+    extents[:, :axes] = shapes
+    if not extents.all():
+        return NotImplemented
+    made = mask_grid_batch(flat, offsets, extents, np.array(given, np.float64).T)
+    return in_turn(made, shapes, image.layout())
 
 
 # ---------------------------------------------------------------- multi_paste

@@ -16,6 +16,7 @@ from torchdali.kernels.device.triton_kernels.values import (
     count_values,
     map_colors,
     map_values,
+    mask_grid,
     reduce,
     standardize,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "filter",
     "map_colors",
     "map_values",
+    "mask_grid",
     "normalize",
     "reduce",
     "replace_pixels",

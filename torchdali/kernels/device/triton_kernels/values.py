@@ -13,8 +13,8 @@ from torch import Tensor
 from torchdali.kernels.device.triton_kernels._common import BLOCK, number
 
 __all__ = [
-    "PIECES", "colors_kernel", "count_values", "counts_kernel", "map_colors", "map_values", "reduce", "reduce_kernel",
-    "standardize", "standardize_kernel", "values_kernel",
+    "PIECES", "colors_kernel", "count_values", "counts_kernel", "grid_kernel", "map_colors", "map_values", "mask_grid",
+    "reduce", "reduce_kernel", "standardize", "standardize_kernel", "values_kernel",
 ]  # fmt: skip
 
 PIECES = 8  # blocks that a program counts
@@ -135,6 +135,26 @@ def reduce_kernel(
 
 
 @triton.jit
+def grid_kernel(flat, table, out, fields: tl.constexpr, block: tl.constexpr):
+    """Set the squares of a grid to zero; a program does a piece of one image."""
+    row = table + tl.program_id(1).to(tl.int64) * fields
+    place = tl.program_id(0) * block + tl.arange(0, block)
+    line = tl.load(row + 2).to(tl.int32)
+    mask = place < tl.load(row + 1).to(tl.int32) * line
+    x = (place % line // tl.load(row + 4).to(tl.int32)).to(tl.float32)
+    y = (place // line).to(tl.float32)
+    cosine = number(row, 5)
+    sine = number(row, 6)
+    across = (x * cosine - number(row, 7)) - y * sine
+    down = (x * sine - number(row, 8)) + y * cosine
+    across -= tl.floor(across)
+    down -= tl.floor(down)
+    keep = (across >= number(row, 9)) | (down >= number(row, 9))
+    value = tl.load(flat + tl.load(row) + place, mask=mask & keep, other=0)
+    tl.store(out + tl.load(row + 3) + place, value, mask=mask)
+
+
+@triton.jit
 def standardize_kernel(
     flat, table, centers, factors, out, shift, channels, fields: tl.constexpr, block: tl.constexpr
 ):
@@ -201,4 +221,13 @@ def standardize(
     standardize_kernel[grid](
         flat, samples, centers, factors, out, shift, centers.shape[1], fields, BLOCK
     )
+    return out
+
+
+def mask_grid(flat: Tensor, samples: Tensor, results: int, largest: int) -> Tensor:
+    """Do what `device.grid.mask_grid_in_torch` does: products are rounded before they are added, a last bit decides."""
+    count, fields = samples.shape
+    out = torch.empty(results, dtype=flat.dtype, device=flat.device)
+    grid = (triton.cdiv(largest, BLOCK), count)
+    grid_kernel[grid](flat, samples, out, fields, BLOCK, enable_fp_fusion=False)
     return out
