@@ -33,6 +33,8 @@ from torchdali.kernels.device.erase import COLUMNS as ERASE_COLUMNS
 from torchdali.kernels.device.erase import erase_batch
 from torchdali.kernels.device.grid import COLUMNS as GRID_COLUMNS
 from torchdali.kernels.device.grid import mask_grid_batch
+from torchdali.kernels.device.median import COLUMNS as MEDIAN_COLUMNS
+from torchdali.kernels.device.median import median_batch
 from torchdali.kernels.device.noise import add_normal, replace_pixels
 from torchdali.kernels.device.normalize import normalize_batch
 from torchdali.kernels.device.reduce import KINDS, reduce_batch
@@ -116,6 +118,7 @@ def test_the_table_names_what_the_kernels_load() -> None:
     assert COMPOSE_COLUMNS == ("result", "height", "width", "regions", "count")
     assert TAKE_COLUMNS == ("offset", "width", "result", "out_height", "out_width", "lines")
     assert GRID_COLUMNS[1:] == ("height", "line", "result", "channels", "cosine", "sine", "x", "y", "ratio")
+    assert MEDIAN_COLUMNS == ("offset", "height", "width", "result", "rows", "columns")
     assert REGION == ("offset", "pitch", "y", "x", "height", "width")
     assert STANDARDIZE_COLUMNS == ("offset", "size", "result", "length", "group")
 
@@ -374,6 +377,17 @@ def test_grids_are_masked() -> None:
     assert torch.equal(found, torch.cat([grid_mask(image, *grid).reshape(-1) for image, grid in zip(made, given.tolist(), strict=True)]))
 
 
+def test_medians() -> None:
+    rng = np.random.default_rng(18)
+    made, offsets, sides = images(rng, 6)
+    windows = 2 * rng.integers(0, 4, (2, 6)) + 1
+    found = median_batch(torch.cat([image.reshape(-1) for image in made]), offsets, sides, 3, windows)
+    for start, image, (rows, columns) in zip(offsets, made, windows.T.tolist(), strict=True):
+        wide = np.pad(image.numpy(), ((rows // 2, rows // 2), (columns // 2, columns // 2), (0, 0)), "edge")
+        expected = np.median(np.lib.stride_tricks.sliding_window_view(wide, (rows, columns), (0, 1)), (3, 4))
+        assert np.array_equal(found[start : start + image.numel()].view(image.shape), expected)
+
+
 def composition(rng: np.random.Generator, offsets: Any, sides: Any, channels: int) -> tuple[Any, Any, Any, Any]:
     """Return canvases, counts and regions of `compose_batch`: of each canvas none to three, some beyond its edges."""
     counts = rng.integers(0, 4, len(offsets))
@@ -549,6 +563,7 @@ def compared(rng: np.random.Generator) -> dict[str, float]:
     calls = {
         "taken": ("take", lambda: take_batch(flat, offsets, sides[1], channels, lines(np.random.default_rng(8), sides))),
         "masked": ("mask_grid", lambda: mask_grid_batch(flat, offsets, np.insert(sides.T, 2, channels, 1), squares)),
+        "medians": ("median", lambda: median_batch(*given, odd)),
         "pasted": ("compose", lambda: compose_batch(flat, canvases, numbers, parts, range(channels))),
         "warped": ("warp", lambda: warp_batch(*given, maps_, sizes, *mode, torch.uint8)),
         "in perspective": ("warp", lambda: warp_batch(*given, perspectives(np.random.default_rng(9), 8), sizes, *view, torch.uint8)),
@@ -565,7 +580,7 @@ def compared(rng: np.random.Generator) -> dict[str, float]:
         "counted": ("count_values", lambda: count_values(flat, offsets, pixels, channels)[0]),
         "mapped": ("map_values", lambda: map_values(flat, rows, tables, pixels)),
     }
-    squares = grids(rng, 8)
+    squares, odd = grids(rng, 8), 2 * rng.integers(0, 3, (2, 8)) + 1
     displacement = displacements(rng, sides)[int(rng.integers(3))]
     maps_ = maps(rng, 8)
     mode = MODES[int(rng.integers(2))], "replicate" if fill is None else "constant", [fill or 0.0]
@@ -671,6 +686,7 @@ def compiled(capability: int) -> dict[str, dict[str, int]]:
     sources["compose"] = geometry.compose_kernel, "*u8 *i64 *i64 *u8 i32", {"fields": 5, "block": block}
     sources["take"] = geometry.take_kernel, "*u8 *i64 *u8", {"channels": 3, "fields": 6, "block": block}
     sources["grid"] = values.grid_kernel, "*u8 *i64 *u8", {"fields": 10, "block": block}
+    sources["median"] = filtering.median_kernel, "*u8 *i64 *u8", {"channels": 3, "fields": 6, "block": block}
     sources["windows"] = geometry.windows_kernel, "*u8 *i64 *u8 i32", {"channels": 3, "fields": 9, "block": block}
     sources["colors"] = (values.colors_kernel, "*u8 *i64 *u8", {"fields": 15, "block": block})
     sources["counts"] = values.counts_kernel, "*u8 *i64 *i32", {"channels": 3, "fields": 3, "pieces": values.PIECES, "block": block}
@@ -712,7 +728,7 @@ def test_kernels_are_the_bodies(seed: int) -> None:
     worst = _in_process(f"interpret({seed}, 104)", TRITON_INTERPRET="1")
     assert worst["images"] >= 104 and worst["bytes"] <= 1 and worst["colors"] <= 1 and worst["finished"] <= 1.0001
     assert max(worst["warped"], worst["in perspective"], worst["displaced"], worst["warped floats"] / 9, worst["blurred"], worst["correlated"], worst["blurred floats"] / 9, worst["correlated floats"] / 9, worst["noise"]) <= 1
-    assert worst["copied"] == worst["erased"] == worst["masked"] == worst["pasted"] == worst["taken"] == worst["spots"] == worst["counted"] == worst["mapped"] == 0
+    assert worst["copied"] == worst["erased"] == worst["medians"] == worst["masked"] == worst["pasted"] == worst["taken"] == worst["spots"] == worst["counted"] == worst["mapped"] == 0
     assert worst["floats"] <= 1e-5 and worst["of floats"] <= 1e-5 and worst["reduced"] <= 1e-5 and worst["standardized"] <= 1e-5 and worst["normalized"] <= 1e-5
 
 
@@ -721,6 +737,6 @@ def test_kernels_are_the_bodies(seed: int) -> None:
 def test_kernels_compile_without_spills(capability: int, tmp_path: Path) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     found = _in_process(f"compiled({capability})", KERNELS=str(tmp_path), TRITON_CACHE_DIR=str(tmp_path))
-    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "colors", "warp", "nearest", "perspective 0 4", "perspective 1 4", "perspective 2 0", "perspective 2 4", "warp floats", "waves", "sphere", "moves", "first pass", "second pass", "correlate", "correlate with a constant", "correlate floats", "erase", "windows", "counts", "values", "normal", "spots", "compose", "take", "grid", "standardize", "reduce bytes", *[f"reduce {kind}" for kind in KINDS]}
+    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "colors", "warp", "nearest", "perspective 0 4", "perspective 1 4", "perspective 2 0", "perspective 2 4", "warp floats", "waves", "sphere", "moves", "first pass", "second pass", "correlate", "correlate with a constant", "correlate floats", "erase", "windows", "counts", "values", "normal", "spots", "compose", "take", "grid", "median", "standardize", "reduce bytes", *[f"reduce {kind}" for kind in KINDS]}
     for name, used in found.items():
         assert used["STACK"] == used["LOCAL"] == 0 and used["REG"] <= REGISTERS, f"{name}: {used}"

@@ -86,6 +86,7 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
     "water": ("fn.water(image, ampl_x=5.5, phase_y=0.3, mask=flip)", "fn.water(fn.cast(same, dtype=types.FLOAT), interp_type=types.INTERP_LINEAR, fill_value=-3.5)"),
     "sphere": ("fn.sphere(image, mask=flip, fill_value=300.0)", "fn.sphere(fn.cast(image, dtype=types.FLOAT), interp_type=types.INTERP_LINEAR)"),
     "jitter": ("fn.jitter(image, nDegree=7, mask=flip, fill_value=90.0)", "fn.jitter(same, nDegree=300)", "fn.jitter(fn.cast(image, dtype=types.INT16))"),
+    "experimental.median_blur": ("fn.experimental.median_blur(image, window_size=[5, 3])", "fn.experimental.median_blur(same, window_size=1 + 2 * start)"),
     "grid_mask": (
         "fn.grid_mask(image, tile=10 + start, ratio=0.4, angle=place, shift_x=90 * place)", "fn.grid_mask(mosaic, tile=8, angle=1.0)",
         "fn.grid_mask(fn.transpose(fn.cast(image, dtype=types.FLOAT), perm=[2, 0, 1]), tile=9, shift_y=2.5)",

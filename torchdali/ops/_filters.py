@@ -6,12 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.correlate import correlate_batch
+from torchdali.kernels.device.median import median_batch
 from torchdali.kernels.device.separable import filter_batch
 from torchdali.kernels.filters import linear, rank
 from torchdali.kernels.limits import check_window
@@ -367,10 +369,23 @@ def median_blur(
         window_size: Odd height and width, or one size for both.
     """
     axes = _spatial(layout, data.ndim)
-    sizes = [int(size) for size in _each(window_size, len(axes), "window_size")]
+    return rank.median(data, axes, _odd(window_size, len(axes)))
+
+
+def _odd(window_size: Any, axes: int) -> list[int]:
+    sizes = [int(size) for size in _each(window_size, axes, "window_size")]
     if any(size % 2 == 0 or size < 1 for size in sizes):
         raise RuntimeError(f"median_blur: window sizes must be odd, not {sizes}")
-    return rank.median(data, axes, sizes)
+    return sizes
+
+
+@on_device(median_blur)
+def _median_on_device(data: TensorList, *, window_size: Any | Column, layout: str) -> Any:
+    images = images_of(data, layout)
+    if images is None:
+        return NotImplemented
+    windows = np.array([_odd(given, 2) for given in per_sample(window_size, len(data))], np.int64)
+    return batch_of(median_batch(*images[:4], windows.T), images.sides, images.channels)
 
 
 def _morph(

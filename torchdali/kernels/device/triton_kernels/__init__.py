@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchdali.kernels.device.triton_kernels.filtering import correlate, filter
+from torchdali.kernels.device.triton_kernels.filtering import correlate, filter, median
 from torchdali.kernels.device.triton_kernels.geometry import (
     compose,
     copy_windows,
@@ -32,6 +32,7 @@ __all__ = [
     "map_colors",
     "map_values",
     "mask_grid",
+    "median",
     "normalize",
     "reduce",
     "replace_pixels",

@@ -1,4 +1,4 @@
-"""Kernels that correlate images with windows."""
+"""Kernels that look at windows: correlation and medians."""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
 # Triton reads annotations of kernels: theirs are for it alone.
@@ -12,7 +12,9 @@ from torch import Tensor
 
 from torchdali.kernels.device.triton_kernels._common import BLOCK, bordered, number, reflected
 
-__all__ = ["correlate", "correlate_kernel", "filter", "filter_kernel"]
+__all__ = [
+    "correlate", "correlate_kernel", "filter", "filter_kernel", "median", "median_kernel",
+]  # fmt: skip
 
 
 @triton.jit
@@ -89,6 +91,34 @@ def correlate_kernel(
     tl.store(out + tl.load(row + 3) + place, total.to(out.dtype.element_ty), mask=mask)
 
 
+@triton.jit
+def median_kernel(
+    flat, table, out, channels: tl.constexpr, fields: tl.constexpr, block: tl.constexpr
+):
+    """Find the bits of medians from the first on: the greatest byte that at most half of a window is less than."""
+    row = table + tl.program_id(1).to(tl.int64) * fields
+    place = tl.program_id(0) * block + tl.arange(0, block)
+    height = tl.load(row + 1).to(tl.int32)
+    width = tl.load(row + 2).to(tl.int32)
+    rows = tl.load(row + 4).to(tl.int32)
+    columns = tl.load(row + 5).to(tl.int32)
+    mask = place < height * width * channels
+    y = place // (width * channels) - rows // 2
+    x = (place // channels) % width - columns // 2
+    source = flat + tl.load(row) + place % channels
+    value = tl.zeros((block,), tl.int32)
+    for bit in tl.static_range(8):
+        candidate = value | (128 >> bit)
+        less = tl.zeros((block,), tl.int32)
+        for i in range(0, rows):
+            line = source + bordered(y + i, height, 2) * width * channels
+            for j in range(0, columns):
+                seen = tl.load(line + bordered(x + j, width, 2) * channels, mask=mask, other=0)
+                less += (seen.to(tl.int32) < candidate).to(tl.int32)
+        value = tl.where(less <= rows * columns // 2, candidate, value)
+    tl.store(out + tl.load(row + 3) + place, value.to(tl.uint8), mask=mask)
+
+
 def filter(
     flat: Tensor, block: Tensor, count: int, results: int, largest: int, channels: int, as_bytes: bool
 ) -> Tensor:  # fmt: skip
@@ -114,4 +144,13 @@ def correlate(
     correlate_kernel[grid](
         flat, samples, windows, out, rows, columns, y, x, channels, fields, border, as_bytes, BLOCK
     )
+    return out
+
+
+def median(flat: Tensor, samples: Tensor, results: int, largest: int, channels: int) -> Tensor:
+    """Do what `device.median.median_in_torch` does."""
+    count, fields = samples.shape
+    out = torch.empty(results, dtype=torch.uint8, device=flat.device)
+    grid = (triton.cdiv(largest, BLOCK), count)
+    median_kernel[grid](flat, samples, out, channels, fields, BLOCK)
     return out
