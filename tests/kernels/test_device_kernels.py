@@ -21,7 +21,7 @@ import torch
 
 from torchdali.kernels.color import tone
 from torchdali.kernels.color.affine import affine_rgb, twist_matrix
-from torchdali.kernels.color.histogram import equalize, equalizing_tables
+from torchdali.kernels.color.histogram import equalize, equalize_tiles, equalizing_tables
 from torchdali.kernels.device.color import COLUMNS as COLOR_COLUMNS
 from torchdali.kernels.device.color import map_colors
 from torchdali.kernels.device.compose import COLUMNS as COMPOSE_COLUMNS
@@ -47,6 +47,8 @@ from torchdali.kernels.device.standardize import standardize_batch
 from torchdali.kernels.device.tables import table
 from torchdali.kernels.device.take import COLUMNS as TAKE_COLUMNS
 from torchdali.kernels.device.take import take_batch
+from torchdali.kernels.device.tiles import COLUMNS as TILE_COLUMNS
+from torchdali.kernels.device.tiles import equalize_tiles_batch
 from torchdali.kernels.device.warp import BORDERS as WARP_BORDERS
 from torchdali.kernels.device.warp import COLUMNS as WARP_COLUMNS
 from torchdali.kernels.device.warp import KINDS as WARP_KINDS
@@ -119,6 +121,7 @@ def test_the_table_names_what_the_kernels_load() -> None:
     assert TAKE_COLUMNS == ("offset", "width", "result", "out_height", "out_width", "lines")
     assert GRID_COLUMNS[1:] == ("height", "line", "result", "channels", "cosine", "sine", "x", "y", "ratio")
     assert MEDIAN_COLUMNS == ("offset", "height", "width", "result", "rows", "columns")
+    assert TILE_COLUMNS == ("offset", "height", "width", "tile_height", "tile_width")
     assert REGION == ("offset", "pitch", "y", "x", "height", "width")
     assert STANDARDIZE_COLUMNS == ("offset", "size", "result", "length", "group")
 
@@ -388,6 +391,19 @@ def test_medians() -> None:
         assert np.array_equal(found[start : start + image.numel()].view(image.shape), expected)
 
 
+@pytest.mark.parametrize("clip_limit", [0.0, 2.0])
+def test_tiles_are_equalized(clip_limit: float) -> None:
+    rng = np.random.default_rng(19)
+    made, offsets, sides = images(rng, 6)
+    made = [image // 3 for image in made]
+    found = equalize_tiles_batch(torch.cat([image.reshape(-1) for image in made]), offsets, sides, 3, (3, 4), clip_limit)
+    for start, image in zip(offsets, made, strict=True):
+        expected = torch.empty_like(image)
+        equalize_tiles(image, expected, 3, 4, clip_limit)
+        ours = found[start : start + image.numel()].view(image.shape)
+        assert (ours.int() - expected.int()).abs().max() <= 1 and (ours != expected).float().mean() < 0.01
+
+
 def composition(rng: np.random.Generator, offsets: Any, sides: Any, channels: int) -> tuple[Any, Any, Any, Any]:
     """Return canvases, counts and regions of `compose_batch`: of each canvas none to three, some beyond its edges."""
     counts = rng.integers(0, 4, len(offsets))
@@ -564,6 +580,8 @@ def compared(rng: np.random.Generator) -> dict[str, float]:
         "taken": ("take", lambda: take_batch(flat, offsets, sides[1], channels, lines(np.random.default_rng(8), sides))),
         "masked": ("mask_grid", lambda: mask_grid_batch(flat, offsets, np.insert(sides.T, 2, channels, 1), squares)),
         "medians": ("median", lambda: median_batch(*given, odd)),
+        "counts of tiles": ("count_tiles", lambda: equalize_tiles_batch(*given, down_and_across, 2.0)),
+        "tiles": ("map_tiles", lambda: equalize_tiles_batch(*given, down_and_across, 2.0)),
         "pasted": ("compose", lambda: compose_batch(flat, canvases, numbers, parts, range(channels))),
         "warped": ("warp", lambda: warp_batch(*given, maps_, sizes, *mode, torch.uint8)),
         "in perspective": ("warp", lambda: warp_batch(*given, perspectives(np.random.default_rng(9), 8), sizes, *view, torch.uint8)),
@@ -580,6 +598,7 @@ def compared(rng: np.random.Generator) -> dict[str, float]:
         "counted": ("count_values", lambda: count_values(flat, offsets, pixels, channels)[0]),
         "mapped": ("map_values", lambda: map_values(flat, rows, tables, pixels)),
     }
+    down_and_across = tuple(rng.integers(1, 5, 2).tolist())
     squares, odd = grids(rng, 8), 2 * rng.integers(0, 3, (2, 8)) + 1
     displacement = displacements(rng, sides)[int(rng.integers(3))]
     maps_ = maps(rng, 8)
@@ -648,7 +667,14 @@ def compiled(capability: int) -> dict[str, dict[str, int]]:
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    from torchdali.kernels.device.triton_kernels import filtering, geometry, noise, resizing, values
+    from torchdali.kernels.device.triton_kernels import (
+        filtering,
+        geometry,
+        noise,
+        resizing,
+        tiles,
+        values,
+    )
     from torchdali.kernels.device.triton_kernels._common import BLOCK as block
 
     tools = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
@@ -687,6 +713,9 @@ def compiled(capability: int) -> dict[str, dict[str, int]]:
     sources["take"] = geometry.take_kernel, "*u8 *i64 *u8", {"channels": 3, "fields": 6, "block": block}
     sources["grid"] = values.grid_kernel, "*u8 *i64 *u8", {"fields": 10, "block": block}
     sources["median"] = filtering.median_kernel, "*u8 *i64 *u8", {"channels": 3, "fields": 6, "block": block}
+    tiling = {"channels": 1, "fields": 5, "block": block}
+    sources["counts of tiles"] = tiles.count_tiles_kernel, "*u8 *i64 *i32 i32 i32", tiling
+    sources["tiles"] = tiles.map_tiles_kernel, "*u8 *i64 *fp32 *u8 i32 i32", tiling
     sources["windows"] = geometry.windows_kernel, "*u8 *i64 *u8 i32", {"channels": 3, "fields": 9, "block": block}
     sources["colors"] = (values.colors_kernel, "*u8 *i64 *u8", {"fields": 15, "block": block})
     sources["counts"] = values.counts_kernel, "*u8 *i64 *i32", {"channels": 3, "fields": 3, "pieces": values.PIECES, "block": block}
@@ -727,8 +756,8 @@ def test_kernels_are_the_bodies(seed: int) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     worst = _in_process(f"interpret({seed}, 104)", TRITON_INTERPRET="1")
     assert worst["images"] >= 104 and worst["bytes"] <= 1 and worst["colors"] <= 1 and worst["finished"] <= 1.0001
-    assert max(worst["warped"], worst["in perspective"], worst["displaced"], worst["warped floats"] / 9, worst["blurred"], worst["correlated"], worst["blurred floats"] / 9, worst["correlated floats"] / 9, worst["noise"]) <= 1
-    assert worst["copied"] == worst["erased"] == worst["medians"] == worst["masked"] == worst["pasted"] == worst["taken"] == worst["spots"] == worst["counted"] == worst["mapped"] == 0
+    assert max(worst["warped"], worst["in perspective"], worst["displaced"], worst["tiles"], worst["warped floats"] / 9, worst["blurred"], worst["correlated"], worst["blurred floats"] / 9, worst["correlated floats"] / 9, worst["noise"]) <= 1
+    assert worst["copied"] == worst["erased"] == worst["counts of tiles"] == worst["medians"] == worst["masked"] == worst["pasted"] == worst["taken"] == worst["spots"] == worst["counted"] == worst["mapped"] == 0
     assert worst["floats"] <= 1e-5 and worst["of floats"] <= 1e-5 and worst["reduced"] <= 1e-5 and worst["standardized"] <= 1e-5 and worst["normalized"] <= 1e-5
 
 
@@ -737,6 +766,6 @@ def test_kernels_are_the_bodies(seed: int) -> None:
 def test_kernels_compile_without_spills(capability: int, tmp_path: Path) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     found = _in_process(f"compiled({capability})", KERNELS=str(tmp_path), TRITON_CACHE_DIR=str(tmp_path))
-    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "colors", "warp", "nearest", "perspective 0 4", "perspective 1 4", "perspective 2 0", "perspective 2 4", "warp floats", "waves", "sphere", "moves", "first pass", "second pass", "correlate", "correlate with a constant", "correlate floats", "erase", "windows", "counts", "values", "normal", "spots", "compose", "take", "grid", "median", "standardize", "reduce bytes", *[f"reduce {kind}" for kind in KINDS]}
+    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "colors", "warp", "nearest", "perspective 0 4", "perspective 1 4", "perspective 2 0", "perspective 2 4", "warp floats", "waves", "sphere", "moves", "first pass", "second pass", "correlate", "correlate with a constant", "correlate floats", "erase", "windows", "counts", "values", "normal", "spots", "compose", "take", "grid", "median", "counts of tiles", "tiles", "standardize", "reduce bytes", *[f"reduce {kind}" for kind in KINDS]}
     for name, used in found.items():
         assert used["STACK"] == used["LOCAL"] == 0 and used["REG"] <= REGISTERS, f"{name}: {used}"

@@ -87,6 +87,10 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
     "sphere": ("fn.sphere(image, mask=flip, fill_value=300.0)", "fn.sphere(fn.cast(image, dtype=types.FLOAT), interp_type=types.INTERP_LINEAR)"),
     "jitter": ("fn.jitter(image, nDegree=7, mask=flip, fill_value=90.0)", "fn.jitter(same, nDegree=300)", "fn.jitter(fn.cast(image, dtype=types.INT16))"),
     "experimental.median_blur": ("fn.experimental.median_blur(image, window_size=[5, 3])", "fn.experimental.median_blur(same, window_size=1 + 2 * start)"),
+    "clahe": (
+        "fn.clahe(same, clip_limit=0.0, tiles_x=5, tiles_y=5)", "fn.clahe(image[:, :, 0:1], clip_limit=3.0, tiles_x=4, tiles_y=3)",
+        "fn.clahe(image, clip_limit=2.0, tiles_x=2, tiles_y=7, luma_only=False)",
+    ),
     "grid_mask": (
         "fn.grid_mask(image, tile=10 + start, ratio=0.4, angle=place, shift_x=90 * place)", "fn.grid_mask(mosaic, tile=8, angle=1.0)",
         "fn.grid_mask(fn.transpose(fn.cast(image, dtype=types.FLOAT), perm=[2, 0, 1]), tile=9, shift_y=2.5)",

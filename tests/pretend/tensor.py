@@ -341,7 +341,7 @@ def _real(value: Any) -> Any:
     return value.inner if isinstance(value, PretendTensor) else value
 
 
-OWN = {f"torchdali::{name}_batch": 2 for name in ("resize", "resize_normalize", "filter", "count_values")}
+OWN = {f"torchdali::{name}_batch": 2 for name in ("resize", "resize_normalize", "filter", "count_values", "count_tiles")}
 """Launches of our own operations, where they are more than one."""
 
 

@@ -203,6 +203,8 @@ OPERATORS = {
     "jitter": (lambda images: fn.jitter(images, nDegree=5), 1),
     "grid_mask": (lambda images: fn.grid_mask(images, tile=20, angle=fn.random.uniform(range=[0.0, 3.0])), 1),
     "median": (lambda images: fn.experimental.median_blur(images, window_size=[3, 5]), 1),
+    "clahe": (lambda images: fn.clahe(images, tiles_x=3, tiles_y=2, clip_limit=2.0), 78),
+    "clahe of channels": (lambda images: fn.clahe(images, tiles_x=3, tiles_y=2, clip_limit=2.0, luma_only=False), 28),
     "normalize": (fn.normalize, 9),
     "normalize channels": (lambda images: fn.normalize(images, axis_names="HW", ddof=1), 9),
     "normalize a batch": (lambda images: fn.normalize(images, axis_names="HW", batch=True), 13),

@@ -10,6 +10,7 @@ from torch import Tensor
 from torchdali.kernels.color import histogram
 from torchdali.kernels.color.lab import lab_to_rgb, rgb_to_lab
 from torchdali.kernels.device.counts import count_values, map_values
+from torchdali.kernels.device.tiles import equalize_tiles_batch
 from torchdali.operator import on_device, operator
 from torchdali.ops._on_device import batch_of, images_of
 from torchdali.schema import Layout, Out, Takes
@@ -109,6 +110,31 @@ def clahe(
     histogram.equalize_tiles(lightness, lightness, tiles_y, tiles_x, clip_limit)
     lab_to_rgb(lightness[..., 0], lab, made)
     return made
+
+
+@on_device(clahe)
+def _clahe_on_device(
+    image: TensorList, *, bins: int, clip_limit: float, luma_only: bool, tiles_x: int, tiles_y: int
+) -> Any:
+    images = images_of(image, "HWC")
+    if images is None or images.channels not in (1, 3) or min(tiles_x, tiles_y) < 1:
+        return NotImplemented
+    how = (tiles_y, tiles_x), clip_limit
+    if images.channels == 1 or not luma_only:
+        flat = equalize_tiles_batch(*images[:4], *how)
+    elif (images.offsets % 3).any():
+        return NotImplemented
+    else:
+        pixels = images.flat.numel() // 3
+        lab = rgb_to_lab(images.flat[: 3 * pixels].view(1, pixels, 3))
+        lightness = lab[0, :, 0].contiguous()
+        lightness = equalize_tiles_batch(lightness, images.offsets // 3, images.sides, 1, *how)
+        made = torch.empty_like(lab)
+        lab_to_rgb(lightness[None], lab, made)
+        flat = made.view(-1)
+    if images.uniform:
+        return flat.view(len(image), *image.shape()[0])
+    return TensorList.from_packed(flat, images.offsets.tolist(), image.shape(), "HWC")
 
 
 def _check_clahe(image: Tensor, tiles_x: int, tiles_y: int) -> None:

@@ -7,7 +7,7 @@ OpenCV does the same arithmetic and is used where it is installed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,9 @@ from torchdali.kernels.filters.linear import source_index
 from torchdali.kernels.memory import byte_planes
 from torchdali.kernels.opencv import opencv_for
 
-__all__ = ["equalize", "equalize_tiles", "equalizing_tables"]
+__all__ = [
+    "blended", "count_tiles", "equalize", "equalize_tiles", "equalizing_tables", "limited_tables", "most_of",
+]  # fmt: skip
 
 _BINS = 256
 
@@ -126,12 +128,18 @@ def equalize_tiles(
         _tiles_by_opencv(cv2, image.numpy(), out.numpy(), tiles_y, tiles_x, clip_limit)
         return
     planes = torch.stack(image.unbind(-1))
+    counts, size = count_tiles(planes, tiles_y, tiles_x)
+    pixels = size[0] * size[1]
+    tables = limited_tables(counts, most_of(pixels, clip_limit), 255.0 / pixels)
+    _interleave(blended(planes, tables, (tiles_y, tiles_x), size), out)
+
+
+def count_tiles(planes: Tensor, tiles_y: int, tiles_x: int) -> tuple[Tensor, tuple[int, int]]:
+    """Return the histograms of tiles, ``(planes * tiles, 256)``, and the size of one."""
     wide = _whole_tiles(planes, tiles_y, tiles_x)
     height, width = wide.shape[1] // tiles_y, wide.shape[2] // tiles_x
     rows = wide.view(len(planes), tiles_y, height, tiles_x, width).transpose(2, 3)
-    counts = _counts(_places(rows.reshape(-1, height * width)))
-    tables = _limited_tables(counts, height * width, clip_limit)
-    _interleave(_blend(planes, tables, (tiles_y, tiles_x), (height, width)), out)
+    return _counts(_places(rows.reshape(-1, height * width))), (height, width)
 
 
 def _tiles_by_opencv(
@@ -156,12 +164,22 @@ def _reflected(length: int, more: int, device: torch.device) -> Tensor:
     return torch.tensor(places, device=device)
 
 
-def _limited_tables(counts: Tensor, pixels: int, clip_limit: float) -> Tensor:
-    if clip_limit > 0:
-        limit = max(int(clip_limit * pixels / _BINS), 1)
-        cut = (counts - limit).clamp_(min=0).sum(1, keepdim=True)
-        counts = counts.clamp(max=limit) + cut // _BINS + _dealt(cut % _BINS)
-    shares = counts.cumsum(1).to(torch.float32) * (255.0 / pixels)
+def most_of(pixels: int, clip_limit: float) -> int:
+    """Return how many of the pixels of a tile a bin may hold."""
+    return max(int(clip_limit * pixels / _BINS), 1) if clip_limit > 0 else pixels
+
+
+def limited_tables(counts: Tensor, limit: Any, scale: Any) -> Tensor:
+    """Return the maps of tiles with such histograms, ``(..., 256)``.
+
+    Args:
+        counts: ``(..., 256)``.
+        limit: What a bin may hold: a number, or one a tile, ``(..., 1)``.
+        scale: 255 a pixel of a tile; likewise.
+    """
+    cut = (counts - limit).clamp_(min=0).sum(-1, keepdim=True)
+    counts = counts.clamp(max=limit) + cut // _BINS + _dealt(cut % _BINS)
+    shares: Tensor = counts.cumsum(-1).to(torch.float32) * scale
     return shares.round_().clamp_(max=255.0)
 
 
@@ -172,7 +190,7 @@ def _dealt(rest: Tensor) -> Tensor:
     return ((bins % step == 0) & (bins // step < rest)).to(rest.dtype)
 
 
-def _blend(planes: Tensor, tables: Tensor, tiles: tuple[int, int], size: tuple[int, int]) -> Tensor:
+def blended(planes: Tensor, tables: Tensor, tiles: tuple[int, int], size: Sequence[int]) -> Tensor:
     """Map each pixel by the four tiles around it, weighted by how near their middles are."""
     (above, below, down), (left, right, across) = (
         _neighbours(length, count, extent, planes.device)

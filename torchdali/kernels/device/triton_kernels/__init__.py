@@ -12,6 +12,7 @@ from torchdali.kernels.device.triton_kernels.geometry import (
 )
 from torchdali.kernels.device.triton_kernels.noise import add_normal, replace_pixels
 from torchdali.kernels.device.triton_kernels.resizing import normalize, resize, resize_normalize
+from torchdali.kernels.device.triton_kernels.tiles import count_tiles, map_tiles
 from torchdali.kernels.device.triton_kernels.values import (
     count_values,
     map_colors,
@@ -26,10 +27,12 @@ __all__ = [
     "compose",
     "copy_windows",
     "correlate",
+    "count_tiles",
     "count_values",
     "erase",
     "filter",
     "map_colors",
+    "map_tiles",
     "map_values",
     "mask_grid",
     "median",

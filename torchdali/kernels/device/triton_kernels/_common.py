@@ -8,7 +8,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-__all__ = ["BLOCK", "bordered", "number", "reflected"]
+__all__ = ["BLOCK", "bordered", "nearest_even", "number", "reflected"]
 
 BLOCK = 512  # elements that a program computes
 
@@ -38,3 +38,11 @@ def bordered(pixel, length, border: tl.constexpr):
     elif border == 3:
         pixel = (pixel % length + length) % length
     return tl.minimum(tl.maximum(pixel, 0), length - 1)
+
+
+@triton.jit
+def nearest_even(x):
+    """Round to whole numbers, halves to even ones."""
+    whole = tl.floor(x + 0.5)
+    odd = (whole - x == 0.5) & (tl.floor(whole * 0.5) * 2 != whole)
+    return tl.where(odd, whole - 1, whole)

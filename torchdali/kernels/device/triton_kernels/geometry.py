@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from torchdali.kernels.device.triton_kernels._common import BLOCK, bordered, number
+from torchdali.kernels.device.triton_kernels._common import BLOCK, bordered, nearest_even, number
 
 __all__ = [
     "compose", "compose_kernel", "copy_windows", "erase", "erase_kernel", "take", "take_kernel", "warp", "warp_kernel",
@@ -39,14 +39,6 @@ def _share(distance, mode: tl.constexpr):
         far = ((3.75 - 0.75 * distance) * distance - 6) * distance + 3
         weight = tl.where(distance <= 1, near, far)
     return weight
-
-
-@triton.jit
-def _nearest_even(x):
-    """Round to whole numbers, halves to even ones."""
-    whole = tl.floor(x + 0.5)
-    odd = (whole - x == 0.5) & (tl.floor(whole * 0.5) * 2 != whole)
-    return tl.where(odd, whole - 1, whole)
 
 
 @triton.jit
@@ -107,8 +99,8 @@ def warp_kernel(
     source = flat + tl.load(row) + place % channels
     fill = number(row, 15 + place % channels)
     if mode == 0:
-        x0 = (_nearest_even(x) if kind == 1 else tl.floor(x)).to(tl.int32)
-        y0 = (_nearest_even(y) if kind == 1 else tl.floor(y)).to(tl.int32)
+        x0 = (nearest_even(x) if kind == 1 else tl.floor(x)).to(tl.int32)
+        y0 = (nearest_even(y) if kind == 1 else tl.floor(y)).to(tl.int32)
         value = _pixel(source, y0, x0, height, width, channels, border, fill, mask)
     else:
         if kind != 1:
