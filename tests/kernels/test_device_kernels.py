@@ -33,6 +33,8 @@ from torchdali.kernels.device.erase import COLUMNS as ERASE_COLUMNS
 from torchdali.kernels.device.erase import erase_batch
 from torchdali.kernels.device.grid import COLUMNS as GRID_COLUMNS
 from torchdali.kernels.device.grid import mask_grid_batch
+from torchdali.kernels.device.jpeg import COLUMNS as JPEG_COLUMNS
+from torchdali.kernels.device.jpeg import distort_batch
 from torchdali.kernels.device.median import COLUMNS as MEDIAN_COLUMNS
 from torchdali.kernels.device.median import median_batch
 from torchdali.kernels.device.noise import add_normal, replace_pixels
@@ -57,6 +59,7 @@ from torchdali.kernels.device.window import COLUMNS as WINDOW_COLUMNS
 from torchdali.kernels.device.window import copy_windows
 from torchdali.kernels.filters.linear import BORDERS, correlate, gaussian, separable
 from torchdali.kernels.grid import grid_mask
+from torchdali.kernels.jpeg import distort
 from torchdali.kernels.normalize import affine
 from torchdali.kernels.resample.separable import resample
 from torchdali.kernels.resample.weights import RADIUS, resize_axes
@@ -122,6 +125,7 @@ def test_the_table_names_what_the_kernels_load() -> None:
     assert GRID_COLUMNS[1:] == ("height", "line", "result", "channels", "cosine", "sine", "x", "y", "ratio")
     assert MEDIAN_COLUMNS == ("offset", "height", "width", "result", "rows", "columns")
     assert TILE_COLUMNS == ("offset", "height", "width", "tile_height", "tile_width")
+    assert JPEG_COLUMNS == ("offset", "height", "width", "result", "percent", "luma", "chroma", "quality")
     assert REGION == ("offset", "pitch", "y", "x", "height", "width")
     assert STANDARDIZE_COLUMNS == ("offset", "size", "result", "length", "group")
 
@@ -404,6 +408,28 @@ def test_tiles_are_equalized(clip_limit: float) -> None:
         assert (ours.int() - expected.int()).abs().max() <= 1 and (ours != expected).float().mean() < 0.01
 
 
+def test_distortion() -> None:
+    rng = np.random.default_rng(20)
+    made, offsets, sides = images(rng, 6)
+    qualities = rng.integers(1, 101, 6)
+    found = distort_batch(torch.cat([image.reshape(-1) for image in made]), offsets, sides, qualities)
+    expected = [distort(image, quality).reshape(-1) for image, quality in zip(made, qualities.tolist(), strict=True)]
+    assert torch.equal(found, torch.cat(expected))
+
+
+def distorted(rng: np.random.Generator) -> float:
+    """Compare the kernels that distort images as JPEG does with their body; the greatest difference of bytes."""
+    from unittest import mock
+
+    from torchdali.kernels.device import triton_kernels
+
+    made, offsets, sides = images(rng, 8, 3, side=int(rng.choice([6, 40])))
+    given = torch.cat([image.reshape(-1) for image in made]), offsets, sides, rng.integers(1, 101, 8)
+    expected = distort_batch(*given)
+    with mock.patch.object(torch.ops.torchdali, "distort_batch", triton_kernels.distort):
+        return float((distort_batch(*given).int() - expected.int()).abs().max())
+
+
 def composition(rng: np.random.Generator, offsets: Any, sides: Any, channels: int) -> tuple[Any, Any, Any, Any]:
     """Return canvases, counts and regions of `compose_batch`: of each canvas none to three, some beyond its edges."""
     counts = rng.integers(0, 4, len(offsets))
@@ -552,6 +578,7 @@ def interpret(seed: int, count: int) -> dict[str, float]:
         worst["colors"] = max(worst["colors"], float((found.int() - expected.int()).abs().max()))
         worst["reduced"] = max(worst.get("reduced", 0.0), reduced(rng))
         worst["standardized"] = max(worst.get("standardized", 0.0), standardized(rng))
+        worst["distorted"] = max(worst.get("distorted", 0.0), distorted(rng))
         for name, differs in compared(rng).items():
             worst[name] = max(worst.get(name, 0.0), differs)
         worst["images"] += 8
@@ -670,6 +697,7 @@ def compiled(capability: int) -> dict[str, dict[str, int]]:
     from torchdali.kernels.device.triton_kernels import (
         filtering,
         geometry,
+        jpeg,
         noise,
         resizing,
         tiles,
@@ -716,6 +744,10 @@ def compiled(capability: int) -> dict[str, dict[str, int]]:
     tiling = {"channels": 1, "fields": 5, "block": block}
     sources["counts of tiles"] = tiles.count_tiles_kernel, "*u8 *i64 *i32 i32 i32", tiling
     sources["tiles"] = tiles.map_tiles_kernel, "*u8 *i64 *fp32 *u8 i32 i32", tiling
+    for chroma, name in enumerate(("luma", "chroma")):
+        constants = {"fields": 8, "chroma": bool(chroma), "count": jpeg.BLOCKS}
+        sources[name] = jpeg.blocks_kernel, "*u8 *i64 *i32 *u8", constants
+    sources["rgb"] = jpeg.rgb_kernel, "*u8 *i64 *u8", {"fields": 8, "block": block}
     sources["windows"] = geometry.windows_kernel, "*u8 *i64 *u8 i32", {"channels": 3, "fields": 9, "block": block}
     sources["colors"] = (values.colors_kernel, "*u8 *i64 *u8", {"fields": 15, "block": block})
     sources["counts"] = values.counts_kernel, "*u8 *i64 *i32", {"channels": 3, "fields": 3, "pieces": values.PIECES, "block": block}
@@ -757,7 +789,7 @@ def test_kernels_are_the_bodies(seed: int) -> None:
     worst = _in_process(f"interpret({seed}, 104)", TRITON_INTERPRET="1")
     assert worst["images"] >= 104 and worst["bytes"] <= 1 and worst["colors"] <= 1 and worst["finished"] <= 1.0001
     assert max(worst["warped"], worst["in perspective"], worst["displaced"], worst["tiles"], worst["warped floats"] / 9, worst["blurred"], worst["correlated"], worst["blurred floats"] / 9, worst["correlated floats"] / 9, worst["noise"]) <= 1
-    assert worst["copied"] == worst["erased"] == worst["counts of tiles"] == worst["medians"] == worst["masked"] == worst["pasted"] == worst["taken"] == worst["spots"] == worst["counted"] == worst["mapped"] == 0
+    assert worst["copied"] == worst["erased"] == worst["counts of tiles"] == worst["distorted"] == worst["medians"] == worst["masked"] == worst["pasted"] == worst["taken"] == worst["spots"] == worst["counted"] == worst["mapped"] == 0
     assert worst["floats"] <= 1e-5 and worst["of floats"] <= 1e-5 and worst["reduced"] <= 1e-5 and worst["standardized"] <= 1e-5 and worst["normalized"] <= 1e-5
 
 
@@ -766,6 +798,6 @@ def test_kernels_are_the_bodies(seed: int) -> None:
 def test_kernels_compile_without_spills(capability: int, tmp_path: Path) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     found = _in_process(f"compiled({capability})", KERNELS=str(tmp_path), TRITON_CACHE_DIR=str(tmp_path))
-    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "colors", "warp", "nearest", "perspective 0 4", "perspective 1 4", "perspective 2 0", "perspective 2 4", "warp floats", "waves", "sphere", "moves", "first pass", "second pass", "correlate", "correlate with a constant", "correlate floats", "erase", "windows", "counts", "values", "normal", "spots", "compose", "take", "grid", "median", "counts of tiles", "tiles", "standardize", "reduce bytes", *[f"reduce {kind}" for kind in KINDS]}
+    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "colors", "warp", "nearest", "perspective 0 4", "perspective 1 4", "perspective 2 0", "perspective 2 4", "warp floats", "waves", "sphere", "moves", "first pass", "second pass", "correlate", "correlate with a constant", "correlate floats", "erase", "windows", "counts", "values", "normal", "spots", "compose", "take", "grid", "median", "luma", "chroma", "rgb", "counts of tiles", "tiles", "standardize", "reduce bytes", *[f"reduce {kind}" for kind in KINDS]}
     for name, used in found.items():
         assert used["STACK"] == used["LOCAL"] == 0 and used["REG"] <= REGISTERS, f"{name}: {used}"

@@ -91,6 +91,7 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
         "fn.clahe(same, clip_limit=0.0, tiles_x=5, tiles_y=5)", "fn.clahe(image[:, :, 0:1], clip_limit=3.0, tiles_x=4, tiles_y=3)",
         "fn.clahe(image, clip_limit=2.0, tiles_x=2, tiles_y=7, luma_only=False)",
     ),
+    "jpeg_compression_distortion": ("fn.jpeg_compression_distortion(image, quality=20 * start)", "fn.jpeg_compression_distortion(same, quality=101)"),
     "grid_mask": (
         "fn.grid_mask(image, tile=10 + start, ratio=0.4, angle=place, shift_x=90 * place)", "fn.grid_mask(mosaic, tile=8, angle=1.0)",
         "fn.grid_mask(fn.transpose(fn.cast(image, dtype=types.FLOAT), perm=[2, 0, 1]), tile=9, shift_y=2.5)",

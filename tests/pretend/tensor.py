@@ -342,6 +342,7 @@ def _real(value: Any) -> Any:
 
 
 OWN = {f"torchdali::{name}_batch": 2 for name in ("resize", "resize_normalize", "filter", "count_values", "count_tiles")}
+OWN["torchdali::distort_batch"] = 3
 """Launches of our own operations, where they are more than one."""
 
 

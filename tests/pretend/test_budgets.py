@@ -205,6 +205,7 @@ OPERATORS = {
     "median": (lambda images: fn.experimental.median_blur(images, window_size=[3, 5]), 1),
     "clahe": (lambda images: fn.clahe(images, tiles_x=3, tiles_y=2, clip_limit=2.0), 78),
     "clahe of channels": (lambda images: fn.clahe(images, tiles_x=3, tiles_y=2, clip_limit=2.0, luma_only=False), 28),
+    "JPEG": (lambda images: fn.jpeg_compression_distortion(images, quality=fn.random.uniform(values=[9, 30, 90])), 3),
     "normalize": (fn.normalize, 9),
     "normalize channels": (lambda images: fn.normalize(images, axis_names="HW", ddof=1), 9),
     "normalize a batch": (lambda images: fn.normalize(images, axis_names="HW", batch=True), 13),

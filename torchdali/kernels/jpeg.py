@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.folding import folded
 
-__all__ = ["distort"]
+__all__ = ["constants", "distort"]
 
 _BLOCK = 8
 
@@ -139,15 +140,29 @@ def _shifted(x: Tensor, bits: int) -> Tensor:
 @device_cache(maxsize=16)
 @folded
 def _waves(device: torch.device) -> Tensor:
+    return torch.from_numpy(_transform()).to(device)
+
+
+def _transform() -> npt.NDArray[np.float64]:
     half = np.array(_WAVES.split(), np.float64).reshape(_BLOCK, _BLOCK // 2)
     sign = np.array([1.0, -1.0] * (_BLOCK // 2))[:, None]
-    return torch.from_numpy(np.concatenate([half, half[:, ::-1] * sign], 1)).to(device)
+    return np.concatenate([half, half[:, ::-1] * sign], 1)
+
+
+def _base() -> npt.NDArray[np.int64]:
+    return np.array([[int(v) for v in text.split()] for text in (_LUMA, _CHROMA)])
+
+
+@device_cache(maxsize=16)
+def constants(device: torch.device) -> Tensor:
+    """Return the tables of luma and chroma and the transform, 64 int32 each."""
+    made = np.concatenate((_base().reshape(-1), _transform().reshape(-1)))
+    return torch.from_numpy(made.astype(np.int32)).to(device)
 
 
 @device_cache(maxsize=256)
 def _tables(quality: int, device: torch.device) -> Tensor:
     """Return the tables of luma and chroma, ``(2, 8, 8)``."""
     percent = 5000 // quality if quality < 50 else 200 - 2 * quality
-    base = np.array([[int(v) for v in text.split()] for text in (_LUMA, _CHROMA)])
-    made = ((base * percent + 50) // 100).clip(1, 255).reshape(2, _BLOCK, _BLOCK)
+    made = ((_base() * percent + 50) // 100).clip(1, 255).reshape(2, _BLOCK, _BLOCK)
     return torch.from_numpy(made.astype(np.float64)).to(device)

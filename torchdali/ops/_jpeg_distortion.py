@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from torchdali.codecs.jpeg import recode
+from torchdali.kernels.device.jpeg import distort_batch
 from torchdali.kernels.jpeg import distort
-from torchdali.operator import operator
-from torchdali.schema import PerSample, Takes
+from torchdali.operator import on_device, operator
+from torchdali.ops._on_device import batch_of, images_of
+from torchdali.schema import Column, PerSample, Takes, per_sample
+from torchdali.tensors import TensorList
 
 __all__ = ["jpeg_compression_distortion"]
 
@@ -42,3 +46,13 @@ def jpeg_compression_distortion(image: Colored, /, *, quality: PerSample[int] = 
     if image.dim() == 3:
         return recode(image, quality)
     return torch.stack([recode(frame, quality) for frame in image]) if len(image) else image
+
+
+@on_device(jpeg_compression_distortion)
+def _distort_on_device(image: TensorList, *, quality: int | Column) -> Any:
+    images = images_of(image, "HWC")
+    if images is None or images.channels != 3:
+        return NotImplemented
+    qualities = np.array(per_sample(quality, len(image)), np.int64).clip(1, 100)
+    flat = distort_batch(images.flat, images.offsets, images.sides, qualities)
+    return batch_of(flat, images.sides, 3)

@@ -10,6 +10,7 @@ from torchdali.kernels.device.triton_kernels.geometry import (
     take,
     warp,
 )
+from torchdali.kernels.device.triton_kernels.jpeg import distort
 from torchdali.kernels.device.triton_kernels.noise import add_normal, replace_pixels
 from torchdali.kernels.device.triton_kernels.resizing import normalize, resize, resize_normalize
 from torchdali.kernels.device.triton_kernels.tiles import count_tiles, map_tiles
@@ -29,6 +30,7 @@ __all__ = [
     "correlate",
     "count_tiles",
     "count_values",
+    "distort",
     "erase",
     "filter",
     "map_colors",
