@@ -297,6 +297,7 @@ def test_windows_are_copied() -> None:
     mirrors = np.arange(8) % 4
     flat = torch.cat([image.reshape(-1) for image in made])
     found = copy_windows(flat, offsets, sides, 3, starts, sizes, mirrors, 9)
+    assert torch.equal(copy_windows(flat * 1.5, offsets, sides, 3, starts, sizes, mirrors, 13.5), found * 1.5)
     begins = np.concatenate(([0], np.cumsum(sizes.prod(0) * 3)))
     for i, image in enumerate(made):
         wide = np.pad(image.numpy(), ((80, 80), (80, 80), (0, 0)), constant_values=9)
@@ -748,7 +749,7 @@ def compiled(capability: int) -> dict[str, dict[str, int]]:
         constants = {"fields": 8, "chroma": bool(chroma), "count": jpeg.BLOCKS}
         sources[name] = jpeg.blocks_kernel, "*u8 *i64 *i32 *u8", constants
     sources["rgb"] = jpeg.rgb_kernel, "*u8 *i64 *u8", {"fields": 8, "block": block}
-    sources["windows"] = geometry.windows_kernel, "*u8 *i64 *u8 i32", {"channels": 3, "fields": 9, "block": block}
+    sources["windows"] = geometry.windows_kernel, "*u8 *i64 *u8 fp32", {"channels": 3, "fields": 9, "block": block}
     sources["colors"] = (values.colors_kernel, "*u8 *i64 *u8", {"fields": 15, "block": block})
     sources["counts"] = values.counts_kernel, "*u8 *i64 *i32", {"channels": 3, "fields": 3, "pieces": values.PIECES, "block": block}
     sources["values"] = values.values_kernel, "*u8 *i64 *u8 *u8", {"channels": 3, "fields": 3, "block": block}

@@ -74,7 +74,10 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
     ),
     "cat": ("fn.cat(image, image, image, axis=2)", "fn.cat(fn.cast(image, dtype=types.FLOAT), fn.cast(image[3:9], dtype=types.FLOAT), axis=0)"),
     "stack": ("fn.stack(image, image, image, axis=-1, axis_name='D')", "fn.stack(sound, sound)"),
-    "flip": ("fn.flip(image, horizontal=flip)", "fn.flip(same, vertical=flip, horizontal=1)"),
+    "experimental.resize": ("fn.experimental.resize(image, size=[20, 30], interp_type=types.INTERP_NN)",),
+    "flip": (
+        "fn.flip(fn.cast(image, dtype=types.FLOAT), horizontal=flip, vertical=1)",
+        "fn.flip(image, horizontal=flip)", "fn.flip(same, vertical=flip, horizontal=1)"),
     "color_twist": ("fn.color_twist(image, hue=90 * place, brightness=0.5 + place)", "fn.color_twist(same, saturation=place)"),
     "brightness_contrast": ("fn.brightness_contrast(same, brightness=0.5 + place)",),
     "hsv": ("fn.hsv(image, hue=90 * place, saturation=place, value=0.5 + place)", "fn.hsv(same, value=1.5)"),
@@ -134,7 +137,9 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
         "fn.normalize(image, batch=True)", "fn.normalize(same, batch=True, axis_names='HW')",
         "fn.normalize(image, batch=True, axis_names='HW', stddev=9.0)", "fn.normalize(image, batch=True, axis_names='HWC', ddof=3, mean=4.0)",
     ),
-    "crop": ("fn.crop(image, crop=[20, 24], crop_pos_x=place)", "fn.crop(same, crop=[20, 24], crop_pos_y=place)"),
+    "crop": (
+        "fn.crop(fn.cast(image, dtype=types.FLOAT), crop=[60, 24], out_of_bounds_policy='pad', fill_values=[-3.5])",
+        "fn.crop(image, crop=[20, 24], crop_pos_x=place)", "fn.crop(same, crop=[20, 24], crop_pos_y=place)"),
     "debayer": ("fn.debayer(mosaic, blue_position=[0, 0], algorithm='bilinear_ocv')",),
     "roi_random_crop": ("fn.roi_random_crop(image, crop_shape=[20, 20], roi_start=[5, 9], roi_end=[12, 13])",),
     "random_crop_generator": ("fn.random_crop_generator(sides, random_area=[0.3, 0.6])",),
@@ -149,7 +154,9 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
         "fn.slice(same, rel_start=[0.5, 0.1], rel_end=[1.2, 1.3], out_of_bounds_policy='pad', fill_values=[9.0])",
         "fn.slice(image, start=start, shape=[20], axis_names='H', out_of_bounds_policy='trim_to_shape')",
     ),
-    "pad": ("fn.pad(image)", "fn.pad(image, axis_names='W', align=16, fill_value=300 * place)", "fn.pad(image, axes=[2], shape=[4])"),
+    "pad": (
+        "fn.pad(image)",
+        "fn.pad(image, axis_names='W', align=16, fill_value=300 * place)", "fn.pad(image, axes=[2], shape=[4])"),
     "equalize": ("fn.equalize(same)",),
     "lookup_table": ("fn.lookup_table(image, keys=[7, 90], values=[1.5, 2.0], default_value=-1.0)",),
     "noise.gaussian": ("fn.noise.gaussian(same, stddev=90 * place, mean=5.0)",),

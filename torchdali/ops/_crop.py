@@ -196,8 +196,8 @@ def _crop_on_device(
     data: TensorList, *, dtype: torch.dtype | None, fill_values: list[float], out_of_bounds_policy: str, layout: str,
     **window: Any | Column,
 ) -> Any:  # fmt: skip
-    images, policy = images_of(data, layout), out_of_bounds(out_of_bounds_policy)
-    if images is None or dtype not in (None, torch.uint8):
+    images, policy = images_of(data, layout, floats=True), out_of_bounds(out_of_bounds_policy)
+    if images is None or dtype not in (None, images.flat.dtype):
         return NotImplemented
     found = _windows(images, layout, window)
     return NotImplemented if found is None else cut_out(images, found, policy, fill_values)

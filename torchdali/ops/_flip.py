@@ -62,7 +62,7 @@ def _flip_batch(
 def _flip_on_device(
     data: TensorList, /, *, depthwise: int | Column, horizontal: int | Column, vertical: int | Column, layout: str
 ) -> Any:  # fmt: skip
-    images = images_of(data, layout)
+    images = images_of(data, layout, floats=True)
     if images is None:
         return NotImplemented
     count, sides = len(images.offsets), images.sides

@@ -141,13 +141,14 @@ def batch_of(flat: Tensor, sides: Array, channels: int) -> Tensor | TensorList:
 
 
 def each_element(batch: TensorList, function: Callable[[Tensor], Tensor]) -> Any:
-    """Apply a function of single elements to samples of any shapes that lie in one piece of memory."""
-    stored = batch.stored()
-    if not isinstance(stored, Packed):
+    """Apply a function of single elements to samples of any shapes."""
+    stored, layout = batch.stored(), batch.layout()
+    if isinstance(stored, Packed):
+        made = function(stored.flat)
+        return TensorList.from_packed(made, list(stored.offsets), stored.shape(), layout)
+    if batch.dense() is not None:
         return NotImplemented
-    return TensorList.from_packed(
-        function(stored.flat), list(stored.offsets), stored.shape(), batch.layout()
-    )
+    return in_turn(function(stored.packed()[1]), stored.shape(), layout)
 
 
 def each_pixel(batch: TensorList, channels: int, function: Callable[[Tensor], Tensor]) -> Any:
@@ -198,7 +199,7 @@ def cut_out(images: Images, spans: tuple[Array, Array], policy: str, fill: Seque
     if (outside and policy != "pad") or (sizes <= 0).any() or len(fill) > 1:
         return NotImplemented
     check_pixels(sizes[:, sizes.prod(0).argmax()].tolist(), "the window")
-    value = int(fill_number(fill[0], torch.uint8)) if fill else 0
+    value = fill_number(fill[0], images.flat.dtype) if fill else 0
     flat = copy_windows(
         images.flat, images.offsets, images.sides, images.channels, starts, sizes, 0, value
     )

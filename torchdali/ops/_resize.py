@@ -454,6 +454,7 @@ experimental_resize = operator(
     deprecated={"image_type": None},
     devices=("gpu",),
 )(resize.body)
+on_device(experimental_resize)(_resize_on_device)
 
 
 @operator

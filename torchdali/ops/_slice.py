@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from torchdali.errors import batch_level
+from torchdali.kernels.device.compose import compose_batch
 from torchdali.kernels.device.erase import erase_batch
 from torchdali.kernels.limits import check_pixels
 from torchdali.kernels.memory import copied, inside, is_array, placed
@@ -26,7 +27,7 @@ from torchdali.kernels.window import (
 from torchdali.operator import batched, on_device, operator
 from torchdali.ops._arguments import Unset, indices, listed, matched, named
 from torchdali.ops._arrays import arrays_of
-from torchdali.ops._on_device import batch_of, cut_out, images_of, spans_of
+from torchdali.ops._on_device import batch_of, cut_out, elements_of, images_of, in_turn, spans_of
 from torchdali.schema import (
     BatchOutput,
     Column,
@@ -209,8 +210,8 @@ def _slice_on_device(
     **window: Any | Column,
 ) -> Any:  # fmt: skip
     known = layout or _ASSUMED.get(data.ndim(), "")
-    images, policy = images_of(data, known), out_of_bounds(out_of_bounds_policy)
-    if images is None or anchor is not None or dtype not in (None, torch.uint8):
+    images, policy = images_of(data, known, floats=True), out_of_bounds(out_of_bounds_policy)
+    if images is None or anchor is not None or dtype not in (None, images.flat.dtype):
         return NotImplemented
     rows, shapes = each_of(window), data.shape()
     rows = rows * len(shapes) if len(rows) == 1 else rows
@@ -356,13 +357,9 @@ def pad(
         known = {extents: grown(extents, axes, shape, align) for extents in set(given)}
         shapes = [known[extents] for extents in given]
     fills = per_sample(fill_value, count)
-    images = images_of(data, data.layout())
-    if images is not None and fills.count(fills[0]) == count:
-        sides = np.array([(*shape[:2], shape[2] - given[0][2]) for shape in shapes]).T
-        if not sides[2].any():
-            made: Tensor | TensorList = cut_out(
-                images, (np.zeros_like(images.sides), sides[:2]), "pad", [fills[0]]
-            )
+    if fills.count(fills[0]) == count:
+        made = _padded_on_device(data, list(map(tuple, shapes)), fills[0])
+        if made is not None:
             return made
     if shapes.count(shapes[0]) < count:
         columns = [data.samples(), shapes, [(fill,) for fill in fills]]
@@ -378,6 +375,30 @@ def pad(
             result.fill(fill_number(fill, whole.dtype))
         result[tuple(map(slice, array.shape))] = array
     return whole
+
+
+def _padded_on_device(
+    data: TensorList, shapes: list[tuple[int, ...]], fill: float
+) -> Tensor | TensorList | None:
+    """Pad the first two axes of samples of any sizes; None where others grow, or there are no kernels."""
+    found = elements_of(data)
+    if found is None or not shapes[0]:
+        return None
+    flat, offsets, given = found
+    before, after = (np.array(each, np.int64).reshape(len(given), -1) for each in (given, shapes))
+    if (before[:, 2:] != after[:, 2:]).any() or not after.all():
+        return None
+    if len(shapes[0]) == 1:
+        before, after = (np.insert(each, 0, 1, 1) for each in (before, after))
+    size = flat.element_size()
+    canvases, parts = (
+        np.stack((each[:, 0], each[:, 1:].prod(1) * size), 1) for each in (after, before)
+    )
+    places = np.zeros_like(parts)
+    regions = np.concatenate((offsets[:, None] * size, parts[:, 1:], places, parts), 1)
+    value = torch.tensor([fill_number(fill, flat.dtype)]).to(flat.dtype).view(torch.uint8)
+    made = compose_batch(flat, canvases, np.ones_like(offsets), regions, value.tolist())
+    return in_turn(made, shapes, data.layout())
 
 
 def _grown(
@@ -510,7 +531,10 @@ def _erase_on_device(
             tuple(listed(start)), tuple(listed(size)), which, lengths, relative, 2
         )
         # Of a slice of all of an axis, `indices` knows the end.
-        spans = [[part.indices(side) for part, side in zip(place, sides, strict=True)] for place in places]
+        spans = [
+            [part.indices(side) for part, side in zip(place, sides, strict=True)]
+            for place in places
+        ]
         regions.append([(top, left, bottom, right) for (top, bottom, _), (left, right, _) in spans])
     flat = erase_batch(images.flat, images.offsets, images.sides, channels, regions, fills)
     return batch_of(flat, images.sides, channels)

@@ -23,12 +23,12 @@ Array = npt.NDArray[Any]
 
 def copy_windows(
     flat: Tensor, offsets: Array, sides: Array, channels: int, starts: Array, sizes: Array, mirrors: Array | int,
-    fill: int,
+    fill: float,
 ) -> Tensor:  # fmt: skip
     """Copy windows, which may reach beyond the images.
 
     Args:
-        flat: uint8, the elements of all images, on a device.
+        flat: uint8 or float32, the elements of all images, on a device.
         offsets: Where each image starts.
         sides: ``(2, N)``: heights and widths.
         channels: Of all images.
@@ -49,10 +49,10 @@ def copy_windows(
 
 
 def copy_windows_in_torch(
-    flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, fill: int
+    flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, fill: float
 ) -> Tensor:
     """Do `copy_windows` on the CPU."""
-    out = torch.full((results,), fill, dtype=torch.uint8)
+    out = torch.full((results,), fill, dtype=flat.dtype)
     for start, h, w, result, height, width, y, x, mirror in samples.tolist():
         image = flat[start : start + h * w * channels].view(h, w, channels)
         window = out[result : result + height * width * channels].view(height, width, channels)
@@ -67,6 +67,6 @@ def copy_windows_in_torch(
 
 
 define(
-    "copy_windows_batch(Tensor flat, Tensor samples, int results, int largest, int channels, int fill) -> Tensor",
+    "copy_windows_batch(Tensor flat, Tensor samples, int results, int largest, int channels, float fill) -> Tensor",
     copy_windows_in_torch,
 )

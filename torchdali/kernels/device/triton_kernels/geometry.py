@@ -139,8 +139,8 @@ def windows_kernel(
     width = tl.load(row + 2).to(tl.int32)
     inside = mask & (y >= 0) & (y < height) & (x >= 0) & (x < width)
     source = flat + tl.load(row) + (y * width + x) * channels + place % channels
-    value = tl.where(inside, tl.load(source, mask=inside, other=0).to(tl.int32), fill)
-    tl.store(out + tl.load(row + 3) + place, value.to(tl.uint8), mask=mask)
+    value = tl.where(inside, tl.load(source, mask=inside, other=0).to(tl.float32), fill)
+    tl.store(out + tl.load(row + 3) + place, value.to(out.dtype.element_ty), mask=mask)
 
 
 @triton.jit
@@ -222,11 +222,11 @@ def warp(
 
 
 def copy_windows(
-    flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, fill: int
+    flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, fill: float
 ) -> Tensor:
     """Do what `device.window.copy_windows_in_torch` does."""
     count, fields = samples.shape
-    out = torch.empty(results, dtype=torch.uint8, device=flat.device)
+    out = torch.empty(results, dtype=flat.dtype, device=flat.device)
     grid = (triton.cdiv(largest, BLOCK), count)
     windows_kernel[grid](flat, samples, out, fill, channels, fields, BLOCK)
     return out
