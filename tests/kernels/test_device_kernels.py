@@ -51,6 +51,8 @@ from torchdali.kernels.device.take import COLUMNS as TAKE_COLUMNS
 from torchdali.kernels.device.take import take_batch
 from torchdali.kernels.device.tiles import COLUMNS as TILE_COLUMNS
 from torchdali.kernels.device.tiles import equalize_tiles_batch
+from torchdali.kernels.device.turn import COLUMNS as TURN_COLUMNS
+from torchdali.kernels.device.turn import turn_batch
 from torchdali.kernels.device.warp import BORDERS as WARP_BORDERS
 from torchdali.kernels.device.warp import COLUMNS as WARP_COLUMNS
 from torchdali.kernels.device.warp import KINDS as WARP_KINDS
@@ -126,6 +128,7 @@ def test_the_table_names_what_the_kernels_load() -> None:
     assert MEDIAN_COLUMNS == ("offset", "height", "width", "result", "rows", "columns")
     assert TILE_COLUMNS == ("offset", "height", "width", "tile_height", "tile_width")
     assert JPEG_COLUMNS == ("offset", "height", "width", "result", "percent", "luma", "chroma", "quality")
+    assert TURN_COLUMNS == ("offset", "rows", "columns", "result")
     assert REGION == ("offset", "pitch", "y", "x", "height", "width")
     assert STANDARDIZE_COLUMNS == ("offset", "size", "result", "length", "group")
 
@@ -424,11 +427,18 @@ def distorted(rng: np.random.Generator) -> float:
 
     from torchdali.kernels.device import triton_kernels
 
-    made, offsets, sides = images(rng, 8, 3, side=int(rng.choice([6, 40])))
+    made, offsets, sides = images(rng, 8, 3, side=int(rng.choice([6, 20])))
     given = torch.cat([image.reshape(-1) for image in made]), offsets, sides, rng.integers(1, 101, 8)
     expected = distort_batch(*given)
     with mock.patch.object(torch.ops.torchdali, "distort_batch", triton_kernels.distort):
         return float((distort_batch(*given).int() - expected.int()).abs().max())
+
+
+def test_matrices_are_transposed() -> None:
+    rng = np.random.default_rng(21)
+    made, offsets, sides = images(rng, 6, 1)
+    found = turn_batch(torch.cat([image.reshape(-1) for image in made]).float(), offsets, sides)
+    assert torch.equal(found, torch.cat([image[..., 0].t().reshape(-1) for image in made]).float())
 
 
 def composition(rng: np.random.Generator, offsets: Any, sides: Any, channels: int) -> tuple[Any, Any, Any, Any]:
@@ -610,6 +620,7 @@ def compared(rng: np.random.Generator) -> dict[str, float]:
         "medians": ("median", lambda: median_batch(*given, odd)),
         "counts of tiles": ("count_tiles", lambda: equalize_tiles_batch(*given, down_and_across, 2.0)),
         "tiles": ("map_tiles", lambda: equalize_tiles_batch(*given, down_and_across, 2.0)),
+        "turned": ("turn", lambda: turn_batch(flat, offsets, sides * [[1], [channels]])),
         "pasted": ("compose", lambda: compose_batch(flat, canvases, numbers, parts, range(channels))),
         "warped": ("warp", lambda: warp_batch(*given, maps_, sizes, *mode, torch.uint8)),
         "in perspective": ("warp", lambda: warp_batch(*given, perspectives(np.random.default_rng(9), 8), sizes, *view, torch.uint8)),
@@ -749,6 +760,7 @@ def compiled(capability: int) -> dict[str, dict[str, int]]:
         constants = {"fields": 8, "chroma": bool(chroma), "count": jpeg.BLOCKS}
         sources[name] = jpeg.blocks_kernel, "*u8 *i64 *i32 *u8", constants
     sources["rgb"] = jpeg.rgb_kernel, "*u8 *i64 *u8", {"fields": 8, "block": block}
+    sources["turn"] = geometry.turn_kernel, "*fp32 *i64 *fp32", {"fields": 4, "block": block}
     sources["windows"] = geometry.windows_kernel, "*u8 *i64 *u8 fp32", {"channels": 3, "fields": 9, "block": block}
     sources["colors"] = (values.colors_kernel, "*u8 *i64 *u8", {"fields": 15, "block": block})
     sources["counts"] = values.counts_kernel, "*u8 *i64 *i32", {"channels": 3, "fields": 3, "pieces": values.PIECES, "block": block}
@@ -790,7 +802,7 @@ def test_kernels_are_the_bodies(seed: int) -> None:
     worst = _in_process(f"interpret({seed}, 104)", TRITON_INTERPRET="1")
     assert worst["images"] >= 104 and worst["bytes"] <= 1 and worst["colors"] <= 1 and worst["finished"] <= 1.0001
     assert max(worst["warped"], worst["in perspective"], worst["displaced"], worst["tiles"], worst["warped floats"] / 9, worst["blurred"], worst["correlated"], worst["blurred floats"] / 9, worst["correlated floats"] / 9, worst["noise"]) <= 1
-    assert worst["copied"] == worst["erased"] == worst["counts of tiles"] == worst["distorted"] == worst["medians"] == worst["masked"] == worst["pasted"] == worst["taken"] == worst["spots"] == worst["counted"] == worst["mapped"] == 0
+    assert worst["copied"] == worst["erased"] == worst["counts of tiles"] == worst["distorted"] == worst["medians"] == worst["masked"] == worst["turned"] == worst["pasted"] == worst["taken"] == worst["spots"] == worst["counted"] == worst["mapped"] == 0
     assert worst["floats"] <= 1e-5 and worst["of floats"] <= 1e-5 and worst["reduced"] <= 1e-5 and worst["standardized"] <= 1e-5 and worst["normalized"] <= 1e-5
 
 
@@ -799,6 +811,6 @@ def test_kernels_are_the_bodies(seed: int) -> None:
 def test_kernels_compile_without_spills(capability: int, tmp_path: Path) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     found = _in_process(f"compiled({capability})", KERNELS=str(tmp_path), TRITON_CACHE_DIR=str(tmp_path))
-    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "colors", "warp", "nearest", "perspective 0 4", "perspective 1 4", "perspective 2 0", "perspective 2 4", "warp floats", "waves", "sphere", "moves", "first pass", "second pass", "correlate", "correlate with a constant", "correlate floats", "erase", "windows", "counts", "values", "normal", "spots", "compose", "take", "grid", "median", "luma", "chroma", "rgb", "counts of tiles", "tiles", "standardize", "reduce bytes", *[f"reduce {kind}" for kind in KINDS]}
+    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "colors", "warp", "nearest", "perspective 0 4", "perspective 1 4", "perspective 2 0", "perspective 2 4", "warp floats", "waves", "sphere", "moves", "first pass", "second pass", "correlate", "correlate with a constant", "correlate floats", "erase", "windows", "counts", "values", "normal", "spots", "compose", "take", "turn", "grid", "median", "luma", "chroma", "rgb", "counts of tiles", "tiles", "standardize", "reduce bytes", *[f"reduce {kind}" for kind in KINDS]}
     for name, used in found.items():
         assert used["STACK"] == used["LOCAL"] == 0 and used["REG"] <= REGISTERS, f"{name}: {used}"

@@ -75,6 +75,14 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
     "cat": ("fn.cat(image, image, image, axis=2)", "fn.cat(fn.cast(image, dtype=types.FLOAT), fn.cast(image[3:9], dtype=types.FLOAT), axis=0)"),
     "stack": ("fn.stack(image, image, image, axis=-1, axis_name='D')", "fn.stack(sound, sound)"),
     "experimental.resize": ("fn.experimental.resize(image, size=[20, 30], interp_type=types.INTERP_NN)",),
+    "spectrogram": (
+        "fn.spectrogram(sound, window_length=100, window_step=30, nfft=128, layout='tf', power=1)",
+        "fn.spectrogram(sound, window_length=2048, reflect_padding=False)",
+        "fn.spectrogram(sound, window_length=64, window_step=100, center_windows=False, window_fn=[0.5] * 64)",
+    ),
+    "mel_filter_bank": ("fn.mel_filter_bank(fn.spectrogram(sound, layout='tf', window_length=64), nfilter=20)",),
+    "to_decibels": ("fn.to_decibels(fn.spectrogram(sound), multiplier=20.0, reference=3.0)", "fn.to_decibels(sound)"),
+    "mfcc": ("fn.mfcc(fn.spectrogram(sound, layout='tf', window_length=64), axis=1, n_mfcc=7, lifter=3.0)",),
     "flip": (
         "fn.flip(fn.cast(image, dtype=types.FLOAT), horizontal=flip, vertical=1)",
         "fn.flip(image, horizontal=flip)", "fn.flip(same, vertical=flip, horizontal=1)"),

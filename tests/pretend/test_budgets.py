@@ -161,6 +161,10 @@ def _floats(images: Any) -> Any:
     return fn.cast(images, dtype=types.FLOAT)
 
 
+def _spectra(images: Any) -> Any:
+    return fn.spectrogram(fn.reshape(_floats(images), shape=[-1]), window_length=64, window_step=32)
+
+
 OPERATORS = {
     "equalize": (fn.equalize, 24),
     "filter": (lambda images: fn.filter(images, np.full((3, 3), 1 / 9, np.float32)), 1),
@@ -210,6 +214,10 @@ OPERATORS = {
     "pad floats": (lambda images: fn.pad(_floats(images), axis_names="HW", fill_value=2.5), 2),
     "slice floats": (lambda images: fn.slice(_floats(images), rel_start=[0.2, 0.1], rel_shape=[0.5, 0.6]), 2),
     "crop and flip floats": (lambda images: fn.flip(fn.crop(_floats(images), crop=[20, 20])), 3),
+    "spectrogram": (_spectra, 20),
+    "mel filters": (lambda images: fn.mel_filter_bank(_spectra(images), nfilter=20), 24),
+    "decibels": (lambda images: fn.to_decibels(_spectra(images)), 32),
+    "mfcc": (lambda images: fn.mfcc(_spectra(images)), 24),
     "normalize": (fn.normalize, 9),
     "normalize channels": (lambda images: fn.normalize(images, axis_names="HW", ddof=1), 9),
     "normalize a batch": (lambda images: fn.normalize(images, axis_names="HW", batch=True), 13),

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from torchdali.batching import Pieces
 from torchdali.kernels.audio import levels
 from torchdali.kernels.convert import convert
-from torchdali.operator import operator, together
+from torchdali.kernels.device.reduce import reduce_batch
+from torchdali.kernels.device.standardize import standardize_batch
+from torchdali.operator import on_device, operator, together
+from torchdali.ops._on_device import each_element, elements_of, in_turn
 from torchdali.schema import Data, DType, PerSample, Takes
+from torchdali.tensors import TensorList
 
 __all__ = ["nonsilent_region", "preemphasis_filter", "to_decibels"]
 
@@ -71,6 +77,24 @@ def _to_decibels_together(
         return NotImplemented
     made = levels.decibels_of_rows(data.rows, data.counts, multiplier, reference, cutoff_db)
     return Pieces(made, data.counts, data.turned)
+
+
+@on_device(to_decibels)
+def _to_decibels_on_device(
+    data: TensorList, *, cutoff_db: float, multiplier: float, reference: float | None
+) -> Any:
+    if reference is not None:
+        return each_element(data, lambda x: levels.decibels(x, multiplier, reference, cutoff_db))
+    found = elements_of(data)
+    counts = np.array(list(map(math.prod, data.shape())), np.int64)
+    if found is None or not counts.all():
+        return NotImplemented
+    flat, offsets, shapes = found
+    tops = reduce_batch(flat, offsets, counts, 1, "max", counts)
+    factors = torch.where(tops > 0, tops, 1.0).reciprocal_()
+    zeros = torch.zeros_like(factors)
+    made = standardize_batch(flat, offsets, np.ones_like(counts), counts, zeros, factors, 0.0)
+    return in_turn(levels.decibels(made, multiplier, 1.0, cutoff_db), shapes, data.layout())
 
 
 @operator(layout=lambda layouts, arguments: ("", ""))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,12 +14,22 @@ from torch import Tensor
 from torchdali.batching import Pieces
 from torchdali.kernels.audio.cosine import cosine_matrix
 from torchdali.kernels.audio.mel import FORMULAS, apply_filters, mel_filters
-from torchdali.kernels.audio.spectrum import hann, number_of_windows, spectrograms
+from torchdali.kernels.audio.spectrum import (
+    hann,
+    number_of_windows,
+    spectra,
+    spectrograms,
+    window_on,
+)
 from torchdali.kernels.audio.spectrum import power_spectrum as transform
 from torchdali.kernels.audio.spectrum import spectrogram as transform_windows
+from torchdali.kernels.device.tables import upload
+from torchdali.kernels.device.turn import turn_batch
 from torchdali.kernels.memory import Array
-from torchdali.operator import operator, together
+from torchdali.operator import on_device, operator, together
+from torchdali.ops._on_device import elements_of, in_turn
 from torchdali.schema import Layout, Takes
+from torchdali.tensors import TensorList
 
 __all__ = ["mel_filter_bank", "mfcc", "power_spectrum", "spectrogram"]
 
@@ -119,9 +130,72 @@ def _spectrograms(
     if len(window) != window_length or any(x.ndim != 1 or len(x) < least for x in signals):
         return NotImplemented
     made, counts = spectrograms(
-        signals, window, size, window_step, power, centered=center_windows, reflected=reflect_padding
+        signals,
+        window,
+        size,
+        window_step,
+        power,
+        centered=center_windows,
+        reflected=reflect_padding,
     )
     return Pieces(made, counts, turned=layout == "ft")
+
+
+@on_device(spectrogram)
+def _spectrogram_on_device(
+    data: TensorList, *, center_windows: bool, layout: str, nfft: int | None, power: int, reflect_padding: bool,
+    window_fn: list[float] | None, window_length: int, window_step: int,
+) -> Any:  # fmt: skip
+    size = window_length if nfft is None else nfft
+    _check_windows(window_length, window_step, size, power, layout)
+    found = elements_of(data)
+    if found is None or len(window_fn or ()) not in (0, window_length):
+        return NotImplemented
+    flat, offsets, shapes = found
+    lengths = np.array(list(map(math.prod, shapes)), np.int64)
+    counts = np.array(
+        [number_of_windows(n, window_length, window_step, center_windows) for n in lengths.tolist()]
+    )
+    if not counts.all() or not lengths.all() or any(map(_several_axes, shapes)):
+        return NotImplemented
+    number = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    starts = number * window_step - (window_length // 2 if center_windows else 0)
+    places = np.stack((np.repeat(offsets, counts), np.repeat(lengths, counts), starts))
+    window = window_on(tuple(window_fn or ()), window_length, flat.device)
+    rows = spectra(flat, upload(places, flat.device), window, size, power, reflect_padding)
+    return _turned_back(rows, counts, layout == "ft", layout)
+
+
+def _several_axes(shape: tuple[int, ...]) -> bool:
+    return math.prod(shape) != max(shape, default=1)
+
+
+def _turned_back(rows: Tensor, counts: Array, turned: bool, layout: str) -> Any:
+    """Return rows as one matrix a sample, the rows of which are its columns if it is turned."""
+    width = rows.shape[1]
+    flat, shapes = rows.reshape(-1), [(count, width) for count in counts.tolist()]
+    if turned:
+        sides = np.array(shapes, np.int64).T
+        flat = turn_batch(flat, (np.cumsum(counts) - counts) * width, sides)
+        shapes = [(width, count) for count in counts.tolist()]
+    return in_turn(flat, list(shapes), layout)
+
+
+def _each_row(data: TensorList, axis: int, function: Callable[[Tensor], Tensor]) -> Any:
+    """Apply a function of rows to the values along an axis of matrices; NotImplemented for other samples."""
+    found = elements_of(data)
+    if found is None or data.ndim() != 2 or axis not in (0, 1):
+        return NotImplemented
+    flat, offsets, shapes = found
+    sides = np.array(shapes, np.int64).T
+    if (sides[axis] != sides[axis][0]).any() or not sides.all():
+        return NotImplemented
+    if axis == 0:
+        flat = turn_batch(flat, offsets, sides)
+    elif (np.diff(offsets, append=flat.numel()) != sides.prod(0)).any() or offsets[0]:
+        return NotImplemented
+    rows = function(flat.view(-1, int(sides[axis][0])))
+    return _turned_back(rows, sides[1 - axis], axis == 0, data.layout())
 
 
 def _arrays(data: Sequence[Tensor]) -> list[Array]:
@@ -216,6 +290,21 @@ def _mel_filter_banks(
     return Pieces(apply_filters(rows, filters, 1), pieces.counts, pieces.turned)
 
 
+@on_device(mel_filter_bank)
+def _mel_filters_on_device(
+    data: TensorList, *, freq_high: float, freq_low: float, mel_formula: str, nfilter: int, normalize: bool,
+    sample_rate: float, layout: str,
+) -> Any:  # fmt: skip
+    high = freq_high or sample_rate / 2
+    _check_bank(freq_low, high, mel_formula, nfilter, sample_rate)
+
+    def applied(rows: Tensor) -> Tensor:
+        given = nfilter, sample_rate, freq_low, high, mel_formula, normalize
+        return rows @ mel_filters(rows.shape[1], *given, rows.device).t()
+
+    return _each_row(data, layout.find("f") if layout else 0, applied)
+
+
 def _pieces_along(data: Sequence[Tensor], axis: int) -> Pieces | None:
     """Return samples of which an axis is that of the values of rows."""
     if not isinstance(data, Pieces) or data.rows.ndim != 2 or axis != (0 if data.turned else 1):
@@ -285,6 +374,21 @@ def _mfccs(
     size = rows.shape[1]
     matrix = cosine_matrix(size, min(n_mfcc, size), dct_type, normalize, lifter, rows.device)
     return Pieces(apply_filters(rows, matrix, 1), pieces.counts, pieces.turned)
+
+
+@on_device(mfcc)
+def _mfcc_on_device(
+    data: TensorList, *, axis: int, dct_type: int, lifter: float, n_mfcc: int, normalize: bool
+) -> Any:
+    if dct_type not in (2, 3, 4) or n_mfcc <= 0:
+        return NotImplemented
+
+    def applied(rows: Tensor) -> Tensor:
+        size = rows.shape[1]
+        given = min(n_mfcc, size), dct_type, normalize, lifter
+        return rows @ cosine_matrix(size, *given, rows.device).t()
+
+    return _each_row(data, axis, applied)
 
 
 def _axis_size(data: Tensor, axis: int, kind: int) -> int:

@@ -30,7 +30,7 @@ def decibels(x: Tensor, multiplier: float, reference: float | None, cutoff: floa
         ratio = x / torch.where(top > 0, top, torch.ones_like(top))
     else:
         ratio = x / reference
-    return ratio.fmax(ratio.new_tensor(least)).log10() * multiplier
+    return ratio.fmax(ratio.new_full((), least)).log10() * multiplier
 
 
 def _least(multiplier: float, cutoff: float) -> float:

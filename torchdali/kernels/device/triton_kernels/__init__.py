@@ -8,6 +8,7 @@ from torchdali.kernels.device.triton_kernels.geometry import (
     copy_windows,
     erase,
     take,
+    turn,
     warp,
 )
 from torchdali.kernels.device.triton_kernels.jpeg import distort
@@ -45,5 +46,6 @@ __all__ = [
     "resize_normalize",
     "standardize",
     "take",
+    "turn",
     "warp",
 ]

@@ -13,8 +13,8 @@ from torch import Tensor
 from torchdali.kernels.device.triton_kernels._common import BLOCK, bordered, nearest_even, number
 
 __all__ = [
-    "compose", "compose_kernel", "copy_windows", "erase", "erase_kernel", "take", "take_kernel", "warp", "warp_kernel",
-    "windows_kernel",
+    "compose", "compose_kernel", "copy_windows", "erase", "erase_kernel", "take", "take_kernel", "turn", "turn_kernel",
+    "warp", "warp_kernel", "windows_kernel",
 ]  # fmt: skip
 
 
@@ -204,6 +204,18 @@ def take_kernel(
     tl.store(out + tl.load(row + 2) + place, tl.load(source, mask=mask, other=0), mask=mask)
 
 
+@triton.jit
+def turn_kernel(flat, table, out, fields: tl.constexpr, block: tl.constexpr):
+    """Transpose a matrix; a program does a piece of one."""
+    row = table + tl.program_id(1).to(tl.int64) * fields
+    place = tl.program_id(0) * block + tl.arange(0, block)
+    rows = tl.load(row + 1).to(tl.int32)
+    columns = tl.load(row + 2).to(tl.int32)
+    mask = place < rows * columns
+    source = flat + tl.load(row) + place % rows * columns + place // rows
+    tl.store(out + tl.load(row + 3) + place, tl.load(source, mask=mask, other=0), mask=mask)
+
+
 def warp(
     flat: Tensor, samples: Tensor, extra: Tensor | None, results: int, largest: int, channels: int, kind: int,
     mode: int, border: int, as_bytes: bool,
@@ -260,4 +272,12 @@ def take(
     out = torch.empty(results, dtype=flat.dtype, device=flat.device)
     grid = (triton.cdiv(largest, BLOCK), count)
     take_kernel[grid](flat, block, out, channels, 6, BLOCK)
+    return out
+
+
+def turn(flat: Tensor, samples: Tensor, results: int, largest: int) -> Tensor:
+    """Do what `device.turn.turn_in_torch` does."""
+    count, fields = samples.shape
+    out = torch.empty(results, dtype=flat.dtype, device=flat.device)
+    turn_kernel[triton.cdiv(largest, BLOCK), count](flat, samples, out, fields, BLOCK)
     return out
