@@ -261,10 +261,19 @@ def test_batches_of_the_users_own_are_inputs(kind):
     assert out.as_array().tolist() == [[0, 7, 7], [1, 1, 7], [2, 2, 2]]
 
 
-def test_batches_of_the_users_own_are_arguments():
-    chances = [np.zeros(1), np.ones(1), np.zeros(1)]
+@pytest.mark.parametrize("kind", [lambda x: np.full(1, x), np.float32, np.float64, np.int64, np.bool_])
+def test_batches_of_the_users_own_are_arguments(kind):
+    chances = [kind(0), kind(1), kind(0)]
     (out,) = debugged(lambda: fn.random.coin_flip(probability=chances)).run()
     assert out.as_array().tolist() == [0, 1, 0]
+
+
+def test_scalars_are_a_batch_or_one_value_of_several_numbers():
+    numbers = [np.float32(k) for k in (2, 3, 4)]
+    (out,) = debugged(lambda: fn.copy(numbers)).run()
+    assert out.as_array().tolist() == [2, 3, 4]
+    (out,) = debugged(lambda: fn.reshape(np.zeros(24), shape=[np.int64(k) for k in (2, 3, 4)])).run()
+    assert out.shape() == [(2, 3, 4)] * 3
 
 
 def changing(first, later):

@@ -103,6 +103,10 @@ def _changed(now: bool) -> str:
     return f"{kinds[now]}, where it was {kinds[not now]} with the first batch"
 
 
+_ARRAYS = (np.ndarray, torch.Tensor, Tensor)
+_NUMBERS = (*_ARRAYS, np.generic)
+
+
 class _Restart(BaseException):
     """A reader was met after random numbers were drawn, whose keys depend on it: start over."""
 
@@ -253,19 +257,22 @@ class DebugRun(Tracer):
     ) -> tuple[Sequence[Any], Mapping[str, Any]]:
         """Return the inputs and arguments of a call with nodes in the place of batches.
 
-        A batch is a `TensorList`, or a list with an array or tensor for each sample.
+        A batch is a `TensorList`, or a list with an array, a tensor or a NumPy scalar for each sample. For an
+        argument of several numbers, a list of NumPy scalars is one value.
         """
         known = declared.schema.arguments
-        return [self._adopted(value) for value in inputs], {
-            name: self._adopted(value) if name in known and known[name].edge else value
+        return [self._adopted(value, _NUMBERS) for value in inputs], {
+            name: self._adopted(value, _NUMBERS if known[name].axes == 0 else _ARRAYS)
+            if name in known and known[name].edge
+            else value
             for name, value in arguments.items()
         }
 
-    def _adopted(self, value: Any) -> Any:
+    def _adopted(self, value: Any, samples: tuple[type, ...]) -> Any:
         if (
             isinstance(value, (list, tuple))
             and len(value) == self._settings.batch_size
-            and all(isinstance(sample, (np.ndarray, torch.Tensor, Tensor)) for sample in value)
+            and all(isinstance(sample, samples) for sample in value)
         ):
             value = TensorListCPU(list(value))
         if not isinstance(value, TensorList):
