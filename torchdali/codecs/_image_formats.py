@@ -38,6 +38,7 @@ from torchdali.codecs._image_headers import (
 )
 from torchdali.codecs._opencv import decode_bytes_by_opencv, decode_opencv
 from torchdali.codecs._pillow import pillow_pixels
+from torchdali.codecs._png_strips import decode_png_in_strips
 from torchdali.codecs._torchvision_ops import image_operator
 
 __all__ = ["FORMATS", "Format", "decode_file", "gray_weights", "read_header"]
@@ -143,6 +144,9 @@ def _from_inks(pixels: Tensor, adobe: bool) -> Tensor:
 def _png(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
     essential = _essential_chunks(view)
     is_opaque = output_type != "ANY_DATA"
+    strips = decode_png_in_strips(memoryview(essential), header, is_opaque)
+    if strips is not None:
+        return strips
     color = essential[25]
     if header.depth in (8, 16) and (color in (0, 2) or (color == 6 and is_opaque)):
         # Faster than Pillow, which keeps four bytes a color; what is damaged is left to Pillow.
