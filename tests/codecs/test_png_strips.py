@@ -20,7 +20,7 @@ from torchdali.errors import DecodeError
 pytest.importorskip("cv2", reason="needs OpenCV: install the extra 'image'")
 
 HEIGHT, WIDTH = 23, 17
-CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}  # by type of color
+CHANNELS = {0: 1, 2: 3, 6: 4}  # by type of color
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:
@@ -99,6 +99,7 @@ def test_strips_have_the_pixels_of_the_file(strips: list[Any], color: int, depth
         encoded(np.zeros((9, 9), bool), "PNG"),
         encoded(np.zeros((9, 9), np.uint8), "PNG", bits=4),
         encoded(Image.fromarray(np.zeros((9, 9), np.uint8)).convert("P"), "PNG"),
+        png(np.zeros((9, 9, 2), np.uint8), 4, 8),
         png(np.zeros((9, 9, 3), np.uint8), 2, 8, extra=chunk(b"PLTE", bytes(6))),
     ],
 )

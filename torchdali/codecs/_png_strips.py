@@ -21,11 +21,11 @@ __all__ = ["decode_png_in_strips"]
 _LARGE = 1 << 22  # pixels
 _STRIP = 1 << 19  # bytes of rows
 _BLOCK = 0xFFFF  # bytes of a block that is not compressed, at most
-_ORDERS = {0: [0], 2: [2, 1, 0], 4: [0, 3], 6: [2, 1, 0, 3]}  # OpenCV's channels in the file's order, by type of color
+_ORDERS = {0: [0], 2: [2, 1, 0], 6: [2, 1, 0, 3]}  # OpenCV's channels in the file's order, by type of color
 
 
 def decode_png_in_strips(encoded: memoryview, header: Header, opaque: bool) -> Tensor | None:
-    """Decode 8 or 16 bits of gray or RGB to ``(H, W, C)``; None for small images, others and damaged ones.
+    """Decode gray, RGB or RGBA of 8 or 16 bits to ``(H, W, C)``; None for small images, others and damaged ones.
 
     Each strip becomes a PNG of its own, which begins with the last row of the strip before: filters look at the row
     above.
@@ -38,8 +38,8 @@ def decode_png_in_strips(encoded: memoryview, header: Header, opaque: bool) -> T
     if cv2 is None or header.height * header.width < _LARGE or not _is_plain(encoded):
         return None
     kind, order = np.dtype(f">u{header.depth // 8}"), _ORDERS[encoded[25]]
-    channels = min(len(order), 3) if opaque else len(order)
-    pixels = np.empty((header.height, header.width, channels), kind.newbyteorder("="))
+    kept = min(len(order), 3) if opaque else len(order)
+    pixels = np.empty((header.height, header.width, kept), kind.newbyteorder("="))
     line = 1 + header.width * len(order) * kind.itemsize
     done, above = 0, b""
     try:
@@ -50,7 +50,7 @@ def decode_png_in_strips(encoded: memoryview, header: Header, opaque: bool) -> T
             if decoded is None:
                 return None
             rows = np.atleast_3d(decoded)
-            _copy(cv2, rows[-count:], order, pixels[done : done + count])
+            _copy(cv2, rows[-count:], pixels[done : done + count])
             above, done = b"\0" + rows[-1][:, order].astype(kind).tobytes(), done + count
     except (ValueError, zlib.error, cv2.error):
         return None
@@ -58,7 +58,7 @@ def decode_png_in_strips(encoded: memoryview, header: Header, opaque: bool) -> T
 
 
 def _is_plain(encoded: memoryview) -> bool:
-    """Return True for 8 or 16 bits of gray or RGB, with alpha or without, not interlaced."""
+    """Return True for 8 or 16 bits of gray, RGB or RGBA, not interlaced."""
     depth, color, *method = encoded[24:29]
     kinds = b"".join(kind for kind, _, _ in png_chunks(encoded))
     plain = depth in (8, 16) and color in _ORDERS and not any(method)
@@ -107,10 +107,10 @@ def _chunk(kind: bytes, *parts: Any) -> list[Any]:
     return [struct.pack(">I4s", length, kind), *parts, struct.pack(">I", checksum)]
 
 
-def _copy(cv2: Any, rows: Any, order: Sequence[int], into: Any) -> None:
+def _copy(cv2: Any, rows: Any, into: Any) -> None:
     """Copy what OpenCV decoded, in the order of the file; colors by OpenCV, as NumPy takes ten times as long."""
-    if len(order) < 3:
-        into[...] = rows[..., order]
-        return
     codes = {(3, 3): cv2.COLOR_BGR2RGB, (4, 3): cv2.COLOR_BGRA2RGB, (4, 4): cv2.COLOR_BGRA2RGBA}
-    cv2.cvtColor(rows, codes[rows.shape[2], into.shape[2]], dst=into)
+    if rows.shape[2] == 1:
+        into[...] = rows
+    else:
+        cv2.cvtColor(rows, codes[rows.shape[2], into.shape[2]], dst=into)

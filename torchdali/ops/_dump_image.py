@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import numpy as np
 import torch
 
 from torchdali.operator import operator
@@ -12,6 +13,7 @@ from torchdali.tensors import TensorList
 
 __all__ = ["dump_image"]
 
+_WORDS = np.array([f"{value} ".encode() for value in range(256)])  # padded with zero bytes
 Batch = Annotated[TensorList, Takes()]
 
 
@@ -49,10 +51,10 @@ def _check(image: torch.Tensor) -> None:
 
 def _write(name: str, image: torch.Tensor) -> None:
     height, width, channels = image.shape
-    lines = [f"P{3 if channels == 3 else 2}", f"{width} {height}", "255"]
-    lines += [" ".join(map(str, row)) + " " for row in image.flatten(1).tolist()]
+    lines = [b"P3" if channels == 3 else b"P2", f"{width} {height}".encode(), b"255"]
+    lines += [row.tobytes().replace(b"\0", b"") for row in _WORDS[image.flatten(1).numpy()]]
     try:
-        with open(name, "w", encoding="ascii") as file:
-            file.write("\n".join(lines) + "\n")
+        with open(name, "wb") as file:
+            file.write(b"\n".join(lines) + b"\n")
     except OSError as error:
         raise RuntimeError(f"dump_image: cannot write {name}: {error.strerror}") from error
