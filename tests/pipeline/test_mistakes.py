@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torchvision.transforms import v2
 
 from tests.helpers import pages
 from torchdali import Pipeline, dynamic, fn, math, operator, ops, pipeline_def, types
@@ -406,6 +407,35 @@ def normalized(**arguments: Any) -> list[warnings.WarningMessage]:
         warnings.simplefilter("always")
         define().build()
     return found
+
+
+FLIP, JITTER = v2.RandomHorizontalFlip(1), v2.ColorJitter(0.5)
+
+
+@pytest.mark.parametrize(
+    ("function", "by_planes", "warns"),
+    [
+        (FLIP, False, True),
+        (v2.Compose([v2.ToDtype(torch.float32), JITTER]), False, True),
+        (FLIP, True, False),
+        (v2.ToDtype(torch.float32), False, False),
+        (v2.Compose([v2.Lambda(lambda x: x.permute(2, 0, 1)), FLIP]), False, False),
+        (torch.nn.Flatten(0), False, False),
+        (lambda x: x, False, False),
+    ],
+)
+def test_transforms_of_torchvision_for_channels_that_are_last(function: Any, by_planes: bool, warns: bool) -> None:
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def define() -> Any:
+        image = fn.resize(fn.decoders.image(fn.external_source(name="file")), size=[8, 8])
+        if by_planes:
+            image = fn.transpose(image, perm=[2, 0, 1])
+        return fn.torch_python_function(image, function=function)
+
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        define().build()
+    assert ["takes (C, H, W)" in str(each.message) and each.filename == __file__ for each in found] == [True] * warns
 
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]

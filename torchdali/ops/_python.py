@@ -94,7 +94,8 @@ def torch_python_function(
 
     Args:
         inputs: What the function gets, one argument an input: tensors, which it must not change.
-        function: Returns a tensor, or a tuple of them where there are several outputs.
+        function: Returns a tensor, or a tuple of them where there are several outputs. Transforms of torchvision take
+            images ``(C, H, W)``.
         batch_processing: Call it once, with a list of tensors an input, instead of once a sample. It returns a list of
             tensors an output, or one tensor whose first dimension is the batch. A transform of torchvision would
             change the first sample alone: that is refused.

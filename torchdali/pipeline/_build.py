@@ -19,7 +19,7 @@ from torchdali.execute.workers.placing import place
 from torchdali.graph import Graph, Node
 from torchdali.loader import LoaderOptions
 from torchdali.pipeline._options import PipelineOptions
-from torchdali.pipeline._warnings import warn_of_scales
+from torchdali.pipeline._warnings import warn_of_likely_mistakes
 from torchdali.plan import Plan, plan
 from torchdali.rewrite import (
     decode_windows,
@@ -91,7 +91,7 @@ def open_graph(options: PipelineOptions, graph: Graph) -> Opened:
     planned = plan(fuse_on_device(seen, device))
     _check_devices(options, planned.graph)
     _check_constants(graph)
-    warn_of_scales(graph)
+    warn_of_likely_mistakes(graph)
     sources = {
         node: node.operator.body(**node.constants)
         for node in planned.graph.nodes

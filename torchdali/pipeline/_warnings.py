@@ -8,7 +8,7 @@ from typing import Any
 
 from torchdali.graph import Graph, Node
 
-__all__ = ["warn_of_scales"]
+__all__ = ["warn_of_likely_mistakes"]
 
 _KEEP_BYTES = frozenset((
     "_to_device", "brightness", "brightness_contrast", "color_space_conversion", "color_twist", "contrast", "copy",
@@ -19,26 +19,61 @@ _KEEP_BYTES = frozenset((
 """Operators that deliver bytes where they get them, unless they have a `dtype`."""
 
 
-def warn_of_scales(graph: Graph) -> None:
-    """Warn, on the user's line, where bytes of 0 to 255 are normalized by the mean and deviation of 0 to 1."""
+_ANY_AXES = frozenset(("ConvertImageDtype", "Identity", "ToDtype"))
+"""Transforms of torchvision that do not ask which axis is which."""
+
+
+def warn_of_likely_mistakes(graph: Graph) -> None:
+    """Warn, on the user's line, of what gives other images than those that were meant."""
     for node in graph.nodes:
-        given = node.constants
-        if (
-            node.operator.name == "crop_mirror_normalize"
-            and _is_of_unit_range(given.get("mean"))
-            and _is_of_unit_range(given.get("std"))
-            and not {"scale", "shift"} & given.keys()
-            and _takes_bytes(node)
-            and node.lines
-        ):
+        text = _RULES.get(node.operator.name, _nothing)(node)
+        if text and node.lines:
             line = node.lines[0]
-            warnings.warn_explicit(
-                f"crop_mirror_normalize: mean={given['mean']} and std={given['std']} are of pixels from 0 to 1, and "
-                "these are bytes from 0 to 255: multiply both by 255",
-                UserWarning,
-                line.file,
-                line.line,
-            )
+            text = f"{node.operator.name}: {text}"
+            warnings.warn_explicit(text, UserWarning, line.file, line.line)
+
+
+def _nothing(node: Node) -> str:
+    return ""
+
+
+def _of_scales(node: Node) -> str:
+    """Find bytes of 0 to 255 that are normalized by the mean and deviation of 0 to 1."""
+    given, way = node.constants, _way_from_decoder(node)
+    if (
+        way is None
+        or any("dtype" in each.constants for each in way)
+        or not _is_of_unit_range(given.get("mean"))
+        or not _is_of_unit_range(given.get("std"))
+        or {"scale", "shift"} & given.keys()
+    ):
+        return ""
+    return (
+        f"mean={given['mean']} and std={given['std']} are of pixels from 0 to 1, and these are bytes from 0 to 255: "
+        "multiply both by 255"
+    )
+
+
+def _of_axes(node: Node) -> str:
+    """Find images with the channels last in torchvision's transforms."""
+    function, way = node.constants["function"], _way_from_decoder(node)
+    steps = getattr(function, "transforms", [function])
+    names = [type(step).__name__ for step in steps]
+    if (
+        way is None
+        or any(each.operator.name == "transpose" for each in way)
+        or not all(type(step).__module__.startswith("torchvision.transforms") for step in steps)
+        or "Lambda" in names
+        or _ANY_AXES.issuperset(names)
+    ):
+        return ""
+    return (
+        f"{type(function).__name__} of torchvision takes (C, H, W), and these images are (H, W, C): put it behind "
+        'crop_mirror_normalize(images, output_layout="CHW"), or transpose(images, perm=[2, 0, 1])'
+    )
+
+
+_RULES = {"crop_mirror_normalize": _of_scales, "torch_python_function": _of_axes}
 
 
 def _is_of_unit_range(numbers: Any) -> bool:
@@ -46,14 +81,14 @@ def _is_of_unit_range(numbers: Any) -> bool:
     return all(isinstance(v, (int, float)) and 0 < v < 1 for v in values)
 
 
-def _takes_bytes(node: Node) -> bool:
-    """Return True if the images of a node are certainly bytes that a decoder made."""
+def _way_from_decoder(node: Node) -> list[Node] | None:
+    """Return the operators between a decoder of images and a node, the decoder included; None behind others."""
+    way: list[Node] = []
     while node.inputs and node.inputs[0] is not None and node.inputs[0].source is not None:
         node = node.inputs[0].source
-        if "dtype" in node.constants:
-            return False
+        way.append(node)
         if node.operator.name.startswith("decoders.image"):
-            return True
+            return way
         if node.operator.name not in _KEEP_BYTES:
-            return False
-    return False
+            return None
+    return None
