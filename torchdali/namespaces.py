@@ -87,4 +87,4 @@ def _missing(package: str, name: str) -> Any:
     hint = did_you_mean(name, vars(sys.modules[package]), 3)
     if other := _UNDER_ANOTHER_NAME.get(name):
         hint = f"; use {other}"
-    raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
+    raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}", name=name)

@@ -77,4 +77,4 @@ if not TYPE_CHECKING:  # type checkers would take any name
 
     def __getattr__(name: str) -> Any:
         hint = did_you_mean(name, __all__, 3)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}", name=name)

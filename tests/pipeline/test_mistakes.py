@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -526,3 +527,13 @@ def test_errors_name_the_cure(name: str) -> None:
     make, kind, message = CURES[name]
     with pytest.raises(kind, match=re.escape(message)):
         make()
+
+
+@pytest.mark.parametrize(("module", "name"), [(fn, "rotat"), (types, "UINT9"), (fn.decoders, "imag")])
+def test_a_name_is_suggested_once(module: Any, name: str, capsys: Any) -> None:
+    """Python adds a suggestion of its own to errors that have the object."""
+    try:
+        getattr(module, name)
+    except AttributeError as error:
+        sys.__excepthook__(type(error), error, error.__traceback__)
+    assert capsys.readouterr().err.lower().count("did you mean") == 1

@@ -22,7 +22,7 @@ from torchdali.tensors._printing import attributes, listing, values_of
 def no_attribute(holder: object, name: str, way: str) -> AttributeError:
     """Return what to raise for a missing attribute; for one of torch's tensors, say the way to these."""
     hint = f"; torch's tensors have it: .{way}" if hasattr(TorchTensor, name) else ""
-    return AttributeError(f"{type(holder).__name__!r} object has no attribute {name!r}{hint}")
+    return AttributeError(f"{type(holder).__name__!r} object has no attribute {name!r}{hint}", name=name)
 
 
 class Tensor:
