@@ -281,17 +281,21 @@ def _pillow(
             raise ValueError("the headers contradict each other")
         if unpack:
             image.tile = [(*tile[:3], unpack) for tile in image.tile]
-        return _tensor(image, 3 if opaque and image.mode == "RGBA" else None)
+        return _tensor(image, _opaque if opaque and image.mode == "RGBA" else None)
 
 
-def _tensor(image: Any, channels: int | None = None) -> Tensor:
+def _opaque(pixels: Array) -> Array:
+    return pixels[..., :3]
+
+
+def _tensor(image: Any, change: Callable[[Array], Array] | None = None) -> Tensor:
     """Return what Pillow decoded as ``(H, W, C)``, a palette applied."""
     if image.mode == "P":
         entries = np.array(image.getpalette("RGB"), np.uint8).reshape(-1, 3)
         palette = np.zeros((256, 3), np.uint8)  # what is beyond the entries of the file is black
         palette[: len(entries)] = entries
-        return torch.from_numpy(palette[pillow_pixels(image)])
-    pixels = pillow_pixels(image, channels)
+        return torch.from_numpy(pillow_pixels(image, palette.__getitem__))
+    pixels = pillow_pixels(image, change)
     if pixels.dtype == np.bool_:
         pixels = np.not_equal(pixels.view(np.uint8), 0, out=pixels).view(np.uint8)
         pixels *= np.uint8(255)

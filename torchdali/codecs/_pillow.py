@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,27 +10,29 @@ import numpy.typing as npt
 
 __all__ = ["pillow_pixels"]
 
+Array = npt.NDArray[Any]
+
 _BAND = 1 << 18  # pixels that Pillow copies at a time
 
 
-def pillow_pixels(image: Any, channels: int | None = None) -> npt.NDArray[Any]:
+def pillow_pixels(image: Any, change: Callable[[Array], Array] | None = None) -> Array:
     """Return Pillow's pixels as an array; of a large image in bands, as Pillow copies them more than once.
 
     Args:
         image: Opened.
-        channels: How many to keep, of a mode that has more.
+        change: What to do with the pixels of a band, such as to leave channels out.
     """
     width, height = image.size
     rows = max(1, _BAND // width)
     if height <= rows:
-        return np.array(image) if channels is None else np.array(np.asarray(image)[..., :channels])
+        return np.array(image) if change is None else np.array(change(np.asarray(image)))
     image.load()
-    made: npt.NDArray[Any] | None = None
+    made: Array | None = None
     for top in range(0, height, rows):
         bottom = min(top + rows, height)
         band = np.asarray(image.crop((0, top, width, bottom)))
-        if channels is not None:
-            band = band[..., :channels]
+        if change is not None:
+            band = change(band)
         if made is None:
             made = np.empty((height, *band.shape[1:]), band.dtype)
         made[top:bottom] = band
