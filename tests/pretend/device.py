@@ -19,7 +19,7 @@ from tests.pretend.report import Report
 from tests.pretend.streams import Event, InStream, State, Stream, state
 from tests.pretend.tensor import Pretending, PretendTensor, pinned, upload
 from torchdali.execute import thread_pool
-from torchdali.execute.compiled_chain import Arena
+from torchdali.execute.output_buffer import Arena
 from torchdali.ops import _on_device
 from torchdali.rewrite import _on_device as rewriting
 from torchdali.tensors.buffer_pool import BufferPool

@@ -139,7 +139,7 @@ def test_large_batches(folder: Path, name: str, batch_size: int) -> None:
 @pytest.mark.parametrize("batch_size", [32, 256])
 def test_pieces_cost_no_copy_more(folder: Path, batch_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest of the images goes up with the labels and parameters."""
-    monkeypatch.setattr("torchdali.execute.compiled_chain._LEAST_PIECE", 1)
+    monkeypatch.setattr("torchdali.execute.output_buffer._LEAST_PIECE", 1)
     _check("train", folder, batch_size)
 
 

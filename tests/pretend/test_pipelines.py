@@ -20,8 +20,8 @@ from tests.helpers import proxy_data
 from tests.pretend import Accelerator, accelerator, inner
 from tests.pretend.pictures import folder_of_pictures
 from torchdali import fn, pipeline_def, types
-from torchdali.execute.compiled_chain import Arena, ArenaColumn
 from torchdali.execute.device_stream import DeviceStream
+from torchdali.execute.output_buffer import Arena, ArenaColumn
 from torchdali.plugin.pytorch import DALIClassificationIterator, feed_ndarray
 from torchdali.plugin.pytorch.experimental import proxy
 
@@ -130,7 +130,7 @@ def test_images_go_up_in_pieces(folder: Path, options: dict[str, Any], monkeypat
     """The first while others are decoded; here however small they are."""
     options = {**options, "batch_size": 8}
     expected = delivered(train(folder, "cpu", **options), 8)
-    monkeypatch.setattr("torchdali.execute.compiled_chain._LEAST_PIECE", 1)
+    monkeypatch.setattr("torchdali.execute.output_buffer._LEAST_PIECE", 1)
     pieces, begin = [], DeviceStream.begin_copy
     monkeypatch.setattr(DeviceStream, "begin_copy", lambda *given: (pieces.append(given[2]), begin(*given))[1])
     with accelerator(lag=9) as gpu:

@@ -1,4 +1,4 @@
-"""Compile a chain's source, bind it to a batch, and collect the outputs.
+"""Compile a chain's source, and bind it to a batch.
 
 Binding prepares every operator of the chain for the layouts it will see; that is done once for each
 combination of input layouts, so that running a sample is calls of prepared functions and nothing else.
@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import functools
 import linecache
-import operator as op
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
@@ -17,7 +15,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from torchdali.batching import Column, Lifted, Pieces, shaped, truth
+from torchdali.batching import Column, Lifted, shaped, truth
 from torchdali.errors import located
 from torchdali.execute.bundles import (
     Bundled,
@@ -33,26 +31,20 @@ from torchdali.graph import DataNode, Node
 from torchdali.plan import Chain, Value, column
 from torchdali.running import (
     Prepared,
-    check_form,
     column_of,
-    fitting,
     number_of_axes,
     prepare,
     taken_layout,
 )
 from torchdali.tensors import TensorList
-from torchdali.tensors.buffer_pool import BufferPool
 
-__all__ = ["Bodies", "BoundChain", "CompiledChain", "NotGrouped", "OpenBuffer", "OutputBuffer"]
+__all__ = ["Bodies", "BoundChain", "CompiledChain", "NotGrouped"]
 
 Bind = Callable[..., Callable[[int], None]]
-Send = Callable[[torch.Tensor, int], torch.Tensor]
 _Axes = tuple[str, "int | None"]  # layout, and the number of axes as far as known
 
 
 _TIMED = " timed"
-_PIECE = 0.4  # of the room for a batch: what is copied to the device while the rest is computed
-_LEAST_PIECE = 1 << 20  # bytes; a smaller one takes less time to copy than to start
 
 
 class Bodies(NamedTuple):
@@ -353,218 +345,3 @@ def _run_group(
 
 class NotGrouped(Exception):
     """An operator does these samples one by one."""
-
-
-class Arena:
-    """Page-locked memory into which samples of any shapes are put as they come, by several threads.
-
-    Args:
-        flat: The memory.
-        send: Starts the copy of the first so many elements to the device, and returns all of them there; called once,
-            by the thread that fills the last gap before them, while others fill the rest.
-
-    Attributes:
-        there: What `send` returned.
-        sent: How many elements it was given.
-    """
-
-    def __init__(self, flat: torch.Tensor, send: Send | None = None) -> None:
-        self.flat, self._used, self._lock = flat, 0, threading.Lock()
-        self._size = flat.numel()
-        self._open: set[int] = set()
-        self._send = send if flat.nbytes * _PIECE >= _LEAST_PIECE else None
-        self.there: torch.Tensor | None = None
-        self.sent = 0
-
-    @property
-    def used(self) -> int:
-        """Elements that are taken."""
-        return min(self._used, self._size)
-
-    def take(self, count: int) -> int:
-        """Return the place of so many elements, or -1 where they do not fit."""
-        with self._lock:  # workers take places side by side; what they write there is theirs alone
-            place = self._used
-            if place + count > self._size:
-                return -1
-            self._used = place + count
-            if self._send is not None and count:
-                self._open.add(place)
-        return place
-
-    def filled(self, place: int) -> None:
-        """Note that the elements at a place are there, and send the first piece if it is whole now."""
-        if self._send is None or self.sent:  # once sent, for good
-            return
-        with self._lock:
-            self._open.remove(place)
-            whole = min(self._open, default=self._used)
-            if self.sent or whole < self._size * _PIECE:
-                return
-            self.sent = whole
-        # Nobody writes below `whole` again. The chain is not done before this thread is back, so `there` is seen.
-        self.there = self._send(self.flat, whole)
-
-
-class ArenaColumn(list):  # type: ignore[type-arg]
-    """Results of a chain; each is copied into the arena by the worker that computed it, while it is in cache."""
-
-    def __init__(self, arena: Arena, count: int) -> None:
-        super().__init__([None] * count)
-        self._arena, self._places = arena, [-1] * count
-        self._shapes: list[tuple[int, ...]] = [()] * count
-        # NumPy copies a small image in a third of torch's time.
-        self._dtype, self._elements = arena.flat.dtype, arena.flat.numpy()
-
-    def __setitem__(self, i: Any, sample: Any) -> None:
-        place = -1
-        if (
-            isinstance(sample, torch.Tensor)
-            and sample.dtype == self._dtype
-            and sample.is_cpu
-            and not sample.requires_grad
-        ):
-            given = sample.numpy()
-            size, self._shapes[i] = given.size, given.shape
-            place = self._arena.take(size)
-            if place >= 0:
-                kept = self._elements[place : place + size].reshape(given.shape)
-                kept[...] = given
-                sample = torch.from_numpy(kept)
-                if size:  # an empty sample has no place of its own
-                    self._arena.filled(place)
-        self._places[i] = place
-        super().__setitem__(i, sample)
-
-    def packed(self, layout: str, info: Sequence[str] | None) -> TensorList | None:
-        """Return the batch in the arena; None where some did not fit."""
-        if -1 in self._places:
-            return None
-        used = self._arena.flat[: self._arena.used]
-        return TensorList.from_packed(used, self._places, self._shapes, layout, info)
-
-
-class OpenBuffer(NamedTuple):
-    """The output buffer of one batch: a tensor, or None where its shape is not known, and its parts for each call."""
-
-    whole: torch.Tensor | None
-    parts: Sequence[torch.Tensor | None]
-    arena: Arena | None = None
-
-    def column(self, count: int) -> list[Any]:
-        """Return the list that the chain writes the results of so many calls into."""
-        return [None] * count if self.arena is None else ArenaColumn(self.arena, count)
-
-
-class OutputBuffer:
-    """Allocates where the results of one edge are written: a tensor with the shape of the batch before.
-
-    A wrong guess costs nothing: an operator that cannot use its part returns a tensor of its own, and the batch is
-    ragged, or is stacked once.
-
-    Args:
-        packs: Samples of different shapes go into one piece of memory too, since they are copied to a device next.
-        send: Starts that copy for the first of them, see `Arena`.
-    """
-
-    def __init__(self, buffers: BufferPool, packs: bool = False, send: Send | None = None) -> None:
-        self._buffers, self._packs, self._send = buffers, packs, send
-        self._ragged: tuple[int, torch.dtype] | None = None
-        self._guess: tuple[tuple[int, ...], torch.dtype] | None = None
-
-    def open(self, size: int, group: int = 1) -> OpenBuffer:
-        """Return the buffer for a batch, with a part for each group of samples.
-
-        A single group gets none: its result is the batch.
-        """
-        count = -(-size // group)
-        # Read once: this thread starts a batch, while a worker may close an earlier one and guess anew.
-        guess, ragged = self._guess, self._ragged
-        if ragged is not None and group == 1 and size:
-            elements, dtype = ragged
-            arena = Arena(self._buffers.empty((elements,), dtype), self._send)
-            return OpenBuffer(None, [None] * count, arena)
-        if guess is None or size == 0 or (count == 1 and group > 1):
-            return OpenBuffer(None, [None] * count)
-        shape, dtype = guess
-        whole = self._buffers.empty((size, *shape), dtype)
-        return OpenBuffer(whole, whole.unbind(0) if group == 1 else torch.split(whole, group))
-
-    def close(
-        self, opened: OpenBuffer, done: list[Any], layout: str, info: Sequence[str] | None
-    ) -> TensorList:
-        """Make the batch of the results of single samples."""
-        if _is_filled(opened, done):
-            return _batch_of(opened.whole, layout, info)
-        first = next((d for d in done if d is not None), None)
-        layout = layout if first is None else fitting(layout, first.ndim)
-        if first is None or any(
-            d is None or d.shape != first.shape or d.dtype != first.dtype for d in done
-        ):
-            self._guess = None
-            check_form(done)
-            return self._ragged_batch(done, layout, info)
-        self._ragged = None
-        self._guess = tuple(first.shape), first.dtype
-        stacked = torch.stack(done, out=self._buffers.empty((len(done), *first.shape), first.dtype))
-        return TensorList.from_dense(stacked, layout, source_info=info)
-
-    def _ragged_batch(self, done: list[Any], layout: str, info: Sequence[str] | None) -> TensorList:
-        packed = done.packed(layout, info) if isinstance(done, ArenaColumn) else None
-        dtype = None if not done or done[0] is None else done[0].dtype
-        alike = packed is not None or all(d is not None and d.dtype == dtype for d in done)
-        if self._packs and alike and dtype is not None and dtype != torch.bfloat16:
-            # A quarter more than the batch before: what does not fit costs a copy.
-            elements = sum(d.numel() for d in done)
-            room = self._ragged[0] if self._ragged is not None else 0
-            if not elements * 1.1 <= room <= elements * 2:
-                room = elements + elements // 4
-            self._ragged = room, dtype
-            if packed is not None:
-                return packed
-        return TensorList.from_samples(list(done), layout, source_info=info)
-
-    def close_pieces(
-        self, pieces: Sequence[Pieces], layout: str, info: Sequence[str] | None
-    ) -> TensorList:
-        """Make the batch of the results of bundles, each in one tensor."""
-        self._guess = None
-        rows = [piece.rows for piece in pieces]
-        layout = fitting(layout, rows[0].ndim - (pieces[0].counts is None))
-        if pieces[0].counts is None:
-            whole = rows[0] if len(rows) == 1 else torch.cat(rows)
-            return TensorList.from_dense(whole, layout, info)
-        found = TensorList.from_blocks(rows, [piece.counts or [] for piece in pieces], layout)
-        found.set_source_infos(info)
-        return found
-
-    def close_groups(
-        self, opened: OpenBuffer, done: list[Any], layout: str, info: Sequence[str] | None
-    ) -> TensorList:
-        """Make the batch of the results of groups, ``(N, ...)`` each; of one done sample by sample, a list."""
-        if _is_filled(opened, done):
-            return _batch_of(opened.whole, layout, info)
-        first = done[0]
-        if any(
-            isinstance(d, list) or d.shape[1:] != first.shape[1:] or d.dtype != first.dtype
-            for d in done
-        ):
-            samples = [sample for d in done for sample in d]
-            return self.close(OpenBuffer(None, ()), samples, layout, info)
-        self._guess = tuple(first.shape[1:]), first.dtype
-        whole = first
-        if len(done) > 1:
-            size = sum(map(len, done))
-            whole = torch.cat(done, out=self._buffers.empty((size, *first.shape[1:]), first.dtype))
-        return _batch_of(whole, layout, info)
-
-
-def _is_filled(opened: OpenBuffer, done: list[Any]) -> bool:
-    """Return True if every result is in its part of the buffer."""
-    parts = opened.parts
-    return opened.whole is not None and len(done) == len(parts) and all(map(op.is_, done, parts))
-
-
-def _batch_of(whole: torch.Tensor | None, layout: str, info: Sequence[str] | None) -> TensorList:
-    assert whole is not None
-    return TensorList.from_dense(whole, fitting(layout, whole.ndim - 1), source_info=info)

@@ -35,10 +35,11 @@ import torch
 from torchdali.errors import note
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import InFlightBatch, Reader, Settings, ThreadStart, metadata_outputs
+from torchdali.execute.chain_run import Runtime
 from torchdali.execute.checkpoint import labels
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.memory_stats import MemoryStats
-from torchdali.execute.stages import Runtime, StageRunner
+from torchdali.execute.stages import StageRunner
 from torchdali.execute.sync import CallerQueue, SingleCaller
 from torchdali.execute.thread_pool import Job, ThreadPool
 from torchdali.execute.timings import Profile, Stats

@@ -8,32 +8,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from torchdali.batching import Pieces
 from torchdali.errors import is_batch_level, located
-from torchdali.execute.bad_samples import BadSamples, recomputed
-from torchdali.execute.batch import InFlightBatch, Reader, Settings
+from torchdali.execute.bad_samples import recomputed
+from torchdali.execute.batch import InFlightBatch
 from torchdali.execute.bundles import BundleRun, Together, whole_pieces
-from torchdali.execute.compiled_chain import (
-    Bodies,
-    BoundChain,
-    CompiledChain,
-    OpenBuffer,
-    OutputBuffer,
-)
-from torchdali.execute.device_stream import DeviceStream
+from torchdali.execute.chain_run import ChainRun, Runtime
+from torchdali.execute.compiled_chain import Bodies, CompiledChain
 from torchdali.execute.groups import GroupRun, group_size
 from torchdali.execute.hardware_decoding import Decoded, HardwareDecoding, is_shared, mark
-from torchdali.execute.memory_stats import MemoryStats
+from torchdali.execute.output_buffer import OpenBuffer, OutputBuffer
 from torchdali.execute.source_info import source_edges
 from torchdali.execute.steps import fail_alone, present, run_step
 from torchdali.execute.sync import CallerQueue, Sequencer
 from torchdali.execute.thread_limit import ThreadLimit
-from torchdali.execute.thread_pool import Job, ThreadPool
-from torchdali.execute.timings import ChainTimings, Profile
+from torchdali.execute.thread_pool import Job
+from torchdali.execute.timings import ChainTimings
+from torchdali.execute.transfers import device_last, is_sent, uploads
 from torchdali.execute.workers.chains import ChainJob, Workers
 from torchdali.graph import DataNode, Node
 from torchdali.loader import RecordNames, owning_read
@@ -44,77 +38,9 @@ from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Packed
 from torchdali.tensors.buffer_pool import BufferPool
 
-__all__ = ["Runtime", "StageRunner"]
+__all__ = ["StageRunner"]
 
 Done = Callable[[dict[int, BaseException]], None]
-
-
-@dataclass
-class Runtime:
-    """Settings and resources that all stages of an executor share.
-
-    Attributes:
-        caller_queue: Of a synchronous pipeline: runs the steps in the thread that waits for the batch.
-        workers: Processes that run chains, if there are any.
-    """
-
-    settings: Settings
-    readers: Mapping[Node, Reader]
-    bad_samples: BadSamples
-    device_stream: DeviceStream
-    buffers: BufferPool
-    profile: Profile
-    memory: MemoryStats
-    threads: ThreadPool
-    caller_queue: CallerQueue | None
-    workers: Workers | None = None
-
-
-@dataclass
-class _ChainRun:
-    """A chain that runs on a batch.
-
-    Attributes:
-        opened: Output buffers, by edge.
-        opened_single: The same for single samples after a group failed: none.
-        done: Results of the items, by edge.
-        groups: The groups, if an item is more than a sample.
-        bundles: The bundles, if an item is one.
-        job: The chain, if workers did it.
-        blamed: The operator that failed after the chain, by the identity of the error.
-    """
-
-    batch: InFlightBatch
-    compiled: CompiledChain
-    bound: BoundChain
-    group: int
-    timings: ChainTimings | None = None
-    opened: dict[DataNode, OpenBuffer] = field(default_factory=dict)
-    opened_single: dict[DataNode, OpenBuffer] = field(default_factory=dict)
-    done: dict[DataNode, list[Any]] = field(default_factory=dict)
-    groups: GroupRun | None = None
-    bundles: BundleRun | None = None
-    job: ChainJob | None = None
-    blamed: dict[int, Node] = field(default_factory=dict)
-
-    def node_of(self, error: BaseException) -> Node | None:
-        """Return the operator that failed."""
-        if id(error) in self.blamed:
-            return self.blamed[id(error)].culprit(error)
-        return self.compiled.node_at(error) if self.job is None else self.job.node_of(error)
-
-    def merged(self, failures: dict[int, BaseException]) -> dict[int, BaseException]:
-        """Return failures by sample; where there are any, leave the results by sample, too."""
-        groups = self.groups
-        assert groups is not None
-        failed = {groups.samples(i)[0]: error for i, error in failures.items()} | groups.failures
-        failures.clear()
-        groups.failures = {}
-        if failed:
-            groups.spread()
-            self.groups, self.done = None, groups.singles
-            self.opened = {edge: OpenBuffer(None, ()) for edge in self.done}
-        return failed
 
 
 class StageRunner:
@@ -152,9 +78,9 @@ class StageRunner:
             if s.chain
             for edge in s.chain.delivers
         }
-        self._orders = [_device_last(s.steps) for s in plan.stages]
+        self._orders = [device_last(s.steps) for s in plan.stages]
         self._uploads = [
-            _uploads([node for s in plan.stages[i:] for node in s.steps])
+            uploads([node for s in plan.stages[i:] for node in s.steps])
             for i in range(len(plan.stages))
         ]
         self.reset_order(0)
@@ -184,7 +110,7 @@ class StageRunner:
         """Return whether samples of different shapes go into one piece of memory; those of workers stay."""
         runtime = self._runtime
         here = self._memory(stage) is runtime.buffers
-        return here and runtime.device_stream.pins and _is_sent(self.plan, edge)
+        return here and runtime.device_stream.pins and is_sent(self.plan, edge)
 
     def reset_order(self, first: int) -> None:
         """Reset the sequencers; the next batch is number ``first``."""
@@ -355,7 +281,7 @@ class StageRunner:
         group = group_size(
             bound, compiled.chain.inputs, batch.values, batch.size, runtime.threads.count
         )
-        run = _ChainRun(batch, compiled, bound, group)
+        run = ChainRun(batch, compiled, bound, group)
         if runtime.profile.wants(batch.index):
             run.timings = ChainTimings(batch.size, group)
         run.opened = {e: self._buffers[e].open(batch.size, group) for e in compiled.chain.delivers}
@@ -392,7 +318,7 @@ class StageRunner:
             )
         )
 
-    def _send_chain(self, run: _ChainRun, workers: Workers) -> None:
+    def _send_chain(self, run: ChainRun, workers: Workers) -> None:
         """Let worker processes run a chain."""
 
         def done(job: ChainJob) -> None:
@@ -411,7 +337,7 @@ class StageRunner:
         # From here on the batch belongs to the workers, and then to the thread in which `done` is called.
         workers.submit(self.plan, runtime.settings.seed, job)
 
-    def _bind(self, run: _ChainRun) -> Callable[[int], None]:
+    def _bind(self, run: ChainRun) -> Callable[[int], None]:
         """Return what runs one item of the chain: a sample, or a group of them."""
         per_node = self._per_node(run.batch, run.compiled)
         if run.group == 1:
@@ -428,7 +354,7 @@ class StageRunner:
 
     def _bound_singles(
         self,
-        run: _ChainRun,
+        run: ChainRun,
         per_node: Mapping[str, Sequence[Any]],
         singles: Mapping[DataNode, list[Any]],
     ) -> Callable[[int], None]:
@@ -439,7 +365,7 @@ class StageRunner:
 
     def _bound(
         self,
-        run: _ChainRun,
+        run: ChainRun,
         per_node: Mapping[str, Sequence[Any]],
         bodies: Bodies,
         group: int,
@@ -485,7 +411,7 @@ class StageRunner:
         if compiled is not None:
             batch.values.update({e: TensorList.from_samples([]) for e in compiled.chain.delivers})
 
-    def _chain_done(self, run: _ChainRun, failures: dict[int, BaseException]) -> None:
+    def _chain_done(self, run: ChainRun, failures: dict[int, BaseException]) -> None:
         """Collect the results and go on to the next stage.
 
         Runs in the thread that finished the last item, after all others have written theirs: `Job.work` counts the
@@ -526,7 +452,7 @@ class StageRunner:
             run.groups = run.bundles = run.job = None
         self._next_stage(batch)
 
-    def _pieces(self, run: _ChainRun) -> dict[DataNode, list[Pieces]]:
+    def _pieces(self, run: ChainRun) -> dict[DataNode, list[Pieces]]:
         """Return the edges of which bundles delivered all samples in a few tensors."""
         found: dict[DataNode, list[Pieces]] = {}
         if run.bundles is not None:
@@ -537,7 +463,7 @@ class StageRunner:
         return found
 
     def _closed(
-        self, edge: DataNode, run: _ChainRun, results: list[Any], pieces: list[Pieces] | None
+        self, edge: DataNode, run: ChainRun, results: list[Any], pieces: list[Pieces] | None
     ) -> TensorList:
         """Make the batch of an edge; an error says which operator made it."""
         buffer, layout = self._buffers[edge], run.bound.layouts[edge]
@@ -551,7 +477,7 @@ class StageRunner:
             raise located(error, run.batch.location(edge.source)) from error
 
     def _decoded(
-        self, run: _ChainRun, failures: dict[int, BaseException]
+        self, run: ChainRun, failures: dict[int, BaseException]
     ) -> dict[DataNode, Decoded]:
         """Decode on the device what the chain left to it; see `HardwareDecoding.decode`."""
         found = {}
@@ -577,7 +503,7 @@ class StageRunner:
         with self._runtime.device_stream.context():
             return self._runtime.device_stream.to_device(batch)
 
-    def _is_under_way(self, edge: DataNode, run: _ChainRun, values: TensorList) -> bool:
+    def _is_under_way(self, edge: DataNode, run: ChainRun, values: TensorList) -> bool:
         """Return whether a part of the samples is on its way to the device."""
         opened = run.opened[edge]
         return (
@@ -586,7 +512,7 @@ class StageRunner:
             and isinstance(values.stored(), Packed)
         )
 
-    def _finish_copy(self, edge: DataNode, run: _ChainRun) -> None:
+    def _finish_copy(self, edge: DataNode, run: ChainRun) -> None:
         """Send the rest of samples that are under way, with the small values that the next stages need."""
         batch, values = run.batch, run.batch.values[edge]
         if not self._is_under_way(edge, run, values) or values.device.type != "cpu":
@@ -657,34 +583,6 @@ class StageRunner:
         # The last access: from here on the batch is the user's thread's. The event orders all writes above before its
         # reads.
         batch.finished.set()
-
-
-def _is_sent(plan: Plan, edge: DataNode) -> bool:
-    """Return whether the data of an edge are copied to the device next."""
-    takers = (node for node in plan.graph.nodes if any(e is edge for e in node.inputs))
-    return edge.device != "cpu" or any(node.operator.name == "_to_device" for node in takers)
-
-
-def _device_last(steps: Sequence[Node]) -> list[Node]:
-    """Return steps with those on the CPU first, as far as they do not need the others.
-
-    What they compute, kernels of this stage or a later one may need, and is copied to the device in one piece.
-    """
-    early: list[Node] = []
-    for node in steps:
-        parents = {id(e.source) for e in edges(node)} & set(map(id, steps))
-        if node.device == "cpu" and parents <= set(map(id, early)):
-            early.append(node)
-    return [*early, *(node for node in steps if all(node is not e for e in early))]
-
-
-def _uploads(steps: Sequence[Node]) -> list[DataNode]:
-    """Return the edges on the CPU of which some steps need the data on the device."""
-    found: dict[DataNode, None] = {}
-    for node in steps:
-        if node.device != "cpu":
-            found.update(dict.fromkeys(e for e in edges(node) if e.device == "cpu"))
-    return list(found)
 
 
 def _in_calling_thread(

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from torchdali.execute.batch import InFlightBatch
-from torchdali.execute.compiled_chain import OpenBuffer
+from torchdali.execute.output_buffer import OpenBuffer
 from torchdali.execute.timings import ChainTimings
 from torchdali.execute.workers.blocks import Place, SharedBuffers
 from torchdali.execute.workers.messages import Answer, Inline, Input, Part, inline, read_failure

@@ -1,0 +1,92 @@
+"""A chain that runs on a batch, and what all stages of an executor share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchdali.execute.bad_samples import BadSamples
+from torchdali.execute.batch import InFlightBatch, Reader, Settings
+from torchdali.execute.bundles import BundleRun
+from torchdali.execute.compiled_chain import BoundChain, CompiledChain
+from torchdali.execute.device_stream import DeviceStream
+from torchdali.execute.groups import GroupRun
+from torchdali.execute.memory_stats import MemoryStats
+from torchdali.execute.output_buffer import OpenBuffer
+from torchdali.execute.sync import CallerQueue
+from torchdali.execute.thread_pool import ThreadPool
+from torchdali.execute.timings import ChainTimings, Profile
+from torchdali.execute.workers.chains import ChainJob, Workers
+from torchdali.graph import DataNode, Node
+from torchdali.tensors.buffer_pool import BufferPool
+
+__all__ = ["ChainRun", "Runtime"]
+
+
+@dataclass
+class Runtime:
+    """Settings and resources that all stages of an executor share.
+
+    Attributes:
+        caller_queue: Of a synchronous pipeline: runs the steps in the thread that waits for the batch.
+        workers: Processes that run chains, if there are any.
+    """
+
+    settings: Settings
+    readers: Mapping[Node, Reader]
+    bad_samples: BadSamples
+    device_stream: DeviceStream
+    buffers: BufferPool
+    profile: Profile
+    memory: MemoryStats
+    threads: ThreadPool
+    caller_queue: CallerQueue | None
+    workers: Workers | None = None
+
+
+@dataclass
+class ChainRun:
+    """A chain that runs on a batch.
+
+    Attributes:
+        opened: Output buffers, by edge.
+        opened_single: The same for single samples after a group failed: none.
+        done: Results of the items, by edge.
+        groups: The groups, if an item is more than a sample.
+        bundles: The bundles, if an item is one.
+        job: The chain, if workers did it.
+        blamed: The operator that failed after the chain, by the identity of the error.
+    """
+
+    batch: InFlightBatch
+    compiled: CompiledChain
+    bound: BoundChain
+    group: int
+    timings: ChainTimings | None = None
+    opened: dict[DataNode, OpenBuffer] = field(default_factory=dict)
+    opened_single: dict[DataNode, OpenBuffer] = field(default_factory=dict)
+    done: dict[DataNode, list[Any]] = field(default_factory=dict)
+    groups: GroupRun | None = None
+    bundles: BundleRun | None = None
+    job: ChainJob | None = None
+    blamed: dict[int, Node] = field(default_factory=dict)
+
+    def node_of(self, error: BaseException) -> Node | None:
+        """Return the operator that failed."""
+        if id(error) in self.blamed:
+            return self.blamed[id(error)].culprit(error)
+        return self.compiled.node_at(error) if self.job is None else self.job.node_of(error)
+
+    def merged(self, failures: dict[int, BaseException]) -> dict[int, BaseException]:
+        """Return failures by sample; where there are any, leave the results by sample, too."""
+        groups = self.groups
+        assert groups is not None
+        failed = {groups.samples(i)[0]: error for i, error in failures.items()} | groups.failures
+        failures.clear()
+        groups.failures = {}
+        if failed:
+            groups.spread()
+            self.groups, self.done = None, groups.singles
+            self.opened = {edge: OpenBuffer(None, ()) for edge in self.done}
+        return failed

@@ -1,0 +1,38 @@
+"""Transfers to the device: the data of a plan that are copied there, and the order of steps that serves it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torchdali.graph import DataNode, Node
+from torchdali.plan import Plan, edges
+
+__all__ = ["device_last", "is_sent", "uploads"]
+
+
+def is_sent(plan: Plan, edge: DataNode) -> bool:
+    """Return whether the data of an edge are copied to the device next."""
+    takers = (node for node in plan.graph.nodes if any(e is edge for e in node.inputs))
+    return edge.device != "cpu" or any(node.operator.name == "_to_device" for node in takers)
+
+
+def device_last(steps: Sequence[Node]) -> list[Node]:
+    """Return steps with those on the CPU first, as far as they do not need the others.
+
+    What they compute, kernels of this stage or a later one may need, and is copied to the device in one piece.
+    """
+    early: list[Node] = []
+    for node in steps:
+        parents = {id(e.source) for e in edges(node)} & set(map(id, steps))
+        if node.device == "cpu" and parents <= set(map(id, early)):
+            early.append(node)
+    return [*early, *(node for node in steps if all(node is not e for e in early))]
+
+
+def uploads(steps: Sequence[Node]) -> list[DataNode]:
+    """Return the edges on the CPU of which some steps need the data on the device."""
+    found: dict[DataNode, None] = {}
+    for node in steps:
+        if node.device != "cpu":
+            found.update(dict.fromkeys(e for e in edges(node) if e.device == "cpu"))
+    return list(found)
