@@ -164,7 +164,7 @@ def _read_all(found: NativeLibrary, paths: Sequence[str], room: int) -> bytearra
         _memory.files = np.empty(count * room, np.uint8)
     memory, about = _memory.files, bytearray(count * _FILE.size)
     found.read(
-        names, count, memory.ctypes.data, len(memory), _buffer(len(about)).from_buffer(about)
+        names, count, memory.ctypes.data, count * room, _buffer(len(about)).from_buffer(about)
     )
     return about
 
