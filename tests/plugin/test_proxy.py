@@ -22,6 +22,7 @@ from tests.helpers import proxy_data as data
 from torchdali import fn, pipeline_def
 from torchdali.plugin.pytorch.experimental import proxy
 from torchdali.plugin.pytorch.experimental.proxy import blocks, packing
+from torchdali.plugin.pytorch.experimental.proxy import loader as loading
 
 BATCH = 4
 
@@ -193,6 +194,16 @@ def test_random_numbers_do_not_depend_on_the_workers() -> None:
     epochs = [served(data.plain, noisy, num_workers=workers) for workers in (0, 1, 3)]
     for batches in epochs[1:]:
         assert all(map(torch.equal, batches, epochs[0]))
+
+
+def test_random_numbers_after_loops_that_end_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    def third_loop(arrived: bool) -> torch.Tensor:
+        monkeypatch.setattr(loading, "has_arrived", lambda arrivals: arrived)
+        with proxy.DALIServer(noisy(), deterministic=True) as server:
+            loader = proxy.DataLoader(server, data.Made(server.proxy, data.plain), batch_size=BATCH)
+            return [next(iter(loader)) for _ in range(3)][-1]
+
+    assert torch.equal(third_loop(True), third_loop(False))
 
 
 def test_paths_bytes_and_pictures(tmp_path: Path) -> None:

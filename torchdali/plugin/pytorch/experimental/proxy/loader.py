@@ -44,7 +44,7 @@ class DataLoader(_torch.DataLoader[_T_co]):
         """Begin an epoch."""
         self.ensure_server_listening()
         pin = self.pin_memory and torch.cuda.is_available()
-        return _Batches(super().__iter__(), self.dali_server.depth, pin)
+        return _Batches(super().__iter__(), self.dali_server, pin)
 
     def _get_iterator(self) -> Any:
         if isinstance(self.dataset, _torch.IterableDataset):
@@ -58,11 +58,14 @@ class _Batches:
     """The batches of one epoch, in their order; some of them in flight.
 
     Torch's iterator is asked by the thread that asks this one, so that its errors, time-outs, signals of
-    dead workers and Ctrl-C keep their meaning. An error takes its place among the batches.
+    dead workers and Ctrl-C keep their meaning. An error takes its place among the batches. How many runs a loop that
+    ends early has started, and so which random numbers come next, depends on when batches arrive, unless the server
+    is deterministic.
     """
 
-    def __init__(self, arrivals: Iterator[Any], depth: int, pin: bool) -> None:
-        self._arrivals, self._depth, self._pin = arrivals, depth, pin
+    def __init__(self, arrivals: Iterator[Any], server: DALIServer, pin: bool) -> None:
+        self._arrivals, self._depth, self._pin = arrivals, server.depth, pin
+        self._waits = server.deterministic
         self._ahead: deque[Pending | Exception] = deque()
         self._ended = False
 
@@ -74,7 +77,7 @@ class _Batches:
 
     def __next__(self) -> Any:
         while len(self._ahead) <= self._depth and self._may_go_on():
-            if self._ahead and not has_arrived(self._arrivals):
+            if self._ahead and not self._waits and not has_arrived(self._arrivals):
                 break  # rather deliver what is there than wait for what comes after it
             self._advance()
         if not self._ahead:

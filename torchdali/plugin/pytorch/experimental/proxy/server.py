@@ -57,7 +57,8 @@ class DALIServer:
 
     Args:
         pipeline: What to run; at least one input.
-        deterministic: Accepted; results are always reproducible.
+        deterministic: Wait for the batches that are to be in flight before one is delivered. Whole epochs are
+            reproducible without it; it makes those that follow a loop which ended early so, too.
         input_names: The inputs in the order in which `proxy` takes them by position; that of their
             definition otherwise.
 
@@ -82,7 +83,7 @@ class DALIServer:
             raise ValueError(f"input_names are {list(names)}; the pipeline's inputs are {found}")
         if pipeline.max_batch_size is None:
             raise ValueError("the pipeline of a proxy needs a batch_size")
-        self._pipe = pipeline
+        self._pipe, self.deterministic = pipeline, deterministic
         self._target = Target(
             uuid.uuid4().hex, names, pipeline.num_outputs, pipeline.max_batch_size
         )
