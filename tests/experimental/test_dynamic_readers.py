@@ -16,6 +16,7 @@ from torchdali import dynamic as ndd
 from torchdali import types
 from torchdali.execute.executor import Executor
 from torchdali.experimental.dynamic._capture import Capture
+from torchdali.kernels import native
 
 COUNT = 22
 
@@ -85,7 +86,9 @@ def test_another_loop_over_the_same_reader_may_have_another_body(root: Path) -> 
 
     plain, captured = loops(False), loops(True)
     assert len(plain) > 80
-    assert all(torch.equal(a, b) for a, b in zip(plain, captured, strict=True))
+    # torchdali-native resizes what it decodes; images that are looked at themselves are resized by Python's way.
+    level = 0 if native.library() is None else 1
+    assert all((a.double() - b.double()).abs().max() <= level for a, b in zip(plain, captured, strict=True))
 
 
 def test_an_interrupt_while_a_captured_loop_waits_loses_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
