@@ -65,6 +65,15 @@ def test_a_pipeline_without_outputs_says_so() -> None:
         _run(lambda: None)
 
 
+def test_all_outputs_of_a_reader_are_no_input() -> None:
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def define() -> Any:
+        return fn.decoders.image(fn.readers.file(files=["a.jpg"]))
+
+    with pytest.raises(TypeError, match=r"nested list of 2.*files, labels = fn\.readers\.file"):
+        define().build()
+
+
 def test_own_operators_return_tensors() -> None:
     with pages.own_operators():
 

@@ -84,7 +84,8 @@ def as_output(value: Any, index: int) -> DataNode:
             return as_node(value)
         raise TypeError(
             f"illegal output type: output {index} is a nested {type(value).__name__} of {len(value)} elements; "
-            "return the nodes one by one (for example with *)"
+            "return the nodes one by one (for example with *). An operator that is given a list, such as all outputs "
+            "of a reader, returns a list: give it one of them, as in files, labels = fn.readers.file(...)"
         )
     raise TypeError(
         f"illegal output type: output {index} is {value!r} of type {type(value).__name__}; an output is a "
