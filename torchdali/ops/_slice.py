@@ -358,7 +358,7 @@ def pad(
         shapes = [known[extents] for extents in given]
     fills = per_sample(fill_value, count)
     if fills.count(fills[0]) == count:
-        made = _padded_on_device(data, list(map(tuple, shapes)), fills[0])
+        made = _padded_on_device(data, shapes, fills[0])
         if made is not None:
             return made
     if shapes.count(shapes[0]) < count:
@@ -378,7 +378,7 @@ def pad(
 
 
 def _padded_on_device(
-    data: TensorList, shapes: list[tuple[int, ...]], fill: float
+    data: TensorList, shapes: Sequence[Sequence[int]], fill: float
 ) -> Tensor | TensorList | None:
     """Pad the first two axes of samples of any sizes; None where others grow, or there are no kernels."""
     found = elements_of(data)
@@ -398,7 +398,7 @@ def _padded_on_device(
     regions = np.concatenate((offsets[:, None] * size, parts[:, 1:], places, parts), 1)
     value = torch.tensor([fill_number(fill, flat.dtype)]).to(flat.dtype).view(torch.uint8)
     made = compose_batch(flat, canvases, np.ones_like(offsets), regions, value.tolist())
-    return in_turn(made, shapes, data.layout())
+    return in_turn(made, list(map(tuple, shapes)), data.layout())
 
 
 def _grown(
