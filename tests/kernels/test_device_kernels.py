@@ -1,4 +1,4 @@
-"""Kernels for batches on an accelerator: their bodies in torch, the Triton kernels in its interpreter, and compiled.
+"""Kernels for batches on an accelerator: their bodies in torch, the Triton kernels in its interpreter.
 
 The interpreter runs a kernel on the CPU, program by program; a variable of the environment, set before Triton is loaded,
 chooses it. So these tests run in a process of their own. Races in a kernel and wrong alignment it does not see.
@@ -6,19 +6,14 @@ chooses it. So these tests run in a process of their own. Races in a kernel and 
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import re
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from tests.helpers.own_process import in_own_process
 from torchdali.kernels.color import tone
 from torchdali.kernels.color.affine import affine_rgb, twist_matrix
 from torchdali.kernels.color.histogram import equalize, equalize_tiles, equalizing_tables
@@ -55,7 +50,6 @@ from torchdali.kernels.device.turn import COLUMNS as TURN_COLUMNS
 from torchdali.kernels.device.turn import turn_batch
 from torchdali.kernels.device.warp import BORDERS as WARP_BORDERS
 from torchdali.kernels.device.warp import COLUMNS as WARP_COLUMNS
-from torchdali.kernels.device.warp import KINDS as WARP_KINDS
 from torchdali.kernels.device.warp import MODES, displace_batch, warp_batch
 from torchdali.kernels.device.window import COLUMNS as WINDOW_COLUMNS
 from torchdali.kernels.device.window import copy_windows
@@ -69,9 +63,7 @@ from torchdali.kernels.warp.affine import warp_affine
 from torchdali.kernels.warp.perspective import warp_perspective
 from torchdali.kernels.warp.sample import sample
 
-ROOT = Path(__file__).resolve().parents[2]
 FILTERS = [("triangular", "linear"), *[(name, name) for name in RADIUS]]
-REGISTERS = 128  # of a thread: four blocks of 128 threads on a processor
 
 Images = tuple[torch.Tensor, Any, Any]
 
@@ -700,117 +692,12 @@ def standardized(rng: np.random.Generator) -> float:
     return float(((found - expected).abs() / expected.abs().clamp(min=9.0)).max())
 
 
-def compiled(capability: int) -> dict[str, dict[str, int]]:
-    """Compile the kernels for a GPU that need not be there; registers, spills and shared memory of each."""
-    import triton
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
-
-    from torchdali.kernels.device.triton_kernels import (
-        filtering,
-        geometry,
-        jpeg,
-        noise,
-        resizing,
-        tiles,
-        values,
-    )
-    from torchdali.kernels.device.triton_kernels._common import BLOCK as block
-
-    tools = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
-    sources = {
-        "rows": (resizing.rows_kernel, "*u8 *i64 *fp32 *fp32", {"channels": 3, "fields": len(COLUMNS), "block": block}),
-        "columns": (
-            resizing.columns_kernel, "*fp32 *i64 *fp32 *u8",
-            {"channels": 3, "fields": len(COLUMNS), "as_float": False, "block": block},
-        ),
-        "normalize": (
-            resizing.normalize_kernel, "*u8 *i64 *i32 *fp32 *fp32 i32 i32",
-            {"channels": 3, "channel_first": True, "has_flags": True, "mirror": False, "block": block},
-        ),
-        "rows of floats": (resizing.rows_kernel, "*fp32 *i64 *fp32 *fp32", {"channels": 3, "fields": len(COLUMNS), "block": block}),
-        "finished columns": (
-            resizing.finished_columns_kernel, "*fp32 *i64 *fp32 *i32 *fp32 *fp32 i32 i32",
-            {"channels": 3, "fields": len(COLUMNS), "channel_first": True, "has_flags": True, "mirror": False, "block": block},
-        ),
-    }
-    warping = {"channels": 3, "fields": 18, "kind": 0, "mode": 1, "border": 4, "as_bytes": True, "block": block}
-    sources["warp"] = geometry.warp_kernel, "*u8 *i64 *i64 *u8 i32", warping
-    sources["warp floats"] = geometry.warp_kernel, "*fp32 *i64 *i64 *fp32 i32", {**warping, "as_bytes": False}
-    sources["nearest"] = geometry.warp_kernel, "*u8 *i64 *i64 *u8 i32", {**warping, "mode": 0, "border": 2}
-    for mode, border in ((0, 4), (1, 4), (2, 0), (2, 4)):
-        sources[f"perspective {mode} {border}"] = geometry.warp_kernel, "*u8 *i64 *i64 *u8 i32", {**warping, "kind": 1, "mode": mode, "border": border}
-    for kind, extra in (("waves", "fp32"), ("sphere", "i64"), ("moves", "i8")):
-        sources[kind] = geometry.warp_kernel, f"*u8 *i64 *{extra} *u8 i32", {**warping, "kind": WARP_KINDS.index(kind)}
-    for name, types, last in (("first pass", "*u8 *i64 *fp32", False), ("second pass", "*fp32 *i64 *u8", True)):
-        sources[name] = filtering.filter_kernel, types, {"channels": 3, "fields": 8, "last": last, "as_bytes": last, "block": block}
-    correlating = "*u8 *i64 *fp32 *u8 i32 i32 i32 i32", {"channels": 3, "fields": 4, "border": 0, "as_bytes": True, "block": block}
-    sources["correlate"] = filtering.correlate_kernel, *correlating
-    sources["correlate with a constant"] = filtering.correlate_kernel, correlating[0], {**correlating[1], "border": 4}
-    sources["correlate floats"] = filtering.correlate_kernel, "*fp32 *i64 *fp32 *fp32 i32 i32 i32 i32", {**correlating[1], "as_bytes": False}
-    sources["erase"] = geometry.erase_kernel, "*u8 *i64 *u8", {"channels": 3, "fields": 7, "block": block}
-    sources["compose"] = geometry.compose_kernel, "*u8 *i64 *i64 *u8 i32", {"fields": 5, "block": block}
-    sources["take"] = geometry.take_kernel, "*u8 *i64 *u8", {"channels": 3, "fields": 6, "block": block}
-    sources["grid"] = values.grid_kernel, "*u8 *i64 *u8", {"fields": 10, "block": block}
-    sources["median"] = filtering.median_kernel, "*u8 *i64 *u8", {"channels": 3, "fields": 6, "block": block}
-    tiling = {"channels": 1, "fields": 5, "block": block}
-    sources["counts of tiles"] = tiles.count_tiles_kernel, "*u8 *i64 *i32 i32 i32", tiling
-    sources["tiles"] = tiles.map_tiles_kernel, "*u8 *i64 *fp32 *u8 i32 i32", tiling
-    for chroma, name in enumerate(("luma", "chroma")):
-        constants = {"fields": 8, "chroma": bool(chroma), "count": jpeg.BLOCKS}
-        sources[name] = jpeg.blocks_kernel, "*u8 *i64 *i32 *u8", constants
-    sources["rgb"] = jpeg.rgb_kernel, "*u8 *i64 *u8", {"fields": 8, "block": block}
-    sources["turn"] = geometry.turn_kernel, "*fp32 *i64 *fp32", {"fields": 4, "block": block}
-    sources["windows"] = geometry.windows_kernel, "*u8 *i64 *u8 fp32", {"channels": 3, "fields": 9, "block": block}
-    sources["colors"] = (values.colors_kernel, "*u8 *i64 *u8", {"fields": 15, "block": block})
-    sources["counts"] = values.counts_kernel, "*u8 *i64 *i32", {"channels": 3, "fields": 3, "pieces": values.PIECES, "block": block}
-    sources["values"] = values.values_kernel, "*u8 *i64 *u8 *u8", {"channels": 3, "fields": 3, "block": block}
-    sources["normal"] = noise.normal_kernel, "*u8 *i64 *u8", {"fields": 9, "block": block}
-    for kind, name in enumerate(KINDS):
-        constants = {"fields": 3, "kind": kind, "has_means": name == "squares", "block": 2 * block}
-        sources[f"reduce {name}"] = values.reduce_kernel, "*fp32 *i64 *fp32 *fp32 i32 i32 i32", constants
-    sources["reduce bytes"] = values.reduce_kernel, "*u8" + sources["reduce sum"][1][5:], sources["reduce sum"][2]
-    sources["standardize"] = values.standardize_kernel, "*u8 *i64 *fp32 *fp32 *fp32 fp32 i32", {"fields": 5, "block": block}
-    sources["spots"] = noise.spots_kernel, "*u8 *i64 *u8", {"step": 3, "fields": 9, "block": block}
-    found = {}
-    for name, (kernel, types, constants) in sources.items():
-        names = kernel.arg_names
-        signature = dict(zip(names, types.split(), strict=False)) | dict.fromkeys(constants, "constexpr")
-        made = triton.compile(
-            ASTSource(kernel, signature, constexprs=constants), target=GPUTarget("cuda", capability, 32)
-        )
-        cubin = Path(os.environ["KERNELS"]) / f"{name}{capability}.cubin"
-        cubin.write_bytes(made.asm["cubin"])
-        said = subprocess.run([tools / "cuobjdump", "--dump-resource-usage", cubin], capture_output=True, text=True).stdout
-        numbers = dict(re.findall(r"(REG|STACK|LOCAL|SHARED):(\d+)", said))
-        found[name] = {key: int(number) for key, number in numbers.items()}
-    return found
-
-
-def _in_process(call: str, **environment: str) -> Any:
-    code = f"import json; from tests.kernels import test_device_kernels as t; print(json.dumps(t.{call}))"
-    given = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=given, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_kernels_are_the_bodies(seed: int) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
-    worst = _in_process(f"interpret({seed}, 104)", TRITON_INTERPRET="1")
+    worst = in_own_process(__name__, f"interpret({seed}, 104)", TRITON_INTERPRET="1")
     assert worst["images"] >= 104 and worst["bytes"] <= 1 and worst["colors"] <= 1 and worst["finished"] <= 1.0001
     assert max(worst["warped"], worst["in perspective"], worst["displaced"], worst["tiles"], worst["warped floats"] / 9, worst["blurred"], worst["correlated"], worst["blurred floats"] / 9, worst["correlated floats"] / 9, worst["noise"]) <= 1
     assert worst["copied"] == worst["erased"] == worst["counts of tiles"] == worst["distorted"] == worst["medians"] == worst["masked"] == worst["turned"] == worst["pasted"] == worst["taken"] == worst["spots"] == worst["counted"] == worst["mapped"] == 0
     assert worst["floats"] <= 1e-5 and worst["of floats"] <= 1e-5 and worst["reduced"] <= 1e-5 and worst["standardized"] <= 1e-5 and worst["normalized"] <= 1e-5
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("capability", [80, 90, 100])
-def test_kernels_compile_without_spills(capability: int, tmp_path: Path) -> None:
-    pytest.importorskip("triton", reason="comes with torch for CUDA")
-    found = _in_process(f"compiled({capability})", KERNELS=str(tmp_path), TRITON_CACHE_DIR=str(tmp_path))
-    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "colors", "warp", "nearest", "perspective 0 4", "perspective 1 4", "perspective 2 0", "perspective 2 4", "warp floats", "waves", "sphere", "moves", "first pass", "second pass", "correlate", "correlate with a constant", "correlate floats", "erase", "windows", "counts", "values", "normal", "spots", "compose", "take", "turn", "grid", "median", "luma", "chroma", "rgb", "counts of tiles", "tiles", "standardize", "reduce bytes", *[f"reduce {kind}" for kind in KINDS]}
-    for name, used in found.items():
-        assert used["STACK"] == used["LOCAL"] == 0 and used["REG"] <= REGISTERS, f"{name}: {used}"
