@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 __all__ = [
-    "Array", "Bytes", "Floats", "byte_planes", "byte_scratch", "copied", "inside",
+    "SMALL", "Array", "Bytes", "Floats", "byte_planes", "byte_scratch", "copied", "inside",
     "in_transform", "is_array", "is_plain", "is_traced", "narrowed", "place", "placed", "scratch",
 ]  # fmt: skip
 
@@ -22,6 +22,7 @@ __all__ = [
 Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
 
+SMALL = 1 << 14  # bytes of an image; below, calls cost more than copies
 _KEPT = 1 << 22  # elements, up to which a thread keeps them
 _LINE, _SHIFT = 64, 16  # bytes: of a line of the cache, and from there to where a plane begins
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.kernels.memory import place
+from torchdali.kernels.memory import SMALL, is_array, place
 from torchdali.kernels.opencv import opencv_for
 
 __all__ = ["mirror", "mirror_each"]
@@ -50,8 +50,24 @@ def mirror_each(x: Tensor, axes: Sequence[Sequence[int]], out: Tensor | None = N
     if x.requires_grad:
         return torch.stack([each.flip(list(some)) for each, some in zip(x, axes, strict=True)])
     made = place(out, x.shape, x.dtype, x.device)
+    if is_array(x) and 0 < x[0].nbytes <= SMALL:
+        _mirror_small(x, axes, made)
+        return made
     for source, target, some in zip(x.unbind(0), made.unbind(0), axes, strict=True):
         result = mirror(source, some, target) if some else source
         if result is not target:
             target.copy_(result)
     return made
+
+
+def _mirror_small(x: Tensor, axes: Sequence[Sequence[int]], made: Tensor) -> None:
+    """Write small samples with some axes reversed: in one call those with the same axes."""
+    source, target = x.numpy(), made.numpy()
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for i, some in enumerate(axes):
+        groups.setdefault(tuple(some), []).append(i)
+    for some, chosen in groups.items():
+        part = torch.from_numpy(source[chosen])
+        for axis in some:
+            part = mirror(part, [axis + 1])
+        target[chosen] = part

@@ -15,7 +15,13 @@ from torchdali.kernels.convert import convert
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.memory import in_transform, is_plain, scratch
 from torchdali.kernels.mirror import mirror as reversed_along
-from torchdali.kernels.normalize_opencv import Images, normalized_by_opencv, reversed_rows, runs
+from torchdali.kernels.normalize_opencv import (
+    Images,
+    mirrored_alike,
+    normalized_by_opencv,
+    reversed_rows,
+    runs,
+)
 from torchdali.kernels.opencv import opencv
 
 __all__ = ["Affine", "affine", "normalize_each_into", "normalize_into"]
@@ -156,6 +162,7 @@ def _write_pixels(
     """Write ``(N, H, W, C)``: two passes over all of them, which cost less than many calls."""
     _, height, width, channels = out.shape
     rows = out.view(-1, width, channels)
+    images, mirrored = mirrored_alike(cv2, images, mirrored)
     for image, low, high in runs(images, mirrored, 0, len(images)):
         pixels = reversed_rows(cv2, image) if mirrored[low] else image
         rows[low * height : high * height].copy_(torch.from_numpy(pixels))

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from torchdali.kernels.memory import Bytes, Floats, byte_planes, byte_scratch, scratch
+from torchdali.kernels.memory import SMALL, Bytes, Floats, byte_planes, byte_scratch, scratch
 from torchdali.kernels.opencv import opencv
 
-__all__ = ["Images", "normalized_by_opencv", "reversed_rows", "runs"]
+__all__ = ["Images", "mirrored_alike", "normalized_by_opencv", "reversed_rows", "runs"]
 
 Values = list[tuple[float, float]]
 Images = Bytes | Sequence[Bytes]
@@ -90,6 +90,8 @@ def _write_planes(
         for plane, result, (f, o) in zip(planes, results[0], values, strict=True):
             _scale(cv2, plane.reshape(1, -1), result.reshape(1, -1), f, o)
         return
+    if take is _split:
+        images, mirrored = mirrored_alike(cv2, images, mirrored)
     count = max(min(_PIECE // (channels * height * width), number), 1)
     pieces = -(-channels * height * width // _PIECE)
     rows = -(-height // pieces)
@@ -107,6 +109,20 @@ def _write_planes(
             for channel, (plane, (f, o)) in enumerate(zip(planes, values, strict=True)):
                 source = plane.reshape(count, rows * width)[: last - first]
                 _scale(cv2, source, flat[first:last, channel, part], f, o)
+
+
+def mirrored_alike(
+    cv2: Any, images: Images, mirrored: Sequence[bool]
+) -> tuple[Images, Sequence[bool]]:
+    """Return small images as one array, those with reversed rows reversed in it, so that `runs` finds one run."""
+    height, width, channels = images[0].shape
+    chosen = np.flatnonzero(mirrored)
+    if images[0].nbytes > SMALL or len(chosen) in (0, len(images)):
+        return images, mirrored
+    whole = np.stack(images) if isinstance(images, list) else np.array(images)
+    tall = whole[chosen].reshape(-1, width, channels)
+    whole[chosen] = reversed_rows(cv2, tall).reshape(-1, height, width, channels)
+    return whole, [False] * len(whole)
 
 
 def runs(
