@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from torchdali.batching import BundledBody
-from torchdali.codecs._native import peek_size
 from torchdali.codecs._nvimgcodec import is_chosen
 from torchdali.codecs.image_crops import (
     decode_crop,
@@ -22,7 +21,6 @@ from torchdali.codecs.image_crops import (
 from torchdali.codecs.images import Header, peek_header
 from torchdali.errors import LAST_BUT_ONE, LAST_BUT_TWO, Part
 from torchdali.kernels.exactness import exactness
-from torchdali.kernels.memory import placed
 from torchdali.kernels.native import Lines, library
 from torchdali.kernels.resample.bytes import SMALLEST, resize_bytes
 from torchdali.kernels.resample.separable import lines_read, resample
@@ -49,7 +47,6 @@ from torchdali.ops._fused_parts import (
     lines_of,
     normalizing,
     parts_kept,
-    whole_lines,
 )
 from torchdali.ops._native_images import make
 from torchdali.ops._resize import FILTERS, axes_of, height_width, resampling, resized, sizing
@@ -449,94 +446,6 @@ def _decode_random_resized_crop_normalize(
     return _normalized(image, layout=Layout("HWC"), out=out, **kept, **last)
 
 
-@operator(hidden=True, layout=lambda layouts, arguments: "HWC")
-def _decode_resize(
-    data: Encoded,
-    /,
-    *,
-    adjust_orientation: bool = True,
-    output_type: DALIImageType = DALIImageType.RGB,
-    use_fast_idct: bool = False,
-    out: Out = None,
-    **arguments: Annotated[
-        Any, shares(sizing), shares(resampling), shares(decoder_hints), shares(cache_hints)
-    ],
-) -> Image:
-    """Decode and resize, by the native path in one call."""
-    size, _, _, others = divide_all(arguments)
-    filters = {k: v for k, v in others.items() if k in FILTERS}
-    with LAST_BUT_ONE:
-        lengths, _ = lengths_of(data, adjust_orientation)
-    if output_type == DALIImageType.RGB:
-        shape, region = sizing(lengths, **size)
-        kept = Kept(shape, region, [(0, extent) for extent in shape], True)
-        made = make(
-            data, *lines_of(kept, (0, 0), lengths), upright=adjust_orientation, fast=use_fast_idct, inside=False,
-            filters=filters, out=out,
-        )  # fmt: skip
-        if made is not None:
-            return made
-    with LAST_BUT_ONE:
-        whole = decode_whole(data, adjust_orientation, output_type, use_fast_idct)
-    return placed(resized(whole, Layout("HWC"), size, filters), out)
-
-
-@operator(hidden=True, layout=lambda layouts, arguments: arguments["output_layout"])
-def _decode_crop_mirror_normalize(
-    data: Encoded,
-    /,
-    *,
-    adjust_orientation: bool = True,
-    output_type: DALIImageType = DALIImageType.RGB,
-    use_fast_idct: bool = False,
-    out: Out = None,
-    **arguments: Annotated[
-        Any,
-        shares(normalizing),
-        shares(crop_window),
-        shares(decoder_hints),
-        shares(cache_hints),
-    ],
-) -> Image:
-    """Decode, crop, mirror and normalize, by the native path in one call."""
-    _, window, last, _ = divide_all(arguments)
-    with LAST_BUT_ONE:
-        lengths, _ = lengths_of(data, adjust_orientation)
-    parts = parts_kept(lengths, window) if output_type == DALIImageType.RGB else None
-    if parts is not None:
-        made = make(
-            data, *whole_lines(lengths, parts), upright=adjust_orientation, fast=use_fast_idct, inside=False,
-            filters={}, finish=last, out=out,
-        )  # fmt: skip
-        if made is not None:
-            return made
-    with LAST_BUT_ONE:
-        whole = decode_whole(data, adjust_orientation, output_type, use_fast_idct)
-    return _normalized(whole, layout=Layout("HWC"), out=out, **window, **last)
-
-
-@operator(hidden=True, layout=lambda layouts, arguments: "HWC", devices=("cpu", "mixed"))
-def _decode_image(
-    data: Encoded,
-    /,
-    *,
-    adjust_orientation: bool = True,
-    use_fast_idct: bool = False,
-    out: Out = None,
-    **hints: Annotated[Any, shares(decoder_hints), shares(cache_hints)],
-) -> Image:
-    """Decode to RGB bytes by the native path."""
-    lengths = peek_size(data, adjust_orientation)
-    if lengths is not None:
-        made = make(
-            data, *whole_lines(lengths, [(0, lengths[0]), (0, lengths[1])]), upright=adjust_orientation,
-            fast=use_fast_idct, inside=False, filters={}, out=out,
-        )  # fmt: skip
-        if made is not None:
-            return made
-    return placed(decode_whole(data, adjust_orientation, DALIImageType.RGB, use_fast_idct), out)
-
-
 # ---------------------------------------------------------------- several samples in one call
 
 _CHOOSING = ("num_attempts", "random_area", "random_aspect_ratio")
@@ -587,36 +496,3 @@ def _bundled_resize_crop_mirror_normalize(constants: Mapping[str, Any]) -> Bundl
         return None if kept is None else lines_of(kept, (0, 0), lengths)
 
     return bundle_of(constants, lambda lengths, _: lines(lengths), False, filters, finish=last)
-
-
-@bundled(_decode_resize)
-def _bundled_resize(constants: Mapping[str, Any]) -> BundledBody | None:
-    size, _, _, filters = divided(constants)
-
-    @functools.lru_cache(KNOWN)
-    def lines(lengths: tuple[int, int]) -> tuple[Lines, Lines]:
-        shape, region = sizing(lengths, **size)
-        kept = Kept(shape, region, [(0, extent) for extent in shape], True)
-        return lines_of(kept, (0, 0), lengths)
-
-    return bundle_of(constants, lambda lengths, _: lines(lengths), False, filters)
-
-
-@bundled(_decode_crop_mirror_normalize)
-def _bundled_crop_mirror_normalize(constants: Mapping[str, Any]) -> BundledBody | None:
-    _, window, last, _ = divided(constants)
-
-    @functools.lru_cache(KNOWN)
-    def lines(lengths: tuple[int, int]) -> tuple[Lines, Lines] | None:
-        parts = parts_kept(lengths, window)
-        return None if parts is None else whole_lines(lengths, parts)
-
-    return bundle_of(constants, lambda lengths, _: lines(lengths), False, {}, finish=last)
-
-
-@bundled(_decode_image)
-def _bundled_image(constants: Mapping[str, Any]) -> BundledBody | None:
-    def describe(lengths: tuple[int, int], _: Any) -> tuple[Lines, Lines]:
-        return whole_lines(lengths, [(0, lengths[0]), (0, lengths[1])])
-
-    return bundle_of(constants, describe, False, {})

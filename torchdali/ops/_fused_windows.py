@@ -1,7 +1,8 @@
-"""Decoders of a window, and what comes after them, as one call of the native path."""
+"""Decoders of an image or a window, and what comes after them, as one call of the native path."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
@@ -14,9 +15,17 @@ from torchdali.kernels.memory import placed
 from torchdali.kernels.native import Lines
 from torchdali.operator import bundled, operator
 from torchdali.ops._crop import crop, crop_mirror_normalize, crop_window
-from torchdali.ops._decoders import Encoded, Window, choose_window, decoder_hints, place_window
+from torchdali.ops._decoders import (
+    Encoded,
+    Window,
+    cache_hints,
+    choose_window,
+    decoder_hints,
+    place_window,
+)
 from torchdali.ops._fused import _resize_crop_mirror_normalize
 from torchdali.ops._fused_parts import (
+    KNOWN,
     Kept,
     bundle_of,
     decode_whole,
@@ -64,6 +73,31 @@ def _layout(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> str:
 
 _CHOOSING = ("num_attempts", "random_area", "random_aspect_ratio")
 _CROP, _SLICE = argument_names(crop_window), argument_names(slice_window)
+
+
+@operator(hidden=True, layout=_layout)
+def _decode_image(
+    data: Encoded,
+    /,
+    *,
+    out: Out = None,
+    **arguments: Annotated[
+        Any,
+        shares(window_decoding),
+        shares(normalizing),
+        shares(sizing),
+        shares(resampling),
+        shares(crop_window),
+        shares(decoder_hints),
+        shares(cache_hints),
+    ],
+) -> Image:
+    """Decode an image; resize, crop, mirror and normalize it."""
+    return _decode(data, _whole, arguments, {}, out)
+
+
+def _whole(height: int, width: int) -> Window:
+    return 0, 0, height, width
 
 
 @operator(hidden=True, layout=_layout)
@@ -204,9 +238,12 @@ def _decode(
             if made is not None:
                 return made
         with decoding:
-            cut = decode_crop(
-                data, *place, adjust_orientation=upright, fast=fast, header=header
-            )
+            if place == _whole(*lengths):
+                cut = decode_whole(data, upright, DALIImageType.RGB, fast)
+            else:
+                cut = decode_crop(
+                    data, *place, adjust_orientation=upright, fast=fast, header=header
+                )
     if resizes and normalizes:
         return _resize_crop_mirror_normalize.body(
             cut, layout=_HWC, out=out, **size, **window, **last, **filters
@@ -243,6 +280,11 @@ def _lines(
 # ---------------------------------------------------------------- several samples in one call
 
 
+@bundled(_decode_image)
+def _bundled_image(constants: Mapping[str, Any]) -> BundledBody | None:
+    return _bundle(constants, lambda lengths, _: _whole(*lengths))
+
+
 @bundled(_decode_random_crop)
 def _bundled_random_crop(constants: Mapping[str, Any]) -> BundledBody | None:
     given = {k: constants[k] for k in _CHOOSING if k in constants}
@@ -266,8 +308,12 @@ def _bundle(
     resizes, normalizes = bool(constants.get("resizes")), bool(constants.get("normalizes"))
     size, window, last, filters = divided(constants)
 
+    @functools.lru_cache(KNOWN)
+    def lines(place: Window, lengths: tuple[int, int]) -> tuple[Lines, Lines] | None:
+        return _lines(place, lengths, size, window, resizes, normalizes)
+
     def describe(lengths: tuple[int, int], rng: Any) -> tuple[Lines, Lines] | None:
         place = choose(lengths, rng)
-        return None if place is None else _lines(place, lengths, size, window, resizes, normalizes)
+        return None if place is None else lines(place, lengths)
 
     return bundle_of(constants, describe, False, filters, finish=last if normalizes else None)

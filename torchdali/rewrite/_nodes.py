@@ -12,17 +12,18 @@ from torchdali.registry import registry
 from torchdali.types import DALIImageType
 
 __all__ = [
-    "DECODERS", "OF_THE_CROP", "OWN", "WINDOW_DECODERS", "arguments_of", "constants_of", "copy_node", "fuse",
+    "DECODERS", "NATIVE_DECODERS", "OF_THE_CROP", "OWN", "arguments_of", "constants_of", "copy_node", "fuse",
     "is_rgb_decoder", "makes_rgb", "pairs_of", "parts_of", "rebuild", "scope_of",
 ]  # fmt: skip
 
 OF_THE_CROP = {"crop", "crop_d", "crop_h", "crop_w", "crop_pos_x", "crop_pos_y", "crop_pos_z", "rounding"}
-WINDOW_DECODERS = {
+NATIVE_DECODERS = {
+    "decoders.image": "_decode_image",
     "decoders.image_crop": "_decode_crop",
     "decoders.image_random_crop": "_decode_random_crop",
     "decoders.image_slice": "_decode_slice",
 }
-DECODERS = {"decoders.image", *WINDOW_DECODERS}
+DECODERS = set(NATIVE_DECODERS)
 OWN = {"dtype", "save_attrs"}  # would mean something else, or nothing, in the operator that does both
 
 

@@ -14,9 +14,9 @@ from torchdali.kernels.native import library
 from torchdali.plan import edges
 from torchdali.registry import registry
 from torchdali.rewrite._nodes import (
+    NATIVE_DECODERS,
     OF_THE_CROP,
     OWN,
-    WINDOW_DECODERS,
     arguments_of,
     constants_of,
     copy_node,
@@ -60,40 +60,30 @@ def fuse_native(graph: Graph) -> Graph:
     """
     if library() is None:
         return graph
-    graph = _decode_natively(graph, WINDOW_DECODERS)
-    for first, second, both in _NATIVE:
-        graph = fuse(graph, first, second, both)
-    for decoder in WINDOW_DECODERS.values():
+    graph = fuse(
+        graph, "_decode_random_resized_crop", "crop_mirror_normalize", "_decode_random_resized_crop_normalize"
+    )  # fmt: skip
+    graph = _decode_natively(graph)
+    for decoder in NATIVE_DECODERS.values():
         graph = fuse(graph, decoder, "resize", decoder, {"resizes": True})
         graph = fuse(graph, decoder, "crop_mirror_normalize", decoder, {"normalizes": True})
         given = {"resizes": True, "normalizes": True}
         graph = fuse(graph, decoder, "_resize_crop_mirror_normalize", decoder, given)
-    return _decode_natively(graph, {"decoders.image": "_decode_image"})
+    return graph
 
 
-def _decode_natively(graph: Graph, names: Mapping[str, str]) -> Graph:
+def _decode_natively(graph: Graph) -> Graph:
     """Replace decoders of RGB bytes by operators that call the native path."""
     new: dict[DataNode, DataNode] = {}
     nodes = []
     for node in graph.nodes:
         made = copy_node(node, new)
-        if node.operator.name in names and is_rgb_decoder(node):
-            made.operator = registry[names[node.operator.name]]
+        if is_rgb_decoder(node):
+            made.operator = registry[NATIVE_DECODERS[node.operator.name]]
             made.constants = {k: v for k, v in constants_of(node).items() if k != "output_type"}
             made.parts = parts_of(node)
         nodes.append(made)
     return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
-
-
-_NATIVE = (
-    (
-        "_decode_random_resized_crop",
-        "crop_mirror_normalize",
-        "_decode_random_resized_crop_normalize",
-    ),
-    ("decoders.image", "resize", "_decode_resize"),
-    ("decoders.image", "crop_mirror_normalize", "_decode_crop_mirror_normalize"),
-)
 
 
 def finish_together(graph: Graph) -> Graph:
