@@ -215,9 +215,9 @@ WITHOUT = {
 """Operators of the same families without a gradient, and why."""
 
 _FAMILIES = (
-    "_audio", "_levels", "_spectra", "_color", "_coordinates", "_crop", "_filters", "_flip", "_generic", "_noise", "_normalize", "_paste",
-    "_perspective", "_random_crop", "_reductions", "_reshape", "_resize", "_sequence", "_shape", "_slice",
-    "_warp",
+    "_audio", "_levels", "_spectra", "_color", "_coordinates", "_crop", "_erase", "_filters", "_flip", "_generic", "_multi_paste", "_noise",
+    "_normalize", "_pad", "_paste", "_perspective", "_random_crop", "_reductions", "_reshape", "_resize", "_sequence",
+    "_shape", "_slice", "_warp",
 )  # fmt: skip
 
 

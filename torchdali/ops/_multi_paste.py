@@ -1,0 +1,452 @@
+"""Paste regions of several images on canvases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.errors import batch_level
+from torchdali.kernels.convert import convert
+from torchdali.kernels.device.compose import compose_batch
+from torchdali.kernels.limits import check_pixels, limits
+from torchdali.kernels.memory import Array
+from torchdali.kernels.pasting import covered, regions
+from torchdali.operator import operator
+from torchdali.ops._arrays import arrays_of
+from torchdali.ops._on_device import elements_of, in_turn
+from torchdali.running import LARGE, each_frame_value
+from torchdali.schema import BatchOutput, Column, DType, PerFrame, PerSample, Takes
+from torchdali.tensors import TensorList
+
+__all__ = ["multi_paste"]
+
+_REAL = (torch.uint8, torch.int16, torch.int32, torch.float32)
+
+Pictures = Annotated[TensorList, Takes(("HWC", "FHWC"), _REAL)]
+Places = Mapping[str, "tuple[Any, bool] | None"]
+"""Values of anchors in the images and on the canvases, and of extents, and whether they are relative."""
+
+
+def _single(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> str:
+    return layouts[0]
+
+
+@operator(
+    over="batch", separable=lambda arguments: arguments["in_ids"] is None, index_arguments=("in_ids",), layout=_single
+)  # fmt: skip
+def multi_paste(
+    images: Pictures,
+    /,
+    *others: Pictures,
+    dtype: DType | None = None,
+    in_anchors: PerFrame[Any] | None = None,
+    in_anchors_rel: PerFrame[Any] | None = None,
+    in_ids: PerSample[list[int]] | None = None,
+    out_anchors: PerFrame[Any] | None = None,
+    out_anchors_rel: PerFrame[Any] | None = None,
+    output_size: PerSample[list[int]] | None = None,
+    shapes: PerFrame[Any] | None = None,
+    shapes_rel: PerFrame[Any] | None = None,
+) -> BatchOutput:
+    """Paste regions of several images on a canvas of zeros; what comes later covers what came before.
+
+    The regions come from the samples of the batch that ``in_ids`` names, or else, one region each, from the
+    sample's own images in all inputs. There are ``(regions, 2)`` anchors and shapes a sample, y before x.
+
+    Args:
+        images: ``(..., H, W, C)``: uint8, int16, int32 or float32.
+        others: More images.
+        dtype: Of the output, rounded and saturated; the input's own when None.
+        in_anchors: Upper left corner of each region in its image, in pixels; (0, 0) when not given.
+        in_anchors_rel: The same in units of the image, rounded down.
+        in_ids: Indices of samples in the batch, for one input.
+        out_anchors: Upper left corner of each region on the canvas; (0, 0) when not given.
+        out_anchors_rel: The same in units of the canvas, rounded down.
+        output_size: Height and width of the canvas; that of the images when not given.
+        shapes: Height and width of each region; up to the end of the image when not given.
+        shapes_rel: The same in units of the image, rounded up.
+
+    Raises:
+        RuntimeError: a region reaches outside, or contradictory arguments.
+    """
+    given = {"in_anchors": in_anchors, "out_anchors": out_anchors, "shapes": shapes}
+    relative = {"in_anchors": in_anchors_rel, "out_anchors": out_anchors_rel, "shapes": shapes_rel}
+    for name in given:
+        if given[name] is not None and relative[name] is not None:
+            raise batch_level(RuntimeError(f"{name} and {name}_rel cannot be specified together"))
+    if in_ids is not None and others:
+        raise RuntimeError(f"with in_ids there is exactly one input, not {1 + len(others)}")
+    inputs = [images, *others]
+    _check_inputs(inputs)
+    request = inputs, dtype, _places(given, relative), in_ids, output_size
+    made = pasted(*request) if images.device.type == "cpu" else _pasted_on_device(*request)
+    if made is None:
+        made = _one_by_one(inputs, dtype, given, relative, in_ids, output_size)
+    infos = _joined_infos(inputs, in_ids)
+    layout = images.layout() or "FHWC"[-images.ndim() :]
+    if isinstance(made, Tensor):
+        return TensorList.from_dense(made, layout, source_info=infos)
+    if isinstance(made, TensorList):
+        made.set_source_infos(infos)
+        return made
+    kind = dtype or images.torch_dtype
+    return TensorList.from_samples(made, layout, kind, source_info=infos)
+
+
+def _check_inputs(inputs: Sequence[TensorList]) -> None:
+    kinds = [each.torch_dtype for each in inputs]
+    for i, kind in enumerate(kinds):
+        if kind != kinds[0]:
+            raise batch_level(
+                RuntimeError(
+                    f"the inputs must agree in dtype: input 0 is {kinds[0]}, input {i} is {kind}"
+                )
+            )
+
+
+def _one_by_one(
+    inputs: Sequence[TensorList],
+    dtype: torch.dtype | None,
+    given: Mapping[str, Any],
+    relative: Mapping[str, Any],
+    ids: Any,
+    size: Any,
+) -> Tensor | list[Tensor]:
+    """Paste sample by sample: anything that `pasted` does not do, errors included."""
+    columns = [each.samples() for each in inputs]
+    count = range(len(columns[0]))
+    sources = [
+        [column[i] for column in columns] if ids is None else _pick(columns[0], _at(ids, i), i)
+        for i in count
+    ]
+    common = _common_size(columns) if size is None else None
+    shapes = [_canvas(sources[i], columns[0][i], _at(size, i) or common, i) for i in count]
+    canvases = _zeros(shapes, dtype or columns[0][0].dtype, columns[0][0].device) if count else []
+    as_arrays = all(_is_plain(each, canvases[0]) for column in columns for each in column)
+    for i in count:
+        places = _places(
+            {k: _at(v, i) for k, v in given.items()}, {k: _at(v, i) for k, v in relative.items()}
+        )
+        _compose(*_arrays(canvases[i], sources[i], as_arrays), places)
+    return canvases
+
+
+def _joined_infos(inputs: Sequence[TensorList], ids: Any) -> list[str] | None:
+    """Return where the regions of each sample come from, joined with ";"."""
+    known = [each.source_infos for each in inputs]
+    if not any(known):
+        return None
+    count = range(len(inputs[0]))
+    if ids is None:
+        found = [[infos[i] for infos in known if infos] for i in count]
+    else:
+        found = [[(known[0] or ())[k] for k in _indices(_at(ids, i))] for i in count]
+    return [";".join(filter(None, each)) for each in found]
+
+
+def _zeros(
+    shapes: Sequence[tuple[int, ...]], dtype: torch.dtype, device: torch.device
+) -> Tensor | list[Tensor]:
+    """Return a canvas a sample: one tensor where all have one shape, unless large ones can use freed memory."""
+    if len(set(shapes)) == 1 and math.prod(shapes[0]) * dtype.itemsize < LARGE:
+        return torch.zeros((len(shapes), *shapes[0]), dtype=dtype, device=device)
+    return [torch.zeros(shape, dtype=dtype, device=device) for shape in shapes]
+
+
+def _at(value: Any, i: int) -> Any:
+    if isinstance(value, Column):
+        return value[i]
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _indices(ids: Any) -> list[int]:
+    return [int(k) for k in np.ravel(ids)]
+
+
+def _pick(batch: Sequence[Tensor], ids: Any, sample: int) -> list[Tensor]:
+    chosen = _indices(ids)
+    for k in chosen:
+        if not 0 <= k < len(batch):
+            raise RuntimeError(
+                f"the `in_idx` must be in range [0, {len(batch)}), for sample {sample}. Got in_idx: {k}. Input "
+                f"batch size is: {len(batch)}."
+            )
+    return [batch[k] for k in chosen]
+
+
+def _common_size(columns: Sequence[Sequence[Tensor]]) -> tuple[int, int]:
+    """Return the height and width of all images.
+
+    Raises:
+        RuntimeError: they differ.
+    """
+    found = sorted({(s.shape[-3], s.shape[-2]) for column in columns for s in column})
+    if len(found) > 1:
+        raise batch_level(
+            RuntimeError(
+                "if the `output_size` is not specified, all the input samples must have the same shape. "
+                f"They have {found}"
+            )
+        )
+    return found[0] if found else (0, 0)
+
+
+def _canvas(sources: Sequence[Tensor], own: Tensor, size: Any, sample: int) -> tuple[int, ...]:
+    first = sources[0].shape if sources else own.shape
+    if len(size) < 2 or min(size) < 0:
+        raise RuntimeError(
+            f"the `output_size` must be non-negative, height and width; not {list(size)} (sample {sample})"
+        )
+    check_pixels(size, f"the canvas of sample {sample}")
+    if len({s.shape[:-3] for s in sources}) > 1:
+        raise RuntimeError(f"the inputs have different number of frames for sample {sample}")
+    channels = sorted({s.shape[-1] for s in sources})
+    if len(channels) > 1:
+        raise RuntimeError(
+            f"all regions pasted into given output sample must have the same number of channels, not {channels} "
+            f"(sample {sample})"
+        )
+    return (*first[:-3], int(size[0]), int(size[1]), first[-1])
+
+
+def _places(given: Mapping[str, Any], relative: Mapping[str, Any]) -> Places:
+    """Return the values of each kind, and whether they are relative."""
+    return {
+        name: (value, False) if value is not None
+        else None if relative[name] is None
+        else (relative[name], True)
+        for name, value in given.items()
+    }  # fmt: skip
+
+
+def _is_plain(source: Tensor, canvas: Tensor) -> bool:
+    """True if NumPy can copy, in fewer calls and faster."""
+    return source.dtype == canvas.dtype and source.device.type == "cpu" and not source.requires_grad
+
+
+def _arrays(
+    canvas: Tensor, sources: Sequence[Tensor], as_arrays: bool
+) -> tuple[Any, Sequence[Any]]:
+    return (canvas.numpy(), [s.numpy() for s in sources]) if as_arrays else (canvas, sources)
+
+
+def _compose(canvas: Any, sources: Sequence[Any], places: Places) -> None:
+    if not any(v is not None and _depth(v[0]) == 3 for v in places.values()):
+        _paste_all(canvas, sources, places)
+        return
+    if canvas.ndim != 4:
+        raise RuntimeError("images without frames have one (regions, 2) table for each argument")
+    for f in range(len(canvas)):
+        now = {k: _of_frame(k, v, f, len(canvas)) for k, v in places.items()}
+        _paste_all(canvas[f], [s[f] for s in sources], now)
+
+
+def _of_frame(
+    name: str, place: tuple[Any, bool] | None, frame: int, frames: int
+) -> tuple[Any, bool] | None:
+    if place is None or _depth(place[0]) != 3:
+        return place
+    values = each_frame_value(name, place[0], frames)
+    return values[frame], place[1]
+
+
+def _depth(value: Any) -> int:
+    return 1 + _depth(value[0]) if isinstance(value, (list, tuple)) and value else 0
+
+
+def _paste_all(canvas: Any, sources: Sequence[Any], places: Places) -> None:
+    """Paste regions of tensors, or of arrays of one type, on a canvas."""
+    for name, place in places.items():
+        _check_table(name, place, len(sources))
+    for k, source in enumerate(sources):
+        (y, x), (v, u), (h, w) = _region(k, source, canvas, places)
+        region = source[..., y : y + h, x : x + w, :]
+        if region.dtype != canvas.dtype:
+            region = convert(region, canvas.dtype)
+        canvas[..., v : v + h, u : u + w, :] = region
+
+
+def _region(k: int, source: Any, canvas: Any, places: Places) -> Iterator[tuple[int, int]]:
+    """Return start in the image, start on the canvas, and extent of the k-th region."""
+    inside, outside = source.shape[-3:-1], canvas.shape[-3:-1]
+    start = _pair(places["in_anchors"], k, inside, math.floor) or (0, 0)
+    target = _pair(places["out_anchors"], k, outside, math.floor) or (0, 0)
+    rest = (inside[0] - start[0], inside[1] - start[1])
+    extent = _pair(places["shapes"], k, inside, math.ceil) or rest
+    for anchor, bounds, where in (
+        (start, inside, "input sample"),
+        (target, outside, "output bounds"),
+    ):
+        if not all(0 <= a <= a + e <= n for a, e, n in zip(anchor, extent, bounds, strict=True)):
+            raise RuntimeError(
+                f"The pasted region must be within {where}: the region at index {k}, of shape {extent}, at {anchor} "
+                f"of {tuple(bounds)}, is not"
+            )
+    return iter((start, target, extent))
+
+
+def _check_table(name: str, place: tuple[Any, bool] | None, regions: int) -> None:
+    """Check that there are two numbers a region, or one for all."""
+    if place is None or not isinstance(place[0], (list, tuple)):
+        return
+    shape: tuple[int, ...] = np.shape(place[0])
+    if shape != (regions, 2) and (regions or shape[:1] != (0,)):
+        raise RuntimeError(
+            f"unexpected shape for argument `{name}`: {shape}; it is (regions, 2), ({regions}, 2) here"
+        )
+
+
+def _pair(
+    place: tuple[Any, bool] | None, k: int, lengths: Sequence[int], whole: Any
+) -> tuple[int, int] | None:
+    if place is None:
+        return None
+    values, relative = place
+    if not isinstance(values, (list, tuple)):
+        values = [[values, values]] * (k + 1)
+    y, x = values[k]
+    if not relative:
+        return int(y), int(x)
+    if not (0 <= y <= 1 and 0 <= x <= 1):
+        raise RuntimeError(
+            f"relative values must be floats in [0, 1] range, not {[y, x]}, for the region at index {k}"
+        )
+    return whole(_single_precision(y, lengths[0])), whole(_single_precision(x, lengths[1]))
+
+
+def _single_precision(share: float, length: int) -> float:
+    """Multiply as DALI does, so that 0.3 of 10 is 3 and not 3.0000001."""
+    return float(np.float32(share) * np.float32(length))
+
+
+# ---------------------------------------------------------------- a batch at once
+
+_WHOLE = 1 << 18  # bytes of a canvas, up to which those of a batch are one tensor
+
+
+def pasted(
+    inputs: Sequence[TensorList], dtype: torch.dtype | None, places: Places, ids: Any, size: Any
+) -> Tensor | list[Tensor] | None:
+    """Paste by NumPy, where each sample has as many regions; see `multi_paste`.
+
+    Args:
+        ids: The sample of each region; None for one region of each input.
+        size: Of the canvases; that of the images when None.
+
+    Returns:
+        The canvases; None where that does not work, or something is wrong.
+    """
+    columns = [arrays_of(each) for each in inputs]
+    kind = inputs[0].torch_dtype
+    if not len(inputs[0]) or None in columns or kind is None or dtype not in (None, kind):
+        return None
+    arrays = [array for column in columns for array in column or ()]
+    if len({(array.dtype, array.shape[:-3], array.shape[-1:]) for array in arrays}) > 1:
+        return None
+    try:
+        form = [array.shape for array in arrays]
+        chosen, found, sizes = _planned(form, len(inputs[0]), places, ids, size)
+    except (TypeError, ValueError, IndexError):
+        return None
+    head, tail = arrays[0].shape[:-3], arrays[0].shape[-1:]
+    made, canvases = _empty([(*head, *extents, *tail) for extents in sizes.tolist()], kind)
+    is_full = covered(found, sizes)
+    for canvas, full, ids_, rows in zip(
+        canvases, is_full.tolist(), chosen.tolist(), found.tolist(), strict=True
+    ):
+        if not full:
+            canvas.fill(0)
+        for k, (y, x, v, u, h, w) in zip(ids_, rows, strict=True):
+            canvas[..., v : v + h, u : u + w, :] = arrays[k][..., y : y + h, x : x + w, :]
+    return made
+
+
+def _pasted_on_device(
+    inputs: Sequence[TensorList], dtype: torch.dtype | None, places: Places, ids: Any, size: Any
+) -> Tensor | TensorList | None:
+    """Do what `pasted` does on an accelerator, with images ``(H, W, C)``."""
+    parts = [part for part in map(elements_of, inputs) if part is not None]
+    shapes = [shape for _, _, each in parts for shape in each]
+    if not shapes or len(parts) < len(inputs) or len(shapes[0]) != 3:
+        return None
+    channels = shapes[0][2]
+    if any(shape[2] != channels for shape in shapes):
+        return None
+    try:
+        chosen, found, sizes = _planned(shapes, len(inputs[0]), places, ids, size)
+    except (TypeError, ValueError, IndexError):
+        return None
+    flat = torch.cat([flat for flat, _, _ in parts]) if len(parts) > 1 else parts[0][0]
+    flat = flat if dtype is None else convert(flat, dtype)
+    bases = np.cumsum([0, *(flat.numel() for flat, _, _ in parts)])
+    offsets = np.concatenate([b + part[1] for b, part in zip(bases, parts, strict=False)])[chosen]
+    pixel = channels * flat.element_size()
+    pitch = np.array(shapes)[:, 1][chosen] * pixel
+    y, x, v, u, h, w = np.moveaxis(found, 2, 0)
+    starts = offsets * flat.element_size() + y * pitch + x * pixel
+    regions = np.stack((starts, pitch, v, u * pixel, h, w * pixel), 2)
+    if not sizes.all() or not channels:
+        return None
+    made = compose_batch(flat, sizes * (1, pixel), np.full(len(chosen), chosen.shape[1]), regions)
+    return in_turn(made, [(h, w, channels) for h, w in sizes.tolist()], "HWC")
+
+
+def _planned(
+    shapes: Sequence[tuple[int, ...]], count: int, places: Places, ids: Any, size: Any
+) -> tuple[Array, Array, Array]:
+    """Return the image of each region, where the regions lie, and the extents of the canvases.
+
+    Raises:
+        ValueError: the samples differ in how much they are given, or something is wrong.
+    """
+    chosen = np.arange(len(shapes)).reshape(-1, count).T if ids is None else _table(ids, 2)
+    chosen = np.broadcast_to(chosen, (count, chosen.shape[1])).astype(np.int64)
+    if chosen.min(initial=0) < 0:
+        raise ValueError("no such sample")
+    inside = np.array([shape[-3:-1] for shape in shapes])[chosen]
+    sizes = inside[:, 0] if size is None else _table(size, 2, 2).astype(np.int64)
+    if size is None and len({shape[-3:-1] for shape in shapes}) > 1:
+        raise ValueError("images of several sizes")
+    if sizes.ndim != 2 or (sizes.size and sizes.min() < 0) or not inside.size:
+        raise ValueError("no canvas of such a size")
+    if sizes.prod(-1).max(initial=0) > limits.pixels:
+        raise ValueError("too large a canvas")
+    sizes = np.broadcast_to(sizes, (count, 2))
+    given = {
+        name: None if place is None else (_each(_table(place[0], 3, 2), inside.shape[1]), place[1])
+        for name, place in places.items()
+    }
+    return chosen, regions(**given, inside=inside, outside=sizes), sizes
+
+
+def _table(value: Any, ndim: int, last: int = 0) -> Array:
+    """Return an argument as a row a sample, or one for all; one number stands for all of a sample's."""
+    rows = np.array(value if isinstance(value, Column) else [value], np.float64)
+    if rows.ndim == 1 and not (last and ndim == 2):
+        return rows.reshape(-1, *[1] * (ndim - 1))
+    if rows.ndim != ndim or last not in (0, rows.shape[-1]):
+        raise ValueError(f"not {ndim} axes, or not {last} numbers")
+    return rows
+
+
+def _each(table: Array, count: int) -> Array:
+    """Return the values of so many regions."""
+    if table.shape[1] != count and table.shape[2] > 1:
+        raise ValueError("not as many values as regions")
+    return table[:, :count]
+
+
+def _empty(
+    shapes: Sequence[tuple[int, ...]], dtype: torch.dtype
+) -> tuple[Tensor | list[Tensor], Sequence[Array]]:
+    """Return canvases, as tensors and as arrays; several tensors where large ones can use freed memory."""
+    if len(set(shapes)) == 1 and math.prod(shapes[0]) * dtype.itemsize <= _WHOLE:
+        whole = torch.empty((len(shapes), *shapes[0]), dtype=dtype)
+        return whole, list(whole.numpy())
+    made = [torch.empty(shape, dtype=dtype) for shape in shapes]
+    return made, [each.numpy() for each in made]

@@ -1,0 +1,138 @@
+"""Pad samples at the ends of their axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.errors import batch_level
+from torchdali.kernels.device.compose import compose_batch
+from torchdali.kernels.limits import check_pixels
+from torchdali.kernels.window import fill_number, filled
+from torchdali.operator import operator
+from torchdali.ops._arguments import indices, listed, matched, named
+from torchdali.ops._arrays import arrays_of
+from torchdali.ops._on_device import elements_of, in_turn
+from torchdali.schema import BatchOutput, Column, PerSample, Takes, per_sample
+from torchdali.tensors import TensorList
+
+__all__ = ["pad"]
+
+Batch = Annotated[TensorList, Takes()]
+
+
+@operator(over="batch", separable=True)
+def pad(
+    data: Batch,
+    /,
+    *,
+    align: PerSample[list[int]] | None = None,
+    axes: PerSample[list[int]] | None = None,
+    axis_names: str | None = None,
+    fill_value: PerSample[float] = 0.0,
+    shape: PerSample[list[int]] | None = None,
+) -> BatchOutput:
+    """Grow samples at their ends, to the largest extent in the batch or to a given shape.
+
+    Args:
+        data: Any shape and type.
+        align: Then grow each axis to a multiple of this; one value, or one an axis.
+        axes: To grow; all when None.
+        axis_names: The same by names of the layout.
+        fill_value: Of what is added, in the type of the data (converted as C does: truncated, and wrapped).
+        shape: Extent that each axis has at least; what is not positive means the largest one in the batch.
+
+    Raises:
+        RuntimeError: axes that do not exist, or that are given in both ways; an ``align`` that is not positive,
+            or as many values as there are no axes.
+    """
+    if axes is not None and axis_names is not None:
+        raise batch_level(RuntimeError("axes and axis_names exclude each other"))
+    if not len(data):
+        return data
+    given, ndim, count = [tuple(extents) for extents in data.shape()], data.ndim(), len(data)
+    largest = list(map(max, zip(*given, strict=True)))
+    by_name = None if axis_names is None else named(axis_names, data.layout(), ndim)
+
+    def grown(extents: Sequence[int], axes: Any, shape: Any, align: Any) -> list[int]:
+        which = indices(listed(axes or []), ndim) if by_name is None else by_name
+        return _grown(extents, which, largest, shape, align)
+
+    if any(isinstance(value, Column) for value in (axes, shape, align)):
+        columns = [per_sample(value, count) for value in (axes, shape, align)]
+        shapes = list(map(grown, given, *columns))
+    else:
+        known = {extents: grown(extents, axes, shape, align) for extents in set(given)}
+        shapes = [known[extents] for extents in given]
+    fills = per_sample(fill_value, count)
+    if fills.count(fills[0]) == count:
+        made = _padded_on_device(data, shapes, fills[0])
+        if made is not None:
+            return made
+    if shapes.count(shapes[0]) < count:
+        columns = [data.samples(), shapes, [(fill,) for fill in fills]]
+        return [_padded(*each) for each in zip(*columns, strict=True)]
+    arrays = arrays_of(data)
+    if arrays is None:
+        return torch.stack(list(map(_padded, data.samples(), shapes, [(f,) for f in fills])))
+    whole = torch.empty((count, *shapes[0]), dtype=data.torch_dtype)
+    results = whole.numpy()
+    for i, (array, fill) in enumerate(zip(arrays, fills, strict=True)):
+        result = results[i, ...]
+        if array.shape != result.shape:
+            result.fill(fill_number(fill, whole.dtype))
+        result[tuple(map(slice, array.shape))] = array
+    return whole
+
+
+def _padded_on_device(
+    data: TensorList, shapes: Sequence[Sequence[int]], fill: float
+) -> Tensor | TensorList | None:
+    """Pad the first two axes of samples of any sizes; None where others grow, or there are no kernels."""
+    found = elements_of(data)
+    if found is None or not shapes[0]:
+        return None
+    flat, offsets, given = found
+    before, after = (np.array(each, np.int64).reshape(len(given), -1) for each in (given, shapes))
+    if (before[:, 2:] != after[:, 2:]).any() or not after.all():
+        return None
+    if len(shapes[0]) == 1:
+        before, after = (np.insert(each, 0, 1, 1) for each in (before, after))
+    size = flat.element_size()
+    canvases, parts = (
+        np.stack((each[:, 0], each[:, 1:].prod(1) * size), 1) for each in (after, before)
+    )
+    places = np.zeros_like(parts)
+    regions = np.concatenate((offsets[:, None] * size, parts[:, 1:], places, parts), 1)
+    value = torch.tensor([fill_number(fill, flat.dtype)]).to(flat.dtype).view(torch.uint8)
+    made = compose_batch(flat, canvases, np.ones_like(offsets), regions, value.tolist())
+    return in_turn(made, list(map(tuple, shapes)), data.layout())
+
+
+def _grown(
+    extents: Sequence[int], axes: Sequence[int], largest: Sequence[int], shape: Any, align: Any
+) -> list[int]:
+    """Return the shape of a padded sample."""
+    wanted = [-1] * len(axes) if shape is None else matched("shape", shape, len(axes))
+    steps = [1] * len(axes) if align is None else matched("align", align, len(axes))
+    grown = list(extents)
+    for axis, least, step in zip(axes, wanted, steps, strict=True):
+        if step <= 0:
+            raise RuntimeError(f"align must be positive, not {step}")
+        extent = max(grown[axis], int(least) if least > 0 else largest[axis])
+        grown[axis] = -(-extent // int(step)) * int(step)
+    if grown != list(extents):
+        check_pixels([grown[axis] for axis in axes], "the padded sample")
+    return grown
+
+
+def _padded(sample: Tensor, shape: Sequence[int], fill: Sequence[float]) -> Tensor:
+    if list(sample.shape) == shape:
+        return sample
+    out = filled(shape, fill, sample.dtype, -1, sample.device)
+    out[tuple(map(slice, sample.shape))] = sample
+    return out
