@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from torchdali.formats import coco
-from torchdali.formats.coco_masks import fill_polygon, fill_runs, uncompress
+from torchdali.formats import coco, coco_saved
+from torchdali.formats.coco_masks import draw, fill_polygon, fill_runs, uncompress
 
 
 def test_a_polygon_of_whole_pixels() -> None:
@@ -73,13 +73,13 @@ def test_damaged_annotations(tmp_path: Path, case: str) -> None:
 def test_damaged_tables(tmp_path: Path, name: str) -> None:
     annotation = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1], "segmentation": [[0, 0, 1, 0, 1, 1]]}
     (tmp_path / "a.json").write_text(json.dumps({"images": [IMAGE], "annotations": [annotation]}))
-    coco.save(coco.parse(str(tmp_path / "a.json"), coco.Form(polygons=True)), str(tmp_path))
-    coco.load(str(tmp_path), True, True)
+    coco_saved.save(coco.parse(str(tmp_path / "a.json"), coco.Form(polygons=True)), str(tmp_path))
+    coco_saved.load(str(tmp_path), True, True)
     content = (tmp_path / name).read_bytes()
     for damaged in (b"", content[:-1], b"\0\0\0\0"):
         (tmp_path / name).write_bytes(damaged)
         with pytest.raises(RuntimeError, match=r"damaged|go together"):
-            coco.load(str(tmp_path), True, True)
+            coco_saved.load(str(tmp_path), True, True)
 
 
 def test_a_mask_in_an_image_without_end() -> None:
@@ -87,7 +87,7 @@ def test_a_mask_in_an_image_without_end() -> None:
     outlines = coco.Outlines(*[np.zeros(1, np.int64)] * 2, *[np.zeros(1, np.int64)] * 2)  # type: ignore[arg-type]
     made = coco.Annotations(["a"], *[np.zeros(1, np.int32)] * 2, np.zeros((1, 4), np.float32), np.zeros(1, np.int32), outlines, sizes, segmentations)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="cannot be drawn"):
-        coco.draw(made, 0, np.zeros(1, np.int32))
+        draw(made.sizes[0], made.segmentations[0], np.zeros(1, np.int32))
 
 
 @pytest.mark.filterwarnings("error")

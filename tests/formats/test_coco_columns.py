@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from torchdali.formats import coco, coco_columns
+from torchdali.formats import coco, coco_columns, coco_saved
 
 RNG = np.random.default_rng(0)
 POLYGON = [[1, 2, 3.5, 4, 5, 6]]
@@ -105,8 +105,8 @@ def test_masks_are_read_when_they_are_needed(tmp_path: Path) -> None:
     folder.mkdir()
     found = coco.parse(str(path), coco.Form(polygons=True))
     assert found.outlines is None
-    coco.save(found, str(folder))
-    saved = coco.load(str(folder), polygons=True, ids=True)
+    coco_saved.save(found, str(folder))
+    saved = coco_saved.load(str(folder), polygons=True, ids=True)
     for image in range(len(found.names)):
         for ours, theirs in zip(found.polygons_of(image), saved.polygons_of(image), strict=True):
             np.testing.assert_array_equal(ours, theirs)

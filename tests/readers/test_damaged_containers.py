@@ -22,6 +22,7 @@ from tests.helpers.containers import (
 )
 from torchdali import fn
 from torchdali.formats import coco as formats
+from torchdali.formats.coco_masks import draw
 from torchdali.formats.protobuf import write_bytes
 from torchdali.formats.tfrecord import write_record
 from torchdali.tfrecord import Features, FixedLenFeature, VarLenFeature, float32, int64, string
@@ -98,7 +99,7 @@ class _Annotations:
         ends = np.cumsum(self._found.counts)
         labels = self._found.labels[ends[index] - self._found.counts[index] : ends[index]]
         try:
-            return [self._found.boxes, formats.draw(self._found, index, labels)]
+            return [self._found.boxes, draw(self._found.sizes[index], self._found.segmentations[index], labels)]
         except ValueError as error:
             raise RuntimeError(error) from None
 

@@ -1,4 +1,4 @@
-"""Annotations of COCO: boxes, labels and masks of images, from JSON or as the real DALI saves them.
+"""Annotations of COCO: boxes, labels and masks of images, from JSON.
 
 Form of the JSON: https://cocodataset.org/#format-data.
 """
@@ -6,13 +6,10 @@ Form of the JSON: https://cocodataset.org/#format-data.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import gc
 import itertools
 import json
-import operator
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -21,22 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from torchdali.formats import coco_columns
-from torchdali.formats.coco_masks import Mask, fill_polygon, fill_runs, uncompress
+from torchdali.formats.coco_masks import Mask
 
-__all__ = [
-    "Annotations",
-    "Form",
-    "fill_polygon",
-    "fill_runs",
-    "load",
-    "parse",
-    "save",
-    "uncompress",
-]
+__all__ = ["Annotations", "Form", "Outlines", "parse"]
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
-_MOST_PIXELS = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -81,6 +68,12 @@ class Outlines:
     polygons: Ints
     vertex_counts: npt.NDArray[np.int64]
     vertices: Floats
+
+    @classmethod
+    def none(cls, images: int) -> Outlines:
+        """Return no polygons for some images."""
+        counts = np.zeros(images, np.int64)
+        return cls(counts, np.empty((0, 3), np.int32), counts, np.empty((0, 2), np.float32))
 
     def of(self, image: int) -> tuple[Ints, Floats]:
         """Return polygons and vertices of an image."""
@@ -132,6 +125,13 @@ class Annotations:
         if self.outlines is not None:
             return self.outlines.of(image)
         return _outlined([self.segmentations[image]], [self.sizes[image]] if self.ratio else None).of(0)
+
+    def all_polygons(self) -> Outlines:
+        """Return the polygons of all images; raises as `polygons_of`."""
+        if self.outlines is not None:
+            return self.outlines
+        every = (self.segmentations[image] for image in range(len(self.names)))
+        return _outlined(every, self.sizes if self.ratio else None)
 
 
 class Segmentations(Protocol):
@@ -366,23 +366,20 @@ class _Collector:
         segmentations: Segmentations = []
         if form.polygons or form.masks:
             segmentations = self._listed.segmentations(parts)
-        outlines: Outlines | None = _no_polygons(len(parts))
-        if form.polygons and self._listed.is_read_later:
-            outlines = None
-        elif form.polygons:
-            every = (segmentations[image] for image in range(len(parts)))
-            outlines = _outlined(every, sizes if form.ratio else None)
-        return Annotations(
+        made = Annotations(
             [_file_name(image) for image in self._images],
             np.array([image["id"] for image in self._images], np.int32),
             counts,
             self._placed(boxes, counts, sizes),
             self._listed.labels(None if form.avoid_class_remapping else self._labels)[order],
-            outlines,
+            None if form.polygons else Outlines.none(len(parts)),
             sizes,
             segmentations,
             form.ratio,
         )
+        if not self._listed.is_read_later:
+            made.outlines = made.all_polygons()
+        return made
 
     def _placed(self, boxes: Floats, counts: Ints, sizes: list[tuple[int, int]]) -> Floats:
         if self._form.ltrb:
@@ -442,173 +439,3 @@ def _extents(sizes: list[tuple[int, int]]) -> Floats:
     if any(min(size) < 1 for size in sizes):
         raise KeyError("height and width of an image, which `ratio` needs")
     return np.array(sizes, np.float32).reshape(-1, 2)
-
-
-def _no_polygons(count: int) -> Outlines:
-    none = np.zeros(count, np.int64)
-    return Outlines(none, np.empty((0, 3), np.int32), none, np.empty((0, 2), np.float32))
-
-
-def _outlines(segmentation: Any) -> list[Floats]:
-    """Return the polygons of an annotation, ``(n, 2)`` each; runs have none."""
-    if not isinstance(segmentation, list):
-        return []
-    return [np.array(row[: len(row) // 2 * 2], np.float32).reshape(-1, 2) for row in segmentation]
-
-
-# ---------------------------------------------------------------- masks
-
-
-def draw(annotations: Annotations, image: int, labels: Ints) -> Ints:
-    """Draw the masks of an image, ``(H, W)``: each pixel is the largest label whose mask covers it, or 0.
-
-    Raises:
-        ValueError: the image has no size, or a mask is of another one.
-    """
-    height, width = annotations.sizes[image]
-    if height < 1 or width < 1 or height * width > _MOST_PIXELS:
-        raise ValueError(f"masks cannot be drawn in an image of {height} by {width} pixels")
-    canvas = np.zeros((height, width), np.int32)
-    found = zip(annotations.segmentations[image], labels.tolist(), strict=True)
-    for segmentation, label in sorted(found, key=operator.itemgetter(1)):
-        if segmentation:
-            canvas[_mask(segmentation, height, width)] = label
-    return canvas
-
-
-def _mask(segmentation: Any, height: int, width: int) -> Mask:
-    if isinstance(segmentation, list):
-        filled = [fill_polygon(points, height, width) for points in _outlines(segmentation)]
-        return functools.reduce(np.logical_or, filled, np.zeros((height, width), np.bool_))
-    runs, size = segmentation.get("counts"), segmentation.get("size")
-    if isinstance(runs, str):
-        runs = uncompress(runs)
-    if not isinstance(runs, list) or size != [height, width]:
-        raise ValueError(f"a mask of the size {size} in an image of {[height, width]}")
-    return fill_runs(runs, height, width)
-
-
-# ---------------------------------------------------------------- saved
-
-
-_TABLES: dict[
-    str, tuple[str, Any, int]
-] = {  # file, type, numbers a row; boxes are counted by numbers
-    "counts.dat": ("counts", np.int32, 1),
-    "boxes.dat": ("boxes", np.float32, 1),
-    "labels.dat": ("labels", np.int32, 1),
-    "original_ids.dat": ("ids", np.int32, 1),
-    "polygons_count.dat": ("polygon_counts", np.int64, 1),
-    "polygon_data.dat": ("polygons", np.int32, 3),
-    "vertices_count.dat": ("vertex_counts", np.int64, 1),
-    "vertices.dat": ("vertices", np.float32, 2),
-}
-_STARTS = {
-    "offsets.dat": ("counts", np.int32),
-    "polygon_offset.dat": ("polygon_counts", np.int64),
-    "vertices_offset.dat": ("vertex_counts", np.int64),
-}
-_OF_POLYGONS = ("polygons_count.dat", "polygon_data.dat", "vertices_count.dat", "vertices.dat")
-
-
-def _column(annotations: Annotations, field: str) -> npt.NDArray[Any]:
-    where = annotations if hasattr(annotations, field) else annotations.outlines
-    column: npt.NDArray[Any] = getattr(where, field)
-    return column
-
-
-def save(annotations: Annotations, folder: str) -> None:
-    """Write annotations as tables that `load`, and the real DALI, read faster than JSON.
-
-    Raises:
-        RuntimeError: the folder cannot be written to, or a mask is none.
-    """
-    if annotations.outlines is None:
-        every = (annotations.segmentations[image] for image in range(len(annotations.names)))
-        try:
-            outlines = _outlined(every, annotations.sizes if annotations.ratio else None)
-        except (ValueError, TypeError) as error:
-            raise RuntimeError(f"cannot save annotations in {folder}: {error}") from None
-        annotations = dataclasses.replace(annotations, outlines=outlines)
-    tables = {
-        name: (_column(annotations, field), dtype, width)
-        for name, (field, dtype, width) in _TABLES.items()
-    }
-    for name, (field, dtype) in _STARTS.items():
-        counts = _column(annotations, field)
-        tables[name] = (np.cumsum(counts) - counts, dtype, 1)
-    try:
-        for name, (values, dtype, width) in tables.items():
-            with open(os.path.join(folder, name), "wb") as file:
-                file.write(
-                    np.uint32(values.size // width).tobytes() + values.astype(dtype).tobytes()
-                )
-        with open(
-            os.path.join(folder, "filenames.dat"), "w", encoding="utf-8", errors="surrogateescape"
-        ) as text:
-            text.writelines(f"{name}\n" for name in annotations.names)
-    except OSError as error:
-        raise RuntimeError(f"cannot save annotations in {folder}: {error.strerror}") from None
-
-
-def load(folder: str, polygons: bool, ids: bool) -> Annotations:
-    """Read saved annotations.
-
-    Args:
-        folder: Where they are.
-        polygons: Read polygons, too.
-        ids: Read the ids of images, too, which may not have been saved.
-
-    Raises:
-        RuntimeError: they cannot be read, or do not go together.
-    """
-    try:
-        with open(
-            os.path.join(folder, "filenames.dat"), encoding="utf-8", errors="surrogateescape"
-        ) as text:
-            names = text.read().splitlines()
-        found = {
-            field: _table(folder, name)
-            for name, (field, _, _) in _TABLES.items()
-            if (polygons or name not in _OF_POLYGONS) and (ids or field != "ids")
-        }
-    except OSError as error:
-        raise RuntimeError(
-            f"no files found: cannot read annotations in {folder}: {error.strerror}"
-        ) from None
-    found["boxes"] = found["boxes"].reshape(-1, 4)
-    outlines = _no_polygons(len(names))
-    if polygons:
-        fields = ("polygon_counts", "polygons", "vertex_counts", "vertices")
-        outlines = Outlines(*(found[field] for field in fields))
-    numbers = found["ids"] if ids else np.zeros(len(names), np.int32)
-    made = Annotations(
-        names, numbers, found["counts"], found["boxes"], found["labels"], outlines, [], []
-    )
-    if not _go_together(made, outlines):
-        raise RuntimeError(f"the saved annotations in {folder} do not go together")
-    return made
-
-
-def _go_together(made: Annotations, outlines: Outlines) -> bool:
-    tables = (
-        (made.counts, made.boxes),
-        (made.counts, made.labels),
-        (outlines.polygon_counts, outlines.polygons),
-        (outlines.vertex_counts, outlines.vertices),
-    )
-    return len(made.ids) == len(made.names) and all(
-        len(counts) == len(made.names) and counts.min(initial=0) >= 0 and counts.sum() == len(table)
-        for counts, table in tables
-    )
-
-
-def _table(folder: str, name: str) -> Any:
-    _, dtype, width = _TABLES[name]
-    with open(os.path.join(folder, name), "rb") as file:
-        data = file.read()
-    count = int.from_bytes(data[:4], "little") * width
-    if len(data) != 4 + count * np.dtype(dtype).itemsize or (name == "boxes.dat" and count % 4):
-        raise RuntimeError(f"{os.path.join(folder, name)} is damaged: it has {len(data)} bytes")
-    values = np.frombuffer(data, dtype, offset=4).copy()
-    return values.reshape(-1, width) if width > 1 else values

@@ -7,18 +7,58 @@ column was crossed above it an odd number of times.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Mask", "fill_polygon", "fill_runs", "uncompress"]
+__all__ = ["Mask", "draw", "fill_polygon", "fill_runs", "uncompress"]
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 """``(H, W)``."""
 
+_MOST_PIXELS = 1 << 30
 _SCALE = 5  # steps a pixel in which the outline of a polygon is walked
+
+
+def draw(
+    size: tuple[int, int], segmentations: Sequence[Any], labels: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int32]:
+    """Draw the masks of an image, ``(H, W)``: each pixel is the largest label whose mask covers it, or 0.
+
+    Args:
+        size: Height and width of the image.
+        segmentations: Polygons, runs or None for each box.
+        labels: Of the boxes.
+
+    Raises:
+        ValueError: the image has no size, or a mask is of another one.
+    """
+    height, width = size
+    if height < 1 or width < 1 or height * width > _MOST_PIXELS:
+        raise ValueError(f"masks cannot be drawn in an image of {height} by {width} pixels")
+    canvas = np.zeros((height, width), np.int32)
+    found = zip(segmentations, labels.tolist(), strict=True)
+    for segmentation, label in sorted(found, key=operator.itemgetter(1)):
+        if segmentation:
+            canvas[_mask(segmentation, height, width)] = label
+    return canvas
+
+
+def _mask(segmentation: Any, height: int, width: int) -> Mask:
+    if isinstance(segmentation, list):
+        rows = [np.array(row[: len(row) // 2 * 2], np.float32) for row in segmentation]
+        filled = [fill_polygon(row.reshape(-1, 2), height, width) for row in rows]
+        return functools.reduce(np.logical_or, filled, np.zeros((height, width), np.bool_))
+    runs, size = segmentation.get("counts"), segmentation.get("size")
+    if isinstance(runs, str):
+        runs = uncompress(runs)
+    if not isinstance(runs, list) or size != [height, width]:
+        raise ValueError(f"a mask of the size {size} in an image of {[height, width]}")
+    return fill_runs(runs, height, width)
 
 
 def fill_runs(runs: Sequence[int], height: int, width: int) -> Mask:

@@ -15,6 +15,8 @@ from torch import Tensor
 
 from torchdali.codecs.files import read_file
 from torchdali.formats import coco as format
+from torchdali.formats import coco_saved
+from torchdali.formats.coco_masks import draw
 from torchdali.loader import Dataset, LoaderOptions
 from torchdali.operator import reader
 from torchdali.ops._readers._records import local_only
@@ -68,8 +70,10 @@ class COCODataset:
         return tuple(outputs)
 
     def _drawn(self, index: int, labels: npt.NDArray[np.int32]) -> Tensor:
+        found = self._annotations
         with self._failing("draw the masks of", index):
-            return torch.from_numpy(format.draw(self._annotations, index, labels)[..., None])
+            drawn = draw(found.sizes[index], found.segmentations[index], labels)
+            return torch.from_numpy(drawn[..., None])
 
     def _outlines(self, index: int) -> list[Tensor]:
         with self._failing("read the polygons of", index):
@@ -184,11 +188,11 @@ def coco(
         polygons, pixelwise_masks,
     )  # fmt: skip
     if preprocessed_annotations:
-        found = format.load(preprocessed_annotations, polygons, image_ids)
+        found = coco_saved.load(preprocessed_annotations, polygons, image_ids)
     else:
         found = format.parse(annotations_file, form)
     if save_preprocessed_annotations:
-        format.save(found, save_preprocessed_annotations_dir)
+        coco_saved.save(found, save_preprocessed_annotations_dir)
     kind = (
         "pixels"
         if pixelwise_masks
