@@ -37,7 +37,7 @@ class OperatorOptions:
         batched: The body also takes several samples of one shape in one call, as tensors ``(N, ...)``. Where that
             takes a body of its own, declare it with `operator.batched`.
         make: Makes a body with a memory of its own for each place where the operator is used.
-        layout: ``rule(input_layouts, arguments) -> layout(s)`` of the outputs; the first input's if None.
+        layout: Of the outputs, or ``rule(input_layouts, arguments) -> layout(s)``; the first input's if None.
         outputs: ``rule(arguments) -> int | None`` where the number of outputs varies; None for a single node that is
             not returned in a list. Among the arguments, ``inputs`` is the number of inputs.
         results: ``rule(arguments, outputs)`` of what a call returns in place of the list of its outputs.
@@ -66,7 +66,7 @@ class OperatorOptions:
     over: str = "sample"
     batched: bool = False
     make: Callable[[], Callable[..., Any]] | None = None
-    layout: LayoutRule | None = None
+    layout: LayoutRule | str | None = None
     outputs: Callable[[Mapping[str, Any]], int | None] | None = None
     results: Callable[[Mapping[str, Any], Sequence[Any]], Any] | None = None
     variant: Callable[[Mapping[str, Any]], str | None] | None = None
@@ -185,10 +185,11 @@ class Operator:
     ) -> tuple[str, ...]:
         """Return one layout an output."""
         count = self.count_outputs(constants, len(layouts))
-        if self.options.layout is None:
+        rule = self.options.layout
+        if rule is None:
             found: str | tuple[str, ...] = layouts[0] if layouts else ""
         else:
-            found = self.options.layout(layouts, self.arguments(constants))
+            found = rule if isinstance(rule, str) else rule(layouts, self.arguments(constants))
         found = (found,) if isinstance(found, str) else found
         return (*found, *[""] * (count - len(found)))[:count]
 

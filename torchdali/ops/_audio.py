@@ -27,7 +27,7 @@ _RESAMPLED = (
 Encoded = Annotated[Tensor, Takes((), (torch.uint8,))]
 
 
-@operator(name="decoders.audio", layout=lambda layouts, arguments: ("", ""), devices=("cpu",))
+@operator(name="decoders.audio", layout="", devices=("cpu",))
 def audio(
     data: Encoded,
     /,

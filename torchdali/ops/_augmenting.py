@@ -33,7 +33,7 @@ def _no_bin(place: int, count: int, signed: bool) -> str:
     return f"there is no magnitude bin {place}: they are from 0 to {count - 1}"
 
 
-@operator(hidden=True, layout=lambda layouts, arguments: "")
+@operator(hidden=True, layout="")
 def _row(index: Data, /, *, table: Any, signed: bool = False) -> Data:
     """Return a row of a table.
 

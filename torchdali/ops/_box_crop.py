@@ -31,10 +31,6 @@ LabelBatch = Annotated[TensorList, Takes()]
 ImageBatch = Annotated[TensorList, Takes(("HWC",))]
 
 
-def _no_layout(layouts: tuple[str, ...], arguments: Any) -> str:
-    return ""
-
-
 # ---------------------------------------------------------------- random_bbox_crop
 
 
@@ -46,7 +42,7 @@ _ONE = [1.0, 1.0]  # the default, told from the same numbers given by identity
 
 
 @operator(
-    over="batch", separable=True, devices=("cpu",), class_name="RandomBBoxCrop", layout=_no_layout,
+    over="batch", separable=True, devices=("cpu",), class_name="RandomBBoxCrop", layout="",
     outputs=_crop_outputs,
 )  # fmt: skip
 def random_bbox_crop(

@@ -19,10 +19,6 @@ __all__ = ["box_encoder"]
 Array = npt.NDArray[Any]
 
 
-def _no_layout(layouts: tuple[str, ...], arguments: Any) -> str:
-    return ""
-
-
 class _Known:
     """Values that all samples share.
 
@@ -104,7 +100,7 @@ class _Encoder:
         return _encoded(boxes, labels, known)
 
 
-@operator(layout=_no_layout, make=_Encoder)
+@operator(layout="", make=_Encoder)
 def box_encoder(
     boxes: Annotated[Tensor, Takes((), (torch.float32,))],
     labels: Data,

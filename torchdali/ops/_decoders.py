@@ -38,10 +38,6 @@ _SHAPE_DTYPES = (
 )  # fmt: skip
 
 
-def _image_layout(layouts: tuple[str, ...], arguments: Any) -> str:
-    return "HWC"
-
-
 def decoding(
     *,
     adjust_orientation: bool = True,
@@ -110,7 +106,7 @@ def cache_hints(
     """
 
 
-@operator(name="decoders.image", layout=_image_layout, devices=_DEVICES, deprecated=_OLD)
+@operator(name="decoders.image", layout="HWC", devices=_DEVICES, deprecated=_OLD)
 def image(
     data: Encoded,
     /,
@@ -131,7 +127,7 @@ def image(
     return _decode(data, **_of(arguments, _DECODING))
 
 
-@operator(name="decoders.image_crop", layout=_image_layout, devices=_DEVICES, deprecated=_OLD)
+@operator(name="decoders.image_crop", layout="HWC", devices=_DEVICES, deprecated=_OLD)
 def image_crop(
     data: Encoded,
     /,
@@ -156,7 +152,7 @@ def image_crop(
     return _decode_window(data, choose, **_of(arguments, _DECODING))
 
 
-@operator(name="decoders.image_slice", layout=_image_layout, devices=_DEVICES, deprecated=_OLD)
+@operator(name="decoders.image_slice", layout="HWC", devices=_DEVICES, deprecated=_OLD)
 def image_slice(
     data: Encoded,
     anchor: Data | None = None,
@@ -201,7 +197,7 @@ def choose_window(
 
 
 @operator(
-    name="decoders.image_random_crop", layout=_image_layout, devices=_DEVICES, deprecated=_OLD
+    name="decoders.image_random_crop", layout="HWC", devices=_DEVICES, deprecated=_OLD
 )
 def image_random_crop(
     data: Encoded,
@@ -234,7 +230,7 @@ def image_random_crop(
     return _decode_window(data, choose, **_of(arguments, _DECODING))
 
 
-@operator(layout=lambda layouts, arguments: "", devices=("cpu",))
+@operator(layout="", devices=("cpu",))
 def peek_image_shape(
     data: Encoded,
     /,

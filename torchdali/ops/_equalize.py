@@ -71,7 +71,7 @@ def _channel_last(image: Tensor, layout: str) -> Tensor:
     return image.movedim(layout.index("C"), -1) if "C" in layout else image.unsqueeze(-1)
 
 
-@operator(layout=lambda layouts, arguments: "HWC")
+@operator(layout="HWC")
 def clahe(
     image: Interleaved,
     /,

@@ -66,7 +66,7 @@ from torchdali.types import DALIImageType
 __all__ = []
 
 
-@operator(hidden=True, layout=lambda layouts, arguments: "HWC", devices=("mixed",))
+@operator(hidden=True, layout="HWC", devices=("mixed",))
 def _decode_share(
     data: Encoded,
     /,
@@ -79,7 +79,7 @@ def _decode_share(
     return image.body(data, **arguments)
 
 
-@operator(hidden=True, layout=lambda layouts, arguments: "HWC", devices=("mixed",))
+@operator(hidden=True, layout="HWC", devices=("mixed",))
 def _decode_seen(
     data: Encoded,
     /,
@@ -137,7 +137,7 @@ def _seen(
     return first, last - first, extent, low - first, high - first
 
 
-@operator(hidden=True, layout=lambda layouts, arguments: "HWC")
+@operator(hidden=True, layout="HWC")
 def _decode_random_resized_crop(
     data: Encoded,
     /,

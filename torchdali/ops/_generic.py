@@ -46,10 +46,6 @@ def _given(layouts: tuple[str, ...], arguments: Any) -> str:
     return str(arguments["layout"] or "")
 
 
-def _no_layout(layouts: tuple[str, ...], arguments: Any) -> str:
-    return ""
-
-
 # ---------------------------------------------------------------- conversion and copies
 
 
@@ -356,7 +352,7 @@ def _check_indices(order: Sequence[int], size: int) -> None:
             )
 
 
-@operator(over="batch", layout=_no_layout)
+@operator(over="batch", layout="")
 def get_property(data: Batch, /, *, key: str) -> BatchOutput:
     """Return what is known about each sample, as text: 1D uint8.
 
@@ -378,7 +374,7 @@ def _bytes(text: str) -> Tensor:
     return torch.tensor(list(text.encode("utf-8", "surrogateescape")), dtype=torch.uint8)
 
 
-@operator(hidden=True, layout=_no_layout)
+@operator(hidden=True, layout="")
 def _shape(data: Data, /, *, dtype: DType = torch.int64) -> Data:
     """Return the shape of each sample, 1D.
 

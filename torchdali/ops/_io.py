@@ -17,7 +17,7 @@ __all__ = ["read"]
 Path = Annotated[Tensor, Takes(dtypes=(torch.uint8, torch.int8))]
 
 
-@operator(name="io.file.read", layout=lambda layouts, arguments: "", devices=("cpu",))
+@operator(name="io.file.read", layout="", devices=("cpu",))
 def read(filepaths: Path, /, *, dont_use_mmap: bool = False, use_o_direct: bool = False) -> Data:
     """Read the files that the samples name.
 

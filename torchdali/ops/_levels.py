@@ -97,7 +97,7 @@ def _to_decibels_on_device(
     return in_turn(levels.decibels(made, multiplier, 1.0, cutoff_db), shapes, data.layout())
 
 
-@operator(layout=lambda layouts, arguments: ("", ""))
+@operator(layout="")
 def nonsilent_region(
     data: Signal,
     /,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 from torch import Tensor
@@ -20,11 +19,7 @@ Frames = Annotated[Tensor, Takes(("FHWC",), (torch.uint8,))]
 _LUMA = (0.299, 0.587, 0.114)
 
 
-def _as_frames(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> str:
-    return "FHWC"
-
-
-@operator(devices=("gpu",), deprecated={"output_format": "output_grid"}, layout=_as_frames)
+@operator(devices=("gpu",), deprecated={"output_format": "output_grid"}, layout="FHWC")
 def optical_flow(
     frames: Frames,
     hints: Data | None = None,

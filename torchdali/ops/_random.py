@@ -60,11 +60,7 @@ _EXACT = {
 _COARSE = (torch.float32, torch.uint8, torch.int8, torch.bool)  # single precision will do for these
 
 
-def _no_layout(layouts: tuple[str, ...], arguments: Any) -> str:
-    return ""
-
-
-@operator(name="random.uniform", over="batch", separable=True, layout=_no_layout)
+@operator(name="random.uniform", over="batch", separable=True, layout="")
 def uniform(
     shape_like: ShapeLike | None = None,
     /,
@@ -100,7 +96,7 @@ def uniform(
     return _drawn(_UNIFORM, rng, shapes, compute, kind)
 
 
-@operator(name="random.normal", over="batch", separable=True, layout=_no_layout)
+@operator(name="random.normal", over="batch", separable=True, layout="")
 def normal(
     shape_like: ShapeLike | None = None,
     /,
@@ -133,7 +129,7 @@ def normal(
     return _drawn(_NORMAL, rng, sample_shapes(shape_like, shape, rng.size), compute, kind)
 
 
-@operator(name="random.coin_flip", over="batch", separable=True, layout=_no_layout)
+@operator(name="random.coin_flip", over="batch", separable=True, layout="")
 def coin_flip(
     shape_like: ShapeLike | None = None,
     /,
@@ -163,7 +159,7 @@ def coin_flip(
     return _drawn(_UNIFORM, rng, sample_shapes(shape_like, shape, rng.size), compute, kind)
 
 
-@operator(name="random.beta", over="batch", separable=True, layout=_no_layout, devices=("cpu",))
+@operator(name="random.beta", over="batch", separable=True, layout="", devices=("cpu",))
 def beta(
     shape_like: ShapeLike | None = None,
     /,

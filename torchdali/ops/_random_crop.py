@@ -30,11 +30,7 @@ _SHAPE_TYPES = (
 )
 
 
-def _no_layout(layouts: tuple[str, ...], arguments: Any) -> str:
-    return ""
-
-
-@operator(over="batch", separable=True, layout=_no_layout)
+@operator(over="batch", separable=True, layout="")
 def random_crop_generator(
     shape: Annotated[TensorList, Takes(dtypes=_SHAPE_TYPES)],
     /,
@@ -99,7 +95,7 @@ def _sides(shape: TensorList) -> Array:
     return np.array(rows, np.int64).reshape(-1, 2).T
 
 
-@operator(over="batch", separable=True, layout=_no_layout, class_name="ROIRandomCrop")
+@operator(over="batch", separable=True, layout="", class_name="ROIRandomCrop")
 def roi_random_crop(
     data: Annotated[TensorList, Takes()] | None = None,
     /,

@@ -242,7 +242,7 @@ def _as_type(data: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 @operator(
-    layout=lambda layouts, arguments: "",
+    layout="",
     deprecated={"type": "dtype"},
     instead="DataNode.shape()",
 )

@@ -41,10 +41,6 @@ _LABELS = (
 _MASKS = (*_LABELS, torch.uint64, torch.int64, torch.float32)
 
 
-def _no_layout(layouts: tuple[str, ...], arguments: Any) -> str:
-    return ""
-
-
 # ---------------------------------------------------------------- random_mask_pixel
 
 
@@ -53,7 +49,7 @@ def _over_batch(arguments: Mapping[str, Any]) -> str | None:
 
 
 @operator(
-    name="segmentation.random_mask_pixel", devices=("cpu",), layout=_no_layout, variant=_over_batch
+    name="segmentation.random_mask_pixel", devices=("cpu",), layout="", variant=_over_batch
 )  # fmt: skip
 def random_mask_pixel(
     mask: Annotated[Tensor, Takes(dtypes=_MASKS)],
@@ -92,7 +88,7 @@ def random_mask_pixel(
     return torch.tensor(coordinates[::-1])
 
 
-@operator(hidden=True, over="batch", separable=True, devices=("cpu",), layout=_no_layout)
+@operator(hidden=True, over="batch", separable=True, devices=("cpu",), layout="")
 def _any_pixel(
     mask: Annotated[TensorList, Takes(dtypes=_MASKS)],
     /,
@@ -146,7 +142,7 @@ class _Seen:
 
 
 @operator(
-    name="segmentation.random_object_bbox", devices=("cpu",), layout=_no_layout,
+    name="segmentation.random_object_bbox", devices=("cpu",), layout="",
     class_name="RandomObjectBBox", outputs=_box_outputs, make=_Seen,
 )  # fmt: skip
 def random_object_bbox(
@@ -339,7 +335,7 @@ def _drawn(rng: Rng, values: list[int], chances: list[float]) -> int:
     over="batch",
     separable=True,
     devices=("cpu",),
-    layout=_no_layout,
+    layout="",
 )
 def select_masks(
     mask_ids: Annotated[TensorList, Takes(dtypes=(torch.int32,))],

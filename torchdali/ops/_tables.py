@@ -34,7 +34,7 @@ Integers = Annotated[Tensor, Takes(dtypes=INTEGERS)]
 # ---------------------------------------------------------------- one-hot
 
 
-@operator(over="batch", separable=True, layout=lambda layouts, arguments: "")
+@operator(over="batch", separable=True, layout="")
 def one_hot(
     data: Batch,
     /,

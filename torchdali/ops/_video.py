@@ -19,7 +19,7 @@ Encoded = Annotated[Tensor, Takes((), (torch.uint8,))]
 
 
 @operator(
-    name="decoders.video", layout=lambda layouts, arguments: "FHWC", devices=("cpu", "mixed"),
+    name="decoders.video", layout="FHWC", devices=("cpu", "mixed"),
     check=lambda arguments: _check_window(arguments),
 )  # fmt: skip
 def video(

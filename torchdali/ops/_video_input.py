@@ -108,7 +108,7 @@ class VideoInput(Source):
 
 
 @source(
-    name="experimental.inputs.video", layout=lambda layouts, arguments: "FHWC", class_name="Video",
+    name="experimental.inputs.video", layout="FHWC", class_name="Video",
     devices=("cpu", "mixed"),
 )  # fmt: skip
 def video_input(

@@ -327,7 +327,7 @@ def listed_files(
     return root, sorted(fnmatch.filter(names, pattern), key=os.fsencode)
 
 
-@operator(name="decoders.numpy", layout=lambda layouts, arguments: "", devices=("cpu",))
+@operator(name="decoders.numpy", layout="", devices=("cpu",))
 def decode_numpy(
     data: Annotated[Tensor, Takes(dtypes=(torch.uint8,))], /, *, dtype: DType | None = None
 ) -> Data:

@@ -73,7 +73,7 @@ class SequenceDataset:
 @reader(
     name="readers.sequence",
     instead="external_source, or a reader of videos",
-    layout=lambda layouts, arguments: "FHWC",
+    layout="FHWC",
 )
 def sequence(
     *,
