@@ -16,7 +16,7 @@ from torchdali.kernels.device.reduce import MOST_CHANNELS, reduce_batch
 from torchdali.kernels.reduce import extreme, moments, resolve_axes, spread, total
 from torchdali.operator import on_device, operator
 from torchdali.ops._on_device import floats_of, images_of
-from torchdali.schema import Data, DType, Layout, Takes
+from torchdali.schema import Data, DType, Layout, Takes, shares
 from torchdali.tensors import TensorList
 
 __all__ = ["max", "mean", "mean_square", "min", "rms", "std_dev", "sum", "variance"]
@@ -26,7 +26,24 @@ _NUMBERS = (
     torch.float32,
 )  # fmt: skip
 Numbers = Annotated[Tensor, Takes((), _NUMBERS)]
-Axes = list[int] | None
+
+
+def reduced(
+    layout: str,
+    ndim: int,
+    *,
+    axes: list[int] | None = None,
+    axis_names: str | None = None,
+    keep_dims: bool = False,
+) -> tuple[tuple[int, ...], bool]:
+    """Return which axes are reduced, and whether they stay.
+
+    Args:
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        keep_dims: Keep reduced axes with extent 1.
+    """
+    return resolve_axes(axes, axis_names, layout, ndim), keep_dims
 
 
 def _reduced_layout(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> str:
@@ -46,22 +63,17 @@ def sum(
     data: Numbers,
     /,
     *,
-    axes: list[int] | None = None,
-    axis_names: str | None = None,
     dtype: DType | None = None,
-    keep_dims: bool = False,
     layout: Layout,
+    **where: Annotated[Any, shares(reduced)],
 ) -> Data:
     """Sum over axes.
 
     Args:
         data: Any shape.
-        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
-        axis_names: The same, as letters of the layout.
         dtype: Of the output; int64, uint64 or float32, by the input, when None. Integers wrap.
-        keep_dims: Keep reduced axes with extent 1.
     """
-    result = total(data, resolve_axes(axes, axis_names, layout, data.ndim), keep_dims)
+    result = total(data, *reduced(layout, data.ndim, **where))
     if dtype is not None and data.dtype.is_floating_point and dtype != data.dtype:
         raise RuntimeError(f"reductions.sum of {data.dtype} cannot be {dtype}")
     return result if dtype is None else result.view(_signed(result.dtype)).to(dtype)
@@ -76,22 +88,17 @@ def mean(
     data: Numbers,
     /,
     *,
-    axes: list[int] | None = None,
-    axis_names: str | None = None,
     dtype: DType | None = None,
-    keep_dims: bool = False,
     layout: Layout,
+    **where: Annotated[Any, shares(reduced)],
 ) -> Data:
     """Average over axes; float32.
 
     Args:
         data: Any shape.
-        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
-        axis_names: The same, as letters of the layout.
         dtype: Of the output; float32 when None.
-        keep_dims: Keep reduced axes with extent 1.
     """
-    return _as(moments(data, resolve_axes(axes, axis_names, layout, data.ndim), keep_dims), dtype)
+    return _as(moments(data, *reduced(layout, data.ndim, **where)), dtype)
 
 
 @operator(name="reductions.mean_square", layout=_reduced_layout)
@@ -99,23 +106,17 @@ def mean_square(
     data: Numbers,
     /,
     *,
-    axes: list[int] | None = None,
-    axis_names: str | None = None,
     dtype: DType | None = None,
-    keep_dims: bool = False,
     layout: Layout,
+    **where: Annotated[Any, shares(reduced)],
 ) -> Data:
     """Average the squares over axes; float32.
 
     Args:
         data: Any shape.
-        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
-        axis_names: The same, as letters of the layout.
         dtype: Of the output; float32 when None.
-        keep_dims: Keep reduced axes with extent 1.
     """
-    where = resolve_axes(axes, axis_names, layout, data.ndim)
-    return _as(moments(data, where, keep_dims, squared=True), dtype)
+    return _as(moments(data, *reduced(layout, data.ndim, **where), squared=True), dtype)
 
 
 @operator(name="reductions.rms", layout=_reduced_layout, class_name="RMS")
@@ -123,23 +124,17 @@ def rms(
     data: Numbers,
     /,
     *,
-    axes: list[int] | None = None,
-    axis_names: str | None = None,
     dtype: DType | None = None,
-    keep_dims: bool = False,
     layout: Layout,
+    **where: Annotated[Any, shares(reduced)],
 ) -> Data:
     """Return the root of the average square over axes; float32.
 
     Args:
         data: Any shape.
-        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
-        axis_names: The same, as letters of the layout.
         dtype: Of the output; float32 when None.
-        keep_dims: Keep reduced axes with extent 1.
     """
-    where = resolve_axes(axes, axis_names, layout, data.ndim)
-    return _as(moments(data, where, keep_dims, squared=True).sqrt(), dtype)
+    return _as(moments(data, *reduced(layout, data.ndim, **where), squared=True).sqrt(), dtype)
 
 
 @operator(name="reductions.max", layout=_reduced_layout)
@@ -147,20 +142,15 @@ def max(
     data: Numbers,
     /,
     *,
-    axes: list[int] | None = None,
-    axis_names: str | None = None,
-    keep_dims: bool = False,
     layout: Layout,
+    **where: Annotated[Any, shares(reduced)],
 ) -> Data:
     """Return the largest value over axes, of the input's type.
 
     Args:
         data: Any shape.
-        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
-        axis_names: The same, as letters of the layout.
-        keep_dims: Keep reduced axes with extent 1.
     """
-    return extreme(data, resolve_axes(axes, axis_names, layout, data.ndim), keep_dims, largest=True)
+    return extreme(data, *reduced(layout, data.ndim, **where), largest=True)
 
 
 @operator(name="reductions.min", layout=_reduced_layout)
@@ -168,22 +158,15 @@ def min(
     data: Numbers,
     /,
     *,
-    axes: list[int] | None = None,
-    axis_names: str | None = None,
-    keep_dims: bool = False,
     layout: Layout,
+    **where: Annotated[Any, shares(reduced)],
 ) -> Data:
     """Return the smallest value over axes, of the input's type.
 
     Args:
         data: Any shape.
-        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
-        axis_names: The same, as letters of the layout.
-        keep_dims: Keep reduced axes with extent 1.
     """
-    return extreme(
-        data, resolve_axes(axes, axis_names, layout, data.ndim), keep_dims, largest=False
-    )
+    return extreme(data, *reduced(layout, data.ndim, **where), largest=False)
 
 
 @operator(name="reductions.variance", layout=_reduced_layout)
@@ -192,24 +175,19 @@ def variance(
     mean: Data,
     /,
     *,
-    axes: list[int] | None = None,
-    axis_names: str | None = None,
     ddof: int = 0,
-    keep_dims: bool = False,
     layout: Layout,
+    **where: Annotated[Any, shares(reduced)],
 ) -> Data:
     """Return the variance over axes around a given mean; float32.
 
     Args:
         data: Any shape.
         mean: A scalar, or the mean over the same axes.
-        axes: To reduce; all by default.
-        axis_names: The same, as letters of the layout.
         ddof: Subtracted from the number of values in the divisor.
-        keep_dims: Keep reduced axes with extent 1.
     """
-    where = resolve_axes(axes, axis_names, layout, data.ndim)
-    return spread(data, mean, where, ddof, keep_dims)
+    axes, keep_dims = reduced(layout, data.ndim, **where)
+    return spread(data, mean, axes, ddof, keep_dims)
 
 
 @operator(name="reductions.std_dev", layout=_reduced_layout)
@@ -218,24 +196,19 @@ def std_dev(
     mean: Data,
     /,
     *,
-    axes: list[int] | None = None,
-    axis_names: str | None = None,
     ddof: int = 0,
-    keep_dims: bool = False,
     layout: Layout,
+    **where: Annotated[Any, shares(reduced)],
 ) -> Data:
     """Return the standard deviation over axes around a given mean; float32.
 
     Args:
         data: Any shape.
         mean: A scalar, or the mean over the same axes.
-        axes: To reduce; all by default.
-        axis_names: The same, as letters of the layout.
         ddof: Subtracted from the number of values in the divisor.
-        keep_dims: Keep reduced axes with extent 1.
     """
-    where = resolve_axes(axes, axis_names, layout, data.ndim)
-    return spread(data, mean, where, ddof, keep_dims).sqrt()
+    axes, keep_dims = reduced(layout, data.ndim, **where)
+    return spread(data, mean, axes, ddof, keep_dims).sqrt()
 
 
 # ---------------------------------------------------------------- on an accelerator
@@ -245,9 +218,7 @@ def _of_floats(
     data: TensorList,
     kind: str,
     layout: str,
-    axes: Axes,
-    axis_names: str | None,
-    keep_dims: bool,
+    where: Mapping[str, Any],
     mean: TensorList | None = None,
     ddof: int | None = 0,
 ) -> Any:
@@ -261,10 +232,10 @@ def _of_floats(
     found = floats_of(data)
     if found is None:
         return NotImplemented
-    where = set(resolve_axes(axes, axis_names, layout, data.ndim()))
-    if not where or where != set(range(len(where))):
+    axes, keep_dims = reduced(layout, data.ndim(), **where)
+    if not axes or set(axes) != set(range(len(axes))):
         return NotImplemented
-    (flat, offsets, shapes), rest = found, len(where)
+    (flat, offsets, shapes), rest = found, len(axes)
     kept, channels = shapes[0][rest:], math.prod(shapes[0][rest:])
     counts = np.array([math.prod(shape[:rest]) for shape in shapes], np.int64)
     middle = None if mean is None else mean.dense()
@@ -310,17 +281,15 @@ class _Counted(NamedTuple):
         return torch.arange(256, device=self.counts.device)
 
 
-def _counted(
-    data: TensorList, layout: str, axes: Axes, axis_names: str | None, keep_dims: bool
-) -> _Counted | None:
+def _counted(data: TensorList, layout: str, where: Mapping[str, Any]) -> _Counted | None:
     images = images_of(data, layout)
     if images is None:
         return None
-    where, count = set(resolve_axes(axes, axis_names, layout, 3)), len(data)
-    if not {0, 1} <= where:
+    (axes, keep_dims), count = reduced(layout, 3, **where), len(data)
+    if not {0, 1} <= {*axes}:
         return None
     counts, _ = count_values(images.flat, images.offsets, images.sides.prod(0), images.channels)
-    channels = [images.channels] if 2 not in where else []
+    channels = [images.channels] if 2 not in axes else []
     if not channels:
         counts = counts.sum(1, keepdim=True)
     return _Counted(counts, [count, 1, 1, *(channels or [1])] if keep_dims else [count, *channels])
@@ -332,13 +301,11 @@ def _sum_on_device(
     *,
     dtype: torch.dtype | None,
     layout: str,
-    axes: Axes,
-    axis_names: str | None,
-    keep_dims: bool,
+    **where: Any,
 ) -> Any:
     if dtype in (None, data.torch_dtype) and data.torch_dtype == torch.float32:
-        return _of_floats(data, "sum", layout, axes, axis_names, keep_dims, ddof=None)
-    found = _counted(data, layout, axes, axis_names, keep_dims)
+        return _of_floats(data, "sum", layout, where, ddof=None)
+    found = _counted(data, layout, where)
     if found is None:
         return NotImplemented
     total = (found.counts.to(torch.int64) * found.values()).sum(-1).view(found.shape)
@@ -351,23 +318,19 @@ def _mean_on_device(
     *,
     dtype: torch.dtype | None,
     layout: str,
-    axes: Axes,
-    axis_names: str | None,
-    keep_dims: bool,
+    **where: Any,
 ) -> Any:
-    found = _counted(data, layout, axes, axis_names, keep_dims)
+    found = _counted(data, layout, where)
     if found is None:
-        result = _of_floats(data, "sum", layout, axes, axis_names, keep_dims)
+        result = _of_floats(data, "sum", layout, where)
         return _done(result, lambda each: _as(each, dtype))
     return _as(found.average(found.values()).to(torch.float32).view(found.shape), dtype)
 
 
-def _average_square(
-    data: TensorList, layout: str, axes: Axes, axis_names: str | None, keep_dims: bool
-) -> Any:
-    found = _counted(data, layout, axes, axis_names, keep_dims)
+def _average_square(data: TensorList, layout: str, where: Mapping[str, Any]) -> Any:
+    found = _counted(data, layout, where)
     if found is None:
-        return _of_floats(data, "squares", layout, axes, axis_names, keep_dims)
+        return _of_floats(data, "squares", layout, where)
     return found.average(found.values().square()).to(torch.float32).view(found.shape)
 
 
@@ -377,11 +340,9 @@ def _mean_square_on_device(
     *,
     dtype: torch.dtype | None,
     layout: str,
-    axes: Axes,
-    axis_names: str | None,
-    keep_dims: bool,
+    **where: Any,
 ) -> Any:
-    found = _average_square(data, layout, axes, axis_names, keep_dims)
+    found = _average_square(data, layout, where)
     return _done(found, lambda each: _as(each, dtype))
 
 
@@ -391,11 +352,9 @@ def _rms_on_device(
     *,
     dtype: torch.dtype | None,
     layout: str,
-    axes: Axes,
-    axis_names: str | None,
-    keep_dims: bool,
+    **where: Any,
 ) -> Any:
-    found = _average_square(data, layout, axes, axis_names, keep_dims)
+    found = _average_square(data, layout, where)
     return _done(found, Tensor.sqrt, lambda each: _as(each, dtype))
 
 
@@ -404,13 +363,11 @@ def _max_on_device(
     data: TensorList,
     *,
     layout: str,
-    axes: Axes,
-    axis_names: str | None,
-    keep_dims: bool,
+    **where: Any,
 ) -> Any:
-    found = _counted(data, layout, axes, axis_names, keep_dims)
+    found = _counted(data, layout, where)
     if found is None:
-        return _of_floats(data, "max", layout, axes, axis_names, keep_dims)
+        return _of_floats(data, "max", layout, where)
     return (
         torch.where(found.counts > 0, found.values(), 0).amax(-1).to(torch.uint8).view(found.shape)
     )
@@ -421,13 +378,11 @@ def _min_on_device(
     data: TensorList,
     *,
     layout: str,
-    axes: Axes,
-    axis_names: str | None,
-    keep_dims: bool,
+    **where: Any,
 ) -> Any:
-    found = _counted(data, layout, axes, axis_names, keep_dims)
+    found = _counted(data, layout, where)
     if found is None:
-        return _of_floats(data, "min", layout, axes, axis_names, keep_dims)
+        return _of_floats(data, "min", layout, where)
     return (
         torch.where(found.counts > 0, found.values(), 255)
         .amin(-1)
@@ -441,14 +396,12 @@ def _variance(
     mean: TensorList,
     ddof: int,
     layout: str,
-    axes: Axes,
-    axis_names: str | None,
-    keep_dims: bool,
+    where: Mapping[str, Any],
 ) -> Any:
     if data.torch_dtype == torch.float32:
-        return _of_floats(data, "squares", layout, axes, axis_names, keep_dims, mean, ddof)
+        return _of_floats(data, "squares", layout, where, mean, ddof)
     middle = mean.dense()
-    found = None if middle is None else _counted(data, layout, axes, axis_names, keep_dims)
+    found = None if middle is None else _counted(data, layout, where)
     if (
         middle is None
         or found is None
@@ -468,11 +421,9 @@ def _variance_on_device(
     *,
     ddof: int,
     layout: str,
-    axes: Axes,
-    axis_names: str | None,
-    keep_dims: bool,
+    **where: Any,
 ) -> Any:
-    return _variance(data, mean, ddof, layout, axes, axis_names, keep_dims)
+    return _variance(data, mean, ddof, layout, where)
 
 
 @on_device(std_dev)
@@ -482,9 +433,7 @@ def _std_dev_on_device(
     *,
     ddof: int,
     layout: str,
-    axes: Axes,
-    axis_names: str | None,
-    keep_dims: bool,
+    **where: Any,
 ) -> Any:
-    found = _variance(data, mean, ddof, layout, axes, axis_names, keep_dims)
+    found = _variance(data, mean, ddof, layout, where)
     return _done(found, Tensor.sqrt)
