@@ -31,6 +31,7 @@ from torchdali.schema import (
     PerSample,
     Takes,
     per_sample,
+    shares,
 )
 from torchdali.tensors import TensorList
 
@@ -388,68 +389,55 @@ def _median_on_device(data: TensorList, *, window_size: Any | Column, layout: st
     return batch_of(median_batch(*images[:4], windows.T), images.sides, images.channels)
 
 
-def _morph(
-    data: Tensor,
-    anchor: Sequence[int],
-    border: str,
-    iterations: int,
-    mask: Sequence[int],
-    layout: str,
-    largest: bool,
-) -> Tensor:
-    axes = _spatial(layout, data.ndim)
-    sizes, places = _each(mask, len(axes), "mask_size"), _each(anchor, len(axes), "anchor")
-    for _ in range(iterations):
-        data = rank.rank(data, axes, sizes, places, _BORDER.get(border, border), largest)
-    return data
-
-
 _BORDER = {"reflect": "reflect_1001", "replicate": "clamp"}
 
 
-@operator(name="experimental.dilate")
-def dilate(
-    data: Morphed,
-    /,
+def morphed(
+    data: Tensor,
+    layout: str,
+    largest: bool,
     *,
     anchor: PerFrame[list[int]] = [-1, -1],  # noqa: B006  never changed
     border_mode: str = "constant",
     iterations: int = 1,
     mask_size: PerFrame[list[int]] = [3, 3],  # noqa: B006
-    layout: Layout,
+) -> Tensor:
+    """Replace each pixel by the largest or smallest value of a rectangle around it.
+
+    Args:
+        anchor: Element of the rectangle that lies on the pixel; -1 for the middle.
+        border_mode: What lies outside: ``constant`` (left out of account), ``replicate``, ``reflect``,
+            ``reflect_101`` or ``wrap``.
+        iterations: How often.
+        mask_size: Height and width of the rectangle.
+    """
+    axes = _spatial(layout, data.ndim)
+    sizes, places = _each(mask_size, len(axes), "mask_size"), _each(anchor, len(axes), "anchor")
+    border = _BORDER.get(border_mode, border_mode)
+    for _ in range(iterations):
+        data = rank.rank(data, axes, sizes, places, border, largest)
+    return data
+
+
+@operator(name="experimental.dilate")
+def dilate(
+    data: Morphed, /, *, layout: Layout, **rectangle: Annotated[Any, shares(morphed)]
 ) -> Data:
     """Replace each pixel by the largest value of a rectangle around it.
 
     Args:
         data: Images or frames.
-        anchor: Element of the rectangle that lies on the pixel; -1 for the middle.
-        border_mode: What lies outside: ``constant`` (left out of account), ``replicate``, ``reflect``,
-            ``reflect_101`` or ``wrap``.
-        iterations: How often.
-        mask_size: Height and width of the rectangle.
     """
-    return _morph(data, anchor, border_mode, iterations, mask_size, layout, True)
+    return morphed(data, layout, True, **rectangle)
 
 
 @operator(name="experimental.erode")
 def erode(
-    data: Morphed,
-    /,
-    *,
-    anchor: PerFrame[list[int]] = [-1, -1],  # noqa: B006  never changed
-    border_mode: str = "constant",
-    iterations: int = 1,
-    mask_size: PerFrame[list[int]] = [3, 3],  # noqa: B006
-    layout: Layout,
+    data: Morphed, /, *, layout: Layout, **rectangle: Annotated[Any, shares(morphed)]
 ) -> Data:
     """Replace each pixel by the smallest value of a rectangle around it.
 
     Args:
         data: Images or frames.
-        anchor: Element of the rectangle that lies on the pixel; -1 for the middle.
-        border_mode: What lies outside: ``constant`` (left out of account), ``replicate``, ``reflect``,
-            ``reflect_101`` or ``wrap``.
-        iterations: How often.
-        mask_size: Height and width of the rectangle.
     """
-    return _morph(data, anchor, border_mode, iterations, mask_size, layout, False)
+    return morphed(data, layout, False, **rectangle)

@@ -25,6 +25,7 @@ from torchdali.schema import (
     Shapes,
     Takes,
     per_sample,
+    shares,
 )
 from torchdali.tensors import TensorList
 
@@ -236,51 +237,21 @@ def _spread(value: Tensor, extents: tuple[int, ...]) -> Tensor:
     return value.expand(extents).contiguous()
 
 
-@operator(over="batch", separable=True, layout=_given)
-def ones(
+def filled(
+    make: Callable[..., Tensor],
+    size: int,
     *,
     dtype: DType = torch.int32,
     layout: str | None = None,
     shape: PerSample[list[int]] | None = None,
-    size: BatchSize,
 ) -> BatchOutput:
-    """Return ones.
+    """Make a batch of one number.
 
     Args:
         dtype: Of the output.
         layout: Of the output.
         shape: Of a sample; 0D when None.
-
-    Raises:
-        RuntimeError: the layout does not fit the shape, or an extent is negative.
     """
-    return _filled(torch.ones, shape, size, dtype, layout)
-
-
-@operator(over="batch", separable=True, layout=_given)
-def zeros(
-    *,
-    dtype: DType = torch.int32,
-    layout: str | None = None,
-    shape: PerSample[list[int]] | None = None,
-    size: BatchSize,
-) -> BatchOutput:
-    """Return zeros.
-
-    Args:
-        dtype: Of the output.
-        layout: Of the output.
-        shape: Of a sample; 0D when None.
-
-    Raises:
-        RuntimeError: the layout does not fit the shape, or an extent is negative.
-    """
-    return _filled(torch.zeros, shape, size, dtype, layout)
-
-
-def _filled(
-    make: Callable[..., Tensor], shape: Any, size: int, dtype: torch.dtype, layout: str | None
-) -> BatchOutput:
     if not isinstance(shape, Column):
         extents = _extents(shape)
         _check_layout(layout, len(extents))
@@ -288,6 +259,26 @@ def _filled(
     each = [_extents(s) for s in shape]
     _check_layout(layout, len(each[0]) if each else 0)
     return [make(extents, dtype=dtype) for extents in each]
+
+
+@operator(over="batch", separable=True, layout=_given)
+def ones(*, size: BatchSize, **arguments: Annotated[Any, shares(filled)]) -> BatchOutput:
+    """Return ones.
+
+    Raises:
+        RuntimeError: the layout does not fit the shape, or an extent is negative.
+    """
+    return filled(torch.ones, size, **arguments)
+
+
+@operator(over="batch", separable=True, layout=_given)
+def zeros(*, size: BatchSize, **arguments: Annotated[Any, shares(filled)]) -> BatchOutput:
+    """Return zeros.
+
+    Raises:
+        RuntimeError: the layout does not fit the shape, or an extent is negative.
+    """
+    return filled(torch.zeros, size, **arguments)
 
 
 def _extents(shape: Any) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from torchdali.errors import MissingExtraError
 from torchdali.operator import operator
-from torchdali.schema import Data, DType, PerSample, Takes
+from torchdali.schema import Data, DType, PerSample, Takes, shares
 
 __all__ = ["inflate"]
 
@@ -26,14 +26,13 @@ def _variant(arguments: Mapping[str, Any]) -> str | None:
     return _CHUNKED if "chunk_offsets" in arguments or "chunk_sizes" in arguments else None
 
 
-@operator(
-    name="decoders.inflate",
-    layout=lambda layouts, arguments: arguments["layout"],
-    variant=_variant,
-)
-def inflate(
-    data: Compressed,
-    /,
+def _chunk_layout(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> str:
+    layout = arguments["layout"]
+    return arguments["sequence_axis_name"] + layout if layout else ""
+
+
+def inflating(
+    data: Tensor,
     *,
     shape: PerSample[list[int]],
     algorithm: str = "LZ4",
@@ -43,11 +42,10 @@ def inflate(
     dtype: DType = torch.uint8,
     layout: str = "",
     sequence_axis_name: str = "F",
-) -> Data:
-    """Decompress blocks of LZ4, by the package lz4 (extra ``inflate``); on the CPU, whatever the device.
+) -> Tensor:
+    """Decompress a block, or chunks.
 
     Args:
-        data: Compressed bytes, ``(n,)`` uint8: a block, or with offsets or sizes of chunks one a chunk.
         shape: Of a chunk.
         algorithm: ``"LZ4"``.
         check_output_size: Accepted; sizes are checked in any case.
@@ -56,48 +54,7 @@ def inflate(
         dtype: Of the result.
         layout: Of a chunk.
         sequence_axis_name: Name of the first axis, where there are chunks and a layout.
-
-    Returns:
-        A tensor of the shape; where there are offsets or sizes of chunks ``(chunks, *shape)``.
-
-    Raises:
-        RuntimeError: the data is damaged, or does not have that many bytes; chunks lie outside of it; an argument is
-            wrong. MissingExtraError: lz4 is not installed.
     """
-    return _inflated(data, shape, algorithm, None, None, dtype)
-
-
-@operator(
-    name=_CHUNKED,
-    hidden=True,
-    layout=lambda layouts, arguments: (
-        arguments["sequence_axis_name"] + arguments["layout"] if arguments["layout"] else ""
-    ),
-)
-def _inflate_chunks(
-    data: Compressed,
-    /,
-    *,
-    shape: PerSample[list[int]],
-    algorithm: str = "LZ4",
-    check_output_size: bool = False,
-    chunk_offsets: PerSample[list[int]] | None = None,
-    chunk_sizes: PerSample[list[int]] | None = None,
-    dtype: DType = torch.uint8,
-    layout: str = "",
-    sequence_axis_name: str = "F",
-) -> Data:
-    return _inflated(data, shape, algorithm, chunk_offsets, chunk_sizes, dtype)
-
-
-def _inflated(
-    data: Tensor,
-    shape: list[int],
-    algorithm: str,
-    offsets: list[int] | None,
-    sizes: list[int] | None,
-    dtype: torch.dtype,
-) -> Tensor:
     if algorithm.upper() != "LZ4":
         raise RuntimeError(
             f"Unknown inflate algorithm was specified for `algorithm` argument: {algorithm!r}; LZ4 is known"
@@ -108,8 +65,8 @@ def _inflated(
     if min(shape, default=0) < 0 or size > _LARGEST:
         raise RuntimeError(f"shape={shape}: a chunk has 0 to {_LARGEST} bytes")
     content = data.cpu().contiguous().numpy()
-    bounds = _bounds(len(content), offsets, sizes)
-    chunked = offsets is not None or sizes is not None
+    bounds = _bounds(len(content), chunk_offsets, chunk_sizes)
+    chunked = chunk_offsets is not None or chunk_sizes is not None
     if size * len(bounds) > max(_MOST, len(content) * _BEST):
         raise RuntimeError(
             f"{len(content)} bytes cannot be {len(bounds)} chunks of the shape {shape}: LZ4 makes 1 of {_BEST} at best"
@@ -125,6 +82,31 @@ _MOST, _BEST = (
     1 << 20,
     256,
 )  # bytes that are believed at once; greatest ratio of sizes that LZ4 reaches
+
+
+@operator(
+    name="decoders.inflate", layout=lambda layouts, arguments: arguments["layout"], variant=_variant
+)
+def inflate(data: Compressed, /, **arguments: Annotated[Any, shares(inflating)]) -> Data:
+    """Decompress blocks of LZ4, by the package lz4 (extra ``inflate``); on the CPU, whatever the device.
+
+    Args:
+        data: Compressed bytes, ``(n,)`` uint8: a block, or with offsets or sizes of chunks one a chunk.
+
+    Returns:
+        A tensor of the shape; where there are offsets or sizes of chunks ``(chunks, *shape)``.
+
+    Raises:
+        RuntimeError: the data is damaged, or does not have that many bytes; chunks lie outside of it; an argument is
+            wrong. MissingExtraError: lz4 is not installed.
+    """
+    return inflating(data, **arguments)
+
+
+@operator(name=_CHUNKED, hidden=True, layout=_chunk_layout)
+def _inflate_chunks(data: Compressed, /, **arguments: Annotated[Any, shares(inflating)]) -> Data:
+    return inflating(data, **arguments)
+
 
 
 def _bounds(
