@@ -14,9 +14,9 @@ class Unset(str):
     __slots__ = ()
 
 
-def listed(value: Any) -> list[Any]:
-    """Return an argument as a list; one number given per sample arrives as such."""
-    return value if isinstance(value, list) else [value]
+def listed(value: Any) -> Sequence[Any]:
+    """Return an argument as a sequence; one number given per sample arrives as such."""
+    return value if isinstance(value, (list, tuple)) else [value]
 
 
 def matched(name: str, values: Any, count: int) -> list[Any]:
@@ -25,7 +25,7 @@ def matched(name: str, values: Any, count: int) -> list[Any]:
     Raises:
         RuntimeError: there are neither as many values as axes nor a single one.
     """
-    found = listed(values)
+    found = list(listed(values))
     if len(found) == 1:
         return found * count
     if len(found) != count:
@@ -65,19 +65,19 @@ def named(names: str, layout: str, ndim: int) -> list[int]:
 
 
 class UnsetInt(int):
-    """The same for an integer."""
+    """Sentinel default of an argument that is an integer."""
 
     __slots__ = ()
 
 
 class UnsetFloat(float):
-    """The same for a number."""
+    """Sentinel default of an argument that is a number."""
 
     __slots__ = ()
 
 
 class UnsetFlag(int):
-    """The same for a flag."""
+    """Sentinel default of an argument that is a flag."""
 
     __slots__ = ()
 

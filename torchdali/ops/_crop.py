@@ -28,6 +28,7 @@ from torchdali.kernels.window import (
     out_of_bounds,
 )
 from torchdali.operator import batched, on_device, operator
+from torchdali.ops._arguments import listed
 from torchdali.ops._on_device import Images, cut_out, images_of, on_their_device, span_of, spans_of
 from torchdali.schema import (
     Column,
@@ -312,7 +313,7 @@ def crop_mirror_normalize(
         out = data.new_empty(shape, dtype=dtype)
     if padded:
         check_fill(fill_values, [shape[axis] for axis in back], channel)
-    scaling = affine(_several(mean), _several(std), scale, shift, channels, full)
+    scaling = affine(tuple(listed(mean)), tuple(listed(std)), scale, shift, channels, full)
     if part is None and full == channels:
         normalize_into(out, inside, scaling, channel, row, back)
         return out
@@ -352,7 +353,7 @@ def _normalize_batch(
     check_fill(fill_values, images[0].shape, 2)
     forth, back = _orders(layout, output_layout)
     channels = images[0].shape[2]
-    scaling = affine(_several(mean), _several(std), scale, shift, channels, channels)
+    scaling = affine(tuple(listed(mean)), tuple(listed(std)), scale, shift, channels, channels)
     shape = (len(images), *[images[0].shape[axis] for axis in forth])
     result = place(out, shape, dtype, data.device)
     mirrored = [m != 0 for m in per_sample(mirror, len(images))]
@@ -396,7 +397,8 @@ def finish_of(
     """Check the arguments of `crop_mirror_normalize` for windows of one size, and return what its kernels take."""
     out_of_bounds(out_of_bounds_policy, borders=False)
     check_fill(fill_values, (*size, images.channels), 2)
-    scaling = affine(_several(mean), _several(std), scale, shift, images.channels, images.channels)
+    channels = images.channels
+    scaling = affine(tuple(listed(mean)), tuple(listed(std)), scale, shift, channels, channels)
     device, count = images.flat.device, len(images.offsets)
     flags = on_their_device(mirror, count, device) if isinstance(mirror, Column) else None
     return Finish(flags, bool(flags is None and mirror), scaling, channel_first, dtype)
@@ -452,11 +454,6 @@ def _windows(
         for (h, w), given in zip(sides, each, strict=True)
     ]
     return spans_of(sides, found)
-
-
-def _several(values: Any) -> tuple[float, ...]:
-    """Return values as a tuple; one given per sample arrives as a number."""
-    return tuple(values) if isinstance(values, (list, tuple)) else (values,)
 
 
 def _mirrored(part: tuple[slice, ...], axis: int, extent: int) -> tuple[slice, ...]:

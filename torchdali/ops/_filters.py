@@ -20,6 +20,7 @@ from torchdali.kernels.limits import check_window
 from torchdali.kernels.memory import scratch
 from torchdali.kernels.rounding import to_bytes
 from torchdali.operator import on_device, operator
+from torchdali.ops._arguments import matched
 from torchdali.ops._on_device import batch_of, images_of
 from torchdali.schema import (
     Column,
@@ -79,16 +80,6 @@ def _check_axes(layout: str) -> None:
     raise batch_level(RuntimeError(wrong))
 
 
-def _each(values: Any, count: int, name: str) -> list[Any]:
-    """Return one value an axis, of one for all or a list."""
-    found = list(values) if isinstance(values, (list, tuple)) else [values]
-    if len(found) == 1:
-        return found * count
-    if len(found) != count:
-        raise RuntimeError(f'argument "{name}" expected shape {count} but got {len(found)} values')
-    return found
-
-
 def _result_type(x: Tensor, dtype: torch.dtype | None) -> torch.dtype:
     if dtype not in (None, x.dtype, torch.float32):
         raise RuntimeError(f"dtype: the input's own ({x.dtype}) or float32, not {dtype}")
@@ -124,7 +115,7 @@ def gaussian_blur(
     kind = _result_type(data, dtype)
     axes = _spatial(layout, data.ndim)
     pairs = zip(
-        _each(sigma, len(axes), "sigma"), _each(window_size, len(axes), "window_size"), strict=True
+        matched("sigma", sigma, len(axes)), matched("window_size", window_size, len(axes)), strict=True
     )
     windows = [
         _gaussian(float(deviation), int(window), axis)
@@ -146,7 +137,7 @@ def _blur_on_device(
     for deviations, sizes in zip(
         per_sample(sigma, count), per_sample(window_size, count), strict=True
     ):
-        pairs = zip(_each(deviations, 2, "sigma"), _each(sizes, 2, "window_size"), strict=True)
+        pairs = zip(matched("sigma", deviations, 2), matched("window_size", sizes, 2), strict=True)
         y, x = (_gaussian(float(pair[0]), int(pair[1]), axis) for axis, pair in enumerate(pairs))
         windows.append((y, x))
     flat = filter_batch(*images[:4], windows, kind)
@@ -231,9 +222,9 @@ def _derivatives(
     axes: int, normalized_kernel: bool, scale: Any, smoothing_size: Any, window_size: Any
 ) -> list[tuple[list[Sequence[float]], float]]:
     """Return windows, one an axis, and factor of the derivative along each axis."""
-    windows = _each(window_size, axes, "window_size")
-    smooth = None if smoothing_size is None else _each(smoothing_size, axes, "smoothing_size")
-    scales = _each(scale, axes, "scale")
+    windows = matched("window_size", window_size, axes)
+    smooth = None if smoothing_size is None else matched("smoothing_size", smoothing_size, axes)
+    scales = matched("scale", scale, axes)
     if normalized_kernel and any(s != 1.0 for s in scales):
         raise RuntimeError("laplacian: scale cannot be combined with normalized_kernel")
     found = []
@@ -314,7 +305,7 @@ def filter(
     axes = _spatial(layout, data.ndim)[-window.ndim :]
     places = [
         size // 2 if place == -1 else int(place)
-        for place, size in zip(_each(anchor, window.ndim, "anchor"), window.shape, strict=True)
+        for place, size in zip(matched("anchor", anchor, window.ndim), window.shape, strict=True)
     ]
     if mode == "valid" and any(data.shape[a] < n for a, n in zip(axes, window.shape, strict=True)):
         raise RuntimeError(
@@ -347,7 +338,7 @@ def _filter_on_device(
     ):
         return NotImplemented
     windows = window.stacked()
-    places = zip(_each(anchor, 2, "anchor"), windows.shape[1:], strict=True)
+    places = zip(matched("anchor", anchor, 2), windows.shape[1:], strict=True)
     y, x = (size // 2 if place == -1 else int(place) for place, size in places)
     if not (windows.numel() and 0 <= y < windows.shape[1] and 0 <= x < windows.shape[2]):
         return NotImplemented
@@ -374,7 +365,7 @@ def median_blur(
 
 
 def _odd(window_size: Any, axes: int) -> list[int]:
-    sizes = [int(size) for size in _each(window_size, axes, "window_size")]
+    sizes = [int(size) for size in matched("window_size", window_size, axes)]
     if any(size % 2 == 0 or size < 1 for size in sizes):
         raise RuntimeError(f"median_blur: window sizes must be odd, not {sizes}")
     return sizes
@@ -412,7 +403,7 @@ def morphed(
         mask_size: Height and width of the rectangle.
     """
     axes = _spatial(layout, data.ndim)
-    sizes, places = _each(mask_size, len(axes), "mask_size"), _each(anchor, len(axes), "anchor")
+    sizes, places = matched("mask_size", mask_size, len(axes)), matched("anchor", anchor, len(axes))
     border = _BORDER.get(border_mode, border_mode)
     for _ in range(iterations):
         data = rank.rank(data, axes, sizes, places, border, largest)

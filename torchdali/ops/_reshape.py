@@ -11,10 +11,11 @@ from torch import Tensor
 
 from torchdali.errors import batch_level
 from torchdali.operator import batched, operator
+from torchdali.ops._arguments import listed
 from torchdali.ops._generic import extents_of
 from torchdali.schema import Data, DType, PerSample
 
-__all__ = ["listed", "reinterpret", "reshape", "shapes"]
+__all__ = ["reinterpret", "reshape", "shapes"]
 
 Layouts = tuple[str, ...]
 Arguments = Mapping[str, Any]
@@ -143,11 +144,6 @@ def _check_sources(old: Sequence[int], src_dims: Any) -> None:
                 f"`src_dims[{i}] == {axis:g}` is out of bounds: there are the axes 0 to {len(old) - 1} in the input, "
                 "and -1 adds one"
             )
-
-
-def listed(value: Any) -> Sequence[Any]:
-    """Return the values of an argument that may have been given as a single number."""
-    return value if isinstance(value, (list, tuple)) else [value]
 
 
 def _filled(new: list[int], old: Sequence[int], volume: int) -> list[int]:

@@ -19,6 +19,7 @@ from torchdali.kernels.device.take import take_batch
 from torchdali.kernels.limits import check_pixels, limits
 from torchdali.kernels.memory import is_array, placed
 from torchdali.kernels.random_window import random_windows
+from torchdali.kernels.reduce import resolve_axes
 from torchdali.kernels.resample.bytes import SMALLEST, resize_bytes, takes_bytes
 from torchdali.kernels.resample.nearest_opencv import nearest_each
 from torchdali.kernels.resample.separable import resample
@@ -501,7 +502,7 @@ def tensor_resize(
     """
     if (sizes is None) == (scales is None):
         raise RuntimeError("give either sizes or scales")
-    chosen = _axes(data.dim(), axes, axis_names, layout)
+    chosen = resolve_axes(axes, axis_names, layout, data.dim())
     lengths = list(data.shape)
     if scales is not None:
         sizes = _scaled(_each(scales, "scales", chosen), [lengths[a] for a in chosen])
@@ -541,24 +542,6 @@ def _spread(
 def _scaled(scales: Sequence[float], lengths: Sequence[int]) -> list[float]:
     """Return the sizes that scales make, in float32: 1.1 times 10 is 11."""
     return [torch.tensor(s).mul(n).item() for s, n in zip(scales, lengths, strict=True)]
-
-
-def _axes(dims: int, axes: list[int] | None, names: str | None, layout: str) -> list[int]:
-    if axes is not None and names is not None:
-        raise RuntimeError("arguments axes and axis_names are mutually exclusive")
-    if names is not None:
-        missing = [n for n in names if n not in layout]
-        if missing:
-            raise ValueError(f"axis_names: {missing} not in the layout {layout!r}")
-        axes = [layout.index(n) for n in names]
-    if axes is None:
-        return list(range(dims))
-    if any(not -dims <= a < dims for a in axes):
-        raise IndexError(f"axes {axes} of a tensor with {dims} axes")
-    chosen = [a % dims for a in axes]
-    if len(set(chosen)) != len(chosen):
-        raise ValueError(f"axes {axes}: one of them is there twice")
-    return chosen
 
 
 def _resized(

@@ -259,7 +259,7 @@ def _weights(background: int, classes: Any, given: Any) -> tuple[int, dict[int, 
         weights = listed(given)
         labels = [label for label in range(len(weights) + 1) if label != background][: len(weights)]
     else:
-        labels = listed(classes)
+        labels = list(listed(classes))
         weights = [1.0] * len(labels) if given is None else listed(given)
         if isinstance(background, UnsetInt) and 0 in labels:
             background = min(labels) - 1
