@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from types import TracebackType
 from typing import Any
 
 from torchdali.experimental.dynamic._checkpoint import Checkpoint
 from torchdali.experimental.dynamic._engine import Engine
 from torchdali.experimental.dynamic._operation import Operation
+from torchdali.experimental.dynamic._scoped import Scoped, innermost
 from torchdali.experimental.dynamic._stream import Stream, get_current_stream, stream_on
 from torchdali.experimental.dynamic._threads import ThreadPool, get_num_threads
 
@@ -19,7 +19,7 @@ __all__ = ["EvalContext"]
 _current = threading.local()
 
 
-class EvalContext:
+class EvalContext(Scoped):
     """Threads, device and stream for the operators that are called inside its ``with`` block.
 
     Leaving the block computes what is still to be done. Outside of any block each thread has a default context.
@@ -58,8 +58,7 @@ class EvalContext:
     @staticmethod
     def current() -> EvalContext:
         """Return the innermost context of this thread, or its default one."""
-        stack: list[EvalContext] = getattr(_current, "stack", [])
-        return stack[-1] if stack else EvalContext.default()
+        return innermost(EvalContext) or EvalContext.default()
 
     @staticmethod
     def default() -> EvalContext:
@@ -128,18 +127,7 @@ class EvalContext:
         """Return what `cache_results` kept, or None."""
         return self._cache.get(invocation)
 
-    def __enter__(self) -> EvalContext:
-        if not hasattr(_current, "stack"):
-            _current.stack = []
-        _current.stack.append(self)
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        _current.stack.pop()
-        if exc_type is None:
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        if error[0] is None:
             self.evaluate_all()

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-from types import TracebackType
 from typing import Any, ClassVar, TypeAlias
 
 import torch
+
+from torchdali.experimental.dynamic._scoped import Scoped, innermost
 
 __all__ = ["Device", "DeviceLike", "device", "to_torch_device"]
 
 _ALIASES = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu"}
 _DLPACK = {1: "cpu", 2: "gpu", 3: "cpu"}  # kDLCPU, kDLCUDA, kDLCUDAHost
-_current = threading.local()
 
 
-class Device:
+class Device(Scoped):
     """The CPU, or an accelerator with its number; a context in which new data is made there.
 
     Args:
@@ -45,8 +44,7 @@ class Device:
     @staticmethod
     def current() -> Device:
         """Return the device of the innermost ``with`` block, or the CPU."""
-        stack: list[Device] = getattr(_current, "stack", [])
-        return stack[-1] if stack else Device.CPU
+        return innermost(Device) or Device.CPU
 
     @staticmethod
     def default_device_id(device_type: str) -> int | None:
@@ -86,20 +84,6 @@ class Device:
 
     def __repr__(self) -> str:
         return f"Device({str(self)!r})"
-
-    def __enter__(self) -> Device:
-        if not hasattr(_current, "stack"):
-            _current.stack = []
-        _current.stack.append(self)
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        _current.stack.pop()
 
 
 DeviceLike: TypeAlias = Device | str | None

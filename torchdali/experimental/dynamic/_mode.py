@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import enum
-import threading
-from types import TracebackType
+
+from torchdali.experimental.dynamic._scoped import Scoped, innermost
 
 __all__ = ["EvalMode"]
 
-_current = threading.local()
 
-
-class EvalMode(enum.Enum):
+class EvalMode(Scoped, enum.Enum):
     """Time at which operators are evaluated and their errors raised; a context that sets it.
 
     Arguments are checked at the call in every mode.
@@ -35,19 +33,4 @@ class EvalMode(enum.Enum):
     @staticmethod
     def current() -> EvalMode:
         """Return the mode of the innermost ``with`` block of this thread, or ``eager``."""
-        stack: list[EvalMode] = getattr(_current, "stack", [])
-        return stack[-1] if stack else EvalMode.eager
-
-    def __enter__(self) -> EvalMode:
-        if not hasattr(_current, "stack"):
-            _current.stack = []
-        _current.stack.append(self)
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        _current.stack.pop()
+        return innermost(EvalMode) or EvalMode.eager

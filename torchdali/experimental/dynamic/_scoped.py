@@ -1,0 +1,33 @@
+"""Contexts of which the innermost one of a thread is the current one."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, TypeVar
+
+__all__ = ["Scoped", "innermost"]
+
+Self = TypeVar("Self", bound="Scoped")
+_local = threading.local()
+
+
+class Scoped:
+    """A context that is current inside its ``with`` block; see `innermost`."""
+
+    def __enter__(self: Self) -> Self:
+        _entered(type(self)).append(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _entered(type(self)).pop()
+
+
+def innermost(kind: type[Self]) -> Self | None:
+    """Return the context of a class that this thread entered last and has not left, or None."""
+    entered = _entered(kind)
+    return entered[-1] if entered else None
+
+
+def _entered(kind: type) -> list[Any]:
+    entered: list[Any] = vars(_local).setdefault(kind.__name__, [])
+    return entered
