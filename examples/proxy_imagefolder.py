@@ -80,7 +80,7 @@ def _epoch(model: nn.Module, optimizer: torch.optim.Optimizer, loader: Any) -> f
     for images, labels in loader:
         loss = nn.functional.cross_entropy(model(images), labels.to(images.device))
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimizer.step()
         total, count = total + loss.item() * len(labels), count + len(labels)
     return total / count

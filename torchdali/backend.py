@@ -127,7 +127,7 @@ class Stream:
     def __init__(self, device_id: int, /) -> None:
         if not torch.cuda.is_available():
             raise RuntimeError("a stream needs a CUDA-capable GPU, and there is none")
-        self._stream: Any = torch.cuda.Stream(device_id)  # type: ignore[no-untyped-call]
+        self._stream: Any = torch.cuda.Stream(device_id)
         self._device_id = device_id
 
     @property

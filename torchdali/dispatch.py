@@ -82,7 +82,7 @@ def _has_node(value: Any) -> bool:
 
 def _run_uncompiled(declared: Operator, checked: Call) -> Any:
     """Run at once, outside of compiled graphs: random numbers are drawn at every call."""
-    return torch.compiler.disable(run_now)(declared, checked)  # type: ignore[no-untyped-call]
+    return torch.compiler.disable(run_now)(declared, checked)
 
 
 # What torch.compiler.disable sets, which would import the compiler: the graph ends here.

@@ -176,7 +176,7 @@ def test_what_is_kept_works_in_and_out_of_inference_mode() -> None:
         inside = fn.crop_mirror_normalize(image, **RGB)
     tracked = image.clone().requires_grad_()
     outside = fn.crop_mirror_normalize(tracked, **RGB)
-    outside.sum().backward()  # type: ignore[no-untyped-call]
+    outside.sum().backward()
     assert torch.equal(inside, outside.detach())
     gradient = torch.tensor(RGB["std"]).reciprocal().expand(11, 13, 3)
     torch.testing.assert_close(tracked.grad, gradient)

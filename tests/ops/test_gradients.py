@@ -323,7 +323,7 @@ def test_batches_that_are_one_tensor_have_the_same_gradients(case: Case) -> None
     made.stacked().square().sum().backward()
     for i in range(2):
         singles = [x[i].detach().requires_grad_() for x in stacks]
-        _run(case, *singles).square().sum().backward()  # type: ignore[no-untyped-call]
+        _run(case, *singles).square().sum().backward()
         for whole, single in zip(stacks, singles, strict=True):
             assert whole.grad is not None and single.grad is not None
             torch.testing.assert_close(whole.grad[i], single.grad)
@@ -334,14 +334,14 @@ def test_plain_tensors_have_gradients_too() -> None:
     made = fn.normalize(
         fn.gaussian_blur(fn.rotate(image, angle=20.0), window_size=3), mean=0.5, stddev=0.2
     )
-    made.square().sum().backward()  # type: ignore[no-untyped-call]
+    made.square().sum().backward()
     assert image.grad is not None and image.grad.abs().sum() > 0
 
 
 def test_batches_have_gradients() -> None:
     images = [torch.rand(5 + i, 6, 3, requires_grad=True) for i in range(3)]
     made = fn.crop_mirror_normalize(TensorList.from_samples(images, "HWC"), crop=[4, 4], std=[0.5])
-    torch.stack(made.samples()).sum().backward()  # type: ignore[no-untyped-call]
+    torch.stack(made.samples()).sum().backward()
     assert [float(image.grad.sum()) for image in images if image.grad is not None] == [96.0] * 3
 
 

@@ -524,7 +524,7 @@ def test_a_stream_of_another_accelerator_in_the_dynamic_mode(gpu: Accelerator) -
 
     other = dynamic.Stream(device_id=1)
     assert other.device_id == 1
-    for given in (other, torch.cuda.Stream(1)):  # type: ignore[no-untyped-call]
+    for given in (other, torch.cuda.Stream(1)):
         with pytest.raises(ValueError, match="of the accelerator 1, not of 0"):
             dynamic.EvalContext(device_id=0, cuda_stream=given)
         with pytest.raises(ValueError, match="of the accelerator 1, not of 0"):

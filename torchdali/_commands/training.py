@@ -36,7 +36,7 @@ def _step(model: nn.Module, device: torch.device) -> Callable[[Any], None]:
         images, labels = (part.to(device, non_blocking=True) for part in batch)
         loss = nn.functional.cross_entropy(model(images), labels)
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimizer.step()
 
     return step

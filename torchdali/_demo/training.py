@@ -127,7 +127,7 @@ def train(
         for step, (images, labels) in enumerate(batches, 1):
             loss = F.cross_entropy(model(images), labels, label_smoothing=0.05)
             optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimizer.step()
             schedule.step()
             report(epoch, step, loss.item(), step * len(images) / (time.perf_counter() - start))

@@ -43,7 +43,7 @@ def _load_library() -> bool:
         return False
     for library in sorted(Path(spec.origin).parent.glob("image*.so")):
         try:
-            torch.ops.load_library(str(library))  # type: ignore[no-untyped-call]
+            torch.ops.load_library(str(library))
         except Exception:  # a torchvision built for another torch raises RuntimeError or OSError
             continue
         if hasattr(torch.ops.image, "decode_jpeg"):

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from torchdali import fn
 from torchdali.codecs.files import read_file
 from torchdali.containers._check import IMAGES
 from torchdali.formats import caffe, lmdb, recordio, tar, tfrecord
 from torchdali.formats.storage import Storage, open_storage
+from torchdali.registry import lookup
 
 __all__ = ["Sample", "Source", "open_source"]
 
@@ -133,7 +133,7 @@ def _labeled(image: bytes, label: Any, extension: str = "") -> Sample:
 def _folder(path: str) -> Source:
     if not os.path.isdir(path):
         raise RuntimeError(f"there is no folder or container {path}")
-    dataset: Any = fn.readers.file.body(file_root=path)  # type: ignore[attr-defined]
+    dataset = lookup("readers.file").body(file_root=path)
     count = len(dataset)
     labels = dataset.metadata(np.arange(count))[0][:, 0].tolist()
     sizes = np.array([os.path.getsize(dataset.info(i)) for i in range(count)], np.int64)

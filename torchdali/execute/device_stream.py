@@ -205,7 +205,7 @@ class DeviceStream:
         """Return an event behind all that was enqueued so far on a stream, or the one that computes; None without."""
         if self.stream is None:
             return None
-        event = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        event = torch.cuda.Event()
         event.record(self.stream if stream is None else stream)
         return event
 

@@ -167,7 +167,7 @@ def _in_one_piece(operands: Sequence[TensorList]) -> list[Tensor] | None:
 
 def _check_shapes(operands: tuple[Tensor, ...]) -> None:
     try:
-        torch.broadcast_shapes(*[x.shape for x in operands])  # type: ignore[no-untyped-call]
+        torch.broadcast_shapes(*[x.shape for x in operands])
     except RuntimeError:
         shapes = " and ".join(" x ".join(map(str, x.shape)) for x in operands)
         raise RuntimeError(

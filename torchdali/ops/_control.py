@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -51,20 +52,23 @@ class _Chooser:
         self._kind = kind
 
 
-class _Merger(_Chooser):
-    """Merges the branches of one `if`."""
+def _merger() -> Callable[..., Tensor]:
+    """Return what merges the branches of one `if`."""
+    choose = _Chooser()
 
-    def __call__(  # type: ignore[override]
-        self, on_true: Tensor | None, on_false: Tensor | None, /, *, condition: Any, what: str = ""
+    def merge(
+        on_true: Tensor | None, on_false: Tensor | None, /, *, condition: Any, what: str = ""
     ) -> Tensor:
-        return super().__call__(on_true, on_false, case=0 if truth(condition) else 1, what=what)
+        return choose(on_true, on_false, case=0 if truth(condition) else 1, what=what)
+
+    return merge
 
 
 def _described(dtype: torch.dtype, ndim: int) -> str:
     return f"{str(dtype).removeprefix('torch.')} of {ndim} dimensions"
 
 
-@operator(hidden=True, merges=True, layout=_merged_layout, make=_Merger)
+@operator(hidden=True, merges=True, layout=_merged_layout, make=_merger)
 def _merge(
     on_true: Data | None = None,
     on_false: Data | None = None,
@@ -73,8 +77,8 @@ def _merge(
     condition: PerSample[Any],
     what: str = "",
 ) -> Data:
-    """Return the value of the branch that was taken; see `_Merger`, which does it."""
-    return _Merger()(on_true, on_false, condition=condition, what=what)
+    """Return the value of the branch that was taken; see `_merger`, which does it."""
+    return _merger()(on_true, on_false, condition=condition, what=what)
 
 
 @operator(hidden=True, merges=True, layout=_chosen_layout, make=_Chooser)

@@ -185,9 +185,11 @@ def _normalize_batch(
 ) -> BatchOutput:
     """Normalize by the mean and deviation of all samples of the batch together; see `normalize`."""
     where = resolve_axes(axes, axis_names, layout, data.ndim())
-    made = _together(data, where, True, ddof, dtype, epsilon, mean, scale, shift, stddev)
+    made: BatchOutput = _together(
+        data, where, True, ddof, dtype, epsilon, mean, scale, shift, stddev
+    )
     if made is not NotImplemented:
-        return made  # type: ignore[no-any-return]
+        return made
     if mean is stddev is None:
         fast = _pooled(data, where, ddof, epsilon, scale, shift, dtype)
         if fast is not None:

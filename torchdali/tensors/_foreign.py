@@ -132,7 +132,7 @@ def stream_of(stream: Any, device: torch.device) -> torch.cuda.Stream:
         raise TypeError(f"a stream is a torch stream or its handle, not {type(stream).__name__}")
     if handle == 0:
         return torch.cuda.default_stream(device)
-    return torch.cuda.ExternalStream(handle, device=device)  # type: ignore[no-untyped-call]
+    return torch.cuda.ExternalStream(handle, device=device)
 
 
 def wait_for(stream: Any, device: torch.device) -> None:

@@ -109,12 +109,12 @@ class SharedBuffers(BufferPool):
 
 def _page_lock(block: Bytes) -> None:
     with contextlib.suppress(RuntimeError):  # copies are slower then, and right all the same
-        torch.cuda.cudart().cudaHostRegister(block.ctypes.data, block.nbytes, 0)  # type: ignore[no-untyped-call]
+        torch.cuda.cudart().cudaHostRegister(block.ctypes.data, block.nbytes, 0)
 
 
 def _unlock(block: Bytes) -> None:
     with contextlib.suppress(RuntimeError):
-        torch.cuda.cudart().cudaHostUnregister(block.ctypes.data)  # type: ignore[no-untyped-call]
+        torch.cuda.cudart().cudaHostUnregister(block.ctypes.data)
 
 
 class Views:

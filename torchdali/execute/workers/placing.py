@@ -104,7 +104,7 @@ def _platform_refuses() -> str:
 def may_fork() -> bool:
     """Return True if this process can be copied: no other thread may hold a lock, no GPU may be in use."""
     # OpenMP's and OpenBLAS's threads do not count: they look after themselves, and workers run torch with one thread.
-    uses_gpu: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    uses_gpu: bool = torch.cuda.is_initialized()
     return threading.active_count() == 1 and not uses_gpu
 
 

@@ -36,12 +36,12 @@ class Stream:
         if isinstance(stream, Stream):
             self._stream = stream._stream
         elif stream is Stream.create_new:
-            self._stream = torch.cuda.Stream(device_id)  # type: ignore[no-untyped-call]
+            self._stream = torch.cuda.Stream(device_id)
         elif isinstance(stream, torch.cuda.Stream):
             self._stream = stream
         else:
             handle = stream.__cuda_stream__()[1] if hasattr(stream, "__cuda_stream__") else stream
-            made = torch.cuda.ExternalStream(int(handle), device_id)  # type: ignore[no-untyped-call]
+            made = torch.cuda.ExternalStream(int(handle), device_id)
             self._stream = made
 
     @property

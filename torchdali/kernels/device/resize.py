@@ -258,7 +258,7 @@ def _weights(
 
     def number(field: str) -> np.float32:
         i = COLUMNS.index(f"{field}_{name}")
-        return floats(row[i : i + 1])[0]  # type: ignore[no-any-return]
+        return np.float32(floats(row[i : i + 1])[0])
 
     start, count = given[f"filter_{name}"] >> 32, given[f"filter_{name}"] & 0xFFFFFFFF
     position = number("origin") + np.arange(size, dtype=_f32) * number("step")

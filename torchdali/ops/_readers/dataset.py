@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from functools import cached_property
 from typing import Annotated, Any, NamedTuple
@@ -177,12 +177,12 @@ class _Read:
             with contextlib.suppress(Exception):  # then one by one, which shows the one that fails
                 samples = self._given.__getitems__(records)
         if len(samples) == len(records):
-            return [self._row(lambda sample=sample: sample) for sample in samples]  # type: ignore[misc]
-        return [self._row(lambda record=record: self._given[record]) for record in records]  # type: ignore[misc]
+            return [self._row(samples, i) for i in range(len(samples))]
+        return [self._row(self._given, record) for record in records]
 
-    def _row(self, take: Callable[[], Any]) -> Row | Exception:
+    def _row(self, samples: Any, index: int) -> Row | Exception:
         try:
-            values = _values(take(), self._names)
+            values = _values(samples[index], self._names)
             if len(values) != self._count:
                 raise RuntimeError(
                     f"the sample has {len(values)} values, and the first one {self._count}"

@@ -87,4 +87,4 @@ def _stream(stream: Any, device: torch.device) -> torch.cuda.Stream:
     if isinstance(stream, torch.cuda.Stream):
         return stream
     number = getattr(stream, "value", stream)
-    return torch.cuda.ExternalStream(number, device=device)  # type: ignore[no-untyped-call]
+    return torch.cuda.ExternalStream(number, device=device)

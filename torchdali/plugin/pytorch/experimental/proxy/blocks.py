@@ -60,7 +60,7 @@ def _block(size: int) -> torch.Tensor:
 
 
 def _shared(size: int) -> torch.Tensor:
-    storage: Any = torch.UntypedStorage._new_shared(size, device="cpu")  # type: ignore[no-untyped-call]
+    storage: Any = torch.UntypedStorage._new_shared(size, device="cpu")
     return torch.empty(0, dtype=torch.uint8).set_(storage, 0, (size,), (1,))
 
 
