@@ -65,7 +65,7 @@ def random_windows(
     area: Sequence[float],
     ratio: Sequence[float],
 ) -> tuple[Array, Array]:
-    """Do the same as `random_window` for a batch.
+    """Choose the windows of a batch, each as `random_window` would.
 
     Args:
         draws: ``(batch, 2 + 2 * attempts)``, in [0, 1).

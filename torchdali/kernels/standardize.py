@@ -17,7 +17,7 @@ from torchdali.kernels.normalize_opencv import normalized_by_opencv
 __all__ = ["standardize"]
 
 _PIECE = 1 << 17  # values that are worked on at a time: they stay in cache
-_STEEP = 300.0  # deviations between zero and the mean; beyond, float32 had better subtract the mean first
+_STEEP = 300.0  # deviations between zero and the mean; beyond, the mean is subtracted first for precision
 
 
 def standardize(

@@ -64,7 +64,7 @@ class _Known:
         return (torch.cat((place, (boxes[:, 2:] / size).log()), 1) - self.means) / self.stds
 
     def offsets_of_arrays(self, boxes: Array, found: Array) -> Array:
-        """Do the same by NumPy, which keeps the GIL for small calls; for torch's, threads wait for each other."""
+        """Return `offsets` by NumPy, which holds the GIL in small calls; for torch's, threads wait for each other."""
         anchors, means, stds = self.arrays
         beside, result = anchors[found], boxes * np.float32(self.scale)
         result[:, :2] -= beside[:, :2]
@@ -161,7 +161,7 @@ def _encoded(boxes: Tensor, labels: Tensor, known: _Known) -> tuple[Tensor, Tens
 
 
 def _centered(boxes: Array) -> Array:
-    """Do the same as `center_size`."""
+    """Return `center_size` by NumPy."""
     low, high = boxes[:, :2], boxes[:, 2:]
     return np.concatenate(((low + high) * np.float32(0.5), high - low), 1)
 

@@ -56,7 +56,7 @@ _NORMALIZED = (torch.float32, torch.float16, torch.uint8, torch.int8)
 
 
 class _Whole(float):
-    """An extent that is not given, told apart from 0 given."""
+    """Sentinel default of an extent, distinguishable from 0."""
 
     __slots__ = ()
 

@@ -104,7 +104,7 @@ class Rows:
         return torch.from_numpy(self.spread_array(values)).to(self.rows.device)
 
     def spread_array(self, values: Array) -> Array:
-        """Do the same; values ``(..., batch or 1, n)``."""
+        """Return what `spread` does of values ``(..., batch or 1, n)``, as an array."""
         values = values.astype(np.float32) if values.dtype == np.float64 else values
         if values.shape[-2] == 1:
             return values

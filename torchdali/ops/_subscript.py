@@ -55,7 +55,7 @@ class New(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """As many whole axes as are left: ``...``."""
+    """All axes that are left, whole: ``...``."""
 
 
 Item: TypeAlias = "At | Range | New | Rest"

@@ -41,7 +41,7 @@ def _least(multiplier: float, cutoff: float) -> float:
 def _decibels_of_array(
     x: Tensor, multiplier: float, reference: float | None, least: float
 ) -> Tensor:
-    """Do the same with fewer and cheaper calls."""
+    """Return decibels by NumPy, whose calls are fewer and cheaper."""
     if reference is None:
         top = float(x.numpy().max()) if x.numel() else 1.0
         top = float(np.fmax.reduce(x.numpy(), axis=None)) if math.isnan(top) else top

@@ -190,7 +190,7 @@ def _of_array(
     centered: bool,
     reflected: bool,
 ) -> Tensor:
-    """Do the same to one signal, with fewer and cheaper calls."""
+    """Return the spectrogram of one signal by NumPy, whose calls are fewer and cheaper."""
     length = len(window)
     if centered:
         x = _padded_array(x, length // 2, (count - 1) * step + length, reflected)

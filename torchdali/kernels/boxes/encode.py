@@ -86,7 +86,7 @@ def _overlap(boxes: Array, anchors: Anchors) -> Array:
 
 
 def _overlap_on_device(boxes: Tensor, anchors: Anchors) -> Tensor:
-    """Do the same on an accelerator."""
+    """Return the overlap of boxes and anchors on an accelerator."""
     corners = boxes.t().unsqueeze(2)
     low, high = corners[:2], corners[2:]
     sides = (torch.minimum(high, anchors.high) - torch.maximum(low, anchors.low)).clamp_(min=0)
