@@ -112,16 +112,25 @@ def spread(x: Tensor, mean: Tensor, axes: tuple[int, ...], ddof: int, keep: bool
         axes: To average over.
         ddof: Subtracted from the number of values in the divisor.
         keep: Keep the axes with extent 1.
+
+    Raises:
+        RuntimeError: the mean is of other axes.
     """
     count = math.prod([x.shape[axis] for axis in axes])
+    kept = [1 if i in axes else extent for i, extent in enumerate(x.shape)]
+    if mean.numel() not in (1, math.prod(kept)):
+        raise RuntimeError(
+            f"the mean has the shape {tuple(mean.shape)}; of an input of the shape {tuple(x.shape)}, reduced over the "
+            f"axes {list(axes)}, it is one value or has the shape {tuple(kept)}, with or without the axes of extent 1"
+        )
     if count > ddof and is_plain(mean) and (found := _of_bytes(x, axes)) is not None:
         means = mean.flatten().tolist()
         if len(means) in (1, len(found.means)):
             found = found.about(means * (len(found.means) // len(means)))
             share = count / (count - ddof)
             return _shaped([v * share for v in found.variances], x, axes, keep)
-    if mean.ndim not in (0, x.ndim):
-        mean = mean.reshape([1 if i in axes else extent for i, extent in enumerate(x.shape)])
+    if mean.ndim:
+        mean = mean.reshape(kept if mean.numel() > 1 else ())
     distance = (x.to(torch.float32) - mean).square()
     summed = float_sum(distance, axes, keep) if axes else distance
     return summed / (count - ddof) if count > ddof else torch.zeros_like(summed)

@@ -140,15 +140,15 @@ def bbox_paste(
         ltrb: They are left, top, right and bottom instead.
         paste_x: As of `paste`.
         paste_y: As of `paste`.
-        ratio: As of `paste`.
+        ratio: As of `paste`; below 1, the canvas shows the image's right lower part, wherever it is pasted.
     """
     if not len(boxes):
         return boxes
     table = Rows(boxes, 4)
     size = column(ratio)
-    corner = np.concatenate(
-        np.broadcast_arrays((size - 1) * column(paste_x), (size - 1) * column(paste_y)), 1
-    )
+    room = size - 1
+    at = [np.minimum(room * column(paste), room) for paste in (paste_x, paste_y)]
+    corner = np.concatenate(np.broadcast_arrays(*at), 1)
     moved = np.concatenate((corner, corner if ltrb else np.zeros_like(corner)), 1)
     return table.batch((table.rows + table.spread(moved)) / table.spread(size))
 

@@ -23,7 +23,6 @@ EXCEPTIONS = {
     "sphere": "mask=0 as a constant leaves images as they are, as DALI documents; DALI warps them nevertheless",
     "water": "mask as of sphere",
     "bbox_rotate": "mode fixed and halfway at exactly 45 degrees: in DALI rounding decides if the sides are swapped",
-    "bbox_paste": "ratios below 1, which paste refuses, are taken as they are",
     "grid_mask": "layouts other than HWC, on which DALI masks other axes or crashes",
     "multi_paste": "FHWC, on which DALI fails",
     "coord_transform": "no points: (0, rows) instead of DALI's (0, 0)",
@@ -406,6 +405,8 @@ def test_paste(arguments):
         {"ratio": PerSample([1.5, 3.0])},
         {"ratio": 2.5, "paste_x": PerSample([0.0, 1.0])},
         {"ratio": 1.2, "paste_y": PerSample([0.0, 1.0])},
+        {"ratio": 0.4},
+        {"ratio": PerSample([0.4, 1.5]), "paste_x": PerSample([0.2, -1.0]), "paste_y": PerSample([2.0, 3.0])},
     ],
 )
 def test_bbox_paste(arguments, ltrb):
