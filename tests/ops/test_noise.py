@@ -46,6 +46,19 @@ def test_shot_of_factor_zero_keeps_the_data():
     assert (run("noise.shot", 100, {"factor": 0.0})[0] == 100).all()
 
 
+@pytest.mark.parametrize("value", [100, -100])
+def test_shot_of_a_negative_factor_is_zero(value):
+    assert (run("noise.shot", value, {"factor": -1.0}, "int16")[0] == 0).all()
+
+
+def test_shot_of_a_number():
+    found = {
+        float(run("noise.shot", 9, {"factor": 0.5}, "float32", layout="", shape=())[0])
+        for _ in range(2)
+    }
+    assert all(2 * x == int(2 * x) and 0 < x < 30 for x in found)
+
+
 @pytest.mark.parametrize("layout", ["HWC", "CHW"])
 def test_salt_and_pepper_hits_whole_pixels(layout):
     noisy = run(

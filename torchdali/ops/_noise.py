@@ -67,11 +67,11 @@ def shot(data: Numbers, /, *, factor: PerSample[float] = 20.0, rng: Rng) -> Data
 
     Args:
         data: Any shape; negative values give 0.
-        factor: Variance is ``factor * in``.
+        factor: Variance is ``factor * in``; a negative one gives 0.
     """
     if factor == 0:
         return data
-    expected = _floats(data).clamp_min(0) / factor
+    expected = (_floats(data).clamp_min(0) / factor).clamp_min(0)
     counts = _poisson(expected.cpu().numpy(), rng.generator())
     return convert(_on(counts, data).mul_(factor), data.dtype)
 
@@ -87,7 +87,7 @@ def _shot_on_device(data: TensorList, *, factor: float | Column, rng: BatchRng) 
 def _poisson(
     expected: np.ndarray[tuple[int, ...], np.dtype[np.float32]], generator: np.random.Generator
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-    return generator.poisson(expected).astype(np.float32)
+    return np.asarray(generator.poisson(expected), np.float32)
 
 
 @operator(name="noise.salt_and_pepper")

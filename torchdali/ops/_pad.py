@@ -117,8 +117,10 @@ def _grown(
     extents: Sequence[int], axes: Sequence[int], largest: Sequence[int], shape: Any, align: Any
 ) -> list[int]:
     """Return the shape of a padded sample."""
-    wanted = [-1] * len(axes) if shape is None else matched("shape", shape, len(axes))
-    steps = [1] * len(axes) if align is None else matched("align", align, len(axes))
+    wanted, steps = (
+        [unset] * len(axes) if given is None or given == [] else matched(name, given, len(axes))
+        for name, given, unset in (("shape", shape, -1), ("align", align, 1))
+    )
     grown = list(extents)
     for axis, least, step in zip(axes, wanted, steps, strict=True):
         if step <= 0:

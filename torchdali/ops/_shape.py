@@ -95,10 +95,10 @@ def cat(
     Raises:
         RuntimeError: shapes or types that do not fit, an axis out of range or not in the layout, both given.
     """
-    if len(input) == 1 and out is None:
-        return input[0]
     first = input[0]
     at = _old_axis(input, axis, axis_name, layout, first.ndim)
+    if len(input) == 1 and out is None:
+        return first
     extent = sum(part.shape[at] for part in input)
     shape = (*first.shape[:at], extent, *first.shape[at + 1 :])
     return torch.cat(input, at, out=_slot(out, shape, first.dtype))

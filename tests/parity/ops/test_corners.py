@@ -107,6 +107,9 @@ TRANSFORMS = [
     ("flip", [of((1, 4, 5, 3), layout="FHWC")], {"horizontal": Frames([I32([1]), I32([0])])}),
     ("crop", [VIDEO], {"crop": [2, 2], "crop_pos_x": Frames([F32([0, 1, 0.5])] * 2)}),
     ("pad", [VIDEO], {"fill_value": Frames([F32([0, 1, 5])] * 2)}),
+    ("pad", [of((2, 3))], {"shape": [], "align": []}),
+    ("cat", [of((2, 3))], {"axis": 2}),  # of one input, axes are looked at too
+    ("cat", [of((2, 3), layout="HW")], {"axis_name": "C"}),
     ("jpeg_compression_distortion", [VIDEO], {"quality": Frames([I32([10, 50, 90])] * 2)}),
     ("grid_mask", [VIDEO], {"ratio": Frames([F32([0.1, 0.5, 0.9])] * 2)}),
     ("gaussian_blur", [of((3, 2, 4, 5), layout="CFHW")], {"window_size": Frames([I32([3, 5])] * 2)}),
