@@ -200,6 +200,8 @@ def check(
     operator = registry[name]
     if inputs and not over_batch and operator.chosen(arguments).is_separable(arguments):
         _check_parts(case, found)
+    elif inputs and all(case.shapes(i) == case.shapes(0) for i in range(case.size)):
+        _check_uniform(case, found)
     return close
 
 
@@ -212,10 +214,15 @@ def _check_parts(case: Case, found: list[Result]) -> None:
     if uniform:
         uniform = uniform if len(uniform) > 1 else uniform * 2
         part = case.take(uniform)
-        same(_take(found, uniform), part.at_once(stacked=True), "a uniform batch at once")
-        same(_take(found, uniform), part.in_pipeline(stacked=True), "a uniform batch in a pipeline")
+        _check_uniform(part, _take(found, uniform))
     # Layouts may depend on the number of axes, which nobody knows without samples.
     same(_take(found, []), case.at_once(empty=True), "an empty batch", layouts=False)
+
+
+def _check_uniform(case: Case, found: list[Result]) -> None:
+    """Assert that samples of one shape have the same results where each input is one tensor."""
+    same(found, case.at_once(stacked=True), "a uniform batch at once")
+    same(found, case.in_pipeline(stacked=True), "a uniform batch in a pipeline")
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,33 @@ def test_sizes(arguments: dict[str, Any], expected: tuple[int, ...]) -> None:
     assert resize_shape(IMAGE, **arguments)[0] == expected
 
 
+# Of exact halves float32 decides: DALI divides the sizes first, and then multiplies.
+HALVES: list[tuple[tuple[int, int], dict[str, Any], tuple[int, int]]] = [
+    ((24, 30), {"resize_y": 50}, (50, 62)),
+    ((18, 63), {"resize_y": 73, "mode": "not_larger"}, (73, 255)),
+    ((24, 51), {"resize_shorter": 28}, (28, 59)),
+    ((46, 23), {"resize_longer": 7}, (7, 3)),
+    ((54, 27), {"size": 29, "mode": "not_larger"}, (29, 14)),
+    ((50, 75), {"size": 39, "mode": "not_smaller"}, (39, 58)),
+    ((22, 33), {"resize_shorter": 31}, (31, 47)),
+]
+
+
+@pytest.mark.parametrize(("lengths", "arguments", "expected"), HALVES)
+def test_halves(
+    lengths: tuple[int, int], arguments: dict[str, Any], expected: tuple[int, int]
+) -> None:
+    assert resize_shape(lengths, **arguments)[0] == expected
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize(("lengths", "arguments", "expected"), HALVES)
+def test_halves_equal_dali(
+    lengths: tuple[int, int], arguments: dict[str, Any], expected: tuple[int, int]
+) -> None:
+    assert tuple(map(len, dali_resize(list(lengths), arguments))) == expected
+
+
 @pytest.mark.parametrize(
     ("arguments", "size", "region"),
     [

@@ -226,7 +226,7 @@ def _pooled(
     moments = pooled(each)
     dense = data.dense()
     out = None if dense is None else torch.empty(dense.shape, dtype=dtype)
-    slots = [None] * len(samples) if out is None else out.unbind(0)
+    slots: Sequence[Any] = [None] * len(samples) if out is None else out.unbind(0)
     made = [
         standardize(s, moments, moments.count - ddof, epsilon, scale, shift, dtype, slot)
         for s, slot in zip(samples, slots, strict=True)
@@ -234,7 +234,12 @@ def _pooled(
     done = [m for m in made if m is not None]
     if len(done) < len(made):
         return None
-    return done if out is None else out
+    if out is None:
+        return done
+    for slot, result in zip(slots, done, strict=True):
+        if result is not slot:
+            slot.copy_(result)
+    return out
 
 
 def _centers(

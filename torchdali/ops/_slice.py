@@ -75,7 +75,12 @@ def slice_window(
     lengths = [extents[axis] for axis in which]
     arguments = {"start": start, "rel_start": rel_start, "end": end, "rel_end": rel_end, "shape": shape,
              "rel_shape": rel_shape}  # fmt: skip
-    given = {name: matched(name, v, len(which)) for name, v in arguments.items() if v is not None}
+    # An empty list is given, but says nothing.
+    given = {
+        name: v if v == [] else matched(name, v, len(which))
+        for name, v in arguments.items()
+        if v is not None
+    }
     if anchor is not None:
         names = {
             "normalized_anchor": normalized_anchor,
@@ -251,7 +256,7 @@ def _spans_of_arguments(given: dict[str, Any], lengths: Sequence[int]) -> Spans:
         if size < 0:
             raise RuntimeError(f"the shape of a slice is negative: {size}")
     return [
-        _span({name: values[i] for name, values in given.items()}, length)
+        _span({name: values[i] for name, values in given.items() if values}, length)
         for i, length in enumerate(lengths)
     ]
 

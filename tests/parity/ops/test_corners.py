@@ -108,6 +108,10 @@ TRANSFORMS = [
     ("crop", [VIDEO], {"crop": [2, 2], "crop_pos_x": Frames([F32([0, 1, 0.5])] * 2)}),
     ("pad", [VIDEO], {"fill_value": Frames([F32([0, 1, 5])] * 2)}),
     ("pad", [of((2, 3))], {"shape": [], "align": []}),
+    *[("slice", [of((6, 7, 3), layout="HWC")], given) for given in (
+        {"shape": []}, {"start": [1, 2], "shape": []}, {"start": [2, 3], "end": []}, {"rel_shape": []}, {"start": []},
+        {"shape": [], "end": []}, {"start": [], "rel_start": [0.1, 0.1]}, {"start": [2, 2], "axes": []},
+    )],
     ("cat", [of((2, 3))], {"axis": 2}),  # of one input, axes are looked at too
     ("cat", [of((2, 3), layout="HW")], {"axis_name": "C"}),
     ("jpeg_compression_distortion", [VIDEO], {"quality": Frames([I32([10, 50, 90])] * 2)}),

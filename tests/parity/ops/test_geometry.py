@@ -18,7 +18,8 @@ pytest.importorskip(
 )
 
 EXCEPTIONS = {
-    "warp_affine": "INTERP_NN: where a position falls on the edge of two pixels, float32 rounding picks one of them",
+    "warp_affine": "INTERP_NN: where a position falls on the edge of two pixels, float32 rounding picks one of them; "
+    "a size per sample that is not whole is rounded, as a constant one is; DALI truncates it",
     "rotate": "INTERP_NN: as warp_affine",
     "sphere": "mask=0 as a constant leaves images as they are, as DALI documents; DALI warps them nevertheless",
     "water": "mask as of sphere",

@@ -67,3 +67,13 @@ def test_normalize(dtype, layout):
 
 def test_no_deviation_gives_the_shift():
     check("normalize", [[np.full((3,), 3.0, np.float32)] * 2], {"shift": 2.0})
+
+
+@pytest.mark.parametrize("dtype", ["UINT8", "INT8", "UINT16", "INT16", "INT32", "UINT32", "FLOAT"])
+@pytest.mark.parametrize("axes", [{}, {"axes": [0, 1]}, {"axes": [2]}], ids=str)
+@pytest.mark.parametrize("given", [np.uint8, np.int16, np.float32])
+def test_a_batch_of_one_shape(given, axes, dtype):
+    """Samples that are one tensor in memory, whose results are written into one, whatever their type."""
+    images = [RANDOM.integers(0, 200, (5, 8, 3)).astype(given) for _ in range(3)]
+    arguments = {"batch": True, "scale": 50.0, "shift": 9.0, "dtype": f"types.{dtype}", **axes}
+    check("normalize", [images], arguments, "HWC", over_batch=True, level=1, share=0.99)

@@ -201,12 +201,17 @@ def _modes(mode: str) -> _Rule:
 
 
 def _default(given: list[float], extents: list[float], limits: list[float]) -> list[float]:
-    scales = [abs(g / e) for g, e in zip(given, extents, strict=True) if g and e]
+    scales = _scales(given, extents)
     if not scales:
         return extents
-    mean = math.prod(scales) ** (1 / len(scales))
+    mean = _f32(math.prod(scales) ** (1 / len(scales)))
     wanted = [g or mean * e for g, e in zip(given, extents, strict=True)]
     return _limited(wanted, limits)
+
+
+def _scales(given: list[float], extents: list[float]) -> list[float]:
+    """Return the scales of the axes that have a size, in float32, which decides about halves as in DALI."""
+    return [_f32(abs(g / e)) for g, e in zip(given, extents, strict=True) if g and e]
 
 
 def _stretch(given: list[float], extents: list[float], limits: list[float]) -> list[float]:
@@ -228,10 +233,12 @@ def _keep_aspect(
     extents: list[float],
     limits: list[float],
 ) -> list[float]:
-    scales = [abs(g / e) for g, e in zip(given, extents, strict=True) if g and e]
+    scales = _scales(given, extents)
     if not scales:
         return extents
-    bounds = [limit / abs(e) for limit, e in zip(limits, extents, strict=True) if limit > 0 and e]
+    bounds = [
+        _f32(limit / abs(e)) for limit, e in zip(limits, extents, strict=True) if limit > 0 and e
+    ]
     scale = min(choose(scales), *bounds) if bounds else choose(scales)
     return [math.copysign(scale * e, g) for g, e in zip(given, extents, strict=True)]
 
