@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -40,10 +39,10 @@ from torchdali.codecs._opencv import decode_bytes_by_opencv, decode_opencv
 from torchdali.codecs._pillow import pillow_pixels
 from torchdali.codecs._png_strips import decode_png_in_strips
 from torchdali.codecs._torchvision_ops import image_operator
+from torchdali.kernels.memory import Array
 
 __all__ = ["FORMATS", "Format", "decode_file", "gray_weights", "read_header"]
 
-Array = npt.NDArray[Any]
 
 _UNCHANGED, _GRAY = 0, 1  # torchvision's ImageReadMode
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from torchdali.kernels.memory import Array
 
 __all__ = ["pillow_pixels"]
 
-Array = npt.NDArray[Any]
 
 _BAND = 1 << 18  # pixels that Pillow copies at a time
 

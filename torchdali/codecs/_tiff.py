@@ -12,18 +12,16 @@ from __future__ import annotations
 import io
 import itertools
 import struct
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from PIL.ImageFile import ImageFile
 from PIL.TiffImagePlugin import TiffImageFile
 
 from torchdali.codecs._pillow import pillow_pixels
+from torchdali.kernels.memory import Array
 
 __all__ = ["Directory", "decode_tiff"]
 
-Array = npt.NDArray[Any]
 
 _KINDS = {1: "B", 3: "H", 4: "I", 7: "B", 16: "Q"}  # byte, short, long, raw bytes, long8
 

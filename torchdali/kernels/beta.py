@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
+
+from torchdali.kernels.memory import Array
 
 __all__ = ["DRAWS", "Gammas", "beta"]
 
-Array = npt.NDArray[Any]
 
 _ATTEMPTS = 3
 DRAWS = 2 * (3 * _ATTEMPTS + 1)

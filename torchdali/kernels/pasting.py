@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from torchdali.kernels.memory import Array
 
 __all__ = ["covered", "regions"]
 
-Array = npt.NDArray[Any]
 _MANY = 32  # regions, from which on to compare each with each takes longer than to fill the canvas
 Given = tuple[Array, bool]
 """Values ``(batch or 1, regions or 1, 2 or 1)``, and whether they are relative."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from torchdali.kernels.memory import Array
 
 __all__ = ["random_window", "random_windows"]
 
-Array = npt.NDArray[Any]
 _NEXT = np.array([[2], [3]])  # where the numbers after those of an attempt are
 
 

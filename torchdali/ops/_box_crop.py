@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.errors import batch_level
 from torchdali.kernels.boxes import crop as kernel
+from torchdali.kernels.memory import Array
 from torchdali.kernels.window import round_half_away_number
 from torchdali.operator import operator
 from torchdali.ops._arguments import UnsetFlag, listed
@@ -25,7 +25,6 @@ from torchdali.tensors import TensorList
 
 __all__ = ["random_bbox_crop", "ssd_random_crop"]
 
-Array = npt.NDArray[Any]
 BoxBatch = Annotated[TensorList, Takes((), (torch.float32,))]
 LabelBatch = Annotated[TensorList, Takes()]
 ImageBatch = Annotated[TensorList, Takes(("HWC",))]

@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.kernels.boxes.encode import Anchors, center_size, matches
+from torchdali.kernels.memory import Array
 from torchdali.operator import operator
 from torchdali.schema import Data, Takes
 
 __all__ = ["box_encoder"]
-
-Array = npt.NDArray[Any]
 
 
 class _Known:

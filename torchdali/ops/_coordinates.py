@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device_cache import device_cache
-from torchdali.kernels.memory import is_array
+from torchdali.kernels.memory import Array, is_array
 from torchdali.kernels.warp import affine
 from torchdali.kernels.window import round_half_away_number
 from torchdali.operator import batched, operator
@@ -35,7 +34,6 @@ _POINT_TYPES = (torch.uint8, torch.int16, torch.uint16, torch.int32, torch.float
 Points = Annotated[Tensor, Takes()]
 PointsOfFrames = Annotated[Tensor, Takes(repeats=True)]
 PointBatch = Annotated[TensorList, Takes((), (torch.float32,))]
-Array = npt.NDArray[Any]
 
 _SIZE_TYPES = (np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.uint32), np.dtype(np.float32))
 

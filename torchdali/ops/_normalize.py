@@ -16,11 +16,12 @@ from torchdali.kernels.convert import convert
 from torchdali.kernels.device.reduce import MOST_CHANNELS, reduce_batch
 from torchdali.kernels.device.standardize import standardize_batch
 from torchdali.kernels.device.tables import upload
+from torchdali.kernels.memory import Array
 from torchdali.kernels.moments_opencv import moments_of, pooled
 from torchdali.kernels.reduce import float_mean, float_sum, resolve_axes
 from torchdali.kernels.standardize import standardize
 from torchdali.operator import batched, on_device, operator
-from torchdali.ops._on_device import Array, each_element, elements_of, in_turn
+from torchdali.ops._on_device import each_element, elements_of, in_turn
 from torchdali.schema import (
     BatchOutput,
     Column,

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.kernels.device.tables import has_kernels, upload
 from torchdali.kernels.device.window import copy_windows
 from torchdali.kernels.limits import check_pixels
+from torchdali.kernels.memory import Array
 from torchdali.kernels.window import fill_number
 from torchdali.schema import Column
 from torchdali.tensors import TensorList
@@ -35,7 +35,6 @@ __all__ = [
     "spans_of",
 ]
 
-Array = npt.NDArray[Any]
 Window = tuple[Sequence[int], Sequence[int], Sequence[int]]
 """Axes, starts and extents."""
 

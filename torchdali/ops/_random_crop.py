@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from torchdali.errors import batch_level
+from torchdali.kernels.memory import Array
 from torchdali.kernels.random_window import random_windows
 from torchdali.operator import operator
 from torchdali.rng import BatchRng
@@ -17,7 +17,6 @@ from torchdali.tensors import TensorList
 
 __all__ = ["random_crop_generator", "roi_random_crop"]
 
-Array = npt.NDArray[Any]
 
 _SHAPE_TYPES = (
     torch.uint8,

@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from torchdali.kernels.memory import Array
 from torchdali.schema import Column
 from torchdali.tensors import TensorList
 
 __all__ = ["Rows", "column", "remaining", "rows_of", "width_of"]
-
-Array = npt.NDArray[Any]
 
 
 def column(value: Any) -> Array:

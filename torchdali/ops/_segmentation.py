@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.errors import batch_level
 from torchdali.kernels.masks import foreground as kernel
 from torchdali.kernels.masks.blobs import blobs
+from torchdali.kernels.memory import Array
 from torchdali.operator import operator
 from torchdali.ops._arguments import UnsetFloat, UnsetInt, listed, matched
 from torchdali.rng import BatchRng, Rng
@@ -23,7 +23,6 @@ from torchdali.tensors import TensorList
 
 __all__ = ["random_mask_pixel", "random_object_bbox", "select_masks"]
 
-Array = npt.NDArray[Any]
 Blobs = tuple[Array, Array, Array]
 """Label, start and exclusive end of each object."""
 Box = tuple[list[int], list[int], int]

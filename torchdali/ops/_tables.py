@@ -7,14 +7,13 @@ import math
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert, integer_limits
 from torchdali.kernels.device_cache import device_cache
-from torchdali.kernels.memory import place
+from torchdali.kernels.memory import Array, place
 from torchdali.kernels.opencv import opencv_for
 from torchdali.operator import on_device, operator
 from torchdali.ops._on_device import each_element
@@ -28,7 +27,6 @@ INTEGERS = (
 )  # fmt: skip
 NUMBERS = (*INTEGERS, torch.float32, torch.float64)
 Batch = Annotated[TensorList, Takes()]
-Array = npt.NDArray[Any]
 Integers = Annotated[Tensor, Takes(dtypes=INTEGERS)]
 
 # ---------------------------------------------------------------- one-hot

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from torchdali.kernels.memory import Array
 
 __all__ = ["FEW", "FIRST", "MOST", "Boxes", "Rules", "Windows", "kept", "moved", "search"]
 
-Array = npt.NDArray[Any]
 Draw = Callable[[Array, int, int], Array]
 """Returns random numbers in [0, 1) for some samples, from one attempt to another: ``(1 + 2 d, samples, attempts)``."""
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchdali.kernels.memory import scratch
+from torchdali.kernels.memory import Array, scratch
 
 __all__ = ["Anchors", "center_size", "matches"]
-
-Array = npt.NDArray[Any]
 
 
 class Anchors:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.kernels.device.library import define
 from torchdali.kernels.device.tables import bits, floats, table, upload
+from torchdali.kernels.memory import Array
 
 __all__ = ["COLUMNS", "map_colors"]
 
 COLUMNS = ("offset", "result", "values", *[f"number {i}" for i in range(12)])
 """Of the table: where an image and its result start, in elements, how many there are, and the matrix, row by row, the
 offset at the end of each."""
-
-Array = npt.NDArray[Any]
 
 
 def map_colors(flat: Tensor, offsets: Array, sizes: Array, matrices: Array) -> Tensor:
@@ -42,6 +38,7 @@ def map_colors(flat: Tensor, offsets: Array, sizes: Array, matrices: Array) -> T
     return made
 
 
+@define("map_colors")
 def map_colors_in_torch(flat: Tensor, samples: Tensor, values: int, longest: int) -> Tensor:
     """Do `map_colors` on the CPU."""
     out = torch.empty(values, dtype=torch.uint8)
@@ -53,9 +50,3 @@ def map_colors_in_torch(flat: Tensor, samples: Tensor, values: int, longest: int
         place = out[result : result + size].view(-1, 3)
         place.copy_(found.add_(0.5).clamp_(0.0, 255.0))
     return out
-
-
-define(
-    "map_colors_batch(Tensor flat, Tensor samples, int values, int longest) -> Tensor",
-    map_colors_in_torch,
-)

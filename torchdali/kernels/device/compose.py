@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.kernels.device.library import define
 from torchdali.kernels.device.tables import table, upload
+from torchdali.kernels.memory import Array
 
 __all__ = ["COLUMNS", "REGION", "compose_batch", "joined"]
 
@@ -21,8 +20,6 @@ where its regions are, and how many."""
 
 REGION = ("offset", "pitch", "y", "x", "height", "width")
 """Of a region: where it starts, in bytes, from one line to the next, where it goes, its lines, and the bytes of one."""
-
-Array = npt.NDArray[Any]
 
 
 def compose_batch(
@@ -52,6 +49,7 @@ def compose_batch(
     return made.view(flat.dtype)
 
 
+@define("compose")
 def compose_in_torch(
     flat: Tensor, block: Tensor, count: int, period: int, results: int, largest: int
 ) -> Tensor:
@@ -66,12 +64,6 @@ def compose_in_torch(
         for start, pitch, y, x, h, w in block[first : first + 6 * many].view(-1, 6).tolist():
             canvas[y : y + h, x : x + w] = flat[start:].as_strided((h, w), (pitch, 1))
     return out
-
-
-define(
-    "compose_batch(Tensor flat, Tensor block, int count, int period, int results, int largest) -> Tensor",
-    compose_in_torch,
-)
 
 
 def joined(parts: Sequence[tuple[Tensor, Array, Array]], axis: int) -> Tensor:

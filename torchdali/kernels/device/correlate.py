@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.kernels.device.library import define
 from torchdali.kernels.device.tables import table, upload
 from torchdali.kernels.filters.linear import BORDERS, correlate
+from torchdali.kernels.memory import Array
 
 __all__ = ["COLUMNS", "correlate_batch"]
 
 COLUMNS = ("offset", "height", "width", "result")
 """Of the table: where an image starts, in elements, its extents, and where the result goes."""
-
-Array = npt.NDArray[Any]
 
 
 def correlate_batch(
@@ -55,6 +51,7 @@ def correlate_batch(
     return made
 
 
+@define("correlate")
 def correlate_in_torch(
     flat: Tensor, samples: Tensor, windows: Tensor, results: int, largest: int, channels: int, y: int, x: int,
     border: int, as_bytes: bool,
@@ -66,10 +63,3 @@ def correlate_in_torch(
         made = correlate(image, (0, 1), window, (y, x), BORDERS[border], 0.0, True, out.dtype)
         out[result : result + made.numel()].view(made.shape).copy_(made)
     return out
-
-
-define(
-    "correlate_batch(Tensor flat, Tensor samples, Tensor windows, int results, int largest, int channels, int y, "
-    "int x, int border, bool as_bytes) -> Tensor",
-    correlate_in_torch,
-)

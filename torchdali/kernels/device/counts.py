@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.kernels.device.library import define
 from torchdali.kernels.device.tables import table, upload
+from torchdali.kernels.memory import Array
 
 __all__ = ["COLUMNS", "count_values", "map_values"]
 
 COLUMNS = ("offset", "pixels", "result")
 """Of the table: where an image starts, in elements, its pixels, and where the result goes."""
-
-Array = npt.NDArray[Any]
 
 
 def count_values(
@@ -61,6 +57,7 @@ def map_values(flat: Tensor, samples: Tensor, tables: Tensor, pixels: Array) -> 
     return made
 
 
+@define("count_values")
 def count_in_torch(flat: Tensor, samples: Tensor, longest: int, channels: int) -> Tensor:
     """Do `count_values` on the CPU."""
     out = torch.empty((len(samples), channels, 256), dtype=torch.int32)
@@ -71,6 +68,7 @@ def count_in_torch(flat: Tensor, samples: Tensor, longest: int, channels: int) -
     return out
 
 
+@define("map_values")
 def map_in_torch(
     flat: Tensor, samples: Tensor, tables: Tensor, results: int, longest: int, channels: int
 ) -> Tensor:
@@ -81,13 +79,3 @@ def map_in_torch(
         place = out[result : result + pixels * channels].view(pixels, channels)
         place.copy_(maps.T.gather(0, values.long()))
     return out
-
-
-define(
-    "count_values_batch(Tensor flat, Tensor samples, int longest, int channels) -> Tensor",
-    count_in_torch,
-)
-define(
-    "map_values_batch(Tensor flat, Tensor samples, Tensor tables, int results, int longest, int channels) -> Tensor",
-    map_in_torch,
-)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.kernels.device.library import define
 from torchdali.kernels.device.tables import table, upload
+from torchdali.kernels.memory import Array
 
 __all__ = ["COLUMNS", "erase_batch"]
 
@@ -20,7 +19,6 @@ COLUMNS = ("offset", "height", "width", "result", "fill", "regions", "count")
 """Of the table: where an image starts, in elements, its extents, where the result goes; behind the rows of all samples,
 where the values of its channels are and where its regions, four numbers each, and how many."""
 
-Array = npt.NDArray[Any]
 Region = tuple[int, int, int, int]
 
 
@@ -54,6 +52,7 @@ def erase_batch(
     return made
 
 
+@define("erase")
 def erase_in_torch(
     flat: Tensor, block: Tensor, count: int, results: int, largest: int, channels: int
 ) -> Tensor:
@@ -68,9 +67,3 @@ def erase_in_torch(
         for top, left, bottom, right in numbers[first : first + 4 * many].reshape(-1, 4).tolist():
             made[top:bottom, left:right] = values
     return out
-
-
-define(
-    "erase_batch(Tensor flat, Tensor block, int count, int results, int largest, int channels) -> Tensor",
-    erase_in_torch,
-)

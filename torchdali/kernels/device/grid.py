@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.kernels.device.library import define
 from torchdali.kernels.device.tables import bits, floats, table, upload
 from torchdali.kernels.grid import mask_of, steps_of
+from torchdali.kernels.memory import Array
 
 __all__ = ["COLUMNS", "mask_grid_batch"]
 
 COLUMNS = ("offset", "height", "line", "result", "channels", "cosine", "sine", "x", "y", "ratio")
 """Of the table: where an image starts, in elements, its lines, the elements of one, where the result goes, channels,
 and the grid: see `kernels.grid.steps_of`."""
-
-Array = npt.NDArray[Any]
 
 
 def mask_grid_batch(flat: Tensor, offsets: Array, shapes: Array, grids: Array) -> Tensor:
@@ -45,6 +41,7 @@ def mask_grid_batch(flat: Tensor, offsets: Array, shapes: Array, grids: Array) -
     return made
 
 
+@define("mask_grid")
 def mask_grid_in_torch(flat: Tensor, samples: Tensor, results: int, largest: int) -> Tensor:
     """Do `mask_grid_batch` on the CPU."""
     out = torch.empty(results, dtype=flat.dtype)
@@ -54,9 +51,3 @@ def mask_grid_in_torch(flat: Tensor, samples: Tensor, results: int, largest: int
         image = flat[start : start + height * line].view(height, -1, channels)
         out[result : result + height * line].view(image.shape).copy_(image * keep[..., None])
     return out
-
-
-define(
-    "mask_grid_batch(Tensor flat, Tensor samples, int results, int largest) -> Tensor",
-    mask_grid_in_torch,
-)

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.kernels.device.library import define
 from torchdali.kernels.device.tables import table, upload
 from torchdali.kernels.jpeg import constants, distort
+from torchdali.kernels.memory import Array
 
 __all__ = ["COLUMNS", "distort_batch"]
 
 COLUMNS = ("offset", "height", "width", "result", "percent", "luma", "chroma", "quality")
 """Of the table: where an image starts, in elements, its extents, where the result goes, by how much its tables are
 scaled, where its planes of whole blocks are on the way, and the quality."""
-
-Array = npt.NDArray[Any]
 
 
 def distort_batch(flat: Tensor, offsets: Array, sides: Array, qualities: Array) -> Tensor:
@@ -49,6 +45,7 @@ def distort_batch(flat: Tensor, offsets: Array, sides: Array, qualities: Array) 
     return made
 
 
+@define("distort")
 def distort_in_torch(
     flat: Tensor, samples: Tensor, numbers: Tensor, results: int, largest: int, room: int, blocks: int, halves: int
 ) -> Tensor:  # fmt: skip
@@ -58,10 +55,3 @@ def distort_in_torch(
         made = distort(flat[start : start + h * w * 3].view(h, w, 3), quality)
         out[result : result + made.numel()].view(made.shape).copy_(made)
     return out
-
-
-define(
-    "distort_batch(Tensor flat, Tensor samples, Tensor numbers, int results, int largest, int room, int blocks, "
-    "int halves) -> Tensor",
-    distort_in_torch,
-)

@@ -6,25 +6,28 @@ dispatch modes, tests.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
 __all__ = ["define"]
 
+F = TypeVar("F", bound=Callable[..., Any])
 _torch_library: Any = torch.library
 _LIBRARY = _torch_library.Library("torchdali", "DEF")
 
 
-def define(schema: str, body: Callable[..., Any]) -> None:
-    """Declare an operation.
+_TYPES = {"Tensor": "Tensor", "Tensor | None": "Tensor?", "int": "int", "float": "float", "bool": "bool"}
+
+
+def define(name: str) -> Callable[[F], F]:
+    """Declare an operation by its body for the CPU, whose annotations are the schema.
 
     Args:
-        schema: In torch's words; the name without the library's.
-        body: For the CPU.
+        name: Of the Triton kernel; the operation's has ``_batch`` behind it.
     """
-    name = schema.partition("(")[0].removesuffix("_batch")
 
     def launch(*arguments: Any) -> Any:
         from torchdali.kernels.device import triton_kernels
@@ -32,6 +35,12 @@ def define(schema: str, body: Callable[..., Any]) -> None:
         with torch.cuda.device(arguments[0].device):  # Triton launches on the current one
             return getattr(triton_kernels, name)(*arguments)
 
-    _LIBRARY.define(schema)
-    _LIBRARY.impl(f"{name}_batch", body, "CPU")
-    _LIBRARY.impl(f"{name}_batch", launch, "CUDA")
+    def declare(body: F) -> F:
+        parameters = inspect.signature(body).parameters.values()
+        schema = ", ".join(f"{_TYPES[p.annotation]} {p.name}" for p in parameters)
+        _LIBRARY.define(f"{name}_batch({schema}) -> Tensor")
+        _LIBRARY.impl(f"{name}_batch", body, "CPU")
+        _LIBRARY.impl(f"{name}_batch", launch, "CUDA")
+        return body
+
+    return declare

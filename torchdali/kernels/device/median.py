@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.kernels.device.library import define
 from torchdali.kernels.device.tables import table, upload
 from torchdali.kernels.filters.rank import median
+from torchdali.kernels.memory import Array
 
 __all__ = ["COLUMNS", "median_batch"]
 
 COLUMNS = ("offset", "height", "width", "result", "rows", "columns")
 """Of the table: where an image starts, in elements, its extents, where the result goes, and those of its window."""
-
-Array = npt.NDArray[Any]
 
 
 def median_batch(
@@ -44,6 +40,7 @@ def median_batch(
     return made
 
 
+@define("median")
 def median_in_torch(
     flat: Tensor, samples: Tensor, results: int, largest: int, channels: int
 ) -> Tensor:
@@ -54,9 +51,3 @@ def median_in_torch(
         made = median(image, (0, 1), window)
         out[result : result + made.numel()].view(made.shape).copy_(made)
     return out
-
-
-define(
-    "median_batch(Tensor flat, Tensor samples, int results, int largest, int channels) -> Tensor",
-    median_in_torch,
-)

@@ -5,15 +5,13 @@ Every number is a function of the sample's key and its place (`rng`), so they ar
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.kernels.device.library import define
 from torchdali.kernels.device.tables import bits, floats, table, upload
+from torchdali.kernels.memory import Array
 from torchdali.rng import generator_of, normals
 
 __all__ = ["COLUMNS", "add_normal", "replace_pixels"]
@@ -21,8 +19,6 @@ __all__ = ["COLUMNS", "add_normal", "replace_pixels"]
 COLUMNS = ("offset", "size", "result", "key 0", "key 1", "number 0", "number 1", "light", "dark")
 """Of the table: where an image starts, in elements, how many there are, where the result goes, the key of its random
 numbers; standard deviation and mean, or the shares of all and of light spots, and the values of these."""
-
-Array = npt.NDArray[Any]
 
 
 def add_normal(
@@ -76,6 +72,7 @@ def _rows(offsets: Array, sizes: Array, keys: Array, *rest: Array | int) -> Arra
     return table([offsets, sizes, np.cumsum(sizes) - sizes, *keys.view(np.int64), *rest])
 
 
+@define("add_normal")
 def normal_in_torch(flat: Tensor, samples: Tensor, results: int, longest: int) -> Tensor:
     """Do `add_normal` on the CPU."""
     out = torch.empty(results, dtype=torch.uint8)
@@ -88,6 +85,7 @@ def normal_in_torch(flat: Tensor, samples: Tensor, results: int, longest: int) -
     return out
 
 
+@define("replace_pixels")
 def replace_in_torch(
     flat: Tensor, samples: Tensor, results: int, longest: int, step: int
 ) -> Tensor:
@@ -102,13 +100,3 @@ def replace_in_torch(
         found = np.where((draws < share)[:, None], found, values)
         out[result : result + size] = torch.from_numpy(found.reshape(-1))
     return out
-
-
-define(
-    "add_normal_batch(Tensor flat, Tensor samples, int results, int longest) -> Tensor",
-    normal_in_torch,
-)
-define(
-    "replace_pixels_batch(Tensor flat, Tensor samples, int results, int longest, int step) -> Tensor",
-    replace_in_torch,
-)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -17,8 +16,6 @@ __all__ = ["COLUMNS", "normalize_batch", "numbers_of"]
 
 COLUMNS = ("offset", "width", "y", "x")
 """Of the table: where a sample starts, in elements, its width, and where its window is."""
-
-Array = npt.NDArray[Any]
 
 
 def normalize_batch(
@@ -66,6 +63,7 @@ def numbers_of(scaling: Any, channels: int, device: torch.device) -> Tensor:
     return upload(np.stack(rows), device)
 
 
+@define("normalize")
 def normalize_in_torch(
     flat: Tensor, samples: Tensor, flags: Tensor | None, mirror: bool, numbers: Tensor, height: int, width: int,
     channels: int, channel_first: bool, half: bool,
@@ -84,10 +82,3 @@ def normalize_in_torch(
         window = window.flip(1) if flag else window
         place.copy_(torch.addcmul(offset, window.float() - centre, factor))
     return found.permute(0, 3, 1, 2).contiguous() if channel_first else found
-
-
-define(
-    "normalize_batch(Tensor flat, Tensor samples, Tensor? flags, bool mirror, Tensor numbers, int height, int width, "
-    "int channels, bool channel_first, bool half) -> Tensor",
-    normalize_in_torch,
-)

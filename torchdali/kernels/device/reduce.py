@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.kernels.device.library import define
 from torchdali.kernels.device.tables import bits, floats, table, upload
+from torchdali.kernels.memory import Array
 
 __all__ = ["COLUMNS", "KINDS", "MOST_CHANNELS", "reduce_batch"]
 
@@ -21,8 +19,6 @@ KINDS = ("sum", "squares", "min", "max")
 """The kinds of results; ``"squares"`` is the sum of squared distances."""
 
 MOST_CHANNELS = 64  # a program reads every so many elements of a sample
-
-Array = npt.NDArray[Any]
 
 
 def reduce_batch(
@@ -55,6 +51,7 @@ def reduce_batch(
     return made
 
 
+@define("reduce")
 def reduce_in_torch(
     flat: Tensor, samples: Tensor, means: Tensor | None, channels: int, kind: int
 ) -> Tensor:
@@ -71,9 +68,3 @@ def reduce_in_torch(
             values = (values if middles is None else values - middles[i]).square()
         out[i] = values.sum(0, dtype=torch.float64) / float(floats(row[2:])[0])
     return out
-
-
-define(
-    "reduce_batch(Tensor flat, Tensor samples, Tensor? means, int channels, int kind) -> Tensor",
-    reduce_in_torch,
-)

@@ -6,7 +6,7 @@ weights are those of `kernels.resample.weights`; the kernels compute them from a
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from torchdali.kernels.device.library import define
 from torchdali.kernels.device.tables import floats, upload
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.limits import MAX_TAPS
+from torchdali.kernels.memory import Array
 from torchdali.kernels.resample.weights import (
     PIXEL,
     RADIUS,
@@ -47,7 +48,6 @@ result goes and its extents; what `Taps` come from."""
 _NAMES = tuple(RADIUS)
 BELOW_HALF = 0.49999997  # added before bytes are cut off
 _f32 = np.float32
-Array = npt.NDArray[Any]
 
 
 class Regions(NamedTuple):
@@ -218,6 +218,7 @@ def lookup_table(device: torch.device) -> Tensor:
 # ---------------------------------------------------------------- in torch, the reference
 
 
+@define("resize")
 def resize_in_torch(
     flat: Tensor, samples: Tensor, filters: Tensor, lines: int, longest: int, results: int, largest: int, channels: int,
     as_float: bool,
@@ -271,10 +272,3 @@ def _weights(
     weight = weight / weight.sum(1, keepdims=True)
     pixel = (pixel + given[f"start_{name}"]).clip(0, length - 1)
     return torch.from_numpy(pixel), torch.from_numpy(weight.astype(_f32))
-
-
-define(
-    "resize_batch(Tensor flat, Tensor samples, Tensor filters, int lines, int longest, int results, int largest, "
-    "int channels, bool as_float) -> Tensor",
-    resize_in_torch,
-)

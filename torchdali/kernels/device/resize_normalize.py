@@ -13,8 +13,9 @@ from torch import Tensor
 
 from torchdali.kernels.device.library import define
 from torchdali.kernels.device.normalize import numbers_of
-from torchdali.kernels.device.resize import Array, Regions, lookup_table, resize_in_torch, table_of
+from torchdali.kernels.device.resize import Regions, lookup_table, resize_in_torch, table_of
 from torchdali.kernels.device.tables import upload
+from torchdali.kernels.memory import Array
 
 __all__ = ["Finish", "resize_normalize_batch"]
 
@@ -62,6 +63,7 @@ def resize_normalize_batch(
     return out
 
 
+@define("resize_normalize")
 def resize_normalize_in_torch(
     flat: Tensor, samples: Tensor, filters: Tensor, lines: int, longest: int, flags: Tensor | None, mirror: bool,
     numbers: Tensor, height: int, width: int, channels: int, channel_first: bool, half: bool,
@@ -80,10 +82,3 @@ def resize_normalize_in_torch(
     found = torch.addcmul(offset, images.float() - centre, factor)
     found = found.to(torch.float16) if half else found
     return found.permute(0, 3, 1, 2).contiguous() if channel_first else found
-
-
-define(
-    "resize_normalize_batch(Tensor flat, Tensor samples, Tensor filters, int lines, int longest, Tensor? flags, "
-    "bool mirror, Tensor numbers, int height, int width, int channels, bool channel_first, bool half) -> Tensor",
-    resize_normalize_in_torch,
-)

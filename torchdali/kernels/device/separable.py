@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.kernels.device.library import define
 from torchdali.kernels.device.tables import bits, floats, table, upload
 from torchdali.kernels.filters.linear import slide
+from torchdali.kernels.memory import Array
 
 __all__ = ["COLUMNS", "filter_batch"]
 
@@ -20,7 +19,6 @@ COLUMNS = ("offset", "height", "width", "result", "taps_y", "weights_y", "taps_x
 """Of the table: where an image starts, in elements, its extents, where the result goes, and for each axis the length of
 its window and where its weights are: behind the rows of all samples, as bits."""
 
-Array = npt.NDArray[Any]
 Windows = Sequence[tuple[Sequence[float], Sequence[float]]]
 
 
@@ -61,6 +59,7 @@ def filter_batch(
     return made
 
 
+@define("filter")
 def filter_in_torch(
     flat: Tensor, block: Tensor, count: int, results: int, largest: int, channels: int, as_bytes: bool
 ) -> Tensor:  # fmt: skip
@@ -75,10 +74,3 @@ def filter_in_torch(
         place_of = out[result : result + h * w * channels].view(h, w, channels)
         place_of.copy_((made + 0.5).clamp_(0.0, 255.0) if as_bytes else made)
     return out
-
-
-define(
-    "filter_batch(Tensor flat, Tensor block, int count, int results, int largest, int channels, "
-    "bool as_bytes) -> Tensor",
-    filter_in_torch,
-)

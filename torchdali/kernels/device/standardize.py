@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.kernels.device.library import define
 from torchdali.kernels.device.tables import table, upload
+from torchdali.kernels.memory import Array
 
 __all__ = ["COLUMNS", "standardize_batch"]
 
 COLUMNS = ("offset", "size", "result", "length", "group")
 """Of the table: where a sample starts, in elements, how many there are, where the result goes, the elements of each of
 its groups, and the number of the first."""
-
-Array = npt.NDArray[Any]
 
 
 def standardize_batch(
@@ -47,6 +43,7 @@ def standardize_batch(
     return made
 
 
+@define("standardize")
 def standardize_in_torch(
     flat: Tensor,
     samples: Tensor,
@@ -65,10 +62,3 @@ def standardize_in_torch(
         made = (values.float() - centers[group, None]) * factors[group, None] + shift
         out[result : result + size] = made.reshape(-1)
     return out
-
-
-define(
-    "standardize_batch(Tensor flat, Tensor samples, Tensor centers, Tensor factors, float shift, int results, "
-    "int largest) -> Tensor",
-    standardize_in_torch,
-)

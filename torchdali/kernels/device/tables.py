@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-__all__ = ["bits", "floats", "has_kernels", "table", "upload"]
+from torchdali.kernels.memory import Array
 
-Array = npt.NDArray[Any]
+__all__ = ["bits", "floats", "has_kernels", "table", "upload"]
 
 
 def has_kernels(device: torch.device) -> bool:

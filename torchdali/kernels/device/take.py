@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.kernels.device.library import define
 from torchdali.kernels.device.tables import table, upload
+from torchdali.kernels.memory import Array
 
 __all__ = ["COLUMNS", "take_batch"]
 
 COLUMNS = ("offset", "width", "result", "out_height", "out_width", "lines")
 """Of the table: where an image starts, in elements, its width, where the result goes and its extents, and where the
 indices of rows are, which those of columns follow: behind the rows of all samples."""
-
-Array = npt.NDArray[Any]
 
 
 def take_batch(
@@ -57,6 +54,7 @@ def take_batch(
     return made
 
 
+@define("take")
 def take_in_torch(
     flat: Tensor, block: Tensor, count: int, results: int, largest: int, channels: int
 ) -> Tensor:
@@ -67,9 +65,3 @@ def take_in_torch(
         index = (rows[:, None] * width + columns)[..., None] * channels + torch.arange(channels)
         out[result : result + index.numel()] = flat[start + index.view(-1)]
     return out
-
-
-define(
-    "take_batch(Tensor flat, Tensor block, int count, int results, int largest, int channels) -> Tensor",
-    take_in_torch,
-)

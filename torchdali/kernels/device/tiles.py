@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.kernels.color.histogram import blended, count_tiles, limited_tables, most_of
 from torchdali.kernels.device.library import define
 from torchdali.kernels.device.tables import table, upload
+from torchdali.kernels.memory import Array
 
 __all__ = ["COLUMNS", "equalize_tiles_batch"]
 
 COLUMNS = ("offset", "height", "width", "tile_height", "tile_width")
 """Of the table: where an image starts, in elements, its extents and those of its tiles."""
-
-Array = npt.NDArray[Any]
 
 
 def equalize_tiles_batch(
@@ -53,6 +49,7 @@ def equalize_tiles_batch(
     return made
 
 
+@define("count_tiles")
 def count_in_torch(
     flat: Tensor, samples: Tensor, largest: int, channels: int, down: int, across: int
 ) -> Tensor:
@@ -65,6 +62,7 @@ def count_in_torch(
     return out
 
 
+@define("map_tiles")
 def map_in_torch(
     flat: Tensor, samples: Tensor, tables: Tensor, largest: int, channels: int, down: int, across: int
 ) -> Tensor:  # fmt: skip
@@ -77,14 +75,3 @@ def map_in_torch(
         planes = torch.stack(image.unbind(-1))
         made.copy_(blended(planes, maps.transpose(0, 1), (down, across), size).movedim(0, -1))
     return out
-
-
-define(
-    "count_tiles_batch(Tensor flat, Tensor samples, int largest, int channels, int down, int across) -> Tensor",
-    count_in_torch,
-)
-define(
-    "map_tiles_batch(Tensor flat, Tensor samples, Tensor tables, int largest, int channels, int down, int across) "
-    "-> Tensor",
-    map_in_torch,
-)

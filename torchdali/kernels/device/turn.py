@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.kernels.device.library import define
 from torchdali.kernels.device.tables import table, upload
+from torchdali.kernels.memory import Array
 
 __all__ = ["COLUMNS", "turn_batch"]
 
 COLUMNS = ("offset", "rows", "columns", "result")
 """Of the table: where a matrix starts, in elements, its extents, and where the result goes."""
-
-Array = npt.NDArray[Any]
 
 
 def turn_batch(flat: Tensor, offsets: Array, sides: Array) -> Tensor:
@@ -37,6 +33,7 @@ def turn_batch(flat: Tensor, offsets: Array, sides: Array) -> Tensor:
     return made
 
 
+@define("turn")
 def turn_in_torch(flat: Tensor, samples: Tensor, results: int, largest: int) -> Tensor:
     """Do `turn_batch` on the CPU."""
     out = torch.empty(results, dtype=flat.dtype)
@@ -44,6 +41,3 @@ def turn_in_torch(flat: Tensor, samples: Tensor, results: int, largest: int) -> 
         matrix = flat[start : start + rows * columns].view(rows, columns)
         out[result : result + rows * columns].view(columns, rows).copy_(matrix.t())
     return out
-
-
-define("turn_batch(Tensor flat, Tensor samples, int results, int largest) -> Tensor", turn_in_torch)

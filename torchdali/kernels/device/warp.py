@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.kernels.device.library import define
 from torchdali.kernels.device.tables import bits, floats, table, upload
+from torchdali.kernels.memory import Array
 from torchdali.kernels.warp.affine import warp_affine
 from torchdali.kernels.warp.effects import sphere_positions
 from torchdali.kernels.warp.perspective import perspective_positions, sample_at
@@ -28,8 +27,6 @@ row by row, or whether the image is displaced; then the values outside, one a ch
 BORDERS = ("reflect_101", "reflect", "replicate", "wrap", "constant")
 MODES = ("nearest", "bilinear", "bicubic")
 KINDS = ("affine", "perspective", "waves", "sphere", "moves")
-
-Array = npt.NDArray[Any]
 
 
 def warp_batch(
@@ -102,6 +99,7 @@ def _sampled(
     return made
 
 
+@define("warp")
 def warp_in_torch(
     flat: Tensor, samples: Tensor, extra: Tensor | None, results: int, largest: int, channels: int, kind: int,
     mode: int, border: int, as_bytes: bool,
@@ -142,10 +140,3 @@ def _displaced(
         return x + extra[0, :height, None], y[:, None] + extra[1, :width]
     u, v = extra[:, before : before + height * width].view(2, height, width)
     return x + 0.5 + u, y[:, None] + 0.5 + v
-
-
-define(
-    "warp_batch(Tensor flat, Tensor samples, Tensor? extra, int results, int largest, int channels, int kind, "
-    "int mode, int border, bool as_bytes) -> Tensor",
-    warp_in_torch,
-)

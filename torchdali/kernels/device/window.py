@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.kernels.device.library import define
 from torchdali.kernels.device.tables import table, upload
+from torchdali.kernels.memory import Array
 
 __all__ = ["COLUMNS", "copy_windows"]
 
 COLUMNS = ("offset", "height", "width", "result", "out_height", "out_width", "y", "x", "mirror")
 """Of the table: where an image starts, in elements, its extents, where the result goes and its extents, where the
 window begins, and bits: 1 reverses the rows of the window, 2 its columns."""
-
-Array = npt.NDArray[Any]
 
 
 def copy_windows(
@@ -48,6 +44,7 @@ def copy_windows(
     return made
 
 
+@define("copy_windows")
 def copy_windows_in_torch(
     flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, fill: float
 ) -> Tensor:
@@ -64,9 +61,3 @@ def copy_windows_in_torch(
         if axes:
             window.copy_(window.flip(axes))
     return out
-
-
-define(
-    "copy_windows_batch(Tensor flat, Tensor samples, int results, int largest, int channels, float fill) -> Tensor",
-    copy_windows_in_torch,
-)

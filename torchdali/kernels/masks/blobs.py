@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from torchdali.kernels.memory import Array
 
 __all__ = ["blobs"]
-
-Array = npt.NDArray[Any]
 
 
 def blobs(

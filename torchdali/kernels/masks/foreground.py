@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from torchdali.kernels.memory import Array
+
 __all__ = ["above", "equal", "nth"]
 
-Array = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
 
 _FEW = 4096
