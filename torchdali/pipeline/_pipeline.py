@@ -182,12 +182,10 @@ class Pipeline:
         executor = build(self._options, self._opened, self._bad_samples)
         self._executor = executor
         self._finalizer = weakref.finalize(self, Executor.close, executor)
-        if self._options.checkpoint is not None:
-            self._continue(self._options.checkpoint)
-
-    def _continue(self, saved: str | bytes) -> None:
+        if self._options.checkpoint is None:
+            return
         try:
-            self.load_state_dict(checkpoint.decode(saved))
+            self.load_state_dict(checkpoint.decode(self._options.checkpoint))
         except BaseException:
             self.close()
             self._executor = None
@@ -209,11 +207,6 @@ class Pipeline:
             self._finalizer()
         for source in self._opened.sources.values() if self._opened is not None else ():
             source.close()
-
-    def __del__(self) -> None:
-        finalizer = getattr(self, "_finalizer", None)
-        if finalizer is not None:
-            finalizer()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(
@@ -318,8 +311,6 @@ class Pipeline:
 
         StopIteration from it ends the epoch: it is called again after `reset`.
         """
-
-    # ------------------------------------------------------------ who drives it
 
     def enable_api_check(self, enable: bool) -> None:
         """Refuse to mix `run`, `schedule_run` and iterators (the default), or allow it."""
