@@ -8,9 +8,8 @@ import numpy as np
 
 from torchdali.kernels.memory import Array
 
-__all__ = ["covered", "regions"]
+__all__ = ["regions"]
 
-_MANY = 32  # regions, from which on to compare each with each takes longer than to fill the canvas
 Given = tuple[Array, bool]
 """Values ``(batch or 1, regions or 1, 2 or 1)``, and whether they are relative."""
 
@@ -60,24 +59,3 @@ def _pixels(given: Given | None, lengths: Array, whole: Any) -> Array:
     if relative:  # in single precision, as DALI does, so that 0.3 of 10 is 3 and not 3.0000001
         values = whole(values.astype(np.float32) * lengths.astype(np.float32))
     return values.astype(np.int64)
-
-
-def covered(found: Array, sizes: Array) -> Array:
-    """Return for each canvas whether its regions cover it; False also where they overlap, or are many.
-
-    Args:
-        found: What `regions` returned.
-        sizes: Height and width of the canvases, ``(batch, 2)``.
-    """
-    extent = found[..., 4:6]
-    full: Array = extent.prod(-1).sum(1) == sizes.prod(-1)
-    if found.shape[1] > _MANY:
-        return np.zeros_like(full)
-    if np.count_nonzero(full):
-        low, high = found[..., 2:4], found[..., 2:4] + extent
-        meet = np.maximum(low[:, :, None], low[:, None]) < np.minimum(
-            high[:, :, None], high[:, None]
-        )
-        # Each meets itself, unless it is empty.
-        full &= meet.all(-1).sum((1, 2)) == extent.all(-1).sum(1)
-    return full

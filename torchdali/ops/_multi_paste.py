@@ -15,16 +15,18 @@ from torchdali.kernels.convert import convert
 from torchdali.kernels.device.compose import compose_batch
 from torchdali.kernels.limits import check_pixels, limits
 from torchdali.kernels.memory import Array
-from torchdali.kernels.pasting import covered, regions
+from torchdali.kernels.pasting import regions
 from torchdali.operator import operator
 from torchdali.ops._arrays import arrays_of
 from torchdali.ops._on_device import elements_of, in_turn
-from torchdali.running import LARGE, each_frame_value
+from torchdali.running import each_frame_value
 from torchdali.schema import BatchOutput, Column, DType, PerFrame, PerSample, Takes
 from torchdali.tensors import TensorList
 
 __all__ = ["multi_paste"]
 
+_CPU = torch.device("cpu")
+_WHOLE = 1 << 18  # bytes of a canvas, up to which those of a batch are one tensor
 _REAL = (torch.uint8, torch.int16, torch.int32, torch.float32)
 
 Pictures = Annotated[TensorList, Takes(("HWC", "FHWC"), _REAL)]
@@ -153,7 +155,7 @@ def _zeros(
     shapes: Sequence[tuple[int, ...]], dtype: torch.dtype, device: torch.device
 ) -> Tensor | list[Tensor]:
     """Return a canvas a sample: one tensor where all have one shape, unless large ones can use freed memory."""
-    if len(set(shapes)) == 1 and math.prod(shapes[0]) * dtype.itemsize < LARGE:
+    if len(set(shapes)) == 1 and math.prod(shapes[0]) * dtype.itemsize <= _WHOLE:
         return torch.zeros((len(shapes), *shapes[0]), dtype=dtype, device=device)
     return [torch.zeros(shape, dtype=dtype, device=device) for shape in shapes]
 
@@ -326,8 +328,6 @@ def _single_precision(share: float, length: int) -> float:
 
 # ---------------------------------------------------------------- a batch at once
 
-_WHOLE = 1 << 18  # bytes of a canvas, up to which those of a batch are one tensor
-
 
 def pasted(
     inputs: Sequence[TensorList], dtype: torch.dtype | None, places: Places, ids: Any, size: Any
@@ -354,16 +354,12 @@ def pasted(
     except (TypeError, ValueError, IndexError):
         return None
     head, tail = arrays[0].shape[:-3], arrays[0].shape[-1:]
-    made, canvases = _empty([(*head, *extents, *tail) for extents in sizes.tolist()], kind)
-    is_full = covered(found, sizes)
-    for canvas, full, ids_, rows in zip(
-        canvases, is_full.tolist(), chosen.tolist(), found.tolist(), strict=True
-    ):
-        if not full:
-            canvas.fill(0)
+    canvases = _zeros([(*head, *extents, *tail) for extents in sizes.tolist()], kind, _CPU)
+    for canvas, ids_, rows in zip(canvases, chosen.tolist(), found.tolist(), strict=True):
+        result = canvas.numpy()
         for k, (y, x, v, u, h, w) in zip(ids_, rows, strict=True):
-            canvas[..., v : v + h, u : u + w, :] = arrays[k][..., y : y + h, x : x + w, :]
-    return made
+            result[..., v : v + h, u : u + w, :] = arrays[k][..., y : y + h, x : x + w, :]
+    return canvases
 
 
 def _pasted_on_device(
@@ -439,14 +435,3 @@ def _each(table: Array, count: int) -> Array:
     if table.shape[1] != count and table.shape[2] > 1:
         raise ValueError("not as many values as regions")
     return table[:, :count]
-
-
-def _empty(
-    shapes: Sequence[tuple[int, ...]], dtype: torch.dtype
-) -> tuple[Tensor | list[Tensor], Sequence[Array]]:
-    """Return canvases, as tensors and as arrays; several tensors where large ones can use freed memory."""
-    if len(set(shapes)) == 1 and math.prod(shapes[0]) * dtype.itemsize <= _WHOLE:
-        whole = torch.empty((len(shapes), *shapes[0]), dtype=dtype)
-        return whole, list(whole.numpy())
-    made = [torch.empty(shape, dtype=dtype) for shape in shapes]
-    return made, [each.numpy() for each in made]
