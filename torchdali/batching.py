@@ -79,7 +79,7 @@ class Column(Sequence[Any]):
         return None if self._array is None else self._array.dtype
 
     def rows(self, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return the values as an array of its own, a row a sample.
+        """Return a new array of the values, a row a sample.
 
         Raises:
             RuntimeError: their shapes differ.
@@ -308,7 +308,7 @@ class BundledBody(Protocol):
         rngs: Sequence[Any] | None,
         mirrors: Sequence[Any] | None,
     ) -> Sequence[torch.Tensor | None]:
-        """Return the results; None for samples that are to be done one by one, which tells why.
+        """Return the results; None for samples that are to be done one by one, where what fails raises.
 
         Args:
             sources: Encoded bytes, paths of files that hold them, or None for samples to leave out.

@@ -85,14 +85,14 @@ def owning_read(
 
 
 def local_paths(read: Callable[..., Any]) -> Callable[[Sequence[Any]], Sequence[str] | None]:
-    """Return what tells in which files the records lie, each in one, whose `read` this is; None if they do not."""
+    """Return the `local_paths` of a data set by its `read`, or a function that returns None; see `Dataset`."""
     dataset = getattr(read, "__self__", None)
     found = getattr(dataset, "local_paths", None)
     return found if found is not None else lambda records: None
 
 
 def read_several(read: Callable[..., Any]) -> Callable[[Sequence[Any]], Sequence[Any] | None]:
-    """Return what reads several records at once, of a data set whose `read` this is; None where it cannot."""
+    """Return the `read_several` of a data set by its `read`, or a function that returns None; see `Dataset`."""
     dataset = getattr(read, "__self__", None)
     found = getattr(dataset, "read_several", None)
     return found if found is not None else lambda records: None

@@ -148,7 +148,7 @@ def _read(found: NativeLibrary, paths: Sequence[str]) -> list[Encoded | None]:
 
 
 def _read_all(found: NativeLibrary, paths: Sequence[str], room: int) -> bytearray | None:
-    """Read files of so many bytes on average into this thread's memory.
+    """Read files into this thread's memory, which has `room` bytes for each.
 
     Returns:
         What is known of them; None for names that are none.
@@ -171,7 +171,7 @@ def _read_all(found: NativeLibrary, paths: Sequence[str], room: int) -> bytearra
 
 @functools.lru_cache(maxsize=64)
 def _buffer(size: int) -> Any:
-    """Return the type of so many bytes."""
+    """Return the type of a buffer of C."""
     return ctypes.c_char * size
 
 

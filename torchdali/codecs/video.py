@@ -191,7 +191,7 @@ class VideoDecoder:
             raise
 
     def _asked_turns(self) -> int:
-        """Return by how many quarters the container wants frames turned; a decoded one tells."""
+        """Return by how many quarters the container wants frames turned; a frame is decoded to know it."""
         try:
             return _quarter_turns(self._stream, self._frame(0))
         except (self._av.FFmpegError, ValueError, MemoryError) as error:

@@ -149,7 +149,7 @@ def _ends_of(words: bytes, data: mmap.mmap, begin: int, end: int) -> npt.NDArray
 
 
 def _objects(data: mmap.mmap, begin: int, end: int, expected: int) -> int:
-    """Count the annotations, by their braces; a mask given as runs has braces of its own."""
+    """Count the annotations by their braces, without those of masks given as runs."""
     text = np.frombuffer(data, np.uint8, end - begin, begin)
     opened, closed = (int(np.count_nonzero(text == ord(brace))) for brace in "{}")
     if opened != closed:

@@ -45,7 +45,7 @@ def _advance(rows: npt.NDArray[np.uint8], start: Words) -> Words:
 
 @functools.lru_cache(maxsize=64)
 def _shift(length: int) -> Words:
-    """Return four tables, one a byte of the remainder, that move it over zero bytes; so many, a power of two."""
+    """Return four tables, one a byte of the remainder, that move it over `length` zero bytes, a power of two."""
     bits = np.uint32(1) << np.arange(32, dtype=np.uint32)
     moved = _advanced_zeros(bits, length)
     values = np.arange(256, dtype=np.uint32)

@@ -85,7 +85,7 @@ class DiskCache:
             os.close(descriptor)
 
     def _make_room(self, count: int) -> None:
-        """Remove what was not used for longest until so many bytes more fit."""
+        """Remove the entries that were not used for longest, until `count` more bytes fit."""
         total = self._total()
         if total + count <= self._size:
             return

@@ -356,7 +356,7 @@ def _check_size_type(size: Any) -> None:
 
 
 def _labels(labels: TensorList, boxes: Sequence[int]) -> Tensor:
-    """Return the labels of all boxes, of which each sample has so many."""
+    """Return the labels of all boxes; `boxes` are their numbers in each sample."""
     for shape in labels.shape():
         if len(shape) > 2 or tuple(shape[1:]) not in ((), (1,)):
             raise RuntimeError(f"labels are [N] or [N, 1], not of shape {tuple(shape)}")

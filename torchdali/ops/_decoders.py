@@ -1,4 +1,4 @@
-"""Decoders of encoded images, whole or a window of them, and what a header tells."""
+"""Decoders of encoded images, whole or a window of them, and shapes from headers."""
 
 from __future__ import annotations
 

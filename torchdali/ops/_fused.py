@@ -1,4 +1,4 @@
-"""Operators that do the work of several; `torchdali.rewrite` puts them in their place."""
+"""Operators that do the work of several, which `torchdali.rewrite` replaces by them."""
 
 from __future__ import annotations
 

@@ -431,7 +431,7 @@ def _table(value: Any, ndim: int, last: int = 0) -> Array:
 
 
 def _each(table: Array, count: int) -> Array:
-    """Return the values of so many regions."""
+    """Return the values of `count` regions."""
     if table.shape[1] != count and table.shape[2] > 1:
         raise ValueError("not as many values as regions")
     return table[:, :count]

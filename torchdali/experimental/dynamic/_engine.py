@@ -74,7 +74,7 @@ class Engine:
                     runners[key] = self._take((key,)) or self._runner(work, several=True)
                 begun.append((found := runners[key], work))
                 found.start(*work.arguments())
-        except BaseException:  # nobody will take these batches: runners that have them are of no more use
+        except BaseException:  # nobody takes these batches: the runners that hold them are dropped
             for _, work in begun:
                 runners.pop(work.structure.key, None)
             raise

@@ -212,7 +212,7 @@ def _difference(node: Node, expected: Node) -> str:
 
 
 def _known(edge: DataNode) -> TensorList | None:
-    """Return the value of an edge, if it is there."""
+    """Return the value of an edge, or None if it is not computed yet."""
     operation = None if edge.source is None else operation_of(edge.source)
     if operation is None or operation.results is None:
         return None

@@ -79,7 +79,7 @@ class RNG:
         return RNG(state=self.state)
 
     def _key_at(self, count: int) -> int:
-        """Return the key that the generator gives after so many draws."""
+        """Return the key of the generator after `count` draws."""
         return mix(self._seed, count)
 
     def _key(self) -> int:

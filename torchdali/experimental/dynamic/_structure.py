@@ -26,12 +26,12 @@ __all__ = ["Runner", "Structure", "frozen", "structure_of"]
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """Nodes to compute, with what tells their structure.
+    """Nodes to compute, with a key of their structure.
 
     Attributes:
         nodes: In an order in which they can be computed.
         wanted: Edges to deliver.
-        given: Edges whose values are there already, in the order in which the nodes need them.
+        given: Edges whose values are computed already, in the order in which the nodes need them.
         key: Equal for graphs that one executor can run.
     """
 
@@ -69,7 +69,7 @@ def structure_of(nodes: Sequence[Node], wanted: Sequence[DataNode], size: int) -
 
 
 def _dataset_of(node: Node) -> int:
-    """Return what tells the records of one reader from those of another."""
+    """Return a number that is different for readers of different records."""
     return id(node.constants.get("_dataset")) if node.operator.kind == "reader" else 0
 
 
@@ -173,7 +173,7 @@ class Runner:
 
 
 def _copied(structure: Structure) -> tuple[Graph, list[Node]]:
-    """Return a graph of its own for a structure, with sources for the values that are there already."""
+    """Copy a structure into a graph, with sources for the values that are computed already."""
     new: dict[DataNode, DataNode] = {}
     leaves = []
     for i, edge in enumerate(structure.given):

@@ -132,7 +132,7 @@ def warp_in_torch(
 def _displaced(
     kind: str, extra: Tensor | None, height: int, width: int, before: int
 ) -> tuple[Tensor, Tensor]:
-    """Return positions, x and y; so many pixels are in the images before."""
+    """Return positions, x and y; `before` is the number of pixels in the images before this one."""
     if extra is None:
         return sphere_positions(height, width, torch.device("cpu"))
     x, y = torch.arange(width, dtype=torch.float32), torch.arange(height, dtype=torch.float32)

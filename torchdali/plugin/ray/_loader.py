@@ -22,7 +22,7 @@ from torchdali.types import PipelineAPIType
 __all__ = ["RayLoader", "RayPipeline"]
 
 _AT_ONCE = 3  # batches that an actor is asked for ahead
-_POLL = 1.0  # seconds after which a wait looks whether there is still somebody to wait for
+_POLL = 1.0  # seconds between checks that the actor is still alive
 _PATIENCE = 5.0  # seconds in which an actor answers a call that takes no time, also while it computes
 _LOST = (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError)
 
