@@ -112,9 +112,30 @@ def resample(
         if found is not None:
             return found
     exact = exactness.on and is_plain(x)
-    source, as_bytes = x.dtype, dtype == torch.uint8 and len(axes) == 2
-    if exact and as_bytes and (made := resample_natively(x, axes, windows)) is not None:
-        return made
+    if exact and dtype == torch.uint8 and len(axes) == 2:
+        found = resample_natively(x, axes, windows)
+        if found is not None:
+            return found
+    return _by_sums(x, axes, dtype, patch_border, windows, ranked, exact)
+
+
+def _by_sums(
+    x: Tensor,
+    axes: Sequence[Axis],
+    dtype: torch.dtype,
+    patch_border: bool,
+    windows: Sequence[tuple[int, int]] | None,
+    ranked: Sequence[int],
+    exact: bool,
+) -> Tensor:
+    """Resample axis by axis: nearest pixels, then those that are rounded to bytes, then sums.
+
+    Args:
+        ranked: The axes in DALI's order; see `passes`.
+        exact: With DALI's bits.
+    """
+    first, source = x.dim() - 1 - len(axes), x.dtype
+    as_bytes = dtype == torch.uint8 and len(axes) == 2
     parts: Sequence[tuple[int, int] | None] = windows or [None] * len(axes)
     lines: dict[int, ByteLines] = {}
     sums: dict[int, bool] = {}
