@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from torchdali.execute.output_buffer import Arena
 from torchdali.tensors import TensorList
 from torchdali.tensors._foreign import stream_of
 from torchdali.tensors._storage import Packed
@@ -26,6 +27,7 @@ from torchdali.tensors._storage import Packed
 __all__ = ["DeviceStream", "resolve_device"]
 
 _SMALL = 1 << 16  # bytes of what is copied together with others
+_ALIGNED = 16  # bytes: each of them begins at a multiple
 _NOTHING = contextlib.nullcontext()
 
 
@@ -150,35 +152,34 @@ class DeviceStream:
         return there
 
     def finish_copy(
-        self,
-        flat: torch.Tensor,
-        there: torch.Tensor,
-        first: int,
-        count: int,
-        batches: Iterable[TensorList],
-    ) -> list[TensorList]:
-        """Copy elements ``first`` to ``count`` of what `begin_copy` began with. Must run inside `context`.
+        self, arena: Arena, batches: Iterable[TensorList]
+    ) -> tuple[torch.Tensor, list[TensorList]]:
+        """Copy to the device what `begin_copy` left of an arena; all of it where that did not begin.
+
+        Must run inside `context`, once nobody else fills the arena.
 
         Args:
-            batches: Small ones that go up in the same copy, if there is room for them behind the elements.
+            batches: Small ones that go up in the same copy, if there is room for them.
 
         Returns:
-            As `upload_together`.
+            The elements of the arena on the device, and what `upload_together` returns.
         """
-        small: list[_Small] = []
-        start = -(-count // 16) * 16
-        if flat.dtype == torch.uint8:
-            small, starts, size = _together(batches)
-            small = small if start + size <= flat.numel() else []
-        end = start + size if small else count
-        if small:
-            _write(small, starts, flat[start:end])
-        if end > first:
-            with torch.cuda.stream(self._copies):
-                there[first:end].copy_(flat[first:end], non_blocking=True)
-            self._keep_until_copied(flat)
+        used, first, there = arena.used, arena.sent, arena.there
+        small, starts, size = _together(batches) if arena.flat.dtype == torch.uint8 else ([], [], 0)
+        place = arena.take(size + _ALIGNED) if small else -1
+        if place >= 0:
+            behind = -(-place // _ALIGNED) * _ALIGNED
+            starts = [behind + start for start in starts]
+            _write(small, starts, arena.flat)
+        end = arena.used
+        with torch.cuda.stream(self._copies):
+            if there is None:
+                there = arena.flat[:end].to(self.device, non_blocking=True)
+            elif end > first:
+                there[first:end].copy_(arena.flat[first:end], non_blocking=True)
+        self._keep_until_copied(arena.flat)
         self._wait_for_copies([there])
-        return _set_uploaded(small, starts, there[start:end]) if small else []
+        return there[:used], _set_uploaded(small, starts, there) if place >= 0 else []
 
     def adopt(self, batch: TensorList) -> TensorList:
         """Take what a source gave to the device. Must run inside `context`."""
@@ -261,7 +262,8 @@ def _together(batches: Iterable[TensorList]) -> tuple[list[_Small], list[int], i
         dense = batch.dense() if batch.device.type == "cpu" else None
         if dense is not None and 0 < dense.nbytes <= _SMALL and dense.dtype != torch.bool:
             small.append((batch, dense.contiguous()))
-    ends = list(itertools.accumulate(-(-dense.nbytes // 16) * 16 for _, dense in small))
+    sizes = [-(-dense.nbytes // _ALIGNED) * _ALIGNED for _, dense in small]
+    ends = list(itertools.accumulate(sizes))
     return small, [0, *ends[:-1]], ends[-1] if ends else 0
 
 

@@ -183,9 +183,7 @@ def mark(results: list[Any], decoded: Decoded) -> dict[int, int]:
     known = {id(data): number for number, (data, *_) in decoded.places.items()}
     found = {i: known[id(r)] for i, r in enumerate(results) if id(r) in known}
     for i in found:
-        list.__setitem__(
-            results, i, _EMPTY
-        )  # not into the arena of the host, where the file keeps its place
+        results[i] = _EMPTY
     return found
 
 

@@ -104,11 +104,17 @@ class ArenaColumn(list):  # type: ignore[type-arg]
         super().__setitem__(i, sample)
 
     def packed(self, layout: str, info: Sequence[str] | None) -> TensorList | None:
-        """Return the batch in the arena; None where some did not fit."""
-        if -1 in self._places:
+        """Return the batch in the arena, with all of its memory.
+
+        None where some samples did not fit, and where the samples have one shape, or several numbers of axes.
+        """
+        shapes = self._shapes
+        if -1 in self._places or shapes.count(shapes[0]) == len(shapes):
             return None
-        used = self._arena.flat[: self._arena.used]
-        return TensorList.from_packed(used, self._places, self._shapes, layout, info)
+        if len(set(map(len, shapes))) > 1:
+            return None
+        layout = fitting(layout, len(shapes[0]))
+        return TensorList.from_packed(self._arena.flat, self._places, shapes, layout, info)
 
 
 class OpenBuffer(NamedTuple):
@@ -161,6 +167,10 @@ class OutputBuffer:
         self, opened: OpenBuffer, done: list[Any], layout: str, info: Sequence[str] | None
     ) -> TensorList:
         """Make the batch of the results of single samples."""
+        packed = done.packed(layout, info) if isinstance(done, ArenaColumn) else None
+        if packed is not None and opened.arena is not None:
+            self._make_room(opened.arena.used, opened.arena.flat.dtype)
+            return packed
         if _is_filled(opened, done):
             return _batch_of(opened.whole, layout, info)
         first = next((d for d in done if d is not None), None)
@@ -177,19 +187,18 @@ class OutputBuffer:
         return TensorList.from_dense(stacked, layout, source_info=info)
 
     def _ragged_batch(self, done: list[Any], layout: str, info: Sequence[str] | None) -> TensorList:
-        packed = done.packed(layout, info) if isinstance(done, ArenaColumn) else None
         dtype = None if not done or done[0] is None else done[0].dtype
-        alike = packed is not None or all(d is not None and d.dtype == dtype for d in done)
+        alike = all(d is not None and d.dtype == dtype for d in done)
         if self._packs and alike and dtype is not None and dtype != torch.bfloat16:
-            # A quarter more than the batch before: what does not fit costs a copy.
-            elements = sum(d.numel() for d in done)
-            room = self._ragged[0] if self._ragged is not None else 0
-            if not elements * 1.1 <= room <= elements * 2:
-                room = elements + elements // 4
-            self._ragged = room, dtype
-            if packed is not None:
-                return packed
+            self._make_room(sum(d.numel() for d in done), dtype)
         return TensorList.from_samples(list(done), layout, source_info=info)
+
+    def _make_room(self, elements: int, dtype: torch.dtype) -> None:
+        """Choose the size of the next arena: a quarter more than a batch had. What does not fit costs a copy."""
+        room = self._ragged[0] if self._ragged is not None else 0
+        if not elements * 1.1 <= room <= elements * 2:
+            room = elements + elements // 4
+        self._guess, self._ragged = None, (room, dtype)
 
     def close_pieces(
         self, pieces: Sequence[Pieces], layout: str, info: Sequence[str] | None

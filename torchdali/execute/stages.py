@@ -433,17 +433,17 @@ class StageRunner:
             decoded = self._decoded(run, failures)
             if failures:
                 self._leave_out(batch, self._before(batch), run.done, failures, run.node_of)
+            marked = {e: mark(run.done[e], found) for e, found in decoded.items()}
             for edge, results in run.done.items():
-                places = mark(results, decoded[edge]) if edge in decoded else None
-                values = self._closed(edge, run, results, pieces.get(edge))
-                if not self._is_under_way(edge, run, values):
-                    values = self._on_device(edge, values)
-                if places is not None:
-                    with self._runtime.device_stream.context():
-                        values = self._hardware.join(values, decoded[edge], places)
-                batch.values[edge] = values
+                batch.values[edge] = self._closed(edge, run, results, pieces.get(edge))
+            # Now that all small values are known, which go up with others.
             for edge in run.done:
-                self._finish_copy(edge, run)
+                if edge.device != "cpu":
+                    self._send(edge, run)
+            for edge, places in marked.items():
+                with self._runtime.device_stream.context():
+                    values = self._hardware.join(batch.values[edge], decoded[edge], places)
+                batch.values[edge] = values
         except BaseException as error:
             self.fail(batch, error, first=batch.stage + 1)
             return
@@ -494,42 +494,24 @@ class StageRunner:
                 found[edge] = decoded
         return found
 
-    def _on_device(self, edge: DataNode, batch: TensorList) -> TensorList:
-        """Bring what a "mixed" operator made on the CPU to where it belongs."""
-        if edge.device == "cpu":
-            return batch
+    def _send(self, edge: DataNode, run: ChainRun) -> None:
+        """Bring what a "mixed" operator made on the CPU to the device; with it small values that later stages need."""
+        batch, arena, stream = run.batch, run.opened[edge].arena, self._runtime.device_stream
+        values = batch.values[edge]
+        stored = values.stored()
         # In the thread that finished the chain. The copy is enqueued on the stream of the pipeline before the steps of
         # the next stage are: they need no event, although another thread may run them.
-        with self._runtime.device_stream.context():
-            return self._runtime.device_stream.to_device(batch)
-
-    def _is_under_way(self, edge: DataNode, run: ChainRun, values: TensorList) -> bool:
-        """Return whether a part of the samples is on its way to the device."""
-        opened = run.opened[edge]
-        return (
-            opened.arena is not None
-            and opened.arena.there is not None
-            and isinstance(values.stored(), Packed)
-        )
-
-    def _finish_copy(self, edge: DataNode, run: ChainRun) -> None:
-        """Send the rest of samples that are under way, with the small values that the next stages need."""
-        batch, values = run.batch, run.batch.values[edge]
-        if not self._is_under_way(edge, run, values) or values.device.type != "cpu":
-            return
-        arena, stored = run.opened[edge].arena, values.stored()
-        assert arena is not None and arena.there is not None and isinstance(stored, Packed)
-        later = self._uploads[batch.stage + 1] if batch.stage + 1 < len(self._uploads) else ()
-        known = map(batch.values.get, later)
-        small = [v for v in known if v is not None and v.uploaded is None]
-        stream = self._runtime.device_stream
         with stream.context():
-            batch.uploaded += stream.finish_copy(
-                arena.flat, arena.there, arena.sent, arena.used, small
-            )
-        there = arena.there[: arena.used]
+            if arena is None or not isinstance(stored, Packed):
+                batch.values[edge] = stream.to_device(values)
+                return
+            later = self._uploads[batch.stage + 1] if batch.stage + 1 < len(self._uploads) else ()
+            known = map(batch.values.get, later)
+            small = [v for v in known if v is not None and v.uploaded is None]
+            flat, uploaded = stream.finish_copy(arena, small)
+        batch.uploaded += uploaded
         batch.values[edge] = TensorList.from_packed(
-            there, stored.offsets, stored.shape(), values.layout(), values.source_infos
+            flat, stored.offsets, stored.shape(), values.layout(), values.source_infos
         )
 
     def _source_infos(self, batch: InFlightBatch, edge: DataNode) -> Sequence[str] | None:
