@@ -48,6 +48,7 @@ result goes and its extents; what `Taps` come from."""
 _NAMES = tuple(RADIUS)
 BELOW_HALF = 0.49999997  # added before bytes are cut off
 _f32 = np.float32
+_HALF = np.array(0.5, _f32)
 
 
 class Regions(NamedTuple):
@@ -119,16 +120,16 @@ class Rows(NamedTuple):
 
 def table_of(offsets: Array, sides: Array, channels: int, regions: Regions) -> Rows | None:
     """Describe what to resize, see `resize_batch`; None where an axis looks at too many pixels."""
-    made = np.empty((len(COLUMNS), len(offsets)), np.int64)
-    axes = _axes(sides, regions, made[len(FIELDS) :].reshape(2, len(AXIS), -1))
-    if axes is None:
+    table = np.empty((len(offsets), len(COLUMNS)), np.int64)
+    made = table.T
+    read = _axes(sides, regions, made[len(FIELDS) :].reshape(2, len(AXIS), -1))
+    if read is None:
         return None
-    first, last = axes
-    lines = (last - first) * (regions.size[1] * channels)
+    made[0], made[1:3], made[3:5], made[6], made[7:9] = offsets, sides, read, 0, regions.size
+    lines = read[1] * (regions.size[1] * channels)
     ends = lines.cumsum()
-    made[0], made[1:3], made[3], made[4] = offsets, sides, first, last - first
-    made[5], made[6], made[7:9] = ends - lines, 0, regions.size
-    return Rows(np.ascontiguousarray(made.T), int(ends[-1]), int(lines.max()))
+    np.subtract(ends, lines, out=made[5])
+    return Rows(table, int(ends[-1]), int(lines.max()))
 
 
 def _columns_first(regions: Regions, extents: Array, seen: Array) -> npt.NDArray[np.bool_]:
@@ -140,7 +141,7 @@ def _columns_first(regions: Regions, extents: Array, seen: Array) -> npt.NDArray
     return np.asarray(columns < rows)
 
 
-def _axes(lengths: Array, regions: Regions, rows: Array) -> tuple[Array, Array] | None:
+def _axes(lengths: Array, regions: Regions, rows: Array) -> Array | None:
     """Do what `weights.taps` does, for both axes of all samples.
 
     Args:
@@ -149,37 +150,41 @@ def _axes(lengths: Array, regions: Regions, rows: Array) -> tuple[Array, Array] 
         rows: ``(2, len(AXIS), N)`` int64, written: what `AXIS` names, of y and x.
 
     Returns:
-        The first line of each image that is read, and the one after the last; None where an axis looks at too many
+        ``(2, N)``: the first line of each image that is read, and how many are; None where an axis looks at too many
         pixels.
     """
     low, high, size = regions.low, regions.high, regions.size
     extents = high - low
-    scale = extents / size
-    density, reach, rows[:, 5] = _filters(regions, scale, np.abs(extents, out=extents))
-    if (size * 2.0 * reach).max() > MAX_TAPS:
+    scale = extents / size.astype(np.float64)
+    density, reach, rows[:, 5] = _filters(regions, scale, extents)
+    twice = reach + reach
+    if (size * twice).max() > MAX_TAPS:
         return None
-    taps = np.ceil(2 * reach).astype(np.int64)
-    start = np.floor(np.minimum(low, high) - reach.astype(np.float64))
-    if (start > 0).any():
-        # The pass that is second begins where the image does.
-        x_first = _columns_first(regions, extents, taps)
-        start = np.maximum(0, start)
-        start[0, ~x_first] = start[1, x_first] = 0
-    else:
-        start[...] = 0
-    origin_step = np.empty((2, 2, low.shape[1]), _f32)
-    origin, step = origin_step
+    taps = np.ceil(twice).astype(np.int64)
+    bits = np.empty((3, 2, low.shape[1]), _f32)
+    origin, step, bits[2] = *bits[:2], density
     step[...] = scale
-    np.add((low - start).astype(_f32), _f32(0.5) * step - _f32(0.5) - reach, out=origin)
-    begin = start.astype(np.int64)
-    rows[:, 0:2] = origin_step.view(np.int32).transpose(1, 0, 2)
-    rows[:, 2], rows[:, 3], rows[:, 4] = density.view(np.int32), taps, begin
+    np.subtract(step * _HALF - _HALF, reach, out=origin)
+    begin = np.zeros((2, 1), np.int64)
+    if low.any():
+        start = np.maximum(np.floor(np.minimum(low, high) - reach), 0)
+        if start.any():
+            # The pass that is second begins where the image does.
+            x_first = _columns_first(regions, np.abs(extents), taps)
+            start[0, ~x_first] = start[1, x_first] = 0
+        origin += (low - start).astype(_f32)
+        begin = start.astype(np.int64)
+    rows[:, :3] = bits.view(np.int32).transpose(1, 0, 2)
+    rows[:, 3], rows[:, 4] = taps, begin
+    last = origin[0] + (size[0] - 1).astype(_f32) * step[0]
     ends = np.empty((2, low.shape[1]), _f32)
-    ends[0] = origin[0]
-    np.add(origin[0], (size[0] - 1).astype(_f32) * step[0], out=ends[1])
-    near, far = np.ceil(np.sort(ends, axis=0)).astype(np.int64) + begin[0]
-    first = np.minimum(np.maximum(near, 0), lengths[0] - 1)
-    return first, np.minimum(np.maximum(far + (taps[0] - 1), 0), lengths[0] - 1) + 1
+    np.minimum(origin[0], last, out=ends[0])
+    np.maximum(origin[0], last, out=ends[1])
+    read: Array = np.ceil(ends).astype(np.int64) + begin[0]
+    read[1] += taps[0] - 1
+    np.minimum(np.maximum(read, 0, out=read), lengths[0] - 1, out=read)
+    read[1] += 1 - read[0]
+    return read
 
 
 def _filters(regions: Regions, scale: Array, extents: Array) -> tuple[Array, Array, Array | int]:
@@ -188,7 +193,7 @@ def _filters(regions: Regions, scale: Array, extents: Array) -> tuple[Array, Arr
     shrinking, growing = regions.filters
     if shrinking == growing:
         return *stretched(growing, grown), _PLACES[growing]
-    shrinks = extents > regions.size
+    shrinks = np.abs(extents) > regions.size
     density, reach = (np.where(shrinks, *each) for each in zip(
         stretched(shrinking, grown), stretched(growing, grown), strict=True
     ))  # fmt: skip
