@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator as op
 import threading
 from collections.abc import Callable, Sequence
@@ -14,7 +15,7 @@ from torchdali.running import check_form, fitting
 from torchdali.tensors import TensorList
 from torchdali.tensors.buffer_pool import BufferPool
 
-__all__ = ["Arena", "ArenaColumn", "OpenBuffer", "OutputBuffer"]
+__all__ = ["Arena", "ArenaColumn", "OpenBuffer", "OutputBuffer", "filled"]
 
 Send = Callable[[torch.Tensor, int], torch.Tensor]
 
@@ -74,7 +75,10 @@ class Arena:
 
 
 class ArenaColumn(list):  # type: ignore[type-arg]
-    """Results of a chain; each is copied into the arena by the worker that computed it, while it is in cache."""
+    """Results of a chain; each is copied into the arena by the worker that computed it, while it is in cache.
+
+    What lies there is None in the list, until `fill` makes tensors of it.
+    """
 
     def __init__(self, arena: Arena, count: int) -> None:
         super().__init__([None] * count)
@@ -92,16 +96,22 @@ class ArenaColumn(list):  # type: ignore[type-arg]
             and not sample.requires_grad
         ):
             given = sample.numpy()
-            size, self._shapes[i] = given.size, given.shape
+            size, shape = given.size, given.shape
             place = self._arena.take(size)
             if place >= 0:
-                kept = self._elements[place : place + size].reshape(given.shape)
-                kept[...] = given
-                sample = torch.from_numpy(kept)
+                self._shapes[i], sample = shape, None
+                self._elements[place : place + size].reshape(shape)[...] = given
                 if size:  # an empty sample has no place of its own
                     self._arena.filled(place)
         self._places[i] = place
-        super().__setitem__(i, sample)
+        list.__setitem__(self, i, sample)
+
+    def fill(self) -> None:
+        """Make tensors of the samples that lie in the arena."""
+        for i, (place, shape) in enumerate(zip(self._places, self._shapes, strict=True)):
+            if place >= 0 and self[i] is None:
+                sample = self._arena.flat[place : place + math.prod(shape)].view(shape)
+                list.__setitem__(self, i, sample)
 
     def packed(self, layout: str, info: Sequence[str] | None) -> TensorList | None:
         """Return the batch in the arena, with all of its memory.
@@ -171,6 +181,7 @@ class OutputBuffer:
         if packed is not None and opened.arena is not None:
             self._make_room(opened.arena.used, opened.arena.flat.dtype)
             return packed
+        filled(done)
         if _is_filled(opened, done):
             return _batch_of(opened.whole, layout, info)
         first = next((d for d in done if d is not None), None)
@@ -233,6 +244,13 @@ class OutputBuffer:
             size = sum(map(len, done))
             whole = torch.cat(done, out=self._buffers.empty((size, *first.shape[1:]), first.dtype))
         return _batch_of(whole, layout, info)
+
+
+def filled(done: list[Any]) -> list[Any]:
+    """Return the results of a chain as tensors, also those in an arena."""
+    if isinstance(done, ArenaColumn):
+        done.fill()
+    return done
 
 
 def _is_filled(opened: OpenBuffer, done: list[Any]) -> bool:

@@ -20,7 +20,7 @@ from torchdali.execute.chain_run import ChainRun, Runtime
 from torchdali.execute.compiled_chain import Bodies, CompiledChain
 from torchdali.execute.groups import GroupRun, group_size
 from torchdali.execute.hardware_decoding import Decoded, HardwareDecoding, is_shared, mark
-from torchdali.execute.output_buffer import OpenBuffer, OutputBuffer
+from torchdali.execute.output_buffer import OpenBuffer, OutputBuffer, filled
 from torchdali.execute.source_info import source_edges
 from torchdali.execute.steps import fail_alone, present, run_step
 from torchdali.execute.sync import CallerQueue, Sequencer
@@ -432,6 +432,8 @@ class StageRunner:
             pieces = self._pieces(run)
             decoded = self._decoded(run, failures)
             if failures:
+                for results in run.done.values():
+                    filled(results)
                 self._leave_out(batch, self._before(batch), run.done, failures, run.node_of)
             marked = {e: mark(run.done[e], found) for e, found in decoded.items()}
             for edge, results in run.done.items():
@@ -488,7 +490,7 @@ class StageRunner:
             upright = edge.source.constants.get("adjust_orientation", True)
             before = set(failures)
             with self._runtime.device_stream.context():
-                decoded = self._hardware.decode(results, upright, failures)
+                decoded = self._hardware.decode(filled(results), upright, failures)
             run.blamed.update({id(failures[i]): edge.source for i in failures.keys() - before})
             if decoded is not None:
                 found[edge] = decoded
