@@ -268,16 +268,17 @@ def _together(batches: Iterable[TensorList]) -> tuple[list[_Small], list[int], i
 
 
 def _write(small: Iterable[_Small], starts: Iterable[int], block: torch.Tensor) -> None:
+    memory = block.numpy()  # which copies so little in a fraction of torch's time
     for (_, dense), start in zip(small, starts, strict=True):
-        block[start : start + dense.nbytes].copy_(dense.view(-1).view(torch.uint8))
+        memory[start : start + dense.nbytes] = dense.detach().view(torch.uint8).numpy().reshape(-1)
 
 
 def _set_uploaded(
     small: Iterable[_Small], starts: Iterable[int], there: torch.Tensor
 ) -> list[TensorList]:
     for (batch, dense), start in zip(small, starts, strict=True):
-        part = there[start : start + dense.nbytes]
-        batch.set_uploaded(part.view(dense.dtype).view(dense.shape))
+        part = there[start : start + dense.nbytes].view(dense.dtype)
+        batch.set_uploaded(part if dense.dim() == 1 else part.view(dense.shape))
     return [batch for batch, _ in small]
 
 
