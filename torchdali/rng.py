@@ -8,7 +8,6 @@ takes Python floats from its own row.
 
 from __future__ import annotations
 
-import copy
 import functools
 import math
 import sys
@@ -202,8 +201,8 @@ class BatchRng:
 
     def of(self, key: int) -> BatchRng:
         """Return the random numbers of another operator on the same samples."""
-        other = copy.copy(self)
-        other._key = key
+        other = BatchRng.__new__(BatchRng)
+        other.__dict__.update(self.__dict__, _key=key)
         return other
 
     def pick(self, samples: Sequence[int]) -> BatchRng:

@@ -10,6 +10,7 @@ tensor is recorded on that stream, so that its memory is not reused while the us
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import itertools
 import os
 import threading
@@ -268,9 +269,9 @@ def _together(batches: Iterable[TensorList]) -> tuple[list[_Small], list[int], i
 
 
 def _write(small: Iterable[_Small], starts: Iterable[int], block: torch.Tensor) -> None:
-    memory = block.numpy()  # which copies so little in a fraction of torch's time
+    memory = block.data_ptr()  # torch's copy takes ten times as long for so little
     for (_, dense), start in zip(small, starts, strict=True):
-        memory[start : start + dense.nbytes] = dense.detach().view(torch.uint8).numpy().reshape(-1)
+        ctypes.memmove(memory + start, dense.data_ptr(), dense.nbytes)
 
 
 def _set_uploaded(

@@ -151,7 +151,8 @@ class StageRunner:
                 uploaded = True
                 known = map(batch.values.get, self._uploads[batch.stage])
                 small = [v for v in known if v is not None and v.uploaded is None]
-                batch.uploaded += self._runtime.device_stream.upload_together(small)
+                if small:
+                    batch.uploaded += self._runtime.device_stream.upload_together(small)
             self._run_step(batch, node)
 
     def _run_step(self, batch: InFlightBatch, node: Node) -> None:

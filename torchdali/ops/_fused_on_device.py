@@ -65,19 +65,20 @@ def _seen(
     both = filters.get("interp_type", DALIInterpType.INTERP_LINEAR)
     names = [both if (f := filters.get(k)) is None else f for k in ("min_filter", "mag_filter")]
     (low, high), whole = regions, sizes[:, :1]
-    if (sizes != whole).any():  # a crop that reaches outside of some
+    if sizes.shape[1] > 1 and (sizes != whole).any():  # a crop that reaches outside of some
         return None
     lengths = int(whole[0, 0]), int(whole[1, 0])
     check_pixels(lengths, "the resized image")
-    span = span_of(lengths, crop_window((*lengths, images.channels), "HWC", **window))
-    if span is None:
-        return None
-    (y, x), (height, width) = span
-    if min(y, x) < 0 or y + height > lengths[0] or x + width > lengths[1]:
-        return None
-    if (height, width) != lengths:
-        step = (high - low) / whole
-        low, whole = low + step * [[y], [x]], np.array([[height], [width]])
-        high = low + step * whole
+    if window:
+        span = span_of(lengths, crop_window((*lengths, images.channels), "HWC", **window))
+        if span is None:
+            return None
+        (y, x), (height, width) = span
+        if min(y, x) < 0 or y + height > lengths[0] or x + width > lengths[1]:
+            return None
+        if (height, width) != lengths:
+            step = (high - low) / whole
+            low, whole = low + step * [[y], [x]], np.array([[height], [width]])
+            high = low + step * whole
     shrinking, growing = (FILTER[name] for name in names)
     return Regions(low, high, whole, (shrinking, growing), filters.get("antialias", True))

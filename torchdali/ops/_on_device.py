@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -74,11 +75,12 @@ def images_of(batch: TensorList, layout: str, floats: bool = False) -> Images | 
         if offsets is None or sides is None:
             return None
         return Images(dense.reshape(-1), offsets, sides, dense.shape[3], True)
-    shapes = np.array(batch.shape(), np.int64)
-    if shapes.ndim != 2 or shapes.shape[1] != 3 or not shapes.all():
+    if batch.ndim() != 3:
         return None
-    sides, channels = np.ascontiguousarray(shapes[:, :2].T), shapes[:, 2]
-    if (channels != channels[0]).any():
+    extents = itertools.chain.from_iterable(batch.shape())
+    shapes = np.fromiter(extents, np.int64, 3 * len(batch)).reshape(-1, 3).T
+    sides, channels = np.ascontiguousarray(shapes[:2]), shapes[2]
+    if not shapes.all() or (channels != channels[0]).any():
         return None
     if isinstance(stored, Packed):
         flat, offsets = stored.flat, np.array(stored.offsets, np.int64)
@@ -208,7 +210,9 @@ def cut_out(images: Images, spans: tuple[Array, Array], policy: str, fill: Seque
 def on_their_device(value: Any, size: int, device: torch.device) -> Tensor:
     """Return the numbers of an argument, one a sample, as int32 on a device."""
     if isinstance(value, Column):
-        if value.uploaded is not None:
-            return value.uploaded.reshape(-1).to(torch.int32)
+        there = value.uploaded
+        if there is not None:
+            there = there if there.dim() == 1 else there.reshape(-1)
+            return there if there.dtype == torch.int32 else there.to(torch.int32)
         return upload(np.asarray(value.rows(np.int32)).reshape(-1), device)
     return torch.full((size,), int(value), dtype=torch.int32, device=device)
