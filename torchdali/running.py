@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -34,12 +34,14 @@ class Prepared:
         layouts: Of the outputs.
         batched: Takes several samples of each input as one tensor ``(N, ...)``; None if the operator cannot.
         together: Takes a sequence of samples of any shapes; None if the operator cannot.
+        on_device: Takes the whole batch on an accelerator; None if the operator cannot.
     """
 
     function: Callable[..., Any]
     layouts: tuple[str, ...]
     batched: Callable[..., Any] | None = None
     together: Callable[..., Any] | None = None
+    on_device: Callable[..., Any] | None = None
 
 
 def prepare(
@@ -63,10 +65,15 @@ def prepare(
     except Exception as error:
         batch_level(error)
         raise
+    if declared.on_device is not None and not per_frame:
+        fixed = {k: v for k, v in constants.items() if k != "seed"}
+        body = _batched_body(declared.on_device, fixed)
+        layout = layouts[0] if layouts else ""
+        ready = replace(ready, on_device=_with_layout(body, declared.schema, layout))
     if declared.kind != "sample" or declared.body.__module__.partition(".")[0] == "torchdali":
         return ready
     checked = _checked(ready.function, len(ready.layouts))
-    return Prepared(checked, ready.layouts, ready.batched)
+    return Prepared(checked, ready.layouts, ready.batched, None, ready.on_device)
 
 
 def _checked(function: Callable[..., Any], outputs: int) -> Callable[..., Any]:
@@ -354,8 +361,8 @@ def run_batch(
             arguments["size"] = size
         _check_batches(declared, inputs)
         return _of_size(collect(ready.function(*inputs, **arguments), ready.layouts), size)
-    if declared.on_device is not None and not frames:
-        found = _run_on_device(declared, constants, layouts, inputs, arguments, rng)
+    if ready.on_device is not None:
+        found = _run_on_device(declared, ready.on_device, inputs, arguments, rng)
         if found is not None:
             return collect(found, ready.layouts)
     if ready.batched is not None and rng is None:
@@ -402,24 +409,21 @@ def _run_together(
 
 def _run_on_device(
     declared: Operator,
-    constants: Mapping[str, Any],
-    layouts: tuple[str, ...],
+    body: Callable[..., Any],
     inputs: Sequence[TensorList | None],
     arguments: Mapping[str, Any],
     rng: BatchRng | None,
 ) -> Any:
     """Run the body for batches on an accelerator; None where the data are elsewhere, or it does not take them."""
-    body = declared.on_device
-    assert body is not None
+    assert declared.on_device is not None
     first = inputs[0] if inputs else None
-    if first is None or first.device.type == "cpu" or not len(first) or not body.takes(arguments):
+    if first is None or first.device.type == "cpu" or not len(first):
         return None
-    given = body.bound({k: v for k, v in constants.items() if k != "seed"})
-    if declared.schema.wants_layout:
-        given["layout"] = layouts[0]
+    if not declared.on_device.takes(arguments):
+        return None
     if rng is not None:
-        given["rng"] = rng
-    found = body.body(*inputs, **{**given, **arguments})
+        arguments = {**arguments, "rng": rng}
+    found = body(*inputs, **arguments)
     return None if found is NotImplemented else found
 
 

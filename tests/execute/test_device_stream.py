@@ -112,7 +112,7 @@ def test_the_stream_that_is_given_waits(cuda: Any, monkeypatch: pytest.MonkeyPat
 def test_a_pinned_batch_is_kept_until_its_copy_is_done(cuda: Any) -> None:
     """A second thread sends a batch just when the first has heard that the oldest copy is done."""
     ours, events = DeviceStream(GPU), []
-    other = threading.Thread(target=lambda: ours._keep_until_copied(batch(4)))
+    other = threading.Thread(target=lambda: ours._keep_until_copied(batch(4), cuda.Event()))
 
     class Asked(Event):
         def __init__(self) -> None:
@@ -126,9 +126,9 @@ def test_a_pinned_batch_is_kept_until_its_copy_is_done(cuda: Any) -> None:
 
     cuda.Event = Asked
     for value in (1, 2):
-        ours._keep_until_copied(batch(value))
+        ours._keep_until_copied(batch(value), cuda.Event())
     events[0].done = True
-    ours._keep_until_copied(batch(3))
+    ours._keep_until_copied(batch(3), cuda.Event())
     other.join(30)
     assert [int(kept.stacked()[0, 0]) for _, kept in ours._sent] == [2, 3, 4]
 

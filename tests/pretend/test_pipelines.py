@@ -311,7 +311,7 @@ def test_a_missing_wait_for_a_copy_is_reported(
     folder: Path, gpu: Accelerator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The test of the tests: kernels that do not wait for the stream that copies."""
-    monkeypatch.setattr(DeviceStream, "_wait_for_copies", lambda self, tensors: None)
+    monkeypatch.setattr(DeviceStream, "_wait_for_copies", lambda self, *given: None)
     found = delivered(train(folder, 0), 1)
     del found
     assert "without a wait" in races(gpu)
@@ -336,7 +336,7 @@ def test_a_buffer_used_again_too_early_is_reported(
     folder: Path, gpu: Accelerator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Large batches come from a pool, and are copied from where they lie."""
-    monkeypatch.setattr(DeviceStream, "_keep_until_copied", lambda self, batch: None)
+    monkeypatch.setattr(DeviceStream, "_keep_until_copied", lambda self, *given: None)
     pool = "torchdali.tensors.buffer_pool.BufferPool._smallest"
     monkeypatch.setattr(pool, 1 << 10)
     delivered(train(folder, 0, "floats", batch_size=8), 8)

@@ -98,9 +98,10 @@ class DeviceStream:
         source = _pinned(batch) if self.pins else batch
         with torch.cuda.stream(self._copies):
             moved = _move(source, self.device)
+        copied = self.record(self._copies)
         # The copy reads pinned memory after this call returns: the batch must stay until the event behind it is done.
-        self._keep_until_copied(batch)
-        self._wait_for_copies(_tensors(moved))
+        self._keep_until_copied(batch, copied)
+        self._wait_for_copies(_tensors(moved), copied)
         return moved
 
     def _move_present(self, batch: TensorList) -> TensorList:
@@ -110,11 +111,11 @@ class DeviceStream:
         places = [s if s is None else next(moved) for s in batch.samples()]
         return TensorList.from_samples(places, batch.layout(), source_info=batch.source_infos)
 
-    def _wait_for_copies(self, tensors: Iterable[torch.Tensor]) -> None:
-        """Let the stream that computes wait for copies that were enqueued."""
+    def _wait_for_copies(self, tensors: Iterable[torch.Tensor], copied: Any) -> None:
+        """Let the stream that computes wait for the event behind the copies of tensors."""
         if self._copies is self.stream:
             return
-        self.stream.wait_event(self.record(self._copies))
+        self.stream.wait_event(copied)
         for tensor in tensors:
             # Allocated on the stream of the copies, which would use the memory again while kernels still read it.
             tensor.record_stream(self.stream)
@@ -137,7 +138,7 @@ class DeviceStream:
         else:
             with torch.cuda.stream(self._copies):
                 there = block.to(self.device, non_blocking=True)
-            self._wait_for_copies([there])
+            self._wait_for_copies([there], self.record(self._copies))
         return _set_uploaded(small, starts, there)
 
     def begin_copy(self, flat: torch.Tensor, count: int) -> torch.Tensor:
@@ -149,7 +150,7 @@ class DeviceStream:
             there = torch.empty_like(flat, device=self.device)
             there[:count].copy_(flat[:count], non_blocking=True)
         # Also for a batch that fails: the memory must not be used again before this copy is done.
-        self._keep_until_copied(flat)
+        self._keep_until_copied(flat, self.record(self._copies))
         return there
 
     def finish_copy(
@@ -178,8 +179,9 @@ class DeviceStream:
                 there = arena.flat[:end].to(self.device, non_blocking=True)
             elif end > first:
                 there[first:end].copy_(arena.flat[first:end], non_blocking=True)
-        self._keep_until_copied(arena.flat)
-        self._wait_for_copies([there])
+        copied = self.record(self._copies)
+        self._keep_until_copied(arena.flat, copied)
+        self._wait_for_copies([there], copied)
         return there[:used], _set_uploaded(small, starts, there) if place >= 0 else []
 
     def adopt(self, batch: TensorList) -> TensorList:
@@ -192,14 +194,13 @@ class DeviceStream:
                 tensor.record_stream(self.stream)
         return moved
 
-    def _keep_until_copied(self, batch: TensorList | torch.Tensor) -> None:
-        """Hold pinned memory until its copy to the device is done; its memory may be reused after that.
+    def _keep_until_copied(self, batch: TensorList | torch.Tensor, copied: Any) -> None:
+        """Hold pinned memory until the event behind its copy is done; its memory may be reused after that.
 
         Several threads send batches: without the lock, one could drop the entry that another has not asked about yet.
         """
-        event = self.record(self._copies)
         with self._lock:
-            self._sent.append((event, batch))
+            self._sent.append((copied, batch))
             while self._sent and self._sent[0][0].query():
                 self._sent.popleft()
 

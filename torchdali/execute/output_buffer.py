@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import operator as op
 import threading
@@ -84,8 +85,8 @@ class ArenaColumn(list):  # type: ignore[type-arg]
         super().__init__([None] * count)
         self._arena, self._places = arena, [-1] * count
         self._shapes: list[tuple[int, ...]] = [()] * count
-        # NumPy copies a small image in a third of torch's time.
-        self._dtype, self._elements = arena.flat.dtype, arena.flat.numpy()
+        flat = arena.flat
+        self._dtype, self._size, self._address = flat.dtype, flat.itemsize, flat.data_ptr()
 
     def __setitem__(self, i: Any, sample: Any) -> None:
         place = -1
@@ -95,13 +96,13 @@ class ArenaColumn(list):  # type: ignore[type-arg]
             and sample.is_cpu
             and not sample.requires_grad
         ):
-            given = sample.numpy()
-            size, shape = given.size, given.shape
-            place = self._arena.take(size)
+            count, given = sample.numel(), sample.contiguous()
+            place = self._arena.take(count)
             if place >= 0:
-                self._shapes[i], sample = shape, None
-                self._elements[place : place + size].reshape(shape)[...] = given
-                if size:  # an empty sample has no place of its own
+                # Torch takes three times as long for a small image.
+                ctypes.memmove(self._address + place * self._size, given.data_ptr(), given.nbytes)
+                self._shapes[i], sample = tuple(sample.shape), None
+                if count:  # an empty sample has no place of its own
                     self._arena.filled(place)
         self._places[i] = place
         list.__setitem__(self, i, sample)
