@@ -157,6 +157,7 @@ def test_a_piece_that_is_sent_too_early_is_reported(
     made = DeviceStream.__init__
     monkeypatch.setattr(DeviceStream, "__init__", lambda self, *given: (streams.append(self), made(self, *given))[1])
     monkeypatch.setattr(Arena, "filled", filled)
+    monkeypatch.setattr("torchdali.execute.output_buffer._LEAST_PIECE", 1)
     delivered(train(folder, 0, batch_size=8), 8)
     assert "may still be read" in races(gpu)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import operator as op
 import threading
 from collections.abc import Callable, Sequence
+from ctypes import memmove
 from typing import Any, NamedTuple
 
 import torch
@@ -20,6 +20,7 @@ __all__ = ["Arena", "ArenaColumn", "OpenBuffer", "OutputBuffer", "filled"]
 
 Send = Callable[[torch.Tensor, int], torch.Tensor]
 
+_Tensor = torch.Tensor
 _PIECE = 0.4  # of the room for a batch: what is copied to the device while the rest is computed
 _LEAST_PIECE = 1 << 20  # bytes; a smaller one takes less time to copy than to start
 
@@ -33,15 +34,17 @@ class Arena:
             by the thread that fills the last gap before them, while others fill the rest.
 
     Attributes:
+        sends: A first piece is sent; it is large enough.
         there: What `send` returned.
         sent: How many elements it was given.
     """
 
     def __init__(self, flat: torch.Tensor, send: Send | None = None) -> None:
         self.flat, self._used, self._lock = flat, 0, threading.Lock()
-        self._size = flat.numel()
+        self._size, self.itemsize, self.address = flat.numel(), flat.itemsize, flat.data_ptr()
         self._open: set[int] = set()
         self._send = send if flat.nbytes * _PIECE >= _LEAST_PIECE else None
+        self.sends = self._send is not None
         self.there: torch.Tensor | None = None
         self.sent = 0
 
@@ -57,9 +60,17 @@ class Arena:
             if place + count > self._size:
                 return -1
             self._used = place + count
-            if self._send is not None and count:
+            if self.sends and count:
                 self._open.add(place)
         return place
+
+    def found(self, sample: Any) -> tuple[int, tuple[int, ...]] | None:
+        """Return place and shape of a sample that lies here, which may be a tensor by now; None for others."""
+        if not isinstance(sample, _Tensor):
+            return sample  # type: ignore[no-any-return]
+        place = (sample.data_ptr() - self.address) // self.itemsize
+        here = 0 <= place < self._size and sample.dtype == self.flat.dtype
+        return (place, tuple(sample.shape)) if here else None
 
     def filled(self, place: int) -> None:
         """Note that the elements at a place are there, and send the first piece if it is whole now."""
@@ -78,40 +89,32 @@ class Arena:
 class ArenaColumn(list):  # type: ignore[type-arg]
     """Results of a chain; each is copied into the arena by the worker that computed it, while it is in cache.
 
-    What lies there is None in the list, until `fill` makes tensors of it.
+    What lies there is a place and a shape in the list, until `fill` makes tensors of it.
     """
 
     def __init__(self, arena: Arena, count: int) -> None:
         super().__init__([None] * count)
-        self._arena, self._places = arena, [-1] * count
-        self._shapes: list[tuple[int, ...]] = [()] * count
-        flat = arena.flat
-        self._dtype, self._size, self._address = flat.dtype, flat.itemsize, flat.data_ptr()
+        self._arena, self._dtype = arena, arena.flat.dtype
 
     def __setitem__(self, i: Any, sample: Any) -> None:
-        place = -1
-        if (
-            isinstance(sample, torch.Tensor)
-            and sample.dtype == self._dtype
-            and sample.is_cpu
-            and not sample.requires_grad
-        ):
-            count, given = sample.numel(), sample.contiguous()
-            place = self._arena.take(count)
+        if isinstance(sample, _Tensor) and sample.dtype == self._dtype and sample.is_cpu:
+            arena, given = self._arena, sample.contiguous()
+            place = arena.take(given.numel())
             if place >= 0:
                 # Torch takes three times as long for a small image.
-                ctypes.memmove(self._address + place * self._size, given.data_ptr(), given.nbytes)
-                self._shapes[i], sample = tuple(sample.shape), None
-                if count:  # an empty sample has no place of its own
-                    self._arena.filled(place)
-        self._places[i] = place
+                memmove(arena.address + place * arena.itemsize, given.data_ptr(), given.nbytes)
+                if arena.sends and given.nbytes:  # an empty sample has no place of its own
+                    arena.filled(place)
+                sample = place, tuple(sample.shape)
         list.__setitem__(self, i, sample)
 
     def fill(self) -> None:
         """Make tensors of the samples that lie in the arena."""
-        for i, (place, shape) in enumerate(zip(self._places, self._shapes, strict=True)):
-            if place >= 0 and self[i] is None:
-                sample = self._arena.flat[place : place + math.prod(shape)].view(shape)
+        flat = self._arena.flat
+        for i, each in enumerate(self):
+            if type(each) is tuple:
+                place, shape = each
+                sample = flat[place : place + math.prod(shape)].view(shape)
                 list.__setitem__(self, i, sample)
 
     def packed(self, layout: str, info: Sequence[str] | None) -> TensorList | None:
@@ -119,13 +122,14 @@ class ArenaColumn(list):  # type: ignore[type-arg]
 
         None where some samples did not fit, and where the samples have one shape, or several numbers of axes.
         """
-        shapes = self._shapes
-        if -1 in self._places or shapes.count(shapes[0]) == len(shapes):
+        placed = self if set(map(type, self)) == {tuple} else list(map(self._arena.found, self))
+        if None in placed:
             return None
-        if len(set(map(len, shapes))) > 1:
+        places, shapes = map(list, zip(*placed, strict=True))
+        if shapes.count(shapes[0]) == len(shapes) or len(set(map(len, shapes))) > 1:
             return None
         layout = fitting(layout, len(shapes[0]))
-        return TensorList.from_packed(self._arena.flat, self._places, shapes, layout, info)
+        return TensorList.from_packed(self._arena.flat, places, shapes, layout, info)
 
 
 class OpenBuffer(NamedTuple):

@@ -166,7 +166,7 @@ def _axes(lengths: Array, regions: Regions, rows: Array) -> Array | None:
     step[...] = scale
     np.subtract(step * _HALF - _HALF, reach, out=origin)
     begin = np.zeros((2, 1), np.int64)
-    if low.any():
+    if np.count_nonzero(low):
         start = np.maximum(np.floor(np.minimum(low, high) - reach), 0)
         if start.any():
             # The pass that is second begins where the image does.
