@@ -96,14 +96,14 @@ def _colors(root: str) -> Any:
 
 # Launches and copies of a batch, waits and pageable copies of all.
 BUDGETS = {
-    "train": {"launches": 2, "copies": 3, "waits": 0, "pageable": 0},
-    "colors": {"launches": 4, "copies": 4, "waits": 0, "pageable": 0},
-    "val": {"launches": 2, "copies": 3, "waits": 0, "pageable": 0},
-    "roi": {"launches": 2, "copies": 3, "waits": 0, "pageable": 0},
-    "heavy": {"launches": 7, "copies": 6, "waits": 0, "pageable": 0},
+    "train": {"launches": 2, "copies": 2, "waits": 0, "pageable": 0},
+    "colors": {"launches": 4, "copies": 3, "waits": 0, "pageable": 0},
+    "val": {"launches": 2, "copies": 2, "waits": 0, "pageable": 0},
+    "roi": {"launches": 2, "copies": 2, "waits": 0, "pageable": 0},
+    "heavy": {"launches": 7, "copies": 5, "waits": 0, "pageable": 0},
     "decode": {"launches": 0, "copies": 2, "waits": 0, "pageable": 0},
-    "fed": {"launches": 2, "copies": 3, "waits": 0, "pageable": 0},
-    "photo": {"launches": 2, "copies": 3, "waits": 0, "pageable": 0},
+    "fed": {"launches": 2, "copies": 2, "waits": 0, "pageable": 0},
+    "photo": {"launches": 2, "copies": 2, "waits": 0, "pageable": 0},
     "late": {"launches": 0, "copies": 2, "waits": 0, "pageable": 0},
     "bytes": {"launches": 1, "copies": 2, "waits": 0, "pageable": 0},
 }
@@ -117,15 +117,17 @@ def _define(name: str) -> Any:
     return lambda root: getattr(pipelines, name)(_OnDevice(), types, root)
 
 
-def _check(name: str, folder: Path, batch_size: int) -> None:
+def _check(name: str, folder: Path, batch_size: int, spare: float = 0) -> None:
     found = counted(_define(name), batch_size, root=str(folder))
+    found["copies"] -= spare
     over = {k: (found[k], most) for k, most in BUDGETS[name].items() if found[k] > most}
     assert not over, f"{over}\n{found['lines']}"
 
 
 @pytest.mark.parametrize("name", BUDGETS)
 def test_a_small_batch(folder: Path, name: str) -> None:
-    _check(name, folder, 4)
+    """One of the batches that are counted may be so much larger than those before that it takes a copy more."""
+    _check(name, folder, 4, spare=1 / BATCHES)
 
 
 @pytest.mark.slow
@@ -137,10 +139,10 @@ def test_large_batches(folder: Path, name: str, batch_size: int) -> None:
 
 
 @pytest.mark.parametrize("batch_size", [32, 256])
-def test_pieces_cost_no_copy_more(folder: Path, batch_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rest of the images goes up with the labels and parameters."""
+def test_pieces_cost_one_copy(folder: Path, batch_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest of the images goes up with the labels and parameters, as all of them do otherwise."""
     monkeypatch.setattr("torchdali.execute.output_buffer._LEAST_PIECE", 1)
-    _check("train", folder, batch_size)
+    _check("train", folder, batch_size, spare=1)
 
 
 def test_batches_of_channels_last_are_not_copied(folder: Path) -> None:

@@ -80,7 +80,8 @@ def images_of(batch: TensorList, layout: str, floats: bool = False) -> Images | 
     extents = itertools.chain.from_iterable(batch.shape())
     shapes = np.fromiter(extents, np.int64, 3 * len(batch)).reshape(-1, 3).T
     sides, channels = np.ascontiguousarray(shapes[:2]), shapes[2]
-    if not shapes.all() or (channels != channels[0]).any():
+    alike = np.count_nonzero(channels == channels[0]) == len(channels)
+    if not alike or np.count_nonzero(shapes) < shapes.size:
         return None
     if isinstance(stored, Packed):
         flat, offsets = stored.flat, np.array(stored.offsets, np.int64)
