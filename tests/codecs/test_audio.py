@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from tests.helpers.encoded_audio import WIDTHS, chunk, encoded, raw, speech, wav
+from torchdali.codecs import _flac
 from torchdali.codecs.audio import decode
 from torchdali.errors import DecodeError, MissingExtraError
 
@@ -114,6 +115,7 @@ def test_a_wav_header_that_lies_takes_no_memory():
 def test_without_soundfile(monkeypatch):
     file = encoded(speech(400))
     monkeypatch.setitem(sys.modules, "soundfile", None)
+    monkeypatch.setattr(_flac, "_av", lambda: None)
     with pytest.raises(MissingExtraError, match=r"FLAC.*soundfile.*\[audio\]"):
         decoded(file)
     assert decoded(wav(SIGNAL))[0].shape == (200, 2)

@@ -1,4 +1,4 @@
-"""Encoded audio to samples: WAV by `_wav`, everything else by libsndfile."""
+"""Encoded audio to samples: WAV by `_wav`, FLAC by FFmpeg if PyAV is there, everything else by libsndfile."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.codecs._flac import decode_flac
 from torchdali.codecs._native_wav import decode_together
 from torchdali.codecs._soundfile import decode_soundfile
 from torchdali.codecs._wav import Array, Wav, parse, parse_words
@@ -193,7 +194,7 @@ def _mixed(samples: Array) -> Array:
 
 
 def _samples(encoded: Array, dtype: torch.dtype) -> tuple[Array, int]:
-    wav = parse(encoded)
+    wav = parse(encoded) or decode_flac(encoded)
     if wav is not None:
         return wav.read(_DTYPES[dtype]), wav.rate
     if not len(encoded):

@@ -1,0 +1,123 @@
+"""FLAC by FFmpeg: the samples of libsndfile to the bit, and whatever is unusual or damaged is left to that."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+import torch
+
+from tests.helpers.encoded_audio import encoded, speech
+from torchdali.codecs import _flac
+from torchdali.codecs.audio import decode
+from torchdali.errors import DecodeError
+
+pytest.importorskip("av", reason="the extra `video` is not installed")
+soundfile = pytest.importorskip("soundfile", reason="the extra `audio` is not installed")
+
+TYPES = (torch.float32, torch.int16, torch.int32)
+
+
+def by_soundfile(data, dtype=torch.float32):
+    name = str(dtype).removeprefix("torch.")
+    return soundfile.read(io.BytesIO(data.tobytes()), dtype=name, always_2d=True)
+
+
+def samples(data, dtype=torch.float32):
+    found = _flac.decode_flac(data)
+    assert found is not None
+    return found.read(np.dtype(str(dtype).removeprefix("torch."))), found.rate
+
+
+def noise(frames, channels):
+    return np.random.default_rng(frames).uniform(-1, 1, (frames, channels))
+
+
+@pytest.mark.parametrize("subtype", ["PCM_S8", "PCM_16", "PCM_24"])
+@pytest.mark.parametrize("channels", [1, 2, 3, 8])
+@pytest.mark.parametrize("make", [speech, noise, lambda frames, channels: np.zeros((frames, channels))])
+def test_the_samples_of_libsndfile(subtype, channels, make):
+    for frames in (1, 15, 4096, 4097, 30000):
+        data = encoded(make(frames, channels), 22050, subtype=subtype)
+        for dtype in TYPES:
+            found, rate = samples(data, dtype)
+            expected, known = by_soundfile(data, dtype)
+            assert rate == known and found.dtype == expected.dtype
+            assert np.array_equal(found, expected), (frames, dtype)
+
+
+def test_blocks_of_descriptions_are_passed_over():
+    data = encoded(speech(9000))
+    picture = bytes([6, 0, 0x20, 0]) + b"\xff\xf8" * 0x1000  # which looks like the beginning of sound
+    found, _ = samples(np.frombuffer(data[:42].tobytes() + picture + data[42:].tobytes(), np.uint8))
+    assert np.array_equal(found, by_soundfile(data)[0])
+
+
+def test_other_memory():
+    data = encoded(speech(5000))
+    apart = np.repeat(data, 2)[::2]
+    apart.flags.writeable = False
+    assert np.array_equal(samples(apart)[0], by_soundfile(data)[0])
+
+
+def _changed(data, at, value):
+    data = data.copy()
+    data[at] = value
+    return data
+
+
+_SPEECH = encoded(speech(20000), 16000)
+DAMAGED = {
+    "a bit of the sound": _changed(_SPEECH, len(_SPEECH) // 2, _SPEECH[len(_SPEECH) // 2] ^ 4),
+    "the end": _SPEECH[: len(_SPEECH) // 2],
+    "no sound": _SPEECH[:42],
+    "no description": _SPEECH[:20],
+    "no last block": _changed(_SPEECH, 4, 0)[:42],
+    "more frames": _changed(_SPEECH, 25, _SPEECH[25] + 1),
+    "fewer frames": _changed(_SPEECH, 25, _SPEECH[25] - 1),
+    "an unknown number": _changed(_SPEECH, slice(21, 26), [_SPEECH[21] & 0xF0, 0, 0, 0, 0]),
+    "another rate": _changed(_SPEECH, 19, _SPEECH[19] ^ 1),
+    "more channels": _changed(_SPEECH, 20, _SPEECH[20] | 2),
+    "12 bits": _changed(_SPEECH, slice(20, 22), [_SPEECH[20] & 0xFE, 0xB0 | _SPEECH[21] & 0xF]),
+    "tags before": np.concatenate([np.frombuffer(b"ID3\x03\0\0\0\0\0\0", np.uint8), _SPEECH]),
+}
+
+
+def outcome(data):
+    try:
+        found, rate = decode(torch.from_numpy(data))
+    except DecodeError as error:
+        return str(error)
+    return rate, found.tolist()
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_the_rest_is_left_to_libsndfile(name, monkeypatch):
+    data = DAMAGED[name]
+    assert _flac.decode_flac(data) is None
+    found = outcome(data)
+    monkeypatch.setattr(_flac, "_av", lambda: None)
+    assert found == outcome(data)
+
+
+@pytest.mark.slow
+def test_damaged_files_decode_as_with_libsndfile_or_not_at_all():
+    rng, sound = np.random.default_rng(4), encoded(speech(3000), 16000)
+    outcomes = {True: 0, False: 0}
+    for _ in range(3000):
+        data = sound.copy()
+        for at in rng.integers(42, len(data), rng.integers(1, 4)):
+            data[at] = rng.integers(0, 256)
+        found = _flac.decode_flac(data)
+        outcomes[found is None] += 1
+        if found is not None:
+            assert np.array_equal(found.read(np.dtype(np.float32)), by_soundfile(data)[0])
+    assert min(outcomes.values()) > 10, outcomes
+
+
+def test_without_av(monkeypatch):
+    monkeypatch.setattr(_flac, "_av", lambda: None)
+    data = encoded(speech(5000))
+    assert _flac.decode_flac(data) is None
+    assert np.array_equal(decode(torch.from_numpy(data))[0].numpy(), by_soundfile(data)[0])
