@@ -183,11 +183,13 @@ class Batched:
         body: Takes and returns tensors ``(N, ...)``; NotImplemented where it has no better way than sample by sample.
         by_shape: It takes a list of the shapes of the samples, which may differ.
         writes: It takes ``out``.
+        allocates: It takes ``empty``, which gives memory for its results, and with it samples of any size.
     """
 
     body: Callable[..., Any]
     by_shape: bool
     writes: bool
+    allocates: bool
     _defaults: Mapping[str, Any]
     _named: frozenset[str]
     _columns: frozenset[str]
@@ -243,6 +245,7 @@ class Lifted:
         together: Takes and returns sequences of samples, which may be `Pieces`, or NotImplemented; None without one.
         dtypes: Of the first input, for which ``together`` was made; all, if there are none.
         several: The operator returns a tuple.
+        small: ``together`` is for samples of `SMALL` bytes only.
     """
 
     def __init__(
@@ -251,8 +254,10 @@ class Lifted:
         together: Callable[..., Any] | None = None,
         dtypes: Sequence[torch.dtype] = (),
         several: bool = False,
+        small: bool = True,
     ) -> None:
         self._single, self._together, self._several = single, together, several
+        self._small = small
         self._dtypes = frozenset(dtypes)
 
     def __call__(self, *inputs: Sequence[torch.Tensor] | None, **arguments: Sequence[Any]) -> Any:
@@ -286,7 +291,7 @@ class Lifted:
     def _fit(self, data: Sequence[torch.Tensor]) -> bool:
         if isinstance(data, Pieces):
             return not self._dtypes or data.rows.dtype in self._dtypes
-        if sum(map(_bytes_of, data)) > SMALL * len(data):
+        if self._small and sum(map(_bytes_of, data)) > SMALL * len(data):
             raise TooLarge
         return not self._dtypes or self._dtypes.issuperset(map(_dtype_of, data))
 
@@ -334,6 +339,7 @@ def read_batched(body: Callable[..., Any], defaults: Mapping[str, Any]) -> Batch
         body,
         by_shape=Shapes in hints.values(),
         writes="out" in parameters,
+        allocates="empty" in parameters,
         _defaults={name: defaults[name] for name in parameters if name in defaults},
         _named=frozenset(parameters),
         _columns=frozenset(columns),

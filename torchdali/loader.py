@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from torchdali.kernels.memory import Empty
+
 __all__ = [
     "Dataset", "Empty", "Indices", "LoaderOptions", "RecordNames", "begun", "local_paths", "owning_read",
     "read_several", "reader_meta", "shard_start",
@@ -53,10 +55,6 @@ class Dataset(Protocol):
     def info(self, index: int) -> str:
         """Name a record in error messages, by its file as a rule."""
         ...
-
-
-Empty = Callable[[tuple[int, ...], torch.dtype], torch.Tensor]
-"""Returns memory for a batch, which is used again when the user is done with it."""
 
 
 def owning_read(

@@ -148,6 +148,8 @@ def together(function: OperatorFunction[..., Any]) -> Callable[[F], F]:
     whose defaults hold. It returns a sequence of as many (a tuple of them for several outputs), with the very bits of
     single samples; or NotImplemented where it has no better way than those. What it raises, the single sample raises
     again, and says whose it is. A chain with such an operator does small samples in bundles (`execute/bundles.py`).
+    Where its results are delivered as they are, one that takes ``empty`` (`Empty`) gets large samples, too, and there
+    memory for the results.
 
     Args:
         function: The operator; it has one input.

@@ -15,12 +15,13 @@ from tests.helpers.native import needs_native, switched_off
 from torchdali.codecs._native import read_files
 from torchdali.codecs._native_wav import decode_together
 from torchdali.codecs._wav import parse
-from torchdali.codecs.audio import decode, decode_words
+from torchdali.codecs.audio import decode, decode_several
 from torchdali.kernels import native
 from torchdali.kernels.audio import mel
 from torchdali.kernels.audio import resample as module
 from torchdali.kernels.audio.mel import apply_filters, mel_filters
 from torchdali.kernels.audio.resample import resample, resampled_length
+from torchdali.kernels.memory import fresh
 
 pytestmark = needs_native
 
@@ -42,7 +43,7 @@ def test_samples_are_those_of_one_file(width: str, channels: int, downmix: bool,
             (201, 8000, False, b""), (1, 44100, True, b""), (64, 10**8, False, chunk(b"LIST", b"odd"))
         )
     ])  # fmt: skip
-    found = decode_together(files, downmix, dtype)
+    found = decode_together(files, downmix, dtype, fresh)
     if downmix and channels > 1 and dtype != torch.float32:
         assert found is None
         return
@@ -56,20 +57,20 @@ def test_samples_are_those_of_one_file(width: str, channels: int, downmix: bool,
 def test_extremes() -> None:
     words = np.array([-32768, -32767, -1, 0, 1, 32767], "<i2")
     data = np.frombuffer(wav(np.zeros((6, 1))).tobytes()[:-12] + words.tobytes(), np.uint8).copy()
-    found = decode_together(tensors([data]), True, torch.float32)
+    found = decode_together(tensors([data]), True, torch.float32, fresh)
     assert found is not None and found[0].tolist() == [w / 32768 for w in words.tolist()]
 
 
 def test_what_it_refuses_is_done_the_other_way() -> None:
     usual, stereo = wav(speech(90)), wav(speech(90, 2))
     for other in (wav(speech(90), width="f32"), wav(speech(90), width="f64"), usual[:30], stereo, usual[:0]):
-        assert decode_together(tensors([usual, other]), False, torch.float32) is None
-    assert decode_together([torch.from_numpy(usual), torch.from_numpy(stereo)[::2]], False, torch.float32) is None
-    assert decode_together([torch.from_numpy(usual)[None]], False, torch.float32) is None
-    both = decode_words(tensors([usual, wav(speech(90), width="s24")]), False, torch.float32)
+        assert decode_together(tensors([usual, other]), False, torch.float32, fresh) is None
+    assert decode_together([torch.from_numpy(usual), torch.from_numpy(stereo)[::2]], False, torch.float32, fresh) is None
+    assert decode_together([torch.from_numpy(usual)[None]], False, torch.float32, fresh) is None
+    both = decode_several(tensors([usual, wav(speech(90), width="s24")]), False, torch.float32, fresh)
     assert both is not None and both[1] == [90, 90]
     with switched_off():
-        assert decode_together(tensors([usual]), False, torch.float32) is None
+        assert decode_together(tensors([usual]), False, torch.float32, fresh) is None
 
 
 def test_headers_are_read_as_python_reads_them() -> None:
@@ -84,7 +85,7 @@ def test_headers_are_read_as_python_reads_them() -> None:
             data[at] = rng.choice(hard)
         data = data[: rng.integers(0, len(data) + 1)] if rng.random() < 0.3 else data
         header = parse(data)
-        found = decode_together(tensors([data]), False, torch.int32)
+        found = decode_together(tensors([data]), False, torch.int32, fresh)
         outcomes[found is not None] += 1
         assert (found is not None) == (header is not None and not header.floating)
         if found is not None and header is not None:
@@ -96,7 +97,7 @@ def test_headers_are_read_as_python_reads_them() -> None:
 def test_a_header_that_lies() -> None:
     file = wav(speech(50))
     file[40:44] = np.frombuffer(struct.pack("<I", 0xFFFFFFFF), np.uint8)
-    found = decode_together(tensors([file, file[:45], file[:44]]), False, torch.float32)
+    found = decode_together(tensors([file, file[:45], file[:44]]), False, torch.float32, fresh)
     assert found is not None and found[1] == [50, 0, 0]
 
 

@@ -26,7 +26,7 @@ def test_a_block_comes_back_when_the_last_view_is_gone():
     assert buffers.empty(SHAPE, torch.float32).data_ptr() == place
 
 
-def test_blocks_fit_exactly_and_few_are_kept():
+def test_blocks_fit_and_few_are_kept():
     buffers = BufferPool()
     several = [buffers.empty(SHAPE, torch.float32) for _ in range(12)]
     places = {t.data_ptr() for t in several}
@@ -36,6 +36,16 @@ def test_blocks_fit_exactly_and_few_are_kept():
     del several
     assert buffers.bytes_out == SIZE // 2
     assert buffers.bytes_free <= 4 * SIZE
+
+
+def test_a_block_serves_what_nearly_fills_it():
+    buffers = BufferPool()
+    place = buffers.empty((SIZE,), torch.uint8).data_ptr()
+    nearly = buffers.empty((SIZE - SIZE // 6,), torch.uint8)
+    assert nearly.data_ptr() == place and nearly.nbytes == SIZE - SIZE // 6
+    del nearly
+    assert buffers.empty((SIZE + 1,), torch.uint8).data_ptr() != place
+    assert buffers.empty((SIZE // 2,), torch.uint8).data_ptr() != place
 
 
 def test_small_tensors_are_not_pooled():

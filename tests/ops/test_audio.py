@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.helpers.encoded_audio import chunk, speech, wav
+from tests.helpers.encoded_audio import chunk, encoded, speech, wav
 from tests.helpers.native import both_ways
 from torchdali import fn, pipeline_def, types
 from torchdali.kernels.audio.resample import resample, resampled_length
@@ -260,6 +260,30 @@ def test_short_files_are_those_that_one_by_one_are_read(tmp_path):
     assert [len(sound) for sound in whole[0]] == [200, 201, 202, 203, 204, 205, 206, 208]
     for label, data in zip(whole[3], whole[2], strict=True):
         assert data.numpy().tobytes() == paths[int(label)].read_bytes()
+
+
+@both_ways
+@pytest.mark.parametrize("options", [{}, {"downmix": True}, {"dtype": types.INT16}])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_large_sounds_are_decoded_in_one_batch(options, channels):
+    """In memory of its own, of which a batch that the user keeps is not written to again."""
+    sounds = [speech(60000 + 2000 * i, channels, seed=i) for i in range(6)]
+    kinds = [wav(sound) for sound in sounds], [encoded(sound) for sound in sounds]
+    for files in (kinds[0], kinds[1], [kinds[i % 2][i] for i in range(6)]):
+        define = lambda data: fn.decoders.audio(data, **options)  # noqa: E731
+        alone = _runs(files, define, size=1)
+        for size, threads in ((6, 1), (6, 2), (3, 2), (2, 1)):
+            for one, other in zip(alone, _runs(files, define, size=size, threads=threads), strict=True):
+                assert torch.equal(one[0], other[0]) and torch.equal(one[1], other[1])
+
+
+@pytest.mark.parametrize("bad", [0, 3])
+def test_a_bad_large_sound_is_named_or_left_out(bad):
+    files = [encoded(speech(60000, seed=i)) for i in range(4)]
+    files[bad][30000] ^= 8
+    with pytest.raises(Exception, match=f"sample {bad} "):
+        _runs(files, fn.decoders.audio, size=4)
+    assert len(_runs(files, fn.decoders.audio, size=4, bad_samples="skip")) == 3
 
 
 def test_large_sounds_are_done_one_by_one():

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from torchdali.kernels.memory import Empty
 from torchdali.kernels.native import library
 
 __all__ = ["decode_together"]
@@ -43,9 +44,9 @@ _memory = _Memory()
 
 
 def decode_together(
-    buffers: Sequence[Tensor], downmix: bool, dtype: torch.dtype
+    buffers: Sequence[Tensor], downmix: bool, dtype: torch.dtype, empty: Empty
 ) -> tuple[Tensor, list[int], list[int]] | None:
-    """Decode WAV files of one number of channels; see `codecs.audio.decode_words`."""
+    """Decode WAV files of one number of channels; see `codecs.audio.decode_several`."""
     found, count = library(), len(buffers)
     if found is None or not _are_bytes(buffers):
         return None
@@ -59,7 +60,7 @@ def decode_together(
         return None
     frames: list[int] = table[:, _FRAMES].tolist()
     total, channels = sum(frames), 1 if downmix else several.pop()
-    samples = torch.empty((total,) if downmix else (total, channels), dtype=dtype)
+    samples = empty((total,) if downmix else (total, channels), dtype)
     room = total * channels
     code = found.wav_samples(
         address, count, _TYPES[dtype], downmix, samples.data_ptr(), room, found.level

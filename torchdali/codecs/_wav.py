@@ -42,21 +42,30 @@ class Wav(NamedTuple):
     floating: bool
     data: Array
 
-    def read(self, dtype: np.dtype[Any]) -> Array:
+    @property
+    def frames(self) -> int:
+        """Samples of a channel."""
+        return len(self.data) // (self.channels * self.bits // 8)
+
+    def read(self, dtype: np.dtype[Any], out: Array | None = None) -> Array:
         """Return the samples, ``(frames, channels)``, as float32 (full scale 1), int16 or int32.
 
         Integers are shifted to the width of the type. Floats are rounded to integers as they are, not
         scaled, as libsndfile does.
+
+        Args:
+            out: Where to write them.
         """
+        found = np.empty((self.frames, self.channels), dtype) if out is None else out
         if self.floating:
-            found = self._floats(dtype)
-        elif self.bits == 16 and dtype == np.float32:
-            found = np.multiply(self.data.view("<i2"), np.float32(2**-15), dtype=np.float32)
-        elif self.bits == 16 and dtype == np.int16:
-            found = self.data.view("<i2").astype(np.int16)
+            found[...] = self._floats(dtype).reshape(found.shape)
+        elif self.bits == 16 and dtype != np.int32:
+            np.copyto(found, self.data.view("<i2").reshape(found.shape))
+            if dtype == np.float32:
+                found *= np.float32(2**-15)
         else:
-            found = _narrowed(self._words(), dtype)
-        return found.reshape(-1, self.channels)
+            found[...] = _narrowed(self._words(), dtype).reshape(found.shape)
+        return found
 
     def _floats(self, dtype: np.dtype[Any]) -> Array:
         values = self.data.view("<f4" if self.bits == 32 else "<f8")

@@ -10,16 +10,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.codecs._flac import decode_flac
+from torchdali.codecs._flac import Flac, parse_flac
 from torchdali.codecs._native_wav import decode_together
 from torchdali.codecs._soundfile import decode_soundfile
 from torchdali.codecs._wav import Array, Wav, parse, parse_words
 from torchdali.errors import DecodeError
 from torchdali.kernels.audio.resample import resample, resampled_length
 from torchdali.kernels.audio.samples import from_unit
-from torchdali.kernels.memory import byte_scratch
+from torchdali.kernels.memory import Empty, byte_scratch
 
-__all__ = ["decode", "decode_part", "decode_words"]
+__all__ = ["decode", "decode_part", "decode_several"]
 
 _DTYPES: dict[torch.dtype, np.dtype[Any]] = {
     torch.float32: np.dtype(np.float32),
@@ -27,6 +27,8 @@ _DTYPES: dict[torch.dtype, np.dtype[Any]] = {
     torch.int32: np.dtype(np.int32),
 }
 
+_DENSEST = 64  # samples that are believed to be in a byte, before they are seen
+_SHORT = 1 << 15  # bytes of a file up to which samples of several are converted at once
 _UPWARD = 1024  # ratio of rates beyond which a header is taken for damaged, not for one that fills the memory
 
 
@@ -69,33 +71,73 @@ def decode(
     return _decode(encoded, sample_rate, downmix, dtype, quality)
 
 
-def decode_words(
-    buffers: Sequence[Tensor], downmix: bool, dtype: torch.dtype
+def decode_several(
+    buffers: Sequence[Tensor], downmix: bool, dtype: torch.dtype, empty: Empty
 ) -> tuple[Tensor, list[int], list[int]] | None:
-    """Decode several WAV files of 16 bits and one number of channels in one call.
+    """Decode several WAV and FLAC files of one number of channels in one call.
 
     Args:
         buffers: ``(n,)`` uint8 each.
         downmix, dtype: See `decode`.
+        empty: Gives memory for the samples.
 
     Returns:
         The samples of all, ``(samples, channels)`` or, with `downmix`, ``(samples,)``; how many there are in each, and
-        their rates. None where one is of another kind, or channels would have to be mixed.
+        their rates. None where one is of another kind, or channels would have to be mixed as integers.
     """
     if not buffers or dtype not in _DTYPES:
         return None
-    made = decode_together(buffers, downmix, dtype)
+    made = decode_together(buffers, downmix, dtype, empty)
     if made is not None:
         return made
-    found = parse_words([buffer.numpy() for buffer in buffers])
-    if found is None or (downmix and found[0] > 1):
+    files = [buffer.numpy() for buffer in buffers]
+    if sum(map(len, files)) < _SHORT * len(files):
+        found = parse_words(files)
+        if found is not None and not (downmix and found[0] > 1):
+            return _decode_words(found, downmix, dtype, empty)
+    sounds = _parsed(files)
+    if sounds is None or (downmix and sounds[0].channels > 1 and dtype != torch.float32):
         return None
+    return _decode_each(sounds, downmix, dtype, empty)
+
+
+def _decode_words(
+    found: tuple[int, list[int], list[Array]], downmix: bool, dtype: torch.dtype, empty: Empty
+) -> tuple[Tensor, list[int], list[int]]:
+    """Decode samples of 16 bits all at once."""
     channels, rates, parts = found
     sizes = [len(part) for part in parts]
     data = np.concatenate(parts, out=byte_scratch((sum(sizes),), "sounds"))
-    samples = torch.from_numpy(Wav(rates[0], channels, 16, False, data).read(_DTYPES[dtype]))
     counts = [size // (2 * channels) for size in sizes]
+    samples = empty((sum(counts), channels), dtype)
+    Wav(rates[0], channels, 16, False, data).read(_DTYPES[dtype], samples.numpy())
     return (samples[:, 0] if downmix else samples), counts, rates
+
+
+def _parsed(files: Sequence[Array]) -> list[Wav | Flac] | None:
+    """Read the headers of files, of which all are plain and have as many channels."""
+    found: list[Wav | Flac] = []
+    for file in files:
+        sound = parse(file) or parse_flac(file)
+        if sound is None or sound.channels * sound.frames > _DENSEST * len(file):
+            return None
+        if found and sound.channels != found[0].channels:
+            return None
+        found.append(sound)
+    return found
+
+
+def _decode_each(
+    sounds: Sequence[Wav | Flac], downmix: bool, dtype: torch.dtype, empty: Empty
+) -> tuple[Tensor, list[int], list[int]]:
+    counts, channels = [sound.frames for sound in sounds], sounds[0].channels
+    samples = empty((sum(counts), 1 if downmix else channels), dtype)
+    for sound, place in zip(sounds, samples.split_with_sizes(counts), strict=True):
+        if downmix and channels > 1:
+            place[:, 0].numpy()[...] = _mixed(sound.read(_DTYPES[dtype]))
+        else:
+            sound.read(_DTYPES[dtype], place.numpy())
+    return (samples[:, 0] if downmix else samples), counts, [sound.rate for sound in sounds]
 
 
 def decode_part(
@@ -194,9 +236,12 @@ def _mixed(samples: Array) -> Array:
 
 
 def _samples(encoded: Array, dtype: torch.dtype) -> tuple[Array, int]:
-    wav = parse(encoded) or decode_flac(encoded)
-    if wav is not None:
-        return wav.read(_DTYPES[dtype]), wav.rate
+    sound = parse(encoded) or parse_flac(encoded)
+    if sound is not None:
+        try:
+            return sound.read(_DTYPES[dtype]), sound.rate
+        except DecodeError:
+            pass  # libsndfile says what is wrong, or can do it
     if not len(encoded):
         raise DecodeError("the data is empty")
     return decode_soundfile(encoded, _DTYPES[dtype], f"audio ({_named(encoded[:4].tobytes())})")

@@ -28,7 +28,8 @@ from torchdali.execute.bundles import (
 )
 from torchdali.execute.steps import values
 from torchdali.graph import DataNode, Node
-from torchdali.plan import Chain, Value, column
+from torchdali.kernels.memory import Empty
+from torchdali.plan import Chain, Value, column, edges
 from torchdali.running import (
     Prepared,
     column_of,
@@ -91,6 +92,7 @@ class CompiledChain:
         index: Number of each node, as in the plan.
         readers: What reads a record, per reader node.
         name: Shown as the file name in tracebacks.
+        empty: Gives memory for what the chain delivers.
     """
 
     def __init__(
@@ -99,8 +101,9 @@ class CompiledChain:
         index: Mapping[Node, int],
         readers: Mapping[Node, Callable[[int], Any]],
         name: str,
+        empty: Empty | None = None,
     ) -> None:
-        self.chain, self._index, self._readers = chain, index, readers
+        self.chain, self._index, self._readers, self._empty = chain, index, readers, empty
         self._file = f"<torchdali {name}>"
         self._code = _compile(chain.text, self._file)
         self._timed_code = _compile(chain.timed_text, self._file + _TIMED)
@@ -129,7 +132,7 @@ class CompiledChain:
             else:
                 ready, layouts = _located(node, found)
                 names[name], group_names[name] = ready.function, _group_body(node, ready)
-                bundle_names[name] = _lifted(node, ready)
+                bundle_names[name] = self._lifted(node, ready)
                 per_frame = f"per_frame{self._index[node]}"
                 names[per_frame] = group_names[per_frame] = _per_frame(node, found)
                 bundle_names[per_frame] = names[per_frame]
@@ -145,6 +148,21 @@ class CompiledChain:
             rngs = tuple(name for name in self.chain.parameters if name.startswith("rng"))
             several = Together(*self._run_text(bundle_names), rngs)
         return BoundChain(self._run_text(names), grouped, layouts_, several)
+
+    def _lifted(self, node: Node, ready: Prepared) -> Lifted:
+        """Return an operator on lists of samples."""
+        declared, body = node.operator, None if node.per_sample else ready.together
+        takes = declared.schema.inputs[0].takes.dtypes if declared.schema.inputs else ()
+        allocates = body is not None and declared.together is not None and declared.together.allocates
+        large = allocates and self._empty is not None and not self._is_used(node)
+        if body is not None and large:
+            body = functools.partial(body, empty=self._empty)
+        return Lifted(ready.function, body, takes, several=len(ready.layouts) > 1, small=not large)
+
+    def _is_used(self, node: Node) -> bool:
+        """Return True if another operator of the chain takes what one returns."""
+        taken = {id(edge) for other in self.chain.nodes for edge in edges(other)}
+        return any(id(edge) in taken for edge in node.outputs)
 
     def _run_text(self, names: dict[str, Any]) -> Bodies:
         """Run the two texts of the chain, each in a namespace of its own."""
@@ -308,13 +326,6 @@ def _group_body(node: Node, ready: Prepared) -> Callable[..., Any] | None:
     if ready.batched is None or node.operator.batched is None:
         return None
     return functools.partial(_run_group, ready.batched, node.operator.batched.writes)
-
-
-def _lifted(node: Node, ready: Prepared) -> Lifted:
-    """Return an operator on lists of samples."""
-    takes = node.operator.schema.inputs[0].takes.dtypes if node.operator.schema.inputs else ()
-    body = None if node.per_sample else ready.together
-    return Lifted(ready.function, body, takes, several=len(ready.layouts) > 1)
 
 
 def _run_group(

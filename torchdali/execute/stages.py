@@ -30,6 +30,7 @@ from torchdali.execute.timings import ChainTimings
 from torchdali.execute.transfers import device_last, is_sent, uploads
 from torchdali.execute.workers.chains import ChainJob, Workers
 from torchdali.graph import DataNode, Node
+from torchdali.kernels.memory import Empty
 from torchdali.loader import RecordNames, owning_read
 from torchdali.plan import Plan, column, edges
 from torchdali.rng import BatchRng
@@ -60,7 +61,7 @@ class StageRunner:
         }
         self._limits = [ThreadLimit(runtime.threads.count) for _ in plan.stages]
         self._chains = [
-            CompiledChain(s.chain, plan.index, reads, f"chain {i}") if s.chain else None
+            CompiledChain(s.chain, plan.index, reads, f"chain {i}", self._empty()) if s.chain else None
             for i, s in enumerate(plan.stages)
         ]
         # Filled by the thread that runs a step first. Two may run it at once, if one does it again without bad samples:
@@ -105,6 +106,11 @@ class StageRunner:
         workers = self._runtime.workers
         shared = workers is not None and stage in workers.stages
         return workers.buffers if workers is not None and shared else self._runtime.buffers
+
+    def _empty(self) -> Empty | None:
+        """Return what gives memory for results of bundles; none if they are sent to a device, which copies them."""
+        runtime = self._runtime
+        return None if runtime.device_stream.pins else runtime.buffers.empty
 
     def _packs(self, stage: int, edge: DataNode) -> bool:
         """Return whether samples of different shapes go into one piece of memory; those of workers stay."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 __all__ = [
-    "SMALL", "Array", "Bytes", "Floats", "byte_planes", "byte_scratch", "copied", "inside",
+    "SMALL", "Array", "Bytes", "Empty", "Floats", "byte_planes", "byte_scratch", "copied", "fresh", "inside",
     "in_transform", "is_array", "is_plain", "is_traced", "narrowed", "place", "placed", "scratch",
 ]  # fmt: skip
 
@@ -127,6 +127,14 @@ def is_plain(x: Tensor) -> bool:
 
 
 # ---------------------------------------------------------------- outputs
+
+Empty = Callable[[tuple[int, ...], torch.dtype], Tensor]
+"""Returns memory for a batch, which is used again when the user is done with it."""
+
+
+def fresh(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+    """Return memory that was not used before: an `Empty` where there is no pool."""
+    return torch.empty(shape, dtype=dtype)
 
 
 def place(

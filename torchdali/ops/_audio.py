@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 
 from torchdali.batching import Pieces
-from torchdali.codecs.audio import decode, decode_words
+from torchdali.codecs.audio import decode, decode_several
 from torchdali.kernels.audio.resample import resample, resampled_length
 from torchdali.kernels.audio.samples import on_scale_of
 from torchdali.kernels.convert import convert
+from torchdali.kernels.memory import Empty, fresh
 from torchdali.operator import operator, together
 from torchdali.schema import Data, DType, PerSample, Takes
 
@@ -66,9 +67,9 @@ def audio(
 
 @together(audio)
 def _audio_together(
-    data: Sequence[Tensor], *, downmix: bool, dtype: torch.dtype, sample_rate: float
+    data: Sequence[Tensor], *, downmix: bool, dtype: torch.dtype, sample_rate: float, empty: Empty = fresh
 ) -> Any:
-    found = None if sample_rate else decode_words(data, downmix, dtype)
+    found = None if sample_rate else decode_several(data, downmix, dtype, empty)
     if found is None:
         return NotImplemented
     samples, counts, rates = found

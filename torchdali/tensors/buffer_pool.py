@@ -20,6 +20,7 @@ __all__ = ["BufferPool", "Bytes", "release_unused"]
 
 Bytes = npt.NDArray[np.uint8]
 _POOLED = 1 << 20  # bytes; below it the allocator is as fast
+_SPARE = 4  # a block is taken for what fills it but for this part
 _KEEP = 4  # free blocks; more would only be kept for a consumer that hoards in bursts
 
 
@@ -118,9 +119,9 @@ class BufferPool:
 
     def _free_block(self, size: int) -> Bytes | None:
         free = self._free.blocks
-        # The latest to come back may still be in cache.
+        # The latest to come back may still be in cache. Batches of samples of any sizes take blocks of about their own.
         for i in reversed(range(len(free))):
-            if free[i].nbytes == size:
+            if size <= free[i].nbytes <= size + size // _SPARE:
                 return free.pop(i)
         return None
 
