@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Wav", "parse", "parse_words"]
+__all__ = ["Wav", "parse", "parse_words", "write_words"]
 
 Array = npt.NDArray[Any]
 
@@ -59,10 +59,8 @@ class Wav(NamedTuple):
         found = np.empty((self.frames, self.channels), dtype) if out is None else out
         if self.floating:
             found[...] = self._floats(dtype).reshape(found.shape)
-        elif self.bits == 16 and dtype != np.int32:
-            np.copyto(found, self.data.view("<i2").reshape(found.shape))
-            if dtype == np.float32:
-                found *= np.float32(2**-15)
+        elif self.bits == 16:
+            write_words(self.data, found.reshape(-1))
         else:
             found[...] = _narrowed(self._words(), dtype).reshape(found.shape)
         return found
@@ -80,8 +78,6 @@ class Wav(NamedTuple):
 
     def _words(self) -> Array:
         """Return integer samples in the upper bits of 32."""
-        if self.bits == 16:
-            return self.data.view("<i2").astype(np.int32) << 16
         if self.bits == 8:
             return (self.data.astype(np.int32) - 128) << 24
         if self.bits == 32:
@@ -89,6 +85,15 @@ class Wav(NamedTuple):
         words = np.zeros((len(self.data) // 3, 4), np.uint8)
         words[:, 1:] = self.data.reshape(-1, 3)
         return words.view("<i4")[:, 0].astype(np.int32, copy=False)
+
+
+def write_words(data: Array, out: Array) -> None:
+    """Convert bytes of samples of 16 bits to float32, int16 or int32, as `Wav.read` does; `out` is ``(n,)``."""
+    np.copyto(out, data.view("<i2"))
+    if out.dtype == np.float32:
+        out *= np.float32(2**-15)
+    elif out.dtype == np.int32:
+        out <<= 16
 
 
 def _narrowed(words: Array, dtype: np.dtype[Any]) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from torch import Tensor
 from torchdali.codecs._flac import Flac, parse_flac
 from torchdali.codecs._native_wav import decode_together
 from torchdali.codecs._soundfile import decode_soundfile
-from torchdali.codecs._wav import Array, Wav, parse, parse_words
+from torchdali.codecs._wav import Array, Wav, parse, parse_words, write_words
 from torchdali.errors import DecodeError
 from torchdali.kernels.audio.resample import resample, resampled_length
 from torchdali.kernels.audio.samples import from_unit
@@ -28,7 +29,7 @@ _DTYPES: dict[torch.dtype, np.dtype[Any]] = {
 }
 
 _DENSEST = 64  # samples that are believed to be in a byte, before they are seen
-_SHORT = 1 << 15  # bytes of a file up to which samples of several are converted at once
+_SHORT = 1 << 15  # bytes of samples in a file up to which those of several are converted at once
 _UPWARD = 1024  # ratio of rates beyond which a header is taken for damaged, not for one that fills the memory
 
 
@@ -91,10 +92,9 @@ def decode_several(
     if made is not None:
         return made
     files = [buffer.numpy() for buffer in buffers]
-    if sum(map(len, files)) < _SHORT * len(files):
-        found = parse_words(files)
-        if found is not None and not (downmix and found[0] > 1):
-            return _decode_words(found, downmix, dtype, empty)
+    found = parse_words(files)
+    if found is not None and not (downmix and found[0] > 1):
+        return _decode_words(found, downmix, dtype, empty)
     sounds = _parsed(files)
     if sounds is None or (downmix and sounds[0].channels > 1 and dtype != torch.float32):
         return None
@@ -104,13 +104,17 @@ def decode_several(
 def _decode_words(
     found: tuple[int, list[int], list[Array]], downmix: bool, dtype: torch.dtype, empty: Empty
 ) -> tuple[Tensor, list[int], list[int]]:
-    """Decode samples of 16 bits all at once."""
+    """Decode samples of 16 bits; short ones all at once."""
     channels, rates, parts = found
-    sizes = [len(part) for part in parts]
-    data = np.concatenate(parts, out=byte_scratch((sum(sizes),), "sounds"))
-    counts = [size // (2 * channels) for size in sizes]
+    counts = [len(part) // (2 * channels) for part in parts]
     samples = empty((sum(counts), channels), dtype)
-    Wav(rates[0], channels, 16, False, data).read(_DTYPES[dtype], samples.numpy())
+    out = samples.numpy().reshape(-1)
+    if 2 * len(out) < _SHORT * len(parts):
+        write_words(np.concatenate(parts, out=byte_scratch((2 * len(out),), "sounds")), out)
+    else:
+        ends = itertools.accumulate(counts, initial=0)
+        for part, (begin, end) in zip(parts, itertools.pairwise(ends), strict=True):
+            write_words(part, out[begin * channels : end * channels])
     return (samples[:, 0] if downmix else samples), counts, rates
 
 
