@@ -213,17 +213,37 @@ class Pieces(Sequence[torch.Tensor]):
         rows: ``(n, ...)``.
         counts: Rows of each sample; None: a sample is a row.
         turned: A sample is the transpose of its rows, which have two axes.
+        shapes: Of each sample, of which the rows are the elements.
     """
 
     def __init__(
-        self, rows: torch.Tensor, counts: list[int] | None = None, turned: bool = False
+        self,
+        rows: torch.Tensor,
+        counts: list[int] | None = None,
+        turned: bool = False,
+        shapes: list[tuple[int, ...]] | None = None,
     ) -> None:
-        self.rows, self.counts, self.turned = rows, counts, turned
+        self.rows, self.counts, self.turned, self.shapes = rows, counts, turned, shapes
+
+    def straight(self) -> Pieces:
+        """Return transposes as elements in their own order."""
+        if not self.turned or self.counts is None:
+            return self
+        given, width = self.rows.numpy(), self.rows.shape[1]
+        made, at = np.empty(given.size, given.dtype), 0
+        for count in self.counts:
+            part = made[at * width : (at + count) * width]
+            part.reshape(width, count)[...] = given[at : at + count].T
+            at += count
+        sizes = [count * width for count in self.counts]
+        return Pieces(torch.from_numpy(made), sizes, shapes=[(width, count) for count in self.counts])
 
     def __iter__(self) -> Iterator[torch.Tensor]:
         if self.counts is None:
             return iter(self.rows.unbind())
         parts = self.rows.split_with_sizes(self.counts)
+        if self.shapes is not None:
+            return map(torch.Tensor.view, parts, self.shapes)
         return (part.t() for part in parts) if self.turned else iter(parts)
 
     def __getitem__(self, i: Any) -> Any:

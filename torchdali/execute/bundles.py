@@ -134,8 +134,8 @@ class _Bundles:
 
 def put_together(slots: Sequence[Any], values: Sequence[Any]) -> Sequence[Any]:
     """Do for lists of samples what the ``put`` of a chain does; what lies in one tensor stays there."""
-    if isinstance(values, Pieces) and not values.turned:
-        return values
+    if isinstance(values, Pieces):
+        return values.straight()
     return list(map(put, slots, values))
 
 

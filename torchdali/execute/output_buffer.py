@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator as op
 import threading
@@ -221,6 +222,8 @@ class OutputBuffer:
     ) -> TensorList:
         """Make the batch of the results of bundles, each in one tensor."""
         self._guess = None
+        if pieces[0].shapes is not None:
+            return _of_shapes(pieces, layout, info)
         rows = [piece.rows for piece in pieces]
         layout = fitting(layout, rows[0].ndim - (pieces[0].counts is None))
         if pieces[0].counts is None:
@@ -256,6 +259,20 @@ def filled(done: list[Any]) -> list[Any]:
     if isinstance(done, ArenaColumn):
         done.fill()
     return done
+
+
+def _of_shapes(
+    pieces: Sequence[Pieces], layout: str, info: Sequence[str] | None
+) -> TensorList:
+    """Make the batch of pieces whose samples have shapes of their own."""
+    flat = pieces[0].rows if len(pieces) == 1 else torch.cat([piece.rows for piece in pieces])
+    shapes = [shape for piece in pieces for shape in piece.shapes or ()]
+    sizes = [size for piece in pieces for size in piece.counts or ()]
+    layout = fitting(layout, len(shapes[0]))
+    if shapes.count(shapes[0]) == len(shapes):
+        return TensorList.from_dense(flat.view(-1, *shapes[0]), layout, info)
+    places = list(itertools.accumulate(sizes[:-1], initial=0))
+    return TensorList.from_packed(flat, places, shapes, layout, info)
 
 
 def _is_filled(opened: OpenBuffer, done: list[Any]) -> bool:

@@ -73,7 +73,7 @@ def _to_decibels_together(
         or not all(data.counts)
     ):
         return NotImplemented
-    if reference is None and not data.rows.isfinite().all():
+    if reference is None and not np.isfinite(data.rows.numpy()).all():
         return NotImplemented
     made = levels.decibels_of_rows(data.rows, data.counts, multiplier, reference, cutoff_db)
     return Pieces(made, data.counts, data.turned)

@@ -202,8 +202,8 @@ def _arrays(data: Sequence[Tensor]) -> list[Array]:
     """Return samples as arrays."""
     if not isinstance(data, Pieces) or data.counts is None or data.turned:
         return [sample.contiguous().numpy() for sample in data]
-    ends = list(itertools.accumulate(data.counts, initial=0))
-    return [data.rows.numpy()[a:b] for a, b in itertools.pairwise(ends)]
+    rows, ends = data.rows.numpy(), itertools.accumulate(data.counts, initial=0)
+    return [rows[a:b] for a, b in itertools.pairwise(ends)]
 
 
 def _check_windows(length: int, step: int, size: int, power: int, layout: str) -> None:
