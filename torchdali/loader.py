@@ -35,8 +35,9 @@ class Dataset(Protocol):
     Where a record is a file, ``local_paths(records) -> Sequence[str] | None`` names the files, for those who read
     several at once; None where they are not all on this machine.
 
-    ``read_several(records) -> Sequence[Tensor] | None`` returns what `read` does for a few small records of one output
-    in one call. None, or an error, means that `read` must do it.
+    ``read_several(records, lent) -> Sequence[Tensor] | None`` returns what `read` does for a few records of one output
+    in one call; if they are only lent, in memory that the thread's next call may use again. None, or an error, means
+    that `read` must do it.
 
     Of a reader declared with ``writes``, `read` takes ``out``, a tensor where its first output is delivered from, or
     None; it returns ``out`` if it wrote there.
@@ -89,11 +90,11 @@ def local_paths(read: Callable[..., Any]) -> Callable[[Sequence[Any]], Sequence[
     return found if found is not None else lambda records: None
 
 
-def read_several(read: Callable[..., Any]) -> Callable[[Sequence[Any]], Sequence[Any] | None]:
+def read_several(read: Callable[..., Any]) -> Callable[[Sequence[Any], bool], Sequence[Any] | None]:
     """Return the `read_several` of a data set by its `read`, or a function that returns None; see `Dataset`."""
     dataset = getattr(read, "__self__", None)
     found = getattr(dataset, "read_several", None)
-    return found if found is not None else lambda records: None
+    return found if found is not None else lambda records, lent: None
 
 
 class RecordNames(Sequence[str]):

@@ -149,7 +149,7 @@ def together(function: OperatorFunction[..., Any]) -> Callable[[F], F]:
     single samples; or NotImplemented where it has no better way than those. What it raises, the single sample raises
     again, and says whose it is. A chain with such an operator does small samples in bundles (`execute/bundles.py`).
     Where its results are delivered as they are, one that takes ``empty`` (`Empty`) gets large samples, too, and there
-    memory for the results.
+    memory for the results. None of its bodies may return its input, which may be memory that is used again.
 
     Args:
         function: The operator; it has one input.

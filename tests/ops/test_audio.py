@@ -281,6 +281,32 @@ def test_large_sounds_are_decoded_in_one_batch(options, channels):
                 assert torch.equal(one[0], other[0]) and torch.equal(one[1], other[1])
 
 
+@both_ways
+@pytest.mark.parametrize("frames", [300, 40000, 120000])
+def test_files_are_read_where_a_bundle_is_decoded(tmp_path, frames):
+    """Into memory that is used again, unless the bytes are delivered as well."""
+    sounds = [wav(speech(frames + 100 * i, seed=i)) for i in range(7)]
+    paths = [str(tmp_path / f"{i}.wav") for i in range(7)]
+    for path, sound in zip(paths, sounds, strict=True):
+        sound.tofile(path)
+
+    @pipeline_def(batch_size=4, device_id=None)
+    def pipeline(with_bytes):
+        data, label = fn.readers.file(files=paths)
+        found = fn.decoders.audio(data, downmix=True)[0]
+        return (found, label, data) if with_bytes else (found, label)
+
+    expected = [each[0] for each in _runs(sounds, lambda data: fn.decoders.audio(data, downmix=True), size=1)]
+    for threads in (1, 2):
+        for with_bytes in (False, True):
+            pipe = pipeline(with_bytes, num_threads=threads)
+            for found, label, *data in [[batch.samples() for batch in pipe.run()] for _ in range(5)]:
+                which = [int(each) for each in label]
+                assert all(torch.equal(one, expected[i]) for one, i in zip(found, which, strict=True))
+                for each in data:
+                    assert all(np.array_equal(x, sounds[i]) for x, i in zip(each, which, strict=True))
+
+
 @pytest.mark.parametrize("bad", [0, 3])
 def test_a_bad_large_sound_is_named_or_left_out(bad):
     files = [encoded(speech(60000, seed=i)) for i in range(4)]

@@ -120,8 +120,12 @@ def _peek(found: NativeLibrary, data: Tensor) -> Encoded | None:
 _memory = _Memory()
 
 
-def read_files(paths: Sequence[str]) -> list[Tensor] | None:
-    """Read small files of any kind in one call; None where one cannot be read so, or is empty."""
+def read_files(paths: Sequence[str], lent: bool = False) -> list[Tensor] | None:
+    """Read small files of any kind in one call; None where one cannot be read so, or is empty.
+
+    Args:
+        lent: What is returned need be valid only until this thread reads again.
+    """
     found = library()
     about = None if found is None else _read_all(found, paths, _SMALL_ROOM)
     if about is None:
@@ -129,7 +133,8 @@ def read_files(paths: Sequence[str]) -> list[Tensor] | None:
     files = list(_FILE.iter_unpack(about))
     if not all(length and whole for _, length, *_, whole in files):
         return None
-    kept = _memory.files[: files[-1][0] + files[-1][1]].copy()
+    kept = _memory.files[: files[-1][0] + files[-1][1]]
+    kept = kept if lent else kept.copy()
     return [torch.from_numpy(kept[place : place + length]) for place, length, *_ in files]
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import itertools
 import mmap
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, overload
 
 import numpy as np
@@ -14,8 +15,9 @@ import torch
 from torch import Tensor
 
 from torchdali.codecs._torchvision_ops import image_operator
+from torchdali.kernels.memory import byte_scratch
 
-__all__ = ["read_after", "read_cached", "read_file"]
+__all__ = ["read_after", "read_cached", "read_file", "read_lent"]
 
 _MAPPED_BYTES = 8 << 20  # to unmap stops the process's other threads: small files are sooner copied
 
@@ -157,6 +159,26 @@ def read_cached(paths: Iterable[str], block: Callable[[int], Tensor]) -> Filled 
         filled.begins.append(begin)
         filled.ends.append(end)
     return filled
+
+
+_BLOCK, _KEPT = 1 << 22, 4  # bytes of a block of memory for files, and how many a thread keeps
+
+
+def read_lent(paths: Sequence[str]) -> list[Tensor] | None:
+    """Read files into memory that is valid until this thread reads so again; see `read_cached`."""
+    made = itertools.count()
+
+    def block(size: int) -> Tensor:
+        number, room = next(made), max(size, _BLOCK)
+        keeps = number < _KEPT
+        found = byte_scratch((room,), f"files {number}") if keeps else np.empty(room, np.uint8)
+        return torch.from_numpy(found)
+
+    filled = read_cached(paths, block)
+    if filled is None:
+        return None
+    places = zip(filled.of, filled.begins, filled.ends, strict=True)
+    return [torch.from_numpy(filled.blocks[i][begin:end]) for i, begin, end in places]
 
 
 def _read_direct(path: str) -> Tensor:

@@ -104,14 +104,16 @@ class ReadTogether:
 
     Args:
         read: The reader on one record.
+        lent: What is read need be valid only until this thread reads again.
     """
 
-    def __init__(self, read: Callable[..., Any]) -> None:
+    def __init__(self, read: Callable[..., Any], lent: bool = False) -> None:
         self._several, self._single = read_several(read), Lifted(read, several=True)
+        self._lent = lent
 
     def __call__(self, records: Sequence[Any]) -> Any:
         """Read several records."""
-        found = self._several(records)
+        found = self._several(records, self._lent)
         return self._single(records) if found is None else (found,)
 
 

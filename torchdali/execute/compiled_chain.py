@@ -127,7 +127,7 @@ class CompiledChain:
             name = f"f{self._index[node]}"
             if node.operator.kind == "reader":
                 names[name], group_names[name] = self._readers[node], None
-                bundle_names[name] = ReadTogether(self._readers[node])
+                bundle_names[name] = ReadTogether(self._readers[node], self._is_passing(node))
                 layouts = node.operator.output_layouts((), node.constants)
             else:
                 ready, layouts = _located(node, found)
@@ -158,6 +158,13 @@ class CompiledChain:
         if body is not None and large:
             body = functools.partial(body, empty=self._empty)
         return Lifted(ready.function, body, takes, several=len(ready.layouts) > 1, small=not large)
+
+    def _is_passing(self, reader: Node) -> bool:
+        """Return True if what a reader returns goes to decoders alone, whose results are in memory of their own."""
+        own, delivered = set(map(id, reader.outputs)), set(map(id, self.chain.delivers))
+        takers = [n for n in self.chain.nodes if not own.isdisjoint(map(id, edges(n)))]
+        bodies = [node.operator.together for node in takers]
+        return own.isdisjoint(delivered) and all(body is not None and body.allocates for body in bodies)
 
     def _is_used(self, node: Node) -> bool:
         """Return True if another operator of the chain takes what one returns."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import torch
 
 from torchdali.codecs._native import read_files
-from torchdali.codecs.files import read_cached, read_file
+from torchdali.codecs.files import read_cached, read_file, read_lent
 from torchdali.formats.remote import Pending, Remote, RemoteOptions, is_url, shown
 from torchdali.formats.storage import read_text
 from torchdali.loader import Dataset, Empty, LoaderOptions
@@ -70,6 +70,7 @@ class FileDataset:
         self._read = functools.partial(read_file, mapped=mapped)
         self._mapped, self._remote = mapped, remote
         self._room = _GRAIN  # bytes for a file
+        self._by_library = True  # read several at once by torchdali-native
 
     def __len__(self) -> int:
         return len(self._paths)
@@ -89,12 +90,17 @@ class FileDataset:
         """Return the files of some records; None if there may be URLs among them."""
         return None if self._remote is not None else [self._path(record) for record in records]
 
-    def read_several(self, records: Sequence[Key]) -> list[torch.Tensor] | None:
+    def read_several(self, records: Sequence[Key], lent: bool) -> list[torch.Tensor] | None:
         """Return the bytes of a few files, read in one call."""
         indices = [record for record in records if isinstance(record, int)]
         if self._remote is not None or len(indices) < len(records):
             return None
-        return read_files([self._path(index) for index in indices])
+        paths = [self._path(index) for index in indices]
+        found = read_files(paths, lent) if self._by_library else None
+        if found is None:
+            self._by_library = False  # they are larger: it would read them in vain. Any thread may write this.
+            found = read_lent(paths) if lent else None
+        return found
 
     def read_batch(
         self, records: npt.NDArray[np.int64], empty: Empty
