@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import inspect
+import itertools
 import math
 import os
 import warnings
@@ -107,8 +108,10 @@ def bind(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
     rest = _renamed(read, rest)
     if read.random and STATE in rest:
         rest["seed"] = _seed_of(rest.pop(STATE))
-    read.check_inputs(len(inputs))
+    read.check_inputs(inputs)
     read.check_names(rest)
+    if not isinstance(name, str | None):
+        raise TypeError(f"the name of an operator is a string, not {name!r}")
     if device is not None and device not in ("cpu", "gpu", "mixed"):
         raise ValueError(f"unsupported device type {device!r}; it is one of 'cpu', 'gpu', 'mixed'")
     rest.pop("bytes_per_sample_hint", None)
@@ -234,6 +237,11 @@ def record(declared: Operator, checked: Call) -> Any:
 
 def _record_sets(declared: Operator, checked: Call, lengths: set[int]) -> Any:
     """Record a call for each input set; return a list of the results, one such list for each of several outputs."""
+    for each in itertools.chain(*(v for v in checked.inputs if isinstance(v, list))):
+        if not isinstance(each, DataNode):
+            raise TypeError(
+                f"operator {declared.name!r}: input sets are lists of nodes, not of {type(each).__name__}"
+            )
     if len(lengths) > 1:
         raise ValueError(
             f"operator {declared.name!r}: the argument lists for multiple input sets must have the same length, "

@@ -200,9 +200,9 @@ class Schema:
         """Return the declaration of the index-th input (the last one repeats when variadic)."""
         return self.inputs[min(index, len(self.inputs) - 1)]
 
-    def check_inputs(self, count: int) -> None:
-        """Raise ValueError for a wrong number of inputs."""
-        least, most = self.input_range
+    def check_inputs(self, given: Sequence[Any]) -> None:
+        """Raise ValueError for a wrong number of inputs, and TypeError for None where one must be given."""
+        count, (least, most) = len(given), self.input_range
         if not least <= count <= most:
             what = (
                 f"{least} input{'s' * (least != 1)}"
@@ -211,6 +211,9 @@ class Schema:
             )
             hint = "; arguments are given by name" if count > most and self.arguments else ""
             raise ValueError(f"operator {self.name!r} expects {what}, but received {count}{hint}")
+        for i, value in enumerate(given):
+            if value is None and not self.input(i).optional:
+                raise TypeError(f"input {i} of operator {self.name!r} is None")
 
     def check_names(self, given: Mapping[str, Any]) -> None:
         """Raise KeyError for an unknown argument and RuntimeError for a missing one."""

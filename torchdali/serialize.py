@@ -280,10 +280,7 @@ _KEYS = frozenset((
 def _inputs(
     operator: Operator, saved: list[Json], nodes: list[Node]
 ) -> tuple[DataNode | None, ...]:
-    operator.schema.check_inputs(len(saved))
-    for i, at in enumerate(saved):
-        if at is None and not operator.schema.input(i).optional:
-            raise ValueError(f"operator {operator.name!r} needs input {i}")
+    operator.schema.check_inputs(saved)
     return tuple(None if at is None else _edge(at, nodes) for at in saved)
 
 

@@ -259,7 +259,8 @@ def cast_like(
     ...
 
 def cat(
-    *input: _T,
+    first: _T,
+    *others: _T,
     axis: int = 0,
     axis_name: str | None = None,
     bytes_per_sample_hint: Any = ...,
@@ -1828,7 +1829,8 @@ def ssd_random_crop(
     ...
 
 def stack(
-    *input: _T,
+    first: _T,
+    *others: _T,
     axis: int = 0,
     axis_name: str | None = None,
     bytes_per_sample_hint: Any = ...,

@@ -40,22 +40,29 @@ def _stacked(layouts: Layouts, arguments: Arguments) -> str:
 
 @operator(layout=_stacked)
 def stack(
-    *input: Data, axis: int = 0, axis_name: str | None = None, layout: Layout, out: Out = None
+    first: Data,
+    /,
+    *others: Data,
+    axis: int = 0,
+    axis_name: str | None = None,
+    layout: Layout,
+    out: Out = None,
 ) -> Data:
     """Join inputs of one shape along a new axis.
 
     Args:
-        input: Of one shape and type.
+        first: What comes first.
+        others: Of the same shape and type.
         axis: Where the new axis lies in the output; negative numbers count from its end.
         axis_name: Name of the new axis; without one the output has no layout.
 
     Raises:
         RuntimeError: shapes or types that differ, an axis out of range, a name for data without a layout.
     """
-    first = input[0]
-    at = _new_axis(input, axis, axis_name, layout, first.ndim)
-    shape = (*first.shape[:at], len(input), *first.shape[at:])
-    return torch.stack(input, at, out=_slot(out, shape, first.dtype))
+    parts = (first, *others)
+    at = _new_axis(parts, axis, axis_name, layout, first.ndim)
+    shape = (*first.shape[:at], len(parts), *first.shape[at:])
+    return torch.stack(parts, at, out=_slot(out, shape, first.dtype))
 
 
 @batched(stack)
@@ -83,25 +90,32 @@ def _new_axis(
 
 @operator
 def cat(
-    *input: Data, axis: int = 0, axis_name: str | None = None, layout: Layout, out: Out = None
+    first: Data,
+    /,
+    *others: Data,
+    axis: int = 0,
+    axis_name: str | None = None,
+    layout: Layout,
+    out: Out = None,
 ) -> Data:
     """Join inputs along an axis.
 
     Args:
-        input: Of one type, and of shapes that differ in that axis at most.
+        first: What comes first.
+        others: Of the same type, and of shapes that differ in that axis at most.
         axis: Along which they are joined; negative numbers count from the end.
         axis_name: The same by the axis's name in the layout.
 
     Raises:
         RuntimeError: shapes or types that do not fit, an axis out of range or not in the layout, both given.
     """
-    first = input[0]
-    at = _old_axis(input, axis, axis_name, layout, first.ndim)
-    if len(input) == 1 and out is None:
+    parts = (first, *others)
+    at = _old_axis(parts, axis, axis_name, layout, first.ndim)
+    if not others and out is None:
         return first
-    extent = sum(part.shape[at] for part in input)
+    extent = sum(part.shape[at] for part in parts)
     shape = (*first.shape[:at], extent, *first.shape[at + 1 :])
-    return torch.cat(input, at, out=_slot(out, shape, first.dtype))
+    return torch.cat(parts, at, out=_slot(out, shape, first.dtype))
 
 
 @batched(cat)

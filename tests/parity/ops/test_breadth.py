@@ -55,6 +55,7 @@ PADS: list[dict[str, Any]] = [
     {"axis_names": "HW", "align": [4, 8]},
     {"axes": [1], "shape": [9]},
     {"axis_names": "HW", "shape": [8, -1], "align": 5},
+    {"axis_names": "HW", "shape": [], "align": []},
 ]
 
 

@@ -58,6 +58,14 @@ MISTAKES: dict[str, Case] = {
     "nothing before, argument in the call": mistake(lambda lib: lib.ops.Crop(crop_h=1, crop_w=None)(image(lib), crop_w=1)),
     "too many inputs": mistake(lambda lib: lib.fn.crop(image(lib), image(lib))),
     "too few inputs": mistake(lambda lib: lib.fn.crop(crop=(1, 1))),
+    "no parts to join": mistake(lambda lib: lib.fn.cat()),
+    "no parts to stack": mistake(lambda lib: lib.fn.stack(axis=1)),
+    "None for an input": mistake(lambda lib: lib.fn.copy(None)),
+    "None in an input set": mistake(lambda lib: lib.fn.copy([image(lib), None])[0]),
+    "None for a second input": mistake(lambda lib: lib.fn.cast_like(image(lib), None)),
+    "a number for a name": mistake(lambda lib: lib.fn.copy(image(lib), name=3)),
+    "types of several outputs of one": mistake(lambda lib: fed(lib, 2, dtype=[lib.types.FLOAT64])),
+    "axes of several outputs of one": mistake(lambda lib: fed(lib, 2, ndim=[1])),
     "a node for a constant": mistake(
         lambda lib: lib.fn.decoders.image(image(lib), output_type=lib.fn.constant(idata=[1]))
     ),

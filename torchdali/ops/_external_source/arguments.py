@@ -151,9 +151,13 @@ _NEVER = {
 def _each(value: Any, count: int | None) -> list[Any]:
     """Return a value for each output: of a list, what there is; otherwise the same for all."""
     size = count or 1
-    if isinstance(value, (list, tuple)):
-        return [*value, *[None] * size][:size]
-    return [value] * size
+    if not isinstance(value, (list, tuple)):
+        return [value] * size
+    if count is None:
+        raise TypeError(
+            f"external_source: the list {value!r} is for several outputs; give num_outputs, or one value"
+        )
+    return [*value, *[None] * size][:size]
 
 
 def output_layouts(layout: Any, count: int | None) -> tuple[str, ...]:
