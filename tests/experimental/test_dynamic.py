@@ -61,6 +61,9 @@ def test_types_of_data(data: Any, dtype: Any, shape: tuple[int, ...]) -> None:
         (lambda: ndd.batch([[1], [1, 2]]).torch(), ValueError),
         (lambda: ndd.rotate(IMAGES[0], angel=3.0), TypeError),
         (lambda: ndd.rotate(IMAGES[0]), TypeError),
+        (lambda: ndd.flip(), TypeError),
+        (lambda: ndd.flip(IMAGES[0], IMAGES[0]), TypeError),
+        (lambda: ndd.cat(), TypeError),
         (lambda: ndd.random.uniform(rng=3), TypeError),
         (lambda: ndd.Device("tpu"), ValueError),
         (lambda: ndd.dtype("f31"), ValueError),
@@ -120,6 +123,8 @@ def test_arithmetic_as_in_a_pipeline() -> None:
         (-tensor, ndd.int32, [-1, -2]),
         (ndd.math.max(tensor, 2), ndd.int32, [2, 2]),
         (ndd.math.pow(2, tensor), ndd.int32, [2, 4]),
+        (ndd.math.sqrt(4), ndd.float32, 2),
+        (ndd.math.max(1, 2), ndd.int32, 2),
     ]
     for result, dtype, values in cases:
         assert result.dtype == dtype and result.torch().tolist() == values

@@ -54,8 +54,13 @@ def invoke(
         A `Tensor` or `Batch`, or a tuple of them.
 
     Raises:
-        ValueError: batches of different sizes. TypeError: an argument that the operator does not have.
+        ValueError: batches of different sizes.
+        TypeError: an argument that the operator does not have; a wrong number of inputs, as of any function.
     """
+    try:
+        declared.schema.check_inputs(inputs)
+    except ValueError as error:
+        raise TypeError(str(error)) from None
     given = {name: value for name, value in arguments.items() if value is not None}
     size = _common_size([*inputs, *given.values()], batch_size)
     call = _Call(size, _is_deferred(size, [*inputs, *given.values()]))

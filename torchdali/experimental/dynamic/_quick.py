@@ -58,7 +58,7 @@ def form_of_arithmetic(name: str, operands: Sequence[Any]) -> Form | None:
             parts += kind, value
         elif kind is not Tensor or not _add_tensor(parts, value):
             return None
-    return tuple(parts) if _is_now() else None
+    return tuple(parts) if Tensor in map(type, operands) and _is_now() else None
 
 
 def _add_tensor(parts: list[Any], value: Tensor) -> bool:
