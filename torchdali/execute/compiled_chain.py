@@ -39,7 +39,7 @@ from torchdali.running import (
 )
 from torchdali.tensors import TensorList
 
-__all__ = ["Bodies", "BoundChain", "CompiledChain", "NotGrouped"]
+__all__ = ["Bodies", "BoundChain", "CompiledChain", "NotGrouped", "named"]
 
 Bind = Callable[..., Callable[[int], None]]
 _Axes = tuple[str, "int | None"]  # layout, and the number of axes as far as known
@@ -320,6 +320,15 @@ def _ready(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[Prepared, tuple[
         return ready, ready.layouts
     taken = taken_layout(node.operator, *given[0])
     return ready, node.operator.output_layouts((taken, *layouts[1:]), node.constants)
+
+
+def named(edge: DataNode, made: TensorList) -> TensorList:
+    """Give a batch the layout that its operator assumed, where its axes were not known before it ran."""
+    if edge.source is not None and edge.source.operator.options.layout is None:
+        layout = taken_layout(edge.source.operator, "", number_of_axes(made))
+        if layout:
+            made.set_layout(layout)
+    return made
 
 
 def _per_frame(node: Node, axes: Mapping[DataNode, _Axes]) -> frozenset[str]:

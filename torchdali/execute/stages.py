@@ -17,7 +17,7 @@ from torchdali.execute.bad_samples import recomputed
 from torchdali.execute.batch import InFlightBatch
 from torchdali.execute.bundles import BundleRun, Together, whole_pieces
 from torchdali.execute.chain_run import ChainRun, Runtime
-from torchdali.execute.compiled_chain import Bodies, CompiledChain
+from torchdali.execute.compiled_chain import Bodies, CompiledChain, named
 from torchdali.execute.groups import GroupRun, group_size
 from torchdali.execute.hardware_decoding import Decoded, HardwareDecoding, is_shared, mark
 from torchdali.execute.output_buffer import OpenBuffer, OutputBuffer, filled
@@ -480,10 +480,12 @@ class StageRunner:
         close = buffer.close if run.groups is None else buffer.close_groups
         try:
             if pieces is not None:
-                return buffer.close_pieces(pieces, layout, info)
-            return close(run.opened[edge], results, layout, info)
+                made = buffer.close_pieces(pieces, layout, info)
+            else:
+                made = close(run.opened[edge], results, layout, info)
         except RuntimeError as error:
             raise located(error, run.batch.location(edge.source)) from error
+        return made if layout else named(edge, made)
 
     def _decoded(
         self, run: ChainRun, failures: dict[int, BaseException]

@@ -62,6 +62,8 @@ OPERATORS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
     "flip, then crop": (lambda fn, t, x: fn.crop(fn.flip(x), crop=(4, 4)), (4,)),
     "cast, then flip": (lambda fn, t, x: fn.flip(fn.cast(x, dtype=t.FLOAT)), (3, 4, 5)),
     "crop, then flip": (lambda fn, t, x: fn.flip(fn.crop(x, crop=(4, 4))), (3, 4)),
+    "stack, then flip": (lambda fn, t, x: fn.flip(fn.stack(x, x, axis=1)), (2, 3, 4)),
+    "reshape, then rotate": (lambda fn, t, x: fn.rotate(fn.reshape(x, shape=[4, -1, 1]), angle=0.0), (2, 3)),
     "shape of a name": (lambda fn, t, x: fn.slice(fn.flip(x), 1, 5, axis_names="W"), (3, 4)),
 }  # fmt: skip
 CASES = [(name, ndim) for name, (_, taken) in OPERATORS.items() for ndim in taken]
