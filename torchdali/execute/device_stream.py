@@ -36,13 +36,18 @@ def resolve_device(device_id: int | str | None) -> torch.device | None:
     """Return the device that ``"gpu"`` means: ``cuda:N`` for a number, the CPU for ``"cpu"``, none for None.
 
     Raises:
-        ValueError: another string.
+        TypeError: anything else.
     """
     if device_id is None:
         return None
     if isinstance(device_id, int):
         return None if device_id < 0 else torch.device("cuda", device_id)
-    device = torch.device(device_id)
+    try:
+        device = torch.device(device_id)
+    except (RuntimeError, TypeError):
+        raise TypeError(
+            f"device_id={device_id!r} is no number, no device of torch (as 'cpu') and not None"
+        ) from None
     if device.type == "cuda" and device.index is None:
         return torch.device("cuda", 0)
     return device

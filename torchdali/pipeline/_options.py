@@ -172,6 +172,8 @@ class PipelineOptions:
         for name in ("num_processes", "py_num_workers"):
             if (getattr(self, name) or 0) > _MAX_PROCESSES:
                 raise ValueError(f"{name} is {getattr(self, name)}; at most {_MAX_PROCESSES} are allowed")
+        if self.py_callback_pickler is not None and self.py_start_method == "fork":
+            raise ValueError('py_callback_pickler is for py_start_method="spawn": "fork" pickles nothing')
         _check_range(self.batch_size, self.num_threads)
         if self.max_pixels is not None and self.max_pixels < 1:
             raise ValueError(f"max_pixels must be positive, got {self.max_pixels}")

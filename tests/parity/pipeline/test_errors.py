@@ -58,6 +58,8 @@ MISTAKES: dict[str, Case] = {
     "nothing before, argument in the call": mistake(lambda lib: lib.ops.Crop(crop_h=1, crop_w=None)(image(lib), crop_w=1)),
     "too many inputs": mistake(lambda lib: lib.fn.crop(image(lib), image(lib))),
     "too few inputs": mistake(lambda lib: lib.fn.crop(crop=(1, 1))),
+    "no device": mistake(lambda lib: image(lib), device_id="x"),
+    "a pickler without need": mistake(lambda lib: image(lib), py_callback_pickler=3),
     "no parts to join": mistake(lambda lib: lib.fn.cat()),
     "no parts to stack": mistake(lambda lib: lib.fn.stack(axis=1)),
     "None for an input": mistake(lambda lib: lib.fn.copy(None)),
