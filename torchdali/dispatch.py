@@ -139,6 +139,8 @@ def _renamed(read: Schema, arguments: dict[str, Any]) -> dict[str, Any]:
         old.append("seed")
     for key in old:
         new, value = read.deprecated.get(key), arguments.pop(key)
+        if value is None:
+            continue
         if new in arguments:
             raise TypeError(
                 f"operator {read.name!r} got unexpected {key!r}: it is the old name of {new!r}, which is given too"

@@ -27,7 +27,7 @@ __all__ = ["random_bbox_crop", "ssd_random_crop"]
 
 BoxBatch = Annotated[TensorList, Takes((), (torch.float32,))]
 LabelBatch = Annotated[TensorList, Takes()]
-ImageBatch = Annotated[TensorList, Takes(("HWC",))]
+ImageBatch = Annotated[TensorList, Takes(("HWC",), names=False)]
 
 
 # ---------------------------------------------------------------- random_bbox_crop

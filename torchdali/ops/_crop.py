@@ -122,7 +122,7 @@ def _window(
         axis = layout.find(name)
         if axis < 0 and name == "D":
             axis = layout.find("F")
-        if axis >= 0 and size > 0:
+        if axis >= 0 and size >= 1:
             axes.append(axis)
             extents.append(int(size))
             starts.append(anchor(position, shape[axis], int(size), rounding, axis))

@@ -34,6 +34,7 @@ CROPS: list[dict[str, Any]] = [
     {},
     {"crop": [5, 4]},
     {"crop": [5.9, 4.2], "crop_pos_x": 0.25, "crop_pos_y": 0.7},
+    {"crop": [0.6, 4.2]},
     {"crop": [5, 4], "crop_pos_x": 0.7, "crop_pos_y": 0.45, "rounding": "truncate"},
     {"crop": [2, 5, 4], "crop_pos_z": 1.0},
     {"crop_h": 6, "crop_w": 3, "crop_pos_y": 0.0},

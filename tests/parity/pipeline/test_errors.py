@@ -60,6 +60,9 @@ MISTAKES: dict[str, Case] = {
     "too few inputs": mistake(lambda lib: lib.fn.crop(crop=(1, 1))),
     "no device": mistake(lambda lib: image(lib), device_id="x"),
     "a pickler without need": mistake(lambda lib: image(lib), py_callback_pickler=3),
+    "an old name without a value": mistake(
+        lambda lib: lib.fn.crop(image(lib), crop=(1, 1), dtype=lib.types.FLOAT, output_dtype=None)
+    ),
     "no parts to join": mistake(lambda lib: lib.fn.cat()),
     "no parts to stack": mistake(lambda lib: lib.fn.stack(axis=1)),
     "None for an input": mistake(lambda lib: lib.fn.copy(None)),
