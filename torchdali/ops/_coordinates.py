@@ -99,16 +99,28 @@ def _transformed(
     dtype: torch.dtype = torch.float32,
 ) -> Tensor:
     _check_points(points.dim(), points, dtype)
+    for name, value, columns in (("M", M, points.shape[-1]), ("MT", MT, points.shape[-1] + 1)):
+        if isinstance(value, (list, tuple)) and value and isinstance(value[0], (list, tuple)):
+            _check_columns(name, len(value[0]), columns)
     matrix, moved = _affine(_flat(M), _flat(MT), _flat(T), points.shape[-1], points.device)
     return convert((points.to(torch.float32) @ matrix).add_(moved), dtype)
 
 
-def _each(value: Any) -> Array | None:
+def _each(name: str, value: Any, columns: int) -> Array | None:
     """Return the numbers of an argument, a row a sample or one for all."""
     if value is None:
         return None
     rows = value.rows(np.float32) if isinstance(value, Column) else np.array([value], np.float32)
+    if rows.ndim > 2:
+        _check_columns(name, rows.shape[-1], columns)
     return rows.reshape(len(rows), -1)
+
+
+def _check_columns(name: str, given: int, columns: int) -> None:
+    if given != columns:
+        raise RuntimeError(
+            f"{name} is a matrix of {columns} columns for these points, not of {given}"
+        )
 
 
 def _check_points(ndim: int, points: Tensor, dtype: torch.dtype) -> None:
@@ -155,8 +167,10 @@ def _transformed_batch(points: Tensor, *, dtype: torch.dtype, **numbers: Any | C
     if not any(isinstance(value, Column) for value in numbers.values()):
         return _transformed(points, **numbers, dtype=dtype)
     _check_points(points.dim() - 1, points, dtype)
-    m, mt, t = (_each(numbers.get(name)) for name in ("M", "MT", "T"))
-    made = _matrices(m, mt, t, size=points.shape[-1])
+    size = points.shape[-1]
+    widths = {"M": size, "MT": size + 1, "T": size}
+    m, mt, t = (_each(name, numbers.get(name), width) for name, width in widths.items())
+    made = _matrices(m, mt, t, size=size)
     matrix, moved = (torch.from_numpy(part.copy()).to(points.device) for part in made)
     rows = points.to(torch.float32)
     rows = rows if rows.dim() == 3 else rows.flatten(1, -2)

@@ -66,7 +66,7 @@ def erase(
     fill, channel = listed(fill_value), layout.find("C")
     check_fill(fill, data.shape, channel)
     lengths = tuple([data.shape[axis] for axis in which])
-    starts, sizes = tuple(listed(anchor)), tuple(listed(shape))
+    starts, sizes = _flat(anchor), _flat(shape)
     made = placed(data, out)
     made = data.clone() if made is data else made
     value = _value(fill, data, channel)
@@ -76,6 +76,11 @@ def erase(
         else:
             made[place].fill_(value)
     return made
+
+
+def _flat(value: Any) -> tuple[float, ...]:
+    """Return the numbers of an argument; one given per sample may have a row for each region."""
+    return tuple(number for row in listed(value) for number in listed(row))
 
 
 @batched(erase)
@@ -100,7 +105,7 @@ def _erase_batch(
             value = _value(filling, data[0], channel)
             values[filling] = value.numpy() if isinstance(value, Tensor) else value
         for place in _regions(
-            tuple(listed(start)), tuple(listed(size)), which, lengths, relative, len(extents)
+            _flat(start), _flat(size), which, lengths, relative, len(extents)
         ):
             value = values[filling]
             result[place] = value[place] if isinstance(value, np.ndarray) else value
@@ -123,9 +128,7 @@ def _erase_on_device(
         values = [int(fill_number(value, torch.uint8)) for value in listed(fill) or [0.0]]
         fills.append(values * channels if len(values) == 1 else values)
         lengths = tuple([sides[axis] for axis in which])
-        places = _regions(
-            tuple(listed(start)), tuple(listed(size)), which, lengths, relative, 2
-        )
+        places = _regions(_flat(start), _flat(size), which, lengths, relative, 2)
         # Of a slice of all of an axis, `indices` knows the end.
         spans = [
             [part.indices(side) for part, side in zip(place, sides, strict=True)]

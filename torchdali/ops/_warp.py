@@ -96,10 +96,16 @@ def matrices(value: Any, rows: int, columns: int) -> list[list[list[float]]]:
     """Return the matrices in nested or flat lists.
 
     Raises:
-        RuntimeError: there are none, or the numbers do not make whole matrices.
+        RuntimeError: there are none, or the numbers do not make whole matrices; a table of another shape.
     """
     flat = list(numbers(value))
     size = rows * columns
+    width = columns
+    while isinstance(value, (list, tuple)) and value and isinstance(value[0], (list, tuple)):
+        value = value[0]
+        width = len(value)
+    if width not in (columns, size):
+        raise RuntimeError(f"matrix must have {columns} columns ({rows} x {columns}), not {width}")
     if not flat or len(flat) % size:
         raise RuntimeError(
             f"matrix must have {size} elements ({rows} x {columns}), not {len(flat)}"

@@ -236,9 +236,20 @@ MISUSED = [
       (("crop", "to_end"), ("translation", "offset"), ("scale", "scale"), ("shear", "shear"))],
 ]  # fmt: skip
 
+TABLES = [
+    *[("coord_transform", [([POINTS[0]], None)], {name: Each([F32(np.arange(rows * columns).reshape(rows, columns))])})
+      for name in ("M", "MT") for rows, columns in ((2, 3), (3, 2), (2, 2), (1, 2), (2, 1), (3, 4))],
+    *[("warp_affine", [SQUARE], {"matrix": Each([F32(np.zeros(shape))] * 2), "interp_type": Name("INTERP_NN")})
+      for shape in ((2, 3), (3, 2), (6, 1), (3, 4))],
+    *[("erase", [SQUARE], {"anchor": Each([F32(anchor)] * 2), "shape": [1.0, 2.0] * n, "axes": [0, 1]})
+      for n, anchor in ((1, [[1, 2]]), (1, [[1], [2]]), (2, [[1, 2], [3, 0]]))],
+]  # fmt: skip
+"""Arguments per sample with a row for each coordinate or region: those of another shape are refused."""
+
 
 @pytest.mark.parametrize(
-    ("name", "batches", "arguments"), MISUSED + TRANSFORMS + PASTES + BOXED + FILTERED + SHAPED + EMPTY + RANDOM
+    ("name", "batches", "arguments"),
+    MISUSED + TRANSFORMS + PASTES + BOXED + FILTERED + SHAPED + EMPTY + RANDOM + TABLES,
 )
 def test_corners(name, batches, arguments):
     check(lambda library: run(library, name, batches, arguments))
