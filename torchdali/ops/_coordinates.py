@@ -389,6 +389,8 @@ def _turn(
     turned = affine.rotation(angle)
     canvas: Sequence[float] = (height, width)
     if size:
+        if len(size) != 2:
+            raise RuntimeError(f"size is a height and a width, not {size}")
         canvas = [round_half_away_number(v) for v in size]
     elif not keep_size:
         canvas = affine.rotated_size(turned, (height, width))

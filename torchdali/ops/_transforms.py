@@ -311,6 +311,11 @@ def shear(
         raise batch_level(
             RuntimeError("one and only one of the arguments is expected: shear or angles")
         )
+    given = angles if shear is None else shear
+    if isinstance(given, Column) and not given.per_frame:
+        table = given.rows(np.float64).shape[1:]
+        if len(table) > 1 and table not in ((2, 1), (3, 2)):
+            raise RuntimeError(f"the factors are a table (2, 1) or (3, 2), not {table}")
     both = {"shear": (shear, 1), "angles": (angles, 1), "center": (center, 1)}
     rows = _Rows(size, [mtx], both)
     factors = rows["shear"] if "shear" in rows else np.tan(np.radians(rows["angles"]))

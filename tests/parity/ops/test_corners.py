@@ -243,6 +243,11 @@ TABLES = [
       for shape in ((2, 3), (3, 2), (6, 1), (3, 4))],
     *[("erase", [SQUARE], {"anchor": Each([F32(anchor)] * 2), "shape": [1.0, 2.0] * n, "axes": [0, 1]})
       for n, anchor in ((1, [[1, 2]]), (1, [[1], [2]]), (2, [[1, 2], [3, 0]]))],
+    *[("transforms.shear", [], {name: Each([F32(np.ones(shape))] * 2)})
+      for name in ("shear", "angles") for shape in ((2,), (2, 1), (1, 2), (3, 2), (2, 3))],
+    *[("bbox_rotate", [([F32([[0.1, 0.2, 0.5, 0.6]])] * 2, None)],
+       {"angle": 20.0, "input_shape": [20, 30], "shape_layout": "HW", "size": Each([F32(size)] * 2)})
+      for size in ([20, 30], [20, 30, 3], [20, 30, 20, 30])],
 ]  # fmt: skip
 """Arguments per sample with a row for each coordinate or region: those of another shape are refused."""
 
