@@ -204,14 +204,20 @@ def _default(given: list[float], extents: list[float], limits: list[float]) -> l
     scales = _scales(given, extents)
     if not scales:
         return extents
-    mean = _f32(math.prod(scales) ** (1 / len(scales)))
-    wanted = [g or mean * e for g, e in zip(given, extents, strict=True)]
+    mean = math.prod(scales) ** (1 / len(scales))
+    wanted = [g or _scaled(mean, e) for g, e in zip(given, extents, strict=True)]
     return _limited(wanted, limits)
 
 
 def _scales(given: list[float], extents: list[float]) -> list[float]:
-    """Return the scales of the axes that have a size, in float32, which decides about halves as in DALI."""
-    return [_f32(abs(g / e)) for g, e in zip(given, extents, strict=True) if g and e]
+    return [abs(g / e) for g, e in zip(given, extents, strict=True) if g and e]
+
+
+def _scaled(scale: float, extent: float) -> float:
+    """Return a scaled extent; of about half a pixel float32 decides where it goes, as in DALI."""
+    exact, single = scale * extent, _f32(_f32(scale) * extent)
+    is_half = math.isfinite(exact) and abs(exact % 1 - 0.5) < 1e-6 * abs(exact)
+    return single if is_half else exact
 
 
 def _stretch(given: list[float], extents: list[float], limits: list[float]) -> list[float]:
@@ -240,7 +246,7 @@ def _keep_aspect(
         _f32(limit / abs(e)) for limit, e in zip(limits, extents, strict=True) if limit > 0 and e
     ]
     scale = min(choose(scales), *bounds) if bounds else choose(scales)
-    return [math.copysign(scale * e, g) for g, e in zip(given, extents, strict=True)]
+    return [math.copysign(_scaled(scale, e), g) for g, e in zip(given, extents, strict=True)]
 
 
 _ROUNDINGS: dict[str, Callable[[float], int]] = {
