@@ -19,6 +19,7 @@ import torch
 from torchdali.batching import BundledBody, Lifted, Pieces, TooLarge
 from torchdali.execute.timings import ChainTimings
 from torchdali.graph import Node
+from torchdali.kernels.rearrange import copy_to, dense
 from torchdali.loader import local_paths, read_several
 from torchdali.plan import Chain, column, is_metadata
 
@@ -167,8 +168,8 @@ def divide_pieces(
 def put(slot: torch.Tensor | None, value: torch.Tensor) -> torch.Tensor:
     """Copy a result to its place in the batch; if it has none or does not fit, return it for itself."""
     if slot is not None and slot.shape == value.shape and slot.dtype == value.dtype:
-        return slot.copy_(value)
-    return value.contiguous()
+        return copy_to(slot, value)
+    return dense(value)
 
 
 def can_lift(chain: Chain) -> bool:

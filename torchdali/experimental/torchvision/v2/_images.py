@@ -9,6 +9,7 @@ import PIL.Image
 import PIL.ImageMode
 import torch
 
+from torchdali.kernels.rearrange import dense
 from torchdali.tensors import TensorList
 
 __all__ = [
@@ -76,7 +77,7 @@ def stacked(results: TensorList, layout: str, leading: tuple[int, ...]) -> torch
     images = results.stacked()
     if layout == "HWC":
         images = images.movedim(-1, 1)
-    return images.contiguous().reshape(*leading, *images.shape[1:])
+    return dense(images).reshape(*leading, *images.shape[1:])
 
 
 def tensor_of(image: Any) -> torch.Tensor:
@@ -85,7 +86,7 @@ def tensor_of(image: Any) -> torch.Tensor:
     if pixels.dtype == np.bool_:
         pixels = pixels.astype(np.uint8) * 255
     made = torch.from_numpy(pixels[..., None] if pixels.ndim == 2 else pixels)
-    return made.permute(2, 0, 1).contiguous()
+    return dense(made.permute(2, 0, 1))
 
 
 def as_image(tensor: torch.Tensor) -> PIL.Image.Image:

@@ -1,0 +1,62 @@
+"""Copies of tensors whose axes lie in another order in memory: by OpenCV, where it knows the two orders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torchdali.kernels.memory import SMALL, Array
+from torchdali.kernels.opencv import opencv_for
+
+__all__ = ["copy_to", "dense"]
+
+_CHANNELS = 4  # OpenCV gains nothing with more
+_SAME_SIZE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.float64}
+
+
+def dense(x: Tensor) -> Tensor:
+    """Return a tensor itself if its elements lie in order, otherwise a copy in which they do."""
+    if x.is_contiguous() or x.nbytes < SMALL or opencv_for(x) is None:
+        return x.contiguous()
+    return copy_to(torch.empty(x.shape, dtype=x.dtype, device=x.device), x)
+
+
+def copy_to(target: Tensor, x: Tensor) -> Tensor:
+    """Copy to dense memory of the same shape and type, and return it.
+
+    Where channels that lie side by side become planes, planes become such channels, or height and width change places,
+    that takes a third of torch's time for float32, and a tenth for bytes.
+    """
+    cv2 = None if x.nbytes < SMALL or x.is_contiguous() else opencv_for(x)
+    dtype = _SAME_SIZE.get(x.itemsize)
+    if cv2 is None or dtype is None or not target.is_contiguous():
+        return target.copy_(x)
+    done = _copy(cv2, target.view(dtype).numpy(), x.view(dtype).numpy())
+    return target if done else target.copy_(x)
+
+
+def _copy(cv2: Any, target: Array, source: Array) -> bool:
+    """Copy an array if OpenCV can."""
+    shape, (first, *rest) = source.shape, (n // source.itemsize for n in source.strides)
+    if not rest or first >= max(rest):  # the images of an array, or what lies in order
+        return source.ndim > 2 and all(map(_copy, [cv2] * len(source), target, source))
+    if source.ndim == 2 and first == 1 and rest[0] >= shape[0]:
+        cv2.transpose(source.T, target)
+    elif source.ndim != 3:
+        return False
+    elif first == 1 and rest[1] == shape[0] <= _CHANNELS and rest[0] >= shape[0] * shape[2]:
+        cv2.split(source.transpose(1, 2, 0), list(target))
+    elif (
+        rest[0] == 1
+        and first >= shape[1]
+        and 1 < shape[2] <= _CHANNELS
+        and rest[1] >= shape[0] * first
+    ):
+        cv2.merge(list(source.transpose(2, 0, 1)), target)
+    elif rest[1] == 1 and first == shape[2] <= _CHANNELS and rest[0] >= shape[0] * first:
+        cv2.transpose(source.transpose(1, 0, 2), target)
+    else:
+        return False
+    return True
