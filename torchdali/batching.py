@@ -84,15 +84,18 @@ class Column(Sequence[Any]):
         Raises:
             RuntimeError: their shapes differ.
         """
-        if self._array is None:
-            shapes = {np.shape(value) for value in self.values}
-            if len(shapes) > 1:
-                raise RuntimeError(
-                    "an argument has values of different shapes in one batch: "
-                    + ", ".join(map(str, sorted(shapes)))
-                )
+        if self._array is not None:
+            return self._array.astype(dtype)
+        try:
             return np.array(self._values, dtype)
-        return self._array.astype(dtype)
+        except ValueError:
+            shapes = {np.shape(value) for value in self.values}
+            if len(shapes) < 2:
+                raise
+            raise RuntimeError(
+                "an argument has values of different shapes in one batch: "
+                + ", ".join(map(str, sorted(shapes)))
+            ) from None
 
     def shaped(self, axes: int | None, name: str) -> Column:
         """Return the values with the number of axes that the argument declares.

@@ -24,10 +24,11 @@ from torchdali.kernels.color import affine as color
 from torchdali.kernels.color import spaces
 from torchdali.kernels.filters import linear as filters
 from torchdali.kernels.mirror import mirror
+from torchdali.kernels.opencv import opencv
 from torchdali.kernels.resample.separable import resize
 from torchdali.kernels.warp import affine, perspective, sample_opencv
 
-pytest.importorskip("cv2", reason="needs OpenCV: install the extra 'image'")
+cv2: Any = pytest.importorskip("cv2", reason="needs OpenCV: install the extra 'image'")
 
 UINT8, FLOAT = torch.uint8, torch.float32
 # No round numbers: where a value lies between two levels, either of them is right.
@@ -332,3 +333,23 @@ def test_bytes_are_reduced_alike(axes: tuple[int, ...], keep: bool, channels: in
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-4)
     sums = reduce.total(x, axes, keep)
     assert sums.dtype == exact.dtype and torch.equal(sums.view(torch.int64), exact.view(torch.int64))
+
+
+@pytest.fixture
+def opencv_threads():
+    opencv.cache_clear()
+    yield cv2.setNumThreads
+    opencv.cache_clear()
+    cv2.setNumThreads(1)
+
+
+def test_opencv_starts_no_threads(opencv_threads):
+    opencv_threads(cv2.getNumberOfCPUs())  # as it is after the import
+    assert opencv() is cv2
+    assert cv2.getNumThreads() == 1
+
+
+def test_a_number_that_the_program_chose_stays(opencv_threads):
+    opencv_threads(cv2.getNumberOfCPUs() + 3)
+    assert opencv() is cv2
+    assert cv2.getNumThreads() == cv2.getNumberOfCPUs() + 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import threading
 from typing import Any
 
@@ -23,10 +22,9 @@ def decode_opencv(view: memoryview, purpose: str) -> Tensor:
 
     Raises ValueError for damaged data, MissingExtraError without OpenCV.
     """
-    try:
-        cv2 = importlib.import_module("cv2")
-    except ImportError:
-        raise MissingExtraError("opencv-python-headless", "image", f"decoding {purpose}") from None
+    cv2 = opencv()
+    if cv2 is None:
+        raise MissingExtraError("opencv-python-headless", "image", f"decoding {purpose}")
     pixels = _decode_quietly(cv2, np.frombuffer(view, np.uint8))
     if pixels is None:
         raise ValueError("damaged, or a variant that OpenCV does not know")

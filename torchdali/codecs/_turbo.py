@@ -127,7 +127,7 @@ def _filled(buffer: Pixels, size: tuple[int, int], error: ValueError) -> Pixels 
     """
     height, width = size
     pixels = buffer[: height * width * 3]
-    if _ROWS_LEFT.match(str(error)) and not np.array_equal(pixels[-8:], _UNTOUCHED[-pixels.size :]):
+    if _ROWS_LEFT.match(str(error)) and pixels[-8:].tobytes() != _UNTOUCHED[-pixels.size :].tobytes():
         return pixels.reshape(height, width, 3)
     return None
 

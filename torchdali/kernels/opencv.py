@@ -15,11 +15,18 @@ __all__ = ["opencv", "opencv_for"]
 
 @functools.cache
 def opencv() -> Any:
-    """Return the module ``cv2``, or None."""
+    """Return the module ``cv2``, or None. At its first use here it is told to start no threads of its own.
+
+    Pipelines have theirs, and OpenCV's wait actively for the next image: up to a sixth of the CPU time. There is one
+    number of threads for the process: if the program has set it, it stays.
+    """
     try:
-        return importlib.import_module("cv2")
+        cv2 = importlib.import_module("cv2")
     except ImportError:
         return None
+    if cv2.getNumThreads() == cv2.getNumberOfCPUs():  # nobody has chosen
+        cv2.setNumThreads(1)
+    return cv2
 
 
 def opencv_for(x: Tensor) -> Any:

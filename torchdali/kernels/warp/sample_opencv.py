@@ -14,7 +14,6 @@ from torchdali.kernels.opencv import opencv_for
 
 __all__ = ["warp_by_opencv"]
 
-_PIECE = 1 << 16  # pixels at a time, of which OpenCV leaves little to threads of its own
 _LONGEST = 2**15 - 1  # axis that it works on
 
 
@@ -41,18 +40,13 @@ def warp_by_opencv(
         return None
     made = place(out, (*size, x.shape[-1]), x.dtype, x.device)
     source, target = x.contiguous().numpy(), made.numpy()
-    steps = np.array(matrix)
-    warp = cv2.warpAffine if len(steps) == 2 else cv2.warpPerspective
-    flags = cv2.WARP_INVERSE_MAP | getattr(cv2, _FLAGS[mode])
-    options = {
-        "borderMode": getattr(cv2, "BORDER_" + border.upper()),
-        "borderValue": [float(f) for f in (fill if len(fill) > 1 else [fill[0]] * 4)],
-    }
-    rows = max(_PIECE // size[1], 1)
-    for start in range(0, size[0], rows):
-        part = target[start : start + rows]
-        warp(source, steps, (size[1], len(part)), part, flags, **options)
-        steps[:, 2] += rows * steps[:, 1]
+    maps = np.array(matrix)
+    warp = cv2.warpAffine if len(maps) == 2 else cv2.warpPerspective
+    warp(
+        source, maps, (size[1], size[0]), target, cv2.WARP_INVERSE_MAP | getattr(cv2, _FLAGS[mode]),
+        borderMode=getattr(cv2, "BORDER_" + border.upper()),
+        borderValue=[float(f) for f in (fill if len(fill) > 1 else [fill[0]] * 4)],
+    )  # fmt: skip
     return made
 
 
