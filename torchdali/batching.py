@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from torchdali.tensors.arrays import Arrays
+
 __all__ = [
     "Batched",
     "BundledBody",
@@ -314,9 +316,11 @@ class Lifted:
     def _fit(self, data: Sequence[torch.Tensor]) -> bool:
         if isinstance(data, Pieces):
             return not self._dtypes or data.rows.dtype in self._dtypes
-        if self._small and sum(map(_bytes_of, data)) > SMALL * len(data):
+        memory = data.arrays if isinstance(data, Arrays) else data
+        if self._small and sum(map(_bytes_of, memory)) > SMALL * len(data):
             raise TooLarge
-        return not self._dtypes or self._dtypes.issuperset(map(_dtype_of, data))
+        kinds = [data.dtype] if isinstance(data, Arrays) else map(_dtype_of, data)
+        return not self._dtypes or self._dtypes.issuperset(kinds)
 
 
 _bytes_of, _dtype_of = operator.attrgetter("nbytes"), operator.attrgetter("dtype")

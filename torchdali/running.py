@@ -18,6 +18,7 @@ from torchdali.registry import Operator
 from torchdali.rng import BatchRng
 from torchdali.schema import Schema, Takes
 from torchdali.tensors import TensorList
+from torchdali.tensors._storage import Samples
 
 __all__ = [
     "LARGE", "Bodies", "Prepared", "check_form", "collect", "column_of", "each_frame_value", "fitting",
@@ -204,7 +205,7 @@ def taken_layouts(declared: Operator, inputs: Sequence[TensorList | None]) -> tu
 
 def number_of_axes(batch: TensorList) -> int | None:
     """Return the number of axes of the samples, or None where there are none."""
-    if batch.dense() is not None or batch.rows() is not None:
+    if not isinstance(batch.stored(), Samples):
         return batch.ndim()
     return next((sample.ndim for sample in batch.samples() if sample is not None), None)
 

@@ -54,6 +54,15 @@ def test_samples_are_those_of_one_file(width: str, channels: int, downmix: bool,
     assert found[0].dtype == dtype and torch.equal(found[0], torch.cat(alone))
 
 
+def test_arrays_are_read_as_tensors_are() -> None:
+    files = [wav(speech(frames), width="s16").copy() for frames in (201, 1, 64)]
+    found, wanted = (decode_together(each, True, torch.float32, fresh) for each in (files, tensors(files)))
+    assert found is not None and wanted is not None
+    assert torch.equal(found[0], wanted[0]) and found[1:] == wanted[1:]
+    for others in ([*files, files[0][:0]], [file[None] for file in files], [file.view(np.int8) for file in files]):
+        assert decode_together(others, True, torch.float32, fresh) is None
+
+
 def test_extremes() -> None:
     words = np.array([-32768, -32767, -1, 0, 1, 32767], "<i2")
     data = np.frombuffer(wav(np.zeros((6, 1))).tobytes()[:-12] + words.tobytes(), np.uint8).copy()

@@ -221,6 +221,48 @@ def test_a_bad_short_sound_is_named_or_left_out():
     assert len(_runs(files, define, size=6, bad_samples="skip")) == 5
 
 
+FORMS = {
+    "arrays": lambda array: array,
+    "read-only": lambda array: np.frombuffer(array.tobytes(), array.dtype),
+    "strided": lambda array: np.repeat(array, 2)[::2],
+    "tensors": torch.from_numpy,
+}
+
+
+@both_ways
+@pytest.mark.parametrize("no_copy", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+def test_short_sounds_are_the_same_in_any_form(form, no_copy):
+    signals = [speech(200 + i, seed=i).astype(np.float32) for i in range(6)]
+    files, sounds = [wav(x).copy() for x in signals], [x[:, 0].copy() for x in signals]
+    given = [[FORMS[form](each) for each in column] for column in (files, sounds)]
+
+    @pipeline_def(batch_size=6, num_threads=1, device_id=None)
+    def pipeline():
+        data, sound = fn.external_source(source=lambda: given, num_outputs=2, no_copy=no_copy)
+        return fn.decoders.audio(data, downmix=True)[0], fn.spectrogram(sound, window_length=64), data
+
+    decoded, spectra, data = pipeline().run()
+    for i, (file, sound) in enumerate(zip(files, sounds, strict=True)):
+        assert torch.equal(decoded.samples()[i], fn.decoders.audio(torch.from_numpy(file), downmix=True)[0])
+        assert torch.equal(spectra.samples()[i], fn.spectrogram(torch.from_numpy(sound), window_length=64))
+        assert np.array_equal(data.at(i), file)
+
+
+@both_ways
+@pytest.mark.parametrize("no_copy", [False, True])
+def test_an_empty_sound_is_named(no_copy):
+    files = [wav(speech(600 + i, seed=i)).copy() for i in range(6)]
+    files[4] = files[4][:0]
+
+    @pipeline_def(batch_size=6, num_threads=1, device_id=None)
+    def pipeline():
+        return fn.decoders.audio(fn.external_source(source=lambda: files, no_copy=no_copy))[0]
+
+    with pytest.raises(Exception, match=r"sample 4 (.|\n)*empty"):
+        pipeline().run()
+
+
 @pytest.mark.parametrize("alike", [True, False])
 def test_bundles_deliver_what_single_sounds_do(alike):
     files = [wav(speech(300 if alike else 200 + i, seed=i), rate=8000 + i) for i in range(150)]

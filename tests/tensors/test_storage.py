@@ -6,6 +6,7 @@ import copy
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -58,6 +59,20 @@ def test_a_batch_of_blocks() -> None:
     assert batch.data_ptr() == batch.samples()[0].data_ptr()
 
 
+def test_a_batch_of_arrays() -> None:
+    arrays = [np.arange(6, dtype=np.int16).reshape(2, 3), np.zeros((0, 3), np.int16), np.ones((1, 3), np.int16)]
+    batch = TensorList.from_arrays(arrays, torch.int16)
+    assert isinstance(batch, TensorListCPU) and batch.dense() is None and batch.rows() is None
+    assert batch.shape() == [(2, 3), (0, 3), (1, 3)] and len(batch) == 3 and batch.ndim() == 2
+    assert batch.torch_dtype == torch.int16 and not batch.is_dense_tensor()
+    arrays[0][0, 0] = 7
+    stored: Any = batch.stored()
+    part = stored[1:]
+    assert [each.tolist() for each in batch.samples()] == [[[7, 1, 2], [3, 4, 5]], [], [[1, 1, 1]]]
+    assert stored[2].data_ptr() == part[1].data_ptr() == arrays[2].ctypes.data
+    assert len(part) == 2 and [each.tolist() for each in part] == batch.tolist()[1:]
+
+
 @pytest.mark.parametrize(
     ("counts", "dense"), [([[2, 2], [2]], True), ([[1, 3], [2]], False), ([[2, 2, 2]], True), ([[1, 5]], False)]
 )
@@ -86,6 +101,7 @@ BATCHES = [
     lambda: TensorList.from_samples([], "C", dtype=torch.uint8, ndim=1),
     lambda: TensorList.from_rows(torch.arange(5), [3, 2], "C"),
     lambda: TensorList.from_blocks([torch.arange(5), torch.arange(4)], [[3, 2], [4]], "C"),
+    lambda: TensorList.from_arrays([np.arange(3), np.arange(2)], torch.int64),
 ]
 
 

@@ -73,12 +73,12 @@ def decode(
 
 
 def decode_several(
-    buffers: Sequence[Tensor], downmix: bool, dtype: torch.dtype, empty: Empty
+    buffers: Sequence[Tensor] | Sequence[Array], downmix: bool, dtype: torch.dtype, empty: Empty
 ) -> tuple[Tensor, list[int], list[int]] | None:
     """Decode several WAV and FLAC files of one number of channels in one call.
 
     Args:
-        buffers: ``(n,)`` uint8 each.
+        buffers: ``(n,)`` uint8 each; arrays are of one type and number of axes, contiguous and writable.
         downmix, dtype: See `decode`.
         empty: Gives memory for the samples.
 
@@ -91,7 +91,7 @@ def decode_several(
     made = decode_together(buffers, downmix, dtype, empty)
     if made is not None:
         return made
-    files = [buffer.numpy() for buffer in buffers]
+    files = [each.numpy() if isinstance(each, Tensor) else each for each in buffers]
     found = parse_words(files)
     if found is not None and not (downmix and found[0] > 1):
         return _decode_words(found, downmix, dtype, empty)

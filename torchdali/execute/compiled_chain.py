@@ -38,6 +38,7 @@ from torchdali.running import (
     taken_layout,
 )
 from torchdali.tensors import TensorList
+from torchdali.tensors.arrays import Arrays
 
 __all__ = ["Bodies", "BoundChain", "CompiledChain", "NotGrouped", "named"]
 
@@ -200,15 +201,17 @@ class CompiledChain:
         slots: Mapping[str, Sequence[Any]],
         done: Mapping[str, list[Any]],
         group: int = 1,
+        lazily: bool = False,
     ) -> dict[str, Sequence[Any]]:
         """Collect the columns that ``bind`` takes.
 
         Args:
             group: Samples for each item of a column.
+            lazily: Leave arrays as they are until somebody asks for a tensor.
         """
         found: dict[str, Sequence[Any]] = {**per_node, **slots, **done}
         for edge in self.chain.inputs:
-            found[self._column("input", edge, edge.index)] = _samples(inputs[edge], group)
+            found[self._column("input", edge, edge.index)] = _samples(inputs[edge], group, lazily)
         for value in self.chain.values:
             name = self._column(value.kind, value.edge, value.detail)
             found[name] = _values(inputs[value.edge], value, group)
@@ -234,8 +237,11 @@ class CompiledChain:
         return column(kind, self._index[edge.source], detail)
 
 
-def _samples(batch: TensorList, group: int) -> Sequence[torch.Tensor]:
-    return batch.samples() if group == 1 else torch.split(batch.stacked(), group)
+def _samples(batch: TensorList, group: int, lazily: bool) -> Sequence[torch.Tensor]:
+    if group > 1:
+        return torch.split(batch.stacked(), group)
+    stored = batch.stored()
+    return stored if lazily and isinstance(stored, Arrays) else stored.samples()
 
 
 def _values(batch: TensorList, value: Value, group: int) -> Sequence[Any]:

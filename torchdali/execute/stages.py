@@ -379,15 +379,16 @@ class StageRunner:
         done: Mapping[DataNode, list[Any]],
     ) -> Callable[[int], None]:
         opened = run.opened if run.group == group else run.opened_single
+        several = run.bound.bundled
+        alone = run.group > 1 or several is None or not several.pays or run.batch.size < 2
         columns = run.compiled.columns(
             run.batch.values,
             per_node,
             {self._name("slot", e): buffer.parts for e, buffer in opened.items()},
             {self._name("done", e): column for e, column in done.items()},
             group,
+            lazily=not alone and isinstance(several, Together),
         )
-        several = run.bound.bundled
-        alone = run.group > 1 or several is None or not several.pays or run.batch.size < 2
         if run.timings is not None and (alone or not isinstance(several, Together)):
             return bodies.bind_timed(run.timings, **columns)
         bound = bodies.bind(**columns)

@@ -17,6 +17,7 @@ from torchdali.kernels.convert import convert
 from torchdali.kernels.memory import Empty, fresh
 from torchdali.operator import operator, together
 from torchdali.schema import Data, DType, PerSample, Takes
+from torchdali.tensors.arrays import Arrays
 
 __all__ = ["audio", "audio_resample"]
 
@@ -71,7 +72,8 @@ def audio(
 def _audio_together(
     data: Sequence[Tensor], *, downmix: bool, dtype: torch.dtype, sample_rate: float, empty: Empty = fresh
 ) -> Any:
-    found = None if sample_rate else decode_several(data, downmix, dtype, empty)
+    memory = data.arrays if isinstance(data, Arrays) else data
+    found = None if sample_rate else decode_several(memory, downmix, dtype, empty)
     if found is None:
         return NotImplemented
     samples, counts, rates = found

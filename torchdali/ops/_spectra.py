@@ -30,6 +30,7 @@ from torchdali.operator import on_device, operator, together
 from torchdali.ops._on_device import elements_of, in_turn
 from torchdali.schema import Layout, Takes
 from torchdali.tensors import TensorList
+from torchdali.tensors.arrays import Arrays
 
 __all__ = ["mel_filter_bank", "mfcc", "power_spectrum", "spectrogram"]
 
@@ -200,6 +201,8 @@ def _each_row(data: TensorList, axis: int, function: Callable[[Tensor], Tensor])
 
 def _arrays(data: Sequence[Tensor]) -> list[Array]:
     """Return samples as arrays."""
+    if isinstance(data, Arrays):
+        return data.arrays
     if not isinstance(data, Pieces) or data.counts is None or data.turned:
         return [sample.contiguous().numpy() for sample in data]
     rows, ends = data.rows.numpy(), itertools.accumulate(data.counts, initial=0)

@@ -37,6 +37,7 @@ from torchdali.tensors._storage import (
     Slices,
     Storage,
 )
+from torchdali.tensors.arrays import Arrays
 
 _Batch = TypeVar("_Batch", bound="TensorList")
 
@@ -208,6 +209,13 @@ class TensorList:
             ends: The places after their last bytes.
         """
         return cls._of(Slices(arrays, of, begins, ends), True)
+
+    @classmethod
+    def from_arrays(
+        cls: type[_Batch], arrays: list[npt.NDArray[Any]], dtype: torch.dtype
+    ) -> _Batch:
+        """Make a batch on the memory of arrays, without a copy or a check; see `Arrays`."""
+        return cls._of(Arrays(arrays, dtype), True)
 
     @classmethod
     def _of(

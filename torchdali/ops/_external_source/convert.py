@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -71,7 +72,7 @@ def _gathered(samples: Sequence[Any], copy: bool) -> TensorList:
     stacked = _stacked(samples) if copy else None
     if stacked is not None:
         return TensorList.from_dense(stacked)
-    made = _joined(samples) if copy else _shared(samples)
+    made = (_joined(samples) if copy else None) or _as_arrays(samples, copy)
     if made is not None:
         return made
     tensors = [_tensor(sample, "sample", copy) for sample in samples]
@@ -105,24 +106,26 @@ def _joined(samples: Sequence[Any]) -> TensorList | None:
     return TensorList.from_rows(_from_numpy(np.concatenate(samples)), counts)
 
 
-def _shared(samples: Sequence[Any]) -> TensorList | None:
-    """Make a batch on the memory of arrays of one type and number of axes that need no copy, else None."""
-    first = samples[0] if samples else None
-    if type(first) is not np.ndarray:
+def _as_arrays(samples: Sequence[Any], copy: bool) -> TensorList | None:
+    """Make a batch of arrays of one type and number of axes, or of their copies; None where they need a look each."""
+    if not samples or set(map(type, samples)) != {np.ndarray}:
         return None
-    kind, ndim = first.dtype, first.ndim
-    if kind == np.uint64:  # of two C types of 64 bits, torch knows one
+    kinds = set(map(_dtype_of, samples))
+    if len(kinds) > 1 or len(set(map(_ndim_of, samples))) > 1:
         return None
-    for each in samples:
-        alike = type(each) is np.ndarray and each.dtype == kind and each.ndim == ndim
-        if not (alike and each.flags.carray):  # packed, aligned, writeable
-            return None
+    if _UINT64 in kinds or not (copy or all(map(_is_usual, samples))):
+        return None  # of two C types of 64 bits, torch knows one
+    arrays = [each.copy() for each in samples] if copy else list(samples)
     try:
-        tensors = list(map(torch.from_numpy, samples))
+        first = torch.from_numpy(arrays[0])
     except (TypeError, ValueError):
         return None
-    _supported(tensors[0])
-    return TensorList.from_samples(tensors)
+    return TensorList.from_arrays(arrays, _supported(first).dtype)
+
+
+_dtype_of, _ndim_of = operator.attrgetter("dtype"), operator.attrgetter("ndim")
+_is_usual = operator.attrgetter("flags.carray")  # packed, aligned, writable
+_UINT64 = np.dtype(np.uint64)
 
 
 def _describe(tensor: torch.Tensor) -> str:
