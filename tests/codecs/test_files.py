@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from torchdali.codecs import files
 from torchdali.codecs.files import read_lent
@@ -24,7 +23,7 @@ def test_what_is_read_is_there_until_the_next_time(tmp_path, sizes):
         assert found is not None and all(map(np.array_equal, found, contents))
     if sizes[0] < 4 << 20:
         again = read_lent(paths)
-        assert again is not None and again[0].data_ptr() == found[0].data_ptr()
+        assert again is not None and again[0].ctypes.data == found[0].ctypes.data
 
 
 def test_what_cannot_be_read(tmp_path):
@@ -34,4 +33,4 @@ def test_what_cannot_be_read(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_lent([str(tmp_path / "none")])
     found = read_lent([str(tmp_path / "one")])
-    assert found is not None and torch.equal(found[0], torch.tensor([49], dtype=torch.uint8))
+    assert found is not None and found[0].tolist() == [49]

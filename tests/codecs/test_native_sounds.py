@@ -149,9 +149,9 @@ def test_small_files_are_read_in_one_call(tmp_path: Path) -> None:
     for path, content in zip(paths, contents, strict=True):
         Path(path).write_bytes(content)
     found = read_files(paths)
-    assert found is not None and [each.numpy().tobytes() for each in found] == contents
+    assert found is not None and [each.tobytes() for each in found] == contents
     again = read_files(paths[::-1])
-    assert again is not None and found[1].numpy().tobytes() == contents[1]
+    assert again is not None and found[1].tobytes() == contents[1]
     (tmp_path / "none").write_bytes(b"")
     (tmp_path / "large").write_bytes(bytes(1 << 20))
     for wrong in ("none", "large", "absent", "", "a\0b"):

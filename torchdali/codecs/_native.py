@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.limits import limits
+from torchdali.kernels.memory import Bytes
 from torchdali.kernels.native import (
     CODE,
     SAMPLE,
@@ -120,7 +121,7 @@ def _peek(found: NativeLibrary, data: Tensor) -> Encoded | None:
 _memory = _Memory()
 
 
-def read_files(paths: Sequence[str], lent: bool = False) -> list[Tensor] | None:
+def read_files(paths: Sequence[str], lent: bool = False) -> list[Bytes] | None:
     """Read small files of any kind in one call; None where one cannot be read so, or is empty.
 
     Args:
@@ -135,7 +136,7 @@ def read_files(paths: Sequence[str], lent: bool = False) -> list[Tensor] | None:
         return None
     kept = _memory.files[: files[-1][0] + files[-1][1]]
     kept = kept if lent else kept.copy()
-    return [torch.from_numpy(kept[place : place + length]) for place, length, *_ in files]
+    return [kept[place : place + length] for place, length, *_ in files]
 
 
 def _read(found: NativeLibrary, paths: Sequence[str]) -> list[Encoded | None]:

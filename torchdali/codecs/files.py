@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from torchdali.codecs._torchvision_ops import image_operator
-from torchdali.kernels.memory import byte_scratch
+from torchdali.kernels.memory import Bytes, byte_scratch
 
 __all__ = ["read_after", "read_cached", "read_file", "read_lent"]
 
@@ -164,7 +164,7 @@ def read_cached(paths: Iterable[str], block: Callable[[int], Tensor]) -> Filled 
 _BLOCK, _KEPT = 1 << 22, 4  # bytes of a block of memory for files, and how many a thread keeps
 
 
-def read_lent(paths: Sequence[str]) -> list[Tensor] | None:
+def read_lent(paths: Sequence[str]) -> list[Bytes] | None:
     """Read files into memory that is valid until this thread reads so again; see `read_cached`."""
     made = itertools.count()
 
@@ -178,7 +178,7 @@ def read_lent(paths: Sequence[str]) -> list[Tensor] | None:
     if filled is None:
         return None
     places = zip(filled.of, filled.begins, filled.ends, strict=True)
-    return [torch.from_numpy(filled.blocks[i][begin:end]) for i, begin, end in places]
+    return [filled.blocks[i][begin:end] for i, begin, end in places]
 
 
 def _read_direct(path: str) -> Tensor:

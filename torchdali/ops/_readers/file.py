@@ -23,6 +23,7 @@ from torchdali.operator import reader
 from torchdali.ops._readers._records import Begun, Key, index_of, open_remote
 from torchdali.schema import OutputCount, shares
 from torchdali.tensors import TensorList
+from torchdali.tensors.arrays import Arrays
 
 __all__ = ["FileDataset", "file"]
 
@@ -90,7 +91,7 @@ class FileDataset:
         """Return the files of some records; None if there may be URLs among them."""
         return None if self._remote is not None else [self._path(record) for record in records]
 
-    def read_several(self, records: Sequence[Key], lent: bool) -> list[torch.Tensor] | None:
+    def read_several(self, records: Sequence[Key], lent: bool) -> Arrays | None:
         """Return the bytes of a few files, read in one call."""
         indices = [record for record in records if isinstance(record, int)]
         if self._remote is not None or len(indices) < len(records):
@@ -100,7 +101,7 @@ class FileDataset:
         if found is None:
             self._by_library = False  # they are larger: it would read them in vain. Any thread may write this.
             found = read_lent(paths) if lent else None
-        return found
+        return None if found is None else Arrays(found, torch.uint8)
 
     def read_batch(
         self, records: npt.NDArray[np.int64], empty: Empty
