@@ -10,6 +10,7 @@ from tests.helpers.encoded_audio import chunk, encoded, speech, wav
 from tests.helpers.native import both_ways
 from torchdali import fn, pipeline_def, types
 from torchdali.kernels.audio.resample import resample, resampled_length
+from torchdali.kernels.audio.spectrum import hann
 
 SIGNAL = torch.from_numpy(speech(4000)[:, 0].astype(np.float32))
 
@@ -31,6 +32,18 @@ def test_spectra_are_librosas():
     transformed = librosa.stft(SIGNAL.numpy(), n_fft=256, hop_length=128, window=window, pad_mode="reflect")
     wanted = np.abs(transformed) ** 2
     assert np.allclose(found.numpy(), wanted, rtol=1e-4, atol=1e-6 * wanted.max())
+
+
+@pytest.mark.parametrize("samples", [1, 32, 33, 34, 63, 64, 65])
+def test_signals_no_longer_than_a_window_are_mirrored(samples):
+    signal = torch.sin(torch.arange(samples, dtype=torch.float32))
+    for step in (1, 2, 31, 32):
+        found = fn.spectrogram(signal, window_length=64, window_step=step)
+        frames = np.pad(signal.numpy(), (32, 32 + 64), "reflect")
+        count = samples // step + 1
+        windows = np.stack([frames[i * step : i * step + 64] for i in range(count)]) * hann(64)
+        wanted = np.abs(np.fft.rfft(windows)).T ** 2
+        assert np.allclose(found.numpy(), wanted, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", [1, 2, 3])

@@ -208,5 +208,5 @@ def _padded_array(x: Array, before: int, total: int, reflected: bool) -> Array:
     made = np.empty(before + samples + after, np.float32)
     made[before : before + samples] = x
     made[:before] = x[before:0:-1] if reflected else 0.0
-    made[before + samples :] = x[samples - 2 : samples - 2 - after : -1] if reflected else 0.0
+    made[before + samples :] = x[::-1][1 : after + 1] if reflected else 0.0
     return made
