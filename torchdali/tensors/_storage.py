@@ -1,4 +1,4 @@
-"""Storage of the samples of a batch: as `Dense`, `Samples`, `Rows`, `Blocks`, `Packed` or `Slices`.
+"""Storage of the samples of a batch: as `Dense`, `Samples`, `Rows`, `Blocks`, `Packed`, `Slices` or `arrays.Arrays`.
 
 All answer the same questions. A storage object is immutable, so several batches may hold the same one; a
 batch that needs its samples in another form, or in one piece of memory, swaps its storage. Only views of samples are

@@ -16,9 +16,9 @@ Array = npt.NDArray[Any]
 
 
 class Arrays(Storage, Sequence[torch.Tensor]):
-    """Arrays, a sample each, that become tensors on the same memory when somebody asks for one.
+    """A NumPy array for each sample; tensors on the same memory are made when somebody asks for one.
 
-    A tensor costs as much as ten looks at its array, and gives Python's lock away when it is made and when it ends.
+    A tensor costs as much as ten looks at its array, and releases the GIL when it is made and when it ends.
 
     Args:
         arrays: One at least; of one type and number of axes, contiguous and writable.

@@ -101,7 +101,9 @@ def _joined(samples: Sequence[Any]) -> TensorList | None:
             return None
         counts.append(len(each))
         size += each.nbytes
-    if size > _FEW or counts.count(counts[0]) == len(counts):
+        if size > _FEW:
+            return None
+    if counts.count(counts[0]) == len(counts):
         return None
     return TensorList.from_rows(_from_numpy(np.concatenate(samples)), counts)
 
