@@ -132,11 +132,11 @@ class DeviceStream:
             Those that have a copy now, see `TensorList.uploaded`; it is to be taken from them when the batch is done.
         """
         assert self.device is not None
-        small, starts, size = _together(batches)
+        small, size = _together(batches)
         if not small:
             return []
         block = torch.empty(size, dtype=torch.uint8, pin_memory=self.pins)
-        _write(small, starts, block)
+        _write(small, block, 0)
         # Not kept until it is copied: torch's allocator of page-locked memory waits for copies itself.
         if self.stream is None:
             there = block.to(self.device)
@@ -144,7 +144,7 @@ class DeviceStream:
             with torch.cuda.stream(self._copies):
                 there = block.to(self.device, non_blocking=True)
             self._wait_for_copies([there], self.record(self._copies))
-        return _set_uploaded(small, starts, there)
+        return _set_uploaded(small, there, 0)
 
     def begin_copy(self, flat: torch.Tensor, count: int) -> torch.Tensor:
         """Start to copy the first elements of page-locked memory to the device, and return as much memory there.
@@ -171,23 +171,24 @@ class DeviceStream:
         Returns:
             The elements of the arena on the device, and what `upload_together` returns.
         """
-        used, first, there = arena.used, arena.sent, arena.there
-        small, starts, size = _together(batches) if arena.flat.dtype == torch.uint8 else ([], [], 0)
+        first, there = arena.sent, arena.there
+        small, size = _together(batches) if arena.flat.dtype == torch.uint8 else ([], 0)
         place = arena.take(size + _ALIGNED) if small else -1
-        if place >= 0:
-            behind = -(-place // _ALIGNED) * _ALIGNED
-            starts = [behind + start for start in starts]
-            _write(small, starts, arena.flat)
+        if place < 0:
+            small = []
+        behind = -(-place // _ALIGNED) * _ALIGNED
+        _write(small, arena.flat, behind)
         end = arena.used
         with torch.cuda.stream(self._copies):
             if there is None:
                 there = arena.flat[:end].to(self.device, non_blocking=True)
             elif end > first:
-                there[first:end].copy_(arena.flat[first:end], non_blocking=True)
+                there = there[:end]
+                there[first:].copy_(arena.flat[first:end], non_blocking=True)
         copied = self.record(self._copies)
         self._keep_until_copied(arena.flat, copied)
         self._wait_for_copies([there], copied)
-        return there[:used], _set_uploaded(small, starts, there) if place >= 0 else []
+        return there, _set_uploaded(small, there, behind)
 
     def adopt(self, batch: TensorList) -> TensorList:
         """Take what a source gave to the device. Must run inside `context`."""
@@ -259,34 +260,31 @@ def _tensors(batch: TensorList) -> Sequence[torch.Tensor]:
     return [s for s in batch.samples() if s is not None] if dense is None else [dense]
 
 
-_Small = tuple[TensorList, torch.Tensor]
+_Small = tuple[TensorList, torch.Tensor, int]
 
 
-def _together(batches: Iterable[TensorList]) -> tuple[list[_Small], list[int], int]:
-    """Return the small ones among batches, where each starts in one block, and its size, in bytes."""
-    small = []
+def _together(batches: Iterable[TensorList]) -> tuple[list[_Small], int]:
+    """Return the small ones among batches, with where each starts in one block, and its size, in bytes."""
+    small, end = [], 0
     for batch in batches:
-        dense = batch.dense() if batch.device.type == "cpu" else None
-        if dense is not None and 0 < dense.nbytes <= _SMALL and dense.dtype != torch.bool:
-            small.append((batch, dense.contiguous()))
-    sizes = [-(-dense.nbytes // _ALIGNED) * _ALIGNED for _, dense in small]
-    ends = list(itertools.accumulate(sizes))
-    return small, [0, *ends[:-1]], ends[-1] if ends else 0
+        dense = batch.dense()
+        if dense is not None and dense.is_cpu and 0 < dense.nbytes <= _SMALL and dense.dtype != torch.bool:
+            small.append((batch, dense.contiguous(), end))
+            end += -(-dense.nbytes // _ALIGNED) * _ALIGNED
+    return small, end
 
 
-def _write(small: Iterable[_Small], starts: Iterable[int], block: torch.Tensor) -> None:
-    memory = block.data_ptr()  # torch's copy takes ten times as long for so little
-    for (_, dense), start in zip(small, starts, strict=True):
+def _write(small: Iterable[_Small], block: torch.Tensor, behind: int) -> None:
+    memory = block.data_ptr() + behind  # torch's copy takes ten times as long for so little
+    for _, dense, start in small:
         ctypes.memmove(memory + start, dense.data_ptr(), dense.nbytes)
 
 
-def _set_uploaded(
-    small: Iterable[_Small], starts: Iterable[int], there: torch.Tensor
-) -> list[TensorList]:
-    for (batch, dense), start in zip(small, starts, strict=True):
-        part = there[start : start + dense.nbytes].view(dense.dtype)
+def _set_uploaded(small: Iterable[_Small], there: torch.Tensor, behind: int) -> list[TensorList]:
+    for batch, dense, start in small:
+        part = there[behind + start : behind + start + dense.nbytes].view(dtype=dense.dtype)
         batch.set_uploaded(part if dense.dim() == 1 else part.view(dense.shape))
-    return [batch for batch, _ in small]
+    return [batch for batch, *_ in small]
 
 
 def _pinned(batch: TensorList) -> TensorList:

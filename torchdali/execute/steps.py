@@ -39,12 +39,16 @@ def run_step(
     try:
         inputs = [None if e is None else batch.values[e] for e in node.inputs]
         first = next((v for v in inputs if v is not None), None) if inputs else None
-        if not on_cpu or node.operator.name == "_to_device":
+        moves = node.operator.name == "_to_device"
+        if not on_cpu or moves:
             inputs = _moved(node, device_stream, inputs)
-        arguments = {name: batch.values[e] for name, e in node.per_sample.items()}
-        results = run_in_scope(node, inputs, arguments, rng, batch.size, batch.values, bodies)
-        if not on_cpu:  # numbers, shapes ... are made on the CPU
-            results = tuple(map(device_stream.to_device, results))
+        if moves and not node.scope:  # that was all
+            results = tuple(v for v in inputs if v is not None)
+        else:
+            arguments = {name: batch.values[e] for name, e in node.per_sample.items()}
+            results = run_in_scope(node, inputs, arguments, rng, batch.size, batch.values, bodies)
+            if not on_cpu:  # numbers, shapes ... are made on the CPU
+                results = tuple(map(device_stream.to_device, results))
     except StopIteration:
         raise
     except Exception as error:

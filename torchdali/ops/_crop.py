@@ -381,7 +381,7 @@ def _normalize_on_device(
         return NotImplemented
     windows, (height, width) = found
     finish = finish_of(
-        images, (height, width), dtype=dtype, mean=mean, mirror=mirror, channel_first=wanted == "CHW", scale=scale,
+        images, dtype=dtype, mean=mean, mirror=mirror, channel_first=wanted == "CHW", scale=scale,
         shift=shift, std=std, fill_values=fill_values, out_of_bounds_policy=out_of_bounds_policy,
     )  # fmt: skip
     return normalize_batch(
@@ -391,12 +391,12 @@ def _normalize_on_device(
 
 
 def finish_of(
-    images: Images, size: tuple[int, int], *, dtype: torch.dtype, mean: Any, mirror: int | Column, channel_first: bool,
+    images: Images, *, dtype: torch.dtype, mean: Any, mirror: int | Column, channel_first: bool,
     scale: float, shift: float, std: Any, fill_values: list[float], out_of_bounds_policy: str,
 ) -> Finish:  # fmt: skip
     """Check the arguments of `crop_mirror_normalize` for windows of one size, and return what its kernels take."""
     out_of_bounds(out_of_bounds_policy, borders=False)
-    check_fill(fill_values, (*size, images.channels), 2)
+    check_fill(fill_values, (images.channels,), 0)
     channels = images.channels
     scaling = affine(tuple(listed(mean)), tuple(listed(std)), scale, shift, channels, channels)
     device, count = images.flat.device, len(images.offsets)

@@ -41,9 +41,8 @@ def _resize_normalize_on_device(
     seen = _seen(images, sizes, regions, window, filters)
     if seen is None:
         return NotImplemented
-    height, width = seen.size[:, 0].tolist()
     finish = finish_of(
-        images, (height, width), dtype=dtype, mean=mean, mirror=mirror, channel_first=output_layout == "CHW",
+        images, dtype=dtype, mean=mean, mirror=mirror, channel_first=output_layout == "CHW",
         scale=scale, shift=shift, std=std, fill_values=fill_values, out_of_bounds_policy=out_of_bounds_policy,
     )  # fmt: skip
     made = resize_normalize_batch(
@@ -67,7 +66,7 @@ def _seen(
     (low, high), whole = regions, sizes[:, :1]
     if sizes.shape[1] > 1 and (sizes != whole).any():  # a crop that reaches outside of some
         return None
-    lengths = int(whole[0, 0]), int(whole[1, 0])
+    lengths: tuple[int, ...] = tuple(whole[:, 0].tolist())
     check_pixels(lengths, "the resized image")
     if window:
         span = span_of(lengths, crop_window((*lengths, images.channels), "HWC", **window))

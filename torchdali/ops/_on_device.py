@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -77,19 +76,17 @@ def images_of(batch: TensorList, layout: str, floats: bool = False) -> Images | 
         return Images(dense.reshape(-1), offsets, sides, dense.shape[3], True)
     if batch.ndim() != 3:
         return None
-    extents = itertools.chain.from_iterable(batch.shape())
-    shapes = np.fromiter(extents, np.int64, 3 * len(batch)).reshape(-1, 3).T
-    sides, channels = np.ascontiguousarray(shapes[:2]), shapes[2]
-    alike = np.count_nonzero(channels == channels[0]) == len(channels)
-    if not alike or np.count_nonzero(shapes) < shapes.size:
+    heights, widths, channels = zip(*batch.shape(), strict=True)
+    if channels.count(channels[0]) < len(channels) or not channels[0] or 0 in heights or 0 in widths:
         return None
+    sides = np.array((heights, widths), np.int64)
     if isinstance(stored, Packed):
         flat, offsets = stored.flat, np.array(stored.offsets, np.int64)
     else:
         flat = torch.cat([s.reshape(-1) for s in batch.samples()])
-        sizes = sides[0] * sides[1] * channels
+        sizes = sides[0] * sides[1] * channels[0]
         offsets = sizes.cumsum() - sizes
-    return Images(flat, offsets, sides, int(channels[0]), False)
+    return Images(flat, offsets, sides, channels[0], False)
 
 
 def floats_of(batch: TensorList) -> tuple[Tensor, Array, list[tuple[int, ...]]] | None:

@@ -289,16 +289,21 @@ def sizing_of(
     """Return the sizes, ``(2, N)`` or one for all, and regions ``(2, 2, N)`` of images; see `sizing`."""
     size = arguments.get("size")
     if len(arguments) == 1 and isinstance(size, (list, tuple)) and min(size) > 0:
-        wanted, _ = sizing((1, 1), size=list(size))  # of the whole of each image
         regions = np.zeros((2, *images.sides.shape))
-        regions[1] = images.sides
-        return np.array(wanted, np.int64)[:, None], regions
+        regions[1] = images.sides  # the whole of each image
+        return _one_size(tuple(size), limits.pixels), regions
     lengths: list[tuple[int, ...]] = [(h, w) for h, w in images.sides.T.tolist()]
     each = each_of(arguments)
     each = each * len(lengths) if len(each) == 1 else each
     found = [sizing(sides, **given) for sides, given in zip(lengths, each, strict=True)]
     sizes = np.array([size for size, _ in found], np.int64).T
     return sizes, np.array([region for _, region in found]).transpose(2, 1, 0)
+
+
+@functools.lru_cache(maxsize=64)
+def _one_size(size: tuple[float, ...], max_pixels: int) -> npt.NDArray[np.int64]:
+    """Return the size of all images, ``(2, 1)``, below a limit of pixels; not to be changed."""
+    return np.array(sizing((1, 1), size=list(size))[0], np.int64)[:, None]
 
 
 def _resized_on_device(

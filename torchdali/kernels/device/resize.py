@@ -49,6 +49,7 @@ _NAMES = tuple(RADIUS)
 BELOW_HALF = 0.49999997  # added before bytes are cut off
 _f32 = np.float32
 _HALF = np.array(0.5, _f32)
+_ZERO, _ONE = np.array(0.0), np.array(1.0)
 
 
 class Regions(NamedTuple):
@@ -125,10 +126,10 @@ def table_of(offsets: Array, sides: Array, channels: int, regions: Regions) -> R
     read = _axes(sides, regions, made[len(FIELDS) :].reshape(2, len(AXIS), -1))
     if read is None:
         return None
-    made[0], made[1:3], made[3:5], made[6], made[7:9] = offsets, sides, read, 0, regions.size
     lines = read[1] * (regions.size[1] * channels)
     ends = lines.cumsum()
-    np.subtract(ends, lines, out=made[5])
+    made[0], made[1:3], made[3:5], made[5], made[7:9] = offsets, sides, read, ends - lines, regions.size
+    made[6] = 0
     return Rows(table, int(ends[-1]), int(lines.max()))
 
 
@@ -153,43 +154,41 @@ def _axes(lengths: Array, regions: Regions, rows: Array) -> Array | None:
         ``(2, N)``: the first line of each image that is read, and how many are; None where an axis looks at too many
         pixels.
     """
-    low, high, size = regions.low, regions.high, regions.size
+    low, high = regions.low, regions.high
+    size = np.empty(low.shape)  # arrays of one shape and type take a third of the time of others
+    size[...] = regions.size
     extents = high - low
-    scale = extents / size.astype(np.float64)
+    scale = extents / size
     density, reach, rows[:, 5] = _filters(regions, scale, extents)
-    twice = reach + reach
-    if (size * twice).max() > MAX_TAPS:
+    taps = np.ceil(reach + reach).astype(np.float64)
+    if (size * taps).max() > MAX_TAPS:
         return None
-    taps = np.ceil(twice).astype(np.int64)
-    bits = np.empty((3, 2, low.shape[1]), _f32)
-    origin, step, bits[2] = *bits[:2], density
-    step[...] = scale
-    np.subtract(step * _HALF - _HALF, reach, out=origin)
-    begin = np.zeros((2, 1), np.int64)
+    step = scale.astype(_f32)
+    origin, start = step * _HALF - _HALF - reach, low
     if np.count_nonzero(low):
-        start = np.maximum(np.floor(np.minimum(low, high) - reach), 0)
+        start = np.maximum(np.floor(np.minimum(low, high) - reach), _ZERO)
         if start.any():
             # The pass that is second begins where the image does.
             x_first = _columns_first(regions, np.abs(extents), taps)
             start[0, ~x_first] = start[1, x_first] = 0
         origin += (low - start).astype(_f32)
-        begin = start.astype(np.int64)
-    rows[:, :3] = bits.view(np.int32).transpose(1, 0, 2)
-    rows[:, 3], rows[:, 4] = taps, begin
-    last = origin[0] + (size[0] - 1).astype(_f32) * step[0]
-    ends = np.empty((2, low.shape[1]), _f32)
-    np.minimum(origin[0], last, out=ends[0])
-    np.maximum(origin[0], last, out=ends[1])
-    read: Array = np.ceil(ends).astype(np.int64) + begin[0]
-    read[1] += taps[0] - 1
-    np.minimum(np.maximum(read, 0, out=read), lengths[0] - 1, out=read)
-    read[1] += 1 - read[0]
+    for column, values in zip(rows.swapaxes(0, 1), (origin, step, density), strict=False):
+        column[...] = values.view(np.int32)
+    rows[:, 3], rows[:, 4] = taps, start
+    first, last = origin[0], origin[0] + (size[0] - _ONE).astype(_f32) * step[0]
+    ends = np.empty(low.shape, _f32)
+    np.minimum(first, last, out=ends[0])
+    np.maximum(first, last, out=ends[1])
+    read: Array = np.ceil(ends).astype(np.float64) + start[0]
+    read[1] += taps[0] - _ONE
+    np.minimum(np.maximum(read, _ZERO, out=read), lengths[0] - _ONE, out=read)
+    read[1] += _ONE - read[0]
     return read
 
 
 def _filters(regions: Regions, scale: Array, extents: Array) -> tuple[Array, Array, Array | int]:
     """Return density and reach of the filter of each axis, ``(2, N)``, and where its table is."""
-    grown = np.maximum(1.0, np.abs(scale)) if regions.antialias else np.ones(scale.shape)
+    grown = np.maximum(_ONE, np.abs(scale)) if regions.antialias else np.ones(scale.shape)
     shrinking, growing = regions.filters
     if shrinking == growing:
         return *stretched(growing, grown), _PLACES[growing]
