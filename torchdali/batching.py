@@ -48,15 +48,15 @@ class Column(Sequence[Any]):
         uploaded: The values as they were given, as a tensor on a device, where they are there already.
     """
 
-    __slots__ = ("_array", "_values", "per_frame", "uploaded")
+    __slots__ = ("_given", "_values", "per_frame", "uploaded")
 
-    def __init__(self, values: npt.NDArray[Any] | Sequence[Any]) -> None:
-        self._array: npt.NDArray[Any] | None = None
+    def __init__(self, values: npt.NDArray[Any] | torch.Tensor | Sequence[Any]) -> None:
+        self._given: npt.NDArray[Any] | torch.Tensor | None = None
         self._values: list[Any] | None = None
         self.per_frame = False
         self.uploaded: torch.Tensor | None = None
-        if isinstance(values, np.ndarray):
-            self._array = values
+        if isinstance(values, (np.ndarray, torch.Tensor)):
+            self._given = values
         else:
             self._values = list(values)
 
@@ -64,8 +64,14 @@ class Column(Sequence[Any]):
     def of(cls, values: torch.Tensor) -> Column:
         """Return the values of a tensor ``(N, ...)``."""
         if values.device.type == "cpu" and values.dtype != torch.bfloat16:
-            return cls(values.detach().numpy())
+            return cls(values)
         return cls(values.tolist())
+
+    @property
+    def _array(self) -> npt.NDArray[Any] | None:
+        if isinstance(self._given, torch.Tensor):  # which a body on a device may have there already
+            self._given = self._given.detach().numpy()
+        return self._given
 
     @property
     def values(self) -> list[Any]:
@@ -112,12 +118,13 @@ class Column(Sequence[Any]):
         Raises:
             RuntimeError: a sample of several elements, or none, where a number belongs.
         """
-        if axes is None or self.per_frame:
+        one_number = self._given is not None and self._given.ndim == 1
+        if axes is None or self.per_frame or (axes == 0 and one_number):
             return self
         if self._array is None:
             return Column([shaped(value, axes, name, i) for i, value in enumerate(self.values)])
-        if self._array.ndim == 1:
-            return self if axes == 0 else Column(self._array[:, None])
+        if one_number:
+            return Column(self._array[:, None])
         if axes == 0:
             if self._array.size != len(self._array):
                 raise _no_number(name, self._array.shape[1:])
@@ -130,7 +137,7 @@ class Column(Sequence[Any]):
         return self.values[i]
 
     def __len__(self) -> int:
-        return len(self.values if self._array is None else self._array)
+        return len(self.values) if self._given is None else self._given.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.values)

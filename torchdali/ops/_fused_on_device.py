@@ -17,7 +17,7 @@ from torchdali.ops._crop import crop_window, finish_of
 from torchdali.ops._fused import _resize_crop_mirror_normalize
 from torchdali.ops._fused_parts import divide_all
 from torchdali.ops._on_device import Images, images_of, span_of
-from torchdali.ops._resize import FILTER, sizing_of
+from torchdali.ops._resize import FILTER, all_of, sizing_of
 from torchdali.schema import Column
 from torchdali.tensors import TensorList
 from torchdali.types import DALIInterpType
@@ -52,18 +52,18 @@ def _resize_normalize_on_device(
 
 
 def _seen(
-    images: Images, sizes: Array, regions: Array, window: dict[str, Any], filters: dict[str, Any]
+    images: Images, sizes: Array, regions: Array | None, window: dict[str, Any], filters: dict[str, Any]
 ) -> Regions | None:
     """Return the regions that a crop shows of resized ones; None where it reaches outside, which the other way refuses.
 
     Args:
         sizes: ``(2, N)``, or ``(2, 1)`` for all.
-        regions: Starts and ends of what is resized, ``(2, 2, N)``.
+        regions: Starts and ends of what is resized, ``(2, 2, N)``; None for whole images.
         window: Constants of the crop.
     """
     both = filters.get("interp_type", DALIInterpType.INTERP_LINEAR)
     names = [both if (f := filters.get(k)) is None else f for k in ("min_filter", "mag_filter")]
-    (low, high), whole = regions, sizes[:, :1]
+    (low, high), whole = (None, None) if regions is None else regions, sizes[:, :1]
     if sizes.shape[1] > 1 and (sizes != whole).any():  # a crop that reaches outside of some
         return None
     lengths: tuple[int, ...] = tuple(whole[:, 0].tolist())
@@ -76,6 +76,7 @@ def _seen(
         if min(y, x) < 0 or y + height > lengths[0] or x + width > lengths[1]:
             return None
         if (height, width) != lengths:
+            low, high = all_of(images) if regions is None else regions
             step = (high - low) / whole
             low, whole = low + step * [[y], [x]], np.array([[height], [width]])
             high = low + step * whole

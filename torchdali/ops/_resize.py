@@ -285,19 +285,22 @@ def _resize_on_device(
 
 def sizing_of(
     images: Images, arguments: dict[str, Any]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Return the sizes, ``(2, N)`` or one for all, and regions ``(2, 2, N)`` of images; see `sizing`."""
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64] | None]:
+    """Return the sizes, ``(2, N)`` or one for all, and regions ``(2, 2, N)``, None for whole images; see `sizing`."""
     size = arguments.get("size")
     if len(arguments) == 1 and isinstance(size, (list, tuple)) and min(size) > 0:
-        regions = np.zeros((2, *images.sides.shape))
-        regions[1] = images.sides  # the whole of each image
-        return _one_size(tuple(size), limits.pixels), regions
+        return _one_size(tuple(size), limits.pixels), None
     lengths: list[tuple[int, ...]] = [(h, w) for h, w in images.sides.T.tolist()]
     each = each_of(arguments)
     each = each * len(lengths) if len(each) == 1 else each
     found = [sizing(sides, **given) for sides, given in zip(lengths, each, strict=True)]
     sizes = np.array([size for size, _ in found], np.int64).T
     return sizes, np.array([region for _, region in found]).transpose(2, 1, 0)
+
+
+def all_of(images: Images) -> npt.NDArray[np.float64]:
+    """Return the regions ``(2, 2, N)`` of whole images."""
+    return np.stack((np.zeros(images.sides.shape), images.sides))
 
 
 @functools.lru_cache(maxsize=64)
@@ -309,7 +312,7 @@ def _one_size(size: tuple[float, ...], max_pixels: int) -> npt.NDArray[np.int64]
 def _resized_on_device(
     images: Images,
     sizes: npt.NDArray[np.int64],
-    regions: npt.NDArray[np.float64],
+    regions: npt.NDArray[np.float64] | None,
     *,
     antialias: bool = True,
     dtype: torch.dtype | None = None,
@@ -333,19 +336,21 @@ def _resized_on_device(
         return batch_of(convert(taken, dtype or kind), sizes, images.channels)
     if "nn" in names:
         return NotImplemented
+    low, high = (None, None) if regions is None else regions
     flat = resize_batch(
         images.flat, images.offsets, images.sides, images.channels,
-        Regions(regions[0], regions[1], sizes, names, antialias), dtype or kind,
+        Regions(low, high, sizes, names, antialias), dtype or kind,
     )  # fmt: skip
     return NotImplemented if flat is None else batch_of(flat, sizes, images.channels)
 
 
 def _nearest_on_device(
-    images: Images, sizes: npt.NDArray[np.int64], regions: npt.NDArray[np.float64]
+    images: Images, sizes: npt.NDArray[np.int64], regions: npt.NDArray[np.float64] | None
 ) -> Tensor:
     """Take nearest pixels; the CPU finds out which: rounding errors that add up from row to row belong to them."""
     found, cpu = [], torch.device("cpu")
     wanted = np.broadcast_to(sizes, images.sides.shape)
+    regions = all_of(images) if regions is None else regions
     for lengths, size, roi in zip(
         images.sides.T.tolist(), wanted.T.tolist(), regions.T, strict=True
     ):
