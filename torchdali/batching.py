@@ -63,7 +63,7 @@ class Column(Sequence[Any]):
     @classmethod
     def of(cls, values: torch.Tensor) -> Column:
         """Return the values of a tensor ``(N, ...)``."""
-        if values.device.type == "cpu" and values.dtype != torch.bfloat16:
+        if values.is_cpu and values.dtype != torch.bfloat16:
             return cls(values)
         return cls(values.tolist())
 

@@ -41,7 +41,7 @@ from torchdali.kernels.device.median import COLUMNS as MEDIAN_COLUMNS
 from torchdali.kernels.device.median import median_batch
 from torchdali.kernels.device.normalize import normalize_batch
 from torchdali.kernels.device.reduce import KINDS, reduce_batch
-from torchdali.kernels.device.resize import COLUMNS, resize_batch
+from torchdali.kernels.device.resize import COLUMNS, Regions, resize_batch, table_of
 from torchdali.kernels.device.resize_normalize import Finish, resize_normalize_batch
 from torchdali.kernels.device.separable import COLUMNS as FILTER_COLUMNS
 from torchdali.kernels.device.separable import filter_batch
@@ -90,6 +90,20 @@ def test_the_body_is_resample(filters: tuple[str, str], antialias: bool) -> None
                 assert torch.allclose(ours, expected, rtol=0, atol=255e-5)
             else:
                 assert (ours - expected.clamp(0, 255)).abs().max() <= 0.51
+
+
+@pytest.mark.parametrize("antialias", [True, False])
+@pytest.mark.parametrize("filters", FILTERS, ids="-".join)
+def test_rows_that_are_looked_up_are_those_computed(filters: tuple[str, str], antialias: bool) -> None:
+    rng = np.random.default_rng(6)
+    for longest in (60, 700, 20_000):  # the last ones are too long to be looked up
+        sides, size = rng.integers(1, longest, (2, 9)), rng.integers(1, 300, (2, 1))
+        whole = Regions(None, None, size, filters, antialias)
+        computed = whole._replace(low=np.zeros((2, 9)), high=sides.astype(float))
+        offsets, channels = rng.integers(0, 9999, 9), int(rng.integers(1, 5))
+        found, expected = (table_of(offsets, sides, channels, each) for each in (whole, computed))
+        assert found is not None and expected is not None
+        assert (found.table == expected.table).all() and found[1:] == expected[1:]
 
 
 def test_the_table_names_what_the_kernels_load() -> None:

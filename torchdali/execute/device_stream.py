@@ -282,9 +282,9 @@ def _write(small: Iterable[_Small], block: torch.Tensor, behind: int) -> None:
 
 def _set_uploaded(small: Iterable[_Small], there: torch.Tensor, behind: int) -> list[TensorList]:
     for batch, dense, start in small:
-        part = there[behind + start : behind + start + dense.nbytes].view(dtype=dense.dtype)
+        part = there[behind + start : behind + start + dense.nbytes].view(dense.dtype)
         batch.set_uploaded(part if dense.dim() == 1 else part.view(dense.shape))
-    return [batch for batch, *_ in small]
+    return [batch for batch, _, _ in small]
 
 
 def _pinned(batch: TensorList) -> TensorList:

@@ -62,7 +62,7 @@ def _seen(
         window: Constants of the crop.
     """
     both = filters.get("interp_type", DALIInterpType.INTERP_LINEAR)
-    names = [both if (f := filters.get(k)) is None else f for k in ("min_filter", "mag_filter")]
+    chosen = [both if (f := filters.get(k)) is None else f for k in ("min_filter", "mag_filter")]
     (low, high), whole = (None, None) if regions is None else regions, sizes[:, :1]
     if sizes.shape[1] > 1 and (sizes != whole).any():  # a crop that reaches outside of some
         return None
@@ -80,5 +80,5 @@ def _seen(
             step = (high - low) / whole
             low, whole = low + step * [[y], [x]], np.array([[height], [width]])
             high = low + step * whole
-    shrinking, growing = (FILTER[name] for name in names)
-    return Regions(low, high, whole, (shrinking, growing), filters.get("antialias", True))
+    names = FILTER[chosen[0]], FILTER[chosen[1]]
+    return Regions(low, high, whole, names, filters.get("antialias", True))

@@ -303,12 +303,15 @@ class Packed(Storage):
         shapes: Of the samples, which are dense and have as many axes each.
     """
 
-    __slots__ = ("_shapes", "flat", "offsets")
+    __slots__ = ("_shapes", "device", "flat", "offsets")
+
+    device: torch.device
 
     def __init__(
         self, flat: torch.Tensor, offsets: Sequence[int], shapes: list[tuple[int, ...]]
     ) -> None:
         self.flat, self.offsets, self._shapes, self._samples = flat, offsets, shapes, None
+        self.device = flat.device
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Packed, (self.flat, self.offsets, self._shapes)
@@ -323,10 +326,6 @@ class Packed(Storage):
     @property
     def dtype(self) -> torch.dtype:
         return self.flat.dtype
-
-    @property
-    def device(self) -> torch.device:
-        return self.flat.device
 
     def ndim(self) -> int:
         return len(self._shapes[0])

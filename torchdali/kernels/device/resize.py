@@ -46,7 +46,7 @@ COLUMNS = (*FIELDS, *[f"{name}_y" for name in AXIS], *[f"{name}_x" for name in A
 """Of the table: where a sample starts (in elements), its extents, the rows that are read and where they go, where the
 result goes and its extents; what `Taps` come from."""
 _OF_X = len(FIELDS) + len(AXIS)  # the first column of x
-_LOOKED_UP = 1 << 13  # longer sides are not looked up
+_LOOKED_UP = 1 << 12  # longer sides are not
 
 _NAMES = tuple(RADIUS)
 BELOW_HALF = 0.49999997  # added before bytes are cut off
@@ -127,40 +127,41 @@ def table_of(offsets: Array, sides: Array, channels: int, regions: Regions) -> R
     table = _table(sides, regions)
     if table is None:
         return None
-    lines = table[:, 4] * (regions.size[1] * channels)
+    lines = table[:, 5] * channels
     ends = lines.cumsum()
     table[:, 0], table[:, 5], table[:, 6] = offsets, ends - lines, 0
     return Rows(table, int(ends[-1]), int(lines.max()))
 
 
 def _table(sides: Array, regions: Regions) -> Array | None:
-    """Return the table without places, or None; see `table_of`."""
-    longest = int(sides.max())
-    if regions.low is None and longest < _LOOKED_UP and regions.size.shape[1] == 1:
-        size = tuple(regions.size[:, 0].tolist())
-        known = _squares(size, regions.filters, regions.antialias, 1 << longest.bit_length())
-        if known is not None:
+    """Return a table without places, which instead has how many pixels the first pass computes; see `table_of`."""
+    if regions.low is None and regions.size.shape[1] == 1:
+        known = _squares(tuple(regions.size[:, 0].tolist()), regions.filters, regions.antialias)
+        try:
             table: Array = known[sides[0]]
             table[:, 2], table[:, _OF_X:] = sides[1], known[:, _OF_X:][sides[1]]
             return table
+        except IndexError:  # one is longer
+            pass
     table = np.empty((sides.shape[1], len(COLUMNS)), np.int64)
     made = table.T
     read = _axes(sides, regions, made[len(FIELDS) :].reshape(2, len(AXIS), -1))
     if read is None:
         return None
-    made[1:3], made[3:5], made[7:9] = sides, read, regions.size
+    made[1:3], made[3:5], made[5], made[7:9] = sides, read, read[1] * regions.size[1], regions.size
     return table
 
 
 @functools.lru_cache(maxsize=16)
-def _squares(size: tuple[int, ...], filters: tuple[str, str], antialias: bool, count: int) -> Array | None:
-    """Return the rows of whole images as high as wide, of each extent below a number; not to be changed.
+def _squares(size: tuple[int, ...], filters: tuple[str, str], antialias: bool) -> Array:
+    """Return the rows of whole images as high as wide, of each extent up to some thousands; not to be changed.
 
     Each axis of a whole image has the numbers that it has in a square one: looking them up takes a fifth of the time.
     """
-    sides = np.arange(count).repeat(2).reshape(count, 2).T
+    sides = np.arange(_LOOKED_UP).repeat(2).reshape(-1, 2).T
     low, high = np.zeros(sides.shape), sides.astype(np.float64)
-    return _table(sides, Regions(low, high, np.array(size)[:, None], filters, antialias))
+    found = _table(sides, Regions(low, high, np.array(size)[:, None], filters, antialias))
+    return np.empty((0, len(COLUMNS)), np.int64) if found is None else found
 
 
 def _columns_first(regions: Regions, extents: Array, seen: Array) -> npt.NDArray[np.bool_]:
