@@ -128,9 +128,9 @@ def table_of(offsets: Array, sides: Array, channels: int, regions: Regions) -> R
     if table is None:
         return None
     lines = table[:, 5] * channels
-    ends = lines.cumsum()
-    table[:, 0], table[:, 5], table[:, 6] = offsets, ends - lines, 0
-    return Rows(table, int(ends[-1]), int(lines.max()))
+    table[:, 0], table[:, 5], table[:, 6] = offsets, lines.cumsum() - lines, 0
+    each = lines.tolist()
+    return Rows(table, sum(each), max(each))
 
 
 def _table(sides: Array, regions: Regions) -> Array | None:
