@@ -156,7 +156,7 @@ def _table(sides: Array, regions: Regions) -> Array | None:
 def _squares(size: tuple[int, ...], filters: tuple[str, str], antialias: bool) -> Array:
     """Return the rows of whole images as high as wide, of each extent up to some thousands; not to be changed.
 
-    Each axis of a whole image has the numbers that it has in a square one: looking them up takes a fifth of the time.
+    Each axis of a whole image has the numbers that it has in a square one: looking them up takes a third of the time.
     """
     sides = np.arange(_LOOKED_UP).repeat(2).reshape(-1, 2).T
     low, high = np.zeros(sides.shape), sides.astype(np.float64)
