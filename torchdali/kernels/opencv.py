@@ -18,7 +18,7 @@ def opencv() -> Any:
     """Return the module ``cv2``, or None. At its first use here it is told to start no threads of its own.
 
     Pipelines have theirs, and OpenCV's wait actively for the next image: up to a sixth of the CPU time. There is one
-    number of threads for the process: if the program has set it, it stays.
+    number of threads for the process: another one that the program has set stays.
     """
     try:
         cv2 = importlib.import_module("cv2")
