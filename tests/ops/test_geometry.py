@@ -112,6 +112,15 @@ def test_canvas_holds_the_corners_and_keeps_the_parity(size):
             assert (height - other[0]) % 2 == 0 and (width - other[1]) % 2 == 0
 
 
+@pytest.mark.parametrize("axes", [2, 3])
+def test_a_matrix_without_an_inverse_is_refused(axes):
+    batch = TensorList.from_samples([torch.zeros((4,) * axes + (1,))], "DHWC"[3 - axes :])
+    matrix = [1.0] * (axes + 1) * axes
+    fn.warp_affine(batch, matrix=matrix)
+    with pytest.raises(RuntimeError, match=r"inverted|singular"):
+        fn.warp_affine(batch, matrix=matrix, inverse_map=False)
+
+
 def test_inverse_map_undoes_the_matrix():
     x = image(9, 9, 1, dtype=np.float32)
     matrix = [0.0, -1.0, 9.0, 1.0, 0.0, 0.0]
