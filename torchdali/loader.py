@@ -14,8 +14,8 @@ import torch
 from torchdali.kernels.memory import Empty
 
 __all__ = [
-    "Dataset", "Empty", "Indices", "LoaderOptions", "RecordNames", "begun", "local_paths", "owning_read",
-    "read_several", "reader_meta", "shard_start",
+    "Dataset", "Empty", "Indices", "LoaderOptions", "RecordNames", "begun", "check_dataset", "local_paths",
+    "owning_read", "read_several", "reader_meta", "shard_start",
 ]  # fmt: skip
 
 Indices = npt.NDArray[np.int64]
@@ -56,6 +56,16 @@ class Dataset(Protocol):
     def info(self, index: int) -> str:
         """Name a record in error messages, by its file as a rule."""
         ...
+
+
+def check_dataset(dataset: Any) -> None:
+    """Raise TypeError where an object has not the methods of a `Dataset`."""
+    missing = [name for name in ("__len__", "read", "info") if not hasattr(dataset, name)]
+    if missing:
+        names = ", ".join(missing)
+        raise TypeError(
+            f"a reader returns a data set, and {type(dataset).__name__!r} has no {names}"
+        )
 
 
 def owning_read(

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torchdali.cursor import Cursor, EpochOrder, reshard
-from torchdali.loader import LoaderOptions, reader_meta, shard_start
+from torchdali.loader import LoaderOptions, check_dataset, reader_meta, shard_start
 
 
 def cursor(size: int, seed: int = 0, **options: object) -> Cursor:
@@ -213,6 +213,18 @@ def test_options_that_contradict(options, error, text) -> None:
 def test_too_few_records(size, text) -> None:
     with pytest.raises(RuntimeError, match=text):
         EpochOrder(size, LoaderOptions(num_shards=3))
+
+
+@pytest.mark.parametrize(
+    ("methods", "text"),
+    [(("__len__", "read", "info"), ""), (("__len__", "read"), "'Records' has no info$"), (("read",), "no __len__, info$")],
+)
+def test_a_data_set_has_three_methods(methods, text) -> None:
+    records = type("Records", (), dict.fromkeys(methods, lambda self, index: None))()
+    if not text:
+        return check_dataset(records)
+    with pytest.raises(TypeError, match=text):
+        check_dataset(records)
 
 
 def test_seed_without_its_shuffle_warns() -> None:

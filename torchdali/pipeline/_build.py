@@ -17,7 +17,7 @@ from torchdali.execute.process_pool import open_dataset, open_sources
 from torchdali.execute.timings import Profile, Stats
 from torchdali.execute.workers.placing import place
 from torchdali.graph import Graph, Node
-from torchdali.loader import LoaderOptions
+from torchdali.loader import LoaderOptions, check_dataset
 from torchdali.pipeline._options import PipelineOptions
 from torchdali.pipeline._warnings import warn_of_likely_mistakes
 from torchdali.plan import Plan, plan
@@ -192,6 +192,7 @@ def _opened(options: PipelineOptions, node: Node) -> Reader:
     }
     loader = LoaderOptions(**given)
     dataset: Any = node.operator.body(**node.constants)
+    check_dataset(dataset)
     open_dataset(dataset, options.py_start_method, options.py_callback_pickler)
     own = loader.seed if loader.seed not in (None, -1) else None
     seed = mix(options.random_seed, 1) & 0x7FFFFFFF if own is None else own
