@@ -120,6 +120,9 @@ def _check_memory(name: str, outputs: Sequence[TensorList], inputs: Sequence[Arr
 def _function(fn: Any, name: str) -> Any:
     function = fn
     for part in name.split("."):
+        if not hasattr(function, part):
+            hint = ": give `expected`" if fn.__name__.startswith("nvidia.") else ""
+            raise AttributeError(f"{fn.__name__} has no operator {name!r}{hint}")
         function = getattr(function, part)
     return function
 
