@@ -112,6 +112,8 @@ def _audit() -> list[str]:
     lines += [f"`{case}`: {distance}" for case, distance in parity_audit.far(cases).items()]
     for line in lines:
         print(f"\ntoo few cases, or too far: {line}")
+    if found:
+        print("\nwhy there are fewer stands in ELSEWHERE or NARROW of tests/helpers/parity_audit.py")
     return lines
 
 
