@@ -322,6 +322,15 @@ def test_gradients_of_maps(border, mode):
     assert gradcheck(lambda t: sample_at(t, (u, v), mode=mode, border=border, fill=[0.5]), (x,))
 
 
+@pytest.mark.parametrize("shape", [(30, 2), (1000, 3), (4, 30, 2)])
+def test_points_are_the_same_bits_alone_and_in_a_batch(shape):
+    points = torch.from_numpy(RANDOM.uniform(-100, 250, (5, *shape)).astype(np.float32))
+    matrices = torch.from_numpy(RANDOM.uniform(-3, 3, (5, 2, shape[-1])).astype(np.float32))
+    batch = fn.coord_transform(TensorList.from_samples(list(points)), M=TensorList.from_samples(list(matrices)))
+    for each, matrix, result in zip(points, matrices, batch.samples(), strict=True):
+        assert torch.equal(result, fn.coord_transform(each, M=matrix.flatten().tolist()))
+
+
 @pytest.mark.parametrize(
     "call",
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -103,7 +104,19 @@ def _transformed(
         if isinstance(value, (list, tuple)) and value and isinstance(value[0], (list, tuple)):
             _check_columns(name, len(value[0]), columns)
     matrix, moved = _affine(_flat(M), _flat(MT), _flat(T), points.shape[-1], points.device)
-    return convert((points.to(torch.float32) @ matrix).add_(moved), dtype)
+    return _mapped(points, matrix, moved, dtype)
+
+
+def _mapped(points: Tensor, matrix: Tensor, moved: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return ``points @ matrix + moved``; matrices and translations are broadcast over the leading axes.
+
+    Always by `torch.bmm`, a matrix for each ``(N, D)``: a product of single matrices may be rounded otherwise, and a
+    sample would depend on how many are done at a time.
+    """
+    lead, number = points.shape[:-2], math.prod(points.shape[:-2])
+    matrices = matrix.expand(*lead, -1, -1).reshape(number, *matrix.shape[-2:])
+    found = torch.bmm(points.to(torch.float32).reshape(number, *points.shape[-2:]), matrices)
+    return convert(found.view(*points.shape[:-1], matrix.shape[-1]).add_(moved), dtype)
 
 
 def _each(name: str, value: Any, columns: int) -> Array | None:
@@ -172,10 +185,9 @@ def _transformed_batch(points: Tensor, *, dtype: torch.dtype, **numbers: Any | C
     m, mt, t = (_each(name, numbers.get(name), width) for name, width in widths.items())
     made = _matrices(m, mt, t, size=size)
     matrix, moved = (torch.from_numpy(part.copy()).to(points.device) for part in made)
-    rows = points.to(torch.float32)
-    rows = rows if rows.dim() == 3 else rows.flatten(1, -2)
-    found = (rows @ matrix).add_(moved.unsqueeze(1))
-    return convert(found.view(*points.shape[:-1], found.shape[-1]), dtype)
+    between = [1] * (points.dim() - 3)
+    matrix = matrix.view(-1, *between, *matrix.shape[1:])
+    return _mapped(points, matrix, moved.view(-1, *between, 1, moved.shape[-1]), dtype)
 
 
 # ---------------------------------------------------------------- flips
