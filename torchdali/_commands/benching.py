@@ -15,13 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from torchdali import Pipeline, fn, operator, pipeline_def, types
+from torchdali.containers import IMAGES
 
 __all__ = ["build", "find", "run"]
 
 STEPS = ("readers.file", "decoders.image", "random_resized_crop", "crop_mirror_normalize")
-SUFFIXES = frozenset(
-    (".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp", ".jp2", ".pnm", ".ppm", ".pgm")
-)
 READ_AT_MOST = 2000
 WARMUP = 5
 
@@ -94,7 +92,7 @@ class Usage:
 
 def find(root: Path) -> list[Path]:
     """All image files below a folder, by suffix, in order."""
-    return sorted(path for path in root.rglob("*") if path.suffix.lower() in SUFFIXES)
+    return sorted(path for path in root.rglob("*") if path.suffix.lower() in IMAGES)
 
 
 def read_rate(files: list[Path], threads: int) -> float:
@@ -166,7 +164,7 @@ def run(root: Path, batch: int, threads: int, batches: int, size: int, step: flo
     """Measure a folder and print what was found; return the exit status."""
     files = find(root)
     if not files:
-        print(f"{root}: no images here ({', '.join(sorted(SUFFIXES))})")
+        print(f"{root}: no images here ({', '.join(sorted(IMAGES))})")
         return 1
     total = sum(path.stat().st_size for path in files)
     print(f"{len(files)} images, {total / len(files) / 1e3:.0f} KB each on average")

@@ -41,7 +41,7 @@ from torchdali.codecs._png_strips import decode_png_in_strips
 from torchdali.codecs._torchvision_ops import image_operator
 from torchdali.kernels.memory import Array
 
-__all__ = ["FORMATS", "Format", "decode_file", "gray_weights", "read_header"]
+__all__ = ["ENDINGS", "FORMATS", "Format", "decode_file", "gray_weights", "read_header"]
 
 
 _UNCHANGED, _GRAY = 0, 1  # torchvision's ImageReadMode
@@ -347,3 +347,8 @@ FORMATS = {
     )
 }  # fmt: skip
 """The formats, in the order in which they are tried."""
+
+ENDINGS = (
+    ".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".pnm", ".ppm", ".pgm", ".pbm", ".jp2", ".webp",
+)  # fmt: skip
+"""How names of images end; files with other names are found only by a pattern that the user gives."""

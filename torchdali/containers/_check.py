@@ -10,15 +10,14 @@ import numpy as np
 import torch
 
 from torchdali import fn
+from torchdali.codecs.images import ENDINGS
 from torchdali.containers._index import Progress
 from torchdali.formats import lmdb, npy, recordio, tar, tfrecord
 from torchdali.formats.storage import Bytes, Storage, open_storage
 
 __all__ = ["IMAGES", "Problem", "check"]
 
-IMAGES = frozenset((
-    ".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".pnm", ".ppm", ".pgm", ".pbm", ".jp2", ".webp",
-))  # fmt: skip
+IMAGES = frozenset(ENDINGS)
 
 
 class Problem(NamedTuple):

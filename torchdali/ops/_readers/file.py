@@ -16,6 +16,7 @@ import torch
 
 from torchdali.codecs._native import read_files
 from torchdali.codecs.files import read_cached, read_file, read_lent
+from torchdali.codecs.images import ENDINGS
 from torchdali.formats.remote import Pending, Remote, RemoteOptions, is_url, shown
 from torchdali.formats.storage import read_text
 from torchdali.loader import Dataset, Empty, LoaderOptions
@@ -27,10 +28,7 @@ from torchdali.tensors.arrays import Arrays
 
 __all__ = ["FileDataset", "file"]
 
-IMAGE_AND_SOUND = [
-    "*.jpg", "*.jpeg", "*.png", "*.bmp", "*.tif", "*.tiff", "*.pnm", "*.ppm", "*.pgm", "*.pbm", "*.jp2",
-    "*.webp", "*.flac", "*.ogg", "*.wav",
-]  # fmt: skip
+IMAGE_AND_SOUND = ["*" + ending for ending in (*ENDINGS, ".flac", ".ogg", ".wav")]
 
 Match = Callable[[str], bool]
 _GRAIN, _SMALL = (

@@ -11,17 +11,13 @@ import torch
 from torch import Tensor
 
 from torchdali.codecs.files import read_file
-from torchdali.codecs.images import decode
+from torchdali.codecs.images import ENDINGS, decode
 from torchdali.loader import Dataset, LoaderOptions
 from torchdali.operator import reader
 from torchdali.schema import OutputCount, shares
 from torchdali.types import DALIImageType
 
 __all__ = ["SequenceDataset", "sequence"]
-
-_IMAGES = (
-    ".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".pnm", ".ppm", ".pgm", ".pbm", ".jp2", ".webp",
-)  # fmt: skip
 
 
 class SequenceDataset:
@@ -118,6 +114,6 @@ def _folders(root: str) -> list[list[str]]:
     """Return the paths of the images in each folder."""
     folders: dict[str, list[str]] = {}
     for path in sorted(glob.glob(os.path.join(glob.escape(root), "*", "*"))):
-        if path.lower().endswith(_IMAGES):
+        if path.lower().endswith(ENDINGS):
             folders.setdefault(os.path.dirname(path), []).append(path)
     return list(folders.values())
