@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,18 @@ def test_a_source_that_ends_is_started_again() -> None:
 
     it = DALIGenericIterator(source(produce), ["a"], auto_reset=True)
     assert [numbers(it) for _ in range(3)] == [[[0] * 4, [1] * 4, [2] * 4]] * 3
+
+
+def test_an_epoch_without_batches_is_announced(caplog: pytest.LogCaptureFixture) -> None:
+    def once() -> Iterator[Any]:
+        yield [np.int32(1)] * 4
+
+    for cycle, batches, said in ((None, [1, 0], 1), ("raise", [1, 1], 0)):
+        caplog.clear()
+        it = DALIGenericIterator(source(once, cycle=cycle), ["a"], auto_reset=True)
+        assert [len(list(it)) for _ in range(2)] == batches
+        assert caplog.text.count("Epoch 1 has no batches: a source of the pipeline") == said
+        assert caplog.text.count('cycle="raise"') == said
 
 
 def test_the_epoch_goes_on_after_a_batch_that_failed() -> None:
