@@ -230,6 +230,49 @@ def test_exceptions_pass_through(error) -> None:
     assert [run(pipe) for _ in range(2)] == [b1, b2]
 
 
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        (None, TypeError),
+        (3, TypeError),
+        (np.float32(3), IndexError),
+        (np.zeros((1, 4)), IndexError),
+        ({"a": 1}, KeyError),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_what_is_no_tuple_of_outputs(data: Any, error: type[Exception]) -> None:
+    pipe = pipeline(source(lambda i: data, num_outputs=2))
+    with pytest.raises(error) as caught:
+        pipe.run()
+    assert f"returned {type(data).__name__}, and num_outputs is 2: return a tuple" in str(
+        caught.value
+    )
+
+
+@pytest.mark.skipif(
+    sys.version_info < (3, 11), reason="exceptions have no notes before Python 3.11"
+)
+@pytest.mark.parametrize("batch_info", [False, True])
+def test_a_source_of_samples_that_gives_batches_names_the_cure(batch_info: bool) -> None:
+    def of_samples(info: types.SampleInfo) -> Any:
+        return np.int32(info.idx_in_epoch)
+
+    pipe = pipeline(source(of_samples, batch_info=batch_info))
+    with pytest.raises(AttributeError, match="idx_in_epoch") as caught:
+        pipe.run()
+    assert any(
+        "with batch=False it is told a SampleInfo" in note for note in caught.value.__notes__
+    )
+
+
+def test_an_attribute_of_something_else_is_not_explained() -> None:
+    pipe = pipeline(source(lambda i: None.missing))  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError) as caught:
+        pipe.run()
+    assert not any("SampleInfo" in note for note in getattr(caught.value, "__notes__", ()))
+
+
 def test_a_generator_that_fails_is_at_its_end() -> None:
     def fails() -> Iterator[list[Any]]:
         yield batch(0)

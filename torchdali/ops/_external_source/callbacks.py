@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from torchdali.errors import note
 from torchdali.ops._external_source.convert import to_batch
 from torchdali.source import Made
 from torchdali.tensors import TensorList
@@ -76,7 +77,13 @@ class Outputs:
             raise IndexError(
                 f"the source returned {len(data)} outputs, and num_outputs is {self.count}"
             )
-        return [data[k] for k in range(self.count)]
+        try:
+            return [data[k] for k in range(self.count)]
+        except (TypeError, IndexError, KeyError) as error:
+            raise type(error)(
+                f"the source returned {type(data).__name__}, and num_outputs is {self.count}: "
+                "return a tuple of as many, in a source of batches one batch an output"
+            ) from None
 
     def transposed(self, rows: Sequence[Any]) -> Columns:
         """Return one list of samples an output."""
@@ -115,7 +122,16 @@ class CallableSource:
         position = (
             BatchInfo(samples.iteration, samples.epoch) if self._batch_info else samples.iteration
         )
-        return self._outputs.columns(self._function(position))
+        try:
+            return self._outputs.columns(self._function(position))
+        except AttributeError as error:
+            if error.obj is position:
+                note(
+                    error,
+                    "the source is told the number of the batch; with batch=False it is told a SampleInfo for each "
+                    "sample, with batch_info=True a BatchInfo",
+                )
+            raise
 
     def go_to(self, position: Position) -> None:
         """No-op: any range can be asked for at any time."""
