@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from torchdali import fn, pipeline_def
+from torchdali import batching, fn, pipeline_def
 
 SET = 0
 
@@ -279,3 +279,12 @@ def test_an_error_of_merging_names_the_line_of_the_if() -> None:
     with pytest.raises(RuntimeError, match=r"the variable 'number': both branches") as caught:
         pipe.run()
     assert "if number > 1:" in str(caught.value)
+
+
+def test_an_image_as_a_condition_is_refused_without_a_look_at_its_pixels() -> None:
+    class Untouched(list):  # type: ignore[type-arg]
+        def __iter__(self) -> Any:
+            raise AssertionError("each pixel takes a microsecond")
+
+    with pytest.raises(RuntimeError, match="Got a 3-d input as a condition"):
+        batching.truth(Untouched([Untouched([Untouched([True])])]))
