@@ -17,7 +17,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 
 import torch.utils._pytree as pytree
 
@@ -306,6 +306,15 @@ class _Shape:
 
     def __getitem__(self, index: Any) -> DataNode:
         return self()[index]
+
+    def __iter__(self, *_: Any) -> NoReturn:
+        """Raise TypeError: without this method, Python would take one index after the other, for ever."""
+        raise TypeError(
+            f"how many axes {self._node} has is not known while the graph is made, so that its shape cannot be taken "
+            "apart: index it one by one, as in height, width = node.shape[0], node.shape[1]"
+        )
+
+    __len__ = __contains__ = __iter__
 
     def __repr__(self) -> str:
         return f"<shape of {self._node}: node.shape() and node.shape[i] are nodes too>"

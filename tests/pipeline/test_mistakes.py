@@ -251,6 +251,18 @@ DEFINING: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
         "'DataNode' object is not iterable",
     ),
     "iterating a node": (lambda x: [y for y in x], TypeError, "is not iterable"),
+    "unpacking a shape": (
+        lambda x: [height * width for height, width, _ in [x.shape]],
+        TypeError,
+        "height, width = node.shape[0], node.shape[1]",
+    ),
+    "iterating a shape": (
+        lambda x: [extent for extent, _ in zip(x.shape, range(9), strict=False)],
+        TypeError,
+        "cannot be taken apart: index it one by one",
+    ),
+    "the length of a shape": (lambda x: len(x.shape), TypeError, "index it one by one"),
+    "looking into a shape": (lambda x: 3 in x.shape, TypeError, "index it one by one"),
     "a dataset": (
         lambda x: fn.external_source(torch.utils.data.TensorDataset(torch.zeros(3))),
         TypeError,
