@@ -499,12 +499,34 @@ def _pictures_without_a_class() -> None:
         pipeline_def(lambda: fn.readers.file(file_root=folder)[0])(batch_size=1, num_threads=1, device_id=None).build()
 
 
+def _fed(**options: Any) -> Pipeline:
+    pipe = Pipeline(1, 1, None, **options)
+    with pipe:
+        pipe.set_outputs(fn.external_source(name="images"))
+    return pipe
+
+
 CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "augmentations": (lambda: getattr(fn, "rand_augment"), AttributeError, "use torchdali.auto_aug.rand_augment"),  # noqa: B009
     "channels first, and no layout": (
         lambda: fn.crop_mirror_normalize(torch.zeros(3, 40, 50, dtype=torch.uint8), mean=[1.0, 2.0, 3.0]),
         RuntimeError,
         'images with channels first need the layout "CHW"',
+    ),
+    "the name of a checkpoint": (
+        lambda: _fed(checkpoint="place.json").build(),
+        RuntimeError,
+        "of a file, its content instead of its name",
+    ),
+    "a checkpoint as a state": (
+        lambda: _numbers().load_state_dict(_numbers().checkpoint()),
+        TypeError,
+        "not bytes: what checkpoint() returns is given to a new pipeline",
+    ),
+    "the name of a source": (
+        lambda: _fed().feed_input("image", [np.zeros(1)]),
+        KeyError,
+        "sources here: images",
     ),
     "pictures without a class": (_pictures_without_a_class, RuntimeError, "without a folder, 2 here, are listed by files"),
     "a definition that is not converted": (

@@ -138,7 +138,9 @@ def decode(data: str | bytes) -> State:
     try:
         state = json.loads(data)
     except ValueError as error:
-        raise RuntimeError(f"this is no checkpoint of torchdali (JSON text): {error}") from None
+        raise RuntimeError(
+            f"this is no checkpoint of torchdali (JSON text; of a file, its content instead of its name): {error}"
+        ) from None
     if not isinstance(state, dict) or "version" not in state:
         raise RuntimeError("this is JSON, but no checkpoint of torchdali")
     return state
@@ -149,7 +151,13 @@ def check(state: Mapping[str, Any], graph: Sequence[str]) -> None:
 
     Raises:
         RuntimeError: with the lines of the two graphs that differ, or the field that is wrong.
+        TypeError: the state is no dict.
     """
+    if not isinstance(state, Mapping):
+        raise TypeError(
+            f"a state is a dict, as state_dict() returns it, not {type(state).__name__}: what checkpoint() returns "
+            "is given to a new pipeline, as checkpoint="
+        )
     if "version" not in state and "pipelines" in state:
         raise RuntimeError("this is the state of an iterator: give it to the iterator's load_state_dict")
     if state.get("version") != _VERSION:

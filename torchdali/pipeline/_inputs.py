@@ -47,4 +47,7 @@ def find_source(running: Runner, which: Any) -> Source:
         for node, source in running.sources.items():
             if node.name == getattr(name, "name", name):
                 return source
-    raise KeyError(f'Could not find an input operator with name "{getattr(which, "name", which)}"')
+    names = ", ".join(node.name for node in running.sources) or "none"
+    raise KeyError(
+        f'Could not find an input operator with name "{getattr(which, "name", which)}"; sources here: {names}'
+    )
