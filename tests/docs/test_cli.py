@@ -339,6 +339,21 @@ def test_run_fails_as_the_script_does(tmp_path: Path, text: str, code: int, mess
     assert any(part in done.stderr for part in message.split("|"))
 
 
+def test_run_shows_the_frames_of_the_script_alone(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("def divide():\n    return 1 / 0\n\ndivide()\n")
+    lines = _command("run", str(script)).stderr.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    frames = [line.split(", ", 1)[1] for line in lines if "File " in line]
+    assert frames == ["line 4, in <module>", "line 2, in divide"]
+
+
+def test_run_says_where_the_script_is(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import os; os.chdir('/'); print(os.path.abspath(__file__))")
+    assert _command("run", script.name, cwd=tmp_path).stdout == f"{script}\n"
+
+
 def test_alias_refuses_to_mix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nvidia.dali", torch)
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))

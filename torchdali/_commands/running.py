@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import runpy
 import sys
 from collections.abc import Sequence
+from types import TracebackType
 
 from torchdali._commands import startup
 from torchdali._commands.startup.torchdali_alias import alias_nvidia_dali
@@ -23,6 +25,19 @@ def run(script: str, arguments: Sequence[str]) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join(
         [*startup.__path__, *([inherited] if inherited else [])]
     )
-    sys.argv = [script, *arguments]
-    sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
-    runpy.run_path(script, run_name="__main__")
+    path = os.path.abspath(script)
+    sys.argv = [path, *arguments]
+    sys.path.insert(0, os.path.dirname(path))
+    sys.excepthook = functools.partial(_show, path)
+    runpy.run_path(path, run_name="__main__")
+
+
+def _show(
+    script: str, kind: type[BaseException], error: BaseException, found: TracebackType | None
+) -> None:
+    """Print an error of the script without the frames that are outside of it."""
+    inner = found
+    while inner is not None and inner.tb_frame.f_code.co_filename != script:
+        inner = inner.tb_next
+    shown = inner or found
+    sys.__excepthook__(kind, error.with_traceback(shown), shown)
