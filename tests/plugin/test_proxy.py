@@ -218,6 +218,13 @@ def test_paths_bytes_and_pictures(tmp_path: Path) -> None:
         assert server.produce_data(server.proxy(Image.open(path))).shape == (4, 5, 3)
 
 
+def test_a_server_is_of_a_pipeline_and_a_loader_of_a_server() -> None:
+    with pytest.raises(TypeError, match="is no pipeline; call what pipeline_def made"):
+        proxy.DALIServer(doubled)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="is a DALIServer of a pipeline, not a Pipeline"):
+        proxy.DataLoader(doubled(), [1], batch_size=1)
+
+
 def test_batches_are_the_callers_own() -> None:
     kept = served(data.plain, num_workers=1)
     kept[0].fill_(-1)

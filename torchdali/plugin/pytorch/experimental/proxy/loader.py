@@ -32,6 +32,11 @@ class DataLoader(_torch.DataLoader[_T_co]):
     """
 
     def __init__(self, dali_server: DALIServer, *args: Any, **kwargs: Any) -> None:
+        if not isinstance(dali_server, DALIServer):
+            raise TypeError(
+                "the first argument of this DataLoader is a DALIServer of a pipeline, "
+                f"not a {type(dali_server).__name__}"
+            )
         super().__init__(*args, **kwargs)
         self.dali_server = dali_server
         self.collate_fn = Collate(self.collate_fn)

@@ -73,6 +73,10 @@ class DALIServer:
         *,
         input_names: Sequence[str] | None = None,
     ) -> None:
+        if not hasattr(pipeline, "input_names"):
+            raise TypeError(
+                f"{pipeline!r} is no pipeline; call what pipeline_def made, to make one"
+            )
         found = pipeline.input_names
         if not found:
             raise RuntimeError(
