@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -442,6 +443,28 @@ def test_wrong_use(case: tuple[type[Exception], str, Callable[[], Any]]) -> None
     kind, match, call = case
     with pytest.raises(kind, match=match):
         call()
+
+
+def test_a_name_that_is_not_here_has_a_hint() -> None:
+    for module in (ours, ours.v2):
+        with pytest.raises(AttributeError, match="use PILToTensor"):
+            module.ToTensor  # noqa: B018
+        with pytest.raises(AttributeError, match="runs as torchvision's own transform"):
+            module.MixUp  # noqa: B018
+
+
+@pytest.mark.parametrize("given", [IMAGE, TENSOR, TENSOR / 255])
+@pytest.mark.parametrize("factor", [1, 255])
+def test_bytes_normalized_as_if_they_were_of_0_to_1(given: Any, factor: int) -> None:
+    mean, std = [0.485 * factor, 0.456 * factor, 0.406 * factor], [0.229 * factor] * 3
+    compose = T.Compose([T.Resize(8), T.ToPureTensor(), T.Normalize(mean, std)])
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        compose(given)
+        compose(given)
+    is_wrong = factor == 1 and (given is IMAGE or given.dtype == torch.uint8)
+    assert [each.filename for each in found] == [__file__] * is_wrong
+    assert all("multiply both by 255" in str(each.message) for each in found)
 
 
 def test_one_kind_of_input() -> None:

@@ -30,6 +30,7 @@ from torchdali.experimental.torchvision.v2 import (
     Resize,
     ToPILImage,
     ToPureTensor,
+    __getattr__,  # noqa: F401  names the cure for what is not here
 )
 
 __all__ = [

@@ -14,6 +14,7 @@ import torch
 from torchdali import fn
 from torchdali.data_node import DataNode
 from torchdali.errors import strip_internal_frames
+from torchdali.experimental.torchvision.v2._color import Normalize
 from torchdali.experimental.torchvision.v2._images import as_image, batch_of, layout_of, stacked
 from torchdali.experimental.torchvision.v2._transform import (
     ToPILImage,
@@ -144,6 +145,7 @@ class Compose:
             # A forked process has the object, and none of its threads.
             if self._pipeline is None or self._process != os.getpid() or self._dtype != batch.dtype:
                 self._pipeline = self._built(layout)
+                self._warn_of_scales(batch.dtype)
                 self._process, self._dtype = os.getpid(), batch.dtype
             try:
                 return self._pipeline.run(images=batch)[0]
@@ -164,6 +166,15 @@ class Compose:
             made.set_outputs(self._apply(images, layout))
         made.build()
         return made
+
+    def _warn_of_scales(self, dtype: torch.dtype) -> None:
+        found = next((t for t in self.op_list if isinstance(t, Normalize)), None)
+        if dtype == torch.uint8 and found is not None and found.is_of_unit_range:
+            warnings.warn(
+                f"Normalize: mean={found.mean} and std={found.std} are of pixels from 0 to 1, and these are bytes from "
+                "0 to 255: multiply both by 255",
+                stacklevel=4,
+            )
 
     def _apply(self, images: Any, layout: str) -> Any:
         for each in self.op_list:
