@@ -105,6 +105,13 @@ def test_a_checkpoint_continues_with_the_same_clips(path):
     assert clips(second, 4) == wanted
 
 
+@pytest.mark.parametrize("names", [["none.mp4"], ["none.mp4", "neither.mp4"]])
+def test_no_file_that_can_be_opened(tmp_path, names):
+    files = [str(tmp_path / name) for name in names]
+    with pytest.raises(RuntimeError, match=rf"none of the videos can be opened: {files[-1]}: No such file"):
+        run(lambda: fn.readers.video(filenames=files, sequence_length=2))
+
+
 def test_a_file_that_cannot_be_opened_is_left_out(path, tmp_path):
     (tmp_path / "broken.mp4").write_bytes(b"no video")
     with pytest.warns(UserWarning, match=r"broken\.mp4"):

@@ -124,7 +124,7 @@ def clips(
 ) -> list[Clip]:
     """Return all clips of all videos, one file after the other.
 
-    A file that cannot be opened is left out, with a warning.
+    A file that cannot be opened is left out, with a warning; it is an error if none can.
 
     Args:
         length: Frames of a clip.
@@ -137,10 +137,14 @@ def clips(
         uniform_sample: One clip a video, from its first to its last frame.
     """
     found: list[Clip] = []
+    left_out = 0
     for video in videos:
         try:
             index = index_file(video.path)
         except DecodeError as error:
+            left_out += 1
+            if left_out == len(videos):
+                raise RuntimeError(f"none of the videos can be opened: {error}") from error
             warnings.warn(f"left out: {error}", stacklevel=2)
             continue
         start, end = _bounds(video, index, frames, rounding)
