@@ -354,6 +354,20 @@ def test_run_says_where_the_script_is(tmp_path: Path) -> None:
     assert _command("run", script.name, cwd=tmp_path).stdout == f"{script}\n"
 
 
+def test_run_has_the_version_of_dali(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import nvidia.dali as dali, torchdali, nvidia.dali.fn as fn\n"
+        "from nvidia.dali import *\n"
+        "assert tuple(map(int, dali.__version__.split('.'))) >= (2, 4), dali.__version__\n"
+        "assert fn is dali.fn is torchdali.fn and Pipeline is torchdali.Pipeline\n"
+        "assert dali.__file__ == torchdali.__file__ and 'types' in dir(dali)\n"
+        "assert torchdali.__version__ != dali.__version__ and not hasattr(dali, 'nonsense')\n"
+    )
+    done = _command("run", str(script))
+    assert done.returncode == 0, done.stderr
+
+
 def test_alias_refuses_to_mix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nvidia.dali", torch)
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))

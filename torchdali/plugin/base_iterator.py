@@ -289,6 +289,12 @@ class BaseIterator:
         try:
             outputs = self._take()
         except StopIteration:
+            if not self._counter.delivered:
+                _log.warning(
+                    "Epoch %d has no batches: a source of the pipeline is at its end, and stays there. An external_source "
+                    'begins anew in each epoch with cycle="raise".',
+                    self._counter.epoch,
+                )
             self._end_epoch()
         except Exception:
             self._counter.advance()  # the pipelines are past that batch
@@ -296,12 +302,6 @@ class BaseIterator:
         return self._convert(outputs, self._counter.advance())
 
     def _end_epoch(self) -> NoReturn:
-        if not self._over and not self._counter.delivered:
-            _log.warning(
-                "Epoch %d has no batches: a source of the pipeline is at its end, and stays there. An external_source "
-                'begins anew in each epoch with cycle="raise".',
-                self._counter.epoch,
-            )
         if self._auto_reset:
             self._begin_epoch()
         else:

@@ -11,10 +11,24 @@ import sys
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
+from typing import Any
 
 __all__ = ["alias_nvidia_dali"]
 
 _REAL = "nvidia.dali"
+_VERSION = "2.4.0"  # of DALI, whose Python API torchdali has
+
+
+class _Package(ModuleType):
+    """``nvidia.dali``: torchdali with DALI's version, as scripts compare it."""
+
+    __version__ = _VERSION
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module("torchdali"), name)
+
+    def __dir__(self) -> list[str]:
+        return dir(importlib.import_module("torchdali"))
 
 
 class _Alias(Loader):
@@ -25,6 +39,11 @@ class _Alias(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         own = "torchdali" + module.__name__.removeprefix(_REAL)
+        if own == "torchdali":
+            importlib.import_module(own)
+            sys.modules[_REAL] = made = _Package(own)
+            made.__spec__ = module.__spec__
+            return
         try:
             sys.modules[module.__name__] = importlib.import_module(own)
         except ModuleNotFoundError as error:
@@ -52,7 +71,7 @@ def alias_nvidia_dali() -> None:
         RuntimeError: The real one has been imported already.
     """
     loaded = sys.modules.get(_REAL)
-    if loaded is not None and loaded is not sys.modules.get("torchdali"):
+    if loaded is not None and not isinstance(loaded, _Package):
         raise RuntimeError("the real nvidia.dali is imported already: alias it before that")
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
