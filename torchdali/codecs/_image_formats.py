@@ -351,4 +351,4 @@ FORMATS = {
 ENDINGS = (
     ".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".pnm", ".ppm", ".pgm", ".pbm", ".jp2", ".webp",
 )  # fmt: skip
-"""How names of images end; files with other names are found only by a pattern that the user gives."""
+"""Endings of the names of images; files with others are found only by a pattern that the user gives."""

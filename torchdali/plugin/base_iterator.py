@@ -291,8 +291,8 @@ class BaseIterator:
         except StopIteration:
             if not self._counter.delivered:
                 _log.warning(
-                    "Epoch %d has no batches: a source of the pipeline is at its end, and stays there. An external_source "
-                    'begins anew in each epoch with cycle="raise".',
+                    "Epoch %d has no batches: a source of the pipeline is at its end, and stays there. An "
+                    'external_source begins anew in each epoch with cycle="raise".',
                     self._counter.epoch,
                 )
             self._end_epoch()
