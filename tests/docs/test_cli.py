@@ -339,6 +339,7 @@ def test_run_fails_as_the_script_does(tmp_path: Path, text: str, code: int, mess
     assert any(part in done.stderr for part in message.split("|"))
 
 
+@pytest.mark.slow
 def test_run_shows_the_frames_of_the_script_alone(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("def divide():\n    return 1 / 0\n\ndivide()\n")
@@ -348,12 +349,14 @@ def test_run_shows_the_frames_of_the_script_alone(tmp_path: Path) -> None:
     assert frames == ["line 4, in <module>", "line 2, in divide"]
 
 
+@pytest.mark.slow
 def test_run_says_where_the_script_is(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("import os; os.chdir('/'); print(os.path.abspath(__file__))")
     assert _command("run", script.name, cwd=tmp_path).stdout == f"{script}\n"
 
 
+@pytest.mark.slow
 def test_run_has_the_version_of_dali(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

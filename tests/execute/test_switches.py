@@ -77,6 +77,7 @@ def same(left: list[torch.Tensor], right: list[torch.Tensor]) -> bool:
     return len(left) == len(right) and all(map(torch.equal, left, right))
 
 
+@pytest.mark.slow
 def test_pipelines_and_those_who_look_at_them(photos: Path) -> None:
     wanted = rows(varied(photos, num_threads=1, num_processes=1), 8)
     pipes = [
@@ -128,6 +129,7 @@ def test_calls_that_share_caches() -> None:
     assert all(same(found[k], wanted) for k in range(4))
 
 
+@pytest.mark.slow
 def test_a_pool_of_memory() -> None:
     pool = BufferPool()
 

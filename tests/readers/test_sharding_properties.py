@@ -162,6 +162,7 @@ def test_padding_repeats_the_last_sample_of_a_shard_and_no_other(setting: Settin
             assert len(epoch) == -(-setting.largest // setting.batch_size)
 
 
+@pytest.mark.slow
 @given(settings_of(policy=LastBatchPolicy.FILL, padded=False))
 @settings(max_examples=80, deadline=None)
 def test_filled_batches_lose_and_repeat_nothing_from_epoch_to_epoch(setting: Setting) -> None:
