@@ -20,8 +20,9 @@ test-all: ## run the slow tests and the parity tests too
 	$(PYTHON) -m pytest
 	$(PYTHON) -m pytest -m "slow or parity"
 
-lint: ## check style
+lint: ## check style and layout
 	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
 
 format: ## lay the code out
 	$(PYTHON) -m ruff format .

@@ -57,13 +57,9 @@ CASES = {
     "random numbers": Case(lambda fn, types: fn.random.uniform(range=[0.0, 1.0]), 1.5),
     "small batches of a source": Case(_from(2, np.float32, lambda fn, x: x), 1.5),
     "shapes of crops": Case(_from(16, np.uint8, lambda fn, x: _crop(fn, x).shape()), 1.5),
-    "means of crops": Case(
-        _from(16, np.uint8, lambda fn, x: fn.reductions.mean(_crop(fn, x))), 1.5
-    ),
+    "means of crops": Case(_from(16, np.uint8, lambda fn, x: fn.reductions.mean(_crop(fn, x))), 1.5),
     "means, for small images": Case(_from(16, np.uint8, _crop), 1.5, argument=True),
-    "means, for large images": Case(
-        _from(96, np.uint8, lambda fn, x: fn.flip(x)), 1.5, argument=True
-    ),
+    "means, for large images": Case(_from(96, np.uint8, lambda fn, x: fn.flip(x)), 1.5, argument=True),
     "images of uint8": Case(_from(224, np.uint8, lambda fn, x: fn.flip(x)), 3),
     "images of float32": Case(_from(224, np.float32, lambda fn, x: fn.flip(x)), 1.5),
 }

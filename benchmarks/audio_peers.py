@@ -78,9 +78,7 @@ class Files(Dataset[Any]):
 def _peer(make: Callable[[str, int], Any], paths: Sequence[str], batch: int) -> Callable[[], int]:
     make(paths[0], 0)  # what it imports and keeps is there when workers start; open files are not
     _open.cache_clear()
-    loader: Any = DataLoader(
-        Files(paths, make), batch_size=batch, num_workers=WORKERS, collate_fn=list
-    )
+    loader: Any = DataLoader(Files(paths, make), batch_size=batch, num_workers=WORKERS, collate_fn=list)
     return lambda: sum(len(found) for found in loader)
 
 

@@ -140,17 +140,11 @@ def measure(
             package, t, p = side
             rate, cpu = _apart(package, pipeline, root, batch, t, p, seconds)
             found[side].append((rate, cpu))
-            line = (
-                f"{package:12} {t:3d} threads, {p:2d} processes: {rate:8.0f} images/s {cpu:8.0f} us"
-            )
+            line = f"{package:12} {t:3d} threads, {p:2d} processes: {rate:8.0f} images/s {cpu:8.0f} us"
             print(line, flush=True)
-    medians = [
-        (*side, *map(statistics.median, zip(*each, strict=True))) for side, each in found.items()
-    ]
+    medians = [(*side, *map(statistics.median, zip(*each, strict=True))) for side, each in found.items()]
     for package, t, p, rate, cpu in medians:
-        print(
-            f"median: {package:12} {t:3d} threads, {p:2d} processes: {rate:8.0f} images/s {cpu:8.0f} us"
-        )
+        print(f"median: {package:12} {t:3d} threads, {p:2d} processes: {rate:8.0f} images/s {cpu:8.0f} us")
     return medians
 
 
@@ -200,11 +194,7 @@ def drawing(
             best = [
                 (
                     t,
-                    max(
-                        r[1] * 1e6 / r[4] if is_busy else r[3]
-                        for r in rows
-                        if r[:2] == (package, t)
-                    ),
+                    max(r[1] * 1e6 / r[4] if is_busy else r[3] for r in rows if r[:2] == (package, t)),
                 )
                 for t in sorted({r[1] for r in rows if r[0] == package})
             ]
@@ -236,20 +226,14 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--pipeline", default="train")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--threads", default="1,2,4,8,16,32", help="numbers of threads")
-    parser.add_argument(
-        "--processes", default="", help="numbers of processes; default: 1 and what pays"
-    )
+    parser.add_argument("--processes", default="", help="numbers of processes; default: 1 and what pays")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=4.0, help="of one measurement")
     parser.add_argument("--dali", action="store_true", help="measure the real DALI, too")
     parser.add_argument("--out", help="file for the medians of what is measured")
-    parser.add_argument(
-        "--model", nargs="*", help="forecast from the segments in these files, measure nothing"
-    )
+    parser.add_argument("--model", nargs="*", help="forecast from the segments in these files, measure nothing")
     parser.add_argument("--chart", help="file for a drawing of --model and --measured")
-    parser.add_argument(
-        "--busy", action="store_true", help="draw measured CPU times: others use this machine, too"
-    )
+    parser.add_argument("--busy", action="store_true", help="draw measured CPU times: others use this machine, too")
     parser.add_argument("--measured", nargs="*", default=[], help="files of --out, for --chart")
     parser.add_argument("--wake", type=float, default=WAKE, help="microseconds; see above")
     parser.add_argument("--conduct", type=float, default=20.0, help="microseconds; see above")
@@ -260,30 +244,20 @@ def main(given: Sequence[str] | None = None) -> None:
 
     threads = [int(each) for each in options.threads.split(",")]
     asked = [int(each) for each in options.processes.split(",") if each]
-    pairs = [
-        (t, p) for t in threads for p in sorted({1, default_processes(t, t), *asked}) if p <= t
-    ]
+    pairs = [(t, p) for t in threads for p in sorted({1, default_processes(t, t), *asked}) if p <= t]
     if options.model is not None:
         models = [json.loads(Path(file).read_text()) for file in options.model]
         for found in models:
             for t, p in pairs:
                 each = found["samples"]  # of a call, whose segments these are
-                rate = each * forecast(
-                    found["segments"], t, p, options.wake, options.conduct * each
-                )
-                print(
-                    f"{found['pipeline']}: {t:3d} threads, {p:2d} processes: {rate:8.0f} images/s (forecast)"
-                )
+                rate = each * forecast(found["segments"], t, p, options.wake, options.conduct * each)
+                print(f"{found['pipeline']}: {t:3d} threads, {p:2d} processes: {rate:8.0f} images/s (forecast)")
         if options.chart:
             measurements = [json.loads(Path(file).read_text()) for file in options.measured]
-            drawn = drawing(
-                models, measurements, threads, options.wake, options.conduct, options.busy
-            )
+            drawn = drawing(models, measurements, threads, options.wake, options.conduct, options.busy)
             Path(options.chart).write_text(drawn)
         return
-    print(
-        f"{os.cpu_count()} cores; load {os.getloadavg()[0]:.1f}; images/s and CPU us an image, of each round"
-    )
+    print(f"{os.cpu_count()} cores; load {os.getloadavg()[0]:.1f}; images/s and CPU us an image, of each round")
     rows = measure(
         options.root, options.pipeline, pairs, options.dali, options.batch, options.rounds, options.seconds
     )  # fmt: skip

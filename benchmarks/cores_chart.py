@@ -89,9 +89,7 @@ def _rounded(low: float, high: float) -> list[float]:
     return [value for value in found if low <= value <= high]
 
 
-def _axes(
-    title: str, marks: tuple[Sequence[float], Sequence[float]], across: _Scale, up: _Scale
-) -> list[str]:
+def _axes(title: str, marks: tuple[Sequence[float], Sequence[float]], across: _Scale, up: _Scale) -> list[str]:
     right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
     parts = [_text((_LEFT + right) / 2, 20, title, "middle", ' font-weight="bold"')]
     for value in marks[0]:
@@ -109,9 +107,7 @@ def _axes(
     return parts
 
 
-def _drawn(
-    lines: Sequence[Line], colors: Mapping[str, str], across: _Scale, up: _Scale
-) -> list[str]:
+def _drawn(lines: Sequence[Line], colors: Mapping[str, str], across: _Scale, up: _Scale) -> list[str]:
     parts = []
     for line in lines:
         color, at = colors[line.name], [(across(x), up(y)) for x, y in line.points]
@@ -119,9 +115,7 @@ def _drawn(
             parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{color}"/>' for x, y in at]
         else:
             path = "L".join(f"{x:.1f} {y:.1f}" for x, y in at)
-            parts.append(
-                f'<path d="M{path}" fill="none" stroke="{color}" stroke-width="2" stroke-dasharray="6 3"/>'
-            )
+            parts.append(f'<path d="M{path}" fill="none" stroke="{color}" stroke-width="2" stroke-dasharray="6 3"/>')
     return parts
 
 

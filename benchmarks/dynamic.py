@@ -124,9 +124,7 @@ class _Side:
     def __init__(self, name: str, root: str, threads: int) -> None:
         command = [sys.executable, "-W", "ignore", "-m", "benchmarks.dynamic", "--serve", name, "--images", root,
                    "--threads", str(threads)]  # fmt: skip
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, question: Any) -> Any:
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -213,12 +211,8 @@ def _long_epoch(root: str, folder: Path, count: int = 50 * BATCH) -> Path:
 
 def main() -> None:
     """Measure."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--images", help="folder of class folders with JPEGs; made photos by default"
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--images", help="folder of class folders with JPEGs; made photos by default")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--batches", type=int, default=25, help="of a round")
     parser.add_argument("--rounds", type=int, default=5)

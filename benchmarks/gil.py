@@ -98,18 +98,14 @@ def summary(samples: Sequence[Sequence[Segment]], percentile: float = 50) -> Sum
     segments = []
     for key in sorted(order, key=order.__getitem__):
         share = len(held[key]) / count
-        h, f = (
-            float(np.percentile(of[key], percentile)) * share / _MICROSECOND for of in (held, free)
-        )
+        h, f = (float(np.percentile(of[key], percentile)) * share / _MICROSECOND for of in (held, free))
         place = f"{key[0]} -> {key[1]}"
         lines[place][0] += h
         lines[place][1] += f
         segments.append((h, f))
     ranked = sorted(((p, h, f) for p, (h, f) in lines.items()), key=lambda each: -each[1])
     releases = statistics.median(len(sample) - 1 for sample in samples)
-    return Summary(
-        sum(h for h, _ in segments), sum(f for _, f in segments), releases, ranked, segments
-    )
+    return Summary(sum(h for h, _ in segments), sum(f for _, f in segments), releases, ranked, segments)
 
 
 class _Event(ctypes.Structure):
@@ -152,9 +148,7 @@ def _traced(pipeline: str, root: str, count: int, batch: int) -> tuple[list[list
         work(job)
 
     setattr(thread_pool.Job, "work", traced)  # noqa: B010  mypy does not take an assignment
-    pipe = build(
-        "torchdali", pipeline, root, batch_size=batch, num_threads=1, num_processes=1, seed=1
-    )
+    pipe = build("torchdali", pipeline, root, batch_size=batch, num_threads=1, num_processes=1, seed=1)
     for _ in range(4):
         pipe.run()
     warm = len(spans)
@@ -166,9 +160,7 @@ def _traced(pipeline: str, root: str, count: int, batch: int) -> tuple[list[list
     found = [[_segment(events[i]) for i in range(a, b)] for a, b, n in spans[warm:] if n == bundle]
     pipe.close()
     if not any(len(sample) > 1 for sample in found):
-        raise SystemExit(
-            "no release of the GIL was seen: this interpreter cannot be watched by LD_PRELOAD"
-        )
+        raise SystemExit("no release of the GIL was seen: this interpreter cannot be watched by LD_PRELOAD")
     return found, bundle
 
 
@@ -183,9 +175,7 @@ def _segment(event: Any) -> Segment:
 def main(given: Sequence[str] | None = None) -> None:
     """Measure one pipeline and print a table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gil", description=__doc__)
-    parser.add_argument(
-        "pipeline", help="function of benchmarks.pipelines: train, val, roi, decode ..."
-    )
+    parser.add_argument("pipeline", help="function of benchmarks.pipelines: train, val, roi, decode ...")
     parser.add_argument("root", help="folder of images, one folder a class")
     parser.add_argument("--samples", type=int, default=640)
     parser.add_argument("--batch", type=int, default=64)

@@ -61,9 +61,7 @@ def _ragged(samples: list[tuple[torch.Tensor, int]]) -> tuple[list[torch.Tensor]
     return list(images), torch.tensor(labels)
 
 
-def batches(
-    side: str, pipeline: str, root: str, *, batch: int, threads: int, total: int, seed: int
-) -> Iterator[Any]:
+def batches(side: str, pipeline: str, root: str, *, batch: int, threads: int, total: int, seed: int) -> Iterator[Any]:
     """Yield ``total`` batches as one long epoch, so that no worker is started or drained midway."""
     data = datasets.ImageFolder(root, transform(pipeline), loader=OPEN[side])
     order = torch.Generator().manual_seed(seed)

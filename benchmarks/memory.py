@@ -23,9 +23,7 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--at", type=int, nargs="+", default=[100, 500, 1000, 2000])
     options = parser.parse_args(given)
     root, at = str(options.root.resolve()), tuple(sorted(options.at))
-    answer = rounds.run(
-        Job(options.side, options.pipeline, root, options.batch, options.threads, 0, at)
-    )
+    answer = rounds.run(Job(options.side, options.pipeline, root, options.batch, options.threads, 0, at))
     for count, look in zip(at, answer.looks, strict=True):
         growth = 100 * (look.rss / answer.looks[0].rss - 1)
         print(f"batch {count}: RSS {look.rss:.0f} MiB ({growth:+.1f} %), PSS {look.pss:.0f} MiB")

@@ -148,9 +148,7 @@ def _affine(interpolation: str) -> Call:
     def call(api: Api, x: Any) -> Any:
         center = (api.width / 2, api.height / 2)
         matrix = api.fn.transforms.rotation(angle=api.uniform(-30, 30), center=center)
-        return api.fn.warp_affine(
-            x, matrix=matrix, fill_value=0, interp_type=getattr(api.types, interpolation)
-        )
+        return api.fn.warp_affine(x, matrix=matrix, fill_value=0, interp_type=getattr(api.types, interpolation))
 
     return call
 
@@ -167,9 +165,7 @@ def _perspective(interpolation: str) -> Call:
 
 def _erased(api: Api, x: Any) -> Any:
     anchor = api.uniform(0, 0.6, shape=[2])
-    return api.fn.erase(
-        x, anchor=anchor, shape=[0.3, 0.3], axis_names="HW", normalized=True, fill_value=[100]
-    )
+    return api.fn.erase(x, anchor=anchor, shape=[0.3, 0.3], axis_names="HW", normalized=True, fill_value=[100])
 
 
 def _sliced(api: Api, x: Any) -> Any:

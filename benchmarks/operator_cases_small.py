@@ -36,9 +36,7 @@ def _boxes_flipped(api: Api, boxes: Any, labels: Any) -> Any:
 
 
 def _boxes_rotated(api: Api, boxes: Any, labels: Any) -> Any:
-    return api.fn.bbox_rotate(
-        boxes, labels, angle=api.uniform(-30, 30), input_shape=[480, 640], keep_size=True
-    )
+    return api.fn.bbox_rotate(boxes, labels, angle=api.uniform(-30, 30), input_shape=[480, 640], keep_size=True)
 
 
 def _boxes_pasted(api: Api, boxes: Any, labels: Any) -> Any:
@@ -110,14 +108,10 @@ def _chosen(api: Api) -> Any:
 
 def _roi_cropped(api: Api) -> Any:
     start = api.fn.random.uniform(range=[0, 200], shape=[2], dtype=api.types.INT32)
-    return api.fn.roi_random_crop(
-        crop_shape=[224, 224], roi_start=start, roi_shape=[100, 150], in_shape=[480, 640]
-    )
+    return api.fn.roi_random_crop(crop_shape=[224, 224], roi_start=start, roi_shape=[100, 150], in_shape=[480, 640])
 
 
-def _one(
-    operator: str, feed: str, variant: str = "", first: bool = False, **arguments: Any
-) -> Case:
+def _one(operator: str, feed: str, variant: str = "", first: bool = False, **arguments: Any) -> Case:
     """All outputs of the source, or the first one; constant arguments."""
 
     def call(api: Api, *given: Any) -> Any:
@@ -128,9 +122,7 @@ def _one(
 
 def _looked_up(api: Api, classes: Any, vectors: Any) -> Any:
     values = [(i * 7) % 80 for i in range(1000)]
-    return api.fn.lookup_table(
-        classes, keys=list(range(1000)), values=values, dtype=api.types.INT64
-    )
+    return api.fn.lookup_table(classes, keys=list(range(1000)), values=values, dtype=api.types.INT64)
 
 
 def _permuted(api: Api, x: Any) -> Any:
@@ -175,16 +167,12 @@ def _volume_resized(api: Api, x: Any) -> Any:
 
 
 def _volume_warped(api: Api, x: Any) -> Any:
-    matrix = api.fn.transforms.rotation(
-        angle=api.uniform(-30, 30), axis=[0.0, 0.0, 1.0], center=[24.0, 24.0, 24.0]
-    )
+    matrix = api.fn.transforms.rotation(angle=api.uniform(-30, 30), axis=[0.0, 0.0, 1.0], center=[24.0, 24.0, 24.0])
     return api.fn.warp_affine(x, matrix=matrix, fill_value=0)
 
 
 def _volume_rotated(api: Api, x: Any) -> Any:
-    return api.fn.rotate(
-        x, angle=api.uniform(-30, 30), axis=[0.0, 1.0, 0.0], keep_size=True, fill_value=0
-    )
+    return api.fn.rotate(x, angle=api.uniform(-30, 30), axis=[0.0, 1.0, 0.0], keep_size=True, fill_value=0)
 
 
 def _clamped(api: Api, classes: Any, x: Any) -> Any:

@@ -57,9 +57,7 @@ class Bench:
 
     def _build(self, name: str, size: str) -> Any:
         module = importlib.import_module(self._package)
-        fn, types, math = (
-            importlib.import_module(f"{self._package}.{m}") for m in ("fn", "types", "math")
-        )
+        fn, types, math = (importlib.import_module(f"{self._package}.{m}") for m in ("fn", "types", "math"))
         api = Api(fn, types, math, *SIZES.get(size, SIZES["224"]))
         case = next((c for c in CASES if c.name == name), None)
         feed, dtype = (case.feed, case.dtype) if case else ("image", "uint8")
@@ -68,9 +66,7 @@ class Bench:
         with pipe:
             inputs = _source(fn, given, FEEDS[feed][1])
             found = case.call(api, *inputs) if case else inputs[0]
-            pipe.set_outputs(*found) if isinstance(found, (list, tuple)) else pipe.set_outputs(
-                found
-            )
+            pipe.set_outputs(*found) if isinstance(found, (list, tuple)) else pipe.set_outputs(found)
         pipe.build()
         return pipe
 
@@ -92,9 +88,7 @@ class Bench:
 def _source(fn: Any, given: Batches, layouts: tuple[str, ...]) -> list[Any]:
     if not given:
         return []
-    found = fn.external_source(
-        lambda: given, num_outputs=len(given), batch=True, no_copy=True, layout=list(layouts)
-    )
+    found = fn.external_source(lambda: given, num_outputs=len(given), batch=True, no_copy=True, layout=list(layouts))
     return list(found)
 
 

@@ -82,9 +82,7 @@ class Result:
         return 1e3 / BATCH * self.best(side)
 
 
-def measure(
-    sides: Sequence[Side], operator: str, name: str, size: str, rounds: int, seconds: float
-) -> Result:
+def measure(sides: Sequence[Side], operator: str, name: str, size: str, rounds: int, seconds: float) -> Result:
     """Measure one case on both sides in turn."""
     pairs = []
     for _ in range(rounds):
@@ -223,14 +221,10 @@ def _among(text: str) -> tuple[str, ...]:
 
 def _arguments(given: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.operators", description=__doc__)
-    parser.add_argument(
-        "--only", type=_chosen, metavar="A,B,...", help="operators, or cases of the table"
-    )
+    parser.add_argument("--only", type=_chosen, metavar="A,B,...", help="operators, or cases of the table")
     parser.add_argument("--sizes", type=_among, default=(*SIZES, SMALL), metavar="A,B,...")
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument(
-        "--seconds", type=float, default=0.1, help="of a measurement, at least one batch"
-    )
+    parser.add_argument("--seconds", type=float, default=0.1, help="of a measurement, at least one batch")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--output", type=Path, help="where to write; docs/speed.md without --only")
     return parser.parse_args(given)
@@ -243,9 +237,7 @@ def _run(options: argparse.Namespace, take: Callable[..., Result]) -> list[Resul
             if (size if size in SIZES else SMALL) not in options.sizes:
                 continue
             result = take(case.operator, case.name, size)
-            told = (
-                result.error or f"{result.ratio():.2f} by CPU, {result.ratio('wall'):.2f} by wall"
-            )
+            told = result.error or f"{result.ratio():.2f} by CPU, {result.ratio('wall'):.2f} by wall"
             print(f"{case.name}, {size}: {told}", file=sys.stderr, flush=True)
             results.append(result)
     return results

@@ -133,9 +133,7 @@ def _drive(source: Iterator[Any], batches: int) -> Driven:
 def drive(root: str, threads: int, batches: int, rounds: int) -> dict[str, list[Driven]]:
     """Measure the drivers in turn, each with a pipeline of its own."""
     settings = {"batch_size": BATCH, "num_threads": threads, "seed": 1}
-    sources = {
-        name: make(build("torchdali", "train", root, **settings)) for name, make in DRIVERS.items()
-    }
+    sources = {name: make(build("torchdali", "train", root, **settings)) for name, make in DRIVERS.items()}
     for source in sources.values():
         _drive(source, 3)
     found: dict[str, list[Driven]] = {name: [] for name in sources}
@@ -172,9 +170,7 @@ def main(given: list[str] | None = None) -> None:
             path.write_bytes(b"0123456789abcdef")
         for name in LINKS:
             fixed, each = measure(Path(folder), name, options.batches, options.rounds)
-            print(
-                f"{name:24} {each:6.3f} us an operator and sample; {fixed:.1f} us a sample without"
-            )
+            print(f"{name:24} {each:6.3f} us an operator and sample; {fixed:.1f} us a sample without")
 
 
 if __name__ == "__main__":

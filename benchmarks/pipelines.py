@@ -29,9 +29,7 @@ def _read(fn: Any, root: str, **options: Any) -> tuple[Any, Any]:
 
 
 def _normalize(fn: Any, types: Any, images: Any, **options: Any) -> Any:
-    return fn.crop_mirror_normalize(
-        images, dtype=types.FLOAT, output_layout="CHW", mean=MEAN, std=STD, **options
-    )
+    return fn.crop_mirror_normalize(images, dtype=types.FLOAT, output_layout="CHW", mean=MEAN, std=STD, **options)
 
 
 def train(fn: Any, types: Any, root: str) -> tuple[Any, Any]:

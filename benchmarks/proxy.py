@@ -133,9 +133,7 @@ def _arguments(given: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks.proxy", description=__doc__)
     parser.add_argument("root", help="folder with one folder a class")
     parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument(
-        "--batches", type=int, default=24, help="with the first and last of each epoch"
-    )
+    parser.add_argument("--batches", type=int, default=24, help="with the first and last of each epoch")
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2, help="worker processes")
     parser.add_argument("--threads", type=int, default=2, help="threads of the pipeline")

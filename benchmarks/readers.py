@@ -37,9 +37,7 @@ def write(folder: Path, source: Path) -> None:
     with open(folder / "a.tfrecord", "wb") as file:
         found, at = [], 0
         for data, label in samples:
-            size = tfrecord.write_record(
-                file, tfrecord.write_example({"image": data, "label": [label]})
-            )
+            size = tfrecord.write_record(file, tfrecord.write_example({"image": data, "label": [label]}))
             found.append((at, size))
             at += size
     tfrecord.write_index(str(folder / "a.tfrecord.idx"), found)
@@ -92,9 +90,7 @@ def _write_coco(path: Path, files: list[Path], annotations: int = 400_000) -> No
          "segmentation": [[*boxes[i], *boxes[i]]]}
         for i in range(annotations)
     ]  # fmt: skip
-    images = [
-        {"id": i, "file_name": str(p), "width": 500, "height": 400} for i, p in enumerate(files)
-    ]
+    images = [{"id": i, "file_name": str(p), "width": 500, "height": 400} for i, p in enumerate(files)]
     categories = [{"id": i, "name": str(i)} for i in range(1, 81)]
     path.write_text(json.dumps({"images": images, "annotations": rows, "categories": categories}))
 
@@ -150,9 +146,7 @@ def build_train(kind: str, at: str, source: str) -> Any:
         images = fn.crop_mirror_normalize(images, dtype=library.types.FLOAT, mean=[120.0], std=[60.0])
         return images, labels
 
-    pipe = library.pipeline_def(
-        define, batch_size=BATCH, num_threads=2, device_id=None, seed=7
-    )()
+    pipe = library.pipeline_def(define, batch_size=BATCH, num_threads=2, device_id=None, seed=7)()
     pipe.build()
     return pipe
 
@@ -214,20 +208,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), Path(given.folder))
         for kind in (k for k in kinds if k in KINDS):
-            real, ours = (
-                build(p, kind, folder, given.folder) for p in ("nvidia.dali", "torchdali")
-            )
-            rows = [
-                (cost(real, given.batches), cost(ours, given.batches)) for _ in range(given.rounds)
-            ]
+            real, ours = (build(p, kind, folder, given.folder) for p in ("nvidia.dali", "torchdali"))
+            rows = [(cost(real, given.batches), cost(ours, given.batches)) for _ in range(given.rounds)]
             report(kind, rows, "us")
             del real
             ours.close()
         if "coco" in kinds:
-            rows = [
-                (coco_start("nvidia.dali", folder), coco_start("torchdali", folder))
-                for _ in range(3)
-            ]
+            rows = [(coco_start("nvidia.dali", folder), coco_start("torchdali", folder)) for _ in range(3)]
             report("coco start", rows, "s")
         if "train" in kinds:
             compare_training(folder, given.folder, max(given.rounds, 12))

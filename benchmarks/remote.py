@@ -160,9 +160,7 @@ def _measured(
         for _ in range(batches):
             pipe.run()
         ended = time.perf_counter(), time.process_time(), server()
-    wall, cpu, served = (
-        (end - start) / (64 * batches) for start, end in zip(began, ended, strict=True)
-    )
+    wall, cpu, served = ((end - start) / (64 * batches) for start, end in zip(began, ended, strict=True))
     return 1 / wall, cpu * 1e3, served * 1e3
 
 
@@ -183,9 +181,7 @@ def main() -> None:
         pack(given.folder, f"{root}/tar", PackOptions(shard_size=given.shard_size))
         Path(root, "files").symlink_to(Path(given.folder).resolve())
         tars = [f"tar/{path.name}" for path in sorted(Path(root, "tar").glob("*.tar"))]
-        files = [
-            f"files/{p.relative_to(given.folder)}" for p in sorted(Path(given.folder).rglob("*.*"))
-        ]
+        files = [f"files/{p.relative_to(given.folder)}" for p in sorted(Path(given.folder).rglob("*.*"))]
         _in_turns(given, root, {"tar": tars, "files": files})
 
 
@@ -219,9 +215,7 @@ def _in_turns(given: argparse.Namespace, root: str, names: dict[str, list[str]])
             with tempfile.TemporaryDirectory() as cache:
                 options = {"io_concurrency": given.concurrency}
                 options |= {"cache_dir": cache} if cached else {}
-                remote = _measured(
-                    kind, url, names[kind], shuffle, given.batches, options, server_time
-                )
+                remote = _measured(kind, url, names[kind], shuffle, given.batches, options, server_time)
             rows.append((*local, *remote, remote[0] / local[0]))
         a, b, _, c, d, e, f = (median(column) for column in zip(*rows, strict=True))
         least, most = min(row[6] for row in rows), max(row[6] for row in rows)

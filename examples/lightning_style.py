@@ -31,9 +31,7 @@ class DataModule:
         def pipe():
             jpegs, labels = fn.readers.file(file_root=self.root, random_shuffle=True, name="reader")
             images = fn.random_resized_crop(fn.decoders.image(jpegs), size=[64, 64])
-            return fn.crop_mirror_normalize(
-                images, dtype=types.FLOAT, mean=[128.0], std=[64.0]
-            ), labels
+            return fn.crop_mirror_normalize(images, dtype=types.FLOAT, mean=[128.0], std=[64.0]), labels
 
         return DALIClassificationIterator(
             pipe(), reader_name="reader", last_batch_policy=LastBatchPolicy.DROP, auto_reset=True
@@ -84,15 +82,11 @@ class Trainer:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--classes", type=int, default=10)
     options = parser.parse_args()
     if not Path(options.data).is_dir():
         parser.error(f"there is no folder {options.data!r}")
-    Trainer(options.epochs).fit(
-        Classifier(options.classes), DataModule(options.data).train_dataloader()
-    )
+    Trainer(options.epochs).fit(Classifier(options.classes), DataModule(options.data).train_dataloader())

@@ -37,9 +37,7 @@ def features(sound):
 
 @pipeline_def
 def digits(files: Sequence[str], labels: Sequence[int], training: bool):
-    data, label = fn.readers.file(
-        files=list(files), labels=list(labels), random_shuffle=training, name="reader"
-    )
+    data, label = fn.readers.file(files=list(files), labels=list(labels), random_shuffle=training, name="reader")
     sound, _ = fn.decoders.audio(data, downmix=True, sample_rate=float(RATE))
     if training:  # slower, faster, and with noise
         sound = fn.audio_resample(sound, scale=fn.random.uniform(range=[0.85, 1.15]))
@@ -49,9 +47,7 @@ def digits(files: Sequence[str], labels: Sequence[int], training: bool):
 
 def loader(files, training: bool, batch_size: int, threads: int):
     labels = [int(Path(file).name[0]) for file in files]
-    pipe = digits(
-        files, labels, training, batch_size=batch_size, num_threads=threads, device_id=None, seed=1
-    )
+    pipe = digits(files, labels, training, batch_size=batch_size, num_threads=threads, device_id=None, seed=1)
     policy = LastBatchPolicy.DROP if training else LastBatchPolicy.PARTIAL
     return DALIGenericIterator(
         pipe, ["features", "label"], reader_name="reader", last_batch_policy=policy, auto_reset=True
@@ -60,9 +56,7 @@ def loader(files, training: bool, batch_size: int, threads: int):
 
 def network() -> nn.Module:
     def block(inputs: int, outputs: int) -> nn.Module:
-        return nn.Sequential(
-            nn.Conv1d(inputs, outputs, 5, stride=2, padding=2), nn.BatchNorm1d(outputs), nn.ReLU()
-        )
+        return nn.Sequential(nn.Conv1d(inputs, outputs, 5, stride=2, padding=2), nn.BatchNorm1d(outputs), nn.ReLU())
 
     return nn.Sequential(
         block(COEFFICIENTS, 64), block(64, 96), block(96, 96), nn.Flatten(), nn.Dropout(0.3), nn.Linear(96 * 8, 10)
@@ -126,9 +120,7 @@ def train(folder: Path, epochs: int, threads: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="?", type=Path)
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--threads", type=int, default=2)

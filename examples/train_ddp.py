@@ -51,9 +51,7 @@ def training_pipeline(files: list[str], rank: int, world: int, size: int):
 
 def find_files(root: str) -> tuple[list[str], list[int]]:
     classes = sorted(entry.name for entry in Path(root).iterdir() if entry.is_dir())
-    pairs = [
-        (str(f), k) for k, name in enumerate(classes) for f in sorted((Path(root) / name).iterdir())
-    ]
+    pairs = [(str(f), k) for k, name in enumerate(classes) for f in sorted((Path(root) / name).iterdir())]
     return [f for f, _ in pairs], [k for _, k in pairs]
 
 
@@ -94,9 +92,7 @@ class Checkpoint:
         write(new)
         new.rename(self.folder / name)
 
-    def load(
-        self, model: nn.Module, optimiser: torch.optim.Optimizer, loader: DALIGenericIterator
-    ) -> int:
+    def load(self, model: nn.Module, optimiser: torch.optim.Optimizer, loader: DALIGenericIterator) -> int:
         assert self.folder is not None, "--resume needs --checkpoint"
         place = json.loads((self.folder / f"loader-{self.rank}.json").read_text())
         state = torch.load(self.folder / "model.pt", weights_only=True)
@@ -107,9 +103,7 @@ class Checkpoint:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch-size", type=int, default=32)
@@ -118,12 +112,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--checkpoint", help="folder to save in")
     parser.add_argument("--save-every", type=int, default=5, help="steps")
     parser.add_argument("--resume", action="store_true")
-    parser.add_argument(
-        "--batch-log", help="folder for a line a batch: samples, checksum of the pixels, loss"
-    )
-    parser.add_argument(
-        "--crash-at", type=int, help="die without warning after so many steps, to try --resume"
-    )
+    parser.add_argument("--batch-log", help="folder for a line a batch: samples, checksum of the pixels, loss")
+    parser.add_argument("--crash-at", type=int, help="die without warning after so many steps, to try --resume")
     options = parser.parse_args()
     if not Path(options.data).is_dir():
         parser.error(f"there is no folder {options.data!r}")

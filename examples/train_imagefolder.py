@@ -20,9 +20,7 @@ from torchdali.plugin.pytorch import DALIClassificationIterator, LastBatchPolicy
 
 @pipeline_def
 def training_pipeline(root: str, size: int):
-    jpegs, labels = fn.readers.file(
-        file_root=root, random_shuffle=True, pad_last_batch=True, name="reader"
-    )
+    jpegs, labels = fn.readers.file(file_root=root, random_shuffle=True, pad_last_batch=True, name="reader")
     images = fn.decoders.image(jpegs)
     images = fn.random_resized_crop(images, size=[size, size], random_area=[0.3, 1.0])
     images = fn.crop_mirror_normalize(
@@ -38,9 +36,7 @@ def training_pipeline(root: str, size: int):
 
 def small_network(classes: int) -> nn.Module:
     def block(inputs: int, outputs: int) -> nn.Module:
-        return nn.Sequential(
-            nn.Conv2d(inputs, outputs, 3, stride=2, padding=1), nn.BatchNorm2d(outputs), nn.ReLU()
-        )
+        return nn.Sequential(nn.Conv2d(inputs, outputs, 3, stride=2, padding=1), nn.BatchNorm2d(outputs), nn.ReLU())
 
     return nn.Sequential(
         block(3, 16),
@@ -53,9 +49,7 @@ def small_network(classes: int) -> nn.Module:
 
 
 def main() -> float:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data")
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--batch-size", type=int, default=64)

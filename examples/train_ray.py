@@ -22,9 +22,7 @@ from torchdali.plugin.ray import RayLoader
 
 @pipeline_def
 def training_pipeline(root: str, size: int):
-    jpegs, labels = fn.readers.file(
-        file_root=root, random_shuffle=True, pad_last_batch=True, name="reader"
-    )
+    jpegs, labels = fn.readers.file(file_root=root, random_shuffle=True, pad_last_batch=True, name="reader")
     images = fn.decoders.image(jpegs)
     images = fn.random_resized_crop(images, size=[size, size], random_area=[0.3, 1.0])
     images = fn.crop_mirror_normalize(
@@ -40,9 +38,7 @@ def training_pipeline(root: str, size: int):
 
 def small_network(classes: int) -> nn.Module:
     def block(inputs: int, outputs: int) -> nn.Module:
-        return nn.Sequential(
-            nn.Conv2d(inputs, outputs, 3, stride=2, padding=1), nn.BatchNorm2d(outputs), nn.ReLU()
-        )
+        return nn.Sequential(nn.Conv2d(inputs, outputs, 3, stride=2, padding=1), nn.BatchNorm2d(outputs), nn.ReLU())
 
     return nn.Sequential(
         block(3, 16),
@@ -55,9 +51,7 @@ def small_network(classes: int) -> nn.Module:
 
 
 def main() -> float:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data")
     parser.add_argument("--address")
     parser.add_argument("--actors", type=int, default=2)

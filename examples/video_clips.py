@@ -46,9 +46,7 @@ def network(classes: int) -> nn.Module:
     def block(inputs: int, outputs: int) -> nn.Module:
         return nn.Sequential(nn.Conv3d(inputs, outputs, 3, stride=2, padding=1), nn.ReLU())
 
-    return nn.Sequential(
-        block(3, 16), block(16, 32), nn.AdaptiveAvgPool3d(1), nn.Flatten(), nn.Linear(32, classes)
-    )
+    return nn.Sequential(block(3, 16), block(16, 32), nn.AdaptiveAvgPool3d(1), nn.Flatten(), nn.Linear(32, classes))
 
 
 def make_videos(root: Path, count: int = 6, frames: int = 24, size: int = 48) -> None:
@@ -98,9 +96,7 @@ def train(root: Path, epochs: int, threads: int, length: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("data", type=Path, nargs="?")
     parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--threads", type=int, default=2)

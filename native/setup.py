@@ -41,11 +41,7 @@ class TagWheel(bdist_wheel):
 def library() -> Extension:
     root = os.environ.get("TORCHDALI_LIBJPEG")
     static = next(iter(Path(root, "lib").glob("*jpeg*.a")), None) if root and not WINDOWS else None
-    flags = (
-        ["/O2", "/fp:precise"]
-        if WINDOWS
-        else ["-O3", "-std=gnu11", "-ffp-contract=off", "-fvisibility=hidden"]
-    )
+    flags = ["/O2", "/fp:precise"] if WINDOWS else ["-O3", "-std=gnu11", "-ffp-contract=off", "-fvisibility=hidden"]
     name = "jpeg-static" if WINDOWS and root else "jpeg"
     return Extension(
         "torchdali_native.library",

@@ -101,8 +101,7 @@ class Column(Sequence[Any]):
             if len(shapes) < 2:
                 raise
             raise RuntimeError(
-                "an argument has values of different shapes in one batch: "
-                + ", ".join(map(str, sorted(shapes)))
+                "an argument has values of different shapes in one batch: " + ", ".join(map(str, sorted(shapes)))
             ) from None
 
     def shaped(self, axes: int | None, name: str) -> Column:
@@ -142,9 +141,7 @@ class Column(Sequence[Any]):
     def __iter__(self) -> Iterator[Any]:
         return iter(self.values)
 
-    def __array__(
-        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
-    ) -> npt.NDArray[Any]:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         values = self._values if self._array is None else self._array
         return np.array(values, dtype) if copy else np.asarray(values, dtype)
 
@@ -166,9 +163,7 @@ def shaped(value: Any, axes: int | None, name: str, sample: int | None = None) -
 
 def _no_number(name: str, shape: tuple[int, ...], sample: int | None = None) -> RuntimeError:
     where = "" if sample is None else f" of sample {sample}"
-    return RuntimeError(
-        f"argument {name!r} is one number a sample, and the value{where} has the shape {tuple(shape)}"
-    )
+    return RuntimeError(f"argument {name!r} is one number a sample, and the value{where} has the shape {tuple(shape)}")
 
 
 def per_sample(value: Any, size: int) -> Sequence[Any]:
@@ -180,11 +175,7 @@ def each_of(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the arguments of each sample; one dictionary where they are the same for all."""
     drawn = {k: v for k, v in arguments.items() if isinstance(v, Column)}
     rows = zip(*drawn.values(), strict=True)
-    return (
-        [{**arguments, **dict(zip(drawn, row, strict=True))} for row in rows]
-        if drawn
-        else [dict(arguments)]
-    )
+    return [{**arguments, **dict(zip(drawn, row, strict=True))} for row in rows] if drawn else [dict(arguments)]
 
 
 @dataclass(frozen=True)
@@ -209,9 +200,7 @@ class Batched:
 
     def takes(self, per_sample: Mapping[str, Any]) -> bool:
         """Return True if the body takes all these arguments as `Column`s."""
-        return all(
-            name in self._columns or (self._rest and name not in self._named) for name in per_sample
-        )
+        return all(name in self._columns or (self._rest and name not in self._named) for name in per_sample)
 
     def bound(self, constants: Mapping[str, Any]) -> dict[str, Any]:
         """Return constants with the operator's defaults for the other arguments that the body names."""

@@ -111,9 +111,7 @@ def _network(name: str) -> str:
         from torchvision import models
 
         if name not in models.list_models():
-            raise argparse.ArgumentTypeError(
-                f"torchvision has no network {name!r}; resnet50 is one"
-            )
+            raise argparse.ArgumentTypeError(f"torchvision has no network {name!r}; resnet50 is one")
     return name
 
 
@@ -172,12 +170,8 @@ def _parser() -> argparse.ArgumentParser:
         help="to train: one of torchvision's, or small, the network of the demo",
     )
     bench.add_argument("--device", type=_device, help="to train on; a GPU if there is one")
-    bench.add_argument(
-        "--gpu", action="store_true", help="instead, measure and check what runs on the GPU"
-    )
-    bench.add_argument(
-        "--output", type=Path, default=Path("gpu.jsonl"), metavar="JSONL", help="of --gpu"
-    )
+    bench.add_argument("--gpu", action="store_true", help="instead, measure and check what runs on the GPU")
+    bench.add_argument("--output", type=Path, default=Path("gpu.jsonl"), metavar="JSONL", help="of --gpu")
     bench.set_defaults(command=_bench)
 
     doctor = commands.add_parser("doctor", help="say what works here, and what to install")
@@ -216,9 +210,7 @@ def _add_containers(commands: argparse._SubParsersAction[argparse.ArgumentParser
 
     check = commands.add_parser("check", help="read files once, and list what is broken")
     check.add_argument("paths", nargs="+", metavar="PATH", help="file, folder, or URL of a file")
-    check.add_argument(
-        "--no-decode", dest="decode", action="store_false", help="do not decode images"
-    )
+    check.add_argument("--no-decode", dest="decode", action="store_false", help="do not decode images")
     check.set_defaults(command=_check)
 
 

@@ -143,10 +143,7 @@ class EpochOrder:
     def _left_over(self, rest: Indices, epoch: int, cut: Cut) -> Indices:
         ranks = len(cut.taken)
         return np.concatenate(
-            [
-                self._part(rest, epoch, rank, ranks, cut.seeds[rank])[cut.taken[rank] :]
-                for rank in range(ranks)
-            ]
+            [self._part(rest, epoch, rank, ranks, cut.seeds[rank])[cut.taken[rank] :] for rank in range(ranks)]
         )
 
 
@@ -265,17 +262,14 @@ class Cursor:
         }
         self._move(state["epoch"], state["taken"], cuts)
         if self.taken >= self._shard.length:
-            raise RuntimeError(
-                f"The checkpoint is damaged: it has taken {self.taken} of {self._shard.length} samples."
-            )
+            raise RuntimeError(f"The checkpoint is damaged: it has taken {self.taken} of {self._shard.length} samples.")
 
     def _check(self, state: State) -> None:
         order = self.order
         _check_form(state)
         if state["size"] != order.size:
             raise RuntimeError(
-                f"The checkpoint is of a reader with {state['size']} records, "
-                f"this one has {order.size}."
+                f"The checkpoint is of a reader with {state['size']} records, this one has {order.size}."
             )
         saved = state["shard_id"], state["num_shards"]
         own = order.options.shard_id, order.options.num_shards
@@ -299,9 +293,7 @@ def _check_form(state: State) -> None:
     """
     for name in _FIELDS:
         if not (_is_seed if name == "seed" else _is_count)(state.get(name)):
-            raise RuntimeError(
-                f"The checkpoint is damaged: {name!r} of a reader is {state.get(name)!r}."
-            )
+            raise RuntimeError(f"The checkpoint is damaged: {name!r} of a reader is {state.get(name)!r}.")
     cuts = state.get("cuts")
     if not isinstance(cuts, Mapping) or not all(map(_is_cut_list, cuts.items())):
         raise RuntimeError(f"The checkpoint is damaged: 'cuts' of a reader is {cuts!r}.")
@@ -317,18 +309,11 @@ def _is_seed(value: Any) -> bool:
 
 def _is_cut_list(item: tuple[Any, Any]) -> bool:
     epoch, cuts = item
-    return (
-        isinstance(epoch, str)
-        and epoch.isdecimal()
-        and isinstance(cuts, list)
-        and all(map(_is_cut, cuts))
-    )
+    return isinstance(epoch, str) and epoch.isdecimal() and isinstance(cuts, list) and all(map(_is_cut, cuts))
 
 
 def _is_cut(cut: Any) -> bool:
-    if not isinstance(cut, Mapping) or not all(
-        isinstance(cut.get(k), list) for k in ("taken", "seeds")
-    ):
+    if not isinstance(cut, Mapping) or not all(isinstance(cut.get(k), list) for k in ("taken", "seeds")):
         return False
     taken, seeds = cut["taken"], cut["seeds"]
     return 0 < len(taken) == len(seeds) and all(map(_is_count, taken)) and all(map(_is_seed, seeds))
@@ -382,9 +367,7 @@ def _all_ranks(states: Sequence[State]) -> list[State]:
     found = [state["shard_id"] for state in old]
     if not old or found != list(range(old[0]["num_shards"])):
         wanted = old[0]["num_shards"] if old else "all"
-        raise ValueError(
-            f"reshard needs one state of each of the {wanted} ranks; got those of ranks {found}."
-        )
+        raise ValueError(f"reshard needs one state of each of the {wanted} ranks; got those of ranks {found}.")
     if any(state["size"] != old[0]["size"] for state in old):
         raise ValueError("The states belong to data sets of different sizes.")
     return old

@@ -49,18 +49,12 @@ def call(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
     if tracer is not None and tracer.live:
         inputs, arguments = tracer.adopt(declared, inputs, arguments)
     checked = bind(declared, inputs, arguments)
-    uploaded = (
-        declared.kind == "reader" and checked.device == "gpu" and "gpu" in declared.options.devices
-    )
+    uploaded = declared.kind == "reader" and checked.device == "gpu" and "gpu" in declared.options.devices
     checked.device = "cpu" if uploaded else checked.device
     made = _made(declared, checked)
     if uploaded:  # files are read by the CPU
         made = [node.gpu() for node in made] if isinstance(made, list) else made.gpu()
-    return (
-        made
-        if declared.options.results is None
-        else declared.options.results(checked.constants, made)
-    )
+    return made if declared.options.results is None else declared.options.results(checked.constants, made)
 
 
 def _made(declared: Operator, checked: Call) -> Any:
@@ -127,9 +121,7 @@ def _of_old_name(name: str, new: str | None) -> str:
     if new:
         return f"The argument `{name}` is a deprecated alias for `{new}`. Use `{new}` instead."
     if name == "seed":
-        return (
-            'The argument "seed" should not be used with operators that don\'t use random numbers.'
-        )
+        return 'The argument "seed" should not be used with operators that don\'t use random numbers.'
     return f"The argument `{name}` is no longer used and will be removed in a future release."
 
 
@@ -206,11 +198,7 @@ def _hint(value: Any) -> str:
         return ""
     if any(isinstance(v, DataNode) for v in value):
         return "; several nodes become one with fn.stack(...), or fn.cat(...) for nodes of one axis"
-    return (
-        f"; for a random one, pass fn.random.uniform(range={list(value)})"
-        if len(value) == 2
-        else ""
-    )
+    return f"; for a random one, pass fn.random.uniform(range={list(value)})" if len(value) == 2 else ""
 
 
 def record(declared: Operator, checked: Call) -> Any:
@@ -219,9 +207,7 @@ def record(declared: Operator, checked: Call) -> Any:
     if sets:
         return _record_sets(declared, checked, {len(v) for v in sets})
     inputs = [None if v is None else as_node(v) for v in checked.inputs]
-    device = checked.device or (
-        "gpu" if any(n is not None and n.device == "gpu" for n in inputs) else "cpu"
-    )
+    device = checked.device or ("gpu" if any(n is not None and n.device == "gpu" for n in inputs) else "cpu")
     if device not in declared.options.devices:
         raise ValueError(
             f"operator {declared.name!r} is not available on device {device!r}; it runs on "
@@ -241,9 +227,7 @@ def _record_sets(declared: Operator, checked: Call, lengths: set[int]) -> Any:
     """Record a call for each input set; return a list of the results, one such list for each of several outputs."""
     for each in itertools.chain(*(v for v in checked.inputs if isinstance(v, list))):
         if not isinstance(each, DataNode):
-            raise TypeError(
-                f"operator {declared.name!r}: input sets are lists of nodes, not of {type(each).__name__}"
-            )
+            raise TypeError(f"operator {declared.name!r}: input sets are lists of nodes, not of {type(each).__name__}")
     if len(lengths) > 1:
         raise ValueError(
             f"operator {declared.name!r}: the argument lists for multiple input sets must have the same length, "
@@ -257,19 +241,13 @@ def _record_sets(declared: Operator, checked: Call, lengths: set[int]) -> Any:
     results = [record(declared, _pick(checked, i)) for i in range(lengths.pop())]
     if len(results) == 1:
         return results[0]
-    return (
-        [list(each) for each in zip(*results, strict=True)]
-        if isinstance(results[0], list)
-        else results
-    )
+    return [list(each) for each in zip(*results, strict=True)] if isinstance(results[0], list) else results
 
 
 def _pick(checked: Call, i: int) -> Call:
     inputs = [v[i] if isinstance(v, list) else v for v in checked.inputs]
     name = f"{checked.name}[{i}]" if checked.name else None
-    return Call(
-        inputs, checked.constants, checked.per_sample, checked.device, name, checked.preserve
-    )
+    return Call(inputs, checked.constants, checked.per_sample, checked.device, name, checked.preserve)
 
 
 _ANYWHERE = ("_to_device", "_shape", "get_property")  # they do not look at the data
@@ -294,9 +272,7 @@ def as_node(value: Any) -> DataNode:
         node: DataNode = value.as_node()
         return node
     if isinstance(value, TensorList):
-        raise TypeError(
-            "a TensorList cannot be an input while a pipeline is defined; use external_source"
-        )
+        raise TypeError("a TensorList cannot be an input while a pipeline is defined; use external_source")
     dtype = None
     if isinstance(value, ScalarConstant):
         value, dtype = value.value, value.dtype
@@ -315,9 +291,7 @@ def as_node(value: Any) -> DataNode:
 
 def run_now(declared: Operator, checked: Call, rng: BatchRng | None = None) -> Any:
     """Run on tensors or `TensorList`s, at once; tensors in, tensors out, which share no memory but for `VIEWS`."""
-    alone = not any(
-        isinstance(v, TensorList) for v in [*checked.inputs, *checked.per_sample.values()]
-    )
+    alone = not any(isinstance(v, TensorList) for v in [*checked.inputs, *checked.per_sample.values()])
     inputs = [None if v is None else _as_batch(v) for v in checked.inputs]
     rng = rng or _fresh_rng(declared, checked, inputs)
     outputs = run_batch(declared, inputs, checked.constants, checked.per_sample, rng)
@@ -337,9 +311,7 @@ def unshared(
     """Copy what a body returns of its inputs, so that writing to a result does not change an input."""
     if declared.name in VIEWS or is_traced():
         return outputs
-    memory = sorted(
-        _extent(t) for batch in inputs if batch is not None for t in _tensors(batch) if t.numel()
-    )
+    memory = sorted(_extent(t) for batch in inputs if batch is not None for t in _tensors(batch) if t.numel())
     return [_copied(o) if any(_is_within(t, memory) for t in _tensors(o)) else o for o in outputs]
 
 
@@ -384,9 +356,7 @@ def _from_array(array: npt.NDArray[Any]) -> torch.Tensor:
     return torch.as_tensor(array if shared else array.copy())
 
 
-def _fresh_rng(
-    declared: Operator, checked: Call, inputs: Sequence[TensorList | None]
-) -> BatchRng | None:
+def _fresh_rng(declared: Operator, checked: Call, inputs: Sequence[TensorList | None]) -> BatchRng | None:
     if not declared.schema.random:
         return None
     size = next((len(v) for v in [*inputs, *checked.per_sample.values()] if v is not None), 1)

@@ -297,9 +297,7 @@ class SampleInfo:
         epoch_idx: Number of epochs before this one.
     """
 
-    def __init__(
-        self, idx_in_epoch: int, idx_in_batch: int, iteration: int, epoch_idx: int
-    ) -> None:
+    def __init__(self, idx_in_epoch: int, idx_in_batch: int, iteration: int, epoch_idx: int) -> None:
         self.idx_in_epoch = idx_in_epoch
         self.idx_in_batch = idx_in_batch
         self.iteration = iteration

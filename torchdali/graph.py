@@ -207,9 +207,7 @@ class DataNode:
     __iter__: ClassVar[None] = None  # so that a node does not count as iterable
 
     def __len__(self) -> int:
-        raise TypeError(
-            f"{self} stands for a batch; its length is not known while the graph is made"
-        )
+        raise TypeError(f"{self} stands for a batch; its length is not known while the graph is made")
 
     def __getitem__(self, val: Any) -> DataNode:
         taken: DataNode = apply("subscript", self, val)
@@ -225,9 +223,7 @@ class DataNode:
             )
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        raise TypeError(
-            f"{self} stands for a batch and has no values while the graph is made: use {_FUNCTIONS}"
-        )
+        raise TypeError(f"{self} stands for a batch and has no values while the graph is made: use {_FUNCTIONS}")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
         """Compute ``scalar + node`` where NumPy has the say because its scalar comes first."""
@@ -241,18 +237,14 @@ class DataNode:
         return apply(name, *[o.item() if hasattr(o, "item") else o for o in operands])
 
     @classmethod
-    def __torch_function__(
-        cls, func: Any, kinds: Any, operands: Any = (), arguments: Any = None
-    ) -> Any:
+    def __torch_function__(cls, func: Any, kinds: Any, operands: Any = (), arguments: Any = None) -> Any:
         """Compute ``tensor + node`` where torch has the say because its tensor comes first; refuse its functions."""
         name = getattr(func, "__name__", str(func)).strip("_")
         swapped = name.startswith("r") and name[1:] in _OPERATORS
         if name in _OPERATORS or swapped:
             name = _OF_UFUNC.get(name, name)
             return apply(name[1:], *reversed(operands)) if swapped else apply(name, *operands)
-        raise TypeError(
-            f"torch's {name} does not take a DataNode, which stands for a batch: use {_ON_TENSORS}"
-        )
+        raise TypeError(f"torch's {name} does not take a DataNode, which stands for a batch: use {_ON_TENSORS}")
 
     if TYPE_CHECKING:  # made below for all operators alike
 
@@ -350,9 +342,7 @@ _INSTEAD = {
 
 
 def _apply(operator: str, *inputs: Any, **arguments: Any) -> DataNode:
-    result: DataNode = lookup(operator)(
-        *inputs, **{k: v for k, v in arguments.items() if v is not None}
-    )
+    result: DataNode = lookup(operator)(*inputs, **{k: v for k, v in arguments.items() if v is not None})
     return result
 
 
@@ -396,9 +386,7 @@ _install_arithmetic()
 
 def _refuse_flattening(node: DataNode) -> Any:
     """Refuse torchvision's v2 transforms, which flatten their inputs and pass on what holds no tensor, unchanged."""
-    raise TypeError(
-        f"{node} stands for a batch while the graph is made; torch cannot look into it: use {_ON_TENSORS}"
-    )
+    raise TypeError(f"{node} stands for a batch while the graph is made; torch cannot look into it: use {_ON_TENSORS}")
 
 
 pytree.register_pytree_node(DataNode, _refuse_flattening, lambda values, context: values)
@@ -435,9 +423,7 @@ class Graph:
             _visit(node, found)
         order = {node: i for i, node in enumerate(others)}
         # Definition order is topological, a node being made after those it needs; it reads better.
-        nodes = (
-            sorted(found, key=order.__getitem__) if found.keys() <= order.keys() else list(found)
-        )
+        nodes = sorted(found, key=order.__getitem__) if found.keys() <= order.keys() else list(found)
         counts = Counter(node.name for node in nodes)
         for name, count in counts.items():
             if count > 1:
@@ -577,9 +563,7 @@ def add_node(
     tracer = current()
     serial = len(tracer.nodes) if tracer else next(_serial)
     name = name or f"__{operator.name.rpartition('.')[2]}_{serial}"
-    node = Node(
-        operator, name, device, tuple(inputs), constants, per_sample, user_line(), preserve=preserve
-    )
+    node = Node(operator, name, device, tuple(inputs), constants, per_sample, user_line(), preserve=preserve)
     where = "cpu" if device == "cpu" else "gpu"
     node.outputs = tuple(DataNode(name, where, node, i) for i in range(outputs))
     if tracer is not None:

@@ -63,14 +63,10 @@ def check_dataset(dataset: Any) -> None:
     missing = [name for name in ("__len__", "read", "info") if not hasattr(dataset, name)]
     if missing:
         names = ", ".join(missing)
-        raise TypeError(
-            f"a reader returns a data set, and {type(dataset).__name__!r} has no {names}"
-        )
+        raise TypeError(f"a reader returns a data set, and {type(dataset).__name__!r} has no {names}")
 
 
-def owning_read(
-    dataset: Any, delivered: Collection[int] | None = None
-) -> Callable[..., tuple[torch.Tensor, ...]]:
+def owning_read(dataset: Any, delivered: Collection[int] | None = None) -> Callable[..., tuple[torch.Tensor, ...]]:
     """Return `read` of a data set whose results are the caller's to change.
 
     What a data set with ``shares_memory`` returns may be views of a mapped file: written to, they would
@@ -192,15 +188,11 @@ class LoaderOptions:
         self._check_shards()
         self._check_shuffling()
         if self.prefetch_queue_depth < 0:
-            raise ValueError(
-                f"prefetch_queue_depth is {self.prefetch_queue_depth}; it must be positive."
-            )
+            raise ValueError(f"prefetch_queue_depth is {self.prefetch_queue_depth}; it must be positive.")
         if self.prefetch_queue_depth == 0:
             raise RuntimeError("prefetch_queue_depth is 0; it must be at least 1.")
         if self.tensor_init_bytes < 0:
-            raise RuntimeError(
-                f"tensor_init_bytes is {self.tensor_init_bytes}; it cannot be negative."
-            )
+            raise RuntimeError(f"tensor_init_bytes is {self.tensor_init_bytes}; it cannot be negative.")
 
     def _check_shards(self) -> None:
         if self.num_shards <= self.shard_id:
@@ -213,9 +205,7 @@ class LoaderOptions:
 
     def _check_shuffling(self) -> None:
         if self.shuffle_after_epoch and self.random_shuffle:
-            raise RuntimeError(
-                "shuffle_after_epoch and random_shuffle cannot both be true: leave out one of them."
-            )
+            raise RuntimeError("shuffle_after_epoch and random_shuffle cannot both be true: leave out one of them.")
         if self.shuffle_after_epoch and self.stick_to_shard:
             raise RuntimeError(
                 "shuffle_after_epoch and stick_to_shard cannot both be true: "

@@ -51,9 +51,7 @@ class _Decorator(Protocol[Options]):
     @overload
     def __call__(self, body: Callable[P, R], /) -> OperatorFunction[P, R]: ...
     @overload
-    def __call__(
-        self, body: None = None, /, *given: Options.args, **options: Options.kwargs
-    ) -> _Declares: ...
+    def __call__(self, body: None = None, /, *given: Options.args, **options: Options.kwargs) -> _Declares: ...
 
 
 def _takes(options: Callable[Options, Any]) -> Callable[[Callable[..., Any]], _Decorator[Options]]:

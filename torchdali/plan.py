@@ -130,9 +130,7 @@ def plan(graph: Graph) -> Plan:
     count = 1 + max((level for level, _ in slots.values()), default=-1)
     divided: list[tuple[list[Node], list[Node], bool]] = []
     for level in range(count):
-        steps, grouped, single = (
-            [n for n in graph.nodes if slots[n] == (level, kind)] for kind in Kind
-        )
+        steps, grouped, single = ([n for n in graph.nodes if slots[n] == (level, kind)] for kind in Kind)
         if grouped:
             divided.append((steps, grouped, True))
             steps = []
@@ -145,10 +143,7 @@ def plan(graph: Graph) -> Plan:
         later = {e for e, last in needed.items() if last > i} | outputs
         chain = _chain(chained, later, index, is_grouped) if chained else None
         stages.append(Stage(tuple(steps), chain))
-    dies = tuple(
-        tuple(e for e, last in needed.items() if last == i and e not in outputs)
-        for i in range(len(divided))
-    )
+    dies = tuple(tuple(e for e, last in needed.items() if last == i and e not in outputs) for i in range(len(divided)))
     return Plan(graph, tuple(stages), dies, index)
 
 
@@ -162,9 +157,7 @@ def kinds(graph: Graph) -> dict[Node, Kind]:
     found = {node: _kind(node) for node in graph.nodes}
     while joining := _joining(graph, found):
         found.update(dict.fromkeys(joining, Kind.SINGLE))
-    return {
-        n: Kind.STEP if kind is Kind.GROUPED and _by_shape(n) else kind for n, kind in found.items()
-    }
+    return {n: Kind.STEP if kind is Kind.GROUPED and _by_shape(n) else kind for n, kind in found.items()}
 
 
 def _kind(node: Node) -> Kind:
@@ -218,9 +211,7 @@ def _levels(graph: Graph, of_kind: dict[Node, Kind]) -> dict[Node, int]:
     for node in graph.nodes:
         after = [levels[p] + (of_kind[p] > of_kind[node]) for p in _parents(node)]
         levels[node] = max(after, default=0)
-    last = {
-        kind: max((levels[n] for n in levels if of_kind[n] is kind), default=0) for kind in Kind
-    }
+    last = {kind: max((levels[n] for n in levels if of_kind[n] is kind), default=0) for kind in Kind}
     latest = {n: last[of_kind[n]] for n in graph.nodes if of_kind[n] is not Kind.STEP}
     for node in reversed(graph.nodes):
         levels[node] = latest.get(node, levels[node])
@@ -297,9 +288,7 @@ _WRITING = {"math.add", "math.mul", "math.sub", "math.truediv"}
 class _Writer:
     """Writes the text of one chain."""
 
-    def __init__(
-        self, index: dict[Node, int], nodes: Sequence[Node], delivers: Sequence[DataNode]
-    ) -> None:
+    def __init__(self, index: dict[Node, int], nodes: Sequence[Node], delivers: Sequence[DataNode]) -> None:
         self.index, self.inside, self.delivers = index, set(nodes), set(delivers)
         self.lent = _lent(nodes, self.delivers)
         self.inputs: dict[DataNode, None] = {}
@@ -407,9 +396,7 @@ def is_metadata(edge: DataNode) -> bool:
     return edge.index >= len(source.outputs) - source.operator.options.metadata
 
 
-def _chain(
-    nodes: Sequence[Node], later: set[DataNode], index: dict[Node, int], grouped: bool
-) -> Chain:
+def _chain(nodes: Sequence[Node], later: set[DataNode], index: dict[Node, int], grouped: bool) -> Chain:
     delivers = [o for n in nodes for o in n.outputs if o in later and not is_metadata(o)]
     writer = _Writer(index, nodes, delivers)
     previous: tuple[Condition, ...] = ()
@@ -419,9 +406,7 @@ def _chain(
         previous = node.scope
         writer.node(node, "            " if node.scope else "        ")
     unset = [  # what a branch does not compute is None in the other one
-        (f"        {' = '.join(f'v{index[n]}_{o.index}' for o in n.outputs)} = None", n)
-        for n in nodes
-        if n.scope
+        (f"        {' = '.join(f'v{index[n]}_{o.index}' for o in n.outputs)} = None", n) for n in nodes if n.scope
     ]
     parameters = ", ".join(writer.parameters)
     body = [

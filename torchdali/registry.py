@@ -180,9 +180,7 @@ class Operator:
             return self.schema.outputs != 1
         return self.options.outputs({**self.arguments(constants), "inputs": inputs}) is not None
 
-    def output_layouts(
-        self, layouts: tuple[str, ...], constants: Mapping[str, Any]
-    ) -> tuple[str, ...]:
+    def output_layouts(self, layouts: tuple[str, ...], constants: Mapping[str, Any]) -> tuple[str, ...]:
         """Return one layout an output."""
         count = self.count_outputs(constants, len(layouts))
         rule = self.options.layout

@@ -44,9 +44,7 @@ def mix(*parts: int) -> int:
     return state
 
 
-def philox(
-    key: int, counters: tuple[Words, Words, Words, Words], shape: tuple[int, ...]
-) -> Words32:
+def philox(key: int, counters: tuple[Words, Words, Words, Words], shape: tuple[int, ...]) -> Words32:
     """Run ten Philox4x32 rounds.
 
     Args:
@@ -85,10 +83,7 @@ def _halves(words: Words) -> tuple[Words32, Words32]:
 def _schedule(key: int) -> list[Words32]:
     """Return the two words of the key for each round, as a column."""
     k0, k1 = key & 0xFFFFFFFF, (key >> 32) & 0xFFFFFFFF
-    return [
-        np.array([[(k0 + i * _W0) & 0xFFFFFFFF], [(k1 + i * _W1) & 0xFFFFFFFF]], np.uint32)
-        for i in range(10)
-    ]
+    return [np.array([[(k0 + i * _W0) & 0xFFFFFFFF], [(k1 + i * _W1) & 0xFFFFFFFF]], np.uint32) for i in range(10)]
 
 
 class Rng:

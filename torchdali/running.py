@@ -242,9 +242,7 @@ def _channel_last(function: Callable[..., Any], axis: int) -> Callable[..., Any]
     return run
 
 
-def _typed(
-    function: Callable[..., Any], name: str, dtypes: tuple[torch.dtype, ...]
-) -> Callable[..., Any]:
+def _typed(function: Callable[..., Any], name: str, dtypes: tuple[torch.dtype, ...]) -> Callable[..., Any]:
     def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
         if x.dtype not in dtypes:
             raise _unsupported(name, x.dtype, dtypes)
@@ -261,9 +259,7 @@ def _unsupported(name: str, given: torch.dtype, dtypes: tuple[torch.dtype, ...])
     )
 
 
-def _frame_by_frame(
-    function: Callable[..., Any], per_frame: frozenset[str], axis: int | None
-) -> Callable[..., Any]:
+def _frame_by_frame(function: Callable[..., Any], per_frame: frozenset[str], axis: int | None) -> Callable[..., Any]:
     """Call a body for each frame with its values; one value, or a sample without that axis, stands for all frames."""
 
     def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
@@ -273,10 +269,7 @@ def _frame_by_frame(
         else:
             frames = x.unbind(axis)
         each = {k: each_frame_value(k, arguments[k], len(frames)) for k in per_frame}
-        made = [
-            function(frame, *rest, **same, **{k: v[i] for k, v in each.items()})
-            for i, frame in enumerate(frames)
-        ]
+        made = [function(frame, *rest, **same, **{k: v[i] for k, v in each.items()}) for i, frame in enumerate(frames)]
         return torch.stack(made, axis or 0)
 
     return run
@@ -383,9 +376,7 @@ def run_batch(
     ]
     if len(ready.layouts) == 1:
         return collect(rows, ready.layouts)
-    return collect(
-        tuple(map(list, zip(*rows, strict=True))) or ([],) * len(ready.layouts), ready.layouts
-    )
+    return collect(tuple(map(list, zip(*rows, strict=True))) or ([],) * len(ready.layouts), ready.layouts)
 
 
 def _run_together(
@@ -459,15 +450,11 @@ def _check_batches(declared: Operator, inputs: Sequence[TensorList | None]) -> N
 def _of_size(batches: tuple[TensorList, ...], size: int) -> tuple[TensorList, ...]:
     for batch in batches:
         if len(batch) != size:
-            raise RuntimeError(
-                f"the operator returned {_counted(len(batch), 'sample')} for a batch of {size}"
-            )
+            raise RuntimeError(f"the operator returned {_counted(len(batch), 'sample')} for a batch of {size}")
     return batches
 
 
-LARGE = (
-    1 << 14
-)  # bytes of a sample; above, one call for the whole batch costs more than leaving the cache
+LARGE = 1 << 14  # bytes of a sample; above, one call for the whole batch costs more than leaving the cache
 
 
 def stacked_if_small(batch: TensorList) -> torch.Tensor | None:

@@ -204,11 +204,7 @@ class Schema:
         """Raise ValueError for a wrong number of inputs, and TypeError for None where one must be given."""
         count, (least, most) = len(given), self.input_range
         if not least <= count <= most:
-            what = (
-                f"{least} input{'s' * (least != 1)}"
-                if least == most
-                else f"from {least} to {most} inputs"
-            )
+            what = f"{least} input{'s' * (least != 1)}" if least == most else f"from {least} to {most} inputs"
             hint = "; arguments are given by name" if count > most and self.arguments else ""
             raise ValueError(f"operator {self.name!r} expects {what}, but received {count}{hint}")
         for i, value in enumerate(given):
@@ -250,9 +246,7 @@ class Schema:
             else kinds(i.name, kinds.POSITIONAL_ONLY, default=None if i.optional else kinds.empty)
             for i in self.inputs
         ]  # fmt: skip
-        keyword = {
-            a.name: (a.shown, _plain(a.annotation)) for a in self.arguments.values() if not a.hidden
-        }
+        keyword = {a.name: (a.shown, _plain(a.annotation)) for a in self.arguments.values() if not a.hidden}
         keyword |= {name: (default, Any) for name, default in COMMON.items()}
         keyword |= {"device": (None, "str | None"), "name": (None, "str | None")}
         params += [
@@ -324,9 +318,7 @@ def _read_parameter(found: _Found, parameter: inspect.Parameter, hint: Any, name
             if isinstance(mark, _Shares):
                 _read_shared(found, mark.source)
     elif parameter.kind is not parameter.KEYWORD_ONLY:
-        raise TypeError(
-            f"{name}: {parameter.name!r} is neither an input (before /) nor an argument (after *)"
-        )
+        raise TypeError(f"{name}: {parameter.name!r} is neither an input (before /) nor an argument (after *)")
     elif base in (_rng.Rng, _rng.BatchRng):
         found.random = True
     elif base is Layout:
@@ -340,9 +332,7 @@ def _read_parameter(found: _Found, parameter: inspect.Parameter, hint: Any, name
 
 
 def _read_shared(found: _Found, source: Callable[..., Any]) -> None:
-    hints = typing.get_type_hints(
-        source.__init__ if inspect.isclass(source) else source, include_extras=True
-    )
+    hints = typing.get_type_hints(source.__init__ if inspect.isclass(source) else source, include_extras=True)
     for parameter in inspect.signature(source).parameters.values():
         if parameter.kind is parameter.KEYWORD_ONLY or inspect.isclass(source):
             shared = _argument(parameter, hints.get(parameter.name, Any))
@@ -421,9 +411,7 @@ def to_dtype(value: Any) -> torch.dtype:
     scalar = isinstance(value, type) and issubclass(value, np.generic)
     if scalar or isinstance(value, (dtypes.DALIDataType, torch.dtype, np.dtype)):
         return dtypes.to_torch_dtype(value)
-    raise TypeError(
-        "pass a type of torchdali.types (types.FLOAT, types.UINT8 ...) or of torch (torch.float32 ...)"
-    )
+    raise TypeError("pass a type of torchdali.types (types.FLOAT, types.UINT8 ...) or of torch (torch.float32 ...)")
 
 
 def _member(kind: type[IntEnum]) -> Callable[[Any], Any]:

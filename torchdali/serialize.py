@@ -93,9 +93,7 @@ def _decode_array(content: Json) -> np.ndarray[Any, Any]:
     name, shape, data = content
     dtype = np.dtype(_is(name, str))
     if dtype.kind not in "biufcSU" or dtype.itemsize < 1:
-        raise ValueError(
-            f"an array of the type {name!r} cannot be read: it holds no plain numbers or text"
-        )
+        raise ValueError(f"an array of the type {name!r} cannot be read: it holds no plain numbers or text")
     extents = [_count(extent) for extent in _is(shape, list)]
     return np.frombuffer(_decode_bytes(data), dtype).reshape(extents).copy()
 
@@ -277,9 +275,7 @@ _KEYS = frozenset((
 ))  # fmt: skip
 
 
-def _inputs(
-    operator: Operator, saved: list[Json], nodes: list[Node]
-) -> tuple[DataNode | None, ...]:
+def _inputs(operator: Operator, saved: list[Json], nodes: list[Node]) -> tuple[DataNode | None, ...]:
     operator.schema.check_inputs(saved)
     return tuple(None if at is None else _edge(at, nodes) for at in saved)
 
@@ -305,9 +301,7 @@ def _constant(operator: Operator, name: str, data: Json) -> Any:
         return value
     converted = argument.convert(value)
     if encode(converted) != data:
-        raise ValueError(
-            f"argument {name!r} of operator {operator.name!r} cannot be {_shown(data)}"
-        )
+        raise ValueError(f"argument {name!r} of operator {operator.name!r} cannot be {_shown(data)}")
     return converted
 
 

@@ -73,9 +73,7 @@ def _function(operator: Operator) -> str:
     inputs = []
     for each in schema.inputs:
         inputs.append(
-            f"*{each.name}: _T"
-            if each.variadic
-            else f"{each.name}: _T{' | None = None' if each.optional else ''}"
+            f"*{each.name}: _T" if each.variadic else f"{each.name}: _T{' | None = None' if each.optional else ''}"
         )
     if inputs and not schema.variadic:
         inputs.append("/")
@@ -92,9 +90,7 @@ def _function(operator: Operator) -> str:
 def _class(operator: Operator) -> str:
     arguments = {line.partition(":")[0]: line for line in _arguments(operator)}
     placed = [arguments.pop(name) for name in PLACES.get(operator.name, ())]
-    lines = ",\n        ".join(
-        ["self", *_positional(operator), *placed, "*", *arguments.values()]
-    )
+    lines = ",\n        ".join(["self", *_positional(operator), *placed, "*", *arguments.values()])
     call = "def __call__(self, *inputs: Any, **arguments: Any) -> Any: ..."
     init = f"def __init__(\n        {lines},\n    ) -> None: ..."
     return f"class {operator.class_name}:\n{doc_text(operator)}\n    {init}\n    {call}"
@@ -133,9 +129,7 @@ def argument_text(argument: Argument, varying: str = "DataNode | TensorList") ->
         text += f" | {varying}"
     if optional:
         text += " | None"
-    return (
-        f"{argument.name}: {text}{'' if argument.required else f' = {_default(argument.default)}'}"
-    )
+    return f"{argument.name}: {text}{'' if argument.required else f' = {_default(argument.default)}'}"
 
 
 def _default(value: Any) -> str:
@@ -143,9 +137,7 @@ def _default(value: Any) -> str:
     if isinstance(value, enum.Enum):
         return f"{type(value).__name__}.{value.name}"
     plain = value is None or type(value) in (bool, int, float, str)
-    plain = plain or (
-        type(value) is list and all(type(v) in (bool, int, float, str) for v in value)
-    )
+    plain = plain or (type(value) is list and all(type(v) in (bool, int, float, str) for v in value))
     text = repr(value)
     return text if plain and len(text) <= 40 and "inf" not in text else "..."
 

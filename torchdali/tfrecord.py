@@ -45,9 +45,7 @@ def _feature(fixed: bool, shape: Any, dtype: Any, default: Any) -> Feature:
     if not isinstance(shape, Sequence) or isinstance(shape, str):
         raise TypeError(f"the shape of a feature is a list of numbers, not {shape!r}")
     if dtype not in _NAMES:
-        raise TypeError(
-            f"the type of a feature is tfrecord.int64, string or float32, not {dtype!r}"
-        )
+        raise TypeError(f"the type of a feature is tfrecord.int64, string or float32, not {dtype!r}")
     if not isinstance(default, _DEFAULTS[dtype]):
         raise RuntimeError(
             f"invalid type for default value: {default!r} is a {type(default).__name__}, "
@@ -91,9 +89,7 @@ def VarLenFeature(*arguments: Any) -> Feature:
         return _feature(False, (), *arguments)
     if len(arguments) == 3:
         return _feature(False, *arguments)
-    raise TypeError(
-        "VarLenFeature takes (dtype, default_value) or (partial_shape, dtype, default_value)"
-    )
+    raise TypeError("VarLenFeature takes (dtype, default_value) or (partial_shape, dtype, default_value)")
 
 
 class Features(dict[str, Feature]):

@@ -81,7 +81,5 @@ def check(paths: Sequence[str], decode: bool) -> int:
     for problem in problems:
         print(problem)
     unknown = f", {counts['unknown']} files of unknown kinds" if counts["unknown"] else ""
-    print(
-        f"{counts['samples']} samples in {counts['files']} files{unknown}: {len(problems)} problems"
-    )
+    print(f"{counts['samples']} samples in {counts['files']} files{unknown}: {len(problems)} problems")
     return int(bool(problems))

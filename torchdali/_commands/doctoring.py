@@ -258,9 +258,7 @@ def _kernels() -> Finding:
     """Resize a small image by the kernels for batches."""
     name = "kernels for batches"
     if importlib.util.find_spec("triton") is None:
-        text = (
-            "not used: no Triton; operators on the GPU work sample by sample (pip install triton)"
-        )
+        text = "not used: no Triton; operators on the GPU work sample by sample (pip install triton)"
         return Finding(name, State.MISSING, text)
     try:
         image = torch.from_numpy(np.asarray(_picture("RGB")).copy())[None]

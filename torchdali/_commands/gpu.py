@@ -87,16 +87,12 @@ def pipeline(folder: Path, where: str, sizes: Sizes, seed: int = 1) -> Pipeline:
         bad_samples="replace",
     )  # fmt: skip
     def define() -> Any:
-        encoded, label = fn.readers.file(
-            files=list(map(str, files)), labels=labels, random_shuffle=True, name="Reader"
-        )
+        encoded, label = fn.readers.file(files=list(map(str, files)), labels=labels, random_shuffle=True, name="Reader")
         images = fn.decoders.image(encoded, device=decoder)
         images = fn.random_resized_crop(images, size=sizes.size)
         images = images.gpu() if where == "bytes" else images
         flip = fn.random.coin_flip()
-        images = fn.crop_mirror_normalize(
-            images, dtype=types.FLOAT, mean=MEAN, std=STD, mirror=flip
-        )
+        images = fn.crop_mirror_normalize(images, dtype=types.FLOAT, mean=MEAN, std=STD, mirror=flip)
         return images.gpu(), label.gpu()
 
     pipe: Pipeline = define()
@@ -199,9 +195,7 @@ def inside(part: Part, folder: Path, sizes: Sizes) -> None:
 def _started(command: Sequence[str], limit: int) -> dict[str, Any]:
     """Run a part in a process, and return the last that it found, and how it failed."""
     start, failure = time.perf_counter(), None
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
-    )
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
     try:
         out, err = process.communicate(timeout=limit)
         if process.returncode:

@@ -22,9 +22,7 @@ def run(script: str, arguments: Sequence[str]) -> None:
     """
     alias_nvidia_dali()
     inherited = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join(
-        [*startup.__path__, *([inherited] if inherited else [])]
-    )
+    os.environ["PYTHONPATH"] = os.pathsep.join([*startup.__path__, *([inherited] if inherited else [])])
     path = os.path.abspath(script)
     sys.argv = [path, *arguments]
     sys.path.insert(0, os.path.dirname(path))
@@ -32,9 +30,7 @@ def run(script: str, arguments: Sequence[str]) -> None:
     runpy.run_path(path, run_name="__main__")
 
 
-def _show(
-    script: str, kind: type[BaseException], error: BaseException, found: TracebackType | None
-) -> None:
+def _show(script: str, kind: type[BaseException], error: BaseException, found: TracebackType | None) -> None:
     """Print an error of the script without the frames that are outside of it."""
     inner = found
     while inner is not None and inner.tb_frame.f_code.co_filename != script:

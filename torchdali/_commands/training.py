@@ -64,9 +64,7 @@ def _report(rates: Rates, batch: int) -> str:
     return "\n".join([*lines, rates.verdict])
 
 
-def run(
-    root: Path, batch: int, threads: int, batches: int, size: int, model: str, device: str | None
-) -> None:
+def run(root: Path, batch: int, threads: int, batches: int, size: int, model: str, device: str | None) -> None:
     """Train a network on a folder for some batches and print what limits that."""
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     files = benching.find(root)

@@ -41,9 +41,7 @@ def plain(root: str) -> Any:
 
 def _normalized(images: Any, **options: Any) -> Any:
     mean, std = [255 * MEAN] * 3, [255 * STD] * 3
-    return fn.crop_mirror_normalize(
-        images, dtype=types.FLOAT, output_layout="CHW", mean=mean, std=std, **options
-    )
+    return fn.crop_mirror_normalize(images, dtype=types.FLOAT, output_layout="CHW", mean=mean, std=std, **options)
 
 
 class Epochs:
@@ -61,9 +59,7 @@ class Epochs:
 
 def training_epochs(root: Path, threads: int, seed: int = 1) -> Epochs:
     """Epochs of whole batches of augmented pictures."""
-    pipeline = augmented(
-        str(root), batch_size=BATCH, num_threads=threads, device_id=None, seed=seed
-    )
+    pipeline = augmented(str(root), batch_size=BATCH, num_threads=threads, device_id=None, seed=seed)
     return Epochs(pipeline, LastBatchPolicy.DROP)
 
 

@@ -33,9 +33,7 @@ def translations(
         ValueError: the limit that does not go with ``use_shape`` is given.
     """
     if use_shape and max_translate_abs is not None:
-        raise ValueError(
-            "`max_translate_abs` is in pixels and does not go with image shapes: use `max_translate_rel`"
-        )
+        raise ValueError("`max_translate_abs` is in pixels and does not go with image shapes: use `max_translate_rel`")
     if not use_shape and max_translate_rel is not None:
         raise ValueError(
             "`max_translate_rel` is a part of the image and needs image shapes: give them, or use `max_translate_abs`"
@@ -67,9 +65,7 @@ def given_arguments(
     return {name: value for name, value in given.items() if name in taken}
 
 
-def without(
-    suite: Sequence[Augmentation], excluded: Collection[str] | None, name: str
-) -> list[Augmentation]:
+def without(suite: Sequence[Augmentation], excluded: Collection[str] | None, name: str) -> list[Augmentation]:
     """Return a suite without the augmentations of some names.
 
     Raises:
@@ -87,6 +83,4 @@ def without(
 def check_bins(num_magnitude_bins: Any) -> None:
     """Raise ValueError unless it is a positive integer."""
     if not isinstance(num_magnitude_bins, int) or num_magnitude_bins < 1:
-        raise ValueError(
-            f"The `num_magnitude_bins` must be a positive integer, got {num_magnitude_bins}"
-        )
+        raise ValueError(f"The `num_magnitude_bins` must be a positive integer, got {num_magnitude_bins}")

@@ -82,21 +82,15 @@ def solarize_add_shift(shift: float) -> np.uint8:
 # ---------------------------------------------------------------- geometry
 
 
-def _shear(
-    data: DataNode, shear: DataNode, fill_value: Fill, interp_type: DALIInterpType | None
-) -> DataNode:
+def _shear(data: DataNode, shear: DataNode, fill_value: Fill, interp_type: DALIInterpType | None) -> DataNode:
     return _warp(data, fn.transforms.shear(shear=shear), fill_value, interp_type)
 
 
-def _translate(
-    data: DataNode, offset: DataNode, fill_value: Fill, interp_type: DALIInterpType | None
-) -> DataNode:
+def _translate(data: DataNode, offset: DataNode, fill_value: Fill, interp_type: DALIInterpType | None) -> DataNode:
     return _warp(data, fn.transforms.translation(offset=offset), fill_value, interp_type)
 
 
-def _warp(
-    data: DataNode, matrix: DataNode, fill_value: Fill, interp_type: DALIInterpType | None
-) -> DataNode:
+def _warp(data: DataNode, matrix: DataNode, fill_value: Fill, interp_type: DALIInterpType | None) -> DataNode:
     options: dict[str, Any] = {"fill_value": fill_value, "interp_type": interp_type}
     warped: DataNode = fn.warp_affine(data, matrix=matrix, inverse_map=False, **options)
     return warped
@@ -136,9 +130,7 @@ def translate_x(
     return _translate(data, rel_offset * shape[1], fill_value, interp_type)
 
 
-@augmentation(
-    mag_range=(0, 250), randomly_negate=True, mag_to_param=warp_x_param, name="translate_x"
-)
+@augmentation(mag_range=(0, 250), randomly_negate=True, mag_to_param=warp_x_param, name="translate_x")
 def translate_x_no_shape(
     data: DataNode,
     offset: DataNode,
@@ -161,9 +153,7 @@ def translate_y(
     return _translate(data, rel_offset * shape[0], fill_value, interp_type)
 
 
-@augmentation(
-    mag_range=(0, 250), randomly_negate=True, mag_to_param=warp_y_param, name="translate_y"
-)
+@augmentation(mag_range=(0, 250), randomly_negate=True, mag_to_param=warp_y_param, name="translate_y")
 def translate_y_no_shape(
     data: DataNode,
     offset: DataNode,
@@ -212,9 +202,7 @@ def color(data: DataNode, parameter: DataNode) -> DataNode:
     return result
 
 
-@augmentation(
-    mag_range=(0, 0.9), randomly_negate=True, mag_to_param=sharpness_kernel, param_device="auto"
-)
+@augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=sharpness_kernel, param_device="auto")
 def sharpness(data: DataNode, kernel: DataNode) -> DataNode:
     """Sharpen the image, or blur it."""
     result: DataNode = fn.filter(data, kernel)

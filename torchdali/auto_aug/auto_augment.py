@@ -84,9 +84,7 @@ def auto_augment_image_net(
     )
 
 
-def apply_auto_augment(
-    policy: Policy, data: DataNode, seed: int | None = None, **kwargs: Any
-) -> DataNode:
+def apply_auto_augment(policy: Policy, data: DataNode, seed: int | None = None, **kwargs: Any) -> DataNode:
     """Apply AutoAugment with a policy: to each sample one of its sub-policies, all equally likely.
 
     Args:
@@ -114,9 +112,7 @@ def _apply_step(
     given: dict[str, Any],
 ) -> DataNode:
     """Apply one step of the chosen sub-policies; those that are shorter leave the sample as it is."""
-    rows = [
-        steps[step] if step < len(steps) else (None, 0.0, None) for steps in policy.sub_policies
-    ]
+    rows = [steps[step] if step < len(steps) else (None, 0.0, None) for steps in policy.sub_policies]
     used = list(dict.fromkeys(row[0] for row in rows if row[0] is not None))
     numbers = [0 if row[0] is None else 1 + used.index(row[0]) for row in rows]
     fraction = drawn_fraction(step_seed(seed, 2 * step + 1))

@@ -85,9 +85,7 @@ def apply_rand_augment(
         ValueError: an argument out of range, or one that no augmentation takes; no augmentations.
     """
     if not isinstance(n, int) or n < 0:
-        raise ValueError(
-            f"The number of operations to apply `n` must be a non-negative integer, got {n!r}"
-        )
+        raise ValueError(f"The number of operations to apply `n` must be a non-negative integer, got {n!r}")
     check_bins(num_magnitude_bins)
     if not isinstance(m, int) or not 0 <= m < num_magnitude_bins:
         raise ValueError(

@@ -70,9 +70,7 @@ def apply_trivial_augment(
     """
     check_bins(num_magnitude_bins)
     if not augmentations:
-        raise ValueError(
-            "The `augmentations` list cannot be empty in an `apply_trivial_augment` call"
-        )
+        raise ValueError("The `augmentations` list cannot be empty in an `apply_trivial_augment` call")
     check_arguments(augmentations, kwargs, "apply_trivial_augment")
     magnitude_bin = drawn_number(num_magnitude_bins, step_seed(seed, 0))
     if any(augmentation.randomly_negate for augmentation in augmentations):

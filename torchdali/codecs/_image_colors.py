@@ -49,9 +49,7 @@ _YCBCR = (
 )
 
 
-def to_output(
-    pixels: Tensor, output_type: str, dtype: torch.dtype, weights: Weights | None
-) -> Tensor:
+def to_output(pixels: Tensor, output_type: str, dtype: torch.dtype, weights: Weights | None) -> Tensor:
     """Convert pixels to an output type and an element type.
 
     Args:
@@ -77,9 +75,7 @@ def to_output(
     return out
 
 
-def _converted(
-    pixels: Tensor, output_type: str, dtype: torch.dtype, weights: Weights | None
-) -> Tensor:
+def _converted(pixels: Tensor, output_type: str, dtype: torch.dtype, weights: Weights | None) -> Tensor:
     if output_type == "ANY_DATA":
         return rescale(pixels, dtype)
     if output_type == "GRAY":

@@ -70,9 +70,7 @@ _ALREADY = ": is it a decoded image? Behind the proxy, ImageFolder(..., loader=s
 def encoded_view(data: Tensor) -> memoryview:
     """View encoded bytes, in one dimension; ValueError unless they are a contiguous uint8 tensor."""
     if data.dtype != torch.uint8 or not data.is_contiguous():
-        raise ValueError(
-            f"encoded data must be contiguous uint8, not {data.dtype} of strides {data.stride()}"
-        )
+        raise ValueError(f"encoded data must be contiguous uint8, not {data.dtype} of strides {data.stride()}")
     if data.dim() != 1:
         data = flat(data)  # an operation of torch, which lets the GIL go: not for what is flat
     return data.numpy().data
@@ -221,9 +219,7 @@ def png_header(view: memoryview) -> Header:
     if bytes(view[12:16]) != b"IHDR" or color not in _PNG_CHANNELS:
         raise ValueError
     if max(width, height) > _PNG_SIDE:
-        raise failure(
-            f"the header claims {width} x {height} pixels, too many on one side", "PNG", view
-        )
+        raise failure(f"the header claims {width} x {height} pixels, too many on one side", "PNG", view)
     return Header("PNG", height, width, _PNG_CHANNELS[color], depth, _png_orientation(view))
 
 

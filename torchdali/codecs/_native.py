@@ -146,9 +146,7 @@ def _read(found: NativeLibrary, paths: Sequence[str]) -> list[Encoded | None]:
         return [None] * len(paths)
     base = _memory.files.ctypes.data
     return [
-        Encoded(base + place, length, height, width, orientation)
-        if not code and channels in _CHANNELS
-        else None
+        Encoded(base + place, length, height, width, orientation) if not code and channels in _CHANNELS else None
         for place, length, height, width, channels, orientation, code, _ in _FILE.iter_unpack(about)
     ]
 
@@ -169,9 +167,7 @@ def _read_all(found: NativeLibrary, paths: Sequence[str], room: int) -> bytearra
     if len(_memory.files) < count * room:
         _memory.files = np.empty(count * room, np.uint8)
     memory, about = _memory.files, bytearray(count * _FILE.size)
-    found.read(
-        names, count, memory.ctypes.data, count * room, _buffer(len(about)).from_buffer(about)
-    )
+    found.read(names, count, memory.ctypes.data, count * room, _buffer(len(about)).from_buffer(about))
     return about
 
 

@@ -65,9 +65,7 @@ def decode_together(
     total, channels = sum(frames), 1 if downmix else several.pop()
     samples = empty((total,) if downmix else (total, channels), dtype)
     room = total * channels
-    code = found.wav_samples(
-        address, count, _TYPES[dtype], downmix, samples.data_ptr(), room, found.level
-    )
+    code = found.wav_samples(address, count, _TYPES[dtype], downmix, samples.data_ptr(), room, found.level)
     return None if code else (samples, frames, table[:, _RATE].tolist())
 
 

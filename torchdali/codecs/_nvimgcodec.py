@@ -88,11 +88,7 @@ class BatchDecoder:
         kinds = codec.BackendKind
         on_gpu = device.type == "cuda"
         # Not its decoders on the CPU: what fails on the GPU goes to ours.
-        chosen = (
-            (kinds.HW_GPU_ONLY, kinds.GPU_ONLY, kinds.HYBRID_CPU_GPU)
-            if on_gpu
-            else (kinds.CPU_ONLY,)
-        )
+        chosen = (kinds.HW_GPU_ONLY, kinds.GPU_ONLY, kinds.HYBRID_CPU_GPU) if on_gpu else (kinds.CPU_ONLY,)
         self._codec = codec
         self._decoder = codec.Decoder(
             device_id=device.index or 0 if on_gpu else _CPU_ONLY,
@@ -102,9 +98,7 @@ class BatchDecoder:
         )
         self._lock = threading.Lock()
 
-    def decode(
-        self, encoded: Sequence[Tensor], into: Sequence[Tensor], upright: bool, stream: int = 0
-    ) -> list[bool]:
+    def decode(self, encoded: Sequence[Tensor], into: Sequence[Tensor], upright: bool, stream: int = 0) -> list[bool]:
         """Decode images to RGB bytes.
 
         Args:
@@ -117,9 +111,7 @@ class BatchDecoder:
             For each, whether it was decoded.
         """
         codec = self._codec
-        parameters = codec.DecodeParams(
-            apply_exif_orientation=upright, color_spec=codec.ColorSpec.SRGB
-        )
+        parameters = codec.DecodeParams(apply_exif_orientation=upright, color_spec=codec.ColorSpec.SRGB)
         streams, images, numbers = [], [], []
         for i, (data, place) in enumerate(zip(encoded, into, strict=True)):
             try:
@@ -132,9 +124,7 @@ class BatchDecoder:
         if not streams:
             return found
         with self._lock:  # one batch at a time; it has threads of its own
-            made = self._decoder.decode(
-                streams, images=images, params=parameters, cuda_stream=stream
-            )
+            made = self._decoder.decode(streams, images=images, params=parameters, cuda_stream=stream)
         for i, image in zip(numbers, made, strict=True):
             found[i] = image is not None and _is_in(image, into[i])
         return found

@@ -254,9 +254,7 @@ def _strips(directory: Directory, tags: dict[int, list[int]]) -> tuple[int, int]
     return (rows, across) if sum(lengths) <= size and max(ends) <= size else (0, 0)
 
 
-def _through_pillow(
-    directory: Directory, tags: dict[int, list[int]], data: list[memoryview]
-) -> Array:
+def _through_pillow(directory: Directory, tags: dict[int, list[int]], data: list[memoryview]) -> Array:
     """Decode the image that `tags` describe; whatever else the file says is not seen.
 
     `data` follows the first eight bytes of the file.

@@ -30,9 +30,7 @@ _KEPT_BYTES = 1 << 28  # a thread keeps no larger buffer than this
 _LARGE_BYTES = 1 << 22  # from here on, only what comes in a row is kept
 _CONTEXT_ROWS = 4  # colors of a row are interpolated from at most as many rows below it
 _END = b"\xff\xd9"
-_ROWS_LEFT = re.compile(
-    r"\ACorrupt JPEG data: \d+ extraneous bytes before marker 0xd\d\Z"
-)  # end or restart
+_ROWS_LEFT = re.compile(r"\ACorrupt JPEG data: \d+ extraneous bytes before marker 0xd\d\Z")  # end or restart
 _UNTOUCHED = np.frombuffer(os.urandom(8), np.uint8)  # what no image holds by chance
 _SEQUENTIAL, _USUAL = (0xC0, 0xC1), (0xC0, 0xC1, 0xC2)  # frame markers; C2 is progressive
 
@@ -66,9 +64,7 @@ def decode_whole(view: memoryview, frame: int, fast: bool = False) -> Pixels | N
     return pixels
 
 
-def decode_rows(
-    view: memoryview, frame: int, height: int, bottom: int, fast: bool = False
-) -> Pixels | None:
+def decode_rows(view: memoryview, frame: int, height: int, bottom: int, fast: bool = False) -> Pixels | None:
     """Decode the rows of an image above `bottom`, and perhaps more, into this thread's buffer.
 
     The result is valid until the thread decodes the next image. None: as `decode_whole`.

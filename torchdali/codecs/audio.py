@@ -62,11 +62,7 @@ def decode(
     encoded = buffer.numpy()
     wav = parse(encoded)
     rate, channels = (wav.rate, wav.channels) if wav else (0, 0)
-    if (
-        wav is not None
-        and (sample_rate <= 0 or sample_rate == rate)
-        and (channels == 1 or not downmix)
-    ):
+    if wav is not None and (sample_rate <= 0 or sample_rate == rate) and (channels == 1 or not downmix):
         found = torch.from_numpy(wav.read(_DTYPES[dtype]))
         return (found[:, 0] if downmix else found), sample_rate or float(rate)
     return _decode(encoded, sample_rate, downmix, dtype, quality)
@@ -199,9 +195,7 @@ def _decode(
     encoded: Array, sample_rate: float, downmix: bool, dtype: torch.dtype, quality: float
 ) -> tuple[Tensor, float]:
     """Decode what needs more than one step."""
-    found, rate = _finished(
-        functools.partial(_samples, encoded), sample_rate, downmix, dtype, quality
-    )
+    found, rate = _finished(functools.partial(_samples, encoded), sample_rate, downmix, dtype, quality)
     return found, sample_rate or float(rate)
 
 

@@ -139,9 +139,7 @@ def decode_scaled_crop(
             height, width, _ = crop.pixels.shape
             place = upright_window(crop[1:5], (height, width), orientation)
             return ScaledCrop(turn(crop.pixels, orientation), *place, scale=scale)
-    pixels = decode_crop(
-        data, *window, adjust_orientation=adjust_orientation, fast=fast, header=header
-    )
+    pixels = decode_crop(data, *window, adjust_orientation=adjust_orientation, fast=fast, header=header)
     return ScaledCrop(pixels, 0.0, 0.0, float(h), float(w), 1)
 
 
@@ -184,9 +182,7 @@ def decode_upper(
 def _check_window(window: tuple[int, int, int, int], size: tuple[int, int]) -> None:
     y, x, h, w = window
     if min(y, x) < 0 or min(h, w) < 1 or y + h > size[0] or x + w > size[1]:
-        raise ValueError(
-            f"the window of {h} x {w} at ({y}, {x}) leaves the image of {size[0]} x {size[1]}"
-        )
+        raise ValueError(f"the window of {h} x {w} at ({y}, {x}) leaves the image of {size[0]} x {size[1]}")
 
 
 def _decode_scaled(

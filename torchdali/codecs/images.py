@@ -87,9 +87,7 @@ def decode(
     orientation = jpeg_orientation(view, exif) if exif and adjust_orientation else 1
     turbo = decode_whole(view, frame, fast and orientation == 1) if mode == 3 else None
     try:
-        pixels = (
-            torch.from_numpy(turbo) if turbo is not None else decoder(data, mode).permute(1, 2, 0)
-        )
+        pixels = torch.from_numpy(turbo) if turbo is not None else decoder(data, mode).permute(1, 2, 0)
     except RuntimeError as error:
         raise failure(_reason(error), "JPEG", view) from error
     return turn(pixels, orientation)
@@ -101,9 +99,7 @@ def _load_decoder() -> Callable[..., Tensor] | None:
     return _decode_jpeg
 
 
-def _decode_any(
-    data: Tensor, output_type: str, dtype: torch.dtype, adjust_orientation: bool
-) -> Tensor:
+def _decode_any(data: Tensor, output_type: str, dtype: torch.dtype, adjust_orientation: bool) -> Tensor:
     """Decode what is not the usual JPEG, step by step."""
     _check_choices(output_type, dtype)
     view = encoded_view(data)

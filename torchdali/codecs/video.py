@@ -29,9 +29,10 @@ __all__ = ["VideoDecoder", "VideoIndex", "index_video"]
 _BILINEAR, _FULL_CHROMA, _ACCURATE = 0x2, 0x2000, 0x40000
 _EXACT = _BILINEAR | _FULL_CHROMA | _ACCURATE
 _FAST = _BILINEAR
-_SAME_IN_PLANES = frozenset(
-    f"yuv{range_}{chroma}p" for range_ in ("", "j") for chroma in ("420", "422", "444")
-) | {"yuv420p10le", "yuv422p10le"}
+_SAME_IN_PLANES = frozenset(f"yuv{range_}{chroma}p" for range_ in ("", "j") for chroma in ("420", "422", "444")) | {
+    "yuv420p10le",
+    "yuv422p10le",
+}
 _LARGEST = 1 << 30  # bytes of a frame
 _NEAR = 4  # frames that are sooner decoded than skipped by a seek
 _DAMAGED = 100  # packets in a row that give no frame, after which a stream is given up
@@ -100,9 +101,7 @@ def _index(av: Any, container: Any) -> VideoIndex:
     if context.width * context.height * 3 > _LARGEST or not context.width * context.height:
         raise DecodeError(f"frames of {context.width} x {context.height}")
     unit = Fraction(stream.time_base or Fraction(1, 1000))
-    return VideoIndex(
-        tuple(sorted(set(times))), tuple(sorted(set(keys))), unit, context.width, context.height
-    )
+    return VideoIndex(tuple(sorted(set(times))), tuple(sorted(set(keys))), unit, context.width, context.height)
 
 
 def _quarter_turns(stream: Any, frame: Any) -> int:

@@ -64,9 +64,7 @@ def fill_frame(values: Sequence[int], channels: int = 3) -> Tensor:
     return torch.tensor(list(values) * (channels // len(values)), dtype=torch.uint8)
 
 
-def read_clip(
-    decoder: VideoDecoder, frames: Sequence[int], fill: Tensor, out: Tensor | None = None
-) -> Tensor:
+def read_clip(decoder: VideoDecoder, frames: Sequence[int], fill: Tensor, out: Tensor | None = None) -> Tensor:
     """Read frames, and fill those that are -1."""
     inside = [frame for frame in frames if frame >= 0]
     if len(inside) == len(frames):

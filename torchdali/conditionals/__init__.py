@@ -41,9 +41,7 @@ __all__ = [
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_INSTALLED = tuple(
-    sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")
-)
+_INSTALLED = tuple(sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 def do_not_convert(func: F) -> F:
@@ -101,9 +99,7 @@ def _code(code: types.CodeType) -> types.CodeType | None:
     if "type_params" in ast.FunctionDef._fields:
         vars(factory)["type_params"] = []
     module = ast.fix_missing_locations(ast.Module([factory], []))
-    compiled = compile(
-        module, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURE
-    )
+    compiled = compile(module, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURE)
     return _inner(_inner(compiled, "__factory__"), definition.name).replace(co_name=code.co_name)
 
 
@@ -150,17 +146,11 @@ def _rewritten(function: types.FunctionType) -> Callable[..., Any]:
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells[RUNTIME] = types.CellType(sys.modules[__name__])
     closure = tuple(cells[name] for name in code.co_freevars)
-    made = types.FunctionType(
-        code, function.__globals__, function.__name__, function.__defaults__, closure
-    )
+    made = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
     made.__kwdefaults__ = function.__kwdefaults__
     return functools.update_wrapper(made, function)
 
 
 def converted(function: Any) -> Any:
     """Return what to call instead of a function."""
-    return (
-        convert(function)
-        if isinstance(function, (types.FunctionType, types.MethodType))
-        else function
-    )
+    return convert(function) if isinstance(function, (types.FunctionType, types.MethodType)) else function

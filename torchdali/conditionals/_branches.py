@@ -21,9 +21,7 @@ __all__ = [
 class Undefined:
     """The value of a variable that has not been set, or only in one branch."""
 
-    def __init__(
-        self, name: str, reason: str = "", what: str = "is used before it is set."
-    ) -> None:
+    def __init__(self, name: str, reason: str = "", what: str = "is used before it is set.") -> None:
         self.__dict__["message"] = f"{reason} Variable {name!r} {what}".strip()
         self.__dict__["unset"] = not reason
 
@@ -31,9 +29,7 @@ class Undefined:
         raise RuntimeError(self.__dict__["message"])
 
     __getattr__ = __call__ = __bool__ = __iter__ = __getitem__ = __len__ = _raise
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = (
-        _raise
-    )
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _raise
     __lt__ = __le__ = __gt__ = __ge__ = __neg__ = _raise
 
 
@@ -77,8 +73,7 @@ _PLAIN = {
     "expression": "a conditional expression; write an `if` statement that sets a variable in both branches",
     "while": "a `while`: the samples would need different numbers of rounds; write a `for` over a Python range with "
     "an `if` in it",
-    "assert": "an `assert`: the value is not known while the graph is made; check the outputs, or use "
-    "python_function",
+    "assert": "an `assert`: the value is not known while the graph is made; check the outputs, or use python_function",
     "comprehension": "a comprehension; write a `for` with an `if` in it",
     "break": f"an `if` with `break` in it: the samples leave a loop together; {_LOOP}",
     "continue": f"an `if` with `continue` in it: the samples go through a loop together; {_LOOP}",
@@ -125,9 +120,7 @@ def if_else(
     put(before)
     _traced(test, False, orelse)
     on_false = get()
-    put(
-        tuple(_merge_variable(test, *v) for v in zip(names, before, on_true, on_false, strict=True))
-    )
+    put(tuple(_merge_variable(test, *v) for v in zip(names, before, on_true, on_false, strict=True)))
 
 
 def if_return(
@@ -237,23 +230,13 @@ def _merge(test: DataNode, on_true: Any, on_false: Any, what: str) -> Any:
     if on_true is on_false:
         return on_true
     for kind in (list, tuple):
-        if (
-            isinstance(on_true, kind)
-            and isinstance(on_false, kind)
-            and len(on_true) == len(on_false)
-        ):
+        if isinstance(on_true, kind) and isinstance(on_false, kind) and len(on_true) == len(on_false):
             pairs = zip(on_true, on_false, strict=True)
             return kind(_merge(test, a, b, f"{what}[{i}]") for i, (a, b) in enumerate(pairs))
-    if (
-        isinstance(on_true, dict)
-        and isinstance(on_false, dict)
-        and on_true.keys() == on_false.keys()
-    ):
+    if isinstance(on_true, dict) and isinstance(on_false, dict) and on_true.keys() == on_false.keys():
         return {k: _merge(test, on_true[k], on_false[k], f"{what}[{k!r}]") for k in on_true}
     if isinstance(on_true, (list, tuple, dict)) and isinstance(on_false, (list, tuple, dict)):
-        raise ValueError(
-            f"{what} has another structure in each branch of an `if` on {test}: {on_true} and {on_false}"
-        )
+        raise ValueError(f"{what} has another structure in each branch of an `if` on {test}: {on_true} and {on_false}")
     number = (DataNode, bool, int, float, np.generic, np.ndarray)
     if not isinstance(on_true, number) or not isinstance(on_false, number):
         raise TypeError(

@@ -43,15 +43,11 @@ class _Rewriter(ast.NodeTransformer):
             if isinstance(node, ast.If) and not _obstacle(node)
             for name in _targets([node])
         }
-        if any(
-            isinstance(n, ast.If) and not _obstacle(n) and _returns([n])
-            for n in _own(definition.body)
-        ):
+        if any(isinstance(n, ast.If) and not _obstacle(n) and _returns([n]) for n in _own(definition.body)):
             branched |= set(_targets(definition.body))  # what follows it moves into its branches
         definition.body = self.block(definition.body)
         starts = [
-            _assign(name, _call("undefined", ast.Constant(name)))
-            for name in sorted(branched - parameters - declared)
+            _assign(name, _call("undefined", ast.Constant(name))) for name in sorted(branched - parameters - declared)
         ]
         after_docstring = 1 if ast.get_docstring(definition) is not None else 0
         definition.body[after_docstring:after_docstring] = starts
@@ -60,11 +56,7 @@ class _Rewriter(ast.NodeTransformer):
         """Rewrite statements; what follows an ``if`` that returns moves into its branches."""
         done: list[ast.stmt] = []
         for i, statement in enumerate(statements):
-            if (
-                isinstance(statement, ast.If)
-                and not self.obstacle(statement)
-                and _returns([statement])
-            ):
+            if isinstance(statement, ast.If) and not self.obstacle(statement) and _returns([statement]):
                 return [*done, *self.returning(statement, statements[i + 1 :])]
             made = self.visit(statement)
             done += made if isinstance(made, list) else [made]
@@ -72,10 +64,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def returning(self, node: ast.If, rest: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Rewrite an ``if`` with a return in it as ``return if_return(test, body, orelse)``."""
-        whole = [
-            list(branch) if _always_returns(branch) else [*branch, *rest]
-            for branch in (node.body, node.orelse)
-        ]
+        whole = [list(branch) if _always_returns(branch) else [*branch, *rest] for branch in (node.body, node.orelse)]
         places = _places([*whole[0], *whole[1]])
         functions = [self.branch(self.block(_copied(w)), _targets(w)) for w in whole]
         functions += self.accessors(_targets([*whole[0], *whole[1]]), places)
@@ -132,9 +121,7 @@ class _Rewriter(ast.NodeTransformer):
     def branch(self, body: list[ast.stmt], names: Sequence[str]) -> ast.FunctionDef:
         return self.define([], [*_nonlocal(names), *(body or [ast.Pass()])])
 
-    def accessors(
-        self, names: Sequence[str], places: Sequence[_Place]
-    ) -> tuple[ast.FunctionDef, ast.FunctionDef]:
+    def accessors(self, names: Sequence[str], places: Sequence[_Place]) -> tuple[ast.FunctionDef, ast.FunctionDef]:
         """Write what reads variables, attributes and elements as a tuple, and what sets them."""
         loads: list[ast.expr] = [ast.Name(name, ast.Load()) for name in names]
         loads += [_call("load", _lambda(p.value()), ast.Constant(p.text)) for p in places]
@@ -163,11 +150,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         self.generic_visit(node)
-        return (
-            ast.copy_location(_call("not_", node.operand), node)
-            if isinstance(node.op, ast.Not)
-            else node
-        )
+        return ast.copy_location(_call("not_", node.operand), node) if isinstance(node.op, ast.Not) else node
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         self.generic_visit(node)
@@ -177,9 +160,7 @@ class _Rewriter(ast.NodeTransformer):
         left = node.left
         for k, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
             if k < len(node.ops) - 1 and not isinstance(right, (ast.Name, ast.Constant)):
-                return (
-                    node  # naming the middle operand would need a new variable in the user's scope
-                )
+                return node  # naming the middle operand would need a new variable in the user's scope
             parts.append(ast.copy_location(ast.Compare(left, [op], [right]), node))
             left = right
         *firsts, last = parts
@@ -390,9 +371,7 @@ def _at(statement: ast.stmt, node: ast.If) -> ast.stmt:
 
 
 def _call(name: str, *arguments: ast.expr) -> ast.Call:
-    return ast.Call(
-        ast.Attribute(ast.Name(RUNTIME, ast.Load()), name, ast.Load()), list(arguments), []
-    )
+    return ast.Call(ast.Attribute(ast.Name(RUNTIME, ast.Load()), name, ast.Load()), list(arguments), [])
 
 
 def _lambda(body: ast.expr) -> ast.Lambda:

@@ -42,9 +42,7 @@ def index_path(path: str, folder: str | None = None) -> str:
     """Return where the index of a container is written: beside it, or in another folder."""
     for ending in _ENDINGS:
         path = path.removesuffix(ending)
-    return (
-        f"{path}.idx" if folder is None else os.path.join(folder, f"{os.path.basename(path)}.idx")
-    )
+    return f"{path}.idx" if folder is None else os.path.join(folder, f"{os.path.basename(path)}.idx")
 
 
 def index(

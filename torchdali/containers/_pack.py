@@ -110,9 +110,7 @@ class Packed:
         ]
         if self.psnr:
             mean, least = float(np.mean(self.psnr)), min(self.psnr)
-            lines.append(
-                f"PSNR of {len(self.psnr)} encoded images: {mean:.1f} dB, at least {least:.1f} dB"
-            )
+            lines.append(f"PSNR of {len(self.psnr)} encoded images: {mean:.1f} dB, at least {least:.1f} dB")
         lines += [f"left out: {each}" for each in self.skipped]
         return "\n".join(lines)
 
@@ -235,9 +233,7 @@ def _starts(sizes: npt.NDArray[Any], most: int) -> list[int]:
 class _Work:
     """State that the threads of a run share."""
 
-    def __init__(
-        self, source: Source, target: str, options: PackOptions, progress: Progress | None
-    ) -> None:
+    def __init__(self, source: Source, target: str, options: PackOptions, progress: Progress | None) -> None:
         self.source, self.target, self.options = source, target, options
         self.report, self.stopped = Packed(), False
         self._progress, self._lock, self._done = progress, threading.Lock(), 0
@@ -348,9 +344,7 @@ def _encoded(sample: Sample, options: PackOptions, compare: bool) -> tuple[Sampl
     pixels = _pixels(content)
     shorter = min(pixels.shape[:2])
     if options.shorter is not None and shorter > options.shorter:
-        pixels = np.asarray(
-            fn.resize(torch.from_numpy(pixels), resize_shorter=float(options.shorter))
-        )
+        pixels = np.asarray(fn.resize(torch.from_numpy(pixels), resize_shorter=float(options.shorter)))
     elif options.format is None or (
         options.format == "jpeg" and content.startswith(b"\xff\xd8\xff") and options.shorter
     ):

@@ -77,11 +77,7 @@ def open_source(path: str) -> Source:
     Raises:
         RuntimeError: there is nothing that can be packed.
     """
-    if (
-        os.path.isdir(path)
-        and os.path.exists(lmdb.data_file(path))
-        and lmdb.data_file(path) != path
-    ):
+    if os.path.isdir(path) and os.path.exists(lmdb.data_file(path)) and lmdb.data_file(path) != path:
         return _database(path)
     files = [path] if "://" in path or os.path.isfile(path) else sorted(glob.glob(path))
     if os.path.isdir(path):
@@ -154,9 +150,7 @@ def _archives(storages: Sequence[Storage]) -> Source:
     def read(index: int) -> Sample:
         storage, sample = found[index]
         parts = tuple((e.lower(), storage.read(at, size).tobytes()) for e, at, size, _ in sample)
-        image = next(
-            (i for i, (e, _) in enumerate(parts) if f".{e.rpartition('.')[2]}" in IMAGES), None
-        )
+        image = next((i for i, (e, _) in enumerate(parts) if f".{e.rpartition('.')[2]}" in IMAGES), None)
         return Sample(parts, image)
 
     sizes = np.array([sum(part[2] for part in sample) for _, sample in found], np.int64)
@@ -212,9 +206,7 @@ _IMAGE_KEYS, _LABEL_KEYS = ("image/encoded", "image", "jpeg"), ("image/class/lab
 def _of_features(record: Any, found: dict[str, tfrecord.Found]) -> Sample:
     image = next((found[key] for key in _IMAGE_KEYS if key in found), None)
     if image is None or image.kind != "string" or not image.strings():
-        raise ValueError(
-            f"no feature {', '.join(_IMAGE_KEYS)} with an image; there are {', '.join(found)}"
-        )
+        raise ValueError(f"no feature {', '.join(_IMAGE_KEYS)} with an image; there are {', '.join(found)}")
     begin, end = image.strings()[0]
     label = next((found[key] for key in _LABEL_KEYS if key in found), None)
     numbers = label.integers() if label is not None and label.kind == "int64" else []

@@ -40,9 +40,7 @@ def _checked(mask: str) -> list[int]:
     try:
         cores = [int(core) for core in mask.split(",")]
     except ValueError:
-        raise ValueError(
-            f"{_MASK}={mask!r}: it must be core numbers, separated by commas"
-        ) from None
+        raise ValueError(f"{_MASK}={mask!r}: it must be core numbers, separated by commas") from None
     foreign = sorted(set(cores) - os.sched_getaffinity(0))
     if foreign:
         raise RuntimeError(

@@ -76,10 +76,7 @@ class BadSamples:
         if self.policy == "replace":
             if not good:
                 raise error
-            keep = [
-                i if i not in failed else min(good, key=lambda g: abs(g - i))
-                for i in range(batch.size)
-            ]
+            keep = [i if i not in failed else min(good, key=lambda g: abs(g - i)) for i in range(batch.size)]
         else:
             keep = good
         _select(batch, done, keep)
@@ -187,11 +184,7 @@ def recomputed(
 
 def _index_arguments(node: Node) -> Iterator[DataNode]:
     """Yield the edges whose values are indices of samples."""
-    return (
-        edge
-        for name, edge in node.per_sample.items()
-        if name in node.operator.options.index_arguments
-    )
+    return (edge for name, edge in node.per_sample.items() if name in node.operator.options.index_arguments)
 
 
 def _mixes(node: Node) -> bool:

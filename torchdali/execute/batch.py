@@ -137,9 +137,7 @@ class InFlightBatch:
 
     def select(self, keep: list[int]) -> None:
         """Keep the given samples (an index may repeat) in everything but `values`."""
-        self.keys = {
-            n: Keys(k.records[keep], k.epochs[keep], k.padded[keep]) for n, k in self.keys.items()
-        }
+        self.keys = {n: Keys(k.records[keep], k.epochs[keep], k.padded[keep]) for n, k in self.keys.items()}
         self.reads = {n: [begun[i] for i in keep] for n, begun in self.reads.items()}
         self.info = None if self.info is None else [self.info[i] for i in keep]
         self.kept = keep if self.kept is None else [self.kept[i] for i in keep]

@@ -48,9 +48,7 @@ class Several(Protocol):
         """Choose how many samples of so many a thread takes in one call."""
         ...
 
-    def bind(
-        self, columns: Mapping[str, Any], bundle: int, timings: ChainTimings | None = None
-    ) -> _Bundle:
+    def bind(self, columns: Mapping[str, Any], bundle: int, timings: ChainTimings | None = None) -> _Bundle:
         """Return what does a bundle of a batch, of so many samples."""
         ...
 
@@ -79,9 +77,7 @@ class Together:
         """Choose how many samples of so many a thread takes in one call."""
         return min(_MOST_SMALL, count) if threads == 1 else _share(_MOST_SMALL, count, threads)
 
-    def bind(
-        self, columns: Mapping[str, Any], bundle: int, timings: ChainTimings | None = None
-    ) -> _Bundle:
+    def bind(self, columns: Mapping[str, Any], bundle: int, timings: ChainTimings | None = None) -> _Bundle:
         """Return what does a bundle of a batch, of so many samples."""
         items = {name: _Bundles(column, bundle) for name, column in columns.items()}
         run = self.text(**items) if timings is None else self.timed_text(timings, **items)
@@ -151,9 +147,7 @@ def whole_pieces(done: list[Any], bundle: int) -> list[Pieces] | None:
     return None
 
 
-def divide_pieces(
-    done: list[Any], bundle: int, slots: Sequence[torch.Tensor] | None = None
-) -> None:
+def divide_pieces(done: list[Any], bundle: int, slots: Sequence[torch.Tensor] | None = None) -> None:
     """Put the samples of a bundle where there is the tensor with all of them.
 
     Args:
@@ -219,9 +213,7 @@ class Bundled:
         """Choose how many samples of so many a thread takes in one call."""
         return _share(_MOST, count, threads)
 
-    def bind(
-        self, columns: Mapping[str, Any], bundle: int, timings: ChainTimings | None = None
-    ) -> _Bundle:
+    def bind(self, columns: Mapping[str, Any], bundle: int, timings: ChainTimings | None = None) -> _Bundle:
         """Return what does a bundle of a batch, of so many samples."""
         data, slots = columns[self.data], columns[self.slot]
         rngs = None if self.rng is None else columns[self.rng]
@@ -263,19 +255,11 @@ class Bundled:
             return None
 
 
-def bundled(
-    chain: Chain, index: Mapping[Node, int], readers: Mapping[Node, Callable[[Any], Any]]
-) -> Bundled | None:
+def bundled(chain: Chain, index: Mapping[Node, int], readers: Mapping[Node, Callable[[Any], Any]]) -> Bundled | None:
     """Return how a chain does several samples in one call; None where it cannot."""
     *before, node = chain.nodes
     make, given = node.operator.bundled, set(node.per_sample)
-    if (
-        make is None
-        or len(before) > 1
-        or len(node.inputs) != 1
-        or node.scope
-        or not given <= {"mirror"}
-    ):
+    if make is None or len(before) > 1 or len(node.inputs) != 1 or node.scope or not given <= {"mirror"}:
         return None
     edge = node.inputs[0]
     source = None if edge is None else edge.source
@@ -288,12 +272,7 @@ def bundled(
         return None
     read = None
     if before:
-        if (
-            before[0] is not source
-            or source.operator.kind != "reader"
-            or source.per_sample
-            or source.scope
-        ):
+        if before[0] is not source or source.operator.kind != "reader" or source.per_sample or source.scope:
             return None
         read, data = readers[source], column("key", index[source])
     else:

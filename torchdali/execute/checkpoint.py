@@ -111,9 +111,7 @@ def _plain(value: Any) -> str:
         return "{" + ", ".join(f"{_plain(k)}: {_plain(v)}" for k, v in value.items()) + "}"
     if isinstance(value, (np.ndarray, np.generic, torch.Tensor)):
         array = np.ascontiguousarray(value)
-        return (
-            f"{array.dtype}{list(array.shape)} {hashlib.sha256(array.tobytes()).hexdigest()[:12]}"
-        )
+        return f"{array.dtype}{list(array.shape)} {hashlib.sha256(array.tobytes()).hexdigest()[:12]}"
     return getattr(value, "__qualname__", type(value).__qualname__)
 
 
@@ -132,9 +130,7 @@ def decode(data: str | bytes) -> State:
         TypeError: it is neither text nor bytes. RuntimeError: it is not a checkpoint of this library.
     """
     if not isinstance(data, (str, bytes)):
-        raise TypeError(
-            f"a checkpoint is text or bytes, as checkpoint() returns it, not {type(data).__name__}"
-        )
+        raise TypeError(f"a checkpoint is text or bytes, as checkpoint() returns it, not {type(data).__name__}")
     try:
         state = json.loads(data)
     except ValueError as error:
@@ -183,13 +179,9 @@ def check_form(state: Mapping[str, Any]) -> None:
         if name not in state:
             raise RuntimeError(f"the checkpoint is damaged: it has no field {name!r}")
         if not is_right(state[name]):
-            raise RuntimeError(
-                f"the checkpoint is damaged: its field {name!r} is no {form}: {_short(state[name])}"
-            )
+            raise RuntimeError(f"the checkpoint is damaged: its field {name!r} is no {form}: {_short(state[name])}")
     if not isinstance(state.get("external_context", {}), Mapping):
-        raise RuntimeError(
-            "the checkpoint is damaged: its field 'external_context' is no dictionary"
-        )
+        raise RuntimeError("the checkpoint is damaged: its field 'external_context' is no dictionary")
 
 
 def _is_number(value: Any) -> bool:
@@ -232,9 +224,7 @@ def restoring() -> Iterator[None]:
 def write(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file beside the one it replaces, so that a full disk or a crash leaves the old one whole."""
     path = os.path.abspath(path)
-    handle, beside = tempfile.mkstemp(
-        prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path)
-    )
+    handle, beside = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path))
     try:
         with open(handle, "wb") as file:
             file.write(data)
@@ -280,9 +270,7 @@ def reshard(states: Sequence[State], num_shards: int) -> list[State]:
             "start a new pipeline whose source begins there"
         )
     rank_of = {label: _ranks(old, label) for label in old[0]["readers"]}
-    old = sorted(
-        old, key=lambda state: max((s["shard_id"] for s in state["readers"].values()), default=0)
-    )
+    old = sorted(old, key=lambda state: max((s["shard_id"] for s in state["readers"].values()), default=0))
     readers = {
         label: cursor.reshard([s["readers"][label] for s in old], num_shards) if divided
         else [old[k % len(old)]["readers"][label] for k in range(num_shards)]

@@ -267,24 +267,18 @@ def _shaped(batch: TensorList, value: Value) -> Column:
         raise located(error, f"operator {name!r} failed on its arguments\n  {where}") from error
 
 
-def _single_value(
-    axes: int, value: torch.Tensor, name: str, per_frame: frozenset[str] = frozenset()
-) -> Any:
+def _single_value(axes: int, value: torch.Tensor, name: str, per_frame: frozenset[str] = frozenset()) -> Any:
     numbers = value.tolist()
     return numbers if name in per_frame else shaped(numbers, axes, name)
 
 
-def _group_value(
-    axes: int, value: torch.Tensor, name: str, per_frame: frozenset[str] = frozenset()
-) -> Column:
+def _group_value(axes: int, value: torch.Tensor, name: str, per_frame: frozenset[str] = frozenset()) -> Column:
     column_ = Column.of(value)
     column_.per_frame = name in per_frame
     return column_.shaped(axes, name)
 
 
-def _values_of_each(
-    value_of: Callable[..., Any], samples: Sequence[torch.Tensor], *rest: Any
-) -> list[Any]:
+def _values_of_each(value_of: Callable[..., Any], samples: Sequence[torch.Tensor], *rest: Any) -> list[Any]:
     return [value_of(sample, *rest) for sample in samples]
 
 

@@ -135,9 +135,7 @@ class DebugRun(Tracer):
         super().__init__(owner)
         self._settings, self._function = settings, function
         self._open_reader, self._open_source = open_reader, open_source
-        self._device_stream = DeviceStream(
-            settings.device, settings.stream_priority, settings.one_stream
-        )
+        self._device_stream = DeviceStream(settings.device, settings.stream_priority, settings.one_stream)
         self._opened: list[tuple[Node, Reader | Source]] = []
         self._drawn: list[Any] = []
         self._flight: deque[InFlightBatch] = deque()
@@ -193,9 +191,7 @@ class DebugRun(Tracer):
     def pop(self, stream: Any = None) -> InFlightBatch:
         """Return the oldest batch, or raise what failed in it."""
         if not self._flight:
-            raise RuntimeError(
-                "no batch was scheduled: call schedule_run() before asking for outputs"
-            )
+            raise RuntimeError("no batch was scheduled: call schedule_run() before asking for outputs")
         batch = self._flight.popleft()
         error, batch.error = batch.error, None  # whose frames hold the batch
         if error is not None:
@@ -247,9 +243,7 @@ class DebugRun(Tracer):
             self._position += batch.size
             self.knows_sources = True
             if self._fed:
-                raise KeyError(
-                    f'Could not find an input operator with name "{self._fed.popitem()[0]}"'
-                )
+                raise KeyError(f'Could not find an input operator with name "{self._fed.popitem()[0]}"')
             return tuple(present(batch.values, output) for output in outputs)
 
     def adopt(
@@ -277,9 +271,7 @@ class DebugRun(Tracer):
             value = TensorListCPU(list(value))
         if not isinstance(value, TensorList):
             return value
-        node = DebugNode(
-            f"__batch_{len(self._batch.values)}", "cpu" if value.device.type == "cpu" else "gpu"
-        )
+        node = DebugNode(f"__batch_{len(self._batch.values)}", "cpu" if value.device.type == "cpu" else "gpu")
         node.value = self._batch.values[node] = value
         return node
 
@@ -384,8 +376,7 @@ class DebugRun(Tracer):
     def _read_one(self, node: Node, reader: Reader, sample: int, record: Any) -> Any:
         try:
             given = {
-                name: self._batch.values[edge].samples()[sample].tolist()
-                for name, edge in node.per_sample.items()
+                name: self._batch.values[edge].samples()[sample].tolist() for name, edge in node.per_sample.items()
             }
             return owning_read(reader.dataset)(record, **given)
         except Exception as error:

@@ -45,9 +45,7 @@ def resolve_device(device_id: int | str | None) -> torch.device | None:
     try:
         device = torch.device(device_id)
     except (RuntimeError, TypeError):
-        raise TypeError(
-            f"device_id={device_id!r} is no number, no device of torch (as 'cpu') and not None"
-        ) from None
+        raise TypeError(f"device_id={device_id!r} is no number, no device of torch (as 'cpu') and not None") from None
     if device.type == "cuda" and device.index is None:
         return torch.device("cuda", 0)
     return device
@@ -62,9 +60,7 @@ class DeviceStream:
         one_stream: Copy on the stream that computes.
     """
 
-    def __init__(
-        self, device: torch.device | None, priority: int = 0, one_stream: bool = False
-    ) -> None:
+    def __init__(self, device: torch.device | None, priority: int = 0, one_stream: bool = False) -> None:
         self.device = device
         self.stream: Any = None
         self._copies: Any = None
@@ -158,9 +154,7 @@ class DeviceStream:
         self._keep_until_copied(flat, self.record(self._copies))
         return there
 
-    def finish_copy(
-        self, arena: Arena, batches: Iterable[TensorList]
-    ) -> tuple[torch.Tensor, list[TensorList]]:
+    def finish_copy(self, arena: Arena, batches: Iterable[TensorList]) -> tuple[torch.Tensor, list[TensorList]]:
         """Copy to the device what `begin_copy` left of an arena; all of it where that did not begin.
 
         Must run inside `context`, once nobody else fills the arena.
@@ -236,11 +230,7 @@ class DeviceStream:
         """
         if self.stream is None or self.device is None:
             return
-        current = (
-            torch.cuda.current_stream(self.device)
-            if stream is None
-            else stream_of(stream, self.device)
-        )
+        current = torch.cuda.current_stream(self.device) if stream is None else stream_of(stream, self.device)
         # In the user's thread, without waiting: kernels that it enqueues from now on start behind the event.
         current.wait_event(ready)
         for batch in batches:
@@ -292,9 +282,7 @@ def _pinned(batch: TensorList) -> TensorList:
     layout, infos = batch.layout(), batch.source_infos
     dense, stored = batch.dense(), batch.stored()
     if dense is not None:
-        return (
-            batch if dense.is_pinned() else TensorList.from_dense(dense.pin_memory(), layout, infos)
-        )
+        return batch if dense.is_pinned() else TensorList.from_dense(dense.pin_memory(), layout, infos)
     if isinstance(stored, Packed):
         return batch if stored.flat.is_pinned() else TensorList.from_packed(
             stored.flat.pin_memory(), stored.offsets, stored.shape(), layout, infos

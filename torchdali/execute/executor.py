@@ -81,14 +81,10 @@ class Executor:
         placing: Placing | None = None,
     ) -> None:
         self.placing = Placing(1) if placing is None else placing
-        starter, processes = self._start_processes(
-            plan, settings, readers
-        )  # before there are threads
+        starter, processes = self._start_processes(plan, settings, readers)  # before there are threads
         self.readers, self.sources, self.bad_samples = readers, sources, bad_samples
         self._labels = labels(plan.graph)
-        self.device_stream = DeviceStream(
-            settings.device, settings.stream_priority, settings.one_stream
-        )
+        self.device_stream = DeviceStream(settings.device, settings.stream_priority, settings.one_stream)
         self.buffers = BufferPool(pinned=self.device_stream.pins)
         self.profile = Profile()
         self.memory = MemoryStats()
@@ -108,9 +104,7 @@ class Executor:
         self.taken_state = self.state()
         self._lock, self._taking, self._process = threading.RLock(), SingleCaller(), os.getpid()
         self._asking_sources = threading.RLock()
-        self._requests: queue.SimpleQueue[tuple[Executor, InFlightBatch] | None] = (
-            queue.SimpleQueue()
-        )
+        self._requests: queue.SimpleQueue[tuple[Executor, InFlightBatch] | None] = queue.SimpleQueue()
         with keep_torch_threads(1) as ready:
             self._scheduler = threading.Thread(
                 target=_schedule_batches,
@@ -312,9 +306,7 @@ class Executor:
         self.profile.asked(sum([batch.finished.is_set() for batch in list(self._flight)]))
         with self._taking:
             if not self._flight:
-                raise RuntimeError(
-                    "no batch was scheduled: call schedule_run() before asking for outputs"
-                )
+                raise RuntimeError("no batch was scheduled: call schedule_run() before asking for outputs")
             batch = self._flight[0]
             self._wait(batch)
             # Only now: an interrupt while waiting leaves the batch where it is, for the next call.
@@ -327,9 +319,7 @@ class Executor:
             try:
                 raise error
             finally:
-                del (
-                    error
-                )  # or it, its traceback and this frame keep each other and the pipeline alive
+                del error  # or it, its traceback and this frame keep each other and the pipeline alive
         self.bad_samples.check_budget(batch)
         self.profile.delivered(batch.size)
         # In the user's thread, which does not wait: its stream does, for the kernels of this batch alone.

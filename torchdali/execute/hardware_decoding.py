@@ -60,9 +60,7 @@ class HardwareDecoding:
         self._free: list[tuple[Tensor, Any]] = []
         self._lock = threading.Lock()
 
-    def decode(
-        self, results: list[Any], upright: bool, failures: dict[int, BaseException]
-    ) -> Decoded | None:
+    def decode(self, results: list[Any], upright: bool, failures: dict[int, BaseException]) -> Decoded | None:
         """Decode what a chain left encoded. Must run inside the device stream's `context`.
 
         Args:
@@ -137,9 +135,7 @@ class HardwareDecoding:
         if isinstance(stored, Packed):
             flat, offsets = stored.flat, list(stored.offsets)
         else:
-            parts = (
-                [s.reshape(-1) for s in batch.samples()] if dense is None else [dense.reshape(-1)]
-            )
+            parts = [s.reshape(-1) for s in batch.samples()] if dense is None else [dense.reshape(-1)]
             sizes = [math.prod(shape) for shape in shapes]
             flat, offsets = torch.cat(parts), [sum(sizes[:i]) for i in range(len(sizes))]
         for i, number in places.items():
@@ -160,9 +156,7 @@ class HardwareDecoding:
                 if arena.numel() >= used and (event is None or event.query()):
                     return self._free.pop(k)[0]
             # Those that are too small, and done, are not needed again.
-            self._free = [
-                (a, e) for a, e in self._free if a.numel() >= used or not (e is None or e.query())
-            ]
+            self._free = [(a, e) for a, e in self._free if a.numel() >= used or not (e is None or e.query())]
         made = torch.empty(used + used // 4, dtype=torch.uint8, device=self._device_stream.device)
         event = self._device_stream.record()
         if event is not None:

@@ -179,9 +179,7 @@ class OutputBuffer:
         whole = self._buffers.empty((size, *shape), dtype)
         return OpenBuffer(whole, whole.unbind(0) if group == 1 else torch.split(whole, group))
 
-    def close(
-        self, opened: OpenBuffer, done: list[Any], layout: str, info: Sequence[str] | None
-    ) -> TensorList:
+    def close(self, opened: OpenBuffer, done: list[Any], layout: str, info: Sequence[str] | None) -> TensorList:
         """Make the batch of the results of single samples."""
         packed = done.packed(layout, info) if isinstance(done, ArenaColumn) else None
         if packed is not None and opened.arena is not None:
@@ -192,9 +190,7 @@ class OutputBuffer:
             return _batch_of(opened.whole, layout, info)
         first = next((d for d in done if d is not None), None)
         layout = layout if first is None else fitting(layout, first.ndim)
-        if first is None or any(
-            d is None or d.shape != first.shape or d.dtype != first.dtype for d in done
-        ):
+        if first is None or any(d is None or d.shape != first.shape or d.dtype != first.dtype for d in done):
             self._guess = None
             check_form(done)
             return self._ragged_batch(done, layout, info)
@@ -217,9 +213,7 @@ class OutputBuffer:
             room = elements + elements // 4
         self._guess, self._ragged = None, (room, dtype)
 
-    def close_pieces(
-        self, pieces: Sequence[Pieces], layout: str, info: Sequence[str] | None
-    ) -> TensorList:
+    def close_pieces(self, pieces: Sequence[Pieces], layout: str, info: Sequence[str] | None) -> TensorList:
         """Make the batch of the results of bundles, each in one tensor."""
         self._guess = None
         if pieces[0].shapes is not None:
@@ -233,17 +227,12 @@ class OutputBuffer:
         found.set_source_infos(info)
         return found
 
-    def close_groups(
-        self, opened: OpenBuffer, done: list[Any], layout: str, info: Sequence[str] | None
-    ) -> TensorList:
+    def close_groups(self, opened: OpenBuffer, done: list[Any], layout: str, info: Sequence[str] | None) -> TensorList:
         """Make the batch of the results of groups, ``(N, ...)`` each; of one done sample by sample, a list."""
         if _is_filled(opened, done):
             return _batch_of(opened.whole, layout, info)
         first = done[0]
-        if any(
-            isinstance(d, list) or d.shape[1:] != first.shape[1:] or d.dtype != first.dtype
-            for d in done
-        ):
+        if any(isinstance(d, list) or d.shape[1:] != first.shape[1:] or d.dtype != first.dtype for d in done):
             samples = [sample for d in done for sample in d]
             return self.close(OpenBuffer(None, ()), samples, layout, info)
         self._guess = tuple(first.shape[1:]), first.dtype
@@ -261,9 +250,7 @@ def filled(done: list[Any]) -> list[Any]:
     return done
 
 
-def _of_shapes(
-    pieces: Sequence[Pieces], layout: str, info: Sequence[str] | None
-) -> TensorList:
+def _of_shapes(pieces: Sequence[Pieces], layout: str, info: Sequence[str] | None) -> TensorList:
     """Make the batch of pieces whose samples have shapes of their own."""
     flat = pieces[0].rows if len(pieces) == 1 else torch.cat([piece.rows for piece in pieces])
     shapes = [shape for piece in pieces for shape in piece.shapes or ()]

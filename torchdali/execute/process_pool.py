@@ -85,9 +85,7 @@ def open_dataset(dataset: Any, start_method: str, pickler: Any = None) -> None:
         start_method, pickler: See `open_sources`.
     """
     if getattr(dataset, "work", None) is not None:
-        dataset.open(
-            SourceHandle(ProcessPool([dataset], dataset.workers, start_method, pickler), 0)
-        )
+        dataset.open(SourceHandle(ProcessPool([dataset], dataset.workers, start_method, pickler), 0))
 
 
 class SourceHandle:
@@ -114,9 +112,7 @@ class ProcessPool:
         count, start_method, pickler: See `open_sources`.
     """
 
-    def __init__(
-        self, sources: Sequence[Any], count: int, start_method: str, pickler: Any = None
-    ) -> None:
+    def __init__(self, sources: Sequence[Any], count: int, start_method: str, pickler: Any = None) -> None:
         stateful = [source.stateful for source in sources]
         self.count = count if not all(stateful) else min(count, len(sources))
         context = multiprocessing.get_context(start_method)
@@ -318,17 +314,13 @@ def _stop(workers: Sequence[_Worker]) -> None:
 
 def _start(context: Any, number: int, payload: Any) -> _Worker:
     ours, theirs = context.Pipe(duplex=True)
-    process = context.Process(
-        target=_serve, args=(theirs, payload), name=f"torchdali-worker-{number}", daemon=True
-    )
+    process = context.Process(target=_serve, args=(theirs, payload), name=f"torchdali-worker-{number}", daemon=True)
     process.start()
     theirs.close()
     return _Worker(process, ours, number)
 
 
-def _pickled(
-    work: Sequence[Work | None], pickler: Any, start_method: str
-) -> tuple[bytes, Callable[[bytes], Any]]:
+def _pickled(work: Sequence[Work | None], pickler: Any, start_method: str) -> tuple[bytes, Callable[[bytes], Any]]:
     """Return what a new process needs to make the work anew: the pickle, and what loads it.
 
     Raises:
@@ -419,9 +411,7 @@ def _loaded(payload: Any) -> Sequence[Work] | Exception:
     return work
 
 
-def _answer(
-    connection: Any, writer: Writer, work: Sequence[Work] | Exception, source: int, request: Any
-) -> None:
+def _answer(connection: Any, writer: Writer, work: Sequence[Work] | Exception, source: int, request: Any) -> None:
     packed: Packed | None = None
     try:
         if isinstance(work, Exception):

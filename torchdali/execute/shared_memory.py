@@ -205,9 +205,7 @@ def _batch(block: torch.Tensor, stored: _Stored) -> TensorList:
     return TensorList.from_samples(tensors, stored.layout, dtype)
 
 
-def view_of(
-    block: torch.Tensor, offset: int, shape: tuple[int, ...], dtype: torch.dtype
-) -> torch.Tensor:
+def view_of(block: torch.Tensor, offset: int, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     """Return a tensor in a block, at an offset in bytes."""
     size = dtype.itemsize
     for extent in shape:
@@ -248,18 +246,12 @@ def anonymous_file(size: int) -> int:
             descriptor = os.dup(file.fileno())
     try:
         if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(
-                descriptor, 0, size
-            )  # or the first write beyond the room would kill the process
+            os.posix_fallocate(descriptor, 0, size)  # or the first write beyond the room would kill the process
         else:
             os.ftruncate(descriptor, size)
     except OSError as error:
         os.close(descriptor)
-        where = (
-            "memory"
-            if in_memory
-            else f"the folder {tempfile.gettempdir()} (TMPDIR chooses another)"
-        )
+        where = "memory" if in_memory else f"the folder {tempfile.gettempdir()} (TMPDIR chooses another)"
         raise MemoryError(
             f"{size / 2**20:.1f} MiB are needed for batches that processes share, and {where} has no room for them: "
             f"{error.strerror}. Use fewer or smaller batches, or num_processes=1"

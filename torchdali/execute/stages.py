@@ -80,10 +80,7 @@ class StageRunner:
             for edge in s.chain.delivers
         }
         self._orders = [device_last(s.steps) for s in plan.stages]
-        self._uploads = [
-            uploads([node for s in plan.stages[i:] for node in s.steps])
-            for i in range(len(plan.stages))
-        ]
+        self._uploads = [uploads([node for s in plan.stages[i:] for node in s.steps]) for i in range(len(plan.stages))]
         self.reset_order(0)
 
     def _reading(self, stage: int) -> Sequence[Node]:
@@ -93,9 +90,7 @@ class StageRunner:
             return ()
         readers = self._runtime.readers
         able = all(
-            node in readers
-            and not (node.scope or node.per_sample)
-            and hasattr(readers[node].dataset, "read_batch")
+            node in readers and not (node.scope or node.per_sample) and hasattr(readers[node].dataset, "read_batch")
             for node in chain.nodes
         )
         sent = any(self._packs(stage, edge) for edge in chain.delivers)
@@ -173,15 +168,11 @@ class StageRunner:
         batch.values.update(zip(node.outputs, results, strict=True))
         self._runtime.profile.step(node, started, batch.size, batch.index)
 
-    def _run_on_the_rest(
-        self, batch: InFlightBatch, node: Node, error: Exception
-    ) -> tuple[TensorList, ...]:
+    def _run_on_the_rest(self, batch: InFlightBatch, node: Node, error: Exception) -> tuple[TensorList, ...]:
         """Run a step, which has failed, without the samples on which it fails alone."""
         while batch.size:
             rng = self._rng(batch, node) if node.operator.schema.random else None
-            failures: dict[int, BaseException] = dict(
-                fail_alone(batch, node, self._runtime.device_stream, rng)
-            )
+            failures: dict[int, BaseException] = dict(fail_alone(batch, node, self._runtime.device_stream, rng))
             if not failures or (len(failures) == batch.size and is_batch_level(*failures.values())):
                 raise error
             self._leave_out(batch, self._before(batch, node), {}, failures, node.culprit)
@@ -285,9 +276,7 @@ class StageRunner:
         # From here on several batches may be in this method at once, each in its own thread: only what `bound` and the
         # output buffers remember is shared.
         bound = compiled.bound(batch.values)
-        group = group_size(
-            bound, compiled.chain.inputs, batch.values, batch.size, runtime.threads.count
-        )
+        group = group_size(bound, compiled.chain.inputs, batch.values, batch.size, runtime.threads.count)
         run = ChainRun(batch, compiled, bound, group)
         if runtime.profile.wants(batch.index):
             run.timings = ChainTimings(batch.size, group)
@@ -333,14 +322,10 @@ class StageRunner:
             if runtime.caller_queue is None:
                 self._chain_done(run, job.failures)
             else:
-                _in_calling_thread(
-                    runtime.caller_queue, partial(self._chain_done, run), job.failures
-                )
+                _in_calling_thread(runtime.caller_queue, partial(self._chain_done, run), job.failures)
 
         runtime, going = self._runtime, self._runtime.bad_samples.keeps_going
-        job = ChainJob(
-            self.plan, run.batch, run.compiled.chain, run.opened, run.done, going, run.timings, done
-        )
+        job = ChainJob(self.plan, run.batch, run.compiled.chain, run.opened, run.done, going, run.timings, done)
         # From here on the batch belongs to the workers, and then to the thread in which `done` is called.
         workers.submit(self.plan, runtime.settings.seed, job)
 
@@ -472,9 +457,7 @@ class StageRunner:
                     found[edge] = whole
         return found
 
-    def _closed(
-        self, edge: DataNode, run: ChainRun, results: list[Any], pieces: list[Pieces] | None
-    ) -> TensorList:
+    def _closed(self, edge: DataNode, run: ChainRun, results: list[Any], pieces: list[Pieces] | None) -> TensorList:
         """Make the batch of an edge; an error says which operator made it."""
         buffer, layout = self._buffers[edge], run.bound.layouts[edge]
         info = self._source_infos(run.batch, edge)
@@ -488,9 +471,7 @@ class StageRunner:
             raise located(error, run.batch.location(edge.source)) from error
         return made if layout else named(edge, made)
 
-    def _decoded(
-        self, run: ChainRun, failures: dict[int, BaseException]
-    ) -> dict[DataNode, Decoded]:
+    def _decoded(self, run: ChainRun, failures: dict[int, BaseException]) -> dict[DataNode, Decoded]:
         """Decode on the device what the chain left to it; see `HardwareDecoding.decode`."""
         found = {}
         for edge, results in run.done.items():
@@ -579,8 +560,6 @@ class StageRunner:
         batch.finished.set()
 
 
-def _in_calling_thread(
-    caller_queue: CallerQueue, finish: Done, failures: dict[int, BaseException]
-) -> None:
+def _in_calling_thread(caller_queue: CallerQueue, finish: Done, failures: dict[int, BaseException]) -> None:
     """Run what follows a chain in the thread that waits for the batch."""
     caller_queue.put(partial(finish, failures))

@@ -53,9 +53,7 @@ def run_step(
         raise
     except Exception as error:
         sample = None
-        if on_cpu and not (
-            node.preserve or is_batch_level(error)
-        ):  # no effects for a better message
+        if on_cpu and not (node.preserve or is_batch_level(error)):  # no effects for a better message
             sample = next((i for i, _ in fail_alone(batch, node, device_stream, rng)), None)
         raise located(error, batch.location(node.culprit(error), sample)) from error
     if first is not None:
@@ -64,9 +62,7 @@ def run_step(
     return results
 
 
-def _moved(
-    node: Node, device_stream: DeviceStream, inputs: Sequence[TensorList | None]
-) -> list[TensorList | None]:
+def _moved(node: Node, device_stream: DeviceStream, inputs: Sequence[TensorList | None]) -> list[TensorList | None]:
     move = device_stream.to_cpu if node.device == "cpu" else device_stream.to_device
     return [None if v is None else move(v) for v in inputs]
 
@@ -128,18 +124,14 @@ def run_in_scope(
     if chosen:
         arguments = {name: _pick(v, chosen) for name, v in arguments.items()}
         rng = None if rng is None else rng.pick(chosen)
-        results = run_batch(
-            node.operator, inputs, node.constants, arguments, rng, len(chosen), bodies
-        )
+        results = run_batch(node.operator, inputs, node.constants, arguments, rng, len(chosen), bodies)
     else:
         found = node.operator.output_layouts(layouts, node.constants)
         results = tuple(TensorList.from_samples([], layout) for layout in found)
     return tuple(_spread(result, chosen, size) for result in results)
 
 
-def _chosen(
-    scope: Sequence[Condition], conditions: Mapping[DataNode, TensorList], size: int
-) -> list[int]:
+def _chosen(scope: Sequence[Condition], conditions: Mapping[DataNode, TensorList], size: int) -> list[int]:
     chosen = list(range(size))
     for condition in scope:
         column = values(conditions[condition.edge])

@@ -64,10 +64,7 @@ class Stats:
 
     def __str__(self) -> str:
         lines = [f"{'operator':<32}{'ms/sample':>12}{'share':>8}  line"]
-        lines += [
-            f"{o.operator:<32}{o.per_sample * 1e3:>12.3f}{o.share:>8.1%}  {o.line}"
-            for o in self.operators
-        ]
+        lines += [f"{o.operator:<32}{o.per_sample * 1e3:>12.3f}{o.share:>8.1%}  {o.line}" for o in self.operators]
         lines.append(
             f"{self.batches} batches, {self.samples} samples; {self.ready:.1f} batches ready when asked for; "
             f"waited {self.waited:.2f} s for the loader, {self.consumed:.2f} s in the consumer; "
@@ -138,11 +135,7 @@ class Profile:
                     first, count = timings.samples(item)
                     self._seconds[node] += now - started
                     self._samples[node] += count
-                    which = (
-                        f"sample {first}"
-                        if count == 1
-                        else f"samples {first} to {first + count - 1}"
-                    )
+                    which = f"sample {first}" if count == 1 else f"samples {first} to {first + count - 1}"
                     self._event(node, f"batch {index}, {which}", started, now - started, thread)
                 last[item] = now
 

@@ -86,9 +86,7 @@ def protos(data: memoryview) -> list[Proto]:
     Raises:
         ValueError: it is damaged.
     """
-    return [
-        _proto(data, begin, end) for n, kind, begin, end in fields(data) if n == 1 and kind == BYTES
-    ]
+    return [_proto(data, begin, end) for n, kind, begin, end in fields(data) if n == 1 and kind == BYTES]
 
 
 def _proto(data: memoryview, begin: int, end: int) -> Proto:
@@ -107,9 +105,7 @@ def _proto(data: memoryview, begin: int, end: int) -> Proto:
     return Proto(tuple(dims), dtype, content, tuple(numbers))
 
 
-def proto_numbers(
-    data: memoryview, proto: Proto
-) -> npt.NDArray[np.float32] | npt.NDArray[np.int32]:
+def proto_numbers(data: memoryview, proto: Proto) -> npt.NDArray[np.float32] | npt.NDArray[np.int32]:
     """Return the numbers of a tensor of float32 or int32.
 
     Raises:
@@ -118,21 +114,15 @@ def proto_numbers(
     if proto.dtype == FLOAT:
         return _floats(data, proto)
     if proto.dtype != INT32:
-        raise ValueError(
-            f"a tensor of the type {proto.dtype} where float ({FLOAT}) or int32 ({INT32}) should be"
-        )
+        raise ValueError(f"a tensor of the type {proto.dtype} where float ({FLOAT}) or int32 ({INT32}) should be")
     values: list[int] = []
     for kind, begin, end in proto.numbers:
-        values += (
-            [_int32(v) for v in packed(data, begin, end)] if kind == BYTES else [_int32(begin)]
-        )
+        values += [_int32(v) for v in packed(data, begin, end)] if kind == BYTES else [_int32(begin)]
     return np.array(values, np.int32)
 
 
 def _floats(data: memoryview, proto: Proto) -> npt.NDArray[np.float32]:
-    parts = [
-        bytes(data[begin:end]) for kind, begin, end in proto.numbers if kind in (BYTES, FIXED32)
-    ]
+    parts = [bytes(data[begin:end]) for kind, begin, end in proto.numbers if kind in (BYTES, FIXED32)]
     whole = b"".join(parts)
     if len(whole) % 4:
         raise ValueError(f"{len(whole)} bytes are no list of float32")

@@ -151,15 +151,11 @@ def parse(path: str, form: Form) -> Annotations:
         with _without_collections():
             return _Collector(*_read(path, form), form).collect()
     except OSError as error:
-        raise RuntimeError(
-            f"could not open the annotations file {path}: {error.strerror}"
-        ) from None
+        raise RuntimeError(f"could not open the annotations file {path}: {error.strerror}") from None
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RuntimeError(f"{path} is no JSON: {error}") from None
     except (TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise RuntimeError(
-            f"{path} has no annotations of COCO: {type(error).__name__}: {error}"
-        ) from None
+        raise RuntimeError(f"{path} has no annotations of COCO: {type(error).__name__}: {error}") from None
 
 
 @contextlib.contextmanager
@@ -235,9 +231,7 @@ class _InObjects:
         boxes = [annotation.get("bbox", _NO_BOX) for annotation in self._listed]
         if set(map(len, boxes)) - {4}:
             box = next(box for box in boxes if len(box) != 4)
-            raise ValueError(
-                f"Invalid COCO annotation: `bbox` has 4 numbers, and this one {len(box)}: {box}"
-            )
+            raise ValueError(f"Invalid COCO annotation: `bbox` has 4 numbers, and this one {len(box)}: {box}")
         flat = itertools.chain.from_iterable(boxes)
         try:
             return np.fromiter(flat, np.float64, 4 * len(boxes)).reshape(-1, 4)
@@ -297,9 +291,7 @@ class _InColumns:
         return _ReadLater(self._texts, self._found["segmentation"], of_images)
 
 
-def _looked_up(
-    numbers: npt.NDArray[np.float64], values: Mapping[Any, int], missing: int
-) -> npt.NDArray[np.int64]:
+def _looked_up(numbers: npt.NDArray[np.float64], values: Mapping[Any, int], missing: int) -> npt.NDArray[np.int64]:
     low, high = numbers.min(initial=0), numbers.max(initial=0)
     if low < 0 or high >= _LARGEST_TABLE:
         return np.fromiter((values.get(n, missing) for n in numbers.tolist()), np.int64, len(numbers))
@@ -359,9 +351,7 @@ class _Collector:
         parts = [self._by_image[image["id"]] for image in self._images]
         order = np.concatenate([np.empty(0, np.int64), *parts])
         counts = np.array([len(part) for part in parts], np.int32)
-        sizes = [
-            (int(image.get("height", 0)), int(image.get("width", 0))) for image in self._images
-        ]
+        sizes = [(int(image.get("height", 0)), int(image.get("width", 0))) for image in self._images]
         boxes = self._boxes[order].astype(np.float32)
         segmentations: Segmentations = []
         if form.polygons or form.masks:

@@ -191,9 +191,7 @@ class _Pattern(NamedTuple):
         return columns
 
 
-def _numbers(
-    text: bytes, between: Sequence[bytes], rows: int, width: int
-) -> npt.NDArray[np.float64] | None:
+def _numbers(text: bytes, between: Sequence[bytes], rows: int, width: int) -> npt.NDArray[np.float64] | None:
     exponents = [text.count(e) - rows * b"".join(between).count(e) for e in (b"e", b"E")]
     if any(exponents):
         for words in between:

@@ -24,9 +24,7 @@ _MOST_PIXELS = 1 << 30
 _SCALE = 5  # steps a pixel in which the outline of a polygon is walked
 
 
-def draw(
-    size: tuple[int, int], segmentations: Sequence[Any], labels: npt.NDArray[np.int32]
-) -> npt.NDArray[np.int32]:
+def draw(size: tuple[int, int], segmentations: Sequence[Any], labels: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """Draw the masks of an image, ``(H, W)``: each pixel is the largest label whose mask covers it, or 0.
 
     Args:
@@ -68,9 +66,7 @@ def fill_runs(runs: Sequence[int], height: int, width: int) -> Mask:
         ValueError: they are negative, or longer than the mask.
     """
     lengths = np.array(runs, np.int64)
-    if len(lengths) and (
-        lengths.min() < 0 or lengths.max() > height * width or lengths.sum() > height * width
-    ):
+    if len(lengths) and (lengths.min() < 0 or lengths.max() > height * width or lengths.sum() > height * width):
         raise ValueError(f"the runs of a mask do not fit into {height} by {width} pixels")
     flat = np.zeros(height * width, np.bool_)
     ones = np.repeat(np.arange(len(lengths)) % 2 == 1, lengths)

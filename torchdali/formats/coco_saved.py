@@ -11,9 +11,7 @@ from torchdali.formats.coco import Annotations, Outlines
 
 __all__ = ["load", "save"]
 
-_TABLES: dict[
-    str, tuple[str, Any, int]
-] = {  # file, type, numbers a row; boxes are counted by numbers
+_TABLES: dict[str, tuple[str, Any, int]] = {  # file, type, numbers a row; boxes are counted by numbers
     "counts.dat": ("counts", np.int32, 1),
     "boxes.dat": ("boxes", np.float32, 1),
     "labels.dat": ("labels", np.int32, 1),
@@ -41,21 +39,15 @@ def save(annotations: Annotations, folder: str) -> None:
         columns = {**vars(annotations), **vars(annotations.all_polygons())}
     except (ValueError, TypeError) as error:
         raise RuntimeError(f"cannot save annotations in {folder}: {error}") from None
-    tables = {
-        name: (columns[field], dtype, width) for name, (field, dtype, width) in _TABLES.items()
-    }
+    tables = {name: (columns[field], dtype, width) for name, (field, dtype, width) in _TABLES.items()}
     for name, (field, dtype) in _STARTS.items():
         counts = columns[field]
         tables[name] = (np.cumsum(counts) - counts, dtype, 1)
     try:
         for name, (values, dtype, width) in tables.items():
             with open(os.path.join(folder, name), "wb") as file:
-                file.write(
-                    np.uint32(values.size // width).tobytes() + values.astype(dtype).tobytes()
-                )
-        with open(
-            os.path.join(folder, "filenames.dat"), "w", encoding="utf-8", errors="surrogateescape"
-        ) as text:
+                file.write(np.uint32(values.size // width).tobytes() + values.astype(dtype).tobytes())
+        with open(os.path.join(folder, "filenames.dat"), "w", encoding="utf-8", errors="surrogateescape") as text:
             text.writelines(f"{name}\n" for name in annotations.names)
     except OSError as error:
         raise RuntimeError(f"cannot save annotations in {folder}: {error.strerror}") from None
@@ -73,9 +65,7 @@ def load(folder: str, polygons: bool, ids: bool) -> Annotations:
         RuntimeError: they cannot be read, or do not go together.
     """
     try:
-        with open(
-            os.path.join(folder, "filenames.dat"), encoding="utf-8", errors="surrogateescape"
-        ) as text:
+        with open(os.path.join(folder, "filenames.dat"), encoding="utf-8", errors="surrogateescape") as text:
             names = text.read().splitlines()
         found = {
             field: _table(folder, name)
@@ -83,18 +73,14 @@ def load(folder: str, polygons: bool, ids: bool) -> Annotations:
             if (polygons or name not in _OF_POLYGONS) and (ids or field != "ids")
         }
     except OSError as error:
-        raise RuntimeError(
-            f"no files found: cannot read annotations in {folder}: {error.strerror}"
-        ) from None
+        raise RuntimeError(f"no files found: cannot read annotations in {folder}: {error.strerror}") from None
     found["boxes"] = found["boxes"].reshape(-1, 4)
     outlines = Outlines.none(len(names))
     if polygons:
         fields = ("polygon_counts", "polygons", "vertex_counts", "vertices")
         outlines = Outlines(*(found[field] for field in fields))
     numbers = found["ids"] if ids else np.zeros(len(names), np.int32)
-    made = Annotations(
-        names, numbers, found["counts"], found["boxes"], found["labels"], outlines, [], []
-    )
+    made = Annotations(names, numbers, found["counts"], found["boxes"], found["labels"], outlines, [], [])
     if not _go_together(made, outlines):
         raise RuntimeError(f"the saved annotations in {folder} do not go together")
     return made

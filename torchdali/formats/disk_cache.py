@@ -54,9 +54,7 @@ class DiskCache:
             self._write(self._path(key), data)
 
     def _path(self, key: str) -> str:
-        return os.path.join(
-            self._folder, hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
-        )
+        return os.path.join(self._folder, hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest())
 
     def _write(self, path: str, data: bytes) -> None:
         if os.path.exists(path):

@@ -18,9 +18,7 @@ __all__ = ["Entry", "data_file", "entries"]
 _PAGE = struct.Struct("<QHHHH")  # number, padding, flags, lower, upper
 _NODE = struct.Struct("<HHHH")  # low and high half of the size, flags, size of the key
 _META = struct.Struct("<II")  # magic number, version
-_TREE = struct.Struct(
-    "<IHHQQQQQ"
-)  # padding or page size, flags, depth, pages of three kinds, entries, root
+_TREE = struct.Struct("<IHHQQQQQ")  # padding or page size, flags, depth, pages of three kinds, entries, root
 _BRANCH, _LEAF, _OVERFLOW = 0x01, 0x02, 0x04
 _BIG, _SUBTREE, _DUPLICATES = 0x01, 0x02, 0x04
 _MAGIC, _NO_PAGE = 0xBEEFC0DE, 0xFFFFFFFFFFFFFFFF
@@ -52,9 +50,7 @@ def entries(storage: Storage) -> Iterator[Entry]:
         if root != _NO_PAGE:
             yield from _walk(storage, size, root, depth, iter(range(storage.size // size)))
     except (ValueError, struct.error) as error:
-        raise RuntimeError(
-            f"{storage.path} is no LMDB database, or a damaged one: {error}"
-        ) from None
+        raise RuntimeError(f"{storage.path} is no LMDB database, or a damaged one: {error}") from None
 
 
 def _newest_tree(storage: Storage) -> tuple[int, int, int]:
@@ -83,9 +79,7 @@ def _meta(storage: Storage, at: int) -> tuple[int, int, int, int]:
     return transaction, page_size, root, depth
 
 
-def _walk(
-    storage: Storage, size: int, number: int, depth: int, unread: Iterator[int]
-) -> Iterator[Entry]:
+def _walk(storage: Storage, size: int, number: int, depth: int, unread: Iterator[int]) -> Iterator[Entry]:
     """Walk a part of the tree; ``unread`` ends when more pages were visited than there are."""
     if not 0 < depth <= _DEEPEST:
         raise ValueError(f"a tree of the depth {depth}")
@@ -131,7 +125,5 @@ def _entry(storage: Storage, size: int, number: int, data: memoryview, node: int
     (overflow,) = struct.unpack_from("<Q", data, begin)
     offset = overflow * size + _PAGE.size
     if offset + length > storage.size:
-        raise ValueError(
-            f"a value of {length} bytes at {offset} reaches beyond the end at {storage.size}"
-        )
+        raise ValueError(f"a value of {length} bytes at {offset} reaches beyond the end at {storage.size}")
     return Entry(key, offset, length)

@@ -49,9 +49,7 @@ def read_manifest(path: str, min_duration: float, max_duration: float) -> list[E
         except (ValueError, RecursionError):
             values = None
         if not isinstance(values, dict) or not values.get("audio_filepath"):
-            warnings.warn(
-                f"{path}, line {number} names no audio_filepath: it is left out", stacklevel=2
-            )
+            warnings.warn(f"{path}, line {number} names no audio_filepath: it is left out", stacklevel=2)
             continue
         entry = _entry(values, f"{path}, line {number}", len(found))
         if 0 < min_duration > entry.duration or 0 < max_duration < entry.duration:

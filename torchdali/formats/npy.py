@@ -117,11 +117,7 @@ def tensor(what: Header, content: Bytes) -> Tensor:
     """Return the elements of an array as a tensor, on the same memory where they are aligned."""
     if content.ctypes.data % what.dtype.itemsize:
         content = content.copy()  # torch wants numbers where they belong
-    flat = (
-        torch.from_numpy(content).view(what.dtype)
-        if len(content)
-        else torch.empty(0, dtype=what.dtype)
-    )
+    flat = torch.from_numpy(content).view(what.dtype) if len(content) else torch.empty(0, dtype=what.dtype)
     if not what.fortran:
         return flat.reshape(what.shape)
     return flat.reshape(what.shape[::-1]).permute(*range(len(what.shape) - 1, -1, -1))

@@ -51,9 +51,7 @@ def packed(data: Buffer, at: int, end: int) -> list[int]:
     return values
 
 
-def fields(
-    data: Buffer, at: int = 0, end: int | None = None
-) -> Iterator[tuple[int, int, int, int]]:
+def fields(data: Buffer, at: int = 0, end: int | None = None) -> Iterator[tuple[int, int, int, int]]:
     """Walk the fields of a message: number, wire type, and begin and end of the content.
 
     The content of a varint is the number itself, given as begin.
@@ -76,9 +74,7 @@ def fields(
         else:
             raise ValueError(f"a field of the unknown wire type {kind} at byte {at}")
         if at + length > end:
-            raise ValueError(
-                f"a field of {length} bytes at byte {at} of a message that ends at {end}"
-            )
+            raise ValueError(f"a field of {length} bytes at byte {at} of a message that ends at {end}")
         yield key >> 3, kind, at, at + length
         at += length
 

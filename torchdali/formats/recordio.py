@@ -42,9 +42,7 @@ def read_index(path: str, storage: Storage) -> npt.NDArray[np.int64]:
     if not len(offsets):
         raise RuntimeError(f"the RecordIO index file doesn't contain any indices: {path}")
     if offsets[0] < 0 or offsets[-1] >= storage.size:
-        raise RuntimeError(
-            f"{path} has an offset outside of {storage.path}, which has {storage.size} bytes"
-        )
+        raise RuntimeError(f"{path} has an offset outside of {storage.path}, which has {storage.size} bytes")
     ends = np.append(offsets[1:], storage.size)
     # Of the same offset, named twice, the end is that of the next other one.
     later = np.searchsorted(offsets, offsets, "right") - 1
@@ -60,9 +58,7 @@ def scan(storage: Storage) -> Iterator[tuple[int, int]]:
     at = start = 0
     while at < storage.size:
         if storage.size - at < _PART.size:
-            raise RuntimeError(
-                f"{storage.path}: {storage.size - at} bytes are left at {at}, too few for a record"
-            )
+            raise RuntimeError(f"{storage.path}: {storage.size - at} bytes are left at {at}, too few for a record")
         magic, word = _PART.unpack(storage.read(at, _PART.size).data)
         if magic != MAGIC:
             raise RuntimeError(f"{storage.path}: wrong magic number {magic:#x} at {at}")
@@ -111,9 +107,7 @@ def _part(record: Bytes, at: int) -> tuple[int, int, int]:
         raise ValueError(f"wrong magic number: {magic:#x}")
     length = word & _LENGTH
     if length > available:
-        raise ValueError(
-            f"record payload requires {length} bytes, but only {available} bytes are available"
-        )
+        raise ValueError(f"record payload requires {length} bytes, but only {available} bytes are available")
     return word >> 29, at + _PART.size, at + _PART.size + length
 
 
@@ -124,9 +118,7 @@ def image(data: Bytes) -> tuple[Bytes, npt.NDArray[np.float32]]:
         ValueError: it is too short.
     """
     if len(data) < _HEADER.size:
-        raise ValueError(
-            f"record payload length: {len(data)} bytes, minimum is {_HEADER.size} bytes"
-        )
+        raise ValueError(f"record payload length: {len(data)} bytes, minimum is {_HEADER.size} bytes")
     flag, label, _, _ = _HEADER.unpack_from(data.data)
     if not flag:
         return data[_HEADER.size :], np.array([label], np.float32)

@@ -318,9 +318,7 @@ _PLACE = re.compile(r"[^:]+://[^/]*/").match
 def _names(system: Any, path: str, folders: bool) -> set[str]:
     """List a folder, without a time limit: that takes a request for every thousand names or so."""
     if hasattr(system, "_iterdir"):  # s3fs gives entries page by page
-        found: set[str] = importlib.import_module("fsspec.asyn").sync(
-            system.loop, _streamed, system, path, folders
-        )
+        found: set[str] = importlib.import_module("fsspec.asyn").sync(system.loop, _streamed, system, path, folders)
         return found
     found = {name for entry in system.ls(path, detail=True) for name in _name(entry, path, folders)}
     system.invalidate_cache(path)  # of a million names one copy is enough
@@ -383,9 +381,7 @@ class RemoteFile:
         info = remote.info(url)
         size = info.get("size")
         if size is None:
-            raise RuntimeError(
-                f"cannot read {self.path} by ranges: the store does not tell its size"
-            )
+            raise RuntimeError(f"cannot read {self.path} by ranges: the store does not tell its size")
         self.size = int(size)
         remote.open(self.size)
         self._kind = "\n".join(str(info[mark]) for mark in _MARKS if info.get(mark)) + f"\n{size}"
@@ -404,9 +400,7 @@ class RemoteFile:
 
     def _check(self, offset: int, count: int) -> None:
         if offset < 0 or count < 0 or offset + count > self.size:
-            raise RuntimeError(
-                f"cannot read {count} bytes at offset {offset} of {self.path}: it has {self.size} bytes"
-            )
+            raise RuntimeError(f"cannot read {count} bytes at offset {offset} of {self.path}: it has {self.size} bytes")
 
     def _block(self, number: int) -> Pending:
         with self._lock:

@@ -78,9 +78,7 @@ class MappedFile:
                 f"{self.path} became shorter while it was read: it had {self.size} bytes and has {now[2]}"
             )
 
-    def private(
-        self, begin: int, end: int, soon: Iterable[tuple[int, int]] = ()
-    ) -> tuple[Bytes, int] | None:
+    def private(self, begin: int, end: int, soon: Iterable[tuple[int, int]] = ()) -> tuple[Bytes, int] | None:
         """Map a range anew: what is written there is seen by nobody else, and gone with the last view of it.
 
         Args:
@@ -134,9 +132,7 @@ else:
 
 
 _private: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
-_MOST_PRIVATE = (
-    64  # mappings at a time: each has a descriptor as long as somebody keeps a sample of it
-)
+_MOST_PRIVATE = 64  # mappings at a time: each has a descriptor as long as somebody keeps a sample of it
 
 
 def _identity(found: os.stat_result) -> tuple[int, ...]:
@@ -218,9 +214,7 @@ def _size(path: str) -> int:
         raise RuntimeError(f"cannot open {path}: {error.strerror}") from None
 
 
-def open_storage(
-    path: str, *, mapped: bool = True, direct: bool = False, remote: Remote | None = None
-) -> Storage:
+def open_storage(path: str, *, mapped: bool = True, direct: bool = False, remote: Remote | None = None) -> Storage:
     """Open what holds records.
 
     Args:

@@ -106,9 +106,7 @@ def _name(header: bytes) -> str:
 
 def _check_length(storage: Storage, data: int, length: int) -> None:
     if length > storage.size - data:
-        raise ValueError(
-            f"a member of {length} bytes at {data} reaches beyond the end at {storage.size}"
-        )
+        raise ValueError(f"a member of {length} bytes at {data} reaches beyond the end at {storage.size}")
 
 
 def _text(storage: Storage, data: int, length: int) -> bytes:
@@ -182,12 +180,7 @@ def read_index(path: str, storage: Storage) -> list[list[Component]]:
     for number in range(1, count + 1):
         words = lines[number].split() if number < len(lines) else []
         try:
-            samples.append(
-                [
-                    _component(words[i : i + width], width, storage)
-                    for i in range(0, len(words), width)
-                ]
-            )
+            samples.append([_component(words[i : i + width], width, storage) for i in range(0, len(words), width)])
             if not words:
                 raise ValueError("no extensions provided for the sample")
         except ValueError as error:
@@ -214,17 +207,13 @@ def _component(words: list[str], width: int, storage: Storage) -> Component:
             raise ValueError
         offset, size = int(words[1]), int(words[2])
     except ValueError:
-        raise ValueError(
-            f"Could not find all necessary component parameters; each is {_TEMPLATE[width]}"
-        ) from None
+        raise ValueError(f"Could not find all necessary component parameters; each is {_TEMPLATE[width]}") from None
     if offset % BLOCK:
         raise ValueError(f"tar offset is not a multiple of tar block size ({BLOCK}): {offset}")
     if not 0 <= offset < storage.size:
         raise ValueError(f"offset is outside of the archive file: {offset} of {storage.size}")
     if not 0 <= size <= storage.size - offset:
-        raise ValueError(
-            f"a component of {size} bytes at {offset} reaches beyond the end at {storage.size}"
-        )
+        raise ValueError(f"a component of {size} bytes at {offset} reaches beyond the end at {storage.size}")
     return words[0], offset, size, words[3] if width > 3 else ""
 
 
@@ -236,9 +225,7 @@ def write_index(path: str, samples: list[list[Component]]) -> None:
     """
     spaces = next((p for sample in samples for p in sample if len(p[0].split()) != 1), None)
     if spaces is not None:
-        raise RuntimeError(
-            f"the extension of {spaces[3]!r} cannot stand in an index: there is a space in it"
-        )
+        raise RuntimeError(f"the extension of {spaces[3]!r} cannot stand in an index: there is a space in it")
     named = all(len(part[3].split()) == 1 for sample in samples for part in sample)
     width = 4 if named else 3
     lines = (" ".join(str(word) for part in sample for word in part[:width]) for sample in samples)

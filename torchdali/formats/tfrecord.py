@@ -51,13 +51,9 @@ def read_index(path: str) -> Offsets:
     try:
         numbers = np.array(words[: len(words) // 2 * 2], np.int64)
     except (ValueError, OverflowError):
-        raise RuntimeError(
-            f"{path} is no index of a TFRecord file: it has lines 'offset size'"
-        ) from None
+        raise RuntimeError(f"{path} is no index of a TFRecord file: it has lines 'offset size'") from None
     if not numbers.size:
-        raise RuntimeError(
-            f"the index file {path} is empty: content of index files should not be empty"
-        )
+        raise RuntimeError(f"the index file {path} is empty: content of index files should not be empty")
     return numbers.reshape(-1, 2)
 
 
@@ -70,9 +66,7 @@ def scan(storage: Storage) -> Iterator[tuple[int, int]]:
     at = 0
     while at < storage.size:
         if storage.size - at < HEADER + FOOTER:
-            raise RuntimeError(
-                f"{storage.path}: {storage.size - at} bytes are left at {at}, too few for a record"
-            )
+            raise RuntimeError(f"{storage.path}: {storage.size - at} bytes are left at {at}, too few for a record")
         (length,) = _LENGTH.unpack(storage.read(at, 8).data)
         if length > storage.size - at - HEADER - FOOTER:
             raise RuntimeError(
@@ -212,9 +206,7 @@ def features(data: memoryview, begin: int, end: int) -> dict[str, Found]:
     return found
 
 
-def _find_in(
-    data: memoryview, at: int, end: int, names: Mapping[bytes, int], found: list[Found | None]
-) -> None:
+def _find_in(data: memoryview, at: int, end: int, names: Mapping[bytes, int], found: list[Found | None]) -> None:
     """Walk the entries of `tf.train.Features`, each a key and a feature; a later one of a name counts."""
     while at < end:
         if data[at] != _ENTRY:
@@ -222,13 +214,9 @@ def _find_in(
         length, at = varint(data, at + 1, end)
         stop = at + length
         if stop > end:
-            raise ValueError(
-                f"an entry of {length} bytes at {at} reaches beyond its message, which ends at {end}"
-            )
+            raise ValueError(f"an entry of {length} bytes at {at} reaches beyond its message, which ends at {end}")
         size = data[at + 1] if length > 1 else 0
-        if (
-            size < 128 and data[at] == _KEY and at + 2 + size <= stop
-        ):  # a short key first, as a rule
+        if size < 128 and data[at] == _KEY and at + 2 + size <= stop:  # a short key first, as a rule
             place = names.get(bytes(data[at + 2 : at + 2 + size]))
             if place is not None:
                 found[place] = _feature(data, at + 2 + size, stop)
@@ -237,9 +225,7 @@ def _find_in(
         at = stop
 
 
-def _find_entry(
-    data: memoryview, at: int, end: int, names: Mapping[bytes, int], found: list[Found | None]
-) -> None:
+def _find_entry(data: memoryview, at: int, end: int, names: Mapping[bytes, int], found: list[Found | None]) -> None:
     key, value = b"", (end, end)
     for number, kind, begin, stop in fields(data, at, end):
         if kind == BYTES and number == 1:
@@ -270,9 +256,7 @@ def _kind_of(data: memoryview, at: int, end: int) -> Found:
         raise ValueError(f"byte {at} does not begin a list of a feature")
     length, at = varint(data, at + 1, end)
     if at + length > end:
-        raise ValueError(
-            f"a list of {length} bytes at {at} reaches beyond its feature, which ends at {end}"
-        )
+        raise ValueError(f"a list of {length} bytes at {at} reaches beyond its feature, which ends at {end}")
     return Found(data, kind, at, at + length)
 
 

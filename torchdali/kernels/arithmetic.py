@@ -73,9 +73,7 @@ ARITY |= dict.fromkeys((*SIGNS, "invert", *FUNCTIONS), 1) | {"clamp": 3}
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 _WIDER = {torch.uint16: torch.int32, torch.uint32: torch.int64, torch.uint64: torch.int64}
 _SIGNED_BY_SIZE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-_SAME_BITS = frozenset(
-    ("add", "sub", "mul", "pos", "neg", "and", "or", "xor", "invert", "lshift", "eq", "ne")
-)
+_SAME_BITS = frozenset(("add", "sub", "mul", "pos", "neg", "and", "or", "xor", "invert", "lshift", "eq", "ne"))
 SYMBOLS = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "and": "&", "or": "|",
     "xor": "^", "lshift": "<<", "rshift": ">>", "invert": "~", "neg": "-", "eq": "==", "ne": "!=", "lt": "<",
@@ -206,9 +204,7 @@ def _not_on_cpu(built: Function) -> Function:
     return run
 
 
-def _build(
-    name: str, operands: tuple[Operand, ...], dtypes: list[torch.dtype], result: torch.dtype
-) -> Function:
+def _build(name: str, operands: tuple[Operand, ...], dtypes: list[torch.dtype], result: torch.dtype) -> Function:
     if name in COMPARISONS and _mixes_uint64(dtypes):
         compare = functools.partial(unsigned.compare_mixed, name, dtypes[0] == torch.uint64)
         return _bound(compare, operands, torch.int64, None)
@@ -224,9 +220,7 @@ def _mixes_uint64(dtypes: list[torch.dtype]) -> bool:
     return signed and torch.uint64 in dtypes
 
 
-def _common(
-    name: str, operands: tuple[Operand, ...], dtypes: list[torch.dtype], result: torch.dtype
-) -> torch.dtype:
+def _common(name: str, operands: tuple[Operand, ...], dtypes: list[torch.dtype], result: torch.dtype) -> torch.dtype:
     """Return the type in which the operands meet."""
     if name not in COMPARISONS:
         return result
@@ -251,9 +245,7 @@ def _carrier(name: str, common: torch.dtype, dtypes: list[torch.dtype]) -> torch
     return (_SIGNED if name in _SAME_BITS else _WIDER).get(common, common)
 
 
-def _bound(
-    core: Function, operands: tuple[Operand, ...], carrier: torch.dtype, back: torch.dtype | None
-) -> Function:
+def _bound(core: Function, operands: tuple[Operand, ...], carrier: torch.dtype, back: torch.dtype | None) -> Function:
     """Put converted constants in their places, and conversions before and after."""
     places = [i for i, o in enumerate(operands) if not isinstance(o, Number)]
     fixed = [_constant(o, carrier) if isinstance(o, Number) else None for o in operands]
@@ -275,9 +267,7 @@ def _fill(core: Function, fixed: list[Any], places: list[int], *tensors: Tensor)
     return core(*operands)
 
 
-def _converting(
-    inner: Function, casts: list[Callable[[Tensor], Tensor] | None], back: torch.dtype | None
-) -> Function:
+def _converting(inner: Function, casts: list[Callable[[Tensor], Tensor] | None], back: torch.dtype | None) -> Function:
     if back is not None:
         return lambda *tensors: _return(_converting(inner, casts, None)(*tensors), back)
     if not any(casts):
@@ -285,9 +275,7 @@ def _converting(
     only = casts[0]
     if len(casts) == 1 and only is not None:
         return lambda x: inner(only(x))
-    return lambda *tensors: inner(
-        *[t if cast is None else cast(t) for cast, t in zip(casts, tensors, strict=True)]
-    )
+    return lambda *tensors: inner(*[t if cast is None else cast(t) for cast, t in zip(casts, tensors, strict=True)])
 
 
 def _cast(dtype: Operand, carrier: torch.dtype) -> Callable[[Tensor], Tensor] | None:
@@ -449,7 +437,4 @@ def _power(common: torch.dtype, exponent: Operand) -> Function:
 def broadcast_batches(*batches: Tensor) -> list[Tensor]:
     """Align tensors ``(batch, ...)`` so that their samples broadcast as if taken one by one."""
     ndim = max(b.ndim for b in batches)
-    return [
-        b if b.ndim == ndim else b.reshape(b.shape[0], *[1] * (ndim - b.ndim), *b.shape[1:])
-        for b in batches
-    ]
+    return [b if b.ndim == ndim else b.reshape(b.shape[0], *[1] * (ndim - b.ndim), *b.shape[1:]) for b in batches]

@@ -100,9 +100,7 @@ def convert(x: Tensor, dtype: torch.dtype, *, rounding: str = "round") -> Tensor
     return _float_to_wide(x, dtype, rounding)
 
 
-def convert_number(
-    value: float, dtype: torch.dtype, *, rounding: str = "round"
-) -> int | float | bool:
+def convert_number(value: float, dtype: torch.dtype, *, rounding: str = "round") -> int | float | bool:
     """Convert one Python number by the rules of `convert`.
 
     Returns:

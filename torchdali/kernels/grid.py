@@ -12,9 +12,7 @@ from torch import Tensor
 __all__ = ["grid_mask", "mask_of", "steps_of"]
 
 
-def grid_mask(
-    x: Tensor, tile: float, ratio: float, angle: float, shift_x: float, shift_y: float
-) -> Tensor:
+def grid_mask(x: Tensor, tile: float, ratio: float, angle: float, shift_x: float, shift_y: float) -> Tensor:
     """Set the squares of a grid to zero.
 
     Args:

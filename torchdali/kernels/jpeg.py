@@ -63,17 +63,12 @@ def distort(x: Tensor, quality: int) -> Tensor:
     tables = _tables(quality, x.device)
     luma = _quantized(luma, tables[0])[..., :height, :width]
     size = (height + 1) // 2, (width + 1) // 2
-    blue, red = (
-        _doubled(_quantized(_halved(chroma), tables[1])[..., : size[0], : size[1]])
-        for chroma in (blue, red)
-    )
+    blue, red = (_doubled(_quantized(_halved(chroma), tables[1])[..., : size[0], : size[1]]) for chroma in (blue, red))
     chroma = [plane[..., :height, :width] - 128 for plane in (blue, red)]
     return torch.stack(_converted((luma, *chroma), _TO_RGB), -1).clamp_(0, 255).to(torch.uint8)
 
 
-def _converted(
-    planes: Sequence[Tensor], matrix: Sequence[tuple[Sequence[int], int]]
-) -> list[Tensor]:
+def _converted(planes: Sequence[Tensor], matrix: Sequence[tuple[Sequence[int], int]]) -> list[Tensor]:
     a, b, c = planes
     return [(a * u + b * v + c * w + offset) >> 16 for (u, v, w), offset in matrix]
 

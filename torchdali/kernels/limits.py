@@ -91,6 +91,4 @@ def check_window(size: float, operator: str) -> None:
         RuntimeError: naming the size and the limit.
     """
     if not size <= MAX_WINDOW:
-        raise RuntimeError(
-            f"{operator}: the window would be {size:g} wide; at most {MAX_WINDOW} are allowed"
-        )
+        raise RuntimeError(f"{operator}: the window would be {size:g} wide; at most {MAX_WINDOW} are allowed")

@@ -137,9 +137,7 @@ def fresh(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
     return torch.empty(shape, dtype=dtype)
 
 
-def place(
-    out: Tensor | None, shape: Sequence[int], dtype: torch.dtype, device: torch.device
-) -> Tensor:
+def place(out: Tensor | None, shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> Tensor:
     """Return `out` if a result of this kind fits there, otherwise an uninitialised tensor."""
     if out is not None and out.shape == shape and out.dtype == dtype and out.is_contiguous():
         return out
@@ -194,9 +192,7 @@ def inside(
     return [array[part] for array, part in zip(arrays, parts, strict=True)]
 
 
-def _part(
-    axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], ndim: int
-) -> tuple[slice, ...]:
+def _part(axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], ndim: int) -> tuple[slice, ...]:
     part = [slice(None)] * ndim
     for axis, start, extent in zip(axes, starts, extents, strict=True):
         part[axis] = slice(start, start + extent)

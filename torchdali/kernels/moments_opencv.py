@@ -48,9 +48,7 @@ def moments_of(x: Tensor, axes: Sequence[int]) -> Moments | None:
     count = row.shape[1]
     if whole and x.dtype == torch.float32:  # many times as fast as meanStdDev
         mean = cv2.sumElems(row)[0] / count
-        return Moments(
-            count, (mean,), (max(cv2.norm(row, cv2.NORM_L2SQR) / count - mean * mean, 0.0),)
-        )
+        return Moments(count, (mean,), (max(cv2.norm(row, cv2.NORM_L2SQR) / count - mean * mean, 0.0),))
     if channels in (2, 3, 4) and x.dtype == torch.uint8:  # a third of the time
         planes = byte_planes(channels, 1, count)
         cv2.split(row, planes)
@@ -66,8 +64,5 @@ def pooled(each: Sequence[Moments]) -> Moments:
     count = sum(m.count for m in each)
     channels = range(len(each[0].means))
     means = [sum(m.means[c] * m.count for m in each) / count for c in channels]
-    variances = [
-        sum(v.variances[c] * v.count for v in (m.about(means) for m in each)) / count
-        for c in channels
-    ]
+    variances = [sum(v.variances[c] * v.count for v in (m.about(means) for m in each)) / count for c in channels]
     return Moments(count, tuple(means), tuple(variances))

@@ -139,9 +139,7 @@ def _load(file: str) -> NativeLibrary:
         ctypes.c_void_p, ctypes.c_int,
     ]  # fmt: skip
     level = loaded.tdn_level(int(os.environ.get("TORCHDALI_NATIVE_LEVEL", _BEST)))
-    return NativeLibrary(
-        file, run, peek, read, headers, samples, resample, bands, level, loaded.tdn_libjpeg()
-    )
+    return NativeLibrary(file, run, peek, read, headers, samples, resample, bands, level, loaded.tdn_libjpeg())
 
 
 class Recipe:
@@ -178,9 +176,7 @@ class Recipe:
         scaling: tuple[tuple[float, ...], tuple[float, ...]] | None = None,
     ) -> None:
         if values is not None and (values.shape != (3, 256) or values.dtype != dtype):
-            raise ValueError(
-                f"values are (3, 256) of {dtype}, not {tuple(values.shape)} of {values.dtype}"
-            )
+            raise ValueError(f"values are (3, 256) of {dtype}, not {tuple(values.shape)} of {values.dtype}")
         self._values = None if values is None else values.contiguous()
         found = library()
         factor, offset = scaling or ((1.0,) * 3, (0.0,) * 3)

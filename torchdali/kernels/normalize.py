@@ -156,9 +156,7 @@ def normalize_each_into(
         normalize_into(result, torch.from_numpy(image), scaling, 2, 1 if mirror else None, order)
 
 
-def _write_pixels(
-    cv2: Any, out: Tensor, images: Images, scaling: Affine | None, mirrored: Sequence[bool]
-) -> None:
+def _write_pixels(cv2: Any, out: Tensor, images: Images, scaling: Affine | None, mirrored: Sequence[bool]) -> None:
     """Write ``(N, H, W, C)``: two passes over all of them, which cost less than many calls."""
     _, height, width, channels = out.shape
     rows = out.view(-1, width, channels)
@@ -248,9 +246,7 @@ def _normalized(x: Tensor, recipe: _Recipe, out: Tensor | None) -> Tensor:
     return torch.addcmul(recipe.offset, x, recipe.factor, out=out)
 
 
-def _spread(
-    values: tuple[float, ...], shape: tuple[int, ...], channel: int, device: torch.device
-) -> Tensor:
+def _spread(values: tuple[float, ...], shape: tuple[int, ...], channel: int, device: torch.device) -> Tensor:
     """Return values a channel as dense rows, which is what vectors want."""
     inner = 2 if channel == len(shape) - 1 else 1
     tensor = torch.tensor(values, dtype=torch.float32, device=device)

@@ -111,9 +111,7 @@ def _write_planes(
                 _scale(cv2, source, flat[first:last, channel, part], f, o)
 
 
-def mirrored_alike(
-    cv2: Any, images: Images, mirrored: Sequence[bool]
-) -> tuple[Images, Sequence[bool]]:
+def mirrored_alike(cv2: Any, images: Images, mirrored: Sequence[bool]) -> tuple[Images, Sequence[bool]]:
     """Return small images as one array, those with reversed rows reversed in it, so that `runs` finds one run."""
     height, width, channels = images[0].shape
     chosen = np.flatnonzero(mirrored)
@@ -125,9 +123,7 @@ def mirrored_alike(
     return whole, [False] * len(whole)
 
 
-def runs(
-    images: Images, mirrored: Sequence[bool], first: int, last: int
-) -> Iterator[tuple[Bytes, int, int]]:
+def runs(images: Images, mirrored: Sequence[bool], first: int, last: int) -> Iterator[tuple[Bytes, int, int]]:
     """Yield images, and which they are: as one, higher, where they lie together and are mirrored alike."""
     if not isinstance(images, np.ndarray):
         yield from ((images[i], i, i + 1) for i in range(first, last))
@@ -135,11 +131,7 @@ def runs(
     _, height, width, channels = images.shape
     low = first
     for i in range(first + 1, last + 1):
-        if (
-            i == last
-            or mirrored[i] != mirrored[low]
-            or images.strides[0] != height * images.strides[1]
-        ):
+        if i == last or mirrored[i] != mirrored[low] or images.strides[0] != height * images.strides[1]:
             yield images[low:i].reshape((i - low) * height, width, channels), low, i
             low = i
 

@@ -15,9 +15,7 @@ _NOISE = 1e-3  # added to what is inverted: flat regions keep the flow of the le
 _STEP = 1.0  # pixels, the farthest that one iteration moves
 
 
-def flow(
-    first: Tensor, second: Tensor, iterations: int, window: int, hint: Tensor | None = None
-) -> Tensor:
+def flow(first: Tensor, second: Tensor, iterations: int, window: int, hint: Tensor | None = None) -> Tensor:
     """Find where the pixels of an image have gone in another one.
 
     Every pixel's neighbourhood is matched by least squares on the gradients (Lucas and Kanade, 1981), some times on
@@ -56,9 +54,7 @@ def _resized(found: Tensor, image: Tensor) -> Tensor:
     if found.shape[-2:] == image.shape[-2:]:
         return found
     scale = found.new_tensor([width / found.shape[-1], height / found.shape[-2]])
-    larger = functional.interpolate(
-        found, size=(height, width), mode="bilinear", align_corners=False
-    )
+    larger = functional.interpolate(found, size=(height, width), mode="bilinear", align_corners=False)
     return larger * scale[:, None, None]
 
 
@@ -80,9 +76,7 @@ def _warped(image: Tensor, found: Tensor) -> Tensor:
     height, width = image.shape[-2:]
     rows = torch.arange(height, dtype=found.dtype, device=found.device)[:, None] + found[:, 1]
     columns = torch.arange(width, dtype=found.dtype, device=found.device) + found[:, 0]
-    places = torch.stack(
-        (columns * (2 / width) + (1 / width - 1), rows * (2 / height) + (1 / height - 1)), -1
-    )
+    places = torch.stack((columns * (2 / width) + (1 / width - 1), rows * (2 / height) + (1 / height - 1)), -1)
     return functional.grid_sample(image, places, padding_mode="border", align_corners=False)
 
 

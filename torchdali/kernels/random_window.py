@@ -124,13 +124,9 @@ def _numbers(count: int) -> Array:
     return numbers
 
 
-def _ranges(
-    area: Sequence[float], ratio: Sequence[float]
-) -> tuple[tuple[float, float], tuple[float, float]]:
+def _ranges(area: Sequence[float], ratio: Sequence[float]) -> tuple[tuple[float, float], tuple[float, float]]:
     if not (1 <= len(area) <= 2 and 1 <= len(ratio) <= 2):
-        raise RuntimeError(
-            f"random_area {list(area)} and random_aspect_ratio {list(ratio)} have one value, or two"
-        )
+        raise RuntimeError(f"random_area {list(area)} and random_aspect_ratio {list(ratio)} have one value, or two")
     if not area[0] <= area[-1] or not 0 < ratio[0] <= ratio[-1]:
         raise RuntimeError(
             f"random_area {list(area)} and random_aspect_ratio {list(ratio)} must be ranges [least, greatest], the "

@@ -48,12 +48,7 @@ def _copy(cv2: Any, target: Array, source: Array) -> bool:
         return False
     elif first == 1 and rest[1] == shape[0] <= _CHANNELS and rest[0] >= shape[0] * shape[2]:
         cv2.split(source.transpose(1, 2, 0), list(target))
-    elif (
-        rest[0] == 1
-        and first >= shape[1]
-        and 1 < shape[2] <= _CHANNELS
-        and rest[1] >= shape[0] * first
-    ):
+    elif rest[0] == 1 and first >= shape[1] and 1 < shape[2] <= _CHANNELS and rest[1] >= shape[0] * first:
         cv2.merge(list(source.transpose(2, 0, 1)), target)
     elif rest[1] == 1 and first == shape[2] <= _CHANNELS and rest[0] >= shape[0] * first:
         cv2.transpose(source.transpose(1, 0, 2), target)

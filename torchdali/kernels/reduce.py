@@ -20,9 +20,7 @@ _FEW = 1 << 23  # bytes whose sum int32 holds
 _CARRIER = {torch.uint16: torch.int32, torch.uint32: torch.int64, torch.uint64: torch.int64}
 
 
-def resolve_axes(
-    axes: Sequence[int] | None, axis_names: str | None, layout: str, ndim: int
-) -> tuple[int, ...]:
+def resolve_axes(axes: Sequence[int] | None, axis_names: str | None, layout: str, ndim: int) -> tuple[int, ...]:
     """Return the axes to reduce: those given by index or by name, all by default.
 
     Raises:
@@ -55,9 +53,7 @@ def total(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
         return x.to(_sum_type(x.dtype))
     if x.dtype.is_floating_point:
         return float_sum(x, axes, keep)
-    if (
-        found := _of_bytes(x, axes)
-    ) is not None:  # an average in double precision has the digits of the sum
+    if (found := _of_bytes(x, axes)) is not None:  # an average in double precision has the digits of the sum
         sums = [round(mean * found.count) for mean in found.means]
         return _shaped(sums, x, axes, keep, torch.int64).view(torch.uint64)
     wide = x.to(_CARRIER.get(x.dtype, x.dtype))
@@ -158,9 +154,7 @@ def extreme(x: Tensor, axes: tuple[int, ...], keep: bool, *, largest: bool) -> T
     if any(x.shape[axis] == 0 for axis in axes):  # as DALI: where a maximum starts
         limits = torch.finfo(x.dtype) if x.is_floating_point() else torch.iinfo(x.dtype)
         shape = x.to(torch.float32).sum(axes, keepdim=keep).shape
-        return torch.full(
-            shape, limits.min if largest else limits.max, dtype=x.dtype, device=x.device
-        )
+        return torch.full(shape, limits.min if largest else limits.max, dtype=x.dtype, device=x.device)
     if x.dtype == torch.uint64:  # flipping the sign bit keeps the order
         flipped = x.view(torch.int64) ^ (-(2**63))
         return (extreme(flipped, axes, keep, largest=largest) ^ (-(2**63))).view(torch.uint64)

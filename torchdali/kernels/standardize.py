@@ -50,15 +50,11 @@ def standardize(
         return affine_intensity(x, factors[0], offsets[0], dtype, out)
     if dtype == torch.float32:
         return _by_channel(x, factors, offsets, place(out, x.shape, dtype, x.device))
-    matrix = tuple(
-        tuple(f if i == j else 0.0 for j in range(len(factors))) for i, f in enumerate(factors)
-    )
+    matrix = tuple(tuple(f if i == j else 0.0 for j in range(len(factors))) for i, f in enumerate(factors))
     return affine_rgb(x, matrix, offsets, dtype, out)
 
 
-def _by_channel(
-    x: Tensor, factors: Sequence[float], offsets: Sequence[float], out: Tensor
-) -> Tensor:
+def _by_channel(x: Tensor, factors: Sequence[float], offsets: Sequence[float], out: Tensor) -> Tensor:
     """Write ``x * factor + offset`` of each channel, row by row, which is what vectors want."""
     plain = x.dim() == 3 and x.dtype == torch.uint8 and is_plain(x)
     if plain:
@@ -67,8 +63,7 @@ def _by_channel(
             return out
     width = x.shape[-2] * x.shape[-1] if x.dim() > 1 else x.shape[-1]
     factor, offset = (
-        torch.from_numpy(np.tile(np.array(values, np.float32), width // len(factors)))
-        for values in (factors, offsets)
+        torch.from_numpy(np.tile(np.array(values, np.float32), width // len(factors))) for values in (factors, offsets)
     )
     pixels, results = x.reshape(-1, width), out.view(-1, width)
     step = max(_PIECE // width, 1)

@@ -23,6 +23,7 @@ __all__ = ["keep_torch_threads", "on_one_thread", "use_one_torch_thread"]
 T = TypeVar("T")
 P = ParamSpec("P")
 
+
 def use_one_torch_thread(ready: threading.Barrier) -> None:
     """Make torch single-threaded in this new thread; see `keep_torch_threads`."""
     torch.get_num_threads()  # must come before the next line

@@ -44,9 +44,7 @@ def check_rounding(rounding: str) -> None:
         raise RuntimeError(f"rounding={rounding!r} is not supported: it is 'round' or 'truncate'")
 
 
-def anchor(
-    position: float, extent: int, window: int, rounding: str = "round", axis: int | None = None
-) -> int:
+def anchor(position: float, extent: int, window: int, rounding: str = "round", axis: int | None = None) -> int:
     """Return where a window starts: ``position * (extent - window)``, rounded or truncated.
 
     Args:
@@ -63,9 +61,7 @@ def anchor(
     return round_half_away_number(place) if rounding == "round" else int(place)
 
 
-def anchors(
-    positions: Sequence[float], extent: int, window: int, rounding: str = "round"
-) -> list[int]:
+def anchors(positions: Sequence[float], extent: int, window: int, rounding: str = "round") -> list[int]:
     """Return `anchor` of each position, for a window that is not larger than the extent."""
     if not (len(positions) and 0.0 <= min(positions) <= max(positions) <= 1.0 and window <= extent):
         return [anchor(position, extent, window, rounding) for position in positions]
@@ -191,9 +187,7 @@ def _meet_outside(
     return (x, x.shape, None) if policy == "trim_to_shape" else (x, shape, tuple(place))
 
 
-def _out_of_bounds(
-    shape: Sequence[int], axes: Sequence[int], starts: Sequence[int], extents: Sequence[int]
-) -> str:
+def _out_of_bounds(shape: Sequence[int], axes: Sequence[int], starts: Sequence[int], extents: Sequence[int]) -> str:
     box = ", ".join(
         f"{start}:{start + extent} of {shape[axis]} on axis {axis}"
         for axis, start, extent in zip(axes, starts, extents, strict=True)
@@ -204,9 +198,7 @@ def _out_of_bounds(
     )
 
 
-def _extended(
-    x: Tensor, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], policy: str
-) -> Tensor:
+def _extended(x: Tensor, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], policy: str) -> Tensor:
     check_pixels(extents, "the window")
     for axis, start, extent in zip(axes, starts, extents, strict=True):
         length = x.shape[axis]

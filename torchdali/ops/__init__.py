@@ -91,9 +91,7 @@ class OperatorClass:
 
     operator: Operator
 
-    def __init__(
-        self, *given: Any, device: str | None = None, name: str | None = None, **arguments: Any
-    ) -> None:
+    def __init__(self, *given: Any, device: str | None = None, name: str | None = None, **arguments: Any) -> None:
         if given:
             placed = self._by_place(given, {"device": device, **arguments})
             device, arguments = placed.pop("device", device), {**arguments, **placed}
@@ -115,9 +113,7 @@ class OperatorClass:
             raise TypeError(f"ops.{self.operator.class_name}() got multiple values for {twice[0]}")
         if len(given) > len(names):
             allowed = f"at most {', '.join(names)}" if names else "none"
-            raise TypeError(
-                f"ops.{self.operator.class_name}() takes its arguments by name; by position {allowed}"
-            )
+            raise TypeError(f"ops.{self.operator.class_name}() takes its arguments by name; by position {allowed}")
         return placed
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:

@@ -29,9 +29,7 @@ def matched(name: str, values: Any, count: int) -> list[Any]:
     if len(found) == 1:
         return found * count
     if len(found) != count:
-        raise RuntimeError(
-            f'argument "{name}" expected shape {count} but got {len(found)} values for {count} axes'
-        )
+        raise RuntimeError(f'argument "{name}" expected shape {count} but got {len(found)} values for {count} axes')
     return found
 
 
@@ -45,9 +43,7 @@ def indices(axes: Sequence[int], ndim: int) -> list[int]:
         return list(range(ndim))
     for axis in axes:
         if not -ndim <= axis < ndim:
-            raise RuntimeError(
-                f"axis {axis} out of range. Expected range is [{-ndim}, {ndim - 1}] for a {ndim}D input"
-            )
+            raise RuntimeError(f"axis {axis} out of range. Expected range is [{-ndim}, {ndim - 1}] for a {ndim}D input")
     found = [int(axis) % ndim for axis in axes]
     if len(set(found)) < len(found):
         raise RuntimeError(f"an axis occurs more than once in {list(axes)}")
@@ -58,9 +54,7 @@ def named(names: str, layout: str, ndim: int) -> list[int]:
     """Return the axes of a layout that have these names; all where no name is given."""
     missing = [name for name in names if name not in layout]
     if missing:
-        raise RuntimeError(
-            f"axis {missing[0]!r} is not in the layout {layout!r} of the {ndim}D input"
-        )
+        raise RuntimeError(f"axis {missing[0]!r} is not in the layout {layout!r} of the {ndim}D input")
     return [layout.index(name) for name in names] if names else list(range(ndim))
 
 

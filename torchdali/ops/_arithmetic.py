@@ -56,9 +56,7 @@ def _compiled(name: str, constants: str, dtypes: tuple[torch.dtype, ...]) -> Cal
 
 
 @functools.lru_cache(maxsize=4096)
-def _compiled_into(
-    name: str, constants: str, dtypes: tuple[torch.dtype, ...]
-) -> Callable[..., bool] | None:
+def _compiled_into(name: str, constants: str, dtypes: tuple[torch.dtype, ...]) -> Callable[..., bool] | None:
     return arithmetic.function_into(name, *_operands(constants, dtypes))
 
 
@@ -158,9 +156,7 @@ def _in_one_piece(operands: Sequence[TensorList]) -> list[Tensor] | None:
                 starts[0] = 0
                 counts = np.diff(starts, append=size)
                 given = upload(np.stack((order, counts)).astype(np.int32), dense.device)
-                index = given[0].index_select(
-                    0, torch.repeat_interleave(given[1], output_size=size)
-                )
+                index = given[0].index_select(0, torch.repeat_interleave(given[1], output_size=size))
             found.append(dense.reshape(-1).index_select(0, index))
     return found
 
@@ -238,9 +234,7 @@ def _input(operand: Any, recorded: bool) -> Any:
     if not isinstance(operand, (np.ndarray, Tensor, list, tuple)):
         if hasattr(operand, "torch"):  # a sample of a batch
             return operand
-        raise TypeError(
-            f"an operand is a node, a number, an array or a types.Constant, not {type(operand).__name__}"
-        )
+        raise TypeError(f"an operand is a node, a number, an array or a types.Constant, not {type(operand).__name__}")
     if recorded:
         return types.Constant(operand)
     return operand if isinstance(operand, Tensor) else torch.from_numpy(np.asarray(operand))

@@ -112,9 +112,7 @@ def audio_resample(
     """
     _check_quality(quality)
     if data.ndim not in (1, 2):
-        raise RuntimeError(
-            f"audio_resample: (samples,) or (samples, channels), not {data.ndim} axes"
-        )
+        raise RuntimeError(f"audio_resample: (samples,) or (samples, channels), not {data.ndim} axes")
     kind = dtype or data.dtype
     if kind not in _RESAMPLED or data.dtype not in _RESAMPLED:
         wrong = kind if kind not in _RESAMPLED else data.dtype
@@ -130,15 +128,11 @@ def _check_quality(quality: float) -> None:
         raise RuntimeError(f"quality={quality}: it is in 0 to 100")
 
 
-def _ratio(
-    samples: int, in_rate: Any, out_rate: Any, scale: Any, out_length: Any
-) -> tuple[float, float, int]:
+def _ratio(samples: int, in_rate: Any, out_rate: Any, scale: Any, out_length: Any) -> tuple[float, float, int]:
     """Return both rates, and the length of the result."""
     ways = [in_rate is not None or out_rate is not None, scale is not None, out_length is not None]
     if sum(ways) > 1:
-        raise RuntimeError(
-            "audio_resample: give the rates, scale or out_length, not several of them"
-        )
+        raise RuntimeError("audio_resample: give the rates, scale or out_length, not several of them")
     if not any(ways):
         raise RuntimeError("audio_resample: give scale, out_length, or in_rate and out_rate")
     if out_length is not None:

@@ -117,9 +117,7 @@ def random_bbox_crop(
     axes = rows.shape[1] // 2
     fixed = crop_shape is not None
     if fixed and (scaling is not _ONE or aspect_ratio is not _ONE or input_shape is None):
-        raise batch_level(
-            RuntimeError("crop_shape needs input_shape, and excludes scaling and aspect_ratio")
-        )
+        raise batch_level(RuntimeError("crop_shape needs input_shape, and excludes scaling and aspect_ratio"))
     rules = _rules(
         axes, tuple(thresholds), allow_no_crop and not fixed, tuple(scaling), tuple(aspect_ratio), num_attempts,
         total_num_attempts, threshold_type, all_boxes_above_threshold, bbox_prune_threshold,
@@ -182,27 +180,15 @@ def _rules(
     attempts: int, total: int, kind: str, every: bool, prune: float | None,
 ) -> kernel.Rules:  # fmt: skip
     if not thresholds or not all(0 <= threshold <= 1 for threshold in thresholds):
-        raise batch_level(
-            RuntimeError(
-                f"thresholds must be in [0, 1], at least one of them, not {list(thresholds)}"
-            )
-        )
+        raise batch_level(RuntimeError(f"thresholds must be in [0, 1], at least one of them, not {list(thresholds)}"))
     if prune is not None and not 0 <= prune <= 1:
         raise batch_level(RuntimeError(f"bbox_prune_threshold must be in [0, 1], not {prune}"))
     if kind not in ("iou", "overlap"):
-        raise batch_level(
-            RuntimeError(f"unknown threshold_type {kind!r}: it is 'iou' or 'overlap'")
-        )
+        raise batch_level(RuntimeError(f"unknown threshold_type {kind!r}: it is 'iou' or 'overlap'"))
     if attempts < 1 or (total < 1 and total != -1):
-        raise batch_level(
-            RuntimeError(f"num_attempts {attempts} and total_num_attempts {total} must be positive")
-        )
+        raise batch_level(RuntimeError(f"num_attempts {attempts} and total_num_attempts {total} must be positive"))
     if len(scaling) != 2 or not 0 <= scaling[0] <= scaling[1]:
-        raise batch_level(
-            RuntimeError(
-                f"scaling must be a range [least, greatest], not negative: {list(scaling)}"
-            )
-        )
+        raise batch_level(RuntimeError(f"scaling must be a range [least, greatest], not negative: {list(scaling)}"))
     return kernel.Rules(
         thresholds, no_crop, (scaling[0], scaling[1]), _ratios(axes, ratio), attempts,
         None if total == -1 else total, kind == "overlap", every, prune=prune,
@@ -210,18 +196,12 @@ def _rules(
 
 
 def _ratios(axes: int, values: Sequence[float]) -> tuple[tuple[int, int, float, float], ...]:
-    if len(values) not in (2, 6) or not all(
-        0 <= a <= b for a, b in zip(values[::2], values[1::2], strict=True)
-    ):
+    if len(values) not in (2, 6) or not all(0 <= a <= b for a, b in zip(values[::2], values[1::2], strict=True)):
         raise batch_level(
-            RuntimeError(
-                f"aspect_ratio must be a range [least, greatest], or three, not negative: {list(values)}"
-            )
+            RuntimeError(f"aspect_ratio must be a range [least, greatest], or three, not negative: {list(values)}")
         )
     pairs = list(itertools.combinations(range(axes), 2))
-    ranges = list(zip(values[::2], values[1::2], strict=True))[: len(pairs)] * (
-        1 if len(values) == 6 else len(pairs)
-    )
+    ranges = list(zip(values[::2], values[1::2], strict=True))[: len(pairs)] * (1 if len(values) == 6 else len(pairs))
     return tuple((one, other, *limits) for (one, other), limits in zip(pairs, ranges, strict=True))
 
 
@@ -229,13 +209,9 @@ def _box_layout(axes: int, layout: str | None, ltrb: bool) -> str:
     if layout is None:
         return "xyz"[:axes] + ("XYZ" if ltrb else "WHD")[:axes]
     if not isinstance(ltrb, UnsetFlag):
-        raise batch_level(
-            RuntimeError("ltrb and bbox_layout cannot be used together; ltrb is deprecated")
-        )
+        raise batch_level(RuntimeError("ltrb and bbox_layout cannot be used together; ltrb is deprecated"))
     if sorted(layout) not in (sorted("xyz"[:axes] + ends[:axes]) for ends in ("XYZ", "WHD")):
-        raise batch_level(
-            RuntimeError(f"unknown bbox_layout {layout!r} for boxes of {axes} dimensions")
-        )
+        raise batch_level(RuntimeError(f"unknown bbox_layout {layout!r} for boxes of {axes} dimensions"))
     return layout
 
 
@@ -289,23 +265,15 @@ def _always(name: str, row: tuple[int, ...], layout: str | None, axes: int) -> A
     return found
 
 
-def _checked_extents(
-    name: str, rows: Sequence[tuple[int, ...]] | None, layout: str | None, axes: int
-) -> Array | None:
+def _checked_extents(name: str, rows: Sequence[tuple[int, ...]] | None, layout: str | None, axes: int) -> Array | None:
     names = "WHD"[:axes]
     layout = names if layout is None else layout
     if sorted(layout) != sorted(names):
-        raise batch_level(
-            RuntimeError(f"shape_layout must be a permutation of {names}, not {layout!r}")
-        )
+        raise batch_level(RuntimeError(f"shape_layout must be a permutation of {names}, not {layout!r}"))
     if rows is None:
         return None
-    if any(len(row) != axes for row in rows) or any(
-        n < (name == "input_shape") for row in rows for n in row
-    ):
-        raise RuntimeError(
-            f"{name} must be {axes} extents, in the order {layout}, not {list(rows[0])}"
-        )
+    if any(len(row) != axes for row in rows) or any(n < (name == "input_shape") for row in rows for n in row):
+        raise RuntimeError(f"{name} must be {axes} extents, in the order {layout}, not {list(rows[0])}")
     return np.array(rows)[:, [layout.index(n) for n in names]]
 
 
@@ -335,9 +303,7 @@ def _labels(labels: TensorList, boxes: kernel.Boxes) -> Tensor:
             return rows
     if any(there < count for there, count in zip(known, counts, strict=True)):
         raise RuntimeError("there are fewer labels than boxes")
-    return torch.cat(
-        [sample[:count] for sample, count in zip(labels.samples(), counts, strict=True)]
-    )
+    return torch.cat([sample[:count] for sample, count in zip(labels.samples(), counts, strict=True)])
 
 
 # ---------------------------------------------------------------- ssd_random_crop
@@ -379,9 +345,7 @@ def ssd_random_crop(
         raise RuntimeError(f"boxes are (N, 4), not {boxes.shape()[0]}")
     numbers = rows.numpy()
     known = kernel.Boxes(numbers[:, :2], numbers[:, 2:], counts)
-    rules = kernel.Rules(
-        _SSD, True, (0.3, 1.0), _ratios(2, [0.5, 2.0]), max(num_attempts, 1), None, insist=True
-    )
+    rules = kernel.Rules(_SSD, True, (0.3, 1.0), _ratios(2, [0.5, 2.0]), max(num_attempts, 1), None, insist=True)
     windows = kernel.search(known, rules, _Draws(rng, 5))
     kept, left, corners = _seen(known, windows, None, None)
     kept_boxes = TensorList.from_rows(torch.from_numpy(np.concatenate(corners, axis=1)), left)
@@ -391,9 +355,7 @@ def ssd_random_crop(
     return cut, kept_boxes, kept_labels
 
 
-def _labels_left(
-    labels: TensorList, boxes: kernel.Boxes, kept: Array, left: Sequence[int]
-) -> TensorList:
+def _labels_left(labels: TensorList, boxes: kernel.Boxes, kept: Array, left: Sequence[int]) -> TensorList:
     """Return the labels of the boxes that are left; as in DALI, some boxes may have none."""
     counts = boxes.counts.tolist()
     known = [len(sample) if sample.ndim else 0 for sample in labels.samples()]

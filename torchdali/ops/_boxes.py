@@ -37,13 +37,9 @@ class _Known:
         if not 0 <= criteria <= 1:
             raise RuntimeError(f"criteria must be in [0, 1], not {criteria}")
         if len(means) != 4 or len(stds) != 4 or 0 in stds:
-            raise RuntimeError(
-                f"means {list(means)} and stds {list(stds)} are 4 numbers each, the stds not 0"
-            )
+            raise RuntimeError(f"means {list(means)} and stds {list(stds)} are 4 numbers each, the stds not 0")
         if not anchors or len(anchors) % 4:
-            raise RuntimeError(
-                f"anchors must be a multiple of 4 numbers, at least 4, not {len(anchors)}"
-            )
+            raise RuntimeError(f"anchors must be a multiple of 4 numbers, at least 4, not {len(anchors)}")
         self.criteria, self.offset, self.scale = criteria, offset, scale
         corners = torch.tensor(anchors, dtype=torch.float32, device=device).reshape(-1, 4)
         self.anchors, own = Anchors(corners), center_size(corners)

@@ -73,9 +73,7 @@ def not_(input: Any, /, **options: Any) -> Any:
     return lookup("_not")(input, **options)
 
 
-def validate_logical(
-    input: Any, /, *, expression_name: str, expression_side: str, **options: Any
-) -> Any:
+def validate_logical(input: Any, /, *, expression_name: str, expression_side: str, **options: Any) -> Any:
     """Return an operand of ``and`` or ``or`` as it is.
 
     Args:
@@ -92,9 +90,7 @@ def validate_logical(
 
 def _check(predicate: Any, name: str) -> None:
     if not isinstance(predicate, DataNode):
-        raise RuntimeError(
-            f"the predicate of `{name}` is a node with a scalar a sample, not {predicate!r}"
-        )
+        raise RuntimeError(f"the predicate of `{name}` is a node with a scalar a sample, not {predicate!r}")
     if predicate.device != "cpu":
         raise ValueError(
             f"Invalid device \"gpu\" for argument 'predicate' of operator 'fn._conditional.{name}': {predicate} must "

@@ -67,9 +67,7 @@ def _brightened(source: torch.dtype, kind: torch.dtype, factor: float, shift: fl
     return float(_f32(factor)), float(_f32(shift) * _f32(full_scale(kind)))
 
 
-def _contrasted(
-    source: torch.dtype, kind: torch.dtype, factor: float, center: float | None
-) -> Numbers:
+def _contrasted(source: torch.dtype, kind: torch.dtype, factor: float, center: float | None) -> Numbers:
     middle, scale = _f32(_center(source) if center is None else center), _f32(factor)
     return float(scale), float(middle - scale * middle)
 
@@ -191,12 +189,8 @@ def _twist(
     out: Tensor | None,
 ) -> Tensor:  # fmt: skip
     if image.shape[-1] != 3:
-        raise ValueError(
-            f"the color operators take RGB images of 3 channels, not {image.shape[-1]}"
-        )
-    return affine_rgb(
-        image, twist_matrix(hue, saturation, value), (offset,) * 3, dtype or image.dtype, out
-    )
+        raise ValueError(f"the color operators take RGB images of 3 channels, not {image.shape[-1]}")
+    return affine_rgb(image, twist_matrix(hue, saturation, value), (offset,) * 3, dtype or image.dtype, out)
 
 
 @operator
@@ -378,9 +372,7 @@ def _hsv_on_device(
 
 
 @on_device(hue)
-def _hue_on_device(
-    image: TensorList, *, dtype: torch.dtype | None, hue: float | Column, image_type: Any
-) -> Any:
+def _hue_on_device(image: TensorList, *, dtype: torch.dtype | None, hue: float | Column, image_type: Any) -> Any:
     return _mapped(image, dtype, _twist_matrices(hue))
 
 
@@ -422,9 +414,7 @@ def color_space_conversion(
     source, target = image_type.name, output_type.name
     channels = 1 if source == "GRAY" else 3
     if image.shape[-1] != channels:
-        raise RuntimeError(
-            f"images of type {source} have {channels} channels, not {image.shape[-1]}"
-        )
+        raise RuntimeError(f"images of type {source} have {channels} channels, not {image.shape[-1]}")
     if source == target:
         return placed(image, out)
     if {source, target} == {"RGB", "BGR"}:
@@ -436,9 +426,7 @@ def color_space_conversion(
 
 
 @on_device(color_space_conversion)
-def _convert_on_device(
-    image: TensorList, *, image_type: DALIImageType, output_type: DALIImageType
-) -> Any:
+def _convert_on_device(image: TensorList, *, image_type: DALIImageType, output_type: DALIImageType) -> Any:
     convert: Callable[[Tensor], Tensor] = functools.partial(
         color_space_conversion.body, image_type=image_type, output_type=output_type
     )

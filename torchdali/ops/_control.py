@@ -56,9 +56,7 @@ def _merger() -> Callable[..., Tensor]:
     """Return what merges the branches of one `if`."""
     choose = _Chooser()
 
-    def merge(
-        on_true: Tensor | None, on_false: Tensor | None, /, *, condition: Any, what: str = ""
-    ) -> Tensor:
+    def merge(on_true: Tensor | None, on_false: Tensor | None, /, *, condition: Any, what: str = "") -> Tensor:
         return choose(on_true, on_false, case=0 if truth(condition) else 1, what=what)
 
     return merge
@@ -95,9 +93,7 @@ def _part(value: Data, /) -> Data:
 
 def _cases(index: Tensor, *, count: int) -> Tensor:
     if index.ndim != 1:
-        raise RuntimeError(
-            f"the number of a branch is a scalar (0D), not of {index.ndim - 1} dimensions"
-        )
+        raise RuntimeError(f"the number of a branch is a scalar (0D), not of {index.ndim - 1} dimensions")
     whole = index.ceil() if index.is_floating_point() else index
     return whole.to(torch.int32).clamp_(0, count - 1)
 

@@ -65,9 +65,7 @@ def _affine(
 def _matrices(m: Array | None, mt: Array | None, t: Array | None, *, size: int) -> list[Array]:
     """Return transposed matrices and translations of numbers that are given as ``(batch, n)``, or one for all."""
     if mt is not None and (m is not None or t is not None):
-        raise batch_level(
-            RuntimeError("MT holds the matrix and the translation: give MT alone, or M and T")
-        )
+        raise batch_level(RuntimeError("MT holds the matrix and the translation: give MT alone, or M and T"))
     columns = size + (mt is not None)
     numbers = mt if mt is not None else m
     if numbers is None:
@@ -75,17 +73,13 @@ def _matrices(m: Array | None, mt: Array | None, t: Array | None, *, size: int) 
     if numbers.shape[1] == 1:
         matrix = np.eye(size, columns, dtype=np.float32) * numbers[:, :, None]
     elif numbers.shape[1] % columns:
-        raise RuntimeError(
-            f"cannot form a matrix with {numbers.shape[1]} elements and {columns} columns"
-        )
+        raise RuntimeError(f"cannot form a matrix with {numbers.shape[1]} elements and {columns} columns")
     else:
         matrix = numbers.reshape(len(numbers), -1, columns)
     moved = np.zeros((1, 1), np.float32) if t is None else t
     moved = moved if mt is None else matrix[:, :, -1]
     if moved.shape[1] not in (1, matrix.shape[1]):
-        raise RuntimeError(
-            f"T has {moved.shape[1]} elements: it takes {matrix.shape[1]}, or one for all"
-        )
+        raise RuntimeError(f"T has {moved.shape[1]} elements: it takes {matrix.shape[1]}, or one for all")
     if moved.shape[1] < matrix.shape[1]:
         moved = np.broadcast_to(moved, (len(moved), matrix.shape[1]))
     return [matrix[:, :, :size].transpose(0, 2, 1), moved]
@@ -131,18 +125,14 @@ def _each(name: str, value: Any, columns: int) -> Array | None:
 
 def _check_columns(name: str, given: int, columns: int) -> None:
     if given != columns:
-        raise RuntimeError(
-            f"{name} is a matrix of {columns} columns for these points, not of {given}"
-        )
+        raise RuntimeError(f"{name} is a matrix of {columns} columns for these points, not of {given}")
 
 
 def _check_points(ndim: int, points: Tensor, dtype: torch.dtype) -> None:
     given = points.dtype
     if points.numel() and given not in _POINT_TYPES:
         supported = ", ".join(str(kind).removeprefix("torch.") for kind in _POINT_TYPES)
-        raise RuntimeError(
-            f"coord_transform: unsupported input type: {given}; it takes {supported}"
-        )
+        raise RuntimeError(f"coord_transform: unsupported input type: {given}; it takes {supported}")
     if ndim < 2:
         raise RuntimeError("coord_transform expects an input with at least 2 dimensions")
     if dtype not in (given, torch.float32):
@@ -357,13 +347,9 @@ def bbox_rotate(
     rows, counts = rows_of(boxes)
     _check_size_type(size)
     columns = (per_sample(v, len(counts)) for v in (angle, input_shape, size))
-    turns = [
-        _turn(a, shape, s, shape_layout, keep_size) for a, shape, s in zip(*columns, strict=True)
-    ]
+    turns = [_turn(a, shape, s, shape_layout, keep_size) for a, shape, s in zip(*columns, strict=True)]
     table = torch.from_numpy(np.array(turns, np.float32).repeat(counts, 0))
-    result, keep = _rotated(
-        rows, table, mode, bbox_layout == "xyWH", bbox_normalized, remove_threshold
-    )
+    result, keep = _rotated(rows, table, mode, bbox_layout == "xyWH", bbox_normalized, remove_threshold)
     results = [(result, boxes.layout())]
     if labels is not None:
         results.append((_labels(labels, counts), labels.layout()))
@@ -393,9 +379,7 @@ def _labels(labels: TensorList, boxes: Sequence[int]) -> Tensor:
     return rows
 
 
-def _turn(
-    angle: float, shape: Sequence[int], size: Sequence[float], layout: str, keep_size: bool
-) -> tuple[float, ...]:
+def _turn(angle: float, shape: Sequence[int], size: Sequence[float], layout: str, keep_size: bool) -> tuple[float, ...]:
     """Return cosine and sine, then width and height of the image, and of the canvas."""
     height, width = _image_size(shape, layout)
     turned = affine.rotation(angle)

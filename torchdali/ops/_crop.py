@@ -129,9 +129,7 @@ def _window(
     return tuple(axes), tuple(starts), tuple(extents)
 
 
-def _window_sizes(
-    crop: tuple[float, ...] | None, d: float, h: float, w: float
-) -> tuple[float, ...]:
+def _window_sizes(crop: tuple[float, ...] | None, d: float, h: float, w: float) -> tuple[float, ...]:
     """Return width, height and perhaps depth; 0 where the axis stays whole."""
     if crop is not None:
         if not d is h is w is _WHOLE:
@@ -216,9 +214,7 @@ def _orders(layout: str, output_layout: str) -> tuple[tuple[int, ...], tuple[int
     """Return the axes of the input in the order of the output, and the way back."""
     wanted = output_layout or layout
     if sorted(layout) != sorted(wanted):
-        raise RuntimeError(
-            f"output_layout {wanted!r} is not a permutation of the layout {layout!r}"
-        )
+        raise RuntimeError(f"output_layout {wanted!r} is not a permutation of the layout {layout!r}")
     return tuple(map(layout.index, wanted)), tuple(map(wanted.index, layout))
 
 
@@ -295,9 +291,7 @@ def crop_mirror_normalize(
             or a number of values that is neither one nor the number of channels.
     """
     if dtype not in _NORMALIZED:
-        raise RuntimeError(
-            f"unsupported output type: {dtype}; it is float32, float16, uint8 or int8"
-        )
+        raise RuntimeError(f"unsupported output type: {dtype}; it is float32, float16, uint8 or int8")
     forth, back = _orders(layout, output_layout)
     policy = out_of_bounds(out_of_bounds_policy, borders=False)
     inside, extents, part = meet(data, *crop_window(data.shape, layout, **window), policy)
@@ -369,12 +363,7 @@ def _normalize_on_device(
 ) -> Any:  # fmt: skip
     images = images_of(data, layout, floats=True)
     wanted = output_layout or layout
-    if (
-        images is None
-        or pad_output
-        or dtype not in (torch.float32, torch.float16)
-        or wanted not in ("CHW", "HWC")
-    ):
+    if images is None or pad_output or dtype not in (torch.float32, torch.float16) or wanted not in ("CHW", "HWC"):
         return NotImplemented
     found = _windows_of_one_size(images, layout, window)
     if found is None:
@@ -404,9 +393,7 @@ def finish_of(
     return Finish(flags, bool(flags is None and mirror), scaling, channel_first, dtype)
 
 
-def _windows_of_one_size(
-    images: Images, layout: str, window: dict[str, Any]
-) -> tuple[Tensor, tuple[int, int]] | None:
+def _windows_of_one_size(images: Images, layout: str, window: dict[str, Any]) -> tuple[Tensor, tuple[int, int]] | None:
     """Return the table of `normalize_batch` on the device, and the size of all windows.
 
     None for several sizes, and windows that reach outside: the other way pads, or says what is wrong.
@@ -436,9 +423,7 @@ def _windows_of_one_size(
 
 
 @device_cache(maxsize=64)
-def _same_windows(
-    count: int, values: int, width: int, y: int, x: int, device: torch.device
-) -> Tensor:
+def _same_windows(count: int, values: int, width: int, y: int, x: int, device: torch.device) -> Tensor:
     """Return the table of images and windows that are the same in each batch; it is copied once."""
     return upload(table([np.arange(count, dtype=np.int64) * values, width, y, x]), device)
 
@@ -449,10 +434,7 @@ def _windows(
     """Return starts and extents of the windows of images, ``(2, N)``; None for windows of channels."""
     sides, each = images.sides.T.tolist(), each_of(window)
     each = each * len(sides) if len(each) == 1 else each
-    found = [
-        crop_window((h, w, images.channels), layout, **given)
-        for (h, w), given in zip(sides, each, strict=True)
-    ]
+    found = [crop_window((h, w, images.channels), layout, **given) for (h, w), given in zip(sides, each, strict=True)]
     return spans_of(sides, found)
 
 

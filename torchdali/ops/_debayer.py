@@ -71,9 +71,7 @@ def debayer(
 def _one_channel(image: Tensor, layout: str) -> Tensor:
     if layout.endswith("C"):
         if image.shape[-1] != 1:
-            raise RuntimeError(
-                f"debayer: images of one channel, not {image.shape[-1]}; sequences have the layout FHW"
-            )
+            raise RuntimeError(f"debayer: images of one channel, not {image.shape[-1]}; sequences have the layout FHW")
         image = image.squeeze(-1)
     height, width = image.shape[-2:]
     if height % 2 or width % 2 or not height * width:
@@ -86,9 +84,7 @@ def _position(value: Any) -> tuple[int, int]:
     if len(found) == 1:
         found *= 2
     if len(found) != 2 or any(place not in (0, 1) for place in found):
-        raise RuntimeError(
-            f"debayer: blue_position is a row and a column in a 2x2 cell, not {value}"
-        )
+        raise RuntimeError(f"debayer: blue_position is a row and a column in a 2x2 cell, not {value}")
     return found[0], found[1]
 
 

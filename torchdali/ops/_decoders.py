@@ -196,9 +196,7 @@ def choose_window(
     return random_window(rng.random, height, width, num_attempts, random_area, random_aspect_ratio)
 
 
-@operator(
-    name="decoders.image_random_crop", layout="HWC", devices=_DEVICES, deprecated=_OLD
-)
+@operator(name="decoders.image_random_crop", layout="HWC", devices=_DEVICES, deprecated=_OLD)
 def image_random_crop(
     data: Encoded,
     /,
@@ -312,17 +310,13 @@ def _decode_window(
     if dtype is torch.uint8 and output_type == DALIImageType.RGB:
         header = peek_header(data)
         window = choose(*header.size(adjust_orientation))
-        return decode_crop(
-            data, *window, adjust_orientation=adjust_orientation, fast=use_fast_idct, header=header
-        )
+        return decode_crop(data, *window, adjust_orientation=adjust_orientation, fast=use_fast_idct, header=header)
     whole = _decode(data, adjust_orientation, dtype, output_type, use_fast_idct)
     y, x, h, w = choose(whole.shape[0], whole.shape[1])
     return whole[y : y + h, x : x + w]
 
 
-def place_window(
-    size: tuple[int, int], axes: Sequence[int], starts: Sequence[int], extents: Sequence[int]
-) -> Window:
+def place_window(size: tuple[int, int], axes: Sequence[int], starts: Sequence[int], extents: Sequence[int]) -> Window:
     """Return the window where axes are cut and the others are whole.
 
     Raises:
@@ -336,7 +330,6 @@ def place_window(
         raise RuntimeError(f"the window [{y}:{y + h}, {x}:{x + w}] is empty")
     if y < 0 or x < 0 or y + h > size[0] or x + w > size[1]:
         raise RuntimeError(
-            f"cropping window {y}..{y + h}, {x}..{x + w} is not valid for image dimensions "
-            f"[{size[0]} x {size[1]}]"
+            f"cropping window {y}..{y + h}, {x}..{x + w} is not valid for image dimensions [{size[0]} x {size[1]}]"
         )
     return y, x, h, w

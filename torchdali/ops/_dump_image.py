@@ -42,9 +42,7 @@ def dump_image(data: Batch, /, *, input_layout: str = "HWC", suffix: str = "") -
 
 def _check(image: torch.Tensor) -> None:
     if image.dtype != torch.uint8 or image.dim() != 3 or image.shape[-1] not in (1, 3):
-        raise RuntimeError(
-            f"dump_image: uint8 images (H, W, 1) or (H, W, 3), not {image.dtype} {tuple(image.shape)}"
-        )
+        raise RuntimeError(f"dump_image: uint8 images (H, W, 1) or (H, W, 3), not {image.dtype} {tuple(image.shape)}")
     if not image.numel():
         raise RuntimeError(f"dump_image: an image without pixels, of shape {tuple(image.shape)}")
 

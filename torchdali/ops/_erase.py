@@ -104,9 +104,7 @@ def _erase_batch(
             check_fill(filling, extents, channel)
             value = _value(filling, data[0], channel)
             values[filling] = value.numpy() if isinstance(value, Tensor) else value
-        for place in _regions(
-            _flat(start), _flat(size), which, lengths, relative, len(extents)
-        ):
+        for place in _regions(_flat(start), _flat(size), which, lengths, relative, len(extents)):
             value = values[filling]
             result[place] = value[place] if isinstance(value, np.ndarray) else value
     return made
@@ -130,10 +128,7 @@ def _erase_on_device(
         lengths = tuple([sides[axis] for axis in which])
         places = _regions(_flat(start), _flat(size), which, lengths, relative, 2)
         # Of a slice of all of an axis, `indices` knows the end.
-        spans = [
-            [part.indices(side) for part, side in zip(place, sides, strict=True)]
-            for place in places
-        ]
+        spans = [[part.indices(side) for part, side in zip(place, sides, strict=True)] for place in places]
         regions.append([(top, left, bottom, right) for (top, bottom, _), (left, right, _) in spans])
     flat = erase_batch(images.flat, images.offsets, images.sides, channels, regions, fills)
     return batch_of(flat, images.sides, channels)
@@ -188,9 +183,7 @@ def _spans(
     """Return the part of each axis that is erased, region after region; in float32, as DALI calculates."""
     anchor = anchor or (0.0,) * len(shape)
     if len(anchor) != len(shape) or len(shape) % len(lengths):
-        raise RuntimeError(
-            f"{len(anchor)} anchors and {len(shape)} extents for {len(lengths)} axes"
-        )
+        raise RuntimeError(f"{len(anchor)} anchors and {len(shape)} extents for {len(lengths)} axes")
     spans = []
     for i, (start, extent) in enumerate(zip(anchor, shape, strict=True)):
         start, extent = single(start), single(extent)

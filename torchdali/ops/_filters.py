@@ -41,9 +41,7 @@ __all__ = ["dilate", "erode", "filter", "gaussian_blur", "laplacian", "median_bl
 _LAPLACIAN_LIMIT = 31  # the largest window; above, its weights no longer fit into float32
 
 _PLANAR = ("HW", "HWC", "CHW", "FHWC", "FCHW")
-Planar = Annotated[
-    Tensor, Takes(_PLANAR, (torch.uint8, torch.uint16, torch.int16, torch.float32), names=False)
-]
+Planar = Annotated[Tensor, Takes(_PLANAR, (torch.uint8, torch.uint16, torch.int16, torch.float32), names=False)]
 Morphed = Annotated[Tensor, Takes(_PLANAR, names=False)]
 
 
@@ -52,11 +50,7 @@ def _spatial(layout: str, ndim: int) -> list[int]:
     _check_axes(layout)
     axes = [i for i, name in enumerate(layout) if name not in "FC"] if layout else list(range(ndim))
     if len(axes) > 3:
-        raise batch_level(
-            RuntimeError(
-                f"too many dimensions, found: {len(axes)} data axes, maximum supported is: 3."
-            )
-        )
+        raise batch_level(RuntimeError(f"too many dimensions, found: {len(axes)} data axes, maximum supported is: 3."))
     return axes
 
 
@@ -114,13 +108,8 @@ def gaussian_blur(
     """
     kind = _result_type(data, dtype)
     axes = _spatial(layout, data.ndim)
-    pairs = zip(
-        matched("sigma", sigma, len(axes)), matched("window_size", window_size, len(axes)), strict=True
-    )
-    windows = [
-        _gaussian(float(deviation), int(window), axis)
-        for axis, (deviation, window) in enumerate(pairs)
-    ]
+    pairs = zip(matched("sigma", sigma, len(axes)), matched("window_size", window_size, len(axes)), strict=True)
+    windows = [_gaussian(float(deviation), int(window), axis) for axis, (deviation, window) in enumerate(pairs)]
     total = linear.separable(data, axes, windows, _room(data, kind, out))
     return _finish(total, data.dtype, kind, out)
 
@@ -134,9 +123,7 @@ def _blur_on_device(
         return NotImplemented
     kind, count = _result_type(images.flat, dtype), len(images.offsets)
     windows = []
-    for deviations, sizes in zip(
-        per_sample(sigma, count), per_sample(window_size, count), strict=True
-    ):
+    for deviations, sizes in zip(per_sample(sigma, count), per_sample(window_size, count), strict=True):
         pairs = zip(matched("sigma", deviations, 2), matched("window_size", sizes, 2), strict=True)
         y, x = (_gaussian(float(pair[0]), int(pair[1]), axis) for axis, pair in enumerate(pairs))
         windows.append((y, x))
@@ -144,9 +131,7 @@ def _blur_on_device(
     return batch_of(flat, images.sides, images.channels)
 
 
-def _room(
-    x: Tensor, dtype: torch.dtype, out: Tensor | None, purpose: str = "result"
-) -> Tensor | None:
+def _room(x: Tensor, dtype: torch.dtype, out: Tensor | None, purpose: str = "result") -> Tensor | None:
     """Return where a result in float32 may be written: at its place in the batch, or where it becomes bytes."""
     return scratch(x.shape, purpose) if x.is_cpu and x.dtype == dtype == torch.uint8 else out
 
@@ -160,14 +145,10 @@ def _finish(x: Tensor, source: torch.dtype, dtype: torch.dtype, out: Tensor | No
 
 def _gaussian(sigma: float, window: int, axis: int) -> tuple[float, ...]:
     if not sigma and not window:
-        raise RuntimeError(
-            f"gaussian_blur: give sigma, window_size or both; both are 0 (axis {axis})"
-        )
+        raise RuntimeError(f"gaussian_blur: give sigma, window_size or both; both are 0 (axis {axis})")
     for name, value in (("sigma", sigma), ("window_size", window)):
         if value < 0:
-            raise RuntimeError(
-                f"gaussian_blur: `{name}` must not be negative, got {value:g} for axis {axis}"
-            )
+            raise RuntimeError(f"gaussian_blur: `{name}` must not be negative, got {value:g} for axis {axis}")
     check_window(window or 6 * sigma, "gaussian_blur")
     window = window or 2 * math.ceil(3 * sigma) + 1
     if window % 2 == 0:
@@ -252,9 +233,7 @@ def _laplacian_on_device(
     given = [per_sample(value, len(data)) for value in (scale, smoothing_size, window_size)]
     each = [_derivatives(2, normalized_kernel, *row) for row in zip(*given, strict=True)]
     down, across = (
-        filter_batch(
-            *images[:4], [([f * factor for f in y], x) for (y, x), factor in parts], torch.float32
-        )
+        filter_batch(*images[:4], [([f * factor for f in y], x) for (y, x), factor in parts], torch.float32)
         for parts in zip(*each, strict=True)
     )
     return batch_of(convert(down.add_(across), kind), images.sides, images.channels)
@@ -313,9 +292,7 @@ def filter(
             "mode 'valid' has no pixel for it"
         )
     if any(not 0 <= place < size for place, size in zip(places, window.shape, strict=True)):
-        raise RuntimeError(
-            f"filter: the anchor {places} lies outside of the window {list(window.shape)}"
-        )
+        raise RuntimeError(f"filter: the anchor {places} lies outside of the window {list(window.shape)}")
     fill = 0.0 if fill_value is None else float(fill_value)
     border = linear.OTHER_NAMES.get(border, border)
     return linear.correlate(data, axes, window, places, border, fill, mode == "same", kind, out)
@@ -411,9 +388,7 @@ def morphed(
 
 
 @operator(name="experimental.dilate")
-def dilate(
-    data: Morphed, /, *, layout: Layout, **rectangle: Annotated[Any, shares(morphed)]
-) -> Data:
+def dilate(data: Morphed, /, *, layout: Layout, **rectangle: Annotated[Any, shares(morphed)]) -> Data:
     """Replace each pixel by the largest value of a rectangle around it.
 
     Args:
@@ -423,9 +398,7 @@ def dilate(
 
 
 @operator(name="experimental.erode")
-def erode(
-    data: Morphed, /, *, layout: Layout, **rectangle: Annotated[Any, shares(morphed)]
-) -> Data:
+def erode(data: Morphed, /, *, layout: Layout, **rectangle: Annotated[Any, shares(morphed)]) -> Data:
     """Replace each pixel by the smallest value of a rectangle around it.
 
     Args:

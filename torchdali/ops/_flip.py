@@ -17,9 +17,7 @@ from torchdali.tensors import TensorList
 
 __all__ = ["flip"]
 
-Flippable = Annotated[
-    Tensor, Takes(("FDHWC", "FHWC", "DHWC", "HWC", "FCDHW", "FCHW", "CDHW", "CHW"))
-]
+Flippable = Annotated[Tensor, Takes(("FDHWC", "FHWC", "DHWC", "HWC", "FCDHW", "FCHW", "CDHW", "CHW"))]
 
 
 @operator
@@ -66,9 +64,7 @@ def _flip_on_device(
     if images is None:
         return NotImplemented
     count, sides = len(images.offsets), images.sides
-    columns, rows = (
-        np.array(per_sample(value, count)).reshape(-1) != 0 for value in (horizontal, vertical)
-    )
+    columns, rows = (np.array(per_sample(value, count)).reshape(-1) != 0 for value in (horizontal, vertical))
     flat = copy_windows(
         images.flat, images.offsets, sides, images.channels, np.zeros_like(sides), sides, columns + 2 * rows, 0
     )  # fmt: skip

@@ -244,9 +244,7 @@ def _window_resized(
     y, x, h, w = window
     inside = dtype in (None, torch.uint8) and _sees_the_window_alone(target, filters)
     filters = {**filters, "dtype": dtype}
-    if output_type != DALIImageType.RGB or not (
-        scaled or inside
-    ):  # or the filter reads outside of the window
+    if output_type != DALIImageType.RGB or not (scaled or inside):  # or the filter reads outside of the window
         with decoding:
             whole = decode_whole(data, upright, output_type, fast)
         return resampling(whole, target, [(y, y + h), (x, x + w)], False, **filters)
@@ -259,9 +257,7 @@ def _window_resized(
     if h >= 2 * target[0] and w >= 2 * target[1]:  # scaled windows are met exactly at whole blocks
         y, x, h, w = (8 * (value // 8) for value in window)
     with decoding:
-        crop = decode_scaled_crop(
-            data, y, x, h, w, *target, adjust_orientation=upright, fast=fast, header=header
-        )
+        crop = decode_scaled_crop(data, y, x, h, w, *target, adjust_orientation=upright, fast=fast, header=header)
     roi = [(crop.y, crop.y + crop.h), (crop.x, crop.x + crop.w)]
     return resampling(crop.pixels, target, roi, False, **filters)
 
@@ -273,9 +269,7 @@ def _resize_crop_mirror_normalize(
     *,
     layout: Layout,
     out: Out = None,
-    **arguments: Annotated[
-        Any, shares(normalizing), shares(sizing), shares(resampling), shares(crop_window)
-    ],
+    **arguments: Annotated[Any, shares(normalizing), shares(sizing), shares(resampling), shares(crop_window)],
 ) -> Image:
     """Resize, then crop, mirror and normalize; of the resized image only the crop is computed."""
     size, window, last, filters = divide_all(arguments)
@@ -337,13 +331,9 @@ def _decode_resize_crop_mirror_normalize(
         described = axes_of(lengths, kept.size, kept.region, **filters)
         bottom = lines_read(described[0], kept.windows[0], kept.at_border)
     with LAST_BUT_TWO:
-        upper = decode_upper(
-            data, bottom, adjust_orientation=adjust_orientation, fast=use_fast_idct, header=header
-        )
+        upper = decode_upper(data, bottom, adjust_orientation=adjust_orientation, fast=use_fast_idct, header=header)
     with LAST_BUT_ONE:
-        cut = resample(
-            upper, described, torch.uint8, patch_border=kept.at_border, windows=kept.windows
-        )
+        cut = resample(upper, described, torch.uint8, patch_border=kept.at_border, windows=kept.windows)
     return _normalized(cut, layout=Layout("HWC"), out=out, **last)
 
 
@@ -375,9 +365,7 @@ def _planned_resize_crop_mirror_normalize(constants: Mapping[str, Any]) -> Calla
             axes = axes_of(lengths, kept.size, kept.region, **filters)
             return _Planned(kept, axes, lines_read(axes[0], kept.windows[0], kept.at_border))
 
-    def run(
-        data: Tensor, *, out: Tensor | None = None, mirror: Any = constant, **drawn: Any
-    ) -> Tensor:
+    def run(data: Tensor, *, out: Tensor | None = None, mirror: Any = constant, **drawn: Any) -> Tensor:
         if drawn:
             return general(data, out=out, mirror=mirror, **drawn)
         with LAST_BUT_TWO:
@@ -389,9 +377,7 @@ def _planned_resize_crop_mirror_normalize(constants: Mapping[str, Any]) -> Calla
         with LAST_BUT_TWO:
             upper = decode_upper(data, bottom, adjust_orientation=upright, fast=fast, header=header)
         with LAST_BUT_ONE:
-            cut = resample(
-                upper, axes, torch.uint8, patch_border=kept.at_border, windows=kept.windows
-            )
+            cut = resample(upper, axes, torch.uint8, patch_border=kept.at_border, windows=kept.windows)
         return normalize(cut, layout=layout, out=out, mirror=mirror)
 
     return run
@@ -449,10 +435,10 @@ def _decode_random_resized_crop_normalize(
 # ---------------------------------------------------------------- several samples in one call
 
 _CHOOSING = ("num_attempts", "random_area", "random_aspect_ratio")
+
+
 def _window_chooser(constants: Mapping[str, Any]) -> Callable[..., tuple[int, int, int, int]]:
-    return functools.partial(
-        choose_window, **{k: constants[k] for k in _CHOOSING if k in constants}
-    )
+    return functools.partial(choose_window, **{k: constants[k] for k in _CHOOSING if k in constants})
 
 
 @bundled(_decode_random_resized_crop)

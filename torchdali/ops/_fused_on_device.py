@@ -45,9 +45,7 @@ def _resize_normalize_on_device(
         images, dtype=dtype, mean=mean, mirror=mirror, channel_first=output_layout == "CHW",
         scale=scale, shift=shift, std=std, fill_values=fill_values, out_of_bounds_policy=out_of_bounds_policy,
     )  # fmt: skip
-    made = resize_normalize_batch(
-        images.flat, images.offsets, images.sides, images.channels, seen, finish
-    )
+    made = resize_normalize_batch(images.flat, images.offsets, images.sides, images.channels, seen, finish)
     return NotImplemented if made is None else made
 
 

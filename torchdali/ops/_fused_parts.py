@@ -61,9 +61,7 @@ class Kept(NamedTuple):
 _BORDER = 2  # lines at the edge of the output of which that may be true
 
 
-def kept_of(
-    lengths: tuple[int, ...], size_arguments: dict[str, Any], window: dict[str, Any]
-) -> Kept | None:
+def kept_of(lengths: tuple[int, ...], size_arguments: dict[str, Any], window: dict[str, Any]) -> Kept | None:
     """Return what a crop keeps of an image ``(H, W, C)``, or None if it reaches outside."""
     with LAST_BUT_ONE:
         size, region = sizing(lengths, **size_arguments)
@@ -134,9 +132,7 @@ def divide_all(arguments: dict[str, Any]) -> Divided:
 def _places(*names: str) -> tuple[int, ...]:
     """Return for each argument which of the parts of `Divided` it belongs to."""
     parts = argument_names(sizing), argument_names(crop_window), argument_names(normalizing)
-    return tuple(
-        next((i for i, part in enumerate(parts) if name in part), len(parts)) for name in names
-    )
+    return tuple(next((i for i, part in enumerate(parts) if name in part), len(parts)) for name in names)
 
 
 def whole_lines(lengths: tuple[int, int], parts: list[tuple[int, int]]) -> tuple[Lines, Lines]:

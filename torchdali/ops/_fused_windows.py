@@ -178,9 +178,7 @@ def _decode_slice(
     return _decode(data, choose, rest, own, out)
 
 
-def _apart(
-    arguments: Mapping[str, Any], names: frozenset[str]
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def _apart(arguments: Mapping[str, Any], names: frozenset[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the other arguments, and those with these names."""
     own = {k: v for k, v in arguments.items() if k in names}
     return {k: v for k, v in arguments.items() if k not in names}, own
@@ -241,13 +239,9 @@ def _decode(
             if place == _whole(*lengths):
                 cut = decode_whole(data, upright, DALIImageType.RGB, fast)
             else:
-                cut = decode_crop(
-                    data, *place, adjust_orientation=upright, fast=fast, header=header
-                )
+                cut = decode_crop(data, *place, adjust_orientation=upright, fast=fast, header=header)
     if resizes and normalizes:
-        return _resize_crop_mirror_normalize.body(
-            cut, layout=_HWC, out=out, **size, **window, **last, **filters
-        )
+        return _resize_crop_mirror_normalize.body(cut, layout=_HWC, out=out, **size, **window, **last, **filters)
     if normalizes:
         return crop_mirror_normalize.body(cut, layout=_HWC, out=out, **window, **last)
     return placed(resized(cut, _HWC, size, filters) if resizes else cut, out)

@@ -143,9 +143,7 @@ def constant(
         return _repeated(values, kind, extents, size).clone()
     if size * tensor.nbytes <= _MATERIALISED:
         return tensor.repeat(size, *[1] * tensor.ndim)
-    return tensor.clone().expand(
-        size, *tensor.shape
-    )  # a copy: what the user changes must not come back
+    return tensor.clone().expand(size, *tensor.shape)  # a copy: what the user changes must not come back
 
 
 @functools.lru_cache(maxsize=256)
@@ -157,9 +155,7 @@ def _constant(values: tuple[float, ...], dtype: torch.dtype, shape: tuple[int, .
 
 
 @functools.lru_cache(maxsize=256)
-def _repeated(
-    values: tuple[float, ...], dtype: torch.dtype, shape: tuple[int, ...], size: int
-) -> Tensor:
+def _repeated(values: tuple[float, ...], dtype: torch.dtype, shape: tuple[int, ...], size: int) -> Tensor:
     return _constant(values, dtype, shape).repeat(size, *[1] * len(shape))
 
 
@@ -197,9 +193,7 @@ def zeros_like(data_like: Data, /, *, dtype: DType | None = None, out: Out = Non
 
 
 @operator(layout=_given)
-def full(
-    fill_value: Data, /, *, layout: str | None = None, shape: PerSample[list[int]] | None = None
-) -> Data:
+def full(fill_value: Data, /, *, layout: str | None = None, shape: PerSample[list[int]] | None = None) -> Data:
     """Return data of a shape, filled with an input.
 
     Args:
@@ -338,9 +332,7 @@ def _check_indices(order: Sequence[int], size: int) -> None:
         raise RuntimeError(f"there are {len(order)} indices for a batch of {size} samples")
     for at, index in enumerate(order):
         if not 0 <= index < size:
-            raise RuntimeError(
-                f"indices[{at}] = {index} is not a sample of a batch of {size} samples"
-            )
+            raise RuntimeError(f"indices[{at}] = {index} is not a sample of a batch of {size} samples")
 
 
 @operator(over="batch", layout="")

@@ -84,9 +84,7 @@ _MOST, _BEST = (
 )  # bytes that are believed at once; greatest ratio of sizes that LZ4 reaches
 
 
-@operator(
-    name="decoders.inflate", layout=lambda layouts, arguments: arguments["layout"], variant=_variant
-)
+@operator(name="decoders.inflate", layout=lambda layouts, arguments: arguments["layout"], variant=_variant)
 def inflate(data: Compressed, /, **arguments: Annotated[Any, shares(inflating)]) -> Data:
     """Decompress blocks of LZ4, by the package lz4 (extra ``inflate``); on the CPU, whatever the device.
 
@@ -108,10 +106,7 @@ def _inflate_chunks(data: Compressed, /, **arguments: Annotated[Any, shares(infl
     return inflating(data, **arguments)
 
 
-
-def _bounds(
-    count: int, offsets: list[int] | None, sizes: list[int] | None
-) -> list[tuple[int, int]]:
+def _bounds(count: int, offsets: list[int] | None, sizes: list[int] | None) -> list[tuple[int, int]]:
     """Return begin and end of each chunk."""
     if offsets is None and sizes is None:
         return [(0, count)]
@@ -122,14 +117,8 @@ def _bounds(
     else:
         begins = offsets
         if sizes is not None and len(sizes) != len(offsets):
-            raise RuntimeError(
-                f"{len(offsets)} chunk_offsets and {len(sizes)} chunk_sizes: they must match"
-            )
-        ends = (
-            [*offsets[1:], count]
-            if sizes is None
-            else [o + s for o, s in zip(offsets, sizes, strict=True)]
-        )
+            raise RuntimeError(f"{len(offsets)} chunk_offsets and {len(sizes)} chunk_sizes: they must match")
+        ends = [*offsets[1:], count] if sizes is None else [o + s for o, s in zip(offsets, sizes, strict=True)]
     bounds = list(zip(begins, ends, strict=True))
     for begin, end in bounds:
         if not 0 <= begin <= end <= count:

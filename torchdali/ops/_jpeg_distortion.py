@@ -37,9 +37,7 @@ def jpeg_compression_distortion(image: Colored, /, *, quality: PerSample[int] = 
         RuntimeError: another type or number of channels, or an image without pixels.
     """
     if image.shape[-1] != 3:
-        raise RuntimeError(
-            f"jpeg_compression_distortion: RGB images of 3 channels, not {image.shape[-1]}"
-        )
+        raise RuntimeError(f"jpeg_compression_distortion: RGB images of 3 channels, not {image.shape[-1]}")
     quality = min(max(quality, 1), 100)
     if image.device.type != "cpu" or torch.compiler.is_compiling():
         return distort(image, quality)

@@ -33,9 +33,7 @@ Filtered = Annotated[Tensor, Takes((), (*_INTEGERS, torch.float32, torch.float64
 
 def _check_reference(arguments: Mapping[str, Any]) -> None:
     if arguments["reference"] == 0:
-        raise RuntimeError(
-            "`reference` argument can't be zero: leave it out for the sample's maximum"
-        )
+        raise RuntimeError("`reference` argument can't be zero: leave it out for the sample's maximum")
 
 
 @operator(check=_check_reference)
@@ -66,12 +64,7 @@ def to_decibels(
 def _to_decibels_together(
     data: Sequence[Tensor], *, cutoff_db: float, multiplier: float, reference: float | None
 ) -> Any:
-    if (
-        not isinstance(data, Pieces)
-        or data.rows.ndim != 2
-        or not data.counts
-        or not all(data.counts)
-    ):
+    if not isinstance(data, Pieces) or data.rows.ndim != 2 or not data.counts or not all(data.counts):
         return NotImplemented
     if reference is None and not np.isfinite(data.rows.numpy()).all():
         return NotImplemented
@@ -80,9 +73,7 @@ def _to_decibels_together(
 
 
 @on_device(to_decibels)
-def _to_decibels_on_device(
-    data: TensorList, *, cutoff_db: float, multiplier: float, reference: float | None
-) -> Any:
+def _to_decibels_on_device(data: TensorList, *, cutoff_db: float, multiplier: float, reference: float | None) -> Any:
     if reference is not None:
         return each_element(data, lambda x: levels.decibels(x, multiplier, reference, cutoff_db))
     found = elements_of(data)
@@ -129,14 +120,8 @@ def nonsilent_region(
     if window_length <= 0:
         raise RuntimeError(f"window_length={window_length}: it is positive")
     sums_floats = data.dtype.is_floating_point  # sums of integers need no new start
-    if (
-        sums_floats
-        and reset_interval != -1
-        and (reset_interval <= 0 or reset_interval % window_length)
-    ):
-        raise RuntimeError(
-            f"reset_interval={reset_interval}: -1, or a multiple of window_length={window_length}"
-        )
+    if sums_floats and reset_interval != -1 and (reset_interval <= 0 or reset_interval % window_length):
+        raise RuntimeError(f"reset_interval={reset_interval}: -1, or a multiple of window_length={window_length}")
     if reference_power is not None and reference_power <= 0:
         raise RuntimeError(f"`reference_power` has to be positive, not {reference_power}")
     begin, length = levels.nonsilent(data, window_length, cutoff_db, reference_power)
@@ -169,9 +154,7 @@ def preemphasis_filter(
         RuntimeError: another border or type.
     """
     if border not in ("clamp", "reflect", "zero"):
-        raise RuntimeError(
-            f"border={border!r} is not supported: it is 'clamp', 'reflect' or 'zero'"
-        )
+        raise RuntimeError(f"border={border!r} is not supported: it is 'clamp', 'reflect' or 'zero'")
     if dtype not in (*_INTEGERS, torch.float32, torch.float64):
         raise RuntimeError(f"Unsupported output type: {dtype}; integers, float32 or float64")
     wide = data if data.dtype.is_floating_point else data.to(torch.float32)

@@ -105,9 +105,7 @@ def _check_inputs(inputs: Sequence[TensorList]) -> None:
     for i, kind in enumerate(kinds):
         if kind != kinds[0]:
             raise batch_level(
-                RuntimeError(
-                    f"the inputs must agree in dtype: input 0 is {kinds[0]}, input {i} is {kind}"
-                )
+                RuntimeError(f"the inputs must agree in dtype: input 0 is {kinds[0]}, input {i} is {kind}")
             )
 
 
@@ -122,18 +120,13 @@ def _one_by_one(
     """Paste sample by sample: anything that `pasted` does not do, errors included."""
     columns = [each.samples() for each in inputs]
     count = range(len(columns[0]))
-    sources = [
-        [column[i] for column in columns] if ids is None else _pick(columns[0], _at(ids, i), i)
-        for i in count
-    ]
+    sources = [[column[i] for column in columns] if ids is None else _pick(columns[0], _at(ids, i), i) for i in count]
     common = _common_size(columns) if size is None else None
     shapes = [_canvas(sources[i], columns[0][i], _at(size, i) or common, i) for i in count]
     canvases = _zeros(shapes, dtype or columns[0][0].dtype, columns[0][0].device) if count else []
     as_arrays = all(_is_plain(each, canvases[0]) for column in columns for each in column)
     for i in count:
-        places = _places(
-            {k: _at(v, i) for k, v in given.items()}, {k: _at(v, i) for k, v in relative.items()}
-        )
+        places = _places({k: _at(v, i) for k, v in given.items()}, {k: _at(v, i) for k, v in relative.items()})
         _compose(*_arrays(canvases[i], sources[i], as_arrays), places)
     return canvases
 
@@ -151,9 +144,7 @@ def _joined_infos(inputs: Sequence[TensorList], ids: Any) -> list[str] | None:
     return [";".join(filter(None, each)) for each in found]
 
 
-def _zeros(
-    shapes: Sequence[tuple[int, ...]], dtype: torch.dtype, device: torch.device
-) -> Tensor | list[Tensor]:
+def _zeros(shapes: Sequence[tuple[int, ...]], dtype: torch.dtype, device: torch.device) -> Tensor | list[Tensor]:
     """Return a canvas a sample: one tensor where all have one shape, unless large ones can use freed memory."""
     if len(set(shapes)) == 1 and math.prod(shapes[0]) * dtype.itemsize <= _WHOLE:
         return torch.zeros((len(shapes), *shapes[0]), dtype=dtype, device=device)
@@ -231,9 +222,7 @@ def _is_plain(source: Tensor, canvas: Tensor) -> bool:
     return source.dtype == canvas.dtype and source.device.type == "cpu" and not source.requires_grad
 
 
-def _arrays(
-    canvas: Tensor, sources: Sequence[Tensor], as_arrays: bool
-) -> tuple[Any, Sequence[Any]]:
+def _arrays(canvas: Tensor, sources: Sequence[Tensor], as_arrays: bool) -> tuple[Any, Sequence[Any]]:
     return (canvas.numpy(), [s.numpy() for s in sources]) if as_arrays else (canvas, sources)
 
 
@@ -248,9 +237,7 @@ def _compose(canvas: Any, sources: Sequence[Any], places: Places) -> None:
         _paste_all(canvas[f], [s[f] for s in sources], now)
 
 
-def _of_frame(
-    name: str, place: tuple[Any, bool] | None, frame: int, frames: int
-) -> tuple[Any, bool] | None:
+def _of_frame(name: str, place: tuple[Any, bool] | None, frame: int, frames: int) -> tuple[Any, bool] | None:
     if place is None or _depth(place[0]) != 3:
         return place
     values = each_frame_value(name, place[0], frames)
@@ -298,14 +285,10 @@ def _check_table(name: str, place: tuple[Any, bool] | None, regions: int) -> Non
         return
     shape: tuple[int, ...] = np.shape(place[0])
     if shape != (regions, 2) and (regions or shape[:1] != (0,)):
-        raise RuntimeError(
-            f"unexpected shape for argument `{name}`: {shape}; it is (regions, 2), ({regions}, 2) here"
-        )
+        raise RuntimeError(f"unexpected shape for argument `{name}`: {shape}; it is (regions, 2), ({regions}, 2) here")
 
 
-def _pair(
-    place: tuple[Any, bool] | None, k: int, lengths: Sequence[int], whole: Any
-) -> tuple[int, int] | None:
+def _pair(place: tuple[Any, bool] | None, k: int, lengths: Sequence[int], whole: Any) -> tuple[int, int] | None:
     if place is None:
         return None
     values, relative = place
@@ -315,9 +298,7 @@ def _pair(
     if not relative:
         return int(y), int(x)
     if not (0 <= y <= 1 and 0 <= x <= 1):
-        raise RuntimeError(
-            f"relative values must be floats in [0, 1] range, not {[y, x]}, for the region at index {k}"
-        )
+        raise RuntimeError(f"relative values must be floats in [0, 1] range, not {[y, x]}, for the region at index {k}")
     return whole(_single_precision(y, lengths[0])), whole(_single_precision(x, lengths[1]))
 
 

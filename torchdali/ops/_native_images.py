@@ -165,9 +165,7 @@ def _recipe(
     std: tuple[float, ...] | float,
 ) -> Recipe | None:
     """Return the recipe for some arguments; None where there is none, or the usual way has to find the error."""
-    growing, shrinking = (
-        FILTER.get(interp_type if chosen is None else chosen) for chosen in (mag_filter, min_filter)
-    )
+    growing, shrinking = (FILTER.get(interp_type if chosen is None else chosen) for chosen in (mag_filter, min_filter))
     if growing not in FILTERS or shrinking not in FILTERS:
         return None
     common: dict[str, Any] = {
@@ -188,9 +186,7 @@ def _recipe(
         "std": _listed(std),
     }
     try:
-        table = crop_mirror_normalize.body(
-            levels, layout=Layout("HWC"), output_layout="CHW", **last
-        )
+        table = crop_mirror_normalize.body(levels, layout=Layout("HWC"), output_layout="CHW", **last)
         found = affine(tuple(_listed(mean)), tuple(_listed(std)), scale, shift, 3, 3)
     except (RuntimeError, ValueError, TypeError):
         return None

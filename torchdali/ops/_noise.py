@@ -34,9 +34,7 @@ def _on(array: np.ndarray[tuple[int, ...], np.dtype[np.float32]], data: Tensor) 
 
 
 @operator(name="noise.gaussian")
-def gaussian(
-    data: Numbers, /, *, mean: PerSample[float] = 0.0, stddev: PerSample[float] = 1.0, rng: Rng
-) -> Data:
+def gaussian(data: Numbers, /, *, mean: PerSample[float] = 0.0, stddev: PerSample[float] = 1.0, rng: Rng) -> Data:
     """Add normally distributed noise: ``out = in + normal(mean, stddev)``, rounded and saturated.
 
     Args:
@@ -49,9 +47,7 @@ def gaussian(
 
 
 @on_device(gaussian)
-def _gaussian_on_device(
-    data: TensorList, *, mean: float | Column, stddev: float | Column, rng: BatchRng
-) -> Any:
+def _gaussian_on_device(data: TensorList, *, mean: float | Column, stddev: float | Column, rng: BatchRng) -> Any:
     images = images_of(data, data.layout())
     if images is None:
         return NotImplemented
@@ -119,9 +115,7 @@ def salt_and_pepper(
     _check_share("prob", prob)
     _check_share("salt_vs_pepper", salt_vs_pepper)
     channel = layout.find("C") if layout else data.ndim - 1
-    shape = [
-        1 if i == channel and not per_channel else extent for i, extent in enumerate(data.shape)
-    ]
+    shape = [1 if i == channel and not per_channel else extent for i, extent in enumerate(data.shape)]
     draws = _on(rng.generator().random(shape, dtype=np.float32), data)
     light = full_scale(data.dtype) if salt_val is None else salt_val
     dark = _darkest(data.dtype) if pepper_val is None else pepper_val
@@ -154,9 +148,7 @@ def _salt_and_pepper_on_device(
     return batch_of(flat, images.sides, images.channels)
 
 
-def _numbers(
-    value: float | Column, count: int
-) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+def _numbers(value: float | Column, count: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     return np.array(per_sample(value, count), np.float64).reshape(-1)
 
 

@@ -48,9 +48,7 @@ def _over_batch(arguments: Mapping[str, Any]) -> str | None:
     return "_normalize_batch" if arguments.get("batch") else None
 
 
-def _affine(
-    mean: float, stddev: float, epsilon: float, scale: float, shift: float
-) -> tuple[float, float]:
+def _affine(mean: float, stddev: float, epsilon: float, scale: float, shift: float) -> tuple[float, float]:
     """Return factor and offset of the normalization by given numbers."""
     variance = stddev * stddev + epsilon
     factor = scale / math.sqrt(variance) if variance else 0.0
@@ -149,16 +147,10 @@ def _given(value: Any, x: Tensor, where: tuple[int, ...], name: str) -> Tensor |
     """Return a given mean or deviation as a tensor that broadcasts against a sample."""
     if value is None:
         return None
-    tensor = (
-        _tensor(value)
-        if isinstance(value, (int, float))
-        else torch.as_tensor(value, dtype=torch.float32)
-    )
+    tensor = _tensor(value) if isinstance(value, (int, float)) else torch.as_tensor(value, dtype=torch.float32)
     shape = [1 if i in where else extent for i, extent in enumerate(x.shape)]
     if tensor.ndim and list(tensor.shape) != shape:
-        raise RuntimeError(
-            f"{name} has the shape {list(tensor.shape)}; it must be a number or have the shape {shape}"
-        )
+        raise RuntimeError(f"{name} has the shape {list(tensor.shape)}; it must be a number or have the shape {shape}")
     return tensor.to(x.device)
 
 
@@ -186,9 +178,7 @@ def _normalize_batch(
 ) -> BatchOutput:
     """Normalize by the mean and deviation of all samples of the batch together; see `normalize`."""
     where = resolve_axes(axes, axis_names, layout, data.ndim())
-    made: BatchOutput = _together(
-        data, where, True, ddof, dtype, epsilon, mean, scale, shift, stddev
-    )
+    made: BatchOutput = _together(data, where, True, ddof, dtype, epsilon, mean, scale, shift, stddev)
     if made is not NotImplemented:
         return made
     if mean is stddev is None:
@@ -199,21 +189,13 @@ def _normalize_batch(
     count = sum(math.prod(s.shape[a] for a in where) for s in samples)
     centers = _centers(samples, where, count, mean)
     centred = [s - c for s, c in zip(samples, centers, strict=True)]
-    deviations = [
-        _given(d, s, where, "stddev")
-        for d, s in zip(per_sample(stddev, len(samples)), samples, strict=True)
-    ]
+    deviations = [_given(d, s, where, "stddev") for d, s in zip(per_sample(stddev, len(samples)), samples, strict=True)]
     if stddev is None:
         squares = sum(_total(c.square(), where) for c in centred)
         assert isinstance(squares, Tensor)
         divisor = count - ddof
-        deviations = [
-            (squares / divisor).sqrt() if divisor > 0 else torch.zeros_like(squares)
-        ] * len(samples)
-    return [
-        _finish(c, where, 1, d, epsilon, scale, shift, dtype)
-        for c, d in zip(centred, deviations, strict=True)
-    ]
+        deviations = [(squares / divisor).sqrt() if divisor > 0 else torch.zeros_like(squares)] * len(samples)
+    return [_finish(c, where, 1, d, epsilon, scale, shift, dtype) for c, d in zip(centred, deviations, strict=True)]
 
 
 def _pooled(
@@ -243,14 +225,9 @@ def _pooled(
     return out
 
 
-def _centers(
-    samples: Sequence[Tensor], where: tuple[int, ...], count: int, mean: Any
-) -> list[Tensor]:
+def _centers(samples: Sequence[Tensor], where: tuple[int, ...], count: int, mean: Any) -> list[Tensor]:
     if mean is not None:
-        found = [
-            _given(m, s, where, "mean")
-            for m, s in zip(per_sample(mean, len(samples)), samples, strict=True)
-        ]
+        found = [_given(m, s, where, "mean") for m, s in zip(per_sample(mean, len(samples)), samples, strict=True)]
         return [f for f in found if f is not None]
     pooled = sum(_total(s, where) for s in samples)
     assert isinstance(pooled, Tensor)
@@ -297,9 +274,7 @@ def _together(
         variances = deviations.square()
     factors = _inverse_root(variances, epsilon) * scale
     lengths = found.counts * found.channels
-    made = standardize_batch(
-        found.flat, found.offsets, found.groups, lengths, centers, factors, shift
-    )
+    made = standardize_batch(found.flat, found.offsets, found.groups, lengths, centers, factors, shift)
     return in_turn(convert(made, dtype), found.shapes, data.layout())
 
 

@@ -68,9 +68,7 @@ def images_of(batch: TensorList, layout: str, floats: bool = False) -> Images | 
         return None
     stored, dense = batch.stored(), batch.dense()
     if dense is not None:
-        offsets, sides = (
-            _alike(tuple(dense.shape)) if dense.ndim == 4 and dense.numel() else (None, None)
-        )
+        offsets, sides = _alike(tuple(dense.shape)) if dense.ndim == 4 and dense.numel() else (None, None)
         if offsets is None or sides is None:
             return None
         return Images(dense.reshape(-1), offsets, sides, dense.shape[3], True)
@@ -170,9 +168,7 @@ def each_pixel(batch: TensorList, channels: int, function: Callable[[Tensor], Te
     return TensorList.from_packed(made.view(-1), offsets, shapes, batch.layout())
 
 
-def spans_of(
-    sides: Sequence[Sequence[int]], windows: Sequence[Window]
-) -> tuple[Array, Array] | None:
+def spans_of(sides: Sequence[Sequence[int]], windows: Sequence[Window]) -> tuple[Array, Array] | None:
     """Return starts and extents of windows, ``(2, N)``, of images of such sides; None for windows of channels."""
     found = list(map(span_of, sides, windows))
     if None in found:
@@ -199,9 +195,7 @@ def cut_out(images: Images, spans: tuple[Array, Array], policy: str, fill: Seque
         return NotImplemented
     check_pixels(sizes[:, sizes.prod(0).argmax()].tolist(), "the window")
     value = fill_number(fill[0], images.flat.dtype) if fill else 0
-    flat = copy_windows(
-        images.flat, images.offsets, images.sides, images.channels, starts, sizes, 0, value
-    )
+    flat = copy_windows(images.flat, images.offsets, images.sides, images.channels, starts, sizes, 0, value)
     return batch_of(flat, sizes, images.channels)
 
 

@@ -56,15 +56,11 @@ def optical_flow(
     """
     iterations = {0.0: 8, 0.5: 5, 1.0: 3}.get(preset)
     if iterations is None or output_grid not in (1, 2, 4) or hint_grid not in (1, 2, 4, 8):
-        raise RuntimeError(
-            f"preset {preset}, output_grid {output_grid} or hint_grid {hint_grid} is not supported"
-        )
+        raise RuntimeError(f"preset {preset}, output_grid {output_grid} or hint_grid {hint_grid} is not supported")
     if len(frames) < 2:
         raise RuntimeError("optical flow is between frames: a sequence has at least two")
     if (hints is not None) != enable_external_hints:
-        raise RuntimeError(
-            "external hints are a second input with enable_external_hints=True, or neither"
-        )
+        raise RuntimeError("external hints are a second input with enable_external_hints=True, or neither")
     images = _gray(frames, image_type)
     start = None if hints is None else _spread(hints, hint_grid, images)
     if not enable_temporal_hints:
@@ -100,9 +96,7 @@ def _spread(hints: Tensor, grid: int, images: Tensor) -> Tensor:
     expected = (len(images) - 1, -(-height // grid), -(-width // grid), 2)
     if hints.shape != expected:
         raise RuntimeError(f"hints are {expected}, not {tuple(hints.shape)}")
-    wide = (
-        hints.to(torch.float32).movedim(-1, 1).repeat_interleave(grid, 2).repeat_interleave(grid, 3)
-    )
+    wide = hints.to(torch.float32).movedim(-1, 1).repeat_interleave(grid, 2).repeat_interleave(grid, 3)
     return wide[..., :height, :width]
 
 

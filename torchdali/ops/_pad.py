@@ -89,9 +89,7 @@ def pad(
     return whole
 
 
-def _padded_on_device(
-    data: TensorList, shapes: Sequence[Sequence[int]], fill: float
-) -> Tensor | TensorList | None:
+def _padded_on_device(data: TensorList, shapes: Sequence[Sequence[int]], fill: float) -> Tensor | TensorList | None:
     """Pad the first two axes of samples of any sizes; None where others grow, or there are no kernels."""
     found = elements_of(data)
     if found is None or not shapes[0]:
@@ -103,9 +101,7 @@ def _padded_on_device(
     if len(shapes[0]) == 1:
         before, after = (np.insert(each, 0, 1, 1) for each in (before, after))
     size = flat.element_size()
-    canvases, parts = (
-        np.stack((each[:, 0], each[:, 1:].prod(1) * size), 1) for each in (after, before)
-    )
+    canvases, parts = (np.stack((each[:, 0], each[:, 1:].prod(1) * size), 1) for each in (after, before))
     places = np.zeros_like(parts)
     regions = np.concatenate((offsets[:, None] * size, parts[:, 1:], places, parts), 1)
     value = torch.tensor([fill_number(fill, flat.dtype)]).to(flat.dtype).view(torch.uint8)
@@ -113,9 +109,7 @@ def _padded_on_device(
     return in_turn(made, list(map(tuple, shapes)), data.layout())
 
 
-def _grown(
-    extents: Sequence[int], axes: Sequence[int], largest: Sequence[int], shape: Any, align: Any
-) -> list[int]:
+def _grown(extents: Sequence[int], axes: Sequence[int], largest: Sequence[int], shape: Any, align: Any) -> list[int]:
     """Return the shape of a padded sample."""
     wanted, steps = (
         [unset] * len(axes) if given is None or given == [] else matched(name, given, len(axes))

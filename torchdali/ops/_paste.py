@@ -25,9 +25,7 @@ _REAL = (torch.uint8, torch.int16, torch.int32, torch.float32)
 
 Still = Annotated[Tensor, Takes(("HWC",), (torch.uint8,))]
 Boxes = Annotated[TensorList, Takes((), (torch.float32,))]
-Masked = Annotated[
-    Tensor, Takes(("HWC", "HW", "FHWC", "CHW", "FCHW"), _REAL, channel_last=True, names=False)
-]
+Masked = Annotated[Tensor, Takes(("HWC", "HW", "FHWC", "CHW", "FCHW"), _REAL, channel_last=True, names=False)]
 
 
 @operator
@@ -71,13 +69,9 @@ def _spot(
     if ratio < 1:
         raise RuntimeError(f"ratio of less than 1 is not supported, not {ratio}")
     if not (0 <= paste_x <= 1 and 0 <= paste_y <= 1):
-        raise RuntimeError(
-            f"paste_x and paste_y must be in range [0, 1], not {paste_x} and {paste_y}"
-        )
+        raise RuntimeError(f"paste_x and paste_y must be in range [0, 1], not {paste_x} and {paste_y}")
     if min_canvas_size < 0:
-        raise RuntimeError(
-            f"min_canvas_size_ of less than 0 is not supported: min_canvas_size={min_canvas_size}"
-        )
+        raise RuntimeError(f"min_canvas_size_ of less than 0 is not supported: min_canvas_size={min_canvas_size}")
     rows, columns = (max(int(ratio * n), int(min_canvas_size)) for n in sides)
     check_pixels((rows, columns), "the canvas")
     return rows, columns, int(paste_y * (rows - sides[0])), int(paste_x * (columns - sides[1]))
@@ -89,9 +83,7 @@ def _colors(values: Sequence[int], channels: int) -> list[int]:
     if len(set(colors)) == 1:
         return colors[:1]
     if len(colors) != channels:
-        raise RuntimeError(
-            f"fill_value expects a single value or {channels} values, not {len(colors)}"
-        )
+        raise RuntimeError(f"fill_value expects a single value or {channels} values, not {len(colors)}")
     return colors
 
 

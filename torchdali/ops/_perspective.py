@@ -34,9 +34,7 @@ Picture = Annotated[Tensor, Takes(("HW", "HWC", "FHWC", "CHW", "FCHW"), _REAL, c
 
 def _mode(interp: DALIInterpType) -> str:
     if interp not in _MODES:
-        raise RuntimeError(
-            f"interpolation is INTERP_NN, INTERP_LINEAR or INTERP_CUBIC, not {interp.name}"
-        )
+        raise RuntimeError(f"interpolation is INTERP_NN, INTERP_LINEAR or INTERP_CUBIC, not {interp.name}")
     return _MODES[interp]
 
 
@@ -164,16 +162,12 @@ def remap(
     """
     _check_origin(pixel_origin)
     if mapx.shape != mapy.shape:
-        raise RuntimeError(
-            f"mapx and mapy must have the same shape, not {(*mapx.shape,)} and {(*mapy.shape,)}"
-        )
+        raise RuntimeError(f"mapx and mapy must have the same shape, not {(*mapx.shape,)} and {(*mapy.shape,)}")
     x, y = (_plane(m, image) - (0.5 if pixel_origin == "corner" else 0.0) for m in (mapx, mapy))
     mode = _mode(interp)
     if x.dim() == 2:
         return sample_at(image, (x, y), mode=mode)
-    return torch.stack(
-        [sample_at(f, (u, v), mode=mode) for f, u, v in zip(image, x, y, strict=True)]
-    )
+    return torch.stack([sample_at(f, (u, v), mode=mode) for f, u, v in zip(image, x, y, strict=True)])
 
 
 def _plane(given: Tensor, image: Tensor) -> Tensor:
@@ -182,7 +176,5 @@ def _plane(given: Tensor, image: Tensor) -> Tensor:
     if given.dim() == 3 + each and given.shape[-1] == 1:
         given = given.squeeze(-1)
     if given.dim() != 2 + each:
-        raise RuntimeError(
-            f"maps of shape {(*given.shape,)} do not fit an image of shape {(*image.shape,)}"
-        )
+        raise RuntimeError(f"maps of shape {(*given.shape,)} do not fit an image of shape {(*image.shape,)}")
     return given.to(torch.float32).nan_to_num(nan=-(2.0**30))

@@ -165,9 +165,7 @@ def _call(
     return made[0] if outputs == 1 else tuple(made)
 
 
-def _check_all_are_done(
-    function: Callable[..., Any], columns: Sequence[Sequence[Any]], found: Sequence[Any]
-) -> None:
+def _check_all_are_done(function: Callable[..., Any], columns: Sequence[Sequence[Any]], found: Sequence[Any]) -> None:
     """Refuse a function of tensors that leaves all but the first sample alone, as torchvision's do with a list."""
     for column, result in zip(columns, found, strict=False):
         passed = isinstance(result, (list, tuple)) and len(result) == len(column) > 1
@@ -184,9 +182,7 @@ def _check_all_are_done(
 _ONCE = "it was called once, with a list an input; batch_processing=False calls it once a sample"
 
 
-def _results(
-    function: Callable[..., Any], inputs: Sequence[Any], outputs: int, how: str = ""
-) -> Sequence[Any]:
+def _results(function: Callable[..., Any], inputs: Sequence[Any], outputs: int, how: str = "") -> Sequence[Any]:
     """Call the function; return its outputs as a sequence. How it was called is said where it may be the reason."""
     try:
         result = function(*inputs)
@@ -198,16 +194,10 @@ def _results(
         return ()
     if outputs == 1 and not isinstance(result, tuple):
         result = (result,)
-    if (
-        not isinstance(result, (tuple, list))
-        or len(result) < outputs
-        or (outputs > 1 and len(result) != outputs)
-    ):
+    if not isinstance(result, (tuple, list)) or len(result) < outputs or (outputs > 1 and len(result) != outputs):
         count = len(result) if isinstance(result, (tuple, list)) else 1
         hint = "; what it returns must be a tuple" if not isinstance(result, tuple) else ""
-        raise RuntimeError(
-            f"unexpected number of outputs of {_name(function)}: got {count}, expected {outputs}{hint}"
-        )
+        raise RuntimeError(f"unexpected number of outputs of {_name(function)}: got {count}, expected {outputs}{hint}")
     if result[0] is None:
         raise RuntimeError(f"{_name(function)} returned None, and {outputs} outputs were expected")
     return result
@@ -251,6 +241,4 @@ def _from_capsule(value: Any) -> torch.Tensor:
     try:
         return torch.utils.dlpack.from_dlpack(value)
     except Exception as error:
-        raise RuntimeError(
-            f"the function must return DLPack tensors, not {type(value).__name__}: {error}"
-        ) from None
+        raise RuntimeError(f"the function must return DLPack tensors, not {type(value).__name__}: {error}") from None

@@ -30,9 +30,7 @@ Numbers = npt.NDArray[Any]
 Shape = tuple[int, ...]
 Compute = Callable[[Numbers, slice], Numbers]
 """Computes the numbers of some samples, ``(samples, count)``, from as many random ones."""
-Kind = tuple[
-    Callable[[BatchRng, int], Numbers], Callable[[np.random.Generator, Shape, Any], Numbers]
-]
+Kind = tuple[Callable[[BatchRng, int], Numbers], Callable[[np.random.Generator, Shape, Any], Numbers]]
 """Two samplers: a few numbers for each sample of a batch, and many for one sample, of an element type."""
 
 _MANY = 4096  # numbers of a sample, from which on a generator of its own is faster
@@ -245,9 +243,7 @@ def choice(
         return TensorList.from_dense(found, layout if len(layout) == found.ndim - 1 else "")
     chances = [None] * rng.size if p is None else per_sample(p, rng.size)
     picked = [
-        torch.from_numpy(
-            _pick(sample.numpy()[None], row[None, : math.prod(extents)], extents, chance)
-        )[0]
+        torch.from_numpy(_pick(sample.numpy()[None], row[None, : math.prod(extents)], extents, chance))[0]
         for sample, row, extents, chance in zip(a.samples(), rows, shapes, chances, strict=True)
     ]
     layout = layout if picked and len(layout) == picked[0].ndim else ""
@@ -291,9 +287,7 @@ def _checked(dtype: torch.dtype, allowed: Sequence[torch.dtype]) -> torch.dtype:
     if dtype not in allowed:
         names = ", ".join(str(a).removeprefix("torch.") for a in allowed)
         raise batch_level(
-            RuntimeError(
-                f"data type {str(dtype).removeprefix('torch.')} is not supported; it is one of {names}"
-            )
+            RuntimeError(f"data type {str(dtype).removeprefix('torch.')} is not supported; it is one of {names}")
         )
     return dtype
 
@@ -361,9 +355,7 @@ def _between(ends: Sequence[list[float]], dtype: torch.dtype) -> Compute:
         kind = np.float32 if dtype == torch.float32 else np.float64
         last = np.nextafter(given[:, 1:].astype(kind), -np.inf, dtype=kind)
     else:
-        given = np.asarray(
-            [[_wrapped(end, dtype) for end in pair] for pair in ends], np.float64
-        ).reshape(-1, 2)
+        given = np.asarray([[_wrapped(end, dtype) for end in pair] for pair in ends], np.float64).reshape(-1, 2)
         last = given.max(1, keepdims=True)
     least, extent = given[:, :1], given[:, 1:] - given[:, :1]
 
@@ -440,11 +432,7 @@ def _drawn(
     precision = np.float32 if dtype in _COARSE else np.float64
     parts = []
     for i, (count, shape) in enumerate(zip(counts, shapes, strict=True)):
-        draws = (
-            rows[i : i + 1, :count]
-            if count <= _MANY
-            else many(ones[i].generator(), (1, count), precision)
-        )
+        draws = rows[i : i + 1, :count] if count <= _MANY else many(ones[i].generator(), (1, count), precision)
         parts.append(_converted(compute(draws, slice(i, i + 1)), shape, dtype))
     return parts
 
@@ -464,9 +452,7 @@ def _converted(numbers: Numbers, shape: Shape, dtype: torch.dtype) -> torch.Tens
     return convert(torch.from_numpy(np.ascontiguousarray(numbers)), dtype).reshape(shape)
 
 
-def _pick(
-    elements: Numbers, draws: Numbers, shape: Shape, chances: Sequence[float] | None
-) -> Numbers:
+def _pick(elements: Numbers, draws: Numbers, shape: Shape, chances: Sequence[float] | None) -> Numbers:
     """Draw elements of samples ``(batch, ...)`` by numbers ``(batch, count)`` in [0, 1)."""
     is_list = elements.ndim > 1
     if not is_list and elements.dtype.kind not in "iu":
@@ -492,9 +478,7 @@ def _pick(
 def _weighted(draws: Numbers, chances: Sequence[float], limits: Numbers) -> Numbers:
     others = limits != len(chances)
     if np.count_nonzero(others):
-        raise RuntimeError(
-            f'argument "p" expected shape {limits[others][0]} but got {len(chances)} values'
-        )
+        raise RuntimeError(f'argument "p" expected shape {limits[others][0]} but got {len(chances)} values')
     return _ends(tuple(chances)).searchsorted(draws, side="right")
 
 

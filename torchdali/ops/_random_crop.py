@@ -58,9 +58,7 @@ def random_crop_generator(
         RuntimeError: another shape or type of input, or an empty range.
     """
     if len(shape) and shape.torch_dtype not in _SHAPE_TYPES:
-        raise RuntimeError(
-            f"unsupported type: the shape of an image is integers, not {shape.dtype}"
-        )
+        raise RuntimeError(f"unsupported type: the shape of an image is integers, not {shape.dtype}")
     sides, size = _sides(shape), len(shape)
     if is_empty := bool(size and sides.min() <= 0):
         empty = (sides <= 0).any(0)
@@ -68,9 +66,7 @@ def random_crop_generator(
     windows = np.empty((2, size, 2), np.int32)
     draws = rng.uniform(2 + 2 * num_attempts)
     try:
-        windows[0].T[:], windows[1].T[:] = random_windows(
-            draws, sides, num_attempts, random_area, random_aspect_ratio
-        )
+        windows[0].T[:], windows[1].T[:] = random_windows(draws, sides, num_attempts, random_area, random_aspect_ratio)
     except RuntimeError as error:  # wrong ranges
         batch_level(error)
         raise
@@ -84,9 +80,7 @@ def _sides(shape: TensorList) -> Array:
     dense = shape.dense()
     for one in shape.shape() if dense is None else [dense.shape[1:]]:
         if len(one) != 1 or one[0] not in (2, 3):
-            raise RuntimeError(
-                f"the shape of an image has 2 or 3 values (HW or HWC), not {list(one)}"
-            )
+            raise RuntimeError(f"the shape of an image has 2 or 3 values (HW or HWC), not {list(one)}")
     if dense is not None:
         found: Array = dense.cpu().numpy()[:, :2].T.astype(np.int64)
         return found
@@ -127,13 +121,9 @@ def roi_random_crop(
             larger than the data, a region outside of them, or a number of values that does not fit.
     """
     if (roi_end is None) == (roi_shape is None):
-        raise batch_level(
-            RuntimeError("either ROI end or ROI shape should be defined, but not both")
-        )
+        raise batch_level(RuntimeError("either ROI end or ROI shape should be defined, but not both"))
     if data is not None and in_shape is not None:
-        raise batch_level(
-            RuntimeError("``in_shape`` argument is incompatible with providing an input.")
-        )
+        raise batch_level(RuntimeError("``in_shape`` argument is incompatible with providing an input."))
     window = _rows(crop_shape)
     count = window.shape[1]
     begin = _rows(roi_start, "roi_start", count)
@@ -166,9 +156,7 @@ def _rows(value: Any, name: str = "", count: int = 0) -> Array:
     rows = value.rows(np.int64) if isinstance(value, Column) else np.array([value], np.int64)
     rows = rows.reshape(len(rows), -1)
     if count and rows.shape[1] not in (1, count):
-        raise RuntimeError(
-            f'argument "{name}" expected shape {count} but got {rows.shape[1]} values'
-        )
+        raise RuntimeError(f'argument "{name}" expected shape {count} but got {rows.shape[1]} values')
     return rows
 
 
@@ -183,9 +171,7 @@ def _wrong_region(window: Array, begin: Array, end: Array, limit: Array | None) 
             f"cropping shape can't be bigger than the input shape. It is {bad[0]} of {bad[1]} on one axis"
         )
     bad = _first((begin < 0) | (end > limit), begin, end, limit)
-    return RuntimeError(
-        f"ROI can't be out of bounds. It is {bad[0]}:{bad[1]} of data of 0:{bad[2]} on one axis"
-    )
+    return RuntimeError(f"ROI can't be out of bounds. It is {bad[0]}:{bad[1]} of data of 0:{bad[2]} on one axis")
 
 
 def _first(wrong: Array, *values: Array) -> list[int]:

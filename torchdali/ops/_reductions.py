@@ -368,9 +368,7 @@ def _max_on_device(
     found = _counted(data, layout, where)
     if found is None:
         return _of_floats(data, "max", layout, where)
-    return (
-        torch.where(found.counts > 0, found.values(), 0).amax(-1).to(torch.uint8).view(found.shape)
-    )
+    return torch.where(found.counts > 0, found.values(), 0).amax(-1).to(torch.uint8).view(found.shape)
 
 
 @on_device(min)
@@ -383,12 +381,7 @@ def _min_on_device(
     found = _counted(data, layout, where)
     if found is None:
         return _of_floats(data, "min", layout, where)
-    return (
-        torch.where(found.counts > 0, found.values(), 255)
-        .amin(-1)
-        .to(torch.uint8)
-        .view(found.shape)
-    )
+    return torch.where(found.counts > 0, found.values(), 255).amin(-1).to(torch.uint8).view(found.shape)
 
 
 def _variance(
@@ -402,11 +395,7 @@ def _variance(
         return _of_floats(data, "squares", layout, where, mean, ddof)
     middle = mean.dense()
     found = None if middle is None else _counted(data, layout, where)
-    if (
-        middle is None
-        or found is None
-        or middle.numel() not in (len(data), found.counts[..., 0].numel())
-    ):
+    if middle is None or found is None or middle.numel() not in (len(data), found.counts[..., 0].numel()):
         return NotImplemented
     distance = found.values() - middle.reshape(len(data), -1, 1).to(torch.float64)
     pixels = found.counts.sum(-1)

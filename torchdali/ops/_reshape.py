@@ -55,9 +55,7 @@ def reshape(
     Raises:
         RuntimeError: another number of elements, contradictory arguments, a layout of another length.
     """
-    return _reshape(
-        data, shape_input, layout=layout, rel_shape=rel_shape, shape=shape, src_dims=src_dims
-    )
+    return _reshape(data, shape_input, layout=layout, rel_shape=rel_shape, shape=shape, src_dims=src_dims)
 
 
 @batched(reshape)
@@ -87,17 +85,11 @@ def _checked_shape(
         )
     found = _filled(_extents(old, shape_input, rel_shape, shape, src_dims), old, math.prod(old))
     if layout and len(layout) != len(found):
-        raise batch_level(
-            RuntimeError(
-                f"requested layout {layout!r} is not compatible with a {len(found)}D shape"
-            )
-        )
+        raise batch_level(RuntimeError(f"requested layout {layout!r} is not compatible with a {len(found)}D shape"))
     return found
 
 
-def _extents(
-    old: Sequence[int], shape_input: Tensor | None, rel_shape: Any, shape: Any, src_dims: Any
-) -> list[int]:
+def _extents(old: Sequence[int], shape_input: Tensor | None, rel_shape: Any, shape: Any, src_dims: Any) -> list[int]:
     """Return the new extents; a negative one is to take what is left."""
     if sum(given is not None for given in (shape_input, rel_shape, shape)) > 1:
         raise RuntimeError(
@@ -131,9 +123,7 @@ def _sources(old: Sequence[int], rel_shape: Any, src_dims: Any) -> list[int]:
         return [*old, *[1] * ((count or 0) - len(old))][:count]
     axes = [int(axis) for axis in listed(src_dims)]
     if count is not None and count != len(axes):
-        raise RuntimeError(
-            f"`src_dims` and `rel_shape` have different lengths: {len(axes)} vs {count}"
-        )
+        raise RuntimeError(f"`src_dims` and `rel_shape` have different lengths: {len(axes)} vs {count}")
     return [1 if axis < 0 else old[axis] for axis in axes]
 
 
@@ -162,9 +152,7 @@ def _filled(new: list[int], old: Sequence[int], volume: int) -> list[int]:
         new[free[0]] = volume // known
         known *= new[free[0]]
     if known != volume:
-        raise RuntimeError(
-            f"the shape {new} has {known} elements, and the input, {list(old)}, has {volume}"
-        )
+        raise RuntimeError(f"the shape {new} has {known} elements, and the input, {list(old)}, has {volume}")
     return new
 
 
@@ -203,14 +191,10 @@ def reinterpret(
     if shape_input is None and shape is None and rel_shape is None:
         new = _in_elements(new, data.dtype, kind)
     if data.nbytes % kind.itemsize:
-        raise RuntimeError(
-            f"{data.nbytes} bytes are no whole number of {kind.itemsize}-byte elements"
-        )
+        raise RuntimeError(f"{data.nbytes} bytes are no whole number of {kind.itemsize}-byte elements")
     found = _filled(new, old, data.nbytes // kind.itemsize)
     if layout and len(layout) != len(found):
-        raise RuntimeError(
-            f"requested layout {layout!r} is not compatible with a {len(found)}D shape"
-        )
+        raise RuntimeError(f"requested layout {layout!r} is not compatible with a {len(found)}D shape")
     if not data.numel():
         return data.new_empty(found, dtype=kind)
     if kind == data.dtype:
@@ -224,9 +208,7 @@ def _in_elements(extents: list[int], old: torch.dtype, new: torch.dtype) -> list
         return extents
     size = extents[-1] * old.itemsize
     if size % new.itemsize:
-        raise RuntimeError(
-            f"the last extent is {size} bytes, no whole number of elements of {new.itemsize} bytes"
-        )
+        raise RuntimeError(f"the last extent is {size} bytes, no whole number of elements of {new.itemsize} bytes")
     return [*extents[:-1], size // new.itemsize]
 
 

@@ -166,9 +166,7 @@ def _fixed(values: list[float] | None) -> Any:
 
 
 @functools.lru_cache(maxsize=256)
-def _shape(
-    lengths: tuple[int, ...], **arguments: Any
-) -> tuple[tuple[int, ...], tuple[tuple[float, float], ...]]:
+def _shape(lengths: tuple[int, ...], **arguments: Any) -> tuple[tuple[int, ...], tuple[tuple[float, float], ...]]:
     size, region = resize_shape(lengths, **arguments)
     return size, tuple(region)
 
@@ -182,10 +180,7 @@ def _spatial(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
 def argument_names(*functions: Any) -> frozenset[str]:
     """Return the keyword-only arguments of functions."""
     return frozenset(
-        p.name
-        for f in functions
-        for p in inspect.signature(f).parameters.values()
-        if p.kind is p.KEYWORD_ONLY
+        p.name for f in functions for p in inspect.signature(f).parameters.values() if p.kind is p.KEYWORD_ONLY
     )
 
 
@@ -244,9 +239,7 @@ def resize(
     return placed(result, out)
 
 
-def resized(
-    data: Tensor, layout: str, size_arguments: Mapping[str, Any], filters: Mapping[str, Any]
-) -> Tensor:
+def resized(data: Tensor, layout: str, size_arguments: Mapping[str, Any], filters: Mapping[str, Any]) -> Tensor:
     """Return a resized image; see `resize`."""
     plain = _plain_target(data, size_arguments, filters)
     if plain is not None:
@@ -256,9 +249,7 @@ def resized(
 
 
 @batched(resize)
-def _resize_batch(
-    data: Tensor, *, save_attrs: bool, layout: str, out: Tensor | None = None, **arguments: Any
-) -> Any:
+def _resize_batch(data: Tensor, *, save_attrs: bool, layout: str, out: Tensor | None = None, **arguments: Any) -> Any:
     """Take nearest pixels; other filters take long enough, and are not faster with several images at once."""
     if save_attrs or layout != "HWC" or not is_array(data) or not len(data):
         return NotImplemented
@@ -272,9 +263,7 @@ def _resize_batch(
 
 
 @on_device(resize)
-def _resize_on_device(
-    data: TensorList, *, save_attrs: bool, layout: str, **arguments: Any | Column
-) -> Any:
+def _resize_on_device(data: TensorList, *, save_attrs: bool, layout: str, **arguments: Any | Column) -> Any:
     images = images_of(data, layout, floats=True)
     if save_attrs or images is None:
         return NotImplemented
@@ -344,19 +333,13 @@ def _resized_on_device(
     return NotImplemented if flat is None else batch_of(flat, sizes, images.channels)
 
 
-def _nearest_on_device(
-    images: Images, sizes: npt.NDArray[np.int64], regions: npt.NDArray[np.float64] | None
-) -> Tensor:
+def _nearest_on_device(images: Images, sizes: npt.NDArray[np.int64], regions: npt.NDArray[np.float64] | None) -> Tensor:
     """Take nearest pixels; the CPU finds out which: rounding errors that add up from row to row belong to them."""
     found, cpu = [], torch.device("cpu")
     wanted = np.broadcast_to(sizes, images.sides.shape)
     regions = all_of(images) if regions is None else regions
-    for lengths, size, roi in zip(
-        images.sides.T.tolist(), wanted.T.tolist(), regions.T, strict=True
-    ):
-        axes = resize_axes(
-            tuple(lengths), tuple(size), tuple(map(tuple, roi.tolist())), "nn", "nn", False
-        )
+    for lengths, size, roi in zip(images.sides.T.tolist(), wanted.T.tolist(), regions.T, strict=True):
+        axes = resize_axes(tuple(lengths), tuple(size), tuple(map(tuple, roi.tolist())), "nn", "nn", False)
         first = passes(axes)[0]
         y, x = (nearest(axis, i == 1, i == first, cpu).numpy() for i, axis in enumerate(axes))
         found.append((y, x))
@@ -397,9 +380,7 @@ def resize_crop_mirror(
     return resampling(data, tuple(final), region, **filters)
 
 
-RandomlyCropped = Annotated[
-    Tensor, Takes(("HWC", "CHW", "FHWC", "FCHW", "CFHW"), channel_last=True)
-]
+RandomlyCropped = Annotated[Tensor, Takes(("HWC", "CHW", "FHWC", "FCHW", "CFHW"), channel_last=True)]
 
 
 @operator
@@ -449,9 +430,7 @@ def _random_resized_crop_on_device(
 def height_width(size: list[int]) -> tuple[int, int]:
     """Return the size of an image from ``[H, W]``, or one value for both."""
     if not 1 <= len(size) <= 2 or min(size) < 0:
-        raise RuntimeError(
-            f"size is a height and a width, or one value for both, none negative; not {list(size)}"
-        )
+        raise RuntimeError(f"size is a height and a width, or one value for both, none negative; not {list(size)}")
     return size[0], size[-1]
 
 
@@ -533,15 +512,11 @@ def tensor_resize(
 def _each(values: Sequence[float], name: str, axes: Sequence[int]) -> Sequence[float]:
     """Return one value an axis."""
     if len(values) not in (1, len(axes)):
-        raise RuntimeError(
-            f"{name} expects a single value or a list of {len(axes)} elements, not {len(values)}"
-        )
+        raise RuntimeError(f"{name} expects a single value or a list of {len(axes)} elements, not {len(values)}")
     return values if len(values) == len(axes) else [values[0]] * len(axes)
 
 
-def _spread(
-    values: Sequence[float], name: str, axes: Sequence[int], others: Sequence[float]
-) -> list[float]:
+def _spread(values: Sequence[float], name: str, axes: Sequence[int], others: Sequence[float]) -> list[float]:
     """Return one value for each axis of the tensor: those of the chosen ones, and the others."""
     found = [float(v) for v in others]
     for axis, value in zip(axes, _each(values, name, axes), strict=True):

@@ -31,9 +31,7 @@ def width_of(batch: TensorList) -> int:
     widths = [sample.shape[-1] for sample in batch.samples()]
     for i, width in enumerate(widths):
         if width != widths[0]:
-            raise RuntimeError(
-                f"the last axis of sample {i} has {width} numbers, and that of sample 0 has {widths[0]}"
-            )
+            raise RuntimeError(f"the last axis of sample {i} has {width} numbers, and that of sample 0 has {widths[0]}")
     return widths[0]
 
 
@@ -93,9 +91,7 @@ class Rows:
         self._shapes = [sample.shape for sample in samples]
         self._counts = [math.prod(shape) // width for shape in self._shapes]
         self._plain = all(len(shape) == 2 and shape[1] == width for shape in self._shapes)
-        self.rows = torch.cat(
-            samples if self._plain else [sample.reshape(-1, width) for sample in samples]
-        )
+        self.rows = torch.cat(samples if self._plain else [sample.reshape(-1, width) for sample in samples])
 
     def spread(self, values: Array) -> Tensor:
         """Return the row of values of the sample that each row belongs to; one for all stays one."""

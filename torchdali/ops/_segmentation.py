@@ -112,9 +112,7 @@ def _any_pixel(
 
 def _check_pixels(shapes: Sequence[Sequence[int]], threshold: Any, value: Any) -> None:
     if value is not None and not isinstance(threshold, UnsetFloat):
-        raise batch_level(
-            RuntimeError("``value`` and ``threshold`` each say which pixels count: give one of them")
-        )
+        raise batch_level(RuntimeError("``value`` and ``threshold`` each say which pixels count: give one of them"))
     for shape in shapes:
         if not math.prod(shape) or not len(shape):
             raise RuntimeError(f"there is no pixel to choose in a mask of shape {tuple(shape)}")
@@ -135,9 +133,7 @@ class _Seen:
         self._found: dict[Any, Blobs] = {}
 
     def __call__(self, mask: Tensor, /, *, rng: Rng, **arguments: Any) -> Any:
-        return _object_box(
-            mask, rng, self._found if arguments.pop("cache_objects", False) else None, **arguments
-        )
+        return _object_box(mask, rng, self._found if arguments.pop("cache_objects", False) else None, **arguments)
 
 
 @operator(
@@ -225,9 +221,7 @@ def _object_box(
         box = _choose(found, rng, None if ignore_class else weights or {}, least, k_largest)
     start, end, label = box or ([0] * mask.ndim, list(mask.shape), background)
     shape = [e - s for s, e in zip(start, end, strict=True)]
-    parts = {"box": [start + end], "start_end": [start, end], "anchor_shape": [start, shape]}[
-        format
-    ]
+    parts = {"box": [start + end], "start_end": [start, end], "anchor_shape": [start, shape]}[format]
     outputs = [torch.from_numpy(np.array(part, np.int32)) for part in parts]
     if output_class:
         outputs.append(torch.tensor(_wrapped(label), dtype=torch.int32))
@@ -238,9 +232,7 @@ def _check_choice(ndim: int, form: str, k_largest: int | None) -> None:
     if not 1 <= ndim <= 6:
         raise RuntimeError(f"a label map has 1 to 6 dimensions, not {ndim}")
     if form not in ("anchor_shape", "start_end", "box"):
-        raise RuntimeError(
-            f'invalid output format: "{form}"; it is "anchor_shape", "start_end" or "box"'
-        )
+        raise RuntimeError(f'invalid output format: "{form}"; it is "anchor_shape", "start_end" or "box"')
     if k_largest is not None and k_largest < 1:
         raise RuntimeError(f"``k_largest`` must be at least 1; got {k_largest}")
 
@@ -268,18 +260,14 @@ def _weights(background: int, classes: Any, given: Any) -> tuple[int, dict[int, 
             f"{labels} and {weights}"
         )
     if background in labels:
-        raise RuntimeError(
-            f"class label {background} coincides with background label, and is one of the classes"
-        )
+        raise RuntimeError(f"class label {background} coincides with background label, and is one of the classes")
     total = dict.fromkeys(labels, 0.0)
     for label, weight in zip(labels, weights, strict=True):
         total[label] += weight
     return background, total
 
 
-def _objects(
-    mask: Array, background: int, classes: Sequence[int] | None, cache: dict[Any, Blobs] | None
-) -> Blobs:
+def _objects(mask: Array, background: int, classes: Sequence[int] | None, cache: dict[Any, Blobs] | None) -> Blobs:
     if cache is None:
         return blobs(mask, background, classes)
     digest = hashlib.blake2b(mask.data, digest_size=32).digest() if mask.size else b""
@@ -409,9 +397,7 @@ def _numbered(
 def _check_polygons(ids: TensorList, polygons: TensorList, vertices: TensorList) -> None:
     for one, shape, points in zip(ids.shape(), polygons.shape(), vertices.shape(), strict=True):
         if len(one) != 1 or len(points) != 2:
-            raise RuntimeError(
-                f"mask_ids are 1D and vertices 2D, not {len(one)}D and {len(points)}D"
-            )
+            raise RuntimeError(f"mask_ids are 1D and vertices 2D, not {len(one)}D and {len(points)}D")
         if len(shape) != 2 or shape[1] != 3:
             raise RuntimeError(f"polygons are int32 (N, 3), not {tuple(shape)}")
     for what, batch in (("mask_ids", ids), ("polygons", polygons)):
@@ -426,9 +412,7 @@ def _ranges(ids: list[int], polygons: list[list[int]], count: int) -> list[tuple
     for mask, start, end in polygons:
         if mask in wanted:
             if not 0 <= start <= end <= count:
-                raise RuntimeError(
-                    f"mask {mask} has the vertices [{start}, {end}), but there are [0, {count})"
-                )
+                raise RuntimeError(f"mask {mask} has the vertices [{start}, {end}), but there are [0, {count})")
             found[mask] = start, end
     missing = wanted - found.keys()
     if missing:

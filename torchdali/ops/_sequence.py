@@ -50,9 +50,7 @@ def element_extract(data: Data, /, *, element_map: list[int], layout: Layout) ->
 @batched(element_extract)
 def _extract_batch(data: Tensor, *, element_map: list[int], layout: str) -> Any:
     _check_elements(data.shape[1:], element_map, layout)
-    frames = tuple(
-        data.select(1, i).clone(memory_format=torch.contiguous_format) for i in element_map
-    )
+    frames = tuple(data.select(1, i).clone(memory_format=torch.contiguous_format) for i in element_map)
     return frames if len(frames) > 1 else frames[0]
 
 
@@ -63,9 +61,7 @@ def _check_elements(shape: Sequence[int], element_map: list[int], layout: str) -
             f"It has {len(shape)}"
         )
     if layout and not layout.startswith("F"):
-        raise RuntimeError(
-            f"input layout must describe a sequence - it must start with 'F', got '{layout}' instead."
-        )
+        raise RuntimeError(f"input layout must describe a sequence - it must start with 'F', got '{layout}' instead.")
     if not element_map:
         raise batch_level(RuntimeError("element_map is empty"))
     for frame in element_map:
@@ -79,9 +75,7 @@ def _check_elements(shape: Sequence[int], element_map: list[int], layout: str) -
 
 
 @operator
-def sequence_rearrange(
-    data: Data, /, *, new_order: PerSample[list[int]], layout: Layout, out: Out = None
-) -> Data:
+def sequence_rearrange(data: Data, /, *, new_order: PerSample[list[int]], layout: Layout, out: Out = None) -> Data:
     """Put the frames of a sequence in another order.
 
     Args:
@@ -136,9 +130,7 @@ def _check_sequence(shape: Sequence[int], layout: str) -> None:
             f'got data with layout = "{layout}"'
         )
     if len(shape) < 2:
-        raise RuntimeError(
-            f"a sequence has at least two dimensions, frames and elements, not {len(shape)}"
-        )
+        raise RuntimeError(f"a sequence has at least two dimensions, frames and elements, not {len(shape)}")
 
 
 @operator(over="batch", separable=True)

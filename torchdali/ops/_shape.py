@@ -71,20 +71,14 @@ def _stack_batches(*input: Tensor, axis: int, axis_name: str | None, layout: str
     return torch.stack(input, at + 1)
 
 
-def _new_axis(
-    parts: Sequence[Tensor], axis: int, axis_name: str | None, layout: str, ndim: int
-) -> int:
+def _new_axis(parts: Sequence[Tensor], axis: int, axis_name: str | None, layout: str, ndim: int) -> int:
     _check_alike(parts)
     if any(part.shape != parts[0].shape for part in parts):
         raise RuntimeError(f"stack takes inputs of one shape, not {_shapes(parts)}")
     if axis_name is not None and ndim and not layout:
         raise batch_level(RuntimeError("axis_name needs an input with a layout, or without axes"))
     if not -ndim <= axis <= ndim:
-        raise batch_level(
-            RuntimeError(
-                f"axis {axis} is out of range: it is from {-ndim} to {ndim} for {ndim}D data"
-            )
-        )
+        raise batch_level(RuntimeError(f"axis {axis} is out of range: it is from {-ndim} to {ndim} for {ndim}D data"))
     return axis if axis >= 0 else ndim + 1 + axis
 
 
@@ -147,9 +141,7 @@ def _joined(batches: Sequence[TensorList], at: int, stacked: bool, layout: str) 
     found = [elements_of(batch) for batch in batches]
     if None in found or len(found) == 1 or all(batch.dense() is not None for batch in batches):
         return NotImplemented
-    parts = [
-        (flat, offsets, np.array(shapes, np.int64)) for flat, offsets, shapes in filter(None, found)
-    ]
+    parts = [(flat, offsets, np.array(shapes, np.int64)) for flat, offsets, shapes in filter(None, found)]
     first = parts[0][2]
     free = [stacked or axis != at for axis in range(first.shape[1])]
     if any((s[:, free] != first[:, free]).any() or not s.all() for _, _, s in parts):
@@ -163,23 +155,17 @@ def _joined(batches: Sequence[TensorList], at: int, stacked: bool, layout: str) 
     return in_turn(made, list(map(tuple, shapes.tolist())), layout)
 
 
-def _old_axis(
-    parts: Sequence[Tensor], axis: int, axis_name: str | None, layout: str, ndim: int
-) -> int:
+def _old_axis(parts: Sequence[Tensor], axis: int, axis_name: str | None, layout: str, ndim: int) -> int:
     _check_alike(parts)
     if axis_name is not None:
         if axis:
             raise batch_level(RuntimeError("axis and axis_name cannot be given together"))
         axis = layout.find(axis_name)
         if axis < 0 or len(axis_name) != 1:
-            raise batch_level(
-                RuntimeError(f"there is no axis {axis_name!r} in the layout {layout!r}")
-            )
+            raise batch_level(RuntimeError(f"there is no axis {axis_name!r} in the layout {layout!r}"))
     if not -ndim <= axis < ndim:
         raise batch_level(
-            RuntimeError(
-                f"axis {axis} is out of range: it is from {-ndim} to {ndim - 1} for {ndim}D data"
-            )
+            RuntimeError(f"axis {axis} is out of range: it is from {-ndim} to {ndim - 1} for {ndim}D data")
         )
     return axis % ndim
 
@@ -189,9 +175,7 @@ def _check_alike(parts: Sequence[Tensor]) -> None:
     for part in parts:
         if part.dtype != first.dtype or part.ndim != first.ndim:
             kinds = ", ".join(f"{str(p.dtype).removeprefix('torch.')} {p.ndim}D" for p in parts)
-            raise batch_level(
-                RuntimeError(f"the inputs must have one type and number of axes, not {kinds}")
-            )
+            raise batch_level(RuntimeError(f"the inputs must have one type and number of axes, not {kinds}"))
 
 
 def _shapes(parts: Sequence[Tensor]) -> str:
@@ -211,18 +195,14 @@ def _expanded(layouts: Layouts, arguments: Arguments) -> str:
     if not axes:
         return layout
     if names and len(names) != len(axes):
-        raise batch_level(
-            RuntimeError(f"{len(names)} names {names!r} do not fit {len(axes)} new axes")
-        )
+        raise batch_level(RuntimeError(f"{len(names)} names {names!r} do not fit {len(axes)} new axes"))
     for axis, name in sorted(zip(axes, names or "", strict=False)):
         layout = layout[:axis] + name + layout[axis:]
     return layout if names else ""
 
 
 @operator(layout=_expanded)
-def expand_dims(
-    data: Data, /, *, axes: list[int], new_axis_names: str = "", layout: Layout
-) -> Data:
+def expand_dims(data: Data, /, *, axes: list[int], new_axis_names: str = "", layout: Layout) -> Data:
     """Insert axes of extent 1.
 
     Args:
@@ -243,18 +223,14 @@ def _expand_batch(data: Tensor, *, axes: list[int], new_axis_names: str, layout:
 
 def _expand(data: Tensor, axes: list[int], names: str, layout: str, first: int) -> Tensor:
     if names and not layout and data.ndim > first:
-        raise batch_level(
-            RuntimeError("new_axis_names needs an input with a layout, or without axes")
-        )
+        raise batch_level(RuntimeError("new_axis_names needs an input with a layout, or without axes"))
     if names and len(names) != len(axes):
         raise batch_level(RuntimeError(f"{len(names)} new_axis_names for {len(axes)} axes"))
     if len(set(axes)) != len(axes) or min(axes, default=0) < 0:
         raise batch_level(RuntimeError(f"axes {axes} must be different and not negative"))
     for axis in sorted(axes):
         if axis + first > data.ndim:
-            raise batch_level(
-                RuntimeError(f"axes {axes} are too far for {data.ndim - first}D data")
-            )
+            raise batch_level(RuntimeError(f"axes {axes} are too far for {data.ndim - first}D data"))
         data = data.unsqueeze(axis + first)
     return data
 
@@ -297,9 +273,7 @@ def _squeeze_batch(data: Tensor, *, layout: str, **arguments: Any) -> Tensor:
     return data.reshape([n for axis, n in enumerate(data.shape) if axis - 1 not in axes])
 
 
-def _dropped(
-    shape: Sequence[int], layout: str, *, axes: Any = None, axis_names: str | None = None
-) -> tuple[int, ...]:
+def _dropped(shape: Sequence[int], layout: str, *, axes: Any = None, axis_names: str | None = None) -> tuple[int, ...]:
     if (axes is None) == (axis_names is None):
         wrong = "missing argument ``axes`` or ``axis_names``."
         if axes is not None:
@@ -309,9 +283,7 @@ def _dropped(
         axes = [_axis_of(name, layout) for name in axis_names]
     given = listed(axes)
     if len(set(given)) != len(given):
-        raise batch_level(
-            RuntimeError(f"specified at least twice same dimension to remove: {list(given)}")
-        )
+        raise batch_level(RuntimeError(f"specified at least twice same dimension to remove: {list(given)}"))
     if min(given, default=0) < 0:
         return ()  # DALI's answer, whatever the other axes
     found = tuple(axis for axis in given if axis < len(shape))
@@ -374,9 +346,7 @@ def _hashable(perm: list[int] | None) -> tuple[int, ...]:
 
 
 @functools.lru_cache(maxsize=256)
-def _permutation(
-    ndim: int, perm: tuple[int, ...], output_layout: str | None = None
-) -> tuple[int, ...]:
+def _permutation(ndim: int, perm: tuple[int, ...], output_layout: str | None = None) -> tuple[int, ...]:
     perm = perm or tuple(range(ndim))[::-1]
     if sorted(perm) != list(range(ndim)):
         raise batch_level(RuntimeError(f"perm {list(perm)} is no permutation of {ndim} axes"))

@@ -76,11 +76,7 @@ def slice_window(
     arguments = {"start": start, "rel_start": rel_start, "end": end, "rel_end": rel_end, "shape": shape,
              "rel_shape": rel_shape}  # fmt: skip
     # An empty list is given, but says nothing.
-    given = {
-        name: v if v == [] else matched(name, v, len(which))
-        for name, v in arguments.items()
-        if v is not None
-    }
+    given = {name: v if v == [] else matched(name, v, len(which)) for name, v in arguments.items() if v is not None}
     if anchor is not None:
         names = {
             "normalized_anchor": normalized_anchor,
@@ -220,9 +216,7 @@ def _numbers(
     if anchor.dtype not in (torch.float32, torch.int32, torch.int64):
         raise RuntimeError(f"unsupported type of anchor and shape: {anchor.dtype}")
     if not anchor.numel() == extent.numel() == count:
-        raise RuntimeError(
-            f"anchor and shape have {anchor.numel()} and {extent.numel()} values for {count} axes"
-        )
+        raise RuntimeError(f"anchor and shape have {anchor.numel()} and {extent.numel()} values for {count} axes")
     return anchor.reshape(-1).tolist(), extent.reshape(-1).tolist()
 
 
@@ -239,16 +233,12 @@ def _spans(
 
 def _check_ends(given: Mapping[str, Any]) -> None:
     if len(given.keys() & {"end", "rel_end", "shape", "rel_shape"}) > 1:
-        raise RuntimeError(
-            '"end", "rel_end", "shape", and "rel_shape" arguments are mutually exclusive'
-        )
+        raise RuntimeError('"end", "rel_end", "shape", and "rel_shape" arguments are mutually exclusive')
 
 
 def _spans_of_arguments(given: dict[str, Any], lengths: Sequence[int]) -> Spans:
     if not given:
-        raise RuntimeError(
-            "slice needs the inputs anchor and shape, or start, end or shape as arguments"
-        )
+        raise RuntimeError("slice needs the inputs anchor and shape, or start, end or shape as arguments")
     if "start" in given and "rel_start" in given:
         raise RuntimeError('"start" and "rel_start" arguments are mutually exclusive')
     _check_ends(given)
@@ -256,8 +246,7 @@ def _spans_of_arguments(given: dict[str, Any], lengths: Sequence[int]) -> Spans:
         if size < 0:
             raise RuntimeError(f"the shape of a slice is negative: {size}")
     return [
-        _span({name: values[i] for name, values in given.items() if values}, length)
-        for i, length in enumerate(lengths)
+        _span({name: values[i] for name, values in given.items() if values}, length) for i, length in enumerate(lengths)
     ]
 
 

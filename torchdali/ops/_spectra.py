@@ -38,9 +38,7 @@ Floats = Annotated[Tensor, Takes((), (torch.float32,))]
 
 
 @operator
-def power_spectrum(
-    data: Floats, /, *, axis: int = -1, nfft: int | None = None, power: int = 2
-) -> Floats:
+def power_spectrum(data: Floats, /, *, axis: int = -1, nfft: int | None = None, power: int = 2) -> Floats:
     """Transform an axis, and take the squares or the moduli.
 
     Args:
@@ -103,14 +101,10 @@ def spectrogram(
     size = window_length if nfft is None else nfft
     _check_windows(window_length, window_step, size, power, layout)
     if window_fn and len(window_fn) != window_length:
-        raise RuntimeError(
-            f"window_fn has {len(window_fn)} values, not window_length={window_length}"
-        )
+        raise RuntimeError(f"window_fn has {len(window_fn)} values, not window_length={window_length}")
     signal = _one_dimension(data)
     if not number_of_windows(len(signal), window_length, window_step, center_windows):
-        raise RuntimeError(
-            f"Signal is too short: {len(signal)} samples, a window has {window_length}"
-        )
+        raise RuntimeError(f"Signal is too short: {len(signal)} samples, a window has {window_length}")
     made = transform_windows(
         signal, np.array(window_fn, np.float32) if window_fn else hann(window_length), size, window_step, power,
         centered=center_windows, reflected=reflect_padding,
@@ -154,9 +148,7 @@ def _spectrogram_on_device(
         return NotImplemented
     flat, offsets, shapes = found
     lengths = np.array(list(map(math.prod, shapes)), np.int64)
-    counts = np.array(
-        [number_of_windows(n, window_length, window_step, center_windows) for n in lengths.tolist()]
-    )
+    counts = np.array([number_of_windows(n, window_length, window_step, center_windows) for n in lengths.tolist()])
     if not counts.all() or not lengths.all() or any(map(_several_axes, shapes)):
         return NotImplemented
     number = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -224,9 +216,7 @@ def _one_dimension(data: Tensor) -> Tensor:
     if data.ndim == 1 and len(data):
         return data
     if not data.numel():
-        raise RuntimeError(
-            f"Spectrogram does not support empty (0-volume) samples: shape {tuple(data.shape)}"
-        )
+        raise RuntimeError(f"Spectrogram does not support empty (0-volume) samples: shape {tuple(data.shape)}")
     if data.numel() != max(data.shape, default=1):
         raise RuntimeError(f"spectrogram: one signal, not data of shape {tuple(data.shape)}")
     return data.reshape(-1)
@@ -270,9 +260,7 @@ def mel_filter_bank(
         raise RuntimeError(f"mel_filter_bank: no axis 'f' in the layout {layout!r}")
     if not data.shape[axis]:
         return data.new_zeros((*data.shape[:axis], nfilter, *data.shape[axis + 1 :]))
-    filters = mel_filters(
-        data.shape[axis], nfilter, sample_rate, freq_low, high, mel_formula, normalize, data.device
-    )
+    filters = mel_filters(data.shape[axis], nfilter, sample_rate, freq_low, high, mel_formula, normalize, data.device)
     return apply_filters(data, filters, axis)
 
 
@@ -287,9 +275,7 @@ def _mel_filter_banks(
     if pieces is None:
         return NotImplemented
     rows = pieces.rows
-    filters = mel_filters(
-        rows.shape[1], nfilter, sample_rate, freq_low, high, mel_formula, normalize, rows.device
-    )
+    filters = mel_filters(rows.shape[1], nfilter, sample_rate, freq_low, high, mel_formula, normalize, rows.device)
     return Pieces(apply_filters(rows, filters, 1), pieces.counts, pieces.turned)
 
 
@@ -317,15 +303,11 @@ def _pieces_along(data: Sequence[Tensor], axis: int) -> Pieces | None:
 
 def _check_bank(low: float, high: float, formula: str, filters: int, rate: float) -> None:
     if formula not in FORMULAS:
-        raise RuntimeError(
-            f"mel_formula={formula!r}: it is one of {', '.join(map(repr, FORMULAS))}"
-        )
+        raise RuntimeError(f"mel_formula={formula!r}: it is one of {', '.join(map(repr, FORMULAS))}")
     if filters <= 0 or rate <= 0:
         raise RuntimeError(f"nfilter={filters}, sample_rate={rate}: they are positive")
     if not 0 <= low < high <= rate:
-        raise RuntimeError(
-            f"freq_low={low}, freq_high={high}: 0 <= freq_low < freq_high <= sample_rate={rate}"
-        )
+        raise RuntimeError(f"freq_low={low}, freq_high={high}: 0 <= freq_low < freq_high <= sample_rate={rate}")
 
 
 @operator(class_name="MFCC")
@@ -367,9 +349,7 @@ def mfcc(
 
 
 @together(mfcc)
-def _mfccs(
-    data: Sequence[Tensor], *, axis: int, dct_type: int, lifter: float, n_mfcc: int, normalize: bool
-) -> Any:
+def _mfccs(data: Sequence[Tensor], *, axis: int, dct_type: int, lifter: float, n_mfcc: int, normalize: bool) -> Any:
     pieces = _pieces_along(data, axis)
     if pieces is None or dct_type not in (2, 3, 4) or n_mfcc <= 0:
         return NotImplemented
@@ -380,9 +360,7 @@ def _mfccs(
 
 
 @on_device(mfcc)
-def _mfcc_on_device(
-    data: TensorList, *, axis: int, dct_type: int, lifter: float, n_mfcc: int, normalize: bool
-) -> Any:
+def _mfcc_on_device(data: TensorList, *, axis: int, dct_type: int, lifter: float, n_mfcc: int, normalize: bool) -> Any:
     if dct_type not in (2, 3, 4) or n_mfcc <= 0:
         return NotImplemented
 

@@ -26,9 +26,7 @@ __all__: list[str] = []
 
 _MOST = 16  # positions given per sample
 
-PerSampleIndices = make_dataclass(
-    "PerSampleIndices", [(f"n{i}", PerSample[int] | None, None) for i in range(_MOST)]
-)
+PerSampleIndices = make_dataclass("PerSampleIndices", [(f"n{i}", PerSample[int] | None, None) for i in range(_MOST)])
 
 Position: TypeAlias = "int | str | None"
 """A number, the name of a per-sample argument, or None."""
@@ -118,9 +116,7 @@ def _position(part: Any, convert: Callable[[Any], int], given: dict[str, Any]) -
     try:
         return int(part) if isinstance(part, types.ScalarConstant) else convert(part)
     except (TypeError, ValueError):
-        raise TypeError(
-            f"an index is an integer, a range, newaxis or a node, not {part!r}"
-        ) from None
+        raise TypeError(f"an index is an integer, a range, newaxis or a node, not {part!r}") from None
 
 
 # ---------------------------------------------------------------- as text
@@ -174,9 +170,7 @@ def _spread(index: str, ndim: int) -> list[Item]:
     items = _read(index)
     used = sum(isinstance(item, (At, Range)) for item in items)
     if used > ndim:
-        raise batch_level(
-            RuntimeError(f"too many indices: {used} indices, not enough dimensions ({ndim})")
-        )
+        raise batch_level(RuntimeError(f"too many indices: {used} indices, not enough dimensions ({ndim})"))
     spread: list[Item] = []
     for item in items:
         spread += [_WHOLE] * (ndim - used) if isinstance(item, Rest) else [item]
@@ -224,9 +218,7 @@ def _subscript_batch(data: Tensor, *, index: str, layout: str) -> Tensor:
     return _subscript(data, index, {}, layout, first=1)
 
 
-def _subscript(
-    data: Tensor, index: str, positions: dict[str, Any], layout: str, first: int
-) -> Tensor:
+def _subscript(data: Tensor, index: str, positions: dict[str, Any], layout: str, first: int) -> Tensor:
     """Apply an index to the axes from the first on."""
     axis = first
     for item in _spread(index, data.ndim - first):
@@ -249,9 +241,7 @@ def _number(position: Position, positions: dict[str, Any]) -> Any:
     number = positions[position]
     if type(number) is not int:
         what = "an array" if isinstance(number, list) else repr(number)
-        raise batch_level(
-            RuntimeError(f"an index given per sample must be an integer without axes, not {what}")
-        )
+        raise batch_level(RuntimeError(f"an index given per sample must be an integer without axes, not {what}"))
     return number
 
 

@@ -72,9 +72,7 @@ def one_hot(
             whole, layout, ndim = whole.reshape(-1), "", 0
         elif whole is None and all(sample.numel() == 1 for sample in samples):
             whole, layout, ndim = torch.cat([sample.reshape(1) for sample in samples]), "", 0
-    encode = functools.partial(
-        _encode, classes=num_classes, values=_ends(on_value, off_value, dtype)
-    )
+    encode = functools.partial(_encode, classes=num_classes, values=_ends(on_value, off_value, dtype))
     layout = _encoded_layout(layout, ndim, axis, axis_name)
     if whole is not None:
         return TensorList.from_dense(encode(whole, axis=axis + 1 if axis >= 0 else -1), layout)

@@ -45,9 +45,7 @@ class _Rows:
         self.size = size
         self.frames: list[int] | None = None
         read: dict[str, tuple[Array, list[int] | None]] = {
-            name: self._read(value, axes)
-            for name, (value, axes) in arguments.items()
-            if value is not None
+            name: self._read(value, axes) for name, (value, axes) in arguments.items() if value is not None
         }
         given = [self._matrices(m) for m in inputs if m is not None]
         counts = {f"input {i}": frames for i, (_, frames) in enumerate(given)}
@@ -68,9 +66,7 @@ class _Rows:
             return np.concatenate(rows), [len(part) for part in parts]
         whole = value.rows(np.float64)
         if not axes and whole.size != len(whole):
-            raise RuntimeError(
-                f"an argument is one number a sample, not of shape {whole.shape[1:]}"
-            )
+            raise RuntimeError(f"an argument is one number a sample, not of shape {whole.shape[1:]}")
         return whole.reshape(len(whole), *[-1 if len(whole) else 1] * axes), None
 
     def _matrices(self, batch: TensorList) -> tuple[Array, list[int] | None]:
@@ -80,27 +76,17 @@ class _Rows:
             return np.zeros((0, 2, 3)), None
         shape = tuple(shapes[0][-2:])
         if any(len(s) < 2 or tuple(s[-2:]) != shape or shape[1] != shape[0] + 1 for s in shapes):
-            raise RuntimeError(
-                f"a transform is a matrix (n, n + 1), of the same n in all samples, not {shape}"
-            )
+            raise RuntimeError(f"a transform is a matrix (n, n + 1), of the same n in all samples, not {shape}")
         if len(shapes[0]) == 2:
             return batch.stacked().numpy().astype(np.float64), None
         samples = batch.samples()
         return torch.cat(samples).numpy().astype(np.float64), [len(s) for s in samples]
 
     def _spread(self, rows: Array, frames: list[int] | None) -> Array:
-        if (
-            self.frames is None
-            or frames == self.frames
-            or (frames is None and len(rows) != self.size)
-        ):
+        if self.frames is None or frames == self.frames or (frames is None and len(rows) != self.size):
             return rows
         there = frames or [1] * self.size
-        each = [
-            n if one == 1 else 1
-            for n, one in zip(self.frames, there, strict=True)
-            for _ in range(one)
-        ]
+        each = [n if one == 1 else 1 for n, one in zip(self.frames, there, strict=True) for _ in range(one)]
         return np.repeat(rows, each, axis=0)
 
     def __getitem__(self, name: str) -> Array:
@@ -185,9 +171,7 @@ def _around(rows: _Rows, linear: Array) -> Array:
     return center - (linear @ center[..., None])[..., 0]
 
 
-@operator(
-    name="transforms.translation", over="batch", separable=True, devices=("cpu",), layout=_layout
-)
+@operator(name="transforms.translation", over="batch", separable=True, devices=("cpu",), layout=_layout)
 def translation(
     mtx: Matrices | None = None,
     /,
@@ -236,9 +220,7 @@ def scale(
     return _finish(rows, linear, _around(rows, linear), reverse_order)
 
 
-@operator(
-    name="transforms.rotation", over="batch", separable=True, devices=("cpu",), layout=_layout
-)
+@operator(name="transforms.rotation", over="batch", separable=True, devices=("cpu",), layout=_layout)
 def rotation(
     mtx: Matrices | None = None,
     /,
@@ -308,9 +290,7 @@ def shear(
         RuntimeError: not exactly one of ``shear`` and ``angles``, or neither 2 nor 6 factors.
     """
     if (shear is None) == (angles is None):
-        raise batch_level(
-            RuntimeError("one and only one of the arguments is expected: shear or angles")
-        )
+        raise batch_level(RuntimeError("one and only one of the arguments is expected: shear or angles"))
     given = angles if shear is None else shear
     if isinstance(given, Column) and not given.per_frame:
         table = given.rows(np.float64).shape[1:]

@@ -217,7 +217,5 @@ def vision_color(
     if count == 1:
         made: Tensor = brightness_contrast.body(rgb, brightness=brightness, contrast=contrast)
         return made
-    made = color_twist.body(
-        rgb, brightness=brightness, contrast=contrast, saturation=saturation, hue=hue
-    )
+    made = color_twist.body(rgb, brightness=brightness, contrast=contrast, saturation=saturation, hue=hue)
     return made if count == 3 else torch.cat([made, data[..., 3:]], -1)

@@ -52,9 +52,7 @@ def is_linear(interp_type: DALIInterpType) -> bool:
         RuntimeError: it is neither.
     """
     if interp_type not in (DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR):
-        raise RuntimeError(
-            f"only nearest and linear interpolation is supported, not {interp_type.name}"
-        )
+        raise RuntimeError(f"only nearest and linear interpolation is supported, not {interp_type.name}")
     return interp_type == DALIInterpType.INTERP_LINEAR
 
 
@@ -73,9 +71,7 @@ def canvas(size: Sequence[float], lengths: Sequence[int]) -> list[int]:
     if not size:
         return list(lengths)
     if len(size) != len(lengths):
-        raise RuntimeError(
-            f"size has one value for each of {len(lengths)} spatial axes, not {len(size)}"
-        )
+        raise RuntimeError(f"size has one value for each of {len(lengths)} spatial axes, not {len(size)}")
     rounded = [round_half_away_number(s) for s in size]
     if min(rounded) <= 0:
         raise RuntimeError(f"size must be positive, not {size}")
@@ -107,18 +103,14 @@ def matrices(value: Any, rows: int, columns: int) -> list[list[list[float]]]:
     if width not in (columns, size):
         raise RuntimeError(f"matrix must have {columns} columns ({rows} x {columns}), not {width}")
     if not flat or len(flat) % size:
-        raise RuntimeError(
-            f"matrix must have {size} elements ({rows} x {columns}), not {len(flat)}"
-        )
+        raise RuntimeError(f"matrix must have {size} elements ({rows} x {columns}), not {len(flat)}")
     return [
         [flat[start + r * columns : start + (r + 1) * columns] for r in range(rows)]
         for start in range(0, len(flat), size)
     ]
 
 
-def each_frame(
-    x: Tensor, frames: bool, settings: Sequence[T], function: Callable[[Tensor, T], Tensor]
-) -> Tensor:
+def each_frame(x: Tensor, frames: bool, settings: Sequence[T], function: Callable[[Tensor, T], Tensor]) -> Tensor:
     """Apply a function to an image and its setting: one for all frames, or one a frame.
 
     Raises:
@@ -220,9 +212,7 @@ def rotate(
     if size or keep_size:
         target = canvas(size, lengths)
     else:
-        target = [
-            max(s) for s in zip(*(affine.rotated_size(t, lengths) for t in turns), strict=True)
-        ]
+        target = [max(s) for s in zip(*(affine.rotated_size(t, lengths) for t in turns), strict=True)]
     linear = is_linear(interp_type)
     maps = [affine.turn(t, lengths, target) for t in turns]
     return each_frame(
@@ -311,9 +301,7 @@ def _warped(
 
 
 @device_cache(maxsize=4)  # images of a data set often have one size
-def _water(
-    height: int, width: int, device: torch.device, linear: bool, *waves: tuple[float, float]
-) -> Tensor:
+def _water(height: int, width: int, device: torch.device, linear: bool, *waves: tuple[float, float]) -> Tensor:
     return _prepared(effects.water_positions(height, width, device, *waves), height, width, linear)
 
 
@@ -430,9 +418,7 @@ def sphere(
 
 
 @on_device(sphere)
-def _sphere_on_device(
-    image: TensorList, *, fill_value: float, interp_type: DALIInterpType, mask: int | Column
-) -> Any:
+def _sphere_on_device(image: TensorList, *, fill_value: float, interp_type: DALIInterpType, mask: int | Column) -> Any:
     images = images_of(image, "HWC", floats=True)
     if images is None:
         return NotImplemented

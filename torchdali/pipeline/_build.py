@@ -93,9 +93,7 @@ def open_graph(options: PipelineOptions, graph: Graph) -> Opened:
     _check_constants(graph)
     warn_of_likely_mistakes(graph)
     sources = {
-        node: node.operator.body(**node.constants)
-        for node in planned.graph.nodes
-        if node.operator.kind == "source"
+        node: node.operator.body(**node.constants) for node in planned.graph.nodes if node.operator.kind == "source"
     }
     _open(options, list(sources.values()))
     return Opened(planned, sources)
@@ -140,11 +138,7 @@ def _check_devices(options: PipelineOptions, graph: Graph) -> None:
 def build(options: PipelineOptions, opened: Opened, bad_samples: BadSamples) -> Executor:
     """Open the readers, and start the threads."""
     assert options.batch_size and options.num_threads
-    readers = {
-        node: open_reader(options, node)
-        for node in opened.plan.graph.nodes
-        if node.operator.kind == "reader"
-    }
+    readers = {node: open_reader(options, node) for node in opened.plan.graph.nodes if node.operator.kind == "reader"}
     device = resolve_device(options.device_id)
     settings = Settings(
         options.batch_size,
@@ -165,10 +159,7 @@ def build(options: PipelineOptions, opened: Opened, bad_samples: BadSamples) -> 
 
 def has_lazy_readers(planned: Plan) -> bool:
     """True if a reader is to be opened with the first batch, and not before."""
-    return any(
-        node.operator.kind == "reader" and node.constants.get("lazy_init")
-        for node in planned.graph.nodes
-    )
+    return any(node.operator.kind == "reader" and node.constants.get("lazy_init") for node in planned.graph.nodes)
 
 
 def open_source(options: PipelineOptions, node: Node) -> Source:
@@ -187,9 +178,7 @@ def open_reader(options: PipelineOptions, node: Node) -> Reader:
 
 
 def _opened(options: PipelineOptions, node: Node) -> Reader:
-    given = {
-        k: node.constants[k] for k in LoaderOptions.__dataclass_fields__ if k in node.constants
-    }
+    given = {k: node.constants[k] for k in LoaderOptions.__dataclass_fields__ if k in node.constants}
     loader = LoaderOptions(**given)
     dataset: Any = node.operator.body(**node.constants)
     check_dataset(dataset)

@@ -94,9 +94,7 @@ class DebugPipeline(Pipeline):
         return self.prefetch_depth
 
     def _traced(self) -> Any:
-        raise RuntimeError(
-            "a pipeline in debug mode has no graph: its function runs for every batch"
-        )
+        raise RuntimeError("a pipeline in debug mode has no graph: its function runs for every batch")
 
 
 def _weakly(method: Callable[..., Any]) -> Callable[..., Any]:

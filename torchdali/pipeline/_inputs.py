@@ -21,9 +21,7 @@ def describe_readers(running: Runner, name: str | None) -> dict[str, Any]:
     if name is None:
         return found
     if name not in found:
-        raise RuntimeError(
-            f"there is no reader {name!r}; readers here: {', '.join(found) or 'none'}"
-        )
+        raise RuntimeError(f"there is no reader {name!r}; readers here: {', '.join(found) or 'none'}")
     return found[name]
 
 

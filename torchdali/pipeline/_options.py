@@ -37,9 +37,7 @@ def _option(default: T, text: str, shown: str = "") -> T:
 
 _UNUSED = "Accepted, without effect; see docs/pipelines.md."
 _WORKERS = "Processes of parallel sources, see `fn.external_source`."
-_DECLARED = (
-    "What the outputs must be, as one value or a list with one an output; None for anything."
-)
+_DECLARED = "What the outputs must be, as one value or a list with one an output; None for anything."
 _STREAMS = "a pipeline has two streams on its device, one that computes and one that copies to it"
 
 
@@ -58,9 +56,7 @@ class PipelineOptions:
         "Samples of a batch, the largest one where sources give fewer.",
         "Largest number of samples in a batch.",
     )
-    num_threads: int | None = _option(
-        None, "Threads that run CPU operators.", "Threads that run CPU operators."
-    )
+    num_threads: int | None = _option(None, "Threads that run CPU operators.", "Threads that run CPU operators.")
     device_id: int | str | None = _option(
         None,
         'The accelerator that ``"gpu"`` means: a number for ``cuda:N``, None for none, and ``"cpu"`` to run the '
@@ -101,9 +97,7 @@ class PipelineOptions:
         None, "Of the streams on the device; lower is more urgent, above 0 is 0.", "As given."
     )
     _: KW_ONLY
-    enable_memory_stats: bool = _option(
-        False, "Keep `executor_statistics`.", "True if `executor_statistics` are kept."
-    )
+    enable_memory_stats: bool = _option(False, "Keep `executor_statistics`.", "True if `executor_statistics` are kept.")
     enable_checkpointing: bool = _option(False, "Accepted; every pipeline can be saved.")
     checkpoint: str | bytes | None = _option(
         None, "Continue where a pipeline of the same graph was, whose `checkpoint` returned this."
@@ -114,9 +108,7 @@ class PipelineOptions:
     output_dtype: DALIDataType | list[DALIDataType | None] | None = _option(None, _DECLARED)
     output_ndim: int | list[int | None] | None = _option(None, _DECLARED)
     output_layout: str | list[str | None] | None = _option(None, _DECLARED)
-    exec_dynamic: bool | None = _option(
-        None, _UNUSED, "Accepted; data may always go back from the device to the CPU."
-    )
+    exec_dynamic: bool | None = _option(None, _UNUSED, "Accepted; data may always go back from the device to the CPU.")
     experimental_exec_dynamic: bool | None = _option(None, "Deprecated: use `exec_dynamic`.")
     stream_policy: StreamPolicy | None = _option(
         None, f"With ``SINGLE``, as with ``max_streams=1``; otherwise {_STREAMS}.", "As given."
@@ -133,9 +125,7 @@ class PipelineOptions:
         "that no sample is to blame for, such as a wrong argument, fails the batch, and in debug mode every failure "
         "does.",
     )
-    max_bad_samples: int | None = _option(
-        None, "How many of them to bear before failing all the same."
-    )
+    max_bad_samples: int | None = _option(None, "How many of them to bear before failing all the same.")
     num_processes: int | None = _option(
         None,
         "Worker processes among which the threads are divided, at least one each; 1 for none. None: as many as pay, "

@@ -69,9 +69,7 @@ class OutputSpecs:
 def _check(name: str, value: Any, kind: type, words: str) -> None:
     for found in _values(value):
         if found is not None and not isinstance(found, kind):
-            raise TypeError(
-                f"{name} must be either {words}, a list of these, or None; found {found!r}"
-            )
+            raise TypeError(f"{name} must be either {words}, a list of these, or None; found {found!r}")
 
 
 def _values(value: Any) -> Sequence[Any]:
@@ -83,6 +81,4 @@ def _spread(value: Any, count: int) -> Sequence[Any]:
 
 
 def _refuse(index: int, what: str, wanted: object, found: object) -> None:
-    raise RuntimeError(
-        f"{what} in the output_idx={index} does not match. Expected: {wanted}. Received: {found}."
-    )
+    raise RuntimeError(f"{what} in the output_idx={index} does not match. Expected: {wanted}. Received: {found}.")

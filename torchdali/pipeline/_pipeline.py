@@ -228,9 +228,7 @@ class Pipeline:
         """The executor of a graph that was traced before; debug mode has none."""
         running = self._running
         if not isinstance(running, Executor):
-            raise RuntimeError(
-                "a pipeline in debug mode has no graph: its function runs for every batch"
-            )
+            raise RuntimeError("a pipeline in debug mode has no graph: its function runs for every batch")
         return running
 
     # ------------------------------------------------------------ running
@@ -442,9 +440,7 @@ class Pipeline:
 
     # ------------------------------------------------------------ the graph
 
-    def serialize(
-        self, define_graph: Callable[[], Any] | None = None, filename: str | None = None
-    ) -> bytes:
+    def serialize(self, define_graph: Callable[[], Any] | None = None, filename: str | None = None) -> bytes:
         """Return graph and arguments as JSON text, for `deserialize`.
 
         Args:
@@ -495,9 +491,7 @@ class Pipeline:
         """
         arguments, self._builder.graph = read_pipeline(serialized_pipeline)
         own = {k: v for k in _TAKEN_OVER if (v := getattr(self._options, k)) is not None}
-        self._options = replace(
-            self._options, **{k: arguments[k] for k in _TAKEN_OVER if k in arguments} | own
-        )
+        self._options = replace(self._options, **{k: arguments[k] for k in _TAKEN_OVER if k in arguments} | own)
         self.build()
 
     def save_graph_to_dot_file(

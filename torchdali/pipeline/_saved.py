@@ -26,9 +26,7 @@ def write_pipeline(options: PipelineOptions, graph: Graph, filename: str | None)
     return data
 
 
-def read_pipeline(
-    data: str | bytes | None, filename: str | None = None
-) -> tuple[dict[str, Any], Graph]:
+def read_pipeline(data: str | bytes | None, filename: str | None = None) -> tuple[dict[str, Any], Graph]:
     """Return the arguments of `Pipeline` and the graph that `write_pipeline` returned, or wrote to a file.
 
     Raises:
@@ -42,9 +40,7 @@ def read_pipeline(
     try:
         saved = json.loads(data or "")
     except (ValueError, RecursionError) as error:
-        raise RuntimeError(
-            f"this is no serialized pipeline of torchdali (JSON text): {error}"
-        ) from None
+        raise RuntimeError(f"this is no serialized pipeline of torchdali (JSON text): {error}") from None
     if not isinstance(saved, dict) or saved.get("version") != 1 or "graph" not in saved:
         raise RuntimeError("this is JSON, but no serialized pipeline that this torchdali reads")
     return _arguments(saved.get("arguments")), serialize.graph_from_json(saved["graph"])
@@ -52,9 +48,7 @@ def read_pipeline(
 
 def _arguments(saved: Any) -> dict[str, Any]:
     if not isinstance(saved, dict) or not saved.keys() <= PipelineOptions().saved().keys():
-        raise RuntimeError(
-            "the saved pipeline cannot be read: its arguments are not those of Pipeline"
-        )
+        raise RuntimeError("the saved pipeline cannot be read: its arguments are not those of Pipeline")
     try:
         return {name: serialize.decode(value) for name, value in saved.items()}
     except ValueError as error:

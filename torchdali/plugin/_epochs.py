@@ -102,9 +102,7 @@ class EpochCounter:
         RuntimeError: DROP leaves no batch at all.
     """
 
-    def __init__(
-        self, shards: Shards, batch_size: int, policy: LastBatchPolicy, ranks: Sequence[int]
-    ) -> None:
+    def __init__(self, shards: Shards, batch_size: int, policy: LastBatchPolicy, ranks: Sequence[int]) -> None:
         self.shards, self.batch_size, self.policy = shards, batch_size, policy
         self.ranks = tuple(ranks)
         self._whole = [0] * shards.count
@@ -125,9 +123,7 @@ class EpochCounter:
         self.dropped = self._count_dropped()
 
     def _sizes_in(self, epoch: int) -> list[int]:
-        spans = [
-            self.shards.span(rank, epoch, self.rest.get(epoch)) for rank in range(self.shards.count)
-        ]
+        spans = [self.shards.span(rank, epoch, self.rest.get(epoch)) for rank in range(self.shards.count)]
         return [stop - start for start, stop in spans]
 
     def _count_batches(self) -> int:

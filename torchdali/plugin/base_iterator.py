@@ -81,9 +81,7 @@ class BaseIterator:
         self._policy = _policy(last_batch_policy, fill_last_batch)
         for pipe in self._pipes:
             if not hasattr(pipe, "build"):
-                raise AttributeError(
-                    f"{pipe!r} is no pipeline; call what pipeline_def made, to make one."
-                )
+                raise AttributeError(f"{pipe!r} is no pipeline; call what pipeline_def made, to make one.")
             pipe.build()
         self.batch_size = self._common_batch_size()
         self._declared_size = size
@@ -103,19 +101,13 @@ class BaseIterator:
     def _common_batch_size(self) -> int:
         sizes = {pipe.max_batch_size for pipe in self._pipes}
         if len(sizes) > 1:
-            raise AssertionError(
-                f"All pipelines must have the same batch size; found {sorted(map(str, sizes))}."
-            )
+            raise AssertionError(f"All pipelines must have the same batch size; found {sorted(map(str, sizes))}.")
         return int(sizes.pop() or 0)
 
-    def _make_counter(
-        self, size: int, reader_name: str | None, padded: bool
-    ) -> EpochCounter | OpenEpochs:
+    def _make_counter(self, size: int, reader_name: str | None, padded: bool) -> EpochCounter | OpenEpochs:
         if reader_name:
             if size != -1:
-                raise AssertionError(
-                    "size follows from the reader: give either size or reader_name"
-                )
+                raise AssertionError("size follows from the reader: give either size or reader_name")
             if padded:
                 raise AssertionError(
                     "With reader_name, padding is read off the reader: leave out last_batch_padded "
@@ -123,14 +115,10 @@ class BaseIterator:
                 )
             return self._reader_counter(reader_name)
         if size == 0:
-            raise AssertionError(
-                "Size cannot be 0: size is 0; give the samples of an epoch, or -1 for no limit."
-            )
+            raise AssertionError("Size cannot be 0: size is 0; give the samples of an epoch, or -1 for no limit.")
         if size < 0:
             if len(self._pipes) > 1:
-                raise AssertionError(
-                    "Negative size is supported only for a single pipeline: give reader_name or size."
-                )
+                raise AssertionError("Negative size is supported only for a single pipeline: give reader_name or size.")
             self._warn_of_no_end()
             return OpenEpochs()
         warnings.warn(
@@ -189,9 +177,7 @@ class BaseIterator:
     def _mark_start(self) -> None:
         """Remember the start of the present epoch, if `on_break` may go back there."""
         if self._on_break == "restart" and not self._over and not self._counter.delivered:
-            with contextlib.suppress(
-                RuntimeError
-            ):  # a pipeline in debug mode cannot tell its place
+            with contextlib.suppress(RuntimeError):  # a pipeline in debug mode cannot tell its place
                 self._epoch_start = self.state_dict()
 
     def __next__(self) -> Any:
@@ -276,9 +262,7 @@ class BaseIterator:
         try:
             self._first = self._next_batch()
         except StopIteration:
-            raise RuntimeError(
-                "There is no data in the pipeline: its source ended before the first batch."
-            ) from None
+            raise RuntimeError("There is no data in the pipeline: its source ended before the first batch.") from None
         except Exception as error:
             strip_internal_frames(error)
             raise
@@ -340,14 +324,10 @@ class BaseIterator:
             ValueError: It was saved with other numbers of pipelines, ranks or samples, or not by an iterator.
         """
         if not {"pipelines", "iterator"} <= state.keys():
-            raise ValueError(
-                "The state is none of an iterator: a pipeline's goes to the pipeline's load_state_dict."
-            )
+            raise ValueError("The state is none of an iterator: a pipeline's goes to the pipeline's load_state_dict.")
         places = state["pipelines"]
         if len(places) != len(self._pipes):
-            raise ValueError(
-                f"The state is of {len(places)} pipelines, the iterator has {len(self._pipes)}."
-            )
+            raise ValueError(f"The state is of {len(places)} pipelines, the iterator has {len(self._pipes)}.")
         self._restore_counter(state["iterator"])
         for pipe, place in zip(self._pipes, places, strict=True):
             assert isinstance(pipe, Resumable)

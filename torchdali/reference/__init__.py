@@ -75,10 +75,7 @@ def _title(space: str) -> str:
 
 def is_alias(operator: Operator) -> bool:
     """True if it is only another name of an operator."""
-    return (
-        operator.options.instead in registry
-        and registry[operator.options.instead].body is operator.body
-    )
+    return operator.options.instead in registry and registry[operator.options.instead].body is operator.body
 
 
 def _entry(operator: Operator) -> str:
@@ -99,11 +96,7 @@ def _entry(operator: Operator) -> str:
 
 def _example(name: str) -> list[str]:
     lines = [f"Example: `{EXAMPLES[name]}`\n"] if name in EXAMPLES else []
-    return lines + (
-        [f"![before](pictures/image.jpg) ![after](pictures/{name}.jpg)\n"]
-        if name in PICTURES
-        else []
-    )
+    return lines + ([f"![before](pictures/image.jpg) ![after](pictures/{name}.jpg)\n"] if name in PICTURES else [])
 
 
 def _alias(operator: Operator) -> str:
@@ -126,10 +119,7 @@ def _plain(text: str) -> str:
 
 def _signature(operator: Operator) -> str:
     schema = operator.schema
-    inputs = [
-        f"*{i.name}" if i.variadic else f"{i.name}{'=None' if i.optional else ''}"
-        for i in schema.inputs
-    ]
+    inputs = [f"*{i.name}" if i.variadic else f"{i.name}{'=None' if i.optional else ''}" for i in schema.inputs]
     inputs += ["/"] if inputs and not schema.variadic else []
     named = sorted(a.name for a in schema.arguments.values() if not a.hidden)
     star = ["*"] if named and not schema.variadic else []
@@ -142,9 +132,7 @@ def _devices(operator: Operator) -> str:
     outputs = operator.schema.outputs
     count = "outputs depend on arguments" if operator.options.outputs else f"{outputs} output"
     words = f"{', '.join(operator.options.devices)}; {kind}; {count}{'s' if outputs > 1 else ''}"
-    return (
-        f"*{words}{'; random' if operator.schema.random else ''}.* Class: `ops.{_class(operator)}`."
-    )
+    return f"*{words}{'; random' if operator.schema.random else ''}.* Class: `ops.{_class(operator)}`."
 
 
 def _class(operator: Operator) -> str:

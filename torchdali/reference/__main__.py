@@ -14,9 +14,7 @@ from torchdali.reference._pictures import files
 def main() -> None:
     """Print the reference, or write its pictures."""
     parser = argparse.ArgumentParser(prog="python -m torchdali.reference", description=__doc__)
-    parser.add_argument(
-        "--pictures", metavar="FOLDER", type=Path, help="write the pictures instead"
-    )
+    parser.add_argument("--pictures", metavar="FOLDER", type=Path, help="write the pictures instead")
     target = parser.parse_args().pictures
     if target is None:
         print(reference(), end="")

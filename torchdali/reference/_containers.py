@@ -31,14 +31,9 @@ def write_containers(folder: Path, jpegs: Sequence[bytes]) -> None:
     np.save(folder / "numbers.npy", np.array([3, 1, 4, 1, 5], np.float32))
     boxes = [[60, 30, 70, 80], [5, 20, 100, 90]]
     annotations = {
-        "images": [
-            {"id": i, "file_name": f"class{i}/image.jpg", "width": 240, "height": 160}
-            for i in (0, 1)
-        ],
+        "images": [{"id": i, "file_name": f"class{i}/image.jpg", "width": 240, "height": 160} for i in (0, 1)],
         "categories": [{"id": 1}],
-        "annotations": [
-            {"image_id": i, "category_id": 1, "bbox": box} for i in (0, 1) for box in boxes
-        ],
+        "annotations": [{"image_id": i, "category_id": 1, "bbox": box} for i in (0, 1) for box in boxes],
     }
     (folder / "annotations.json").write_text(json.dumps(annotations))
     _write_fits(folder / "stars.fits")
@@ -78,24 +73,18 @@ def _write_database(folder: Path, values: Sequence[bytes]) -> None:
         pages += struct.pack("<QHHI", first, 0, 4, count) + value
         pages += bytes(-len(pages) % _PAGE)
         upper -= 24
-        node = struct.pack(
-            "<HHHH8sQ", len(value) & 0xFFFF, len(value) >> 16, 1, 8, b"%08d" % number, first
-        )
+        node = struct.pack("<HHHH8sQ", len(value) & 0xFFFF, len(value) >> 16, 1, 8, b"%08d" % number, first)
         leaf[upper : upper + 24] = node
         index += struct.pack("<H", upper)
     leaf[: 16 + len(index)] = struct.pack("<QHHHH", 2, 0, 2, 16 + len(index), upper) + index
     last = 2 + len(pages) // _PAGE
-    (folder / "data.mdb").write_bytes(
-        _meta(0, len(values), last) + _meta(1, len(values), last) + leaf + pages
-    )
+    (folder / "data.mdb").write_bytes(_meta(0, len(values), last) + _meta(1, len(values), last) + leaf + pages)
 
 
 def _meta(number: int, count: int, last: int) -> bytes:
     nothing = 0xFFFFFFFFFFFFFFFF
     free = struct.pack("<IHHQQQQQ", _PAGE, 8, 0, 0, 0, 0, 0, nothing)
     main = struct.pack("<IHHQQQQQ", 0, 0, 1, 0, 1, last - 2, count, 2)
-    head = struct.pack("<QHHI", number, 0, 8, 0) + struct.pack(
-        "<IIQQ", 0xBEEFC0DE, 1, 0, (last + 1) * _PAGE
-    )
+    head = struct.pack("<QHHI", number, 0, 8, 0) + struct.pack("<IIQQ", 0xBEEFC0DE, 1, 0, (last + 1) * _PAGE)
     page = head + free + main + struct.pack("<QQ", last, number)
     return page + bytes(_PAGE - len(page))

@@ -56,9 +56,7 @@ PICTURES: dict[str, str] = {
     "experimental.warp_perspective": (
         "fn.experimental.warp_perspective(image, matrix=[1.0, 0.3, -20.0, 0.0, 1.2, -10.0, 0.0, 0.003, 1.0])"
     ),
-    "filter": (
-        "fn.filter(image, types.Constant(np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]], np.float32)))"
-    ),
+    "filter": ("fn.filter(image, types.Constant(np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]], np.float32)))"),
     "flip": "fn.flip(image, horizontal=1, vertical=1)",
     "gaussian_blur": "fn.gaussian_blur(image, sigma=2.5)",
     "grid_mask": "fn.grid_mask(image, tile=32, ratio=0.4, angle=0.3)",
@@ -89,9 +87,7 @@ PICTURES: dict[str, str] = {
     "sphere": "fn.sphere(image)",
     "ssd_random_crop": "fn.ssd_random_crop(image, boxes, labels, num_attempts=10, seed=4)",
     "tensor_resize": 'fn.tensor_resize(image, axis_names="HW", scales=[1.25, 0.5])',
-    "torch_python_function": (
-        "fn.torch_python_function(image, function=lambda pixels: pixels.flip(-1))"
-    ),
+    "torch_python_function": ("fn.torch_python_function(image, function=lambda pixels: pixels.flip(-1))"),
     "transpose": "fn.transpose(image, perm=[1, 0, 2])",
     "warp_affine": "fn.warp_affine(image, matrix=[1.0, 0.3, 0.0, 0.0, 1.2, -10.0], fill_value=0)",
     "water": "fn.water(image, ampl_x=6.0, ampl_y=4.0, freq_x=0.08, freq_y=0.06)",
@@ -131,15 +127,12 @@ EXAMPLES: dict[str, str] = PICTURES | {
     "get_property": 'fn.get_property(image, key="layout")',
     "io.file.read": 'fn.io.file.read(np.frombuffer(f"{folder}/class0/image.jpg".encode(), np.uint8))',
     "mel_filter_bank": "fn.mel_filter_bank(fn.spectrogram(sound), sample_rate=8000.0, nfilter=40)",
-    "mfcc": (
-        "fn.mfcc(fn.to_decibels(fn.mel_filter_bank(fn.spectrogram(sound), sample_rate=8000.0)), n_mfcc=13)"
-    ),
+    "mfcc": ("fn.mfcc(fn.to_decibels(fn.mel_filter_bank(fn.spectrogram(sound), sample_rate=8000.0)), n_mfcc=13)"),
     "nonsilent_region": "fn.nonsilent_region(sound, window_length=256)",
     "one_hot": "fn.one_hot(labels, num_classes=4)",
     "ones": "fn.ones(shape=[2, 3])",
     "optical_flow": (
-        "fn.optical_flow(fn.stack(image, "
-        'fn.rotate(image, angle=2.0, keep_size=True), axis_name="F").gpu())'
+        'fn.optical_flow(fn.stack(image, fn.rotate(image, angle=2.0, keep_size=True), axis_name="F").gpu())'
     ),
     "ones_like": "fn.ones_like(image, dtype=types.FLOAT)",
     "peek_image_shape": "fn.peek_image_shape(jpeg)",

@@ -132,7 +132,4 @@ def files(folder: Path) -> dict[str, bytes]:
         folder: See `run`.
     """
     drawn = {"image": scene()} | {name: run(name, folder)[0].picture() for name in PICTURES}
-    return {
-        f"{name}.jpg": _encoded(np.ascontiguousarray(picture), 82).tobytes()
-        for name, picture in drawn.items()
-    }
+    return {f"{name}.jpg": _encoded(np.ascontiguousarray(picture), 82).tobytes() for name, picture in drawn.items()}

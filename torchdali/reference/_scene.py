@@ -47,9 +47,7 @@ def mask() -> Array:
     return found
 
 
-def _noise(
-    rng: np.random.Generator, height: int, width: int, octaves: int, fall: float = 2.0
-) -> Array:
+def _noise(rng: np.random.Generator, height: int, width: int, octaves: int, fall: float = 2.0) -> Array:
     """Return smooth noise of zero mean: bumps of all sizes, the smaller the lower."""
     total = np.zeros((height, width))
     for octave in range(octaves):
@@ -96,9 +94,7 @@ def _balloon(picture: Array, y: Array, x: Array) -> None:
     u, v = (x - left) / radius, (y - top) / (radius * np.where(y > top, 1.25, 1.0))
     u = u / np.where(y > top, 1 - 0.25 * v.clip(0, 1), 1.0)
     inside = u**2 + v**2 < 1
-    stripe = (
-        np.floor(np.arcsin((u / np.sqrt((1 - v**2).clip(1e-3))).clip(-1, 1)) * 7 / np.pi + 0.5) % 3
-    )
+    stripe = np.floor(np.arcsin((u / np.sqrt((1 - v**2).clip(1e-3))).clip(-1, 1)) * 7 / np.pi + 0.5) % 3
     colors = np.array([[214.0, 42, 38], [246, 196, 52], [244, 240, 228]])[stripe.astype(int)]
     light = (0.72 - 0.38 * u + 0.25 * np.sqrt((1 - u**2 - v**2).clip(0)))[..., None]
     picture[inside] = (colors * light)[inside]

@@ -55,12 +55,7 @@ def _key(node: Node, new: Mapping[DataNode, DataNode]) -> Hashable | None:
     """Return what nodes that compute alike have in common; None for one to keep apart."""
     declared = node.operator
     named_by_user = not node.name.startswith("__")
-    if (
-        declared.kind not in ("sample", "batch")
-        or declared.options.make
-        or node.preserve
-        or named_by_user
-    ):
+    if declared.kind not in ("sample", "batch") or declared.options.make or node.preserve or named_by_user:
         return None
     if declared.schema.random and node.constants.get("seed", -1) == -1:
         return None

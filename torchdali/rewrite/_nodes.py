@@ -38,9 +38,7 @@ def is_rgb_decoder(node: Node) -> bool:
     return node.operator.name in DECODERS and node.device == "cpu" and makes_rgb(node) and of_bytes
 
 
-def fuse(
-    graph: Graph, first: str, second: str, both: str, given: Mapping[str, Any] | None = None
-) -> Graph:
+def fuse(graph: Graph, first: str, second: str, both: str, given: Mapping[str, Any] | None = None) -> Graph:
     """Make one operator of each two of these on the CPU, the second of which is all that uses the first."""
     pairs = pairs_of(graph, first, second, ("cpu", "cpu"))
     return rebuild(graph, pairs, both, given or {}) if pairs else graph
@@ -94,9 +92,7 @@ def parts_of(node: Node) -> tuple[Node, ...]:
     return node.parts or (node,)
 
 
-def rebuild(
-    graph: Graph, pairs: Mapping[Node, Node], name: str, given: Mapping[str, Any]
-) -> Graph:
+def rebuild(graph: Graph, pairs: Mapping[Node, Node], name: str, given: Mapping[str, Any]) -> Graph:
     """Copy a graph with each pair as one node."""
     dropped = set(pairs.values())
     new: dict[DataNode, DataNode] = {}
@@ -131,9 +127,7 @@ def copy_node(node: Node, new: dict[DataNode, DataNode], before: Node | None = N
         node.preserve,
         node.stream,
     )
-    made.outputs = tuple(
-        DataNode(o.name, o.device, made, o.index, o.ndim, o.dtype, o.layout) for o in node.outputs
-    )
+    made.outputs = tuple(DataNode(o.name, o.device, made, o.index, o.ndim, o.dtype, o.layout) for o in node.outputs)
     made.parts = node.parts
     new.update(zip(node.outputs, made.outputs, strict=True))
     return made

@@ -37,9 +37,7 @@ def fuse_decoding(graph: Graph, scaled: bool) -> Graph:
     still has the pixels the crop needs.
     """
     given = {"scaled": True} if scaled else {}
-    return fuse(
-        graph, "decoders.image", "random_resized_crop", "_decode_random_resized_crop", given
-    )
+    return fuse(graph, "decoders.image", "random_resized_crop", "_decode_random_resized_crop", given)
 
 
 def fuse_resizing(graph: Graph) -> Graph:

@@ -134,9 +134,7 @@ class TensorList:
         return cls._of(stored, device.type == "cpu", layout, source_info)
 
     @classmethod
-    def from_rows(
-        cls: type[_Batch], rows: torch.Tensor, counts: Sequence[int], layout: str = ""
-    ) -> _Batch:
+    def from_rows(cls: type[_Batch], rows: torch.Tensor, counts: Sequence[int], layout: str = "") -> _Batch:
         """Make a batch of the rows of all samples, one sample after the other, without a copy if they are dense.
 
         Args:
@@ -165,9 +163,7 @@ class TensorList:
         """
         first, known = blocks[0], counts[0][0]
         alike = all(block.shape[1:] == first.shape[1:] for block in blocks)
-        if len(blocks) == 1 or (
-            alike and all(each.count(known) == len(each) for each in counts)
-        ):
+        if len(blocks) == 1 or (alike and all(each.count(known) == len(each) for each in counts)):
             whole = first if len(blocks) == 1 else torch.cat(list(blocks))
             return cls.from_rows(whole, [count for each in counts for count in each], layout)
         return cls._of(Blocks([block.contiguous() for block in blocks], counts), first.is_cpu, layout)
@@ -211,9 +207,7 @@ class TensorList:
         return cls._of(Slices(arrays, of, begins, ends), True)
 
     @classmethod
-    def from_arrays(
-        cls: type[_Batch], arrays: list[npt.NDArray[Any]], dtype: torch.dtype
-    ) -> _Batch:
+    def from_arrays(cls: type[_Batch], arrays: list[npt.NDArray[Any]], dtype: torch.dtype) -> _Batch:
         """Make a batch on the memory of arrays, without a copy or a check; see `Arrays`."""
         return cls._of(Arrays(arrays, dtype), True)
 
@@ -332,9 +326,7 @@ class TensorList:
     if not TYPE_CHECKING:  # for a type checker, what is missing stays missing
 
         def __getattr__(self, name: str) -> Any:
-            raise no_attribute(
-                self, name, "as_tensor().torch(), where the samples have one shape, or samples()"
-            )
+            raise no_attribute(self, name, "as_tensor().torch(), where the samples have one shape, or samples()")
 
     def at(self, i: int, /) -> Any:
         """Return sample `i`, counted from 0: a copy as an array on the CPU, a tensor on the GPU."""

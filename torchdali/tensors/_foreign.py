@@ -101,9 +101,7 @@ class _DeviceMemory:
         }  # fmt: skip
 
 
-def copy_to_device(
-    tensor: torch.Tensor, ptr: int | ctypes.c_void_p, cuda_stream: Any, non_blocking: bool
-) -> None:
+def copy_to_device(tensor: torch.Tensor, ptr: int | ctypes.c_void_p, cuda_stream: Any, non_blocking: bool) -> None:
     """Copy the elements, densely in row-major order, to an address on the tensor's device."""
     if tensor.device.type == "cpu":  # the device stage of a pipeline with device_id="cpu"
         return copy_to_memory(tensor, ptr)

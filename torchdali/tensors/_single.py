@@ -195,9 +195,7 @@ class TensorGPU(Tensor):
     __slots__ = ()
     _device = "gpu"
 
-    def __init__(
-        self, object: Any, layout: str | None = None, stream: Any = None, device_id: int = -1
-    ) -> None:
+    def __init__(self, object: Any, layout: str | None = None, stream: Any = None, device_id: int = -1) -> None:
         super().__init__(object, layout)
         wait_for(stream, self._tensor.device)
 
@@ -241,9 +239,7 @@ class TensorGPU(Tensor):
 _T = TypeVar("_T", bound=Tensor)
 
 
-def tensor_of(
-    kind: type[_T], tensor: TorchTensor, layout: str = "", source: str | None = None
-) -> _T:
+def tensor_of(kind: type[_T], tensor: TorchTensor, layout: str = "", source: str | None = None) -> _T:
     """Wrap a torch tensor without a copy or a check."""
     self = kind.__new__(kind)
     self._tensor, self._layout, self._source_info = tensor, layout, source

@@ -307,9 +307,7 @@ class Packed(Storage):
 
     device: torch.device
 
-    def __init__(
-        self, flat: torch.Tensor, offsets: Sequence[int], shapes: list[tuple[int, ...]]
-    ) -> None:
+    def __init__(self, flat: torch.Tensor, offsets: Sequence[int], shapes: list[tuple[int, ...]]) -> None:
         self.flat, self.offsets, self._shapes, self._samples = flat, offsets, shapes, None
         self.device = flat.device
 

@@ -169,8 +169,7 @@ class Augmentation:
             return getattr(data, "device", "cpu")
         if self.param_device not in ("cpu", "gpu"):
             raise ValueError(
-                f"`param_device` of the augmentation `{self.name}` is 'cpu', 'gpu' or 'auto', not "
-                f"{self.param_device!r}"
+                f"`param_device` of the augmentation `{self.name}` is 'cpu', 'gpu' or 'auto', not {self.param_device!r}"
             )
         return self.param_device
 
@@ -188,9 +187,7 @@ class Augmentation:
             row = magnitude_bin.bin if isinstance(magnitude_bin, SignedBin) else magnitude_bin
         if isinstance(row, DataNode):
             signed = self.randomly_negate
-            return _placed(
-                lookup("_row")(row, table=self._table(magnitudes), signed=signed), device
-            )
+            return _placed(lookup("_row")(row, table=self._table(magnitudes), signed=signed), device)
         return types.Constant(self._table([magnitudes[row]])[0], device=device)
 
     def _magnitudes(self, bins: int | None) -> npt.NDArray[Any]:
@@ -202,9 +199,7 @@ class Augmentation:
                 )
             return self._mag_range
         if bins is None:
-            raise ValueError(
-                f"the augmentation `{self.name}` needs `num_magnitude_bins` beside `magnitude_bin`"
-            )
+            raise ValueError(f"the augmentation `{self.name}` needs `num_magnitude_bins` beside `magnitude_bin`")
         if not isinstance(self._mag_range, (tuple, list)) or len(self._mag_range) != 2:
             raise ValueError(
                 f"`mag_range` of the augmentation `{self.name}` must be a tuple (least, greatest) or an array, not "
@@ -212,9 +207,7 @@ class Augmentation:
             )
         return np.linspace(*self._mag_range, bins, dtype=np.float32)
 
-    def _signed_row(
-        self, magnitude_bin: Bin, magnitudes: npt.NDArray[Any]
-    ) -> tuple[Any, npt.NDArray[Any]]:
+    def _signed_row(self, magnitude_bin: Bin, magnitudes: npt.NDArray[Any]) -> tuple[Any, npt.NDArray[Any]]:
         """Return the row, and each magnitude followed by its negative: of all bins, or only the given one."""
         if not isinstance(magnitude_bin, SignedBin):
             warnings.warn(
@@ -333,9 +326,7 @@ def augmentation(
     return decorate if function is None else decorate(function)
 
 
-def check_arguments(
-    augmentations: Sequence[Augmentation], given: Mapping[str, Any], caller: str
-) -> None:
+def check_arguments(augmentations: Sequence[Augmentation], given: Mapping[str, Any], caller: str) -> None:
     """Raise ValueError for arguments that no augmentation takes, or that one lacks."""
     taken = {name for a in augmentations for name in a.arguments(given)[0]}
     unused = [name for name in given if name not in taken]
@@ -346,6 +337,4 @@ def check_arguments(
         )
     for each in augmentations:
         if missing := each.arguments(given)[1]:
-            raise ValueError(
-                f"{each._lacks(missing)}; provide it as `{missing[0]}` argument to `{caller}` call"
-            )
+            raise ValueError(f"{each._lacks(missing)}; provide it as `{missing[0]}` argument to `{caller}` call")

@@ -36,13 +36,9 @@ class Policy:
         sub_policies: Sequence[Sequence[tuple[Augmentation, float, int | None]]],
     ) -> None:
         if not isinstance(num_magnitude_bins, int) or num_magnitude_bins < 1:
-            raise ValueError(
-                f"The `num_magnitude_bins` must be a positive integer, got {num_magnitude_bins}"
-            )
+            raise ValueError(f"The `num_magnitude_bins` must be a positive integer, got {num_magnitude_bins}")
         if not isinstance(sub_policies, (list, tuple)):
-            raise TypeError(
-                f"The `sub_policies` must be a list or tuple of sub policies, not {type(sub_policies)}"
-            )
+            raise TypeError(f"The `sub_policies` must be a list or tuple of sub policies, not {type(sub_policies)}")
         self.name, self.num_magnitude_bins = name, num_magnitude_bins
         for steps in sub_policies:
             self._check(steps)
@@ -120,9 +116,7 @@ def _with_unique_names(
     renamed = {a: a for a in used}
     if len({a.name for a in used}) < len(used):
         width = len(str(len(used) - 1))
-        renamed = {
-            a: a.augmentation(name=f"{number:0{width}}__{a.name}") for number, a in enumerate(used)
-        }
+        renamed = {a: a.augmentation(name=f"{number:0{width}}__{a.name}") for number, a in enumerate(used)}
     return tuple(
         tuple((renamed[augmentation], p, magnitude_bin) for augmentation, p, magnitude_bin in steps)
         for steps in sub_policies

@@ -20,9 +20,7 @@ _MOST = 64  # inputs that an operator may have
 _MERGED = (DataNode, bool, int, float, np.generic, np.ndarray)
 
 
-def select(
-    ops: Sequence[Callable[..., Any]], selected_op_idx: DataNode, *op_args: Any, **op_kwargs: Any
-) -> Any:
+def select(ops: Sequence[Callable[..., Any]], selected_op_idx: DataNode, *op_args: Any, **op_kwargs: Any) -> Any:
     """Apply to each sample one of several operations, ``ops[selected_op_idx](*op_args, **op_kwargs)``.
 
     A sample runs through the operators of its operation only. The results, of equal structure, are merged.

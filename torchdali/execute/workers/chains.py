@@ -228,9 +228,7 @@ class _Sent:
 _ALIGN = 64
 
 
-def _shared(
-    tensors: Sequence[torch.Tensor], buffers: SharedBuffers, kept: list[torch.Tensor]
-) -> list[Place]:
+def _shared(tensors: Sequence[torch.Tensor], buffers: SharedBuffers, kept: list[torch.Tensor]) -> list[Place]:
     """Copy tensors into shared memory."""
     offsets, size = [], 0
     for tensor in tensors:

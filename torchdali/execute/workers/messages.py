@@ -122,9 +122,7 @@ def write_failure(error: BaseException, node: int) -> Failure:
         pickling.loads(data)
     lines = traceback.format_exception(type(error), stripped(error), error.__traceback__)
     level = is_batch_level(error)
-    return Failure(
-        data, f"{type(error).__name__}: {error}", "".join(lines), node, part_of(error), level
-    )
+    return Failure(data, f"{type(error).__name__}: {error}", "".join(lines), node, part_of(error), level)
 
 
 def read_failure(failure: Failure) -> BaseException:

@@ -148,9 +148,7 @@ def _cannot_start_anew(node: Node) -> str:
     try:
         pickling.dumps(dict(node.constants))
     except Exception as error:
-        return (
-            f"an argument of operator {name!r} cannot be pickled ({type(error).__name__}: {error})"
-        )
+        return f"an argument of operator {name!r} cannot be pickled ({type(error).__name__}: {error})"
     return ""
 
 

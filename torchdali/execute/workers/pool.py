@@ -184,9 +184,7 @@ class WorkerPool:
         self._closed = threading.Event()
         self._looked = 0.0
         with keep_torch_threads(1) as ready:
-            self._watch = threading.Thread(
-                target=self._watched, args=(ready,), name="torchdali-processes", daemon=True
-            )
+            self._watch = threading.Thread(target=self._watched, args=(ready,), name="torchdali-processes", daemon=True)
             self._watch.start()
         self._guard = threading.Thread(target=self._guarded, name="torchdali-guard", daemon=True)
         self._guard.start()

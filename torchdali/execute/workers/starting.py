@@ -31,6 +31,7 @@ from torchdali.registry import registry
 
 __all__ = ["Starter", "main"]
 
+
 class Starter:
     """Starts workers of one pipeline.
 
@@ -44,9 +45,7 @@ class Starter:
         OSError: no process can be started. MemoryError: there is no room for the plan.
     """
 
-    def __init__(
-        self, placing: Placing, planned: Plan, settings: Settings, readers: Mapping[Node, Reader]
-    ) -> None:
+    def __init__(self, placing: Placing, planned: Plan, settings: Settings, readers: Mapping[Node, Reader]) -> None:
         datasets = {n: readers[n].dataset for n in _readers(planned, placing.stages)}
         self._sizes = {planned.index[n]: len(d) for n, d in datasets.items()}
         begin = settings.starter()
@@ -107,9 +106,7 @@ class Starter:
         if not isinstance(message, Ready):
             return worker.end_message(" while it started")
         if dict(message.sizes) != self._sizes:
-            return (
-                f"a process finds other numbers of records ({message.sizes}) than this one ({self._sizes})"
-            )
+            return f"a process finds other numbers of records ({message.sizes}) than this one ({self._sizes})"
         return ""
 
     def close(self) -> None:
@@ -141,9 +138,7 @@ def _orders(placing: Placing, settings: Settings) -> list[Order]:
 # ---------------------------------------------------------------- in the worker
 
 
-def _run(
-    make: Callable[[Order], Task], connection: Any, order: Order, file: int | None, parent: int
-) -> None:
+def _run(make: Callable[[Order], Task], connection: Any, order: Order, file: int | None, parent: int) -> None:
     """Run a worker: of the pipeline for which the server was forked, or of another one."""
     if order.is_sent:
         _run_sent(connection, order, file, parent)
@@ -243,9 +238,7 @@ class _Sent:
     start_thread: Callable[[int], None]
 
     @classmethod
-    def of(
-        cls, planned: Plan, stages: frozenset[int], start_thread: Callable[[int], None]
-    ) -> _Sent:
+    def of(cls, planned: Plan, stages: frozenset[int], start_thread: Callable[[int], None]) -> _Sent:
         nodes = planned.graph.nodes
         chains = [planned.stages[i].chain for i in stages]
         needed = {n for chain in chains if chain is not None for n in chain.nodes}

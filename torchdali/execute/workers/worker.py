@@ -83,9 +83,7 @@ class _Run:
 
 def serve(connection: Any, make: Callable[[], Task], parent: int) -> None:
     """Work until the process of the user closes the connection or is gone."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C reaches all processes; that of the user decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; that of the user decides
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     torch.set_num_threads(1)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
@@ -158,9 +156,7 @@ class _Worker:
             self._done(run, failures)
 
         count = part.count if run.bundles is None else run.bundles.count
-        self._threads.submit(
-            Job(function, count, done, order=part.order, keep_going=part.keep_going)
-        )
+        self._threads.submit(Job(function, count, done, order=part.order, keep_going=part.keep_going))
 
     def _bound(self, part: Part) -> tuple[_Run, Callable[[int], None]]:
         compiled = self._chains[part.stage]
@@ -174,10 +170,7 @@ class _Worker:
         columns = compiled.columns(
             inputs,
             self._per_node(part, compiled),
-            {
-                self._name("slot", e): nothing if s is None else s
-                for e, s in zip(chain.delivers, slots, strict=True)
-            },
+            {self._name("slot", e): nothing if s is None else s for e, s in zip(chain.delivers, slots, strict=True)},
             {self._name("done", e): found for e, found in run.done.items()},
         )
         chain_bound = compiled.bound(inputs)
@@ -230,8 +223,7 @@ class _Worker:
     def _answer(self, run: _Run, failures: dict[int, BaseException]) -> None:
         loose: list[TensorList] = []
         places = tuple(
-            _places(slots, results, loose)
-            for slots, results in zip(run.slots, run.done.values(), strict=True)
+            _places(slots, results, loose) for slots, results in zip(run.slots, run.done.values(), strict=True)
         )
         index, failed = self._task.plan.index, {}
         for i, error in failures.items():

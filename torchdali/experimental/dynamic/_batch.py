@@ -59,15 +59,11 @@ class Batch(Value):
         self._list = list_of_samples(data, dtype, device, layout, copy)
 
     @staticmethod
-    def broadcast(
-        sample: Any, batch_size: int, device: DeviceLike = None, dtype: Any = None
-    ) -> Batch:
+    def broadcast(sample: Any, batch_size: int, device: DeviceLike = None, dtype: Any = None) -> Batch:
         """Return a batch that repeats one sample; the memory of the sample is there once."""
         data = sample._storage if isinstance(sample, Tensor) else sample
         tensor, layout = sample_of(data, dtype)
-        values = TensorList.from_dense(
-            tensor.unsqueeze(0).expand(batch_size, *tensor.shape), layout
-        )
+        values = TensorList.from_dense(tensor.unsqueeze(0).expand(batch_size, *tensor.shape), layout)
         return Batch(values, device=device)
 
     @property
@@ -116,9 +112,7 @@ class Batch(Value):
             chosen = [_checked(int(i), n) for i in sample_range]
         values = self._values()
         return _batch_of(
-            TensorList.from_samples(
-                [samples[i] for i in chosen], values.layout(), dtype=values.torch_dtype
-            )
+            TensorList.from_samples([samples[i] for i in chosen], values.layout(), dtype=values.torch_dtype)
         )
 
     def cpu(self) -> Batch:
@@ -248,16 +242,12 @@ def _batch_of(values: TensorList) -> Batch:
     return made
 
 
-def batch(
-    tensors: Any, dtype: Any = None, device: DeviceLike = None, layout: str | None = None
-) -> Batch:
+def batch(tensors: Any, dtype: Any = None, device: DeviceLike = None, layout: str | None = None) -> Batch:
     """Copy samples into a new batch; see `Batch` for the arguments."""
     return Batch(tensors, dtype, device, layout, copy=True)
 
 
-def as_batch(
-    tensors: Any, dtype: Any = None, device: DeviceLike = None, layout: str | None = None
-) -> Batch:
+def as_batch(tensors: Any, dtype: Any = None, device: DeviceLike = None, layout: str | None = None) -> Batch:
     """Return a batch that shares the samples' memory where type and device allow it; see `Batch`.
 
     A `Batch` that is as asked for is returned itself.

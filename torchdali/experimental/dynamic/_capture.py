@@ -263,9 +263,7 @@ class Capture:
         for call in template.calls:
             node = copied_node(call.node, made.copies, template.nodes)
             key = None if call.rng is None else call.rng._key_at(before[call.rng] + call.draw)
-            operation = Operation(
-                node, _size_of(item), self._context, call.device, key, rng=call.rng
-            )
+            operation = Operation(node, _size_of(item), self._context, call.device, key, rng=call.rng)
             operation.captured = True
             made.operations.append(operation)
         calls = zip(made.operations, template.calls, strict=True)
@@ -407,9 +405,5 @@ def _calls_of(recorded: Sequence[_Recorded]) -> list[_Call]:
             draw = counts.get(operation.rng, 0)
             counts[operation.rng] = draw + 1
         asked = frozenset(operation.asked)
-        calls.append(
-            _Call(
-                operation.node, operation.device, operation.rng, draw, asked, each.outer, each.form
-            )
-        )
+        calls.append(_Call(operation.node, operation.device, operation.rng, draw, asked, each.outer, each.form))
     return calls

@@ -43,9 +43,7 @@ class Checkpoint:
         if own is not None:
             if name in (None, own):
                 return own
-            raise RuntimeError(
-                f"cannot register the object as {name!r}: it is registered as {own!r}"
-            )
+            raise RuntimeError(f"cannot register the object as {name!r}: it is registered as {own!r}")
         name = f"__op_{len(self._objects)}" if name is None else name
         if name in self._objects:
             raise RuntimeError(f"the name {name!r} is taken by another object")
@@ -59,16 +57,13 @@ class Checkpoint:
         if entry is None:
             raise KeyError(f"the loaded checkpoint has no state of {name!r}")
         if entry["type"] != type(op).__name__:
-            raise TypeError(
-                f"the state of {name!r} is that of a {entry['type']}, not of a {type(op).__name__}"
-            )
+            raise TypeError(f"the state of {name!r} is that of a {entry['type']}, not of a {type(op).__name__}")
         op.set_state(entry["state"])
 
     def collect(self) -> None:
         """Take the states of all registered objects."""
         self._states = {
-            name: {"state": str(op.get_state()), "type": type(op).__name__}
-            for name, op in self._objects.items()
+            name: {"state": str(op.get_state()), "type": type(op).__name__} for name, op in self._objects.items()
         }
         self._loaded = False
 
@@ -80,9 +75,7 @@ class Checkpoint:
         """
         missing = sorted(self._states.keys() - self._objects.keys())
         if missing:
-            raise RuntimeError(
-                f"the checkpoint has states of objects that are not registered: {missing}"
-            )
+            raise RuntimeError(f"the checkpoint has states of objects that are not registered: {missing}")
         for name, op in self._objects.items():
             self._give(op, name)
 

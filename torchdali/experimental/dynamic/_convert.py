@@ -56,9 +56,7 @@ def _as_torch(data: Any) -> torch.Tensor:
         return torch.utils.dlpack.from_dlpack(data)
     array = np.asarray(data)
     if array.dtype.kind not in "biuf":
-        raise TypeError(
-            f"cannot make a tensor of {type(data).__name__}: its elements are no numbers"
-        )
+        raise TypeError(f"cannot make a tensor of {type(data).__name__}: its elements are no numbers")
     if not array.flags.writeable or any(stride < 0 for stride in array.strides):
         array = array.copy()
     return torch.from_numpy(array)
@@ -124,9 +122,7 @@ def _cast_list(data: TensorList, dtype: Any, copy: bool) -> TensorList:
     wanted = None if dtype is None else as_torch_dtype(dtype)
     if (wanted is None or data.torch_dtype == wanted) and not copy:
         return data
-    samples = [
-        convert(s, wanted) if wanted and s.dtype != wanted else s.clone() for s in data.samples()
-    ]
+    samples = [convert(s, wanted) if wanted and s.dtype != wanted else s.clone() for s in data.samples()]
     return TensorList.from_samples(samples, data.layout(), dtype=wanted or data.torch_dtype)
 
 
@@ -134,9 +130,7 @@ def _gathered(data: Iterable[Any], dtype: Any, copy: bool) -> TensorList:
     pairs = [sample_of(each, dtype, copy) for each in data]
     if not pairs:
         if dtype is None:
-            raise ValueError(
-                "the element type of a batch without samples is not known: give a dtype"
-            )
+            raise ValueError("the element type of a batch without samples is not known: give a dtype")
         return TensorList.from_samples([], "", dtype=as_torch_dtype(dtype))
     first, layout = pairs[0]
     for i, (sample, _) in enumerate(pairs):
@@ -148,9 +142,7 @@ def _gathered(data: Iterable[Any], dtype: Any, copy: bool) -> TensorList:
     if any(sample.dtype != first.dtype for sample in samples):
         if dtype is None and not all(isinstance(each, (int, float)) for each in data):
             kinds = sorted({str(s.dtype).removeprefix("torch.") for s in samples})
-            raise TypeError(
-                f"samples of a batch have one element type, not {', '.join(kinds)}: give a dtype"
-            )
+            raise TypeError(f"samples of a batch have one element type, not {', '.join(kinds)}: give a dtype")
         samples = [sample.to(first.dtype) for sample in samples]
     return TensorList.from_samples(samples, layout)
 

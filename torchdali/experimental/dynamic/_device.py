@@ -78,9 +78,7 @@ class Device(Scoped):
         return self.device_type, self.device_id
 
     def __str__(self) -> str:
-        return (
-            self.device_type if self.device_id is None else f"{self.device_type}:{self.device_id}"
-        )
+        return self.device_type if self.device_id is None else f"{self.device_type}:{self.device_id}"
 
     def __repr__(self) -> str:
         return f"Device({str(self)!r})"
@@ -115,9 +113,7 @@ def device(obj: Any, id: int | None = None) -> Device | None:
     if obj is None or isinstance(obj, Device):
         return obj
     if isinstance(obj, torch.device):
-        return (
-            Device("cpu") if obj.type == "cpu" else Device("gpu", obj.index if id is None else id)
-        )
+        return Device("cpu") if obj.type == "cpu" else Device("gpu", obj.index if id is None else id)
     if isinstance(obj, str):
         return Device(obj, id)
     raise TypeError(f"cannot make a Device of {type(obj).__name__}")

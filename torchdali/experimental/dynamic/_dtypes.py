@@ -55,9 +55,7 @@ class DType:
     name: str
 
     Kind: ClassVar[type[_Kind]] = _Kind
-    _convert: ClassVar[
-        Callable[..., Any]
-    ]  # set by the module that converts, which imports this one
+    _convert: ClassVar[Callable[..., Any]]  # set by the module that converts, which imports this one
     _by_id: ClassVar[dict[DALIDataType, DType]] = {}
     _by_name: ClassVar[dict[str, DType]] = {}
 
@@ -134,9 +132,7 @@ class DType:
         return found
 
 
-def _define(
-    name: str, long_name: str, kind: _Kind, bits: int, type_id: DALIDataType | None, **options: Any
-) -> DType:
+def _define(name: str, long_name: str, kind: _Kind, bits: int, type_id: DALIDataType | None, **options: Any) -> DType:
     made = DType(kind, bits, type_id=type_id, name=name, **options)
     if type_id is not None:
         DType._by_id[type_id] = made

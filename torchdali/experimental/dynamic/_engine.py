@@ -54,9 +54,7 @@ class Engine:
                 self._put(work.structure.key, found)
             work.deliver(outputs)
 
-    def begin(
-        self, asked: Sequence[Result], runners: dict[Any, Runner]
-    ) -> Callable[[], None]:
+    def begin(self, asked: Sequence[Result], runners: dict[Any, Runner]) -> Callable[[], None]:
         """Begin to compute results; return a function that waits for them and sets them.
 
         Other results are not set, whoever holds them: which are held may change at any moment in another thread.
@@ -111,9 +109,7 @@ class Engine:
         """Keep a runner for the next graph of its structure; close those that were not used for longest."""
         with self._lock:
             self._runners[key] = runner
-            closed = [
-                self._runners.popitem(last=False)[1] for _ in range(len(self._runners) - _KEPT)
-            ]
+            closed = [self._runners.popitem(last=False)[1] for _ in range(len(self._runners) - _KEPT)]
         for old in closed:
             old.close()
 
@@ -150,9 +146,7 @@ class _Work:
             operation.finish(tuple(results.get(e) for e in node.outputs))
 
 
-def _works(
-    operations: Sequence[Operation], asked: Sequence[Result] | None = None
-) -> Iterator[_Work]:
+def _works(operations: Sequence[Operation], asked: Sequence[Result] | None = None) -> Iterator[_Work]:
     """Yield what executors are to compute, size by size; do at once what needs none.
 
     Args:

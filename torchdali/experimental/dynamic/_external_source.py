@@ -109,9 +109,7 @@ def _opened(source: Any, cycle: str) -> tuple[Any, Iterator[Any] | None]:
         raise TypeError(f"a source is a function or an iterable, not {type(source).__name__}")
     if cycle != "no":
         raise ValueError("cycle is for iterables; the source is a function")
-    required = [
-        p for p in _parameters(source) if p.default is p.empty and p.kind < p.VAR_POSITIONAL
-    ]
+    required = [p for p in _parameters(source) if p.default is p.empty and p.kind < p.VAR_POSITIONAL]
     if required:
         raise ValueError("the source must be a function without parameters")
     return source, None

@@ -30,9 +30,7 @@ def function_of(declared: Operator) -> Callable[..., Any]:
     `torch.Tensor`.
     """
     signature = _signature(declared)
-    required = [
-        p.name for p in signature.parameters.values() if p.kind is _KEYWORD and p.default is p.empty
-    ]
+    required = [p.name for p in signature.parameters.values() if p.kind is _KEYWORD and p.default is p.empty]
     names = frozenset(signature.parameters)
     title = declared.name.rpartition(".")[2]
     quick = declared.kind == "sample" and not declared.schema.random
@@ -123,11 +121,7 @@ def _signature(declared: Operator) -> inspect.Signature:
     skipped = {"seed", "name", "preserve", "bytes_per_sample_hint", *_OWN}
     named = [p for p in parameters if p.kind is _KEYWORD and p.name not in skipped]
     shown = {p.name for p in named}
-    old = [
-        inspect.Parameter(n, _KEYWORD, default=None)
-        for n in declared.schema.deprecated
-        if n not in shown
-    ]
+    old = [inspect.Parameter(n, _KEYWORD, default=None) for n in declared.schema.deprecated if n not in shown]
     own = [inspect.Parameter(name, _KEYWORD, default=None) for name in _OWN]
     if declared.schema.random:
         named.append(inspect.Parameter("rng", _KEYWORD, default=None))
@@ -135,9 +129,7 @@ def _signature(declared: Operator) -> inspect.Signature:
     return inspect.Signature([*positional, *own, *named, *old])
 
 
-def _check(
-    title: str, names: frozenset[str], required: list[str], arguments: Mapping[str, Any]
-) -> None:
+def _check(title: str, names: frozenset[str], required: list[str], arguments: Mapping[str, Any]) -> None:
     for name in arguments:
         if name not in names:
             hint = did_you_mean(name, names)

@@ -107,9 +107,7 @@ def _keep_arithmetic(form: Form, name: str, operands: Sequence[Any]) -> None:
 def invoke_subscript(data: Value, ranges: Any) -> Any:
     """Index into a tensor, or into each sample of a batch."""
     parts = ranges if isinstance(ranges, tuple) else (ranges,)
-    numbers = [
-        n for p in parts for n in ((p.start, p.stop, p.step) if isinstance(p, slice) else (p,))
-    ]
+    numbers = [n for p in parts for n in ((p.start, p.stop, p.step) if isinstance(p, slice) else (p,))]
     operands = [data, *[n for n in numbers if isinstance(n, Value)]]
     size = _common_size(operands, None)
     call = _Call(size, _is_deferred(size, operands))
@@ -170,9 +168,7 @@ class _Call:
         size = 1 if self.size is None else self.size
         rng = None if generator is None else BatchRng.following(generator._key(), 0, size)
         try:
-            results = run_batch(
-                declared, checked.inputs, checked.constants, checked.per_sample, rng, size
-            )
+            results = run_batch(declared, checked.inputs, checked.constants, checked.per_sample, rng, size)
         except Exception as error:  # of the class that a call which is computed later has
             raise located(error, f"operator {declared.name!r} failed") from error
         if self.size is None:

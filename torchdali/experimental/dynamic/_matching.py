@@ -172,19 +172,14 @@ class CallMatcher:
             )
         pairs = [*zip(node.inputs, expected.inputs, strict=False)]
         pairs += [(node.per_sample.get(name), e) for name, e in expected.per_sample.items()]
-        wired = (
-            len(node.inputs) == len(expected.inputs)
-            and node.per_sample.keys() == expected.per_sample.keys()
-        )
+        wired = len(node.inputs) == len(expected.inputs) and node.per_sample.keys() == expected.per_sample.keys()
         if not (wired and all(self._same(a, b, copies) for a, b in pairs)):
             raise RuntimeError(
                 f"an operand of {node.operator.name!r} is not the one of the first iteration of a captured loop: "
                 f"only the loop's own data may change\n  {node.where}"
             )
 
-    def _same(
-        self, edge: DataNode | None, expected: DataNode | None, copies: Mapping[DataNode, DataNode]
-    ) -> bool:
+    def _same(self, edge: DataNode | None, expected: DataNode | None, copies: Mapping[DataNode, DataNode]) -> bool:
         if edge is None or expected is None:
             return edge is expected
         if copies.get(expected, expected) is edge:
@@ -206,9 +201,7 @@ class CallMatcher:
 def _difference(node: Node, expected: Node) -> str:
     names = [n for n in {**node.constants, **expected.constants}
              if frozen(node.constants.get(n)) != frozen(expected.constants.get(n))]  # fmt: skip
-    return ", ".join(
-        f"{n}={node.constants.get(n)!r}, was {expected.constants.get(n)!r}" for n in names
-    )
+    return ", ".join(f"{n}={node.constants.get(n)!r}, was {expected.constants.get(n)!r}" for n in names)
 
 
 def _known(edge: DataNode) -> TensorList | None:
@@ -220,11 +213,7 @@ def _known(edge: DataNode) -> TensorList | None:
 
 
 def _equal_values(one: TensorList, other: TensorList) -> bool:
-    if (
-        one.layout() != other.layout()
-        or len(one) != len(other)
-        or one.torch_dtype != other.torch_dtype
-    ):
+    if one.layout() != other.layout() or len(one) != len(other) or one.torch_dtype != other.torch_dtype:
         return False
     pairs = zip(one.samples(), other.samples(), strict=True)
     return all(a.shape == b.shape and torch.equal(a, b) for a, b in pairs)

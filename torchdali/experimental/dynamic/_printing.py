@@ -24,9 +24,7 @@ def text_of_batch(values: TensorList, device: str) -> str:
     assert dtype is not None
     numbers = batch_values(values.samples(), values.ndim()) if shapes else "[]"
     common = _common(dtype, values.layout() or None, device)
-    return listing(
-        "Batch", [numbers, *common, f"num_samples={len(shapes)}", f"shape={shapes_of(shapes)}"]
-    )
+    return listing("Batch", [numbers, *common, f"num_samples={len(shapes)}", f"shape={shapes_of(shapes)}"])
 
 
 def _common(dtype: torch.dtype, layout: str | None, device: str) -> list[str]:

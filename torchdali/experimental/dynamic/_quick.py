@@ -83,11 +83,7 @@ def run(form: Form, inputs: Sequence[Any]) -> Any:
     if found is None:
         return None
     ready, several = found
-    samples = [
-        each.samples()[0]
-        for value in inputs
-        if type(value) is Tensor and (each := value._list) is not None
-    ]
+    samples = [each.samples()[0] for value in inputs if type(value) is Tensor and (each := value._list) is not None]
     try:
         results = ready.function(*samples)
     except Exception:  # the usual way raises it again, and says where

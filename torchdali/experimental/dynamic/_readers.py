@@ -70,9 +70,7 @@ class Reader:
         for key in arguments:
             if key not in known and key not in self._declared.schema.deprecated:
                 hint = did_you_mean(key, known)
-                raise TypeError(
-                    f"{type(self).__name__}() got an unexpected keyword argument {key!r}{hint}"
-                )
+                raise TypeError(f"{type(self).__name__}() got an unexpected keyword argument {key!r}{hint}")
         devices = self._declared.options.devices
         if _backend is not None and _backend not in devices:
             raise ValueError(
@@ -112,9 +110,7 @@ class Reader:
         """
         size = self._size_of(batch_size)
         call = self._call_of(arguments, size)
-        return self._outputs(
-            self._cursor.next_batch(size or 1), size, EvalContext.current(), **call
-        )
+        return self._outputs(self._cursor.next_batch(size or 1), size, EvalContext.current(), **call)
 
     def _call_of(self, arguments: dict[str, Any], size: int | None) -> dict[str, TensorList]:
         """Return the arguments of one call as batches."""
@@ -129,9 +125,7 @@ class Reader:
                 raise ValueError(f"{name!r} is given both in the constructor and in the call")
             if isinstance(value, Batch):
                 if value.batch_size != (size or 1):
-                    raise ValueError(
-                        f"{name}: a batch of {value.batch_size} samples in a call for {size or 1}"
-                    )
+                    raise ValueError(f"{name}: a batch of {value.batch_size} samples in a call for {size or 1}")
                 found[name] = value._values()
             else:
                 found[name] = as_list(value._single() if isinstance(value, Value) else value, size)
@@ -176,9 +170,7 @@ class Reader:
         """Let `get_state` return the position of the batch that the loop is at."""
         self._shown = state
 
-    def _taken(
-        self, count: int, size: int | None, context: EvalContext, token: object
-    ) -> Iterator[Any]:
+    def _taken(self, count: int, size: int | None, context: EvalContext, token: object) -> Iterator[Any]:
         total = self._batches(size or 1)
         for i in range(count):
             self._delivered = total - count + i
@@ -202,9 +194,7 @@ class Reader:
         if size is None:
             return None
         if self.max_batch_size is not None and size > self.max_batch_size:
-            raise ValueError(
-                f"batch_size {size} is larger than the reader's max_batch_size, {self.max_batch_size}"
-            )
+            raise ValueError(f"batch_size {size} is larger than the reader's max_batch_size, {self.max_batch_size}")
         if self._batch_size not in (None, size):
             raise ValueError(
                 f"batch_size {size} is different from that of the call before, {self._batch_size}: for another one "
@@ -213,9 +203,7 @@ class Reader:
         self._batch_size = size
         return size
 
-    def _outputs(
-        self, keys: Keys, size: int | None, context: EvalContext, **call: TensorList
-    ) -> Any:
+    def _outputs(self, keys: Keys, size: int | None, context: EvalContext, **call: TensorList) -> Any:
         """Return tensors or batches that are read when they are needed; labels are there at once."""
         declared = self._declared
         count = declared.count_outputs(self._constants)

@@ -43,9 +43,7 @@ class Structure:
 
 def structure_of(nodes: Sequence[Node], wanted: Sequence[DataNode], size: int) -> Structure:
     """Return the structure of nodes that are to be computed for a batch of ``size`` samples."""
-    numbers: dict[DataNode, tuple[int, int]] = {
-        e: (i, e.index) for i, node in enumerate(nodes) for e in node.outputs
-    }
+    numbers: dict[DataNode, tuple[int, int]] = {e: (i, e.index) for i, node in enumerate(nodes) for e in node.outputs}
     given: dict[DataNode, None] = {}
 
     def number(edge: DataNode | None) -> tuple[int, int] | None:
@@ -125,9 +123,7 @@ class Runner:
         planned = plan(fuse_resizing(fuse_decoding(traced, False)))
         by_name = {node.name: node for node in planned.graph.nodes}
         self._given = [GivenValue() for _ in leaves]
-        sources = {
-            by_name[node.name]: value for node, value in zip(leaves, self._given, strict=True)
-        }
+        sources = {by_name[node.name]: value for node, value in zip(leaves, self._given, strict=True)}
         reading = [n for n in structure.nodes if n.operator.kind == "reader"]
         self._records = [_Records() for _ in reading]
         readers: dict[Node, Any] = {
@@ -151,9 +147,7 @@ class Runner:
             for reader in self._records:
                 reader.keys.clear()
 
-    def start(
-        self, values: Sequence[TensorList], records: Sequence[Keys], keys: Sequence[int | None]
-    ) -> None:
+    def start(self, values: Sequence[TensorList], records: Sequence[Keys], keys: Sequence[int | None]) -> None:
         """Begin to compute a batch.
 
         Args:

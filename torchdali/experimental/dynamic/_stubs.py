@@ -154,9 +154,7 @@ def _plain(text: str) -> str:
 
 
 def _argument(argument: Argument) -> str:
-    return argument_text(argument, "Tensor | Batch | _torch.Tensor").replace(
-        "torch.dtype", "DType | _torch.dtype", 1
-    )
+    return argument_text(argument, "Tensor | Batch | _torch.Tensor").replace("torch.dtype", "DType | _torch.dtype", 1)
 
 
 def _class(operator: Operator) -> str:
@@ -186,8 +184,6 @@ def _math() -> str:
     for name in math.__all__:
         parameters = inspect.signature(getattr(dynamic.math, name)).parameters
         for kind, result in (("Batch", "Batch"), ("Any", "Any")):
-            operands = ", ".join(
-                f"{p}: {kind if not i else 'Any'}" for i, p in enumerate(parameters)
-            )
+            operands = ", ".join(f"{p}: {kind if not i else 'Any'}" for i, p in enumerate(parameters))
             parts.append(f"@overload\ndef {name}({operands}) -> {result}: ...")
     return "\n\n".join(parts) + "\n"

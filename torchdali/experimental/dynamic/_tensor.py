@@ -65,9 +65,7 @@ class Tensor(Value):
         elif invocation_result is None:
             raise ValueError("a Tensor is made of data, or of a batch and an index in it")
 
-    def _take(
-        self, data: Any, dtype: Any, place: DeviceLike, layout: str | None, copy: bool
-    ) -> None:
+    def _take(self, data: Any, dtype: Any, place: DeviceLike, layout: str | None, copy: bool) -> None:
         plain = dtype is None and place is None and layout is None and not copy
         if plain and isinstance(data, Tensor) and data._list is None and data._batch is None:
             self._result = data._result
@@ -163,9 +161,7 @@ class Tensor(Value):
         parts = ranges if isinstance(ranges, tuple) else (ranges,)
         given = sum(part is not None and part is not Ellipsis for part in parts)
         if given > self.ndim:
-            raise ValueError(
-                f"{given} indices are too many for a tensor with {self.ndim} dimensions"
-            )
+            raise ValueError(f"{given} indices are too many for a tensor with {self.ndim} dimensions")
         found: Tensor = HOOKS.subscript(self, ranges)
         return found
 

@@ -38,9 +38,7 @@ def _least(multiplier: float, cutoff: float) -> float:
     return max(10.0 ** (cutoff / multiplier), _LEAST) if multiplier else 0.0
 
 
-def _decibels_of_array(
-    x: Tensor, multiplier: float, reference: float | None, least: float
-) -> Tensor:
+def _decibels_of_array(x: Tensor, multiplier: float, reference: float | None, least: float) -> Tensor:
     """Return decibels by NumPy, whose calls are fewer and cheaper."""
     if reference is None:
         top = float(x.numpy().max()) if x.numel() else 1.0
@@ -52,9 +50,7 @@ def _decibels_of_array(
     return torch.from_numpy(found).log10_().mul_(multiplier)
 
 
-def decibels_of_rows(
-    x: Tensor, counts: list[int], multiplier: float, reference: float | None, cutoff: float
-) -> Tensor:
+def decibels_of_rows(x: Tensor, counts: list[int], multiplier: float, reference: float | None, cutoff: float) -> Tensor:
     """Do what `decibels` does for several samples that are rows of one array.
 
     Args:

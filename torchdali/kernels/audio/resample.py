@@ -87,9 +87,7 @@ def _ratio(in_rate: float, out_rate: float) -> tuple[Fraction, Fraction]:
 _SIGNAL = struct.Struct("=5Qd")  # as `tdn_signal`
 
 
-def _by_library(
-    found: NativeLibrary, x: Tensor, ratio: float, length: int, half: int
-) -> Tensor | None:
+def _by_library(found: NativeLibrary, x: Tensor, ratio: float, length: int, half: int) -> Tensor | None:
     """Resample by the library: at exact positions, with weights that are linear between 32 places."""
     made = torch.empty((length, *x.shape[1:]), dtype=torch.float32)
     channels = x.shape[1] if x.ndim == 2 else 1

@@ -71,9 +71,7 @@ def spectrogram(
     return _modulus(on_one_thread(torch.fft.rfft, frames, size), power)
 
 
-def spectra(
-    flat: Tensor, places: Tensor, window: Tensor, size: int, power: int, reflected: bool
-) -> Tensor:
+def spectra(flat: Tensor, places: Tensor, window: Tensor, size: int, power: int, reflected: bool) -> Tensor:
     """Transform windows of signals that lie in one piece of memory, in as many calls for many as for one.
 
     Args:

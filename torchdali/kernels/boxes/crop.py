@@ -120,9 +120,7 @@ class Boxes:
         return low, high
 
 
-def search(
-    boxes: Boxes, rules: Rules, draw: Draw, sizes: Array | None = None, crops: Array | None = None
-) -> Windows:
+def search(boxes: Boxes, rules: Rules, draw: Draw, sizes: Array | None = None, crops: Array | None = None) -> Windows:
     """Look for a window in each sample.
 
     Each round draws a threshold, or the whole image; each of its attempts a window. A round ends with the first
@@ -158,9 +156,7 @@ def search(
 
 
 def _hopeless(sample: int, when: str) -> RuntimeError:
-    return RuntimeError(
-        f"no window fits sample {sample} {when}; set total_num_attempts to take the best one"
-    )
+    return RuntimeError(f"no window fits sample {sample} {when}; set total_num_attempts to take the best one")
 
 
 def _columns(values: Array | None, samples: Array) -> Array | None:
@@ -186,9 +182,7 @@ class _Candidates:
         return low, high
 
 
-def _candidates(
-    draws: Array, rules: Rules, sizes: Array | None, crops: Array | None
-) -> _Candidates:
+def _candidates(draws: Array, rules: Rules, sizes: Array | None, crops: Array | None) -> _Candidates:
     axes = len(draws) // 2
     first, second = draws[1 : 1 + axes], draws[1 + axes :]
     if crops is not None and sizes is not None:
@@ -382,9 +376,7 @@ class _State:
         self.start[samples] = candidates.start[:, rows, places].T
         self.extent[samples] = candidates.extent[:, rows, places].T
 
-    def _improve(
-        self, samples: Array, score: Array, enough: Array, rows: Array, candidates: _Candidates
-    ) -> None:
+    def _improve(self, samples: Array, score: Array, enough: Array, rows: Array, candidates: _Candidates) -> None:
         """Keep the best windows; those with enough of the boxes count for more than what came before."""
         tried = np.arange(score.shape[1])
         last = np.where(enough, tried, -1).max(1)
@@ -484,9 +476,7 @@ def kept(boxes: Boxes, low: Array, high: Array, prune: float | None) -> Array:
     return _kept((boxes.low.T, boxes.high.T), window, prune)
 
 
-def moved(
-    boxes: Boxes, places: Array, low: Array, high: Array, whole: Array
-) -> tuple[Array, Array]:
+def moved(boxes: Boxes, places: Array, low: Array, high: Array, whole: Array) -> tuple[Array, Array]:
     """Return some boxes clipped to the windows and relative to them, as they are where a window is whole."""
     owner = boxes.owner[places]
     start, extent = low[owner], (high - low)[owner]

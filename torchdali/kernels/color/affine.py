@@ -29,15 +29,11 @@ _LARGEST = 2.0**30  # that OpenCV rounds to bytes correctly
 
 
 # Luma, and the two chroma axes that a hue rotation turns (YIQ).
-_TO_YIQ = torch.tensor(
-    [[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]], dtype=torch.float64
-)
+_TO_YIQ = torch.tensor([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]], dtype=torch.float64)
 _FROM_YIQ = torch.linalg.inv(_TO_YIQ)
 
 
-def affine_intensity(
-    x: Tensor, factor: float, offset: float, dtype: torch.dtype, out: Tensor | None = None
-) -> Tensor:
+def affine_intensity(x: Tensor, factor: float, offset: float, dtype: torch.dtype, out: Tensor | None = None) -> Tensor:
     """Return ``factor * x + offset``, rounded and saturated to an element type; in `out`, if it fits."""
     if dtype == torch.uint8 and x.dtype == torch.uint8:
         return _affine_bytes(x, factor, offset, out)
@@ -59,9 +55,7 @@ def affine_intensities(
             _weigh_each(cv2, x, numbers, made)
             return made
     if x.requires_grad:
-        found = [
-            affine_intensity(each, *both, dtype) for each, both in zip(x, numbers, strict=True)
-        ]
+        found = [affine_intensity(each, *both, dtype) for each, both in zip(x, numbers, strict=True)]
         return torch.stack(found)
     for source, target, both in zip(x.unbind(0), made.unbind(0), numbers, strict=True):
         result = affine_intensity(source, *both, dtype, target)
@@ -92,9 +86,7 @@ def _weigh(cv2: Any, row: Bytes, factor: float, offset: float, result: npt.NDArr
         cv2.LUT(row, table, result)
 
 
-def _scale(
-    cv2: Any, row: Bytes, factor: float, offset: float, half_up: float, result: npt.NDArray[Any]
-) -> None:
+def _scale(cv2: Any, row: Bytes, factor: float, offset: float, half_up: float, result: npt.NDArray[Any]) -> None:
     """Scale bytes in a third of the time that a table takes; some halves go the wrong way."""
     if offset >= 0 and offset + 255 * factor >= 0:  # half the time, the same numbers
         cv2.convertScaleAbs(row, result, factor, offset + half_up)
@@ -215,9 +207,7 @@ def _affine_by_opencv(
 
 
 @device_cache(maxsize=256)
-def _tensors(
-    matrix: Matrix, offset: tuple[float, ...], device: torch.device
-) -> tuple[Tensor, Tensor]:
+def _tensors(matrix: Matrix, offset: tuple[float, ...], device: torch.device) -> tuple[Tensor, Tensor]:
     weights = torch.tensor(matrix, dtype=torch.float32, device=device)
     return weights, torch.tensor(offset, dtype=torch.float32, device=device)[:, None]
 

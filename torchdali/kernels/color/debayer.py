@@ -150,9 +150,7 @@ _REACH = 3  # rows and columns that a pixel looks at on each side
 def _from_gradients(x: Tensor, first: tuple[int, int], out: Tensor) -> None:
     height, width = x.shape
     borders = (_REACH,) * 4
-    wide = torch.nn.functional.pad(x.to(torch.float32)[None], borders, mode="reflect")[0].to(
-        x.dtype
-    )
+    wide = torch.nn.functional.pad(x.to(torch.float32)[None], borders, mode="reflect")[0].to(x.dtype)
 
     def near(dy: int, dx: int) -> Tensor:
         return wide[_REACH + dy : _REACH + dy + height, _REACH + dx : _REACH + dx + width]
@@ -192,10 +190,7 @@ def _slope(near: Near, dy: int, dx: int, corner: Tensor) -> Tensor:
         return ends[0] + ends[1] + torch.where(corner, sides, beside)
     return sum(
         (
-            _difference(
-                near, (y - dy + k * dx, x - dx + k * dy), (y + dy + k * dx, x + dx + k * dy)
-            )
-            * (1 if k else 2)
+            _difference(near, (y - dy + k * dx, x - dx + k * dy), (y + dy + k * dx, x + dx + k * dy)) * (1 if k else 2)
             for y, x in ((0, 0), (dy, dx))
             for k in (-1, 0, 1)
         ),

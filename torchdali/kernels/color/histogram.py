@@ -108,9 +108,7 @@ def equalizing_tables(counts: Tensor) -> Tensor:
 # ---------------------------------------------------------------- by tiles
 
 
-def equalize_tiles(
-    image: Tensor, out: Tensor, tiles_y: int, tiles_x: int, clip_limit: float
-) -> None:
+def equalize_tiles(image: Tensor, out: Tensor, tiles_y: int, tiles_x: int, clip_limit: float) -> None:
     """Equalize each channel by tiles whose contrast is limited; between the tiles' middles, maps are blended.
 
     Contrast limited adaptive histogram equalization (Zuiderveld, Graphics Gems IV, 1994). Bins of a tile that
@@ -142,9 +140,7 @@ def count_tiles(planes: Tensor, tiles_y: int, tiles_x: int) -> tuple[Tensor, tup
     return _counts(_places(rows.reshape(-1, height * width))), (height, width)
 
 
-def _tiles_by_opencv(
-    cv2: Any, x: _Bytes, out: _Bytes, tiles_y: int, tiles_x: int, limit: float
-) -> None:
+def _tiles_by_opencv(cv2: Any, x: _Bytes, out: _Bytes, tiles_y: int, tiles_x: int, limit: float) -> None:
     _by_planes(cv2, x, out, cv2.createCLAHE(limit, (tiles_x, tiles_y)).apply)
 
 
@@ -210,9 +206,7 @@ def blended(planes: Tensor, tables: Tensor, tiles: tuple[int, int], size: Sequen
 
 
 @device_cache(maxsize=64)
-def _neighbours(
-    length: int, tiles: int, extent: int, device: torch.device
-) -> tuple[Tensor, Tensor, Tensor]:
+def _neighbours(length: int, tiles: int, extent: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     """Return the two nearest tiles of each position on an axis, and the weight of the second."""
     inverse = torch.ones((), dtype=torch.float32, device=device) / extent
     place = torch.arange(length, dtype=torch.float32, device=device) * inverse - 0.5

@@ -32,9 +32,7 @@ def map_colors(flat: Tensor, offsets: Array, sizes: Array, matrices: Array) -> T
     numbers = bits(matrices.reshape(len(sizes), 12)).T
     rows = table([offsets, np.cumsum(sizes) - sizes, sizes, *numbers])
     there = upload(rows, flat.device)
-    made: Tensor = torch.ops.torchdali.map_colors_batch(
-        flat, there, int(sizes.sum()), int(sizes.max())
-    )
+    made: Tensor = torch.ops.torchdali.map_colors_batch(flat, there, int(sizes.sum()), int(sizes.max()))
     return made
 
 

@@ -22,9 +22,7 @@ REGION = ("offset", "pitch", "y", "x", "height", "width")
 """Of a region: where it starts, in bytes, from one line to the next, where it goes, its lines, and the bytes of one."""
 
 
-def compose_batch(
-    flat: Tensor, canvases: Array, counts: Array, regions: Array, fill: Sequence[int] = (0,)
-) -> Tensor:
+def compose_batch(flat: Tensor, canvases: Array, counts: Array, regions: Array, fill: Sequence[int] = (0,)) -> Tensor:
     """Copy regions to canvases; what comes later covers what came before.
 
     Args:
@@ -50,15 +48,11 @@ def compose_batch(
 
 
 @define("compose")
-def compose_in_torch(
-    flat: Tensor, block: Tensor, count: int, period: int, results: int, largest: int
-) -> Tensor:
+def compose_in_torch(flat: Tensor, block: Tensor, count: int, period: int, results: int, largest: int) -> Tensor:
     """Do `compose_batch` on the CPU."""
     out = torch.empty(results, dtype=torch.uint8)
     fill = block[len(block) - period :].to(torch.uint8)
-    for result, height, width, first, many in (
-        block[: count * len(COLUMNS)].view(count, -1).tolist()
-    ):
+    for result, height, width, first, many in block[: count * len(COLUMNS)].view(count, -1).tolist():
         canvas = out[result : result + height * width].view(height, width)
         canvas[:] = fill.repeat(-(-width // period))[:width]
         for start, pitch, y, x, h, w in block[first : first + 6 * many].view(-1, 6).tolist():
@@ -80,15 +74,11 @@ def joined(parts: Sequence[tuple[Tensor, Array, Array]], axis: int) -> Tensor:
     flats = [flat for flat, _, _ in parts]
     size = flats[0].element_size()
     bases = np.cumsum([0, *(flat.numel() for flat in flats[:-1])])
-    starts = np.stack(
-        [base + offsets for base, (_, offsets, _) in zip(bases, parts, strict=True)], 1
-    )
+    starts = np.stack([base + offsets for base, (_, offsets, _) in zip(bases, parts, strict=True)], 1)
     widths = np.stack([shapes[:, axis:].prod(1) for _, _, shapes in parts], 1)
     ends, lines = widths.cumsum(1), parts[0][2][:, :axis].prod(1)
     each = np.broadcast_to(lines[:, None], widths.shape)
-    regions = np.stack(
-        (starts * size, widths * size, 0 * each, (ends - widths) * size, each, widths * size), 2
-    )
+    regions = np.stack((starts * size, widths * size, 0 * each, (ends - widths) * size, each, widths * size), 2)
     canvases = np.stack((lines, ends[:, -1] * size), 1)
     flat = torch.cat(flats) if len(flats) > 1 else flats[0]
     return compose_batch(flat, canvases, np.full(len(lines), len(parts)), regions)

@@ -16,9 +16,7 @@ COLUMNS = ("offset", "pixels", "result")
 """Of the table: where an image starts, in elements, its pixels, and where the result goes."""
 
 
-def count_values(
-    flat: Tensor, offsets: Array, pixels: Array, channels: int
-) -> tuple[Tensor, Tensor]:
+def count_values(flat: Tensor, offsets: Array, pixels: Array, channels: int) -> tuple[Tensor, Tensor]:
     """Return the histograms of all channels, ``(N, channels, 256)`` int32, and the table for `map_values`.
 
     Args:
@@ -69,9 +67,7 @@ def count_in_torch(flat: Tensor, samples: Tensor, longest: int, channels: int) -
 
 
 @define("map_values")
-def map_in_torch(
-    flat: Tensor, samples: Tensor, tables: Tensor, results: int, longest: int, channels: int
-) -> Tensor:
+def map_in_torch(flat: Tensor, samples: Tensor, tables: Tensor, results: int, longest: int, channels: int) -> Tensor:
     """Do `map_values` on the CPU."""
     out = torch.empty(results, dtype=torch.uint8)
     for maps, (start, pixels, result) in zip(tables, samples.tolist(), strict=True):

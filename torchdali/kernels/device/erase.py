@@ -53,9 +53,7 @@ def erase_batch(
 
 
 @define("erase")
-def erase_in_torch(
-    flat: Tensor, block: Tensor, count: int, results: int, largest: int, channels: int
-) -> Tensor:
+def erase_in_torch(flat: Tensor, block: Tensor, count: int, results: int, largest: int, channels: int) -> Tensor:
     """Do `erase_batch` on the CPU."""
     out = torch.empty(results, dtype=torch.uint8)
     numbers = block.numpy()

@@ -17,9 +17,7 @@ COLUMNS = ("offset", "height", "width", "result", "rows", "columns")
 """Of the table: where an image starts, in elements, its extents, where the result goes, and those of its window."""
 
 
-def median_batch(
-    flat: Tensor, offsets: Array, sides: Array, channels: int, windows: Array
-) -> Tensor:
+def median_batch(flat: Tensor, offsets: Array, sides: Array, channels: int, windows: Array) -> Tensor:
     """Take the median of a window around each pixel; the edge is repeated outside.
 
     Args:
@@ -41,9 +39,7 @@ def median_batch(
 
 
 @define("median")
-def median_in_torch(
-    flat: Tensor, samples: Tensor, results: int, largest: int, channels: int
-) -> Tensor:
+def median_in_torch(flat: Tensor, samples: Tensor, results: int, largest: int, channels: int) -> Tensor:
     """Do `median_batch` on the CPU."""
     out = torch.empty(results, dtype=torch.uint8)
     for start, h, w, result, *window in samples.tolist():

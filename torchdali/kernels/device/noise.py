@@ -21,9 +21,7 @@ COLUMNS = ("offset", "size", "result", "key 0", "key 1", "number 0", "number 1",
 numbers; standard deviation and mean, or the shares of all and of light spots, and the values of these."""
 
 
-def add_normal(
-    flat: Tensor, offsets: Array, sizes: Array, keys: Array, deviations: Array, means: Array
-) -> Tensor:
+def add_normal(flat: Tensor, offsets: Array, sizes: Array, keys: Array, deviations: Array, means: Array) -> Tensor:
     """Add normally distributed numbers.
 
     Args:
@@ -86,9 +84,7 @@ def normal_in_torch(flat: Tensor, samples: Tensor, results: int, longest: int) -
 
 
 @define("replace_pixels")
-def replace_in_torch(
-    flat: Tensor, samples: Tensor, results: int, longest: int, step: int
-) -> Tensor:
+def replace_in_torch(flat: Tensor, samples: Tensor, results: int, longest: int, step: int) -> Tensor:
     """Do `replace_pixels` on the CPU."""
     out = torch.empty(results, dtype=torch.uint8)
     for row in samples.numpy():

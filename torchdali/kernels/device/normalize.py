@@ -54,11 +54,7 @@ def normalize_batch(
 @device_cache(maxsize=64)
 def numbers_of(scaling: Any, channels: int, device: torch.device) -> Tensor:
     """Return centre, factor and offset of each channel, ``(3, channels)``."""
-    given = (
-        ((0.0,), (1.0,), (0.0,))
-        if scaling is None
-        else (scaling.centre, scaling.factor, scaling.offset)
-    )
+    given = ((0.0,), (1.0,), (0.0,)) if scaling is None else (scaling.centre, scaling.factor, scaling.offset)
     rows = [np.broadcast_to(np.array(values, np.float32), (channels,)) for values in given]
     return upload(np.stack(rows), device)
 
@@ -76,9 +72,7 @@ def normalize_in_torch(
     for place, (start, pitch, y, x), flag in zip(found, samples.tolist(), mirrored, strict=True):
         rows = flat[start + y * pitch * channels :][: ((height - 1) * pitch + x + width) * channels]
         strides = (pitch * channels, channels, 1)
-        window = rows.as_strided(
-            (height, width, channels), strides, rows.storage_offset() + x * channels
-        )
+        window = rows.as_strided((height, width, channels), strides, rows.storage_offset() + x * channels)
         window = window.flip(1) if flag else window
         place.copy_(torch.addcmul(offset, window.float() - centre, factor))
     return found.permute(0, 3, 1, 2).contiguous() if channel_first else found

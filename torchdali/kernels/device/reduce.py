@@ -45,16 +45,12 @@ def reduce_batch(
         ``(N, channels)`` float32. The least and the greatest of values with a NaN are NaN.
     """
     rows = table([offsets, counts, bits(divisors)])
-    made: Tensor = torch.ops.torchdali.reduce_batch(
-        flat, upload(rows, flat.device), means, channels, KINDS.index(kind)
-    )
+    made: Tensor = torch.ops.torchdali.reduce_batch(flat, upload(rows, flat.device), means, channels, KINDS.index(kind))
     return made
 
 
 @define("reduce")
-def reduce_in_torch(
-    flat: Tensor, samples: Tensor, means: Tensor | None, channels: int, kind: int
-) -> Tensor:
+def reduce_in_torch(flat: Tensor, samples: Tensor, means: Tensor | None, channels: int, kind: int) -> Tensor:
     """Do `reduce_batch` on the CPU, sums in double precision."""
     out = torch.empty((len(samples), channels))
     middles = None if means is None else means.reshape(len(samples), -1)

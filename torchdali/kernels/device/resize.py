@@ -289,9 +289,7 @@ def resize_in_torch(
     return out
 
 
-def _weights(
-    row: Array, given: dict[str, int], name: str, size: int, length: int
-) -> tuple[Tensor, Tensor]:
+def _weights(row: Array, given: dict[str, int], name: str, size: int, length: int) -> tuple[Tensor, Tensor]:
     """Return pixels and weights, ``(size, taps)``."""
 
     def number(field: str) -> np.float32:

@@ -72,9 +72,7 @@ def resize_normalize_in_torch(
     values, count = height * width * channels, len(samples)
     rows = samples.clone()
     rows[:, 6] = torch.arange(count) * values
-    images = resize_in_torch(
-        flat, rows, filters, lines, longest, count * values, values, channels, False
-    )
+    images = resize_in_torch(flat, rows, filters, lines, longest, count * values, values, channels, False)
     images = images.view(count, height, width, channels)
     flipped = torch.full((count,), mirror) if flags is None else flags != 0
     images = torch.where(flipped.view(-1, 1, 1, 1), images.flip(2), images)

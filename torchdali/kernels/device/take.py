@@ -55,9 +55,7 @@ def take_batch(
 
 
 @define("take")
-def take_in_torch(
-    flat: Tensor, block: Tensor, count: int, results: int, largest: int, channels: int
-) -> Tensor:
+def take_in_torch(flat: Tensor, block: Tensor, count: int, results: int, largest: int, channels: int) -> Tensor:
     """Do `take_batch` on the CPU."""
     out = torch.empty(results, dtype=flat.dtype)
     for start, width, result, h, w, first in block[: count * len(COLUMNS)].view(count, -1).tolist():

@@ -50,9 +50,7 @@ def equalize_tiles_batch(
 
 
 @define("count_tiles")
-def count_in_torch(
-    flat: Tensor, samples: Tensor, largest: int, channels: int, down: int, across: int
-) -> Tensor:
+def count_in_torch(flat: Tensor, samples: Tensor, largest: int, channels: int, down: int, across: int) -> Tensor:
     """Return the histograms of all tiles, ``(N, tiles, channels, 256)`` int32, on the CPU."""
     out = torch.empty((len(samples), down * across, channels, 256), dtype=torch.int32)
     for found, (start, h, w, *_) in zip(out, samples.tolist(), strict=True):
@@ -69,9 +67,7 @@ def map_in_torch(
     """Map images by the tables of their tiles, on the CPU."""
     out = torch.empty_like(flat)
     for maps, (start, h, w, *size) in zip(tables, samples.tolist(), strict=True):
-        image, made = (
-            each[start : start + h * w * channels].view(h, w, channels) for each in (flat, out)
-        )
+        image, made = (each[start : start + h * w * channels].view(h, w, channels) for each in (flat, out))
         planes = torch.stack(image.unbind(-1))
         made.copy_(blended(planes, maps.transpose(0, 1), (down, across), size).movedim(0, -1))
     return out

@@ -114,9 +114,7 @@ def warp_in_torch(
         place = out[result : result + size[0] * size[1] * channels].view(*size, channels)
         value = fill[0] if BORDERS[border] == "constant" else None
         if KINDS[kind] == "affine":
-            made = warp_affine(
-                image, matrix[:2], size, linear=mode > 0, fill=value, dtype=out.dtype, usual=False
-            )
+            made = warp_affine(image, matrix[:2], size, linear=mode > 0, fill=value, dtype=out.dtype, usual=False)
         elif KINDS[kind] == "perspective":
             at = perspective_positions(matrix, size[0], size[1], flat.device)
             made = sample_at(image, at, mode=MODES[mode], border=BORDERS[border], fill=fill)
@@ -129,9 +127,7 @@ def warp_in_torch(
     return out
 
 
-def _displaced(
-    kind: str, extra: Tensor | None, height: int, width: int, before: int
-) -> tuple[Tensor, Tensor]:
+def _displaced(kind: str, extra: Tensor | None, height: int, width: int, before: int) -> tuple[Tensor, Tensor]:
     """Return positions, x and y; `before` is the number of pixels in the images before this one."""
     if extra is None:
         return sphere_positions(height, width, torch.device("cpu"))

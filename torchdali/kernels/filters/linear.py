@@ -74,9 +74,7 @@ def source_index(position: int, length: int, border: str) -> int:
     return position if position < length else period - position - (border == "reflect_1001")
 
 
-def extend(
-    x: Tensor, axis: int, before: int, after: int, border: str = "reflect_101", fill: float = 0.0
-) -> Tensor:
+def extend(x: Tensor, axis: int, before: int, after: int, border: str = "reflect_101", fill: float = 0.0) -> Tensor:
     """Add pixels beyond both borders of an axis.
 
     Raises:
@@ -88,14 +86,9 @@ def extend(
         return x
     length = x.shape[axis]
     if border == "constant":
-        ends = [
-            x.new_full([*x.shape[:axis], n, *x.shape[axis + 1 :]], fill) for n in (before, after)
-        ]
+        ends = [x.new_full([*x.shape[:axis], n, *x.shape[axis + 1 :]], fill) for n in (before, after)]
         return torch.cat([ends[0], x, ends[1]], axis)
-    outside = [
-        source_index(p, length, border)
-        for p in (*range(-before, 0), *range(length, length + after))
-    ]
+    outside = [source_index(p, length, border) for p in (*range(-before, 0), *range(length, length + after))]
     ends = [x.narrow(axis, p, 1) for p in outside]
     return torch.cat([*ends[:before], x, *ends[before:]], axis)
 
@@ -113,9 +106,7 @@ def slide(x: Tensor, axis: int, weights: Sequence[float], border: str = "reflect
     return out
 
 
-def separable(
-    x: Tensor, axes: Sequence[int], windows: Sequence[Sequence[float]], out: Tensor | None = None
-) -> Tensor:
+def separable(x: Tensor, axes: Sequence[int], windows: Sequence[Sequence[float]], out: Tensor | None = None) -> Tensor:
     """Correlate some axes with a window each, as `slide` does.
 
     Args:
@@ -144,11 +135,7 @@ def _add(total: Tensor, part: Tensor, weight: Any) -> Tensor:
     """Add in place, except where autograd needs the old value's graph to stay valid."""
     if isinstance(weight, Tensor):
         return total + part * weight
-    return (
-        torch.add(total, part, alpha=weight)
-        if total.requires_grad
-        else total.add_(part, alpha=weight)
-    )
+    return torch.add(total, part, alpha=weight) if total.requires_grad else total.add_(part, alpha=weight)
 
 
 def correlate(

@@ -12,9 +12,7 @@ from torchdali.kernels.memory import Array
 __all__ = ["blobs"]
 
 
-def blobs(
-    labels: Array, background: int, classes: Sequence[int] | None = None
-) -> tuple[Array, Array, Array]:
+def blobs(labels: Array, background: int, classes: Sequence[int] | None = None) -> tuple[Array, Array, Array]:
     """Find the parts of one label that hang together by faces.
 
     Args:

@@ -115,14 +115,10 @@ def byte_lines(axis: Axis, border: bool, end: int | None = None) -> ByteLines:
         stretch = max(1.0, 1 / scale) if axis.antialias else 1.0
         last = min(high, low + math.ceil((end - 0.5) / scale + stretch) + 1)
         if last - low != end:  # PyTorch leaves an axis as it is that keeps its extent
-            return ByteLines(
-                low, last - low, 0, last - low, end, axis.antialias, flip, reach, scale
-            )
+            return ByteLines(low, last - low, 0, last - low, end, axis.antialias, flip, reach, scale)
     margin = 0 if reach is None else reach.pixels
     start, end = max(0, low - margin), min(axis.length, high + margin)
-    return ByteLines(
-        start, end - start, low - start, high - start, axis.size, axis.antialias, flip, reach
-    )
+    return ByteLines(start, end - start, low - start, high - start, axis.size, axis.antialias, flip, reach)
 
 
 def resample_bytes(x: Tensor, lines: dict[int, ByteLines]) -> Tensor:
@@ -196,9 +192,7 @@ def _interpolated(images: Bytes, by_axis: dict[int, ByteLines]) -> Bytes:
     return _interpolate(images, size, t.antialias, scales)
 
 
-def _interpolate(
-    images: Bytes, size: Sequence[int], antialias: bool, scales: Sequence[float | None]
-) -> Bytes:
+def _interpolate(images: Bytes, size: Sequence[int], antialias: bool, scales: Sequence[float | None]) -> Bytes:
     """Resize ``(N, H, W, C)`` by PyTorch's operators.
 
     What `torch.nn.functional.interpolate` calls, which takes no scales beside sizes; by way of `torch.ops` they take
@@ -238,9 +232,7 @@ def _mix_border(out: Bytes, source: Bytes, axis: int, low: int, high: int, reach
     front.index_copy_(0, where, convert(mixed, torch.uint8).view_as(old))
 
 
-def _mix_outermost(
-    out: Bytes, source: Bytes, axis: int, before: int, after: int, weight: float
-) -> None:
+def _mix_outermost(out: Bytes, source: Bytes, axis: int, before: int, after: int, weight: float) -> None:
     """Mix one line of `source` into the first, and one into the last line of `out`."""
     end, cv2 = out.shape[axis] - 1, opencv() if len(out) == 1 else None
     # Both lines at once; of columns, OpenCV takes one at a time.

@@ -32,17 +32,14 @@ _VECTOR = 16  # bytes
 _CPU = torch.device("cpu")
 
 
-def resample_natively(
-    x: Tensor, axes: Sequence[Axis], windows: Sequence[tuple[int, int]] | None
-) -> Tensor | None:
+def resample_natively(x: Tensor, axes: Sequence[Axis], windows: Sequence[tuple[int, int]] | None) -> Tensor | None:
     """Resample an image ``(H, W, 3)`` of bytes by the native library; None where there is none, or it cannot."""
     recipe = _recipe(tuple(axes)) if takes_pixels(x) else None
     if recipe is None:
         return None
     parts = windows or [(0, axis.size) for axis in axes]
     rows, columns = [
-        Lines(axis.low, axis.high, axis.size, *part, 0, axis.length)
-        for axis, part in zip(axes, parts, strict=True)
+        Lines(axis.low, axis.high, axis.size, *part, 0, axis.length) for axis, part in zip(axes, parts, strict=True)
     ]
     return run(recipe, x, rows, columns, False)
 
@@ -60,9 +57,7 @@ def _recipe(axes: tuple[Axis, ...]) -> Recipe | None:
     )
 
 
-def sum_exactly(
-    x: Tensor, dim: int, axis: Axis, first_pass: bool, window: tuple[int, int] | None
-) -> Tensor:
+def sum_exactly(x: Tensor, dim: int, axis: Axis, first_pass: bool, window: tuple[int, int] | None) -> Tensor:
     """Apply the taps of an axis along `dim`; see `taps`.
 
     Returns:
@@ -107,9 +102,7 @@ def round_exactly(
 
 
 @lru_cache(maxsize=256)
-def _halves_up(
-    axes: tuple[Axis, ...], last: int, channels: int, itemsize: int
-) -> npt.NDArray[np.bool_]:
+def _halves_up(axes: tuple[Axis, ...], last: int, channels: int, itemsize: int) -> npt.NDArray[np.bool_]:
     """Return which values of a row ``(W, C)`` are rounded half up."""
     width = axes[-1].size
     up = np.ones((width, channels), np.bool_)

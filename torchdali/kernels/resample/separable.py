@@ -193,9 +193,7 @@ class _Plan(NamedTuple):
 
 
 @functools.lru_cache(maxsize=256)
-def _plan(
-    axes: tuple[Axis, ...], patch_border: bool, windows: tuple[tuple[int, int], ...]
-) -> _Plan | None:
+def _plan(axes: tuple[Axis, ...], patch_border: bool, windows: tuple[tuple[int, int], ...]) -> _Plan | None:
     """Do once what `resample` finds out for each image; None where an axis takes the nearest pixels."""
     first = passes(axes)[0]
     plan = _Plan({}, {}, {}, [])
@@ -222,9 +220,7 @@ def _plan(
     return plan
 
 
-def _planned(
-    x: Tensor, axes: Sequence[Axis], windows: Sequence[tuple[int, int]], plan: _Plan
-) -> Tensor:
+def _planned(x: Tensor, axes: Sequence[Axis], windows: Sequence[tuple[int, int]], plan: _Plan) -> Tensor:
     x = _read(x, plan.read)
     if plan.lines:
         x = resample_bytes(x, plan.lines)
@@ -300,9 +296,7 @@ def _weighted_sum(
     planes, length = front.shape[:2]
     pixels, starts, weights = bags(axis, first_pass, x.device, window, planes)
     rows = front.reshape(planes * length, -1)  # turned while it is small
-    if (
-        rows.is_cpu and not rows.is_floating_point()
-    ):  # which may carry no gradient into the memory kept
+    if rows.is_cpu and not rows.is_floating_point():  # which may carry no gradient into the memory kept
         rows = scratch(rows.shape, "rows").copy_(rows)
     else:
         rows = rows.to(torch.float32)

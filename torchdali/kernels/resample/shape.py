@@ -90,8 +90,7 @@ def resize_shape(
     ways = [given is not None, resize_shorter is not None, resize_longer is not None]
     if sum(ways) != 1 or (size is not None and _any(resize_x, resize_y, resize_z)):
         raise RuntimeError(
-            "give the size in exactly one way: size, resize_x / resize_y / resize_z, "
-            "resize_shorter or resize_longer"
+            "give the size in exactly one way: size, resize_x / resize_y / resize_z, resize_shorter or resize_longer"
         )
     if given is None and mode is not None:
         raise RuntimeError("mode has no meaning beside resize_shorter or resize_longer")
@@ -227,10 +226,7 @@ def _stretch(given: list[float], extents: list[float], limits: list[float]) -> l
 
 
 def _limited(wanted: list[float], limits: list[float]) -> list[float]:
-    return [
-        math.copysign(limit, w) if 0 < limit < abs(w) else w
-        for w, limit in zip(wanted, limits, strict=True)
-    ]
+    return [math.copysign(limit, w) if 0 < limit < abs(w) else w for w, limit in zip(wanted, limits, strict=True)]
 
 
 def _keep_aspect(
@@ -242,9 +238,7 @@ def _keep_aspect(
     scales = _scales(given, extents)
     if not scales:
         return extents
-    bounds = [
-        _f32(limit / abs(e)) for limit, e in zip(limits, extents, strict=True) if limit > 0 and e
-    ]
+    bounds = [_f32(limit / abs(e)) for limit, e in zip(limits, extents, strict=True) if limit > 0 and e]
     scale = min(choose(scales), *bounds) if bounds else choose(scales)
     return [math.copysign(_scaled(scale, e), g) for g, e in zip(given, extents, strict=True)]
 

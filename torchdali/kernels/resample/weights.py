@@ -55,8 +55,7 @@ OVERSHOOT = ("cubic", "lanczos3")  # filters with negative weights
 _KNOTS = 32  # table entries in a unit of the filter
 _f32 = np.float32
 _STRETCHED: dict[str, tuple[Any, Any]] = {  # as arrays: NumPy takes twice as long with numbers
-    name: (np.array(radius, np.float64), np.array(_KNOTS * radius, _f32))
-    for name, radius in RADIUS.items()
+    name: (np.array(radius, np.float64), np.array(_KNOTS * radius, _f32)) for name, radius in RADIUS.items()
 }
 _Floats = npt.NDArray[np.float32]
 
@@ -191,9 +190,7 @@ def _nearest(fields: Fields, innermost: bool, first_pass: bool, device: torch.de
     return torch.from_numpy(index.clip(0, axis.length - 1)).to(device)
 
 
-def taps(
-    axis: Axis, first_pass: bool, device: torch.device, window: tuple[int, int] | None = None
-) -> Taps:
+def taps(axis: Axis, first_pass: bool, device: torch.device, window: tuple[int, int] | None = None) -> Taps:
     """Input pixels and weights of every output pixel, or of those in a window (start, extent)."""
     return Taps(*_taps(tuple(axis), first_pass, device, window))
 
@@ -289,9 +286,7 @@ def _stretch(name: str, scale: float) -> tuple[np.float32, np.float32]:
     return density, knots / density
 
 
-def stretched(
-    name: str, scales: npt.NDArray[np.float64]
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+def stretched(name: str, scales: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Do what `taps` does to stretch a filter, for several scales: table entries in a pixel, and radii in pixels."""
     times, knots = _STRETCHED[name]
     radius = (times * scales).astype(_f32)

@@ -43,9 +43,7 @@ def warp_affine(
             return found
     if linear and len(size) == 2:
         return sample_linear(x, _affine_grid(matrix, size, lengths, x), fill, dtype)
-    return sample(
-        x, affine_positions(matrix, size, x.device), linear=linear, fill=fill, dtype=dtype
-    )
+    return sample(x, affine_positions(matrix, size, x.device), linear=linear, fill=fill, dtype=dtype)
 
 
 def _by_opencv(
@@ -71,9 +69,7 @@ def _affine_grid(matrix: Matrix, size: Sequence[int], lengths: Sequence[int], x:
     kind = torch.float64 if x.dtype == torch.float64 else torch.float32
     start = complex((a / 2 + b / 2 + s) * width - 1, (c / 2 + d / 2 + t) * height - 1)
     row = torch.arange(size[1], dtype=kind, device=x.device) * complex(a * width, c * height)
-    column = (
-        torch.arange(size[0], dtype=kind, device=x.device) * complex(b * width, d * height) + start
-    )
+    column = torch.arange(size[0], dtype=kind, device=x.device) * complex(b * width, d * height) + start
     return torch.view_as_real(row + column[:, None])
 
 

@@ -40,30 +40,23 @@ def warp_perspective(
         return sample_at(x, (u, v), mode=mode, border=border, fill=fill)
     base = convert_number(float(fill[0]), x.dtype) if border == "constant" else 0.0
     grid = _perspective_grid(matrix, size, x.shape[-3:-1], x.device)
-    return interpolate(
-        x, grid, mode=mode, padding=_PADDING.get(border, "reflection"), base=base, dtype=x.dtype
-    )
+    return interpolate(x, grid, mode=mode, padding=_PADDING.get(border, "reflection"), base=base, dtype=x.dtype)
 
 
-def _perspective_grid(
-    matrix: Matrix, size: Sequence[int], lengths: Sequence[int], device: torch.device
-) -> Tensor:
+def _perspective_grid(matrix: Matrix, size: Sequence[int], lengths: Sequence[int], device: torch.device) -> Tensor:
     """Return the positions as `interpolate` takes them; complex numbers make both coordinates at once."""
     x = torch.arange(size[1], dtype=torch.float32, device=device)
     y = torch.arange(size[0], dtype=torch.float32, device=device)[:, None]
     columns = list(zip(*matrix, strict=True))
     height, width = lengths
     a, b, c = (
-        complex(u * (2 / width) + w * (1 / width - 1), v * (2 / height) + w * (1 / height - 1))
-        for u, v, w in columns
+        complex(u * (2 / width) + w * (1 / width - 1), v * (2 / height) + w * (1 / height - 1)) for u, v, w in columns
     )
     g, h, i = matrix[2]
     return torch.view_as_real((x * a + (y * b + c)) * (x * g + (y * h + i)).reciprocal_())
 
 
-def perspective_positions(
-    matrix: Matrix, height: int, width: int, device: torch.device
-) -> tuple[Tensor, Tensor]:
+def perspective_positions(matrix: Matrix, height: int, width: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Return where a 3x3 matrix takes the pixels ``(x, y, 1)`` of the output; infinity comes to (0, 0)."""
     x = torch.arange(width, dtype=torch.float32, device=device)
     y = torch.arange(height, dtype=torch.float32, device=device)[:, None]
@@ -104,9 +97,7 @@ def sample_at(
     if border != "constant" or len(set(colors)) == 1:
         return _interpolated(x, positions, mode, border, base, x.dtype)
     each = torch.tensor(colors, dtype=torch.float32, device=x.device)
-    return convert(
-        _interpolated(x - each, positions, mode, border, 0.0, torch.float32) + each, x.dtype
-    )
+    return convert(_interpolated(x - each, positions, mode, border, 0.0, torch.float32) + each, x.dtype)
 
 
 _PADDING = {"constant": "zeros", "replicate": "border", "wrap": "border"}
@@ -150,9 +141,7 @@ def _wrapped(x: Tensor) -> Tensor:
     return x[..., rows, :, :][..., columns, :]
 
 
-def _nearest(
-    x: Tensor, positions: tuple[Tensor, Tensor], border: str, colors: Sequence[float]
-) -> Tensor:
+def _nearest(x: Tensor, positions: tuple[Tensor, Tensor], border: str, colors: Sequence[float]) -> Tensor:
     constant = border == "constant"
     height, width = x.shape[-3:-1]
     whole = [p.round() for p in positions]
@@ -166,9 +155,7 @@ def _nearest(
     if not constant:
         return out
     outside = (row < 0) | (row >= height) | (column < 0) | (column >= width)
-    return torch.where(
-        outside[..., None], torch.tensor(colors, dtype=x.dtype, device=x.device), out
-    )
+    return torch.where(outside[..., None], torch.tensor(colors, dtype=x.dtype, device=x.device), out)
 
 
 def _mapped(i: Tensor, length: int, border: str) -> Tensor:

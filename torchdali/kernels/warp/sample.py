@@ -57,9 +57,7 @@ def sample(
     lengths = x.shape[-1 - len(positions) : -1]
     if linear:
         return sample_linear(x, grid_of(positions, lengths), fill, dtype or x.dtype)
-    return sample_nearest(
-        x, nearest_index(positions, lengths, fill is not None), fill, dtype or x.dtype
-    )
+    return sample_nearest(x, nearest_index(positions, lengths, fill is not None), fill, dtype or x.dtype)
 
 
 def grid_of(positions: Sequence[Tensor], lengths: Sequence[int]) -> Tensor:
@@ -99,9 +97,7 @@ def interpolate(
     planes = planes.reshape(1, -1, *planes.shape[-axes:])
     if base:  # what is outside is zero for `grid_sample`
         planes = planes - base
-    out = grid_sample(
-        planes, grid[None].to(kind), mode=mode, padding_mode=padding, align_corners=corners
-    )
+    out = grid_sample(planes, grid[None].to(kind), mode=mode, padding_mode=padding, align_corners=corners)
     if dtype == x.dtype == torch.uint8 and mode == "bilinear":
         # Nothing leaves the range: adding a half and truncating rounds; the way over int16 is the fastest.
         out = out.add_(base + 0.5).to(torch.int16).to(dtype)

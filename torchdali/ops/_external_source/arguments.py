@@ -33,9 +33,7 @@ def check_arguments(given: Mapping[str, Any], hint: int | None) -> None:
     if not given["parallel"]:
         for name, value in (("prefetch_queue_depth", depth), ("bytes_per_sample_hint", hint)):
             if value is not None:
-                raise ValueError(
-                    f"The argument `{name}` is valid only for parallel external sources: parallel=True"
-                )
+                raise ValueError(f"The argument `{name}` is valid only for parallel external sources: parallel=True")
     elif given["no_copy"] is False:
         raise ValueError(
             "The argument ``no_copy`` cannot be specified to False with parallel=True: workers share memory"
@@ -55,9 +53,7 @@ def check_arguments(given: Mapping[str, Any], hint: int | None) -> None:
 
 def _check_fed(given: Mapping[str, Any]) -> None:
     if given["cycle"]:
-        raise ValueError(
-            "`cycle` argument is only valid for iterable `source`, and there is no source"
-        )
+        raise ValueError("`cycle` argument is only valid for iterable `source`, and there is no source")
     if given["num_outputs"] is not None:
         raise ValueError(
             "``num_outputs`` needs a ``source``, which gives several values a batch: for data that is fed, make one "
@@ -83,8 +79,7 @@ def _check_iterable(given: Mapping[str, Any]) -> None:
     if given["parallel"] and not given["batch"]:
         kind = "a generator function" if inspect.isgeneratorfunction(source) else "an iterable"
         raise TypeError(
-            f"Parallel external source with {kind} must be run in a batch mode: specify batch=True, and yield "
-            "batches"
+            f"Parallel external source with {kind} must be run in a batch mode: specify batch=True, and yield batches"
         )
 
 
@@ -109,9 +104,7 @@ def is_iterable(source: Any) -> bool:
 
 def is_factory(source: Any) -> bool:
     """Return True if each call gives a new iterator: a generator function, or a class whose instances iterate."""
-    return inspect.isgeneratorfunction(source) or (
-        inspect.isclass(source) and hasattr(source, "__iter__")
-    )
+    return inspect.isgeneratorfunction(source) or (inspect.isclass(source) and hasattr(source, "__iter__"))
 
 
 def takes_position(source: Any) -> bool:
@@ -120,8 +113,7 @@ def takes_position(source: Any) -> bool:
         indexed = hasattr(source, "__getitem__") and hasattr(source, "__len__")
         raise TypeError(
             f"`source` is a {type(source).__name__}: give a callable, an iterable, or a generator function without "
-            f"parameters"
-            + ("; of a dataset make a function of a SampleInfo, with batch=False" * indexed)
+            f"parameters" + ("; of a dataset make a function of a SampleInfo, with batch=False" * indexed)
         )
     try:
         parameters = list(inspect.signature(source).parameters.values())
@@ -154,9 +146,7 @@ def _each(value: Any, count: int | None) -> list[Any]:
     if not isinstance(value, (list, tuple)):
         return [value] * size
     if count is None:
-        raise TypeError(
-            f"external_source: the list {value!r} is for several outputs; give num_outputs, or one value"
-        )
+        raise TypeError(f"external_source: the list {value!r} is for several outputs; give num_outputs, or one value")
     return [*value, *[None] * size][:size]
 
 
@@ -187,6 +177,4 @@ def _dtype(kind: Any) -> torch.dtype:
     try:
         return to_dtype(kind)
     except TypeError as error:
-        raise TypeError(
-            f"argument 'dtype' of operator 'external_source': cannot take {kind!r}: {error}"
-        ) from None
+        raise TypeError(f"argument 'dtype' of operator 'external_source': cannot take {kind!r}: {error}") from None

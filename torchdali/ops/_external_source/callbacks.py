@@ -74,9 +74,7 @@ class Outputs:
         if self.count is None:
             return [data]
         if isinstance(data, Sequence) and len(data) < self.count:
-            raise IndexError(
-                f"the source returned {len(data)} outputs, and num_outputs is {self.count}"
-            )
+            raise IndexError(f"the source returned {len(data)} outputs, and num_outputs is {self.count}")
         try:
             return [data[k] for k in range(self.count)]
         except (TypeError, IndexError, KeyError) as error:
@@ -106,22 +104,16 @@ class CallableSource:
     stateful = False
     position = Position()
 
-    def __init__(
-        self, function: Callable[[Any], Any], *, batch: bool, batch_info: bool, outputs: Outputs
-    ) -> None:
+    def __init__(self, function: Callable[[Any], Any], *, batch: bool, batch_info: bool, outputs: Outputs) -> None:
         self._function, self._batch_info, self._outputs = function, batch_info, outputs
         self.divisible = not batch
 
     def draw(self, samples: SampleRange) -> Columns:
         """Return the data of a range of a batch, one item an output."""
         if self.divisible:
-            rows = [
-                self._function(_sample_info(samples, i)) for i in range(samples.start, samples.stop)
-            ]
+            rows = [self._function(_sample_info(samples, i)) for i in range(samples.start, samples.stop)]
             return self._outputs.transposed(rows)
-        position = (
-            BatchInfo(samples.iteration, samples.epoch) if self._batch_info else samples.iteration
-        )
+        position = BatchInfo(samples.iteration, samples.epoch) if self._batch_info else samples.iteration
         try:
             return self._outputs.columns(self._function(position))
         except AttributeError as error:
@@ -155,9 +147,7 @@ class IterableSource:
     stateful = True
     divisible = False
 
-    def __init__(
-        self, source: Any, *, factory: bool, cycle: str, batch: bool, outputs: Outputs
-    ) -> None:
+    def __init__(self, source: Any, *, factory: bool, cycle: str, batch: bool, outputs: Outputs) -> None:
         self._source, self._factory, self._cycle = source, factory, cycle
         self._batch, self._outputs = batch, outputs
         self._iterator: Iterator[Any] | None = None
@@ -246,9 +236,7 @@ class CallResults:
 class BatchLoader:
     """Loads ranges of batches; runs in this process or in a worker process."""
 
-    def __init__(
-        self, data: CallableSource | IterableSource, outputs: Outputs, *, copy: bool
-    ) -> None:
+    def __init__(self, data: CallableSource | IterableSource, outputs: Outputs, *, copy: bool) -> None:
         self.data, self._layouts, self._copy = data, outputs.layouts, copy
 
     def __call__(self, request: SampleRange | Position) -> Made:
@@ -265,6 +253,5 @@ class BatchLoader:
     def batches(self, columns: Columns) -> tuple[TensorList, ...]:
         """Make a batch of each output's data."""
         return tuple(
-            to_batch(column, layout, copy=self._copy)
-            for column, layout in zip(columns, self._layouts, strict=True)
+            to_batch(column, layout, copy=self._copy) for column, layout in zip(columns, self._layouts, strict=True)
         )

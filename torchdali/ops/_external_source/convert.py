@@ -52,9 +52,7 @@ def _name_axes(batch: TensorList, layout: str) -> None:
     try:
         batch.set_layout(layout)
     except ValueError:
-        raise RuntimeError(
-            f"The layout {layout!r} cannot describe {batch.ndim()}-dimensional data"
-        ) from None
+        raise RuntimeError(f"The layout {layout!r} cannot describe {batch.ndim()}-dimensional data") from None
 
 
 def _copied(data: TensorList, copy: bool) -> TensorList:
@@ -141,17 +139,12 @@ def _stacked(samples: Sequence[Any]) -> torch.Tensor | None:
     first = samples[0]
     if isinstance(first, (np.ndarray, np.generic)):
         alike = all(
-            isinstance(s, (np.ndarray, np.generic))
-            and s.shape == first.shape
-            and s.dtype == first.dtype
+            isinstance(s, (np.ndarray, np.generic)) and s.shape == first.shape and s.dtype == first.dtype
             for s in samples
         )
         return _from_numpy(np.stack(samples)) if alike else None
     alike = isinstance(first, torch.Tensor) and all(
-        isinstance(s, torch.Tensor)
-        and s.shape == first.shape
-        and s.dtype == first.dtype
-        and s.device == first.device
+        isinstance(s, torch.Tensor) and s.shape == first.shape and s.dtype == first.dtype and s.device == first.device
         for s in samples
     )
     if not alike:
@@ -184,9 +177,7 @@ def _tensor(value: Any, what: str, copy: bool) -> torch.Tensor:
     try:
         tensor = as_torch(value, "gpu" if _on_accelerator(value) else "cpu")
     except TypeError as error:
-        raise RuntimeError(
-            f"{type(value)} has no shape and is no {what}: {error}"
-        ) from error
+        raise RuntimeError(f"{type(value)} has no shape and is no {what}: {error}") from error
     return tensor.clone() if copy else tensor
 
 

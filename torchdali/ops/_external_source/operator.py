@@ -167,9 +167,7 @@ class ExternalSource:
     Arguments may be given here or at the call, not at both; only the name may be given again.
     """
 
-    def __init__(
-        self, source: Any = None, num_outputs: int | None = None, **arguments: Any
-    ) -> None:
+    def __init__(self, source: Any = None, num_outputs: int | None = None, **arguments: Any) -> None:
         if num_outputs is not None and arguments.get("name") is not None:
             raise ValueError("`num_outputs` is not compatible with named ExternalSource")
         for name in arguments:
@@ -220,9 +218,7 @@ class ExternalSource:
         return bool(self._arguments.get("preserve", False))
 
 
-_PARAMETERS = [
-    p for p in inspect.signature(external_source).parameters.values() if p.name != "unknown"
-]
+_PARAMETERS = [p for p in inspect.signature(external_source).parameters.values() if p.name != "unknown"]
 _ARGUMENTS = {p.name for p in _PARAMETERS}
 
 

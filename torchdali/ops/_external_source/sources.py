@@ -97,9 +97,7 @@ class InProcess(_Positioned):
             that state which the code shares with the user's loop does not race.
     """
 
-    def __init__(
-        self, loader: BatchLoader, expected: Sequence[Expected], *, background: bool = False
-    ) -> None:
+    def __init__(self, loader: BatchLoader, expected: Sequence[Expected], *, background: bool = False) -> None:
         super().__init__(expected)
         self._loader, self._background = loader, background
         self._reached: Mapping[str, Any] = super().state()
@@ -193,9 +191,7 @@ class InWorkers(_Positioned):
         pieces = min(samples.stop, 2 * self._workers.count) if self._divisible else 1
         cuts = [samples.stop * i // pieces for i in range(pieces + 1)]
         return [
-            self._workers.submit(
-                SampleRange(samples.epoch, samples.iteration, samples.sample, start, stop)
-            )
+            self._workers.submit(SampleRange(samples.epoch, samples.iteration, samples.sample, start, stop))
             for start, stop in itertools.pairwise(cuts)
         ]
 
@@ -251,9 +247,7 @@ class FedByUser(_Positioned):
         copy: Take a copy of what is fed.
     """
 
-    def __init__(
-        self, expected: Expected, layout: str, *, repeat_last: bool, blocking: bool, copy: bool
-    ) -> None:
+    def __init__(self, expected: Expected, layout: str, *, repeat_last: bool, blocking: bool, copy: bool) -> None:
         super().__init__([expected])
         self._layout, self._copy = layout, copy
         self._repeat_last, self._blocking = repeat_last, blocking

@@ -157,9 +157,7 @@ def clips(
     return found
 
 
-def _ranges(
-    start: int, end: int, length: int, step: int, stride: int, mode: str
-) -> list[list[int]]:
+def _ranges(start: int, end: int, length: int, step: int, stride: int, mode: str) -> list[list[int]]:
     """Return the frames of the clips of a video: of those that go beyond its end, the first one alone, padded."""
     span = length * stride
     starts = list(range(start, end - span + 1, step))
@@ -169,9 +167,7 @@ def _ranges(
     return [list(range(at, at + span, stride)) for at in starts]
 
 
-def _bounds(
-    video: ListedVideo, index: VideoIndex, frames: bool, rounding: tuple[bool, bool]
-) -> tuple[int, int]:
+def _bounds(video: ListedVideo, index: VideoIndex, frames: bool, rounding: tuple[bool, bool]) -> tuple[int, int]:
     """Return the first frame of a range, and the one behind its last."""
     place: Callable[[float, bool], int] = _frame if frames else _frame_at(index)
     count = len(index)
@@ -192,8 +188,6 @@ def _frame_at(index: VideoIndex) -> Callable[[float, bool], int]:
 
     def place(seconds: float, up: bool) -> int:
         near = seconds + (-1e-6 if up else 1e-6)  # times in lists are rounded
-        return (
-            bisect.bisect_left(times, near) if up else max(bisect.bisect_right(times, near) - 1, 0)
-        )
+        return bisect.bisect_left(times, near) if up else max(bisect.bisect_right(times, near) - 1, 0)
 
     return place

@@ -103,9 +103,7 @@ class Records:
     def info(self, index: Key) -> str:
         """Name a record by its file and offset."""
         index = index_of(index)
-        return (
-            f"{self.storages[self._files.item(index)].path} at index {self._offsets.item(index, 0)}"
-        )
+        return f"{self.storages[self._files.item(index)].path} at index {self._offsets.item(index, 0)}"
 
 
 class Batch(NamedTuple):
@@ -176,9 +174,7 @@ def whole_batch(
             return None
         soon = zip(begins[here & fresh].tolist(), ends[here & fresh].tolist(), strict=True)
         first, last = begins[here].min().item(), ends[here].max().item()
-        mapped = (
-            storage.private(first, last, _joined(soon)) if first < last <= storage.size else None
-        )
+        mapped = storage.private(first, last, _joined(soon)) if first < last <= storage.size else None
         if mapped is None:
             return None
         bytes_.append(storage.bytes)
@@ -241,9 +237,7 @@ def open_all(
     remote = open_remote(paths, options or {})
     if remote is None:
         return [open_storage(path, mapped=mapped, direct=direct) for path in paths]
-    return remote.map(
-        lambda path: open_storage(path, mapped=mapped, direct=direct, remote=remote), paths
-    )
+    return remote.map(lambda path: open_storage(path, mapped=mapped, direct=direct, remote=remote), paths)
 
 
 def local_only(**arguments: str | Sequence[str] | None) -> None:

@@ -38,9 +38,7 @@ class DatabaseDataset:
 
     shares_memory = True
 
-    def __init__(
-        self, records: Records, parse: Parse, parse_batch: ParseBatch | None = None
-    ) -> None:
+    def __init__(self, records: Records, parse: Parse, parse_batch: ParseBatch | None = None) -> None:
         self._records, self._parse, self._parse_batch = records, parse, parse_batch
 
     def __len__(self) -> int:
@@ -53,9 +51,7 @@ class DatabaseDataset:
         except (ValueError, IndexError) as error:
             raise RuntimeError(f"cannot read the record {self.info(index)}: {error}") from None
 
-    def read_batch(
-        self, records: npt.NDArray[np.int64], empty: Empty
-    ) -> tuple[TensorList, ...] | None:
+    def read_batch(self, records: npt.NDArray[np.int64], empty: Empty) -> tuple[TensorList, ...] | None:
         """Return the outputs of records, images as they lie in the file."""
         batch = self._records.whole(records)
         if batch is None:
@@ -64,10 +60,7 @@ class DatabaseDataset:
             return self._parse_batch(batch)
         places = zip(batch.of.tolist(), batch.begins.tolist(), batch.ends.tolist(), strict=True)
         starts = batch.starts.tolist()
-        rows = [
-            self._parse(batch.arrays[of][begin - starts[of] : end - starts[of]])
-            for of, begin, end in places
-        ]
+        rows = [self._parse(batch.arrays[of][begin - starts[of] : end - starts[of]]) for of, begin, end in places]
         return tuple(TensorList.from_samples(list(each)) for each in zip(*rows, strict=True))
 
     def info(self, index: int) -> str:
@@ -186,9 +179,7 @@ def caffe2(
     if not _SINGLE <= label_type <= _NONE:
         raise RuntimeError(f"unsupported label type {label_type}: it is 0 to 4")
     if additional_inputs < 0 or num_labels < 1:
-        raise RuntimeError(
-            f"additional_inputs={additional_inputs}, num_labels={num_labels}: too small"
-        )
+        raise RuntimeError(f"additional_inputs={additional_inputs}, num_labels={num_labels}: too small")
     records = _open(path, not options.get("dont_use_mmap", False))
 
     def parse(record: Bytes) -> tuple[Tensor, ...]:
@@ -197,10 +188,7 @@ def caffe2(
         outputs = [_image(record, _next(left))] if image_available else []
         if label_type != _NONE:
             outputs += _labels(data, left, label_type, num_labels)
-        outputs += [
-            torch.from_numpy(format.proto_numbers(data, _next(left)))
-            for _ in range(additional_inputs)
-        ]
+        outputs += [torch.from_numpy(format.proto_numbers(data, _next(left))) for _ in range(additional_inputs)]
         if bbox:
             outputs.append(_box(data, _next(left)))
         return tuple(outputs)

@@ -39,9 +39,7 @@ class COCODataset:
         RuntimeError: there are no images.
     """
 
-    def __init__(
-        self, annotations: format.Annotations, root: str, masks: str, image_ids: bool, mapped: bool
-    ) -> None:
+    def __init__(self, annotations: format.Annotations, root: str, masks: str, image_ids: bool, mapped: bool) -> None:
         if not annotations.names:
             raise RuntimeError("no files found: the annotations name no images")
         self._annotations, self._root = annotations, root
@@ -193,15 +191,7 @@ def coco(
         found = format.parse(annotations_file, form)
     if save_preprocessed_annotations:
         coco_saved.save(found, save_preprocessed_annotations_dir)
-    kind = (
-        "pixels"
-        if pixelwise_masks
-        else "coordinates"
-        if masks
-        else "polygons"
-        if polygon_masks
-        else ""
-    )
+    kind = "pixels" if pixelwise_masks else "coordinates" if masks else "polygons" if polygon_masks else ""
     assert file_root is not None
     return COCODataset(found, file_root, kind, image_ids, not options.get("dont_use_mmap", False))
 

@@ -54,9 +54,7 @@ def as_tensor(value: Any) -> Tensor:
         "path",
     }:  # not decoded, of Hugging Face
         return as_tensor(value["bytes"]) if value["bytes"] is not None else read_file(value["path"])
-    raise TypeError(
-        f"a value of the type {type(value).__name__} is no tensor, array, image, text or number"
-    )
+    raise TypeError(f"a value of the type {type(value).__name__} is no tensor, array, image, text or number")
 
 
 def _of_array(array: Any) -> Tensor:
@@ -184,9 +182,7 @@ class _Read:
         try:
             values = _values(samples[index], self._names)
             if len(values) != self._count:
-                raise RuntimeError(
-                    f"the sample has {len(values)} values, and the first one {self._count}"
-                )
+                raise RuntimeError(f"the sample has {len(values)} values, and the first one {self._count}")
             return tuple(map(as_tensor, values))
         except Exception as error:
             return error
@@ -196,9 +192,7 @@ class _Read:
         rows = self.rows(records)
         errors = {i: _picklable(row) for i, row in enumerate(rows) if isinstance(row, Exception)}
         sound = [row for row in rows if not isinstance(row, Exception)]
-        batches = tuple(
-            TensorList.from_samples(list(column)) for column in zip(*sound, strict=True)
-        )
+        batches = tuple(TensorList.from_samples(list(column)) for column in zip(*sound, strict=True))
         return batches or None, {"errors": errors}
 
 
@@ -249,9 +243,7 @@ class PythonDataset:
     shares_memory = True
     stateful = False
 
-    def __init__(
-        self, given: MapStyle, names: Sequence[str] | None, count: int, workers: int
-    ) -> None:
+    def __init__(self, given: MapStyle, names: Sequence[str] | None, count: int, workers: int) -> None:
         self._given, self.workers = given, workers
         self._read = _Read(given.given, names, count)
         self.work = self._read if workers else None
@@ -315,9 +307,7 @@ def _results(arguments: Mapping[str, Any], outputs: Sequence[Any]) -> Any:
     return outputs if names is None else dict(zip(names, outputs, strict=True))
 
 
-@reader(
-    name="readers.dataset", class_name="Dataset", outputs=_count, layout=_layouts, results=_results
-)
+@reader(name="readers.dataset", class_name="Dataset", outputs=_count, layout=_layouts, results=_results)
 def dataset(
     *,
     dataset: MapStyle,

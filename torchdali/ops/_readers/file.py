@@ -101,9 +101,7 @@ class FileDataset:
             found = read_lent(paths) if lent else None
         return None if found is None else Arrays(found, torch.uint8)
 
-    def read_batch(
-        self, records: npt.NDArray[np.int64], empty: Empty
-    ) -> tuple[TensorList, ...] | None:
+    def read_batch(self, records: npt.NDArray[np.int64], empty: Empty) -> tuple[TensorList, ...] | None:
         """Return the bytes of small files in the system's cache: threads would only be in each other's way."""
         count, room = len(records), self._room
         if self._remote is not None or room > _SMALL:
@@ -139,9 +137,7 @@ class FileDataset:
         return self._paths[index]
 
 
-def begin_files(
-    remote: Remote | None, path: Callable[[int], str], records: Sequence[int]
-) -> list[Begun] | None:
+def begin_files(remote: Remote | None, path: Callable[[int], str], records: Sequence[int]) -> list[Begun] | None:
     """Start to read whole files, if there is something that reads URLs."""
     if remote is None:
         return None
@@ -222,9 +218,7 @@ def file(
     return dataset(*_in_folders(file_root, names, folders, remote), file_root)
 
 
-def _check(
-    root: str | None, files: list[str] | None, labels: list[int] | None, listed: str | None
-) -> None:
+def _check(root: str | None, files: list[str] | None, labels: list[int] | None, listed: str | None) -> None:
     if files is not None and listed is not None:
         raise RuntimeError("give either files or file_list, not both")
     if files is None and listed is None and root is None:
@@ -259,9 +253,7 @@ def _listed(path: str) -> tuple[list[str], list[int]]:
 def _entry(path: str, number: int, line: str) -> tuple[str, int]:
     entry = _ENTRY.fullmatch(line)
     if entry is None:
-        raise RuntimeError(
-            f"{path!r}, line {number}: expected a path and a label from 0, found {line.strip()!r}"
-        )
+        raise RuntimeError(f"{path!r}, line {number}: expected a path and a label from 0, found {line.strip()!r}")
     return entry["path"], int(entry["label"])
 
 
@@ -287,9 +279,7 @@ def _filter(argument: str, patterns: Iterable[str], case_sensitive: bool) -> Mat
     return matches
 
 
-def _in_folders(
-    root: str, matches: Match, chosen: Match | None, remote: Remote | None
-) -> tuple[list[str], list[int]]:
+def _in_folders(root: str, matches: Match, chosen: Match | None, remote: Remote | None) -> tuple[list[str], list[int]]:
     """List the files of all class folders, with the numbers of these."""
     names_of = _names if remote is None else remote.names
     folders = [f for f in names_of(root, folders=True) if chosen is None or chosen(f)]

@@ -195,8 +195,7 @@ def fits(
         raise RuntimeError(f"hdu_indices={hdu_indices}: illegal HDU number; they count from 1")
     if dtypes and len(dtypes) != len(hdu_indices):
         raise RuntimeError(
-            "Number of extensions does not match the number of provided types: "
-            f"{len(hdu_indices)} and {len(dtypes)}"
+            f"Number of extensions does not match the number of provided types: {len(hdu_indices)} and {len(dtypes)}"
         )
     local_only(file_root=file_root, files=files, file_list=file_list)
     root, paths = listed_files(file_root, file_filter, files, file_list)

@@ -48,9 +48,7 @@ class RecordIODataset:
             raise RuntimeError(f"invalid RecordIO file: {self.info(index)}: {error}") from None
         return torch.from_numpy(image), torch.from_numpy(labels)
 
-    def read_batch(
-        self, records: npt.NDArray[np.int64], empty: Empty
-    ) -> tuple[TensorList, ...] | None:
+    def read_batch(self, records: npt.NDArray[np.int64], empty: Empty) -> tuple[TensorList, ...] | None:
         """Return images as they lie in the file, and labels."""
         batch = self._records.whole(records)
         if batch is None:

@@ -54,9 +54,7 @@ class NemoDataset:
         """
         entry = self._entries[index]
         try:
-            samples, rate = decode_part(
-                read_file(entry.path), entry.offset, entry.duration, **self._decoding
-            )
+            samples, rate = decode_part(read_file(entry.path), entry.offset, entry.duration, **self._decoding)
         except DecodeError as error:
             raise DecodeError(f"{error}. File: {entry.path}") from None
         outputs = [samples.contiguous()]
@@ -126,14 +124,10 @@ def nemo_asr(
     if not manifest_filepaths:
         raise RuntimeError("manifest_filepaths can not be empty")
     if dtype not in (torch.float32, torch.int16, torch.int32):
-        raise RuntimeError(
-            f"dtype={dtype}: samples are delivered as float, int16 or int32"
-        )
+        raise RuntimeError(f"dtype={dtype}: samples are delivered as float, int16 or int32")
     if not 0 <= quality <= 100:
         raise RuntimeError(f"quality={quality}: the quality of resampling is from 0 to 100")
-    entries = [
-        e for path in manifest_filepaths for e in read_manifest(path, min_duration, max_duration)
-    ]
+    entries = [e for path in manifest_filepaths for e in read_manifest(path, min_duration, max_duration)]
     local_only(audio_filepath=[entry.path for entry in entries])
     decoding = {
         "sample_rate": max(sample_rate, 0.0), "downmix": downmix, "dtype": dtype, "quality": quality,

@@ -118,9 +118,7 @@ class NumpyDataset:
             return False
         return read_after(path, head, out, wait=wait)
 
-    def read_batch(
-        self, records: npt.NDArray[np.int64], empty: Empty
-    ) -> tuple[TensorList, ...] | None:
+    def read_batch(self, records: npt.NDArray[np.int64], empty: Empty) -> tuple[TensorList, ...] | None:
         """Return small arrays of one shape, of files that are in the system's cache."""
         if self._usual is None or self._region:
             return None
@@ -220,9 +218,7 @@ class NumpyDataset:
 def _inside(slab: npy.Slab, window: _Window) -> _Window:
     """Return a window of an array as one of a slab of it."""
     axes, starts, extents = window
-    moved = [
-        start - slab.first * (axis == slab.axis) for axis, start in zip(axes, starts, strict=True)
-    ]
+    moved = [start - slab.first * (axis == slab.axis) for axis, start in zip(axes, starts, strict=True)]
     return axes, moved, extents
 
 
@@ -286,9 +282,7 @@ def numpy(
     root, paths = listed_files(file_root, file_filter, files, file_list, remote)
     region = {_WINDOW[name]: value for name, value in given.items() if value is not None}
     policy = out_of_bounds(out_of_bounds_policy, borders=False)
-    return NumpyDataset(
-        paths, root, region, roi_axes or [], policy, fill_value, mapped, use_o_direct, remote
-    )
+    return NumpyDataset(paths, root, region, roi_axes or [], policy, fill_value, mapped, use_o_direct, remote)
 
 
 def _check_region(given: Mapping[str, Any]) -> None:
@@ -328,9 +322,7 @@ def listed_files(
 
 
 @operator(name="decoders.numpy", layout="", devices=("cpu",))
-def decode_numpy(
-    data: Annotated[Tensor, Takes(dtypes=(torch.uint8,))], /, *, dtype: DType | None = None
-) -> Data:
+def decode_numpy(data: Annotated[Tensor, Takes(dtypes=(torch.uint8,))], /, *, dtype: DType | None = None) -> Data:
     """Decode an array that `numpy.save` wrote.
 
     Args:
@@ -350,7 +342,5 @@ def decode_numpy(
     except ValueError as error:
         raise RuntimeError(f"cannot decode an array: {error}") from None
     if what.offset + found.numel() * found.element_size() != data.numel():
-        raise RuntimeError(
-            f"an array of the shape {tuple(found.shape)} in {data.numel()} bytes: there are too many"
-        )
+        raise RuntimeError(f"an array of the shape {tuple(found.shape)} in {data.numel()} bytes: there are too many")
     return (found if dtype is None else convert(found, dtype)).contiguous()

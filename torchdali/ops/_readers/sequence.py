@@ -32,9 +32,7 @@ class SequenceDataset:
         RuntimeError: there are no sequences.
     """
 
-    def __init__(
-        self, sequences: Sequence[Sequence[str]], image_type: str = "RGB", mapped: bool = True
-    ) -> None:
+    def __init__(self, sequences: Sequence[Sequence[str]], image_type: str = "RGB", mapped: bool = True) -> None:
         if not sequences:
             raise RuntimeError("no folder has frames enough for a sequence")
         self._sequences, self._image_type, self._mapped = sequences, image_type, mapped
@@ -49,10 +47,7 @@ class SequenceDataset:
             RuntimeError: they differ in shape.
         """
         paths = self._sequences[index]
-        frames = [
-            decode(read_file(path, mapped=self._mapped), output_type=self._image_type)
-            for path in paths
-        ]
+        frames = [decode(read_file(path, mapped=self._mapped), output_type=self._image_type) for path in paths]
         for path, frame in zip(paths, frames, strict=True):
             if frame.shape != frames[0].shape:
                 raise RuntimeError(

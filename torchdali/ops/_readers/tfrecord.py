@@ -68,9 +68,7 @@ class TFRecordDataset:
         except (ValueError, IndexError) as error:
             raise RuntimeError(f"cannot read the record {self.info(index)}: {error}") from None
 
-    def read_batch(
-        self, records: npt.NDArray[np.int64], empty: Empty
-    ) -> tuple[TensorList, ...] | None:
+    def read_batch(self, records: npt.NDArray[np.int64], empty: Empty) -> tuple[TensorList, ...] | None:
         """Return the features of records, strings as they lie in the file."""
         if self._verify or not self._names:
             return None
@@ -79,8 +77,7 @@ class TFRecordDataset:
             return None
         rows, lists = batch.rows, self._lists(batch, records)
         return tuple(
-            _column(batch, rows, feature, each)
-            for feature, each in zip(self._features.values(), lists, strict=True)
+            _column(batch, rows, feature, each) for feature, each in zip(self._features.values(), lists, strict=True)
         )
 
     def _lists(self, batch: Batch, records: npt.NDArray[np.int64]) -> list[format.Lists]:
@@ -142,9 +139,7 @@ def tfrecord(
     """
     mapped = not options.get("dont_use_mmap", False)
     storages = open_all(path, mapped, use_o_direct, options)
-    found = indices(
-        storages, index_path, lambda at, _: format.read_index(at), format.scan, format.write_index
-    )
+    found = indices(storages, index_path, lambda at, _: format.read_index(at), format.scan, format.write_index)
     return TFRecordDataset(Records(storages, found), Features.from_argument(features), verify)
 
 
@@ -163,9 +158,7 @@ def _column(batch: Batch, rows: Rows, feature: Feature, lists: format.Lists) -> 
     if not feature.fixed or (feature.kind == "int64" and count != 1):
         return _numbers(batch, feature, lists, count)
     values = (
-        format.single_integers(rows, lists)
-        if feature.kind == "int64"
-        else format.packed_floats(rows, lists, count)
+        format.single_integers(rows, lists) if feature.kind == "int64" else format.packed_floats(rows, lists, count)
     )
     return TensorList.from_dense(torch.from_numpy(values).reshape(-1, *feature.shape))
 
@@ -175,17 +168,12 @@ def _numbers(batch: Batch, feature: Feature, lists: format.Lists, count: int) ->
     files = [each.data for each in batch.files]
     places = zip(batch.of.tolist(), lists.begins.tolist(), lists.ends.tolist(), strict=True)
     found = [format.Found(files[of], lists.kind, begin, end) for of, begin, end in places]
-    values = [
-        each.floats() if lists.kind == "float32" else np.array(each.integers(), np.int64)
-        for each in found
-    ]
+    values = [each.floats() if lists.kind == "float32" else np.array(each.integers(), np.int64) for each in found]
     values = [v if len(v) == count else _fitted("", feature, v, count) for v in values]
     flat = torch.from_numpy(np.concatenate(values))
     if feature.fixed:
         return TensorList.from_dense(flat.reshape(-1, *feature.shape))
-    return TensorList.from_rows(
-        flat.reshape(-1, *feature.shape), [len(each) // count for each in values]
-    )
+    return TensorList.from_rows(flat.reshape(-1, *feature.shape), [len(each) // count for each in values])
 
 
 def _extractor(name: str, feature: Feature) -> Extract:

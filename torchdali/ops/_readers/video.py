@@ -95,10 +95,7 @@ def _numbers(given: str) -> str:
 def _outputs(arguments: Mapping[str, Any]) -> int | None:
     labels = arguments["labels"] is not None or arguments["file_list"] or arguments["file_root"]
     count = (
-        1
-        + bool(labels)
-        + (_numbers(arguments["enable_frame_num"]) != "none")
-        + bool(arguments["enable_timestamps"])
+        1 + bool(labels) + (_numbers(arguments["enable_frame_num"]) != "none") + bool(arguments["enable_timestamps"])
     )
     return count if count > 1 else None
 
@@ -141,13 +138,9 @@ def selection(
     """
 
 
-def _check(
-    length: int, step: int, stride: int, numbers: str, kind: DALIImageType, mode: str
-) -> None:
+def _check(length: int, step: int, stride: int, numbers: str, kind: DALIImageType, mode: str) -> None:
     if length < 1 or stride < 1 or not step:
-        raise RuntimeError(
-            f"sequence_length={length}, stride={stride}, step={step}: they are positive"
-        )
+        raise RuntimeError(f"sequence_length={length}, stride={stride}, step={step}: they are positive")
     if numbers not in _NUMBERS:
         raise RuntimeError(f"enable_frame_num={numbers!r}: it is one of {', '.join(_NUMBERS)}")
     if kind not in (DALIImageType.RGB, DALIImageType.YCbCr):
@@ -172,9 +165,7 @@ def _dataset(
     given["enable_frame_num"] = _numbers(given["enable_frame_num"])
     length, step, stride = given["sequence_length"], given["step"], given["stride"]
     _check(length, step, stride, given["enable_frame_num"], given["image_type"], pad_mode)
-    videos, labeled = find_videos(
-        given["filenames"], given["labels"], given["file_root"], given["file_list"]
-    )
+    videos, labeled = find_videos(given["filenames"], given["labels"], given["file_root"], given["file_list"])
     found = clips(
         videos, length, step if step > 0 else length * stride, stride, pad_mode,
         frames=frames, rounding=rounding, uniform_sample=uniform_sample,
@@ -186,9 +177,7 @@ def _dataset(
     )  # fmt: skip
 
 
-@reader(
-    name="experimental.readers.video", outputs=_outputs, layout=_layouts, devices=("cpu", "gpu")
-)
+@reader(name="experimental.readers.video", outputs=_outputs, layout=_layouts, devices=("cpu", "gpu"))
 def experimental_video(
     *,
     file_list_format: str = "timestamps",
@@ -254,9 +243,7 @@ def legacy_options(
     """
 
 
-def _legacy(
-    arguments: Mapping[str, Any], finish: Callable[..., Tensor] | None = None
-) -> VideoDataset:
+def _legacy(arguments: Mapping[str, Any], finish: Callable[..., Tensor] | None = None) -> VideoDataset:
     kind, normalized = arguments.get("dtype", torch.uint8), arguments.get("normalized", False)
     if kind not in (torch.uint8, torch.float32):
         raise RuntimeError(f"dtype: uint8 or float32, not {kind}")

@@ -102,21 +102,15 @@ class WebDataset:
             ]
         if self._as_bytes:
             return tuple(parts)
-        return tuple(
-            self._viewed(index, part, d) for part, d in zip(parts, self._dtypes, strict=True)
-        )
+        return tuple(self._viewed(index, part, d) for part, d in zip(parts, self._dtypes, strict=True))
 
-    def read_batch(
-        self, records: npt.NDArray[np.int64], empty: Empty
-    ) -> tuple[TensorList, ...] | None:
+    def read_batch(self, records: npt.NDArray[np.int64], empty: Empty) -> tuple[TensorList, ...] | None:
         """Return the components of samples as they lie in the archives."""
         if not self._complete:
             return None
         places = self._places[records]
         begins, ends = places[..., 0], places.sum(2)
-        batch = whole_batch(
-            self._storages, self._files[records], begins.min(1), ends.max(1), self._seen, records
-        )
+        batch = whole_batch(self._storages, self._files[records], begins.min(1), ends.max(1), self._seen, records)
         if batch is None:
             return None
         return tuple(batch.slices(*column) for column in zip(begins.T, ends.T, strict=True))
@@ -180,15 +174,11 @@ def webdataset(
     if not paths:
         raise RuntimeError("No webdataset archives provided: paths is empty")
     if index_paths and len(index_paths) != len(paths):
-        raise RuntimeError(
-            "The number of index files, if any, must match the number of archives in the dataset"
-        )
+        raise RuntimeError("The number of index files, if any, must match the number of archives in the dataset")
     storages = open_all(paths, not options.get("dont_use_mmap", False), options=options)
     fold: Callable[[str], str] = str if case_sensitive_extensions else str.lower
     index_of_file = dict(zip(map(id, storages), index_paths or (), strict=False))
-    found = over_files(
-        lambda s: _places(s, _samples(s, index_of_file.get(id(s))), groups, policy, fold), storages
-    )
+    found = over_files(lambda s: _places(s, _samples(s, index_of_file.get(id(s))), groups, policy, fold), storages)
     files = np.repeat(np.arange(len(found)), [len(part) for part in found])
     return WebDataset(storages, files, np.concatenate(found), types)
 
@@ -237,9 +227,7 @@ def _samples(storage: Storage, index: str | None) -> list[list[tar.Component]]:
     if index is None:
         return list(tar.group(tar.members(storage)))
     if not exists(index):
-        warnings.warn(
-            f"the index {shown(index)} does not exist: it is made of {storage.path}", stacklevel=2
-        )
+        warnings.warn(f"the index {shown(index)} does not exist: it is made of {storage.path}", stacklevel=2)
         tar.write_index(index, list(tar.group(tar.members(storage))))
     return tar.read_index(index, storage)
 

@@ -86,9 +86,7 @@ class NumbaFunction:
             ValueError: another number of inputs than ``in_types`` has.
         """
         if len(inputs) != len(self._in_types):
-            raise ValueError(
-                f"numba_function was declared for {len(self._in_types)} inputs, not {len(inputs)}"
-            )
+            raise ValueError(f"numba_function was declared for {len(self._in_types)} inputs, not {len(inputs)}")
         return fn.torch_python_function(
             *inputs, function=self._call, batch_processing=True, num_outputs=len(self._out_types),
             **self._kwargs, **kwargs,
@@ -100,8 +98,7 @@ class NumbaFunction:
             _check_arrays(k, column, self._in_types[k], self._ins_ndim[k])
         shapes = self._shapes(ins)
         outs = [
-            [np.empty(shape, dtype) for shape in column]
-            for column, dtype in zip(shapes, self._out_types, strict=True)
+            [np.empty(shape, dtype) for shape in column] for column, dtype in zip(shapes, self._out_types, strict=True)
         ]
         if self._batch_processing:
             self._run(*map(tuple, outs), *map(tuple, ins))
@@ -115,12 +112,8 @@ class NumbaFunction:
         """Return the shape of each output of each sample."""
         given = [np.array([array.shape for array in column], np.int64) for column in ins]
         if self._setup is None:
-            if len(self._out_types) > len(ins) or any(
-                given[k].shape[1] != n for k, n in enumerate(self._outs_ndim)
-            ):
-                raise ValueError(
-                    "give setup_fn where the outputs have not the shapes of the inputs"
-                )
+            if len(self._out_types) > len(ins) or any(given[k].shape[1] != n for k, n in enumerate(self._outs_ndim)):
+                raise ValueError("give setup_fn where the outputs have not the shapes of the inputs")
             found = given[: len(self._out_types)]
         else:
             found = [np.zeros((len(ins[0]), n), np.int64) for n in self._outs_ndim]
@@ -161,9 +154,7 @@ def _check_counts(what: str, dtypes: Sequence[Any], dimensions: Sequence[int]) -
             raise ValueError(f"an {what} has 0 to {_MOST_DIMENSIONS} dimensions, not {n}")
 
 
-def _check_arrays(
-    k: int, arrays: Sequence[np.ndarray[Any, Any]], dtype: np.dtype[Any], ndim: int
-) -> None:
+def _check_arrays(k: int, arrays: Sequence[np.ndarray[Any, Any]], dtype: np.dtype[Any], ndim: int) -> None:
     for array in arrays[:1]:
         if array.dtype != dtype:
             raise TypeError(f"input {k} has the type {array.dtype}, but {dtype} was declared")

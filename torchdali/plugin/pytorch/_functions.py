@@ -49,9 +49,7 @@ class TorchPythonFunction(ops.TorchPythonFunction):
         )
 
 
-def as_operator(
-    function: Callable[..., Any], *, output_layout: str | None = None
-) -> Callable[..., Any]:
+def as_operator(function: Callable[..., Any], *, output_layout: str | None = None) -> Callable[..., Any]:
     """Make an operator of a function of one sample: any callable, an ``nn.Module``, a torchvision transform.
 
     Unlike `torch_python_function` it runs inside the fused chain, on several samples at once, so it must be
@@ -72,7 +70,5 @@ def as_operator(
     name = getattr(function, "__name__", type(function).__name__).strip("<>")
     body.__doc__ = f"Apply {name}."
     layout = None if output_layout is None else lambda layouts, arguments: output_layout
-    made: Callable[..., Any] = torchdali.operator(
-        name=f"{name}_{next(_serial)}", layout=layout, hidden=True
-    )(body)
+    made: Callable[..., Any] = torchdali.operator(name=f"{name}_{next(_serial)}", layout=layout, hidden=True)(body)
     return made

@@ -27,26 +27,19 @@ class _NamedOutputs(BaseIterator):
         **named: Any,
     ) -> None:
         if isinstance(output_map, str):
-            raise AssertionError(
-                f"output_map must be a list of names, not a string: [{output_map!r}]."
-            )
+            raise AssertionError(f"output_map must be a list of names, not a string: [{output_map!r}].")
         if len(set(output_map)) != len(output_map):
             raise AssertionError(f"The names in output_map must differ: {list(output_map)}.")
         self.output_map = list(output_map)
         super().__init__(pipelines, *arguments, **named)
 
-    def _convert(
-        self, outputs: list[tuple[TensorList, ...]], counts: list[int] | None
-    ) -> list[dict[str, Any]]:
+    def _convert(self, outputs: list[tuple[TensorList, ...]], counts: list[int] | None) -> list[dict[str, Any]]:
         names = self.output_map
         if any(len(batch) != len(names) for batch in outputs):
             raise _miscounted(names, len(outputs[0]))
         whole = [None] * len(outputs) if counts is None else counts
         return [
-            {
-                name: self._value(i, batch, count)
-                for i, (name, batch) in enumerate(zip(names, batches, strict=True))
-            }
+            {name: self._value(i, batch, count) for i, (name, batch) in enumerate(zip(names, batches, strict=True))}
             for batches, count in zip(outputs, whole, strict=True)
         ]
 
@@ -216,15 +209,11 @@ class DALIRaggedIterator(_NamedOutputs):
 def _checked_types(types: Sequence[str] | None, names: list[str]) -> list[str]:
     if types is None:
         return [DALIRaggedIterator.DENSE_TAG] * len(names)
-    tags = {
-        getattr(DALIRaggedIterator, f"{tag}_TAG") for tag in ("DENSE", "SPARSE_LIST", "SPARSE_COO")
-    }
+    tags = {getattr(DALIRaggedIterator, f"{tag}_TAG") for tag in ("DENSE", "SPARSE_LIST", "SPARSE_COO")}
     if isinstance(types, str) or not set(types) <= tags:
         raise AssertionError(f"output_types must be a list of {sorted(tags)}, not {types!r}.")
     if len(types) != len(names):
-        raise AssertionError(
-            f"output_types has {len(types)} entries for the {len(names)} names {names}."
-        )
+        raise AssertionError(f"output_types has {len(types)} entries for the {len(names)} names {names}.")
     return list(types)
 
 
@@ -246,13 +235,8 @@ def _sparse(samples: list[torch.Tensor], batch: TensorList) -> torch.Tensor:
     if not samples:
         return torch.zeros([0] * (ndim + 1), dtype=batch.torch_dtype).to_sparse()
     shape = [max(s.shape[axis] for s in samples) for axis in range(ndim)]
-    places = [
-        torch.ones(sample.shape, dtype=torch.bool, device=sample.device).nonzero()
-        for sample in samples
-    ]
+    places = [torch.ones(sample.shape, dtype=torch.bool, device=sample.device).nonzero() for sample in samples]
     rows = [place.new_full((len(place), 1), i) for i, place in enumerate(places)]
     indices = torch.cat([torch.cat([r, p], 1) for r, p in zip(rows, places, strict=True)]).t()
     values = torch.cat([sample.reshape(-1) for sample in samples])
-    return torch.sparse_coo_tensor(
-        indices, values, (len(samples), *shape), is_coalesced=True, check_invariants=False
-    )
+    return torch.sparse_coo_tensor(indices, values, (len(samples), *shape), is_coalesced=True, check_invariants=False)

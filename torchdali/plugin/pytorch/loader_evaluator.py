@@ -90,9 +90,7 @@ class LoaderEvaluator:
     def print_summary(self) -> None:
         """Print the times of the last pass."""
         metrics = self.get_metrics()
-        print(
-            f"{self.mode} mode: {metrics['total_batches']} batches in {metrics['total_time']:.2f} s"
-        )
+        print(f"{self.mode} mode: {metrics['total_batches']} batches in {metrics['total_time']:.2f} s")
         for name in ("avg", "min", "max"):
             print(f"  {name}: {metrics[f'{name}_batch_time'] * 1e3:.2f} ms a batch")
         if self.mode == "replay":
@@ -159,9 +157,7 @@ def evaluate(loader: Iterable[Any], step: Callable[[Any], Any], batches: int = 5
         step: Trains on one batch; called many times.
         batches: How many each measurement takes, after a tenth of it to warm up.
     """
-    source = _endless(
-        loader
-    )  # one for all: an epoch that is left early would have to be begun again
+    source = _endless(loader)  # one for all: an epoch that is left early would have to be begun again
     cached = list(itertools.islice(source, min(batches, 20)))
     if not cached:
         raise ValueError("the loader is empty")

@@ -49,9 +49,7 @@ class PipelineActor:
         """Return at once, also while a batch is computed: the number of the process."""
         return os.getpid()
 
-    async def batch(
-        self, era: int, place: Place, number: int
-    ) -> tuple[Exception | None, list[Sent], Place]:
+    async def batch(self, era: int, place: Place, number: int) -> tuple[Exception | None, list[Sent], Place]:
         """Return batch `number`, counted from a place, or its error; and the place after it."""
         self._waiting.append((era, place, number))
         return await asyncio.wrap_future(self._thread.submit(self._take))

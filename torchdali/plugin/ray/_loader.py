@@ -32,9 +32,7 @@ class _Crew:
 
     def __init__(self, make: Callable[[], Pipeline], options: Mapping[str, Any]) -> None:
         self._make = ray.put(make)
-        self._kind: Any = ray.remote(PipelineActor).options(
-            max_restarts=0, max_task_retries=0, **options
-        )
+        self._kind: Any = ray.remote(PipelineActor).options(max_restarts=0, max_task_retries=0, **options)
         self.starting: dict[Any, Any] = {}  # reference of its greeting: actor
         self.working: dict[Any, int] = {}  # actor: batches it was asked for
         self.asked: dict[Any, tuple[Any, int, int]] = {}  # reference: actor, era, number
@@ -232,9 +230,7 @@ class RayPipeline:
         """Count batches from a place; actors that are asked for one go there."""
         self._era += 1
         self._place, self._start = place, ray.put(place)
-        self._taken = self._next = (
-            0  # numbers of the batch to take, and of the first never asked for
-        )
+        self._taken = self._next = 0  # numbers of the batch to take, and of the first never asked for
         self._again: list[int] = []  # numbers that lost actors leave, each once
         self._arrived: dict[int, tuple[Exception | None, list[Sent], Place]] = {}
 

@@ -55,9 +55,7 @@ class RayStage:
             pipe.submit(**{name: _samples(batch[name]) for name in names})
             outputs = pipe.outputs()
         if len(outputs) != len(self._output_map):
-            raise ValueError(
-                f"output_map names {self._output_map}, the pipeline has {len(outputs)} outputs"
-            )
+            raise ValueError(f"output_map names {self._output_map}, the pipeline has {len(outputs)} outputs")
         made = {name: _column(each) for name, each in zip(self._output_map, outputs, strict=True)}
         return {k: v for k, v in batch.items() if k not in names} | made
 

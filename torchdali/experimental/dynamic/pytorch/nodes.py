@@ -13,9 +13,7 @@ from torchdali.experimental.dynamic._value import Value
 try:
     from torchdata.nodes import BaseNode
 except ImportError as error:
-    raise ImportError(
-        "torchdali.experimental.dynamic.pytorch.nodes needs torchdata: pip install torchdata"
-    ) from error
+    raise ImportError("torchdali.experimental.dynamic.pytorch.nodes needs torchdata: pip install torchdata") from error
 
 __all__ = ["DictMapper", "Reader", "ToTorch"]
 
@@ -63,9 +61,7 @@ class Reader(BaseNode[dict[str, Any]]):  # type: ignore[misc]  # torchdata is no
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         names = self._names or (("data", "label") if len(outputs) == 2 else ())
         if len(names) != len(outputs):
-            raise ValueError(
-                f"the reader has {len(outputs)} outputs: give as many output_names, not {len(names)}"
-            )
+            raise ValueError(f"the reader has {len(outputs)} outputs: give as many output_names, not {len(names)}")
         return dict(zip(names, outputs, strict=True))
 
     def get_state(self) -> dict[str, Any]:
@@ -103,9 +99,7 @@ class DictMapper(_Following):
         key: Name of the entry.
     """
 
-    def __init__(
-        self, source: BaseNode[dict[str, Any]], map_fn: Callable[[Any], Any], key: str = "data"
-    ) -> None:
+    def __init__(self, source: BaseNode[dict[str, Any]], map_fn: Callable[[Any], Any], key: str = "data") -> None:
         super().__init__(source)
         self._map_fn, self._key = map_fn, key
 

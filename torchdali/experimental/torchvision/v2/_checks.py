@@ -104,9 +104,7 @@ def checked_padding(padding: Any, lengths: tuple[int, ...] = (2, 4)) -> list[int
     values = [padding] if isinstance(padding, int) else padding
     counts = (1, *lengths) if isinstance(padding, int) else lengths
     if isinstance(padding, bool) or not _is_sequence(values):
-        raise TypeError(
-            f"padding is an int or a sequence of {_either(lengths)} ints, not {padding!r}"
-        )
+        raise TypeError(f"padding is an int or a sequence of {_either(lengths)} ints, not {padding!r}")
     if len(values) not in counts:
         error = ValueError if 1 in lengths else TypeError
         raise error(f"padding is an int or a sequence of {_either(lengths)} ints, not {padding!r}")
@@ -145,9 +143,7 @@ def checked_probability(p: Any) -> float:
     return float(p)
 
 
-def checked_range(
-    values: Any, name: str, error: type[Exception] = ValueError
-) -> tuple[float, float]:
+def checked_range(values: Any, name: str, error: type[Exception] = ValueError) -> tuple[float, float]:
     """Return least and greatest value.
 
     Raises:

@@ -159,9 +159,7 @@ def _factors(value: Any, name: str) -> tuple[float, float]:
 
 
 def _turns(value: Any) -> tuple[float, float]:
-    low, high = (
-        (-float(value), float(value)) if isinstance(value, Real) else checked_range(value, "hue")
-    )
+    low, high = (-float(value), float(value)) if isinstance(value, Real) else checked_range(value, "hue")
     if not -0.5 <= low <= high <= 0.5:
         raise ValueError(f"hue is from 0 to 0.5, or (min, max) from -0.5 to 0.5, not {value!r}")
     return low, high

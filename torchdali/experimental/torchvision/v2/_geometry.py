@@ -74,9 +74,7 @@ class Resize(Transform):
     def apply(self, images: Any, layout: str) -> Any:
         """Return resized images."""
         if len(self.size) == 2:
-            return fn.resize(
-                images, size=self.size, interp_type=self._filter, antialias=self.antialias
-            )
+            return fn.resize(images, size=self.size, interp_type=self._filter, antialias=self.antialias)
         return _resize(
             images, size=self.size[0] if self.size else None, max_size=self.max_size,
             interp_type=self._filter, antialias=self.antialias,
@@ -100,13 +98,10 @@ def _checked_target(size: Any, max_size: Any) -> list[int]:
     count = 1 if isinstance(size, int) else len(size)
     if max_size is not None and count == 2:
         raise ValueError(
-            "max_size goes with a size of one number, which is that of the shorter side; "
-            f"size is {size!r}"
+            f"max_size goes with a size of one number, which is that of the shorter side; size is {size!r}"
         )
     if max_size is not None and max_size <= both[0]:
-        raise ValueError(
-            f"max_size {max_size} must be above the size of the shorter side, {both[0]}"
-        )
+        raise ValueError(f"max_size {max_size} must be above the size of the shorter side, {both[0]}")
     return both[:count]
 
 
@@ -144,9 +139,7 @@ class Crop(Transform):
 
     def apply(self, images: Any, layout: str) -> Any:
         """Return the window of images."""
-        return fn.slice(
-            images, start=self.start, shape=self.size, axis_names="HW", out_of_bounds_policy="pad"
-        )
+        return fn.slice(images, start=self.start, shape=self.size, axis_names="HW", out_of_bounds_policy="pad")
 
 
 class ResizedCrop(Transform):
@@ -199,9 +192,7 @@ class Pad(Transform):
 
     def apply(self, images: Any, layout: str) -> Any:
         """Return images with borders."""
-        return _pad(
-            images, padding=self.padding, fill=self._fill(layout), padding_mode=self.padding_mode
-        )
+        return _pad(images, padding=self.padding, fill=self._fill(layout), padding_mode=self.padding_mode)
 
     def _fill(self, layout: str) -> list[float]:
         if not isinstance(self.fill, dict):

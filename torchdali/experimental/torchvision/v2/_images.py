@@ -35,8 +35,7 @@ def layout_of(data: Any) -> str:
     if isinstance(data, PIL.Image.Image):
         if data.mode not in MODES.values():
             raise ValueError(
-                f"images of mode {data.mode} are not supported; convert them to one of "
-                f"{', '.join(MODES.values())}"
+                f"images of mode {data.mode} are not supported; convert them to one of {', '.join(MODES.values())}"
             )
         return "HWC"
     if isinstance(data, torch.Tensor):

@@ -52,8 +52,7 @@ class Transform:
             RuntimeError: always.
         """
         raise RuntimeError(
-            f"{type(self).__name__} cannot be called: put it into Compose([...]), or call the function in "
-            "v2.functional"
+            f"{type(self).__name__} cannot be called: put it into Compose([...]), or call the function in v2.functional"
         )
 
     def __repr__(self) -> str:
@@ -88,9 +87,7 @@ class RandomApply(Transform):
     op_list: list[Transform]
     p: float
 
-    def __init__(
-        self, op_list: Sequence[Callable[..., Any]], p: float = 0.5, device: Place = "cpu"
-    ) -> None:
+    def __init__(self, op_list: Sequence[Callable[..., Any]], p: float = 0.5, device: Place = "cpu") -> None:
         super().__init__(device)
         self.op_list = checked_transforms(op_list)
         self.p = checked_probability(p)
@@ -118,7 +115,5 @@ def checked_transforms(op_list: Any) -> list[Transform]:
         raise TypeError(f"op_list is a list of transforms, not {type(op_list).__name__}")
     for i, each in enumerate(op_list):
         if not isinstance(each, Transform):
-            raise TypeError(
-                f"op_list[{i}] is no transform of torchdali.experimental.torchvision: {each!r}"
-            )
+            raise TypeError(f"op_list[{i}] is no transform of torchdali.experimental.torchvision: {each!r}")
     return list(op_list)

@@ -221,9 +221,7 @@ def rgb_to_grayscale(inpt: Any, num_output_channels: int = 1, device: Any = "cpu
     return to_grayscale(inpt, num_output_channels, device)
 
 
-def to_pil_image(
-    inpt: torch.Tensor, mode: str | None = None, input_layout: str = "CHW"
-) -> PIL.Image.Image:
+def to_pil_image(inpt: torch.Tensor, mode: str | None = None, input_layout: str = "CHW") -> PIL.Image.Image:
     """Return a tensor as a PIL image; floats are scaled from 0 .. 1 and cut off.
 
     Args:

@@ -81,9 +81,7 @@ def correlate_kernel(
             if border == 4:
                 inside = mask & (there_y >= 0) & (there_y < height) & (there_x >= 0)
                 inside = inside & (there_x < width)
-            value = tl.load(
-                begin + bordered(there_x, width, border) * channels, mask=inside, other=0
-            )
+            value = tl.load(begin + bordered(there_x, width, border) * channels, mask=inside, other=0)
             total += value.to(tl.float32) * tl.load(weights + i * columns + j)
     if as_bytes:
         # A float of this size has no place for fractions: the sum is rounded to the even number.
@@ -92,9 +90,7 @@ def correlate_kernel(
 
 
 @triton.jit
-def median_kernel(
-    flat, table, out, channels: tl.constexpr, fields: tl.constexpr, block: tl.constexpr
-):
+def median_kernel(flat, table, out, channels: tl.constexpr, fields: tl.constexpr, block: tl.constexpr):
     """Find the bits of medians from the first on: the greatest byte that at most half of a window is less than."""
     row = table + tl.program_id(1).to(tl.int64) * fields
     place = tl.program_id(0) * block + tl.arange(0, block)
@@ -141,9 +137,7 @@ def correlate(
     kind = torch.uint8 if as_bytes else torch.float32
     out = torch.empty(results, dtype=kind, device=flat.device)
     grid = (triton.cdiv(largest, BLOCK), count)
-    correlate_kernel[grid](
-        flat, samples, windows, out, rows, columns, y, x, channels, fields, border, as_bytes, BLOCK
-    )
+    correlate_kernel[grid](flat, samples, windows, out, rows, columns, y, x, channels, fields, border, as_bytes, BLOCK)
     return out
 
 

@@ -121,9 +121,7 @@ def warp_kernel(
 
 
 @triton.jit
-def windows_kernel(
-    flat, table, out, fill, channels: tl.constexpr, fields: tl.constexpr, block: tl.constexpr
-):
+def windows_kernel(flat, table, out, fill, channels: tl.constexpr, fields: tl.constexpr, block: tl.constexpr):
     """Copy a window; a program does a piece of one."""
     row = table + tl.program_id(1).to(tl.int64) * fields
     place = tl.program_id(0) * block + tl.arange(0, block)
@@ -144,9 +142,7 @@ def windows_kernel(
 
 
 @triton.jit
-def erase_kernel(
-    flat, table, out, channels: tl.constexpr, fields: tl.constexpr, block: tl.constexpr
-):
+def erase_kernel(flat, table, out, channels: tl.constexpr, fields: tl.constexpr, block: tl.constexpr):
     """Copy an image, with its regions filled; a program does a piece of one."""
     row = table + tl.program_id(1).to(tl.int64) * fields
     place = tl.program_id(0) * block + tl.arange(0, block)
@@ -188,9 +184,7 @@ def compose_kernel(flat, table, fills, out, period, fields: tl.constexpr, block:
 
 
 @triton.jit
-def take_kernel(
-    flat, table, out, channels: tl.constexpr, fields: tl.constexpr, block: tl.constexpr
-):
+def take_kernel(flat, table, out, channels: tl.constexpr, fields: tl.constexpr, block: tl.constexpr):
     """Take rows and columns of an image; a program does a piece of one result."""
     row = table + tl.program_id(1).to(tl.int64) * fields
     place = tl.program_id(0) * block + tl.arange(0, block)
@@ -233,9 +227,7 @@ def warp(
     return out
 
 
-def copy_windows(
-    flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, fill: float
-) -> Tensor:
+def copy_windows(flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, fill: float) -> Tensor:
     """Do what `device.window.copy_windows_in_torch` does."""
     count, fields = samples.shape
     out = torch.empty(results, dtype=flat.dtype, device=flat.device)
@@ -244,9 +236,7 @@ def copy_windows(
     return out
 
 
-def erase(
-    flat: Tensor, block: Tensor, count: int, results: int, largest: int, channels: int
-) -> Tensor:
+def erase(flat: Tensor, block: Tensor, count: int, results: int, largest: int, channels: int) -> Tensor:
     """Do what `device.erase.erase_in_torch` does."""
     out = torch.empty(results, dtype=torch.uint8, device=flat.device)
     grid = (triton.cdiv(largest, BLOCK), count)
@@ -254,9 +244,7 @@ def erase(
     return out
 
 
-def compose(
-    flat: Tensor, block: Tensor, count: int, period: int, results: int, largest: int
-) -> Tensor:
+def compose(flat: Tensor, block: Tensor, count: int, period: int, results: int, largest: int) -> Tensor:
     """Do what `device.compose.compose_in_torch` does."""
     out = torch.empty(results, dtype=torch.uint8, device=flat.device)
     grid = (triton.cdiv(largest, BLOCK), count)
@@ -265,9 +253,7 @@ def compose(
     return out
 
 
-def take(
-    flat: Tensor, block: Tensor, count: int, results: int, largest: int, channels: int
-) -> Tensor:
+def take(flat: Tensor, block: Tensor, count: int, results: int, largest: int, channels: int) -> Tensor:
     """Do what `device.take.take_in_torch` does."""
     out = torch.empty(results, dtype=flat.dtype, device=flat.device)
     grid = (triton.cdiv(largest, BLOCK), count)

@@ -46,9 +46,7 @@ def _from_right(x, matrix, bits: tl.constexpr):
 
 
 @triton.jit
-def blocks_kernel(
-    flat, table, numbers, planes, fields: tl.constexpr, chroma: tl.constexpr, count: tl.constexpr
-):
+def blocks_kernel(flat, table, numbers, planes, fields: tl.constexpr, chroma: tl.constexpr, count: tl.constexpr):
     """Transform blocks of luma, or of both chromas, round them to multiples of the table, and transform them back."""
     row = table + tl.program_id(1).to(tl.int64) * fields
     height = tl.load(row + 1).to(tl.int32)

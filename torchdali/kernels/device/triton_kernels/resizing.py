@@ -153,9 +153,7 @@ def finished_columns_kernel(
     row = table + sample * fields
     place = tl.program_id(0) * block + tl.arange(0, block)
     mask = place < height * width * channels
-    y, x, channel = _place_of(
-        place, sample, flags, height, width, channels, channel_first, has_flags, mirror
-    )
+    y, x, channel = _place_of(place, sample, flags, height, width, channels, channel_first, has_flags, mirror)
     value = _column(wide, row, filters, y, x * channels + channel, width * channels, mask)
     value = _as_byte(value).to(tl.uint8).to(tl.float32)
     value = _normalized(value, numbers, channel, channels, mask)
@@ -173,17 +171,11 @@ def normalize_kernel(
     row = table + sample * 4
     place = tl.program_id(0) * block + tl.arange(0, block)
     mask = place < height * width * channels
-    y, x, channel = _place_of(
-        place, sample, flags, height, width, channels, channel_first, has_flags, mirror
-    )
+    y, x, channel = _place_of(place, sample, flags, height, width, channels, channel_first, has_flags, mirror)
     pixel = (tl.load(row + 2) + y) * tl.load(row + 1) + tl.load(row + 3) + x
-    value = tl.load(flat + tl.load(row) + pixel * channels + channel, mask=mask, other=0).to(
-        tl.float32
-    )
+    value = tl.load(flat + tl.load(row) + pixel * channels + channel, mask=mask, other=0).to(tl.float32)
     value = _normalized(value, numbers, channel, channels, mask)
-    tl.store(
-        out + sample * height * width * channels + place, value.to(out.dtype.element_ty), mask=mask
-    )
+    tl.store(out + sample * height * width * channels + place, value.to(out.dtype.element_ty), mask=mask)
 
 
 def resize(
@@ -217,9 +209,7 @@ def resize_normalize(
     return out
 
 
-def _empty(
-    flat: Tensor, count: int, height: int, width: int, channels: int, channel_first: bool, half: bool
-) -> Tensor:
+def _empty(flat: Tensor, count: int, height: int, width: int, channels: int, channel_first: bool, half: bool) -> Tensor:
     shape = (count, channels, height, width) if channel_first else (count, height, width, channels)
     return torch.empty(shape, dtype=torch.float16 if half else torch.float32, device=flat.device)
 

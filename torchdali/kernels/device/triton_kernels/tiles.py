@@ -71,9 +71,7 @@ def map_tiles_kernel(
     tl.store(out + tl.load(row) + place, found.to(tl.uint8), mask=mask)
 
 
-def count_tiles(
-    flat: Tensor, samples: Tensor, largest: int, channels: int, down: int, across: int
-) -> Tensor:
+def count_tiles(flat: Tensor, samples: Tensor, largest: int, channels: int, down: int, across: int) -> Tensor:
     """Do what `device.tiles.count_in_torch` does."""
     count, fields = samples.shape
     shape = count, down * across, channels, 256

@@ -62,17 +62,13 @@ def counts_kernel(
         mask = pixel < pixels
         value = tl.load(source + pixel * channels, mask=mask, other=0).to(tl.int32)
         counts += tl.histogram(value, 256)
-        counts -= tl.where(
-            bins == 0, block - tl.sum(mask.to(tl.int32), 0), 0
-        )  # those outside were counted as 0
+        counts -= tl.where(bins == 0, block - tl.sum(mask.to(tl.int32), 0), 0)  # those outside were counted as 0
     place = out + (sample * channels + channel) * 256 + bins
     tl.atomic_add(place, counts, mask=counts > 0)
 
 
 @triton.jit
-def values_kernel(
-    flat, table, tables, out, channels: tl.constexpr, fields: tl.constexpr, block: tl.constexpr
-):
+def values_kernel(flat, table, tables, out, channels: tl.constexpr, fields: tl.constexpr, block: tl.constexpr):
     """Look up the values of an image; a program does a piece of one."""
     sample = tl.program_id(1).to(tl.int64)
     row = table + sample * fields
@@ -155,9 +151,7 @@ def grid_kernel(flat, table, out, fields: tl.constexpr, block: tl.constexpr):
 
 
 @triton.jit
-def standardize_kernel(
-    flat, table, centers, factors, out, shift, channels, fields: tl.constexpr, block: tl.constexpr
-):
+def standardize_kernel(flat, table, centers, factors, out, shift, channels, fields: tl.constexpr, block: tl.constexpr):
     """Subtract the centers of a sample's groups and channels, and multiply; a program does a piece of one sample."""
     row = table + tl.program_id(1).to(tl.int64) * fields
     place = tl.program_id(0) * block + tl.arange(0, block)
@@ -187,9 +181,7 @@ def count_values(flat: Tensor, samples: Tensor, longest: int, channels: int) -> 
     return out
 
 
-def map_values(
-    flat: Tensor, samples: Tensor, tables: Tensor, results: int, longest: int, channels: int
-) -> Tensor:
+def map_values(flat: Tensor, samples: Tensor, tables: Tensor, results: int, longest: int, channels: int) -> Tensor:
     """Do what `device.counts.map_in_torch` does."""
     count, fields = samples.shape
     out = torch.empty(results, dtype=torch.uint8, device=flat.device)
@@ -205,9 +197,7 @@ def reduce(flat: Tensor, samples: Tensor, means: Tensor | None, channels: int, k
     each = means is not None and means.numel() == count * channels
     steps = (channels, 1) if each else (1, 0)
     has_means = means is not None
-    reduce_kernel[(channels, count)](
-        flat, samples, means, out, channels, *steps, fields, kind, has_means, 2 * BLOCK
-    )
+    reduce_kernel[(channels, count)](flat, samples, means, out, channels, *steps, fields, kind, has_means, 2 * BLOCK)
     return out
 
 
@@ -218,9 +208,7 @@ def standardize(
     count, fields = samples.shape
     out = torch.empty(results, device=flat.device)
     grid = (triton.cdiv(largest, BLOCK), count)
-    standardize_kernel[grid](
-        flat, samples, centers, factors, out, shift, centers.shape[1], fields, BLOCK
-    )
+    standardize_kernel[grid](flat, samples, centers, factors, out, shift, centers.shape[1], fields, BLOCK)
     return out
 
 

@@ -79,8 +79,7 @@ class DALIPipelineRunRef:
                 f"batch_size={len(calls)} (it is {self.target.batch_size}), or the loader with a smaller one"
             )
         self.columns = [
-            Column([call.inputs[k] for call in calls], name, self.origins)
-            for k, name in enumerate(self.target.inputs)
+            Column([call.inputs[k] for call in calls], name, self.origins) for k, name in enumerate(self.target.inputs)
         ]
         for index, call in enumerate(calls):
             call.run, call.index, call.inputs = self, index, ()
@@ -105,9 +104,7 @@ class _Reference(torch.Tensor):
         self.source, self.output = source, output
 
     @classmethod
-    def __torch_function__(
-        cls, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
         if func is torch.stack and len(args) == 1 and not kwargs:
             return collate(args[0])
         owner: Any = getattr(func, "__self__", None)  # of a property

@@ -74,9 +74,7 @@ class DALIServer:
         input_names: Sequence[str] | None = None,
     ) -> None:
         if not hasattr(pipeline, "input_names"):
-            raise TypeError(
-                f"{pipeline!r} is no pipeline; call what pipeline_def made, to make one"
-            )
+            raise TypeError(f"{pipeline!r} is no pipeline; call what pipeline_def made, to make one")
         found = pipeline.input_names
         if not found:
             raise RuntimeError(
@@ -88,9 +86,7 @@ class DALIServer:
         if pipeline.max_batch_size is None:
             raise ValueError("the pipeline of a proxy needs a batch_size")
         self._pipe, self.deterministic = pipeline, deterministic
-        self._target = Target(
-            uuid.uuid4().hex, names, pipeline.num_outputs, pipeline.max_batch_size
-        )
+        self._target = Target(uuid.uuid4().hex, names, pipeline.num_outputs, pipeline.max_batch_size)
         self._lock = threading.RLock()
         self._flight: deque[_Run] = deque()
         self._started = False
@@ -196,9 +192,7 @@ class Pending:
     def _begin(self, ref: Any, source: DALIPipelineRunRef) -> Any:
         server = _servers.get(source.target.server)
         if server is None:
-            raise RuntimeError(
-                "the DALIServer of this reference is gone, or lives in another process"
-            )
+            raise RuntimeError("the DALIServer of this reference is gone, or lives in another process")
         if id(source) not in self._runs and self._only in (None, server):
             self._runs[id(source)] = server._start(source)
         return ref
