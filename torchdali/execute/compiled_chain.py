@@ -239,7 +239,8 @@ class CompiledChain:
 
 def _samples(batch: TensorList, group: int, lazily: bool) -> Sequence[torch.Tensor]:
     if group > 1:
-        return torch.split(batch.stacked(), group)
+        whole = batch.stacked()
+        return (whole,) if group >= len(whole) else torch.split(whole, group)
     stored = batch.stored()
     return stored if lazily and isinstance(stored, Arrays) else stored.samples()
 
