@@ -34,9 +34,8 @@ def test_names_of_pax_headers(tmp_path: Path) -> None:
 def test_a_missing_index_is_written_with_a_warning(tmp_path: Path) -> None:
     path = write_tar(tmp_path / "a.tar", [("a.jpg", b"1"), ("a.cls", b"2"), ("b.jpg", b"3")])
     index = tmp_path / "a.idx"
-    with pytest.warns(UserWarning, match="does not exist") as said:
+    with pytest.warns(UserWarning, match="does not exist"):
         wanted = read(paths=path, ext=["jpg"], index_paths=str(index))
-    assert [each.filename for each in said] == [__file__]
     assert index.read_text() == "v1.2 2\njpg 512 1 a.jpg cls 1536 1 a.cls\njpg 2560 1 b.jpg\n"
     assert read(paths=path, ext=["jpg"], index_paths=str(index)) == wanted == [[b"1", b"3"]]
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -172,23 +170,11 @@ def open_source(options: PipelineOptions, node: Node) -> Source:
 
 
 def open_reader(options: PipelineOptions, node: Node) -> Reader:
-    """Open a reader; its errors and warnings name the user's line."""
+    """Open a reader; its errors name the user's line."""
     try:
-        with _warnings_on_line(node):
-            return _opened(options, node)
+        return _opened(options, node)
     except Exception as error:
         raise located(error, _cannot_be_built(node)) from error
-
-
-@contextlib.contextmanager
-def _warnings_on_line(node: Node) -> Iterator[None]:
-    """Show warnings on the user's line instead of ours."""
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always")
-        yield
-    for each in found:
-        file, line = (node.lines[0].file, node.lines[0].line) if node.lines else (each.filename, each.lineno)
-        warnings.warn_explicit(each.message, each.category, file, line)
 
 
 def _opened(options: PipelineOptions, node: Node) -> Reader:
