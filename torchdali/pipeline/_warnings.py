@@ -8,7 +8,7 @@ from typing import Any
 
 from torchdali.graph import Graph, Node
 
-__all__ = ["warn_of_likely_mistakes"]
+__all__ = ["scale_mistake", "warn_of_likely_mistakes"]
 
 _KEEP_BYTES = frozenset((
     "_to_device", "brightness", "brightness_contrast", "color_space_conversion", "color_twist", "contrast", "copy",
@@ -40,18 +40,16 @@ def _nothing(node: Node) -> str:
 def _of_scales(node: Node) -> str:
     """Find bytes of 0 to 255 that are normalized by the mean and deviation of 0 to 1."""
     given, way = node.constants, _way_from_decoder(node)
-    if (
-        way is None
-        or any("dtype" in each.constants for each in way)
-        or not _is_of_unit_range(given.get("mean"))
-        or not _is_of_unit_range(given.get("std"))
-        or {"scale", "shift"} & given.keys()
-    ):
+    if way is None or any("dtype" in each.constants for each in way) or {"scale", "shift"} & given.keys():
         return ""
-    return (
-        f"mean={given['mean']} and std={given['std']} are of pixels from 0 to 1, and these are bytes from 0 to 255: "
-        "multiply both by 255"
-    )
+    return scale_mistake(given.get("mean"), given.get("std"))
+
+
+def scale_mistake(mean: Any, std: Any) -> str:
+    """Say what is wrong where bytes are normalized by the mean and deviation of 0 to 1; empty for others."""
+    if not (_is_of_unit_range(mean) and _is_of_unit_range(std)):
+        return ""
+    return f"mean={mean} and std={std} are of pixels from 0 to 1, and these are bytes of 0 to 255: multiply both by 255"
 
 
 def _of_axes(node: Node) -> str:

@@ -49,11 +49,6 @@ class Normalize(Transform):
         if 0 in self.std:
             raise ValueError(f"std must not be 0, and is {list(std)}")
 
-    @property
-    def is_of_unit_range(self) -> bool:
-        """Say whether mean and deviation are those of pixels from 0 to 1."""
-        return all(0 < value < 1 for value in (*self.mean, *self.std))
-
     def apply(self, images: Any, layout: str) -> Any:
         """Return normalized images."""
         return fn.crop_mirror_normalize(images, mean=self.mean, std=self.std, output_layout=layout)

@@ -24,6 +24,7 @@ from torchdali.experimental.torchvision.v2._transform import (
 )
 from torchdali.pipeline import Pipeline
 from torchdali.pipeline._options import NAMES
+from torchdali.pipeline._warnings import scale_mistake
 
 __all__ = ["Compose"]
 
@@ -169,12 +170,9 @@ class Compose:
 
     def _warn_of_scales(self, dtype: torch.dtype) -> None:
         found = next((t for t in self.op_list if isinstance(t, Normalize)), None)
-        if dtype == torch.uint8 and found is not None and found.is_of_unit_range:
-            warnings.warn(
-                f"Normalize: mean={found.mean} and std={found.std} are of pixels from 0 to 1, and these are bytes from "
-                "0 to 255: multiply both by 255",
-                stacklevel=4,
-            )
+        text = "" if found is None or dtype != torch.uint8 else scale_mistake(found.mean, found.std)
+        if text:
+            warnings.warn(f"Normalize: {text}", stacklevel=4)
 
     def _apply(self, images: Any, layout: str) -> Any:
         for each in self.op_list:
