@@ -20,6 +20,7 @@ The contract, which every line below keeps:
 
 from __future__ import annotations
 
+import math
 import os
 import queue
 import threading
@@ -57,6 +58,11 @@ from torchdali.tensors import TensorList
 from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = ["Executor"]
+
+# To wake a thread, and to share the GIL with it then, takes 0.1 to 0.3 ms of processor time a batch.
+_SHORT_BATCH = 1e-3  # seconds
+_SHORT_ABSENCE = 3e-4
+_LONGEST_REST = 5e-3
 
 
 class Executor:
@@ -100,6 +106,7 @@ class Executor:
         self._count = self._position = 0
         self._stopped = self._ended = self._closed = False
         self._scheduled = self._skipped = 0
+        self._batch_seconds = math.inf  # that the last batch took in the scheduler thread, if it was done there
         self._prepared: dict[Node, SourceBatch] = {}
         self.taken_state = self.state()
         self._lock, self._taking, self._process = threading.RLock(), SingleCaller(), os.getpid()
@@ -242,11 +249,30 @@ class Executor:
             # reads it.
             self._flight.append(batch)
             self._scheduled += 1
-            if self._caller_queue is None:
+            if self._caller_queue is None and not self._holds_back():
                 self._ask()
         if self._caller_queue is not None:
             self.profile.asked(0)
             self._wait(batch)
+
+    def _holds_back(self) -> bool:
+        """Return whether batches wait for the next `pop`, which hands over all of them: one wake-up for several.
+
+        So it is while the scheduler thread makes a batch in less time than it takes to wake it, and the caller comes
+        back at once: little would be done meanwhile.
+        """
+        return self._batch_seconds < _SHORT_BATCH and self.profile.absence < _SHORT_ABSENCE
+
+    def _hand_over_held(self, batch: InFlightBatch) -> None:
+        """Hand over the batches that were held back, unless this one is done and the next call will come at once."""
+        last, done = self._flight[-1], batch.finished.is_set()
+        if last.asked or (done and self._holds_back()):
+            return
+        self._ask()
+        if not done and self._holds_back():
+            # Sleep until all are done: woken after the first, this thread would fight the scheduler thread for the GIL.
+            # Not for long: a later batch may wait for what the caller does with this one.
+            last.finished.wait(_LONGEST_REST)
 
     def _ask(self) -> None:
         """Request the start of all scheduled batches.
@@ -308,6 +334,7 @@ class Executor:
             if not self._flight:
                 raise RuntimeError("no batch was scheduled: call schedule_run() before asking for outputs")
             batch = self._flight[0]
+            self._hand_over_held(batch)
             self._wait(batch)
             # Only now: an interrupt while waiting leaves the batch where it is, for the next call.
             self._flight.popleft()
@@ -391,6 +418,7 @@ class Executor:
         """Draw the samples of a batch and begin its first stage."""
         if batch.index >= 0:
             return  # it was asked for twice
+        started = time.perf_counter()
         try:
             # Only here are the counters and the cursors of readers advanced: by one thread, so without a lock, and in
             # the order of the requests.
@@ -408,6 +436,8 @@ class Executor:
             self._stages.fail(batch, error)
         else:
             self._stages.begin(batch)
+        # Read by the user's thread, which may see the time of a batch before: both are good guesses for the next.
+        self._batch_seconds = time.perf_counter() - started if batch.finished.is_set() else math.inf
 
     def _draw(self, batch: InFlightBatch) -> None:
         """Advance every source, in the graph's order, and note the state after it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import threading
 import time
@@ -85,6 +86,7 @@ class Profile:
         self._delivered_at: float | None = None
         self.batches = self.samples = self._ready = 0
         self.waited = self.consumed = 0.0
+        self.absence = math.inf  # seconds between the last batch and the request after it
 
     def trace(self) -> None:
         """Time every batch from now on, and keep each interval for `write_trace`."""
@@ -104,7 +106,8 @@ class Profile:
         self._ready += ready
         self._asked_at = time.perf_counter()
         if self._delivered_at is not None:
-            self.consumed += self._asked_at - self._delivered_at
+            self.absence = self._asked_at - self._delivered_at
+            self.consumed += self.absence
 
     def delivered(self, size: int) -> None:
         """Note that the user got a batch, that was asked for before."""
