@@ -106,8 +106,8 @@ class Node:
 
     @property
     def title(self) -> str:
-        """The name of the operator, or those of the operators whose work it does together."""
-        return " + ".join(part.operator.name for part in self.parts) or self.operator.name
+        """The name of the operator in messages, or those of the operators whose work it does together."""
+        return " + ".join(part.title for part in self.parts) or self.operator.title(self.constants)
 
     def culprit(self, error: BaseException) -> Node:
         """Return the node in which the user would look for an error: itself, or one of its parts."""
@@ -130,7 +130,7 @@ class Node:
         per_sample = [f"{k}={v}" for k, v in self.per_sample.items()]
         results = ", ".join(map(str, self.outputs))
         condition = "".join(f" if {c.edge} is {c.value}" for c in self.scope)
-        call = f"{self.operator.name}({', '.join(inputs + constants + per_sample)})"
+        call = f"{self.operator.title(self.constants)}({', '.join(inputs + constants + per_sample)})"
         return f"{results or self.name} = {call}  [{self.device}]{condition}"
 
 
@@ -499,7 +499,7 @@ class Tracer:
             longer, shorter = (other, scope) if len(other) > len(scope) else (scope, other)
             if any(not a.is_same(b) for a, b in zip(longer, shorter, strict=False)):
                 raise RuntimeError(
-                    f"operator {node.operator.name!r} takes {edge}, which has other samples of the batch than the "
+                    f"operator {node.title!r} takes {edge}, which has other samples of the batch than the "
                     "rest of its inputs, as it belongs to another branch: merge the branches before"
                 )
             scope = longer
@@ -562,7 +562,7 @@ def add_node(
     """Record one use of an operator with the current tracer, if there is one."""
     tracer = current()
     serial = len(tracer.nodes) if tracer else next(_serial)
-    name = name or f"__{operator.name.rpartition('.')[2]}_{serial}"
+    name = name or f"__{operator.title(constants).rpartition('.')[2]}_{serial}"
     node = Node(operator, name, device, tuple(inputs), constants, per_sample, user_line(), preserve=preserve)
     where = "cpu" if device == "cpu" else "gpu"
     node.outputs = tuple(DataNode(name, where, node, i) for i in range(outputs))

@@ -32,6 +32,7 @@ class OperatorOptions:
     Args:
         name: Dotted name in `fn`; the function's own by default.
         class_name: Name in `ops`; the last part of ``name`` in camel case by default.
+        title: Of a hidden operator, its name in messages: what the user wrote; or ``rule(constants) -> title``.
         over: ``"sample"``: the body sees one sample, with free leading dimensions. ``"batch"``: it sees
             `TensorList`s, and a `Column` for each argument that was given per sample.
         batched: The body also takes several samples of one shape in one call, as tensors ``(N, ...)``. Where that
@@ -63,6 +64,7 @@ class OperatorOptions:
 
     name: str = ""
     class_name: str = ""
+    title: Callable[[Mapping[str, Any]], str] | str = ""
     over: str = "sample"
     batched: bool = False
     make: Callable[[], Callable[..., Any]] | None = None
@@ -139,6 +141,11 @@ class Operator:
     def schema_name(self) -> str:
         """DALI's name of the schema, such as ``readers__File``."""
         return "__".join([*self.name.split(".")[:-1], self.class_name])
+
+    def title(self, constants: Mapping[str, Any]) -> str:
+        """Return its name in messages."""
+        title = self.options.title
+        return (title if isinstance(title, str) else title(constants)) or self.name
 
     def arguments(self, constants: Mapping[str, Any]) -> dict[str, Any]:
         """Return the constants with the defaults of the rest."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -279,6 +280,44 @@ def test_an_error_of_merging_names_the_line_of_the_if() -> None:
     with pytest.raises(RuntimeError, match=r"the variable 'number': both branches") as caught:
         pipe.run()
     assert "if number > 1:" in str(caught.value)
+
+
+def takes_one_of_two(test: Any) -> Any:
+    number = one()
+    if test:
+        number = test
+    return number
+
+
+def joins_two(test: Any) -> Any:
+    return (coin() == 1) and test
+
+
+def negates(test: Any) -> Any:
+    return not test
+
+
+@pytest.mark.parametrize(
+    ("function", "title"), [(takes_one_of_two, "if"), (joins_two, "and"), (negates, "not")]
+)
+@pytest.mark.parametrize("debug", [False, True])
+def test_messages_have_the_word_that_the_user_wrote(
+    function: Callable[[Any], Any], title: str, debug: bool
+) -> None:
+    @pipeline_def(
+        batch_size=2, num_threads=1, device_id=None, enable_conditionals=True, debug=debug
+    )
+    def asks(axes: int) -> Any:
+        return function(fn.external_source(lambda info: np.ones([3] * axes, np.bool_), batch=False))
+
+    with pytest.raises(RuntimeError, match=rf"operator '{title}' failed on sample 0 of batch 0"):
+        asks(1).run()
+    pipe = asks(0)
+    pipe.run()
+    assert title in [each.operator for each in pipe.stats().operators]
+    if not debug:
+        assert re.search(rf"= {title}\(.*# {title} line", str(pipe.explain()), re.DOTALL)
+        assert "_merge" not in pipe.explain() and "_logical" not in pipe.explain()
 
 
 def test_an_image_as_a_condition_is_refused_without_a_look_at_its_pixels() -> None:

@@ -99,7 +99,7 @@ class BadSamples:
                 self.report.append(
                     BadSample(
                         batch.info[i] if batch.info else "",
-                        node.operator.name if node else "",
+                        node.title if node else "",
                         f"{type(failure).__name__}: {failure}",
                         batch.index,
                         sample,

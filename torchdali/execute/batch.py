@@ -156,7 +156,7 @@ class InFlightBatch:
 
     def location(self, node: Node | None, sample: int | None = None) -> str:
         """Describe for an error message what failed, on which sample, on which of the user's lines."""
-        parts = [f"operator {node.operator.name!r}" if node else "the pipeline", "failed"]
+        parts = [f"operator {node.title!r}" if node else "the pipeline", "failed"]
         if sample is not None:
             parts.append(f"on sample {self.original(sample)} of batch {self.index}")
             if self.info is not None:

@@ -264,7 +264,7 @@ def _shaped(batch: TensorList, value: Value) -> Column:
     try:
         return column_.shaped(value.axes, value.name)
     except RuntimeError as error:
-        name, where = value.node.operator.name, value.node.where
+        name, where = value.node.title, value.node.where
         raise located(error, f"operator {name!r} failed on its arguments\n  {where}") from error
 
 
@@ -307,7 +307,7 @@ def _located(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[Prepared, tupl
         return _ready(node, axes)
     except Exception as error:
         culprit = node.culprit(error)
-        place = f"operator {culprit.operator.name!r} failed on its inputs\n  {culprit.where}"
+        place = f"operator {culprit.title!r} failed on its inputs\n  {culprit.where}"
         raise located(error, place) from error
 
 

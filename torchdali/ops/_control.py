@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -11,6 +12,12 @@ from torch import Tensor
 from torchdali.batching import truth
 from torchdali.operator import batched, operator
 from torchdali.schema import Data, PerSample
+
+
+def _statement(constants: Mapping[str, Any]) -> str:
+    """Return what the user wrote: `and`, `select` ..., or an `if`, which gives variables instead of a result."""
+    named = re.match("the result of `(.+?)`", constants.get("what", ""))
+    return named[1] if named else "if"
 
 
 def _chosen_layout(layouts: tuple[str, ...], arguments: Any) -> str:
@@ -66,7 +73,7 @@ def _described(dtype: torch.dtype, ndim: int) -> str:
     return f"{str(dtype).removeprefix('torch.')} of {ndim} dimensions"
 
 
-@operator(hidden=True, merges=True, layout=_merged_layout, make=_merger)
+@operator(hidden=True, title=_statement, merges=True, layout=_merged_layout, make=_merger)
 def _merge(
     on_true: Data | None = None,
     on_false: Data | None = None,
@@ -79,13 +86,13 @@ def _merge(
     return _merger()(on_true, on_false, condition=condition, what=what)
 
 
-@operator(hidden=True, merges=True, layout=_chosen_layout, make=_Chooser)
+@operator(hidden=True, title=_statement, merges=True, layout=_chosen_layout, make=_Chooser)
 def _choose(*branches: Data, case: PerSample[int], what: str = "") -> Data:
     """Return the value of a branch; see `_Chooser`, which does it."""
     return _Chooser()(*branches, case=case, what=what)
 
 
-@operator(hidden=True)
+@operator(hidden=True, title="split")
 def _part(value: Data, /) -> Data:
     """Return the value: what makes a part of the batch of it are the conditions of its node."""
     return value
@@ -98,7 +105,7 @@ def _cases(index: Tensor, *, count: int) -> Tensor:
     return whole.to(torch.int32).clamp_(0, count - 1)
 
 
-@operator(hidden=True)
+@operator(hidden=True, title="select")
 def _case(index: Data, /, *, count: int) -> Data:
     """Return which of several branches a number stands for: the first also below 0, the last also above."""
     return _cases(index[None], count=count)[0]
@@ -107,7 +114,7 @@ def _case(index: Data, /, *, count: int) -> Data:
 batched(_case)(_cases)
 
 
-@operator(hidden=True)
+@operator(hidden=True, title="not")
 def _not(value: Data, /) -> Data:
     """Return whether a scalar is 0."""
     if value.ndim:
@@ -115,7 +122,7 @@ def _not(value: Data, /) -> Data:
     return value == 0
 
 
-@operator(hidden=True)
+@operator(hidden=True, title=lambda constants: constants["expression"])
 def _logical(value: Data, /, *, expression: str, side: str) -> Data:
     """Check an operand of ``and`` or ``or``."""
     if value.ndim or value.dtype != torch.bool:

@@ -119,7 +119,7 @@ def _check_constants(graph: Graph) -> None:
 
 
 def _cannot_be_built(node: Node) -> str:
-    return f"operator {node.operator.name!r} cannot be built\n  {node.where}"
+    return f"operator {node.title!r} cannot be built\n  {node.where}"
 
 
 def _check_devices(options: PipelineOptions, graph: Graph) -> None:
