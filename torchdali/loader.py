@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -14,8 +15,8 @@ import torch
 from torchdali.kernels.memory import Empty
 
 __all__ = [
-    "Dataset", "Empty", "Indices", "LoaderOptions", "RecordNames", "begun", "check_dataset", "local_paths",
-    "owning_read", "read_several", "reader_meta", "shard_start",
+    "Dataset", "Empty", "Indices", "LoaderOptions", "RecordNames", "begun", "check_dataset", "lacking",
+    "local_paths", "owning_read", "read_several", "reader_meta", "shard_start",
 ]  # fmt: skip
 
 Indices = npt.NDArray[np.int64]
@@ -38,6 +39,9 @@ class Dataset(Protocol):
     ``read_several(records, lent) -> Sequence[Tensor] | None`` returns what `read` does for a few records of one output
     in one call; if they are only lent, in memory that the thread's next call may use again. None, or an error, means
     that `read` must do it.
+
+    Where something else may stand in for an output that a record does not have, ``lacks(index, output) -> str`` says
+    so, for the message about a batch whose samples differ; empty for other records.
 
     Of a reader declared with ``writes``, `read` takes ``out``, a tensor where its first output is delivered from, or
     None; it returns ``out`` if it wrote there.
@@ -136,6 +140,16 @@ def begun(dataset: Any, records: Sequence[int]) -> Sequence[Any]:
     begin = getattr(dataset, "begin", None)
     started: Sequence[Any] | None = None if begin is None else begin(records)
     return records if started is None else started
+
+
+def lacking(dataset: Any, records: Sequence[int], output: int) -> tuple[int, str] | None:
+    """Return which of some records lacks an output, and what its data set says about it; None if none does."""
+    lacks = getattr(dataset, "lacks", None)
+    if lacks is None:
+        return None
+    with contextlib.suppress(Exception):  # another error is on its way
+        return next(((i, text) for i, record in enumerate(records) if (text := lacks(record, output))), None)
+    return None
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,30 @@ def test_defaults(records: tuple[str, str]) -> None:
     made.close()
 
 
+@pytest.mark.parametrize("first", [0, 3], ids=["the first record", "the last"])
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("cast", [False, True])
+def test_a_record_without_a_feature_that_others_of_its_batch_have(
+    tmp_path: Path, first: int, debug: bool, cast: bool
+) -> None:
+    examples: list[Any] = [{"label": [i], "box": [1.0, 2.0]} for i in range(4)]
+    del examples[first]["box"]
+    path, index = write_tfrecord(tmp_path / "a.tfrecord", examples)
+    features = {"label": FEATURES["label"], "box": FixedLenFeature([2], float32, 0.0)}
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None, debug=debug)
+    def boxes() -> Any:
+        found = fn.readers.tfrecord(path=path, index_path=index, features=features)["box"]
+        return fn.cast(found, dtype=torchdali.types.INT32) if cast else found
+
+    place = Path(index).read_text().splitlines()[first].split()[0]
+    with pytest.raises(RuntimeError) as caught:
+        boxes().run()
+    text = str(caught.value)
+    assert f"on sample {first} of batch 0 ({path} at index {place})" in text
+    assert f"the record {path} at index {place} lacks the feature 'box'" in text
+
+
 def test_numbers_that_are_not_packed(tmp_path: Path) -> None:
     from torchdali.formats import tfrecord as format
     from torchdali.formats.protobuf import FIXED32, VARINT, tag, write_bytes, write_varint

@@ -23,9 +23,10 @@ from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.steps import present, run_step
 from torchdali.execute.timings import Profile, Stats
 from torchdali.graph import DataNode, Node, Tracer
-from torchdali.loader import begun, owning_read
+from torchdali.loader import begun, lacking, owning_read
 from torchdali.registry import Operator
 from torchdali.rng import BatchRng
+from torchdali.running import check_form
 from torchdali.source import Source
 from torchdali.tensors import Tensor, TensorList, TensorListCPU
 from torchdali.tensors.buffer_pool import BufferPool
@@ -368,10 +369,22 @@ class DebugRun(Tracer):
         layouts = node.operator.output_layouts((), node.constants)
         known = metadata_outputs(node, reader.dataset, keys.records)
         columns = zip(zip(*rows, strict=True), layouts[: len(layouts) - len(known)], strict=True)
-        batches = [TensorList.from_samples(list(c), layout) for c, layout in columns]
+        batches = [self._read_column(node, reader, keys, i, list(c), layout) for i, (c, layout) in enumerate(columns)]
         batches += known.values()
         batches[0].set_source_infos([name(record) for record in keys.records.tolist()])
         return batches
+
+    def _read_column(
+        self, node: Node, reader: Reader, keys: Keys, output: int, column: list[torch.Tensor], layout: str
+    ) -> TensorList:
+        """Make the batch of an output of a reader; an error says which record differs."""
+        try:
+            check_form(column)
+        except RuntimeError as error:
+            sample, reason = lacking(reader.dataset, keys.records.tolist(), output) or (None, "")
+            told = RuntimeError(f"{reason}; {error}") if reason else error
+            raise located(told, self._batch.location(node, sample)) from error
+        return TensorList.from_samples(column, layout)
 
     def _read_one(self, node: Node, reader: Reader, sample: int, record: Any) -> Any:
         try:

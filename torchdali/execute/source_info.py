@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from torchdali.graph import DataNode, Node
+from torchdali.plan import edges
 
-__all__ = ["source_edges"]
+__all__ = ["read_edges", "source_edges"]
 
 
 def source_edges(nodes: Iterable[Node]) -> dict[DataNode, DataNode | None]:
@@ -24,3 +25,16 @@ def source_edges(nodes: Iterable[Node]) -> dict[DataNode, DataNode | None]:
             else:
                 found[output] = first if first is None else found.get(first, first)
     return found
+
+
+def read_edges(edge: DataNode) -> Iterator[DataNode]:
+    """Yield the outputs of readers that an edge is computed from."""
+    seen, stack = set(), [edge]
+    while stack:
+        edge = stack.pop()
+        if edge.source is None or edge in seen:
+            continue
+        seen.add(edge)
+        if edge.source.operator.kind == "reader":
+            yield edge
+        stack += edges(edge.source)

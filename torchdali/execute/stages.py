@@ -21,7 +21,7 @@ from torchdali.execute.compiled_chain import Bodies, CompiledChain, named
 from torchdali.execute.groups import GroupRun, group_size
 from torchdali.execute.hardware_decoding import Decoded, HardwareDecoding, is_shared, mark
 from torchdali.execute.output_buffer import OpenBuffer, OutputBuffer, filled
-from torchdali.execute.source_info import source_edges
+from torchdali.execute.source_info import read_edges, source_edges
 from torchdali.execute.steps import fail_alone, present, run_step
 from torchdali.execute.sync import CallerQueue, Sequencer
 from torchdali.execute.thread_limit import ThreadLimit
@@ -31,7 +31,7 @@ from torchdali.execute.transfers import device_last, is_sent, uploads
 from torchdali.execute.workers.chains import ChainJob, Workers
 from torchdali.graph import DataNode, Node
 from torchdali.kernels.memory import Empty
-from torchdali.loader import RecordNames, owning_read
+from torchdali.loader import RecordNames, lacking, owning_read
 from torchdali.plan import Plan, column, edges
 from torchdali.rng import BatchRng
 from torchdali.running import Bodies as PreparedBodies
@@ -468,8 +468,19 @@ class StageRunner:
             else:
                 made = close(run.opened[edge], results, layout, info)
         except RuntimeError as error:
-            raise located(error, run.batch.location(edge.source)) from error
+            raise self._differing(run.batch, edge, error) from error
         return made if layout else named(edge, made)
+
+    def _differing(self, batch: InFlightBatch, edge: DataNode, error: RuntimeError) -> Exception:
+        """Say which operator made samples that cannot be a batch, and if a reader lacked one that they come from."""
+        for origin in read_edges(edge):
+            assert origin.source is not None
+            dataset = self._runtime.readers[origin.source].dataset
+            found = lacking(dataset, batch.keys[origin.source].records.tolist(), origin.index)
+            if found is not None:
+                sample, reason = found
+                return located(RuntimeError(f"{reason}; {error}"), batch.location(edge.source, sample))
+        return located(error, batch.location(edge.source))
 
     def _decoded(self, run: ChainRun, failures: dict[int, BaseException]) -> dict[DataNode, Decoded]:
         """Decode on the device what the chain left to it; see `HardwareDecoding.decode`."""

@@ -96,6 +96,14 @@ class TFRecordDataset:
         self._places[1][:, records] = [each.ends for each in lists]
         return lists
 
+    def lacks(self, index: int, output: int) -> str:
+        """Say that a record does not have a feature whose default has other axes than its values."""
+        name, feature = list(self._features.items())[output]
+        default = self.read(index)[output]
+        if feature.kind == "string" or default.ndim or (feature.fixed and not feature.shape):
+            return ""
+        return f"the record {self.info(index)} lacks the feature {name!r}, and its default is a scalar"
+
     def info(self, index: Key) -> str:
         """Return file and offset of a record."""
         return self._records.info(index)
