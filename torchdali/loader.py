@@ -16,7 +16,7 @@ from torchdali.kernels.memory import Empty
 
 __all__ = [
     "Dataset", "Empty", "Indices", "LoaderOptions", "RecordNames", "begun", "check_dataset", "lacking",
-    "local_paths", "owning_read", "read_several", "reader_meta", "shard_start",
+    "local_paths", "owning_read", "read_several", "reader_meta", "row", "shard_start",
 ]  # fmt: skip
 
 Indices = npt.NDArray[np.int64]
@@ -70,6 +70,21 @@ def check_dataset(dataset: Any) -> None:
         raise TypeError(f"a reader returns a data set, and {type(dataset).__name__!r} has no {names}")
 
 
+def row(found: Any) -> Sequence[Any]:
+    """Return what `read` of a data set returned, if it is a tuple.
+
+    Raises:
+        TypeError: it is a single tensor or array, which would be taken for as many outputs as its first axis is long.
+    """
+    if type(found) is not tuple and isinstance(found, (torch.Tensor, np.ndarray)):
+        raise TypeError(
+            f"`read` of a data set returns a tuple of tensors, one an output, not a {type(found).__name__} of shape "
+            f"{tuple(found.shape)}: for one output, return (tensor,)"
+        )
+    outputs: Sequence[Any] = found
+    return outputs
+
+
 def owning_read(dataset: Any, delivered: Collection[int] | None = None) -> Callable[..., tuple[torch.Tensor, ...]]:
     """Return `read` of a data set whose results are the caller's to change.
 
@@ -87,7 +102,7 @@ def owning_read(dataset: Any, delivered: Collection[int] | None = None) -> Calla
     def read_copies(index: int, **given: Any) -> tuple[torch.Tensor, ...]:
         return tuple(
             output.clone() if delivered is None or i in delivered else output
-            for i, output in enumerate(read(index, **given))
+            for i, output in enumerate(row(read(index, **given)))
         )
 
     return read_copies

@@ -345,7 +345,8 @@ class _Writer:
         results = ", ".join(self.results(node))
         if node.operator.kind == "reader" and "," not in results:
             results += ","
-        self.write(f"{indent}{results} = f{k}({', '.join(self.arguments(node))})", node)
+        call = f"f{k}({', '.join(self.arguments(node))})"
+        self.write(f"{indent}{results} = {f'row({call})' if node.operator.kind == 'reader' else call}", node)
         for output in node.outputs:
             if output in self.delivers:
                 self.deliver(node, output, indent)

@@ -6,14 +6,21 @@ import json
 import math
 from collections import Counter
 from itertools import chain
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers.encoded_images import encoded, picture, tensor
+from torchdali import fn, pipeline_def
 from torchdali.cursor import Cursor, EpochOrder, reshard
-from torchdali.loader import LoaderOptions, check_dataset, reader_meta, shard_start
+from torchdali.loader import Dataset, LoaderOptions, check_dataset, reader_meta, shard_start
+from torchdali.operator import reader
+from torchdali.registry import registry
+from torchdali.schema import OutputCount, shares
 
 
 def cursor(size: int, seed: int = 0, **options: object) -> Cursor:
@@ -225,6 +232,53 @@ def test_a_data_set_has_three_methods(methods, text) -> None:
         return check_dataset(records)
     with pytest.raises(TypeError, match=text):
         check_dataset(records)
+
+
+class Bare:
+    """Records whose `read` returns one tensor, as long as there are outputs, and no tuple."""
+
+    def __init__(self, value: torch.Tensor, shares: bool) -> None:
+        self.value, self.shares_memory = value, shares
+
+    def __len__(self) -> int:
+        return 4
+
+    def read(self, index: int) -> torch.Tensor:
+        return self.value
+
+    def info(self, index: int) -> str:
+        return f"record {index}"
+
+
+JPEG = tensor(encoded(picture(), "JPEG"))
+READ = {
+    "one": (Bare(torch.zeros(1), False), 1, list),
+    "two": (Bare(torch.zeros(2, 5), False), 2, list),
+    "views": (Bare(torch.zeros(2, 5), True), 2, list),
+    "decoded": (Bare(JPEG[None], False), 1, lambda data: [fn.decoders.image(data[0])]),
+    "resized": (Bare(JPEG[None], False), 1, lambda data: [fn.resize(fn.decoders.image(data[0]), size=4)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("more", [{}, {"debug": True}, {"num_processes": 2}])
+def test_a_tensor_in_place_of_a_tuple_is_refused(name: str, more: dict[str, Any]) -> None:
+    dataset, count, use = READ[name]
+
+    @reader(name="_bare", hidden=True, outputs=lambda arguments: count)
+    def bare(**options: Annotated[Any, shares(LoaderOptions)]) -> Annotated[Dataset, OutputCount(1)]:
+        """Read records."""
+        return dataset
+
+    @pipeline_def(batch_size=3, num_threads=2, device_id=None, **more)
+    def pipe() -> Any:
+        return tuple(use(bare()))
+
+    registry._operators.pop("_bare")
+    made = pipe()
+    with pytest.raises(TypeError, match=r"record 0(.|\n)*tuple of tensors(.|\n)*return \(tensor,\)"):
+        made.run()
+    made.close()
 
 
 def test_seed_without_its_shuffle_warns() -> None:

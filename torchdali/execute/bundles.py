@@ -20,7 +20,7 @@ from torchdali.batching import BundledBody, Lifted, Pieces, TooLarge
 from torchdali.execute.timings import ChainTimings
 from torchdali.graph import Node
 from torchdali.kernels.rearrange import copy_to, dense
-from torchdali.loader import local_paths, read_several
+from torchdali.loader import local_paths, read_several, row
 from torchdali.plan import Chain, column, is_metadata
 
 __all__ = [
@@ -105,7 +105,7 @@ class ReadTogether:
     """
 
     def __init__(self, read: Callable[..., Any], lent: bool = False) -> None:
-        self._several, self._single = read_several(read), Lifted(read, several=True)
+        self._several, self._single = read_several(read), Lifted(lambda record: row(read(record)), several=True)
         self._lent = lent
 
     def __call__(self, records: Sequence[Any]) -> Any:
@@ -250,7 +250,7 @@ class Bundled:
     def _read_one(self, record: int) -> Any:
         assert self.read is not None
         try:
-            return self.read(record)[0]
+            return row(self.read(record))[0]
         except Exception:
             return None
 

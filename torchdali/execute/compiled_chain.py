@@ -29,6 +29,7 @@ from torchdali.execute.bundles import (
 from torchdali.execute.steps import values
 from torchdali.graph import DataNode, Node
 from torchdali.kernels.memory import Empty
+from torchdali.loader import row
 from torchdali.plan import Chain, Value, column, edges
 from torchdali.running import (
     Prepared,
@@ -121,9 +122,9 @@ class CompiledChain:
         return self._bound[known]
 
     def _bind(self, found: dict[DataNode, _Axes]) -> BoundChain:
-        names: dict[str, Any] = {"put": put, "truth": truth, **_SINGLE_VALUES}
-        group_names: dict[str, Any] = {"put": put, **_GROUP_VALUES}
-        bundle_names: dict[str, Any] = {"put": put_together, **_BUNDLE_VALUES}
+        names: dict[str, Any] = {"put": put, "row": row, "truth": truth, **_SINGLE_VALUES}
+        group_names: dict[str, Any] = {"put": put, "row": row, **_GROUP_VALUES}
+        bundle_names: dict[str, Any] = {"put": put_together, "row": row, **_BUNDLE_VALUES}
         for node in self.chain.nodes:
             name = f"f{self._index[node]}"
             if node.operator.kind == "reader":

@@ -23,7 +23,7 @@ from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.steps import present, run_step
 from torchdali.execute.timings import Profile, Stats
 from torchdali.graph import DataNode, Node, Tracer
-from torchdali.loader import begun, lacking, owning_read
+from torchdali.loader import begun, lacking, owning_read, row
 from torchdali.registry import Operator
 from torchdali.rng import BatchRng
 from torchdali.running import check_form
@@ -391,7 +391,7 @@ class DebugRun(Tracer):
             given = {
                 name: self._batch.values[edge].samples()[sample].tolist() for name, edge in node.per_sample.items()
             }
-            return owning_read(reader.dataset)(record, **given)
+            return row(owning_read(reader.dataset)(record, **given))
         except Exception as error:
             raise located(error, self._batch.location(node, sample)) from error
 
