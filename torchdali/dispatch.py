@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import bisect
-import inspect
 import itertools
 import math
-import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +15,7 @@ import torch
 
 from torchdali import graph
 from torchdali.constants import Constant, ScalarConstant
+from torchdali.errors import warn
 from torchdali.graph import DataNode
 from torchdali.kernels.memory import is_traced
 from torchdali.registry import Operator
@@ -27,8 +25,6 @@ from torchdali.schema import STATE, Schema
 from torchdali.tensors import TensorList
 
 __all__ = ["VIEWS", "Call", "as_node", "bind", "call", "record", "run_now", "unshared"]
-
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 @dataclass
@@ -98,7 +94,7 @@ def bind(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
     device, name = rest.pop("device", None), rest.pop("name", None)
     read = declared.schema
     if declared.options.instead:
-        _warn(f"operator {declared.name!r} is deprecated: use {declared.options.instead}")
+        warn(f"operator {declared.name!r} is deprecated: use {declared.options.instead}", DeprecationWarning)
     rest = _renamed(read, rest)
     if read.random and STATE in rest:
         rest["seed"] = _seed_of(rest.pop(STATE))
@@ -137,7 +133,7 @@ def _renamed(read: Schema, arguments: dict[str, Any]) -> dict[str, Any]:
             raise TypeError(
                 f"operator {read.name!r} got unexpected {key!r}: it is the old name of {new!r}, which is given too"
             )
-        _warn(_of_old_name(key, new))
+        warn(_of_old_name(key, new), DeprecationWarning)
         if new:
             arguments[new] = value
     return arguments
@@ -152,14 +148,6 @@ def _seed_of(state: Any) -> int:
     if len(words) < 7:
         raise RuntimeError(f"{STATE!r} has at least 7 numbers, not {len(words)}")
     return mix(*words) >> 1
-
-
-def _warn(text: str) -> None:
-    """Warn of what is deprecated, on the user's line."""
-    level, frame = 1, inspect.currentframe()
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(text, DeprecationWarning, stacklevel=level)
 
 
 def _bind_argument(checked: Call, declared: Operator, key: str, value: Any) -> None:

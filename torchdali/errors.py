@@ -1,4 +1,4 @@
-"""The exceptions of torchdali.
+"""The exceptions of torchdali, and how it warns.
 
 ::
 
@@ -22,11 +22,15 @@ frames hold: a batch that failed lives no longer than its error.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import functools
 import os
+import sys
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from types import TracebackType
+from contextvars import ContextVar
+from types import FrameType, TracebackType
 from typing import TypeVar
 
 __all__ = [
@@ -53,6 +57,8 @@ __all__ = [
     "part_of",
     "strip_internal_frames",
     "self_explanatory",
+    "warn",
+    "warnings_on",
 ]
 
 _E = TypeVar("_E", bound=BaseException)
@@ -270,3 +276,37 @@ def did_you_mean(name: str, names: Iterable[str], most: int = 1) -> str:
     """Return the end of a message about an unknown name: those of `names` that are like it; empty if none is."""
     near = [] if name.startswith("__") else difflib.get_close_matches(name, names, most)
     return f"; did you mean {', '.join(near)}?" if near else ""
+
+
+# ---------------------------------------------------------------- warnings
+
+_line: ContextVar[tuple[str, int] | None] = ContextVar("torchdali.line", default=None)
+
+
+@contextlib.contextmanager
+def warnings_on(file: str, line: int) -> Iterator[None]:
+    """Let `warn` show a line of the user's, for a while, in this thread and in copies of its context."""
+    token = _line.set((file, line))
+    try:
+        yield
+    finally:
+        _line.reset(token)
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn on the user's line: that of `warnings_on`, otherwise the one that called torchdali."""
+    place = _line.get()
+    if place is not None:
+        warnings.warn_explicit(text, category, *place)
+        return
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and _is_ours(frame):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)
+
+
+def _is_ours(frame: FrameType) -> bool:
+    made = frame.f_code.co_filename == "<string>"  # by `dataclass`, in the module of the class
+    return frame.f_code.co_filename.startswith(_PACKAGE) or (
+        made and str(frame.f_globals.get("__name__")).startswith("torchdali.")
+    )

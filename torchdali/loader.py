@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, overload
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from torchdali.errors import warn
 from torchdali.kernels.memory import Empty
 
 __all__ = [
@@ -243,10 +243,7 @@ class LoaderOptions:
         if self.random_shuffle and self.initial_fill <= 0:
             raise RuntimeError(f"initial_fill is {self.initial_fill}; it must be at least 1.")
         if self.shuffle_after_epoch_seed is not None and not self.shuffle_after_epoch:
-            warnings.warn(
-                "shuffle_after_epoch_seed has no effect without shuffle_after_epoch=True.",
-                stacklevel=2,
-            )
+            warn("shuffle_after_epoch_seed has no effect without shuffle_after_epoch=True.")
 
     @property
     def rotates(self) -> bool:

@@ -6,6 +6,7 @@ import json
 import math
 from collections import Counter
 from itertools import chain
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,7 +15,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import torchdali.experimental.dynamic as ndd
 from tests.helpers.encoded_images import encoded, picture, tensor
+from tests.helpers.lines import lines_of
 from torchdali import fn, pipeline_def
 from torchdali.cursor import Cursor, EpochOrder, reshard
 from torchdali.loader import Dataset, LoaderOptions, check_dataset, reader_meta, shard_start
@@ -281,9 +284,31 @@ def test_a_tensor_in_place_of_a_tuple_is_refused(name: str, more: dict[str, Any]
     made.close()
 
 
-def test_seed_without_its_shuffle_warns() -> None:
-    with pytest.warns(UserWarning, match="no effect without shuffle_after_epoch"):
-        LoaderOptions(shuffle_after_epoch_seed=3)
+def test_a_reader_of_the_dynamic_mode_warns_on_the_line_that_makes_it(tmp_path: Path) -> None:
+    (tmp_path / "a.jpg").write_bytes(b"a")
+    with pytest.warns(UserWarning, match="no effect without shuffle_after_epoch") as said:
+        ndd.readers.File(files=[str(tmp_path / "a.jpg")], shuffle_after_epoch_seed=3)
+    assert ["ndd.readers.File(" in line for line in lines_of(said)] == [True]
+
+
+@pytest.mark.parametrize("more", [{}, {"debug": True}])
+@pytest.mark.parametrize("lazy_init", [False, True])
+def test_seed_without_its_shuffle_warns_on_the_line_of_the_reader(
+    tmp_path: Path, lazy_init: bool, more: dict[str, Any]
+) -> None:
+    (tmp_path / "a.jpg").write_bytes(b"a")
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None, **more)
+    def define() -> Any:
+        return fn.readers.file(
+            files=[str(tmp_path / "a.jpg")], lazy_init=lazy_init, shuffle_after_epoch_seed=3
+        )[0]
+
+    pipe = define()
+    with pytest.warns(UserWarning, match="no effect without shuffle_after_epoch") as said:
+        pipe.run()
+    assert lines_of(said) == ["return fn.readers.file("]
+    pipe.close()
 
 
 @pytest.mark.parametrize(

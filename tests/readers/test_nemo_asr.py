@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.encoded_audio import speech, wav
+from tests.helpers.lines import lines_of
 from torchdali import fn, pipeline_def
 
 
@@ -34,9 +35,10 @@ def test_parts_of_a_recording(tmp_path: Path) -> None:
 
 
 def test_lines_without_a_path_are_left_out_with_a_warning(tmp_path: Path) -> None:
-    with pytest.warns(UserWarning, match=r"m\.json, line 2 names no audio_filepath"):
+    with pytest.warns(UserWarning, match=r"m\.json, line 2 names no audio_filepath") as said:
         found = read(tmp_path, "", "{", {"audio_filepath": str(tmp_path / "a.wav")})
     assert found[3] == [[0], [0]]
+    assert all("fn.readers.nemo_asr(" in line for line in lines_of(said))
 
 
 @pytest.mark.parametrize("line, match", [

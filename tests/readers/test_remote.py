@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.containers import write_recordio, write_tar, write_tfrecord
+from tests.helpers.lines import lines_of
 from tests.helpers.object_server import ObjectServer, object_server
 from torchdali import fn, pipeline_def
 from torchdali.errors import MissingExtraError
@@ -179,6 +180,20 @@ def test_a_range_outside(memory: str) -> None:
 # ---------------------------------------------------------------- indices
 
 
+def test_warnings_of_threads_that_read_indices_show_the_line_of_the_reader(memory: str) -> None:
+    missing = {"paths": [f"{memory}/a.tar"] * 2, "index_paths": [f"{memory}/b.idx", f"{memory}/c.idx"]}
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def define() -> Any:
+        return fn.readers.webdataset(ext=["jpg"], missing_component_behavior="empty", **missing)
+
+    pipe = define()
+    with pytest.warns(UserWarning, match="does not exist") as said:
+        pipe.run()
+    pipe.close()
+    assert ["fn.readers.webdataset(" in line for line in lines_of(said)] == [True, True]
+
+
 def test_an_index_is_read_and_written_at_an_url(memory: str, local: str) -> None:
     features = {"image": FixedLenFeature((), string, "")}
 
@@ -186,8 +201,9 @@ def test_an_index_is_read_and_written_at_an_url(memory: str, local: str) -> None
     def define() -> Any:
         return fn.readers.tfrecord(path=f"{memory}/a.tfrecord", index_path=f"{memory}/a.idx", features=features)["image"]
 
-    with pytest.warns(UserWarning, match="memory://store/a.idx does not exist"), define() as pipe:
+    with pytest.warns(UserWarning, match="memory://store/a.idx does not exist") as said, define() as pipe:
         first = values(pipe.run())
+    assert "fn.readers.tfrecord(" in lines_of(said)[0]
     assert fsspec.filesystem("memory").cat_file("/store/a.idx").startswith(b"0 ")
     with define() as pipe:
         assert values(pipe.run()) == first

@@ -10,6 +10,7 @@ import pytest
 
 import torchdali
 from tests.helpers.containers import write_tfrecord
+from tests.helpers.lines import lines_of
 from torchdali import fn, ops, pipeline_def
 from torchdali.tfrecord import Features, FixedLenFeature, VarLenFeature, float32, int64, string
 
@@ -45,9 +46,10 @@ def test_a_missing_index_is_written_with_a_warning(records: tuple[str, str]) -> 
     index = Path(records[1])
     wanted = index.read_text()
     index.unlink()
-    with pytest.warns(UserWarning, match="does not exist"):
+    with pytest.warns(UserWarning, match="does not exist") as said:
         assert labels(pipe(path=records[0], index_path=records[1])) == [0, 1, 2, 3, 4]
     assert index.read_text() == wanted
+    assert ["fn.readers.tfrecord(" in line for line in lines_of(said)] == [True]
 
 
 def test_saved_and_loaded(records: tuple[str, str]) -> None:

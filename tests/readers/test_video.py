@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.encoded_video import make, numbers
+from tests.helpers.lines import lines_of
 from torchdali import fn, pipeline_def, types
 from torchdali.codecs.video import VideoDecoder
 
@@ -114,9 +115,10 @@ def test_no_file_that_can_be_opened(tmp_path, names):
 
 def test_a_file_that_cannot_be_opened_is_left_out(path, tmp_path):
     (tmp_path / "broken.mp4").write_bytes(b"no video")
-    with pytest.warns(UserWarning, match=r"broken\.mp4"):
+    with pytest.warns(UserWarning, match=r"broken\.mp4") as said:
         found = run(lambda: fn.readers.video(filenames=[str(tmp_path / "broken.mp4"), path], sequence_length=3, enable_frame_num="scalar"))
     assert found[0][1][0].tolist() == [0]
+    assert "fn.readers.video(" in lines_of(said)[0]
 
 
 @pytest.mark.parametrize("arguments", [{"channels": 1}, {"dtype": types.INT16}, {"sequence_length": 0}, {"step": 0}, {"stride": 0}])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.containers import write_tar
+from tests.helpers.lines import lines_of
 from torchdali import fn, pipeline_def
 
 
@@ -34,16 +35,18 @@ def test_names_of_pax_headers(tmp_path: Path) -> None:
 def test_a_missing_index_is_written_with_a_warning(tmp_path: Path) -> None:
     path = write_tar(tmp_path / "a.tar", [("a.jpg", b"1"), ("a.cls", b"2"), ("b.jpg", b"3")])
     index = tmp_path / "a.idx"
-    with pytest.warns(UserWarning, match="does not exist"):
+    with pytest.warns(UserWarning, match="does not exist") as said:
         wanted = read(paths=path, ext=["jpg"], index_paths=str(index))
+    assert lines_of(said) == ["outputs = fn.readers.webdataset(**arguments)"]
     assert index.read_text() == "v1.2 2\njpg 512 1 a.jpg cls 1536 1 a.cls\njpg 2560 1 b.jpg\n"
     assert read(paths=path, ext=["jpg"], index_paths=str(index)) == wanted == [[b"1", b"3"]]
 
 
 def test_several_matches_warn(tmp_path: Path) -> None:
     path = write_tar(tmp_path / "a.tar", [("a.jpg", b"1"), ("a.png", b"2"), ("b.png", b"3")])
-    with pytest.warns(UserWarning, match="several components"):
+    with pytest.warns(UserWarning, match="several components") as said:
         assert read(paths=path, ext=["png;jpg"]) == [[b"1", b"3"]]
+    assert lines_of(said) == ["outputs = fn.readers.webdataset(**arguments)"]
 
 
 def test_an_index_of_another_archive(tmp_path: Path) -> None:

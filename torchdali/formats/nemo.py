@@ -6,9 +6,9 @@ https://docs.nvidia.com/nemo-framework/user-guide/latest/nemotoolkit/asr/dataset
 from __future__ import annotations
 
 import json
-import warnings
 from typing import Any, NamedTuple
 
+from torchdali.errors import warn
 from torchdali.formats.storage import read_text
 
 __all__ = ["Entry", "read_manifest"]
@@ -49,7 +49,7 @@ def read_manifest(path: str, min_duration: float, max_duration: float) -> list[E
         except (ValueError, RecursionError):
             values = None
         if not isinstance(values, dict) or not values.get("audio_filepath"):
-            warnings.warn(f"{path}, line {number} names no audio_filepath: it is left out", stacklevel=2)
+            warn(f"{path}, line {number} names no audio_filepath: it is left out")
             continue
         entry = _entry(values, f"{path}, line {number}", len(found))
         if 0 < min_duration > entry.duration or 0 < max_duration < entry.duration:

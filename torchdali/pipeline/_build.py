@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from torchdali.cursor import Cursor, EpochOrder
-from torchdali.errors import located
+from torchdali.errors import located, warnings_on
 from torchdali.execute.affinity import affinity
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import InFlightBatch, Reader, Settings
@@ -170,9 +171,11 @@ def open_source(options: PipelineOptions, node: Node) -> Source:
 
 
 def open_reader(options: PipelineOptions, node: Node) -> Reader:
-    """Open a reader; its errors name the user's line."""
+    """Open a reader; its errors and warnings name the user's line."""
+    lines = [(each.file, each.line) for each in node.lines[:1]]
     try:
-        return _opened(options, node)
+        with warnings_on(*lines[0]) if lines else contextlib.nullcontext():
+            return _opened(options, node)
     except Exception as error:
         raise located(error, _cannot_be_built(node)) from error
 

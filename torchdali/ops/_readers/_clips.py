@@ -5,14 +5,13 @@ from __future__ import annotations
 import bisect
 import math
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from torchdali.codecs.video import VideoIndex
 from torchdali.codecs.video_clips import padded, uniform
 from torchdali.codecs.video_files import index_file
-from torchdali.errors import DecodeError
+from torchdali.errors import DecodeError, warn
 from torchdali.ops._readers._records import local_only
 
 __all__ = ["ROUNDINGS", "Clip", "ListedVideo", "clips", "find_videos"]
@@ -145,7 +144,7 @@ def clips(
             left_out += 1
             if left_out == len(videos):
                 raise RuntimeError(f"none of the videos can be opened: {error}") from error
-            warnings.warn(f"left out: {error}", stacklevel=2)
+            warn(f"left out: {error}")
             continue
         start, end = _bounds(video, index, frames, rounding)
         if uniform_sample:

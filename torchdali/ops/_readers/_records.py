@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextvars
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from torchdali.errors import warn
 from torchdali.formats.columns import Rows
 from torchdali.formats.remote import Pending, Remote, RemoteOptions, is_url, shown, start_ranges
 from torchdali.formats.storage import Bytes, MappedFile, Storage, open_storage
@@ -274,7 +275,8 @@ def over_files(function: Callable[[Storage], Any], storages: Sequence[Storage]) 
     if not any(is_url(path) for path in _paths(storages)):
         return list(map(function, storages))
     with ThreadPoolExecutor(_FILES_AT_A_TIME) as pool:
-        return list(pool.map(function, storages))
+        contexts = [contextvars.copy_context() for _ in storages]  # whose warnings name the user's line
+        return list(pool.map(lambda context, storage: context.run(function, storage), contexts, storages))
 
 
 _FILES_AT_A_TIME = 8
@@ -303,9 +305,6 @@ def indices(
         )
     for storage, path in zip(storages, paths, strict=True):
         if not exists(path):
-            warnings.warn(
-                f"the index {shown(path)} does not exist: it is made of {storage.path}",
-                stacklevel=2,
-            )
+            warn(f"the index {shown(path)} does not exist: it is made of {storage.path}")
             write(path, list(scan(storage)))
     return [read(path, storage) for storage, path in zip(storages, paths, strict=True)]

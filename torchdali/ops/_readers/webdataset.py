@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
@@ -11,6 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from torchdali.errors import warn
 from torchdali.formats import tar
 from torchdali.formats.remote import RemoteOptions, is_url, shown, start_ranges
 from torchdali.formats.storage import Storage
@@ -227,7 +227,7 @@ def _samples(storage: Storage, index: str | None) -> list[list[tar.Component]]:
     if index is None:
         return list(tar.group(tar.members(storage)))
     if not exists(index):
-        warnings.warn(f"the index {shown(index)} does not exist: it is made of {storage.path}", stacklevel=2)
+        warn(f"the index {shown(index)} does not exist: it is made of {storage.path}")
         tar.write_index(index, list(tar.group(tar.members(storage))))
     return tar.read_index(index, storage)
 
@@ -260,10 +260,7 @@ def _places(
                 f"Underful sample detected in {storage.path} at offset {sample[0][1]}: outputs {missing} are missing"
             )
     if several:
-        warnings.warn(
-            f"in {storage.path} several components of a sample match the outputs {sorted(several)}: the first counts",
-            stacklevel=2,
-        )
+        warn(f"in {storage.path} several components of a sample match the outputs {sorted(several)}: the first counts")
     return np.array(rows, np.int64).reshape(-1, len(groups), 2)
 
 
