@@ -19,6 +19,7 @@ from torchdali._commands import training as training_command
 from torchdali._commands.doctoring import CODECS, State
 from torchdali._commands.startup import torchdali_alias
 from torchdali._demo import comparing, pictures, sheet, training
+from torchdali.codecs._image_formats import FORMATS
 from torchdali.errors import MissingExtraError
 from torchdali.pipeline import native_status
 
@@ -108,6 +109,11 @@ def test_bad_arguments_are_named(
 def test_doctor_tries_a_codec(codec: str) -> None:
     finding = doctoring.try_codec(codec)
     assert finding.state is State.WORKS, finding
+
+
+def test_doctor_tries_all_formats() -> None:
+    untried = set(FORMATS) - {codec.partition(",")[0] for codec in CODECS}
+    assert not untried, f"add a sample to WRITTEN or DEEP in torchdali/_commands/doctoring.py: {untried}"
 
 
 def test_doctor_tells_of_the_native_path(monkeypatch: pytest.MonkeyPatch) -> None:
