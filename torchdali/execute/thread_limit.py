@@ -14,9 +14,11 @@ import threading
 __all__ = ["ThreadLimit"]
 
 _FAST = 3000.0  # samples/s that the processor time would allow; below, the GIL is not the limit
+_FAST_IDLE = 1500.0  # the same where threads wait for each other: to wake them is processor time too
+_IDLE = 0.8  # processor time over time, below which they do
 _ROUND = 256  # samples that a measurement takes
-_WORTH = 1.05  # by so much must more threads be faster
-_FIRST_PAUSE, _LONGEST_PAUSE = 2, 256  # rounds between trials
+_WORTH = 1.05  # by so much must more threads be faster: they take more processor time
+_FIRST_PAUSE, _PAUSE_AT_END, _LONGEST_PAUSE = 2, 8, 256  # rounds between trials; the first one warms up
 
 
 class ThreadLimit:
@@ -72,7 +74,9 @@ class ThreadLimit:
         if self._before is not None:
             self._settle(*self._before, speed)
             return
-        if self._threads * self._samples < _FAST * self._cpu_seconds:
+        waits = self._cpu_seconds < _IDLE * self._seconds
+        fast = _FAST_IDLE if waits or self.now < self._threads else _FAST
+        if self._threads * self._samples < fast * self._cpu_seconds:
             self.now = self._threads
             return
         self._left -= 1
@@ -84,8 +88,9 @@ class ThreadLimit:
     def _settle(self, limit: int, known: float, speed: float) -> None:
         """Keep the limit that was tried, or return to the one before."""
         self._before = None
-        if speed > (known if self.now < limit else known * _WORTH):
-            self._pause = self._left = 1  # go on in this direction
+        if speed * _WORTH > known if self.now < limit else speed > known * _WORTH:
+            # Go on in this direction; at its end, there is only the number that was left just now.
+            self._pause = self._left = _PAUSE_AT_END if self.now in (1, self._threads) else 1
             return
         self.now, self._fewer = limit, not self._fewer
         self._pause = self._left = min(2 * self._pause, _LONGEST_PAUSE)
