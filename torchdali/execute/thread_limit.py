@@ -16,7 +16,7 @@ __all__ = ["ThreadLimit"]
 _FAST = 3000.0  # samples/s that the processor time would allow; below, the GIL is not the limit
 _FAST_IDLE = 1500.0  # the same where threads wait for each other: to wake them is processor time too
 _IDLE = 0.8  # processor time over time, below which they do
-_ROUND = 256  # samples that a measurement takes
+_ROUND, _ROUND_SECONDS = 64, 0.02  # samples and processor time that a measurement takes at least
 _WORTH = 1.05  # by so much must more threads be faster: they take more processor time
 _FIRST_PAUSE, _PAUSE_AT_END, _LONGEST_PAUSE = 2, 8, 256  # rounds between trials; the first one warms up
 
@@ -64,7 +64,7 @@ class ThreadLimit:
             self._samples += samples
             self._seconds += seconds
             self._cpu_seconds += cpu_seconds
-            if self._samples >= _ROUND:
+            if self._samples >= _ROUND and self._cpu_seconds >= _ROUND_SECONDS:
                 self._decide()
                 self._begin()
 
