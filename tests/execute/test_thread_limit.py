@@ -22,6 +22,7 @@ MACHINES: dict[str, tuple[Speed, int]] = {
     "Python alone: each thread hinders the others": (lambda n: 8000 / n, 1),
     "most of it in the GIL: two threads are the best": (lambda n: {1: 6000, 2: 9000}.get(n, 12000 / n), 2),
     "threads that help each other": (lambda n: 5000.0 * n, 8),
+    "samples of 3 ms, for which the threads wait for each other": (lambda n: 300 / n, 1),
     "slow samples, whatever the threads do": (lambda n: 150 / n, 8),
 }
 

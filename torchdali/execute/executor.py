@@ -59,7 +59,7 @@ from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = ["Executor"]
 
-# To wake a thread, and to share the GIL with it then, takes 0.1 to 0.3 ms of processor time a batch.
+# To wake a thread, and to share the GIL with it then, takes 0.2 to 0.3 ms of processor time a batch.
 _SHORT_BATCH = 1e-3  # seconds
 _SHORT_ABSENCE = 3e-4
 _LONGEST_REST = 5e-3
@@ -193,7 +193,9 @@ class Executor:
         return self._stopped
 
     def schedule(self, ended: bool = False, random_keys: Sequence[int] | None = None) -> None:
-        """Start one more batch; returns once its sources were called.
+        """Put one more batch in flight; returns once its sources were called.
+
+        It is started at once, or by the next `pop`: see `_holds_back`.
 
         With ``ended``, it is the end of the epoch instead.
 
@@ -258,8 +260,8 @@ class Executor:
     def _holds_back(self) -> bool:
         """Return whether batches wait for the next `pop`, which hands over all of them: one wake-up for several.
 
-        So it is while the scheduler thread makes a batch in less time than it takes to wake it, and the caller comes
-        back at once: little would be done meanwhile.
+        So it is while a batch takes the scheduler thread little more than to be woken, and the caller comes back at
+        once: little would be done meanwhile.
         """
         return self._batch_seconds < _SHORT_BATCH and self.profile.absence < _SHORT_ABSENCE
 
