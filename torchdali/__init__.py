@@ -29,6 +29,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a module of the package when it is first used."""
+    if name == "Loader":
+        from torchdali.plugin.pytorch.loader import Loader
+
+        return Loader
     full = f"torchdali.{name}"
     if not name.startswith("_"):
         try:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, Protocol, overload
 
 import numpy as np
@@ -16,7 +16,7 @@ from torchdali.kernels.memory import Empty
 
 __all__ = [
     "Dataset", "Empty", "Indices", "LoaderOptions", "RecordNames", "begun", "check_dataset", "lacking",
-    "local_paths", "owning_read", "read_several", "reader_meta", "row", "shard_start",
+    "local_paths", "owning_read", "read_several", "reader_meta", "row", "shard_start", "shared_arguments",
 ]  # fmt: skip
 
 Indices = npt.NDArray[np.int64]
@@ -249,6 +249,11 @@ class LoaderOptions:
     def rotates(self) -> bool:
         """True if a rank walks another shard in each epoch."""
         return not (self.stick_to_shard or self.shuffle_after_epoch)
+
+
+def shared_arguments(constants: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `LoaderOptions` among those of a reader, with the defaults of those left out."""
+    return {field.name: constants.get(field.name, field.default) for field in fields(LoaderOptions)}
 
 
 def shard_start(size: int, num_shards: int, shard: int) -> int:

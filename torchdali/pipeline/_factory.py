@@ -62,7 +62,8 @@ def pipeline_def(
         varies = any(p.kind is p.VAR_KEYWORD for p in own.values())
 
         @functools.wraps(function)
-        def create(*args: Any, **kwargs: Any) -> Pipeline:
+        def create(*args: Any, **given: Any) -> Pipeline:
+            kwargs = dict(given)
             debugged = kwargs.pop("debug", debug) if "debug" not in own else debug
             rewrites = enable_conditionals
             if "enable_conditionals" not in own:
@@ -77,6 +78,7 @@ def pipeline_def(
             kind = DebugPipeline if debugged else Pipeline
             pipe = kind(**{**pipeline_kwargs, **overriding})
             pipe._builder.defined_by = _described(function)
+            pipe.made_by = functools.partial(create, *args, **given)
             defining = convert(function, always=True) if rewrites else function
             if debugged:
                 pipe._builder.function = functools.partial(defining, *args, **rest)

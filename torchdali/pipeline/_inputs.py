@@ -9,7 +9,7 @@ from torchdali.loader import reader_meta
 from torchdali.pipeline._build import Runner
 from torchdali.source import Source
 
-__all__ = ["describe_readers", "feed", "find_source"]
+__all__ = ["class_names", "describe_readers", "feed", "find_source"]
 
 
 def describe_readers(running: Runner, name: str | None) -> dict[str, Any]:
@@ -23,6 +23,18 @@ def describe_readers(running: Runner, name: str | None) -> dict[str, Any]:
     if name not in found:
         raise RuntimeError(f"there is no reader {name!r}; readers here: {', '.join(found) or 'none'}")
     return found[name]
+
+
+def class_names(running: Runner) -> list[str]:
+    """Return the names of the classes of the first reader that knows some; AttributeError if none does."""
+    for reader in running.readers.values():
+        names = getattr(reader.dataset, "classes", ())
+        if len(names):
+            return list(names)
+    raise AttributeError(
+        "no reader here knows names of classes: readers.file does if it is given file_root, and readers.dataset if the "
+        "data set has an attribute `classes`"
+    )
 
 
 def feed(running: Runner, which: Any, data: Any, layout: str | None, stream: Any) -> None:

@@ -21,10 +21,11 @@ from torchdali.execute.batch import InFlightBatch
 from torchdali.execute.executor import Executor
 from torchdali.execute.timings import Stats
 from torchdali.graph import DataNode, Graph
+from torchdali.loader import shared_arguments
 from torchdali.pipeline._api_check import ApiCheck
 from torchdali.pipeline._build import Opened, Runner, build, has_lazy_readers, open_graph
 from torchdali.pipeline._graph_builder import GraphBuilder
-from torchdali.pipeline._inputs import describe_readers, feed, find_source
+from torchdali.pipeline._inputs import class_names, describe_readers, feed, find_source
 from torchdali.pipeline._options import (
     Option,
     PipelineOptions,
@@ -53,6 +54,8 @@ class Pipeline:
     __doc__ = f"{inspect.cleandoc(__doc__ or '')}\n\n{described()}"
     external_context: Mapping[str, Any] = {}
     """Values that an iterator added to the checkpoint that the pipeline continues."""
+    made_by: Callable[[], Pipeline] | None = None
+    """Makes this pipeline anew, if a function under `pipeline_def` made it."""
 
     @takes_options(PipelineOptions)
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -155,7 +158,27 @@ class Pipeline:
     def _traced(self) -> Graph:
         return self._builder.traced(self.define_graph)
 
+    def change_readers(self, change: Callable[[dict[str, Any]], Mapping[str, Any]]) -> None:
+        """Change arguments that all readers share (shards, shuffling, padding), before the pipeline is built.
+
+        Args:
+            change: Called for each reader with these arguments; returns those that change.
+
+        Raises:
+            RuntimeError: the pipeline is built, or is in debug mode.
+        """
+        if self.is_built:
+            raise RuntimeError("the pipeline is built: its readers are open, and their arguments can change no more")
+        for node in self._traced().nodes:
+            if node.operator.kind == "reader":
+                node.constants = {**node.constants, **change(shared_arguments(node.constants))}
+
     # ------------------------------------------------------------ building
+
+    @property
+    def is_built(self) -> bool:
+        """True once the sources are open; the graph can change no more."""
+        return self._opened is not None or self._executor is not None
 
     def build(self) -> None:
         """Trace, plan, open the readers and start the threads; does nothing the second time.
@@ -548,6 +571,15 @@ class Pipeline:
             RuntimeError: there is no such reader.
         """
         return describe_readers(self._running, name)
+
+    @property
+    def classes(self) -> list[str]:
+        """The names of the classes, by label, of the first reader that knows them.
+
+        Raises:
+            AttributeError: none does.
+        """
+        return class_names(self._running)
 
     def executor_statistics(self) -> dict[str, dict[str, list[int]]]:
         """Return the memory of what each operator delivered: ``{operator: {measure: [one an output]}}``.

@@ -284,6 +284,12 @@ class PythonDataset:
             raise row
         return row
 
+    @property
+    def classes(self) -> Sequence[str]:
+        """The names of the classes that the data set has, as those of torchvision do."""
+        names: Sequence[str] = getattr(self._given.given, "classes", ())
+        return names
+
     def info(self, index: int) -> str:
         """Name a record."""
         return f"record {index} of {type(self._given.given).__name__}"

@@ -46,6 +46,7 @@ class FileDataset:
         root: What relative paths start from.
         mapped: Map the files into memory; otherwise they are read.
         remote: Reads URLs, if there may be some.
+        classes: Names of the labels from 0, if they are known.
 
     Raises:
         RuntimeError: there are no files, or a label does not fit int32.
@@ -58,6 +59,7 @@ class FileDataset:
         root: str = "",
         mapped: bool = True,
         remote: Remote | None = None,
+        classes: Sequence[str] = (),
     ) -> None:
         if not paths:
             raise RuntimeError("no files found")
@@ -67,7 +69,7 @@ class FileDataset:
         except OverflowError:
             raise RuntimeError("labels must fit int32") from None
         self._read = functools.partial(read_file, mapped=mapped)
-        self._mapped, self._remote = mapped, remote
+        self._mapped, self._remote, self.classes = mapped, remote, classes
         self._room = _GRAIN  # bytes for a file
         self._by_library = True  # read several at once by torchdali-native
 
@@ -215,7 +217,8 @@ def file(
     folders = None
     if dir_filters is not None:
         folders = _filter("dir_filters", dir_filters, case_sensitive_filter)
-    return dataset(*_in_folders(file_root, names, folders, remote), file_root)
+    paths, numbers, classes = _in_folders(file_root, names, folders, remote)
+    return dataset(paths, numbers, file_root, classes=classes)
 
 
 def _check(root: str | None, files: list[str] | None, labels: list[int] | None, listed: str | None) -> None:
@@ -279,8 +282,10 @@ def _filter(argument: str, patterns: Iterable[str], case_sensitive: bool) -> Mat
     return matches
 
 
-def _in_folders(root: str, matches: Match, chosen: Match | None, remote: Remote | None) -> tuple[list[str], list[int]]:
-    """List the files of all class folders, with the numbers of these."""
+def _in_folders(
+    root: str, matches: Match, chosen: Match | None, remote: Remote | None
+) -> tuple[list[str], list[int], list[str]]:
+    """List the files of all class folders, the numbers of these, and their names."""
     names_of = _names if remote is None else remote.names
     folders = [f for f in names_of(root, folders=True) if chosen is None or chosen(f)]
 
@@ -302,7 +307,7 @@ def _in_folders(root: str, matches: Match, chosen: Match | None, remote: Remote 
             f"lies directly in one of them and its name matches file_filters; files without a folder, {loose} here, "
             "are listed by files or file_list"
         )
-    return paths, labels
+    return paths, labels, folders
 
 
 _FEW_FOLDERS = 32  # below it threads cost more than they save

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from torchdali.pipeline import Pipeline
     from torchdali.tensors import TensorList
 
-__all__ = ["DALIClassificationIterator", "DALIGenericIterator", "DALIRaggedIterator"]
+__all__ = ["DALIClassificationIterator", "DALIGenericIterator", "DALIRaggedIterator", "stacked"]
+
+
+_RAGGED = "use DALIRaggedIterator with output_types SPARSE_LIST_TAG for this output"
 
 
 class _NamedOutputs(BaseIterator):
@@ -116,7 +119,7 @@ class DALIGenericIterator(_NamedOutputs):
     def _value(self, output: int, batch: TensorList, count: int | None) -> torch.Tensor:
         dense = batch.dense()
         if dense is None:
-            dense = _stacked(batch, self.output_map[output])
+            dense = stacked(batch, self.output_map[output])
         return dense if count is None else dense[:count]
 
 
@@ -201,7 +204,7 @@ class DALIRaggedIterator(_NamedOutputs):
     def _value(self, output: int, batch: TensorList, count: int | None) -> Any:
         kind = self._types[output]
         if kind == self.DENSE_TAG:
-            return _stacked(batch, self.output_map[output])[:count]
+            return stacked(batch, self.output_map[output])[:count]
         samples = batch.samples()[:count]
         return list(samples) if kind == self.SPARSE_LIST_TAG else _sparse(samples, batch)
 
@@ -217,7 +220,17 @@ def _checked_types(types: Sequence[str] | None, names: list[str]) -> list[str]:
     return list(types)
 
 
-def _stacked(batch: TensorList, name: str) -> torch.Tensor:
+def stacked(batch: TensorList, name: str, cure: str = _RAGGED) -> torch.Tensor:
+    """Return a batch as one tensor.
+
+    Args:
+        batch: Of samples of one shape.
+        name: Of the output, and
+        cure: for the message if shapes differ.
+
+    Raises:
+        RuntimeError: shapes differ.
+    """
     try:
         return batch.stacked()
     except RuntimeError as error:
@@ -225,7 +238,7 @@ def _stacked(batch: TensorList, name: str) -> torch.Tensor:
         raise RuntimeError(
             f"The samples of output {name!r} have different shapes, {shapes[:4]}, so that the "
             f"batch is not one tensor: bring them to one shape in the pipeline (resize, crop, "
-            f"pad), or use DALIRaggedIterator with output_types SPARSE_LIST_TAG for this output."
+            f"pad), or {cure}."
         ) from error
 
 

@@ -1,0 +1,399 @@
+"""`Loader`: every sample once an epoch, alone, over ranks and in workers; batches, positions and processes."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import pickle
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import DataLoader, IterableDataset
+
+from torchdali import Loader, fn, pipeline_def, types
+
+
+class Squares:
+    """``(square, number)``, of a number of records."""
+
+    classes = ("even", "odd")
+
+    def __init__(self, size):
+        self.size = size
+
+    def __len__(self):
+        return self.size
+
+    def __getitem__(self, i):
+        return np.float32([i, i * i]), np.int32([i])
+
+
+@pipeline_def(batch_size=16, num_threads=2, device_id=None)
+def squares(size=100, **options):
+    return tuple(fn.readers.dataset(dataset=Squares(size), random_shuffle=True, name="Reader", **options))
+
+
+def numbers(loader):
+    """Return the labels of an epoch, batch by batch."""
+    return [labels.tolist() for _, labels in loader]
+
+
+def flat(batches):
+    return list(itertools.chain.from_iterable(batches))
+
+
+# ------------------------------------------------------------ epochs
+
+
+@pytest.mark.parametrize("size", [1, 15, 16, 17, 100])
+def test_every_epoch_has_every_sample_once(size):
+    loader = Loader(squares(size))
+    epochs = [numbers(loader) for _ in range(4)]
+    assert all(sorted(flat(each)) == list(range(size)) for each in epochs)
+    assert {len(each) for each in epochs} == {len(loader)} == {-(-size // 16)}
+    assert size < 3 or len({tuple(flat(each)) for each in epochs}) == 4
+
+
+@pytest.mark.parametrize(
+    ("size", "ranks", "batch", "last"),
+    [
+        (97, 3, 16, [[16, 16, 1], [16, 8, 8], [16, 8, 8]]),
+        (100, 3, 16, [[16, 16, 1], [16, 16, 2], [16, 16, 1]]),
+        (50, 3, 8, [[8, 8, 1], [8, 8, 1], [8, 4, 4]]),
+        (11, 4, 3, [[3], [3], [2], [3]]),
+        (11, 4, 2, [[2, 1], [2, 1], [1, 1], [2, 1]]),
+        (7, 3, 1, [[1, 1], [1, 1], [1, 2]]),
+        (6, 3, 1, [[1, 1]] * 3),
+        (48, 3, 16, [[16]] * 3),
+    ],
+)
+def test_ranks_deliver_equally_many_batches_and_every_sample_once(size, ranks, batch, last):
+    loaders = [Loader(squares(size, shard_id=k, num_shards=ranks, batch_size=batch, seed=k)) for k in range(ranks)]
+    for epoch in range(4):
+        batches = [numbers(loader) for loader in loaders]
+        assert sorted(flat(flat(batches))) == list(range(size))
+        lengths = [[len(each) for each in own] for own in batches]
+        assert sorted(lengths) == sorted(last)
+        assert {len(own) for own in lengths} == {len(loader) for loader in loaders}
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_drop_last_delivers_full_batches_of_different_samples(ranks):
+    loaders = [
+        Loader(squares(100, shard_id=k, num_shards=ranks, seed=k), drop_last=True) for k in range(ranks)
+    ]
+    left_out = set()
+    for _ in range(4):
+        batches = [numbers(loader) for loader in loaders]
+        assert {len(own) for own in batches} == {100 // ranks // 16} == {len(loader) for loader in loaders}
+        assert {len(each) for each in flat(batches)} == {16}
+        seen = flat(flat(batches))
+        assert len(set(seen)) == len(seen)
+        left_out.add(frozenset(range(100)) - frozenset(seen))
+    assert len(left_out) == 4
+
+
+def test_a_loop_after_break_begins_a_new_epoch():
+    loader, reference = Loader(squares(seed=4)), Loader(squares(seed=4))
+    expected = [numbers(reference) for _ in range(4)]
+    for batches in (2, 1, 7):  # also after the last batch, but before the end of the loop
+        for i, _ in enumerate(loader):
+            if i + 1 == batches:
+                break
+    assert numbers(loader) == expected[3]
+
+
+def test_a_break_before_the_first_batch_counts_for_nothing():
+    loader = Loader(squares(seed=4))
+    iter(loader)
+    assert numbers(loader) == numbers(Loader(squares(seed=4)))
+
+
+def test_two_loops_at_once_are_refused():
+    loader = Loader(squares())
+    first = iter(loader)
+    next(first)
+    next(iter(loader))
+    with pytest.raises(RuntimeError, match="one epoch at a time"):
+        next(first)
+
+
+def test_set_epoch_chooses_the_order():
+    reference = Loader(squares(97, seed=3))
+    expected = [numbers(reference) for _ in range(4)]
+    loader = Loader(squares(97, seed=3))
+    for epoch in (2, 0, 3, 3, 1):
+        loader.set_epoch(epoch)
+        assert numbers(loader) == expected[epoch]
+    assert numbers(loader) == expected[2]
+
+
+@pytest.mark.parametrize(("size", "ranks", "batch"), [(97, 3, 16), (7, 3, 1), (50, 3, 8), (48, 1, 16), (97, 1, 16)])
+def test_a_saved_position_continues_with_the_next_sample(size, ranks, batch):
+    for rank in range(ranks):
+        make = functools.partial(squares, size, shard_id=rank, num_shards=ranks, batch_size=batch)
+        reference = Loader(make(seed=5))
+        expected = [numbers(reference) for _ in range(2)]
+        for taken in range(len(reference) + 1):
+            loader = Loader(make(seed=5))
+            head = [labels.tolist() for _, labels in itertools.islice(loader, taken)]
+            resumed = Loader(make(seed=9))
+            resumed.load_state_dict(loader.state_dict())
+            rest = numbers(resumed)
+            if taken == len(reference):
+                assert rest == expected[1]
+            else:
+                assert head + rest == expected[0]
+                assert numbers(resumed) == expected[1]
+
+
+def test_sources_in_python_end_the_epoch():
+    @pipeline_def(batch_size=4, num_threads=1, device_id=None)
+    def fed():
+        return fn.external_source(source=[np.zeros((4, 2), np.float32)] * 3, cycle="raise")
+
+    loader = Loader(fed())
+    assert [[len(batch) for batch in loader] for _ in range(2)] == [[4, 4, 4]] * 2
+    with pytest.raises(TypeError, match="size="):
+        len(loader)
+    with pytest.raises(TypeError, match="how many"):
+        loader.dataset_size  # noqa: B018
+    loader.set_epoch(3)  # frameworks call it
+
+
+# ------------------------------------------------------------ batches
+
+
+def test_batches_are_tuples_with_labels_for_a_loss():
+    images, labels = next(iter(Loader(squares())))
+    assert (images.shape, images.dtype) == ((16, 2), torch.float32)
+    assert (labels.shape, labels.dtype) == ((16,), torch.int64)
+    torch.nn.functional.cross_entropy(torch.zeros(16, 100), labels)
+
+
+@pytest.mark.parametrize(
+    ("value", "shape", "dtype"),
+    [
+        (np.int32([3]), (16,), torch.int64),
+        (np.int64(3), (16,), torch.int64),
+        (np.int16(3), (16,), torch.int64),
+        (np.float32([0.7]), (16, 1), torch.float32),
+        (np.int32([1, 0, 1]), (16, 3), torch.int32),
+        (np.int32([[3]]), (16, 1, 1), torch.int32),
+        (np.uint8([3]), (16, 1), torch.uint8),
+        (np.bool_(True), (16,), torch.bool),
+    ],
+)
+def test_only_integers_with_one_value_a_sample_become_labels(value, shape, dtype):
+    @pipeline_def(batch_size=16, num_threads=1, device_id=None)
+    def define():
+        return fn.readers.dataset(dataset=[value] * 16)
+
+    batch = next(iter(Loader(define())))
+    assert (tuple(batch.shape), batch.dtype) == (shape, dtype)
+
+
+class Pair(NamedTuple):
+    square: torch.Tensor
+    number: torch.Tensor
+
+
+def test_names_make_dictionaries_and_classes_make_named_tuples():
+    batch = next(iter(Loader(squares(), outputs=["square", "number"])))
+    assert list(batch) == ["square", "number"] and batch["number"].dtype == torch.int64
+    assert isinstance(next(iter(Loader(squares(), outputs=Pair))), Pair)
+    with pytest.raises(RuntimeError, match="names 1 outputs, and the pipeline has 2"):
+        next(iter(Loader(squares(), outputs=["square"])))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for i in range(10):
+        path = tmp_path / "train" / f"class{i % 2}" / f"{i}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (40 + i, 30), (i, 0, 0)).save(path)
+    return tmp_path / "train"
+
+
+@pipeline_def(batch_size=4, num_threads=1, device_id=None)
+def pictures(root):
+    files, labels = fn.readers.file(file_root=str(root), name="Reader")
+    return fn.decoders.image(files), labels
+
+
+def test_ragged_outputs_are_lists(folder):
+    loader = Loader(pictures(folder), outputs=["image", "label"], ragged=["image"])
+    assert [[image.shape[1] for image in batch["image"]] for batch in loader] == [
+        [40, 42, 44, 46], [48, 41, 43, 45], [47, 49]
+    ]
+    assert [len(images) for images, _ in Loader(pictures(folder), ragged=[0])] == [4, 4, 2]
+    with pytest.raises(RuntimeError, match=r"output 'image' have different shapes.*ragged=\['image'\]"):
+        list(Loader(pictures(folder), outputs=["image", "label"]))
+
+
+def test_file_names_and_classes(folder):
+    loader = Loader(pictures(folder), ragged=[0], file_names=True)
+    names = [batch[-1] for batch in loader]
+    assert [len(each) for each in names] == [4, 4, 2]
+    assert names[0][:2] == ["class0/0.png", "class0/2.png"]
+    assert loader.classes == ["class0", "class1"] and loader.dataset_size == 10 and loader.batch_size == 4
+    assert next(iter(Loader(pictures(folder), outputs=["a", "b"], ragged="a", file_names=True)))["file_names"]
+    assert Loader(squares()).classes == ["even", "odd"]
+    with pytest.raises(AttributeError, match="file_root"):
+        Loader(plain(), classes=None).classes  # noqa: B018
+    assert Loader(plain(), classes=["x"]).classes == ["x"]
+
+
+@pipeline_def(batch_size=4, num_threads=1, device_id=None)
+def plain():
+    return fn.readers.dataset(dataset=[np.float32([0])] * 8)
+
+
+# ------------------------------------------------------------ several readers, ranks, processes
+
+
+@pipeline_def(batch_size=4, num_threads=1, device_id=None)
+def two_readers(first, second):
+    return tuple(
+        fn.readers.dataset(dataset=[np.int32([i]) for i in range(size)], random_shuffle=True) for size in (first, second)
+    )
+
+
+def test_two_readers_keep_step():
+    loader = Loader(two_readers(10, 10))
+    for _ in range(3):
+        assert all(torch.equal(first, second) for first, second in loader)
+
+
+def test_readers_of_different_sizes_need_a_name():
+    with pytest.raises(RuntimeError, match="differ in size.*reader_name="):
+        len(Loader(two_readers(10, 8)))
+
+
+def test_ranks_of_torchrun_divide_the_readers(monkeypatch):
+    seen = []
+    monkeypatch.setenv("WORLD_SIZE", "3")
+    for rank in range(3):
+        monkeypatch.setenv("RANK", str(rank))
+        seen += flat(numbers(Loader(squares(97, shard_id=0, num_shards=1))))
+    assert sorted(seen) == list(range(97))
+
+
+def test_a_pipeline_made_before_the_ranks_were_known_is_made_anew(monkeypatch):
+    loader = Loader(squares(96))
+    assert len(loader) == 6
+    monkeypatch.setenv("WORLD_SIZE", "3")
+    monkeypatch.setenv("RANK", "1")
+    assert len(loader) == 2 and len(flat(numbers(loader))) == 32
+
+
+def test_shards_of_the_pipeline_are_kept(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "8")
+    monkeypatch.setenv("RANK", "7")
+    assert len(flat(numbers(Loader(squares(96, shard_id=0, num_shards=3))))) == 32
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_dataloader_takes_it(workers):
+    loader = Loader(functools.partial(squares, 97, seed=1))
+    assert isinstance(loader, IterableDataset)
+    around = DataLoader(loader, batch_size=None, num_workers=workers)
+    epochs = [flat(numbers(around)) for _ in range(2)]
+    assert all(sorted(each) == list(range(97)) for each in epochs)
+    assert epochs[0] != epochs[1]
+
+
+def test_a_used_loader_works_in_forked_workers():
+    loader = Loader(squares(97))
+    next(iter(loader))
+    around = DataLoader(loader, batch_size=None, num_workers=2, multiprocessing_context="fork")
+    assert sorted(flat(numbers(around))) == list(range(97))
+
+
+def test_pickled_it_is_made_anew():
+    loader = Loader(squares(97, seed=3), outputs=["square", "number"])
+    first = [batch["number"].tolist() for batch in loader]
+    again = pickle.loads(pickle.dumps(loader))
+    assert [batch["number"].tolist() for batch in again] == first
+
+
+def test_what_cannot_be_made_anew_says_so():
+    pipe = squares()
+    pipe.made_by = None
+    loader = Loader(pipe)
+    with pytest.raises(TypeError, match="function that makes the pipeline"):
+        pickle.dumps(loader)
+    loader.close()
+    assert len(loader) == 7
+    loader.close()
+    with pytest.raises(RuntimeError, match="function that makes the pipeline"):
+        len(loader)
+    with pytest.raises(TypeError, match="a Loader is made of a pipeline"):
+        Loader(3)
+
+
+def test_it_closes_and_begins_anew():
+    with Loader(squares(97, seed=1)) as loader:
+        first = numbers(loader)
+    assert numbers(loader) == first
+    loader.close()
+
+
+def test_it_tells_where_it_is(capsys):
+    loader = Loader(squares(97))
+    assert repr(loader) == "<Loader, not yet used>"
+    next(iter(loader))
+    assert repr(loader) == "<Loader: epoch 0, batch 1 of 7>"
+    loader.explain_epoch()
+    assert "97 samples" in capsys.readouterr().out
+    assert "readers.dataset" in str(loader.stats())
+
+
+def test_failing_samples_are_raised_and_the_next_loop_goes_on():
+    class Failing(Squares):
+        def __getitem__(self, i):
+            if i == 40:
+                raise KeyError("record 40 is lost")
+            return super().__getitem__(i)
+
+    @pipeline_def(batch_size=16, num_threads=2, device_id=None)
+    def define():
+        return tuple(fn.readers.dataset(dataset=Failing(97), name="Reader"))
+
+    loader = Loader(define())
+    for _ in range(2):
+        batches = iter(loader)
+        assert flat(labels.tolist() for _, labels in itertools.islice(batches, 2)) == list(range(32))
+        with pytest.raises(KeyError, match="record 40 is lost"):
+            next(batches)
+
+
+# ------------------------------------------------------------ from_folder
+
+
+def test_from_folder_trains_and_tests(folder):
+    training = Loader.from_folder(folder, train=True, size=16, batch_size=4, seed=1, num_threads=2)
+    images, labels = next(iter(training))
+    assert (images.shape, images.dtype, labels.dtype) == ((4, 3, 16, 16), torch.float32, torch.int64)
+    testing = Loader.from_folder(folder, train=False, size=16, batch_size=4, mean=[0, 0, 0], std=[1, 1, 1])
+    batches = list(testing)
+    assert [len(images) for images, _ in batches] == [4, 4, 2]
+    assert flat(labels.tolist() for _, labels in batches) == [0] * 5 + [1] * 5
+    reds = torch.cat([images for images, _ in batches])[:, 0, 8, 8] * 255
+    assert torch.allclose(reds, torch.tensor([0.0, 2, 4, 6, 8, 1, 3, 5, 7, 9]), atol=1e-4)
+
+
+@pytest.mark.parametrize("augment", ["rand", "auto", "trivial", lambda images: fn.cast(images, dtype=types.UINT8)])
+def test_from_folder_augments(folder, augment):
+    loader = Loader.from_folder(folder, train=True, size=16, batch_size=4, augment=augment, num_threads=2)
+    assert sum(len(images) for images, _ in loader) == 10
+
+
+def test_from_folder_refuses_what_it_does_not_know(folder):
+    with pytest.raises(ValueError, match="auto, rand, trivial"):
+        Loader.from_folder(folder, train=True, augment="mixup")
+    with pytest.raises(ValueError, match="train=True"):
+        Loader.from_folder(folder, train=False, augment="rand")

@@ -1,0 +1,530 @@
+"""`Loader`: batches for a training loop, every sample exactly once an epoch.
+
+DALI's iterators keep DALI's defaults. `Loader` is what one wants for training: tuples of tensors, labels that a loss
+takes, a new epoch at every ``iter()``, and equally many batches on every rank.
+
+How the pieces fit together:
+
+- `_Batches` is one of DALI's iterators with PARTIAL or DROP over padded readers. It counts epochs, shards and batches.
+- `Loader` makes it when it is first needed, and anew in another process, on another rank or in another worker.
+- The last batches of an epoch are cut so that no rank has an empty one, see `_Batches`.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch.utils.data import IterableDataset, get_worker_info
+
+from torchdali.plugin._epochs import EpochCounter
+from torchdali.plugin.base_iterator import BaseIterator, LastBatchPolicy
+from torchdali.plugin.pytorch._folders import (
+    IMAGENET_MEAN,
+    IMAGENET_STD,
+    Augment,
+    augmentation,
+    cores,
+    testing,
+    training,
+)
+from torchdali.plugin.pytorch._iterators import stacked
+
+if TYPE_CHECKING:
+    from torchdali.pipeline import Pipeline
+    from torchdali.tensors import TensorList
+
+__all__ = ["Loader"]
+
+Batch = list[Any]
+_LABELS = (torch.int16, torch.int32, torch.int64)
+
+
+class _Place(NamedTuple):
+    """The process that an iterator was made for, its rank, and its number among the workers of a DataLoader."""
+
+    process: int
+    rank: int
+    ranks: int
+    worker: int
+    workers: int
+
+    @classmethod
+    def here(cls) -> _Place:
+        """Return the present place; the rank is that of torch.distributed, or torchrun's."""
+        worker = get_worker_info()
+        workers = (0, 1) if worker is None else (worker.id, worker.num_workers)
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            return cls(os.getpid(), torch.distributed.get_rank(), torch.distributed.get_world_size(), *workers)
+        rank, ranks = os.environ.get("RANK"), os.environ.get("WORLD_SIZE")
+        known = (0, 1) if rank is None or ranks is None else (int(rank), int(ranks))
+        return cls(os.getpid(), *known, *workers)
+
+    def divide(self, reader: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments of a reader here: divided by rank, unless the pipeline did so, and by worker."""
+        shard, shards = reader["shard_id"], reader["num_shards"]
+        if shards == 1:
+            shard, shards = self.rank, self.ranks
+        return {
+            "pad_last_batch": True,
+            "shard_id": shard * self.workers + self.worker,
+            "num_shards": shards * self.workers,
+        }
+
+
+class _Batches(BaseIterator):
+    """An iterator that delivers a batch as a list with a value for each output.
+
+    If the samples do not divide, the iterator below it gives the ranks with one sample less than others an empty last
+    batch. Nobody can train on that: the batch before it is cut in two. A batch of one sample cannot be cut: then all
+    ranks join their last two batches, so that some have two samples in the end.
+
+    Args:
+        pipe: Built, with padded readers.
+        names: Of the outputs, for messages.
+        ragged: Numbers of the outputs that are delivered as lists.
+        file_names: Append the names of the samples.
+        options: Of `BaseIterator`.
+    """
+
+    def __init__(
+        self, pipe: Pipeline, names: Sequence[str], ragged: Sequence[int], file_names: bool, **options: Any
+    ) -> None:
+        self._names, self._ragged, self._file_names = names, frozenset(ragged), file_names
+        self._second_half: Batch | None = None
+        self._before_cut: dict[str, Any] = {}
+        super().__init__(pipe, auto_reset=False, prepare_first_batch=False, on_break="restart", **options)
+
+    @property
+    def counter(self) -> Any:
+        """Counts the batches of epochs."""
+        return self._counter
+
+    @property
+    def dataset_size(self) -> int:
+        """Samples of an epoch, of all ranks together; -1 if only the source knows."""
+        return self._counter.shards.size if isinstance(self._counter, EpochCounter) else -1
+
+    # ------------------------------------------------------------ values
+
+    def _convert(self, outputs: list[tuple[TensorList, ...]], counts: list[int] | None) -> Batch:
+        (batch,) = outputs
+        count = None if counts is None else counts[0]
+        values = [self._value(i, output, count) for i, output in enumerate(batch)]
+        if self._file_names:
+            values.append([batch[0][i].source_info() for i in range(len(batch[0]))][:count])
+        return values
+
+    def _value(self, i: int, output: TensorList, count: int | None) -> Any:
+        if i in self._ragged:
+            return list(output.samples()[:count])
+        tensor = output.dense()
+        if tensor is None:
+            tensor = stacked(output, self._names[i], f"give the Loader ragged=[{self._names[i]!r}]")
+        return _as_label(tensor if count is None else tensor[:count])
+
+    # ------------------------------------------------------------ epochs
+
+    def __iter__(self) -> _Batches:
+        if not self._resumed:
+            self._second_half = None
+            if not (self._over or self._counter.finished or self._at_start()):
+                self.go_to(self._counter.epoch + 1)  # TEMP
+        super().__iter__()
+        return self
+
+    def __next__(self) -> Batch:
+        """Return the next batch."""
+        if self._second_half is not None:
+            batch, self._second_half = self._second_half, None
+            super().__next__()  # the empty one
+            return batch
+        if not self._is_uneven or self._counter.delivered != self._counter.batches - 2:
+            return self._whole()
+        if self.batch_size == 1:
+            return [_joined(*values) for values in zip(self._whole(), self._whole(), strict=True)]
+        return self._first_half() if self._ends_empty else self._whole()
+
+    def _whole(self) -> Batch:
+        batch: Batch = super().__next__()
+        return batch
+
+    def _first_half(self) -> Batch:
+        self._before_cut = {**super().state_dict(), "cut": True}
+        batch = self._whole()
+        middle = -(-len(batch[0]) // 2)
+        self._second_half = [value[middle:] for value in batch]
+        return [value[:middle] for value in batch]
+
+    @property
+    def _is_uneven(self) -> bool:
+        """True if the last batch of some rank is empty."""
+        counter = self.counter
+        partial = isinstance(counter, EpochCounter) and counter.policy is LastBatchPolicy.PARTIAL
+        return partial and bool(1 < counter.batches and min(counter.sizes) <= (counter.batches - 1) * self.batch_size)
+
+    @property
+    def _ends_empty(self) -> bool:
+        """True if the last batch of this rank is empty."""
+        counter = self.counter
+        size: int = counter.sizes[counter.ranks[0]]
+        return size <= (counter.batches - 1) * self.batch_size
+
+    def __len__(self) -> int:
+        return super().__len__() - (self._is_uneven and self.batch_size == 1)
+
+    def go_to(self, epoch: int) -> None:
+        """Continue at the start of an epoch, if there is a reader."""
+        counter = self._counter
+        following = counter.epoch + (counter.finished or self._over)
+        if not isinstance(counter, EpochCounter) or (
+            following == epoch and (following > counter.epoch or self._at_start())
+        ):
+            return
+        state = super().state_dict()
+        for place in state["pipelines"]:
+            for reader in place["readers"].values():
+                reader.update(epoch=epoch, taken=0, cuts={})
+        start = {"epoch": epoch, "delivered": 0, "carried": [0] * counter.shards.count, "rest": {}, "over": False}
+        self.load_state_dict({**state, "iterator": {**state["iterator"], **start}})
+
+    # ------------------------------------------------------------ saving the position
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the position, which may be in the middle of a batch that was cut."""
+        return super().state_dict() if self._second_half is None else self._before_cut
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue at a position."""
+        self._second_half = None
+        super().load_state_dict(state)
+        if state.get("cut"):
+            next(self)
+            self._resumed = True
+
+    def close(self) -> None:
+        """End the pipeline."""
+        self._pipes[0].close()
+
+
+def _joined(first: Any, second: Any) -> Any:
+    """Return the values of two batches as those of one."""
+    return first + second if isinstance(first, list) else torch.cat([first, second])
+
+
+def _as_label(tensor: torch.Tensor) -> torch.Tensor:
+    """Return integers, one a sample, as the loss functions take them: ``(N,)`` int64. Others stay as they are."""
+    if tensor.dtype in _LABELS and tensor.ndim in (1, 2) and tensor.numel() == len(tensor):
+        return tensor.reshape(-1).long()
+    return tensor
+
+
+def _field_names(outputs: Any) -> Iterable[str]:
+    """Return the names of the outputs: of a class of named tuples, or as they are."""
+    names: Iterable[str] = getattr(outputs, "_fields", outputs)
+    return names
+
+
+class Loader(IterableDataset[Any]):
+    """Deliver the batches of a pipeline to a training loop.
+
+    ::
+
+        for epoch in range(90):
+            for images, labels in loader:
+                ...
+
+    - Every sample comes exactly once an epoch. Readers are padded, and divided by rank and by worker of a
+      ``DataLoader``, unless the pipeline says ``num_shards`` itself. The rank is that of `torch.distributed`, or
+      torchrun's (``RANK``, ``WORLD_SIZE``).
+    - Each rank has equally many batches: the last ones are smaller if samples do not divide. ``len()`` is constant.
+    - Every ``iter()`` begins a new epoch, also after a ``break``; after `load_state_dict` it goes on in mid-epoch.
+    - A batch is a tuple with a tensor for each output, a dictionary, or a named tuple. Integers with one value a sample
+      are labels, ``(N,)`` int64; everything else is as the pipeline makes it.
+
+    It is an ``IterableDataset``: frameworks take it as it is, or as ``DataLoader(loader, batch_size=None)``. Where it
+    is pickled or forked, the pipeline is made anew in the other process.
+
+    Args:
+        pipeline: A function without arguments that makes the pipeline, such as ``functools.partial(training, root)``;
+            or a pipeline. A pipeline made by a function under ``pipeline_def`` can be made anew by it.
+        outputs: Names of the outputs: batches are then dictionaries. A class of named tuples: batches are such tuples.
+        drop_last: Deliver full batches only; what is left over differs from epoch to epoch if the reader shuffles.
+        ragged: Names or numbers of the outputs whose samples differ in shape: they are lists of tensors.
+        file_names: Append the names of the samples, as the readers know them, to each batch: a list of strings; in
+            dictionaries it is called ``"file_names"``.
+        reader_name: The reader whose samples make the epoch, if there are several of different sizes.
+        size: Samples of an epoch if there is no reader; otherwise an epoch ends when a source does, and `len` is
+            not known.
+        classes: Names of the classes, if the reader does not know them.
+
+    Attributes:
+        notes: Remarks of the function that made the Loader, see `from_torchvision`.
+
+    Raises:
+        RuntimeError: When it is first used: what the pipeline raises; readers of different sizes.
+        TypeError: `pipeline` is neither a pipeline nor a function.
+    """
+
+    def __init__(
+        self,
+        pipeline: Pipeline | Callable[[], Pipeline],
+        *,
+        outputs: Sequence[str] | type[Any] | None = None,
+        drop_last: bool = False,
+        ragged: Sequence[str | int] = (),
+        file_names: bool = False,
+        reader_name: str | None = None,
+        size: int | None = None,
+        classes: Sequence[str] | None = None,
+    ) -> None:
+        self._pipe: Pipeline | None = None
+        if hasattr(pipeline, "build"):
+            self._pipe = pipeline  # type: ignore[assignment]
+            self._make: Callable[[], Pipeline] | None = getattr(pipeline, "made_by", None)
+        elif callable(pipeline):
+            self._make = pipeline
+        else:
+            raise TypeError(f"a Loader is made of a pipeline, or of a function that makes one, not of {pipeline!r}")
+        self._outputs, self._drop_last, self._file_names = outputs, drop_last, file_names
+        self._names = None if outputs is None else list(_field_names(outputs))
+        self._ragged = [ragged] if isinstance(ragged, (str, int)) else list(ragged)
+        self._reader_name, self._size, self._classes = reader_name, size, classes
+        self.notes: tuple[str, ...] = ()
+        self._batches: _Batches | None = None
+        self._place: _Place | None = None
+        self._epoch: int | None = None
+        self._loops = 0
+
+    @classmethod
+    def from_folder(
+        cls,
+        root: str | os.PathLike[str],
+        *,
+        train: bool,
+        size: int = 224,
+        batch_size: int = 64,
+        augment: Augment = None,
+        mean: Sequence[float] = IMAGENET_MEAN,
+        std: Sequence[float] = IMAGENET_STD,
+        num_threads: int | None = None,
+        device_id: int | str | None = None,
+        seed: int | None = None,
+        **options: Any,
+    ) -> Loader:
+        """Load pictures in class folders, as networks for ImageNet are trained and tested.
+
+        Batches are ``(images, labels)``: ``(N, 3, size, size)`` float32, normalized, and ``(N,)`` int64.
+
+        Args:
+            root: Has a folder for each class, as for torchvision's ``ImageFolder``.
+            train: Shuffle, crop at random (`random_resized_crop`) and mirror; otherwise in order, the middle of each.
+            size: Height and width.
+            batch_size: Samples of a batch, on this rank.
+            augment: ``"rand"``, ``"auto"`` or ``"trivial"`` for RandAugment, AutoAugment or TrivialAugment; or a
+                function of the images, such as ``lambda images: fn.gaussian_blur(images, sigma=1.0)``.
+            mean, std: Of the channels, for pixels from 0 to 1.
+            num_threads: By default, as many as this process has cores.
+            device_id: See `Pipeline`.
+            seed: Of order and augmentation.
+            options: Of `Loader`.
+
+        Raises:
+            ValueError: there is no such `augment`, or it is given for a test.
+        """
+        shared: dict[str, Any] = {
+            "batch_size": batch_size,
+            "num_threads": num_threads or cores(),
+            "device_id": device_id,
+        }
+        images = {"root": os.fspath(root), "size": size, "mean": mean, "std": std}
+        if train:
+            augmentation(augment)
+            return cls(functools.partial(training, **images, augment=augment, **shared), **options)
+        if augment is not None:
+            raise ValueError("augment goes with train=True")
+        return cls(functools.partial(testing, **images, **shared), **options)
+
+    # ------------------------------------------------------------ the pipeline of this process
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline of this process."""
+        pipe: Pipeline = self._opened()._pipes[0]
+        return pipe
+
+    def _opened(self) -> _Batches:
+        """Return the iterator of this process; make it if there is none, or if it is of another process or rank."""
+        place = _Place.here()
+        if self._batches is None or self._place != place:
+            self._batches, self._place = self._open(place), place
+            self._batches.go_to(self._first_epoch())
+        return self._batches
+
+    def _first_epoch(self) -> int:
+        """Return the epoch that the first loop of this process begins."""
+        worker = get_worker_info()
+        if self._epoch is not None or worker is None:
+            return self._epoch or 0
+        # A DataLoader starts its workers anew in each epoch, with another seed, which they share.
+        return (worker.seed - worker.id) % (1 << 31)
+
+    def _open(self, place: _Place) -> _Batches:
+        pipe = self._new_pipeline()
+        pipe.change_readers(place.divide)
+        pipe.build()
+        reader = self._reader_of(pipe)
+        names = self._names or [f"{i}" for i in range(pipe.num_outputs)]
+        ragged = [names.index(r) if isinstance(r, str) else r for r in self._ragged]
+        epoch = {"reader_name": reader} if reader is not None else {"size": -1 if self._size is None else self._size}
+        policy = LastBatchPolicy.DROP if self._drop_last else LastBatchPolicy.PARTIAL
+        return _Batches(pipe, names, ragged, self._file_names, last_batch_policy=policy, **epoch)
+
+    def _new_pipeline(self) -> Pipeline:
+        # A pipeline that is not yet built may be taken over in a forked process, too: it has no threads yet.
+        pipe, self._pipe = self._pipe, None
+        if pipe is not None and not pipe.is_built:
+            return pipe
+        if self._make is None:
+            raise RuntimeError(
+                "this Loader needs its pipeline anew, in another process or on another rank, and was given a pipeline "
+                "that no function under pipeline_def made: give it the function that makes the pipeline instead"
+            )
+        return self._make()
+
+    def _reader_of(self, pipe: Pipeline) -> str | None:
+        metas = pipe.reader_meta()
+        if self._reader_name is not None or not metas:
+            return self._reader_name
+        sizes = {meta["epoch_size"] for meta in metas.values()}
+        if len(sizes) > 1:
+            listed = ", ".join(f"{name!r}: {meta['epoch_size']}" for name, meta in metas.items())
+            raise RuntimeError(
+                f"the readers differ in size ({listed}): name the one that makes the epoch, reader_name="
+            )
+        return next(iter(metas))
+
+    # ------------------------------------------------------------ epochs
+
+    def __iter__(self) -> Iterator[Any]:
+        """Begin a new epoch; after `load_state_dict`, go on with the one that was saved."""
+        self._loops += 1
+        return self._loop(self._loops)
+
+    def _loop(self, number: int) -> Iterator[Any]:
+        for batch in self._opened():
+            yield self._form(batch)
+            if number != self._loops:
+                raise RuntimeError("another loop over this Loader has begun: it can be in one epoch at a time")
+
+    def _form(self, values: Batch) -> Any:
+        if self._names is None:
+            return values[0] if len(values) == 1 else tuple(values)
+        names = [*self._names, *(["file_names"] if self._file_names else [])]
+        if len(names) != len(values):
+            raise RuntimeError(f"outputs={names} names {len(names)} outputs, and the pipeline has {len(values)}")
+        if isinstance(self._outputs, type):
+            return self._outputs(*values)
+        return dict(zip(names, values, strict=True))
+
+    def __len__(self) -> int:
+        """Return the number of batches of an epoch, the same on every rank and in every epoch.
+
+        Raises:
+            TypeError: only the source of the pipeline knows: give the Loader its `size`.
+        """
+        count = len(self._opened())
+        if not count:
+            raise TypeError("only the source of this pipeline knows when an epoch ends: give the Loader size=")
+        return count
+
+    def set_epoch(self, epoch: int) -> None:
+        """Let the next loop begin a certain epoch: it decides the order of the samples, and their random numbers.
+
+        Not needed in a usual training loop, in which epochs follow each other. Sources in Python have no epochs to
+        choose from: then it does nothing.
+        """
+        self._epoch = epoch  # for processes in which the pipeline is made anew
+        self._opened().go_to(epoch)
+
+    # ------------------------------------------------------------ saving the position
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the position after the last batch that was delivered, as JSON values."""
+        return self._opened().state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Let the next loop go on where `state_dict` was called, also in mid-epoch.
+
+        Raises:
+            RuntimeError, ValueError: the state is of another pipeline, data set or number of ranks.
+        """
+        self._opened().load_state_dict(state)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the running pipeline out: it is made anew."""
+        if self._make is None:
+            raise TypeError(
+                "this Loader cannot be pickled: it was given a pipeline that no function under pipeline_def made. Give "
+                "it the function that makes the pipeline"
+            )
+        return {**self.__dict__, "_pipe": None, "_batches": None, "_place": None}
+
+    # ------------------------------------------------------------ what can be asked
+
+    @property
+    def dataset_size(self) -> int:
+        """Samples of an epoch, of all ranks together.
+
+        Raises:
+            TypeError: only the source knows.
+        """
+        size = self._opened().dataset_size
+        if size < 0:
+            raise TypeError("only the source of this pipeline knows how many samples there are")
+        return size
+
+    @property
+    def batch_size(self) -> int:
+        """Samples of a full batch, on this rank."""
+        return self._opened().batch_size
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the classes, by label.
+
+        Raises:
+            AttributeError: the data set of the reader has none.
+        """
+        return self.pipeline.classes if self._classes is None else list(self._classes)
+
+    def stats(self) -> Any:
+        """Return where the time goes; print it for a table. See `Pipeline.stats`."""
+        return self.pipeline.stats()
+
+    def explain_epoch(self) -> None:
+        """Print, rank by rank, how many samples and batches the present epoch has, and why."""
+        self._opened().explain_epoch()
+
+    def close(self) -> None:
+        """End the pipeline. A new loop makes it anew, and begins with the first epoch."""
+        if self._batches is not None:
+            self._batches.close()
+        self._batches = None
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._batches is None:
+            return f"<{type(self).__name__}, not yet used>"
+        counter = self._batches.counter
+        return (
+            f"<{type(self).__name__}: epoch {counter.epoch}, batch {counter.delivered} of {len(self._batches) or '?'}>"
+        )
