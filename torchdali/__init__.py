@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torchdali.ops  # noqa: F401  declares the operators
 from torchdali.graph import DataNode, newaxis
@@ -11,13 +11,19 @@ from torchdali.operator import operator, reader, source
 from torchdali.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, pipeline_def
 from torchdali.plugin.resharding import reshard
 
+if TYPE_CHECKING:
+    from torchdali.plugin.pytorch.from_torchvision import from_torchvision
+    from torchdali.plugin.pytorch.loader import Loader
+
 __version__ = "0.1.0.dev0"
 
 __all__ = [
     "DataNode",
+    "Loader",
     "OperatorConcurrency",
     "Pipeline",
     "StreamPolicy",
+    "from_torchvision",
     "newaxis",
     "operator",
     "pipeline_def",
@@ -26,13 +32,16 @@ __all__ = [
     "source",
 ]
 
+_LATE = {
+    "Loader": "torchdali.plugin.pytorch.loader",
+    "from_torchvision": "torchdali.plugin.pytorch.from_torchvision",
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Import a module of the package when it is first used."""
-    if name == "Loader":
-        from torchdali.plugin.pytorch.loader import Loader
-
-        return Loader
+    """Import a module of the package, or what is imported late, when it is first used."""
+    if name in _LATE:
+        return getattr(importlib.import_module(_LATE[name]), name)
     full = f"torchdali.{name}"
     if not name.startswith("_"):
         try:

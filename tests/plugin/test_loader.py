@@ -72,7 +72,7 @@ def test_every_epoch_has_every_sample_once(size):
 )
 def test_ranks_deliver_equally_many_batches_and_every_sample_once(size, ranks, batch, last):
     loaders = [Loader(squares(size, shard_id=k, num_shards=ranks, batch_size=batch, seed=k)) for k in range(ranks)]
-    for epoch in range(4):
+    for _ in range(4):
         batches = [numbers(loader) for loader in loaders]
         assert sorted(flat(flat(batches))) == list(range(size))
         lengths = [[len(each) for each in own] for own in batches]
@@ -269,7 +269,7 @@ def test_two_readers_keep_step():
 
 
 def test_readers_of_different_sizes_need_a_name():
-    with pytest.raises(RuntimeError, match="differ in size.*reader_name="):
+    with pytest.raises(RuntimeError, match=r"differ in size.*reader_name="):
         len(Loader(two_readers(10, 8)))
 
 

@@ -119,7 +119,7 @@ def _nothing(t: Any) -> Operator | None:
 
 
 class _Rule(NamedTuple):
-    """What becomes of a class of transforms.
+    """Rule for a class of transforms.
 
     Attributes:
         operator: See above.
@@ -241,7 +241,7 @@ class _Step(NamedTuple):
 
     @property
     def operator(self) -> Operator:
-        """What operators do in its place."""
+        """The operators in its place."""
         operator = _RULES[type(self.transform).__name__].operator(self.transform)
         assert operator is not None
         return operator

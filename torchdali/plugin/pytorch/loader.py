@@ -162,9 +162,10 @@ class _Batches(BaseIterator):
     @property
     def _is_uneven(self) -> bool:
         """True if the last batch of some rank is empty."""
-        counter = self.counter
-        partial = isinstance(counter, EpochCounter) and counter.policy is LastBatchPolicy.PARTIAL
-        return partial and bool(1 < counter.batches and min(counter.sizes) <= (counter.batches - 1) * self.batch_size)
+        counter = self._counter
+        if not isinstance(counter, EpochCounter) or counter.policy is not LastBatchPolicy.PARTIAL:
+            return False
+        return counter.batches > 1 and min(counter.sizes) <= (counter.batches - 1) * self.batch_size
 
     @property
     def _ends_empty(self) -> bool:
