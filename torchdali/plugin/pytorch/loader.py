@@ -165,7 +165,7 @@ class _Batches(BaseIterator):
         counter = self._counter
         if not isinstance(counter, EpochCounter) or counter.policy is not LastBatchPolicy.PARTIAL:
             return False
-        return counter.batches > 1 and min(counter.sizes) <= (counter.batches - 1) * self.batch_size
+        return bool(counter.batches > 1 and min(counter.sizes) <= (counter.batches - 1) * self.batch_size)
 
     @property
     def _ends_empty(self) -> bool:
