@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "torchdali"
 
 LAYERS = (
     ("errors", "dtypes", "pickling", "tfrecord"),
-    ("tensors", "rng", "kernels", "codecs", "formats"),
+    ("tensors", "rng", "user_random", "kernels", "codecs", "formats"),
     (
         *("batching", "schema", "registry", "descriptions", "loader", "cursor", "source", "graph", "data_node", "constants", "types"),
         *("running", "dispatch", "operator", "namespaces"),

@@ -31,7 +31,8 @@ class Dataset(Protocol):
 
     Where a record takes long to come, from a network or another process, ``begin(records) -> Sequence | None`` is
     called when a batch is drawn, some batches ahead: it starts what it can and returns at once, for each record what
-    `read` is called with in place of its index. None stands for the indices.
+    `read` is called with in place of its index. None stands for the indices. ``begin_in_epochs(records, epochs)`` is
+    called in its place if there is one: for code of the user whose random numbers differ from epoch to epoch.
 
     Where a record is a file, ``local_paths(records) -> Sequence[str] | None`` names the files, for those who read
     several at once; None where they are not all on this machine.
@@ -150,8 +151,11 @@ class RecordNames(Sequence[str]):
         return list, (list(self),)
 
 
-def begun(dataset: Any, records: Sequence[int]) -> Sequence[Any]:
+def begun(dataset: Any, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Any]:
     """Let a data set start to read records, and return what to call `read` with for each of them."""
+    if hasattr(dataset, "begin_in_epochs"):
+        begun_records: Sequence[Any] = dataset.begin_in_epochs(records, epochs)
+        return begun_records
     begin = getattr(dataset, "begin", None)
     started: Sequence[Any] | None = None if begin is None else begin(records)
     return records if started is None else started

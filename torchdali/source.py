@@ -19,6 +19,7 @@ class SourceWorkers(Protocol):
     """The worker processes of a pipeline, as one source sees them."""
 
     count: int
+    seed: int
 
     def submit(self, request: Any) -> Future[Made]:
         """Let a process run the source's `work` on a request."""
@@ -87,6 +88,9 @@ class Source:
 
     def reset(self) -> None:
         """Start the next epoch."""
+
+    def reseed(self, seed: int) -> None:
+        """Take another seed for random numbers of the user's code in worker processes, see `user_random`."""
 
     def state(self) -> dict[str, Any]:
         """Return the position, as JSON values."""

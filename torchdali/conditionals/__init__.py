@@ -2,8 +2,9 @@
 
 An ``if`` on a node runs both branches while tracing; what they record carries the condition, so that each
 operator runs only for the samples of its branch. Variables that the branches set are merged afterwards. An
-``if`` on anything else is Python's own. Functions that the pipeline function calls are rewritten too, when they
-are called, except those of installed packages and those marked with `do_not_convert`.
+``if`` on anything else is Python's own. What the pipeline function calls is rewritten too, when it is called: functions,
+methods, objects with a `__call__`, modules of torch, and `functools.partial` of these; except what is installed, and
+what is marked with `do_not_convert`.
 
 What cannot be rewritten stays as it is, and says what to write instead when it meets a node; see `python_only`.
 """
@@ -19,6 +20,8 @@ import textwrap
 import types
 from collections.abc import Callable
 from typing import Any, TypeVar
+
+import torch
 
 from torchdali.conditionals._branches import (
     and_,
@@ -56,27 +59,67 @@ def convert(function: Callable[..., Any], *, always: bool = False) -> Callable[.
     Args:
         always: Also rewrite a function of an installed package.
 
-    Returns the function itself where it cannot or need not be rewritten.
+    Returns the function itself if it cannot or need not be rewritten.
     """
     if isinstance(function, types.MethodType):
         return types.MethodType(convert(function.__func__), function.__self__)
     if isinstance(function, functools.partial):
         return functools.partial(convert(function.func), *function.args, **function.keywords)
-    if not isinstance(function, types.FunctionType) or not (always or _convertible(function)):
-        return function
-    return _rewritten(function)
+    if isinstance(function, types.FunctionType):
+        return _rewritten(function) if always or _convertible(function) else function
+    return _converted_object(function)
+
+
+def _converted_object(value: Any) -> Any:
+    """Return what to call instead of an object that is called."""
+    if isinstance(value, torch.nn.Module):
+        return functools.partial(_call_module, value)
+    if any(value is each for each in _CALLERS):
+        return functools.partial(_call_with_converted, value)
+    call = getattr(type(value), "__call__", None)
+    if isinstance(value, type) or not isinstance(call, types.FunctionType):
+        return value
+    made = convert(call)
+    return value if made is call else types.MethodType(made, value)
+
+
+_CALLERS = (map, filter, functools.reduce)
+"""Functions that call their first argument, and are not written in Python."""
+
+
+def _call_with_converted(caller: Callable[..., Any], function: Any, *arguments: Any) -> Any:
+    return caller(convert(function), *arguments)
+
+
+def _call_module(module: torch.nn.Module, *arguments: Any, **named: Any) -> Any:
+    """Call a module of torch; what its `forward`, and that of the modules in it, calls is rewritten."""
+    bound = {each: convert(each.forward) for each in module.modules() if "forward" not in vars(each)}
+    changed = [each for each, forward in bound.items() if forward.__func__ is not type(each).forward]
+    for each in changed:
+        vars(each)["forward"] = bound[each]
+    try:
+        return module(*arguments, **named)
+    finally:
+        for each in changed:
+            del vars(each)["forward"]
 
 
 def _convertible(function: types.FunctionType) -> bool:
-    file = function.__code__.co_filename
+    is_installed = function.__code__.co_filename.startswith(_INSTALLED)
     return not (
         hasattr(function, "_do_not_convert")
         or hasattr(function, "operator")
-        or function.__module__.partition(".")[0] == "torchdali"
-        or file.startswith(_INSTALLED)
+        or (function.__module__ or "").partition(".")[0] == "torchdali"
+        or (is_installed and not _wraps_own(function))
         or inspect.isgeneratorfunction(function)
         or inspect.iscoroutinefunction(function)
     )
+
+
+def _wraps_own(function: types.FunctionType) -> bool:
+    """Return True for what a decorator of an installed package made of a function of the user."""
+    inner = inspect.unwrap(function)
+    return inner is not function and isinstance(inner, types.FunctionType) and _convertible(inner)
 
 
 @functools.lru_cache(maxsize=256)
@@ -92,6 +135,7 @@ def _code(code: types.CodeType) -> types.CodeType | None:
         return None
     definition.decorator_list = []
     rewrite(definition)
+    definition.name = "__function__"  # not its own: a function that calls itself finds that among the globals
     # A factory with the same free variables makes the compiler resolve them as cells again.
     free = (*code.co_freevars, RUNTIME)
     arguments = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
@@ -152,5 +196,5 @@ def _rewritten(function: types.FunctionType) -> Callable[..., Any]:
 
 
 def converted(function: Any) -> Any:
-    """Return what to call instead of a function."""
-    return convert(function) if isinstance(function, (types.FunctionType, types.MethodType)) else function
+    """Return what to call instead of what the user's code calls."""
+    return convert(function)

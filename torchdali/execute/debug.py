@@ -363,7 +363,7 @@ class DebugRun(Tracer):
             raise
 
     def _read(self, node: Node, reader: Reader, keys: Keys) -> list[TensorList]:
-        reads = begun(reader.dataset, keys.records.tolist())
+        reads = begun(reader.dataset, keys.records.tolist(), keys.epochs.tolist())
         rows = [self._read_one(node, reader, i, r) for i, r in enumerate(reads)]
         name = getattr(reader.dataset, "source_info", reader.dataset.info)
         layouts = node.operator.output_layouts((), node.constants)

@@ -56,6 +56,7 @@ from torchdali.plan import Plan
 from torchdali.source import Source, SourceBatch
 from torchdali.tensors import TensorList
 from torchdali.tensors.buffer_pool import BufferPool
+from torchdali.user_random import seed_of_name
 
 __all__ = ["Executor"]
 
@@ -446,9 +447,9 @@ class Executor:
         self._pass_over(batch.skipped)
         sizes = self._pull(batch)
         for node, reader in self.readers.items():
-            batch.keys[node] = reader.cursor.next_batch(self.settings.batch_size)
-            batch.reads[node] = begun(reader.dataset, batch.keys[node].records.tolist())
-            batch.values.update(metadata_outputs(node, reader.dataset, batch.keys[node].records))
+            batch.keys[node] = keys = reader.cursor.next_batch(self.settings.batch_size)
+            batch.reads[node] = begun(reader.dataset, keys.records.tolist(), keys.epochs.tolist())
+            batch.values.update(metadata_outputs(node, reader.dataset, keys.records))
             sizes[node] = self.settings.batch_size
         if len(set(sizes.values())) > 1:
             raise RuntimeError(_clash(sizes))
@@ -519,7 +520,10 @@ class Executor:
         self._drop_flight()
         for node, reader in self.readers.items():
             reader.cursor.restore(state["readers"][self._labels[node]])
+            if hasattr(reader.dataset, "reseed"):
+                reader.dataset.reseed(seed_of_name(state["seed"], node.name))
         for node, source in self.sources.items():
+            source.reseed(seed_of_name(state["seed"], node.name))
             source.restore(state["sources"][self._labels[node]])
         self._runtime.settings = replace(self.settings, seed=state["seed"])
         self._position, self._skipped = state["position"], 0

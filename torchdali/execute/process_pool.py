@@ -26,7 +26,7 @@ import time
 import traceback
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -34,12 +34,14 @@ from multiprocessing import connection as mp_connection
 from typing import Any
 
 import torch
+from torch.utils.data._utils import worker as torch_worker
 
 from torchdali import pickling
 from torchdali.errors import self_explanatory, stripped
 from torchdali.execute.shared_memory import Packed, Reader, Writer
 from torchdali.execute.stopped import is_stopped
 from torchdali.source import Made, Source, SourceSettings
+from torchdali.user_random import seed_worker
 
 __all__ = ["ProcessPool", "open_dataset", "open_sources"]
 
@@ -50,11 +52,12 @@ _STILL = 5  # looks in a row at which a process was stopped: after Ctrl-Z and fg
 
 
 def open_sources(
-    sources: Sequence[Source], batch_size: int, count: int, start_method: str, pickler: Any = None
+    sources: Mapping[int, Source], batch_size: int, count: int, start_method: str, pickler: Any = None
 ) -> None:
     """Open sources, after starting worker processes if any of them has work for some.
 
     Args:
+        sources: By the seed for random numbers of their code, see `user_random`.
         count: Number of processes.
         start_method: ``"fork"``, ``"spawn"`` or ``"forkserver"``.
         pickler: What pickles the sources' work where processes are not forked: an object with ``dumps`` and
@@ -63,41 +66,46 @@ def open_sources(
     Raises:
         RuntimeError: there is work, and no process to do it. ValueError: unknown start method.
     """
-    parallel = [source for source in sources if source.work is not None]
+    parallel = [source for source in sources.values() if source.work is not None]
     if parallel and not (isinstance(count, int) and count > 0):
         raise RuntimeError(
             f"a source has parallel=True, but py_num_workers is {count!r}: "
             "The external source cannot run in parallel mode without Python workers pool"
         )
     workers = ProcessPool(parallel, count, start_method, pickler) if parallel else None
-    for source in sources:
+    for seed, source in sources.items():
         handle = None
         if workers is not None and source.work is not None:
-            handle = SourceHandle(workers, parallel.index(source))
+            handle = SourceHandle(workers, parallel.index(source), seed)
         source.open(SourceSettings(batch_size, handle))
 
 
-def open_dataset(dataset: Any, start_method: str, pickler: Any = None) -> None:
+def open_dataset(dataset: Any, seed: int, start_method: str, pickler: Any = None) -> None:
     """Start the worker processes of a reader's data set, if it has `work` for some.
 
     Args:
         dataset: With `work`, `stateful`, `workers` (their number) and ``open(handle)``, or without `work`.
+        seed: For random numbers of its code, see `user_random`.
         start_method, pickler: See `open_sources`.
     """
     if getattr(dataset, "work", None) is not None:
-        dataset.open(SourceHandle(ProcessPool([dataset], dataset.workers, start_method, pickler), 0))
+        dataset.open(SourceHandle(ProcessPool([dataset], dataset.workers, start_method, pickler), 0, seed))
 
 
 class SourceHandle:
-    """Handle of the pool for one source."""
+    """Handle of the pool for one source.
 
-    def __init__(self, workers: ProcessPool, source: int) -> None:
-        self._workers, self._source = workers, source
+    Attributes:
+        seed: For random numbers of the source's code, see `user_random`.
+    """
+
+    def __init__(self, workers: ProcessPool, source: int, seed: int) -> None:
+        self._workers, self._source, self.seed = workers, source, seed
         self.count = workers.count
 
     def submit(self, request: Any) -> Future[Made]:
         """Let a process run the source's work on a request."""
-        return self._workers.submit(self._source, request)
+        return self._workers.submit(self._source, request, self.seed)
 
     def close(self) -> None:
         """End all processes."""
@@ -118,18 +126,19 @@ class ProcessPool:
         context = multiprocessing.get_context(start_method)
         work = [source.work for source in sources]
         payload = work if start_method == "fork" else _pickled(work, pickler, start_method)
-        self._state = _PoolState([_start(context, i, payload) for i in range(self.count)], stateful)
+        self._state = _PoolState([_start(context, i, self.count, payload) for i in range(self.count)], stateful)
         self.close = weakref.finalize(self, self._state.close)
 
-    def submit(self, source: int, request: Any) -> Future[Made]:
+    def submit(self, source: int, request: Any, seed: int) -> Future[Made]:
         """Queue a task: a process runs the work of a source on a request."""
-        return self._state.submit(_Task(source, request))
+        return self._state.submit(_Task(source, request, seed))
 
 
 @dataclass(eq=False)
 class _Task:
     source: int
     request: Any
+    seed: int
     future: Future[Made] = field(default_factory=Future)
 
 
@@ -157,7 +166,7 @@ class _Worker:
         with contextlib.suppress(OSError):  # it is dying, which the watch will notice
             # Hand-over to the process. The numbers of blocks that came back go along: the worker alone decides what
             # to write where, so no block is written while the parent reads it.
-            self.connection.send((task.source, task.request, self.reader.returned()))
+            self.connection.send((task.source, task.request, task.seed, self.reader.returned()))
 
     def take(self) -> tuple[_Task, Made | BaseException]:
         """Receive the result of the task; EOFError when the process died, and the task remains."""
@@ -312,9 +321,10 @@ def _stop(workers: Sequence[_Worker]) -> None:
                 getattr(worker.process, stop)()
 
 
-def _start(context: Any, number: int, payload: Any) -> _Worker:
+def _start(context: Any, number: int, count: int, payload: Any) -> _Worker:
     ours, theirs = context.Pipe(duplex=True)
-    process = context.Process(target=_serve, args=(theirs, payload), name=f"torchdali-worker-{number}", daemon=True)
+    arguments, name = (theirs, payload, number, count), f"torchdali-worker-{number}"
+    process = context.Process(target=_serve, args=arguments, name=name, daemon=True)
     process.start()
     theirs.close()
     return _Worker(process, ours, number)
@@ -374,19 +384,29 @@ def _restored(data: bytes | None, message: str, text: str) -> Exception:
 # ---------------------------------------------------------------- in a worker process
 
 
-def _serve(connection: Any, payload: Any) -> None:
+def _serve(connection: Any, payload: Any, number: int, count: int) -> None:
     """Work on one task after another, until the parent says so or is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent decides
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     torch.set_num_threads(1)
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     work = _loaded(payload)
+    _introduce_worker(work, number, count)
     writer = Writer(connection.fileno())
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while (message := connection.recv()) is not None:
-            source, request, returned = message
+            source, request, seed, returned = message
+            seed_worker(seed)
             writer.free(returned)
             _answer(connection, writer, work, source, request)
+
+
+def _introduce_worker(work: Sequence[Work] | Exception, number: int, count: int) -> None:
+    """Let `torch.utils.data.get_worker_info` tell the user's code which of how many processes it is in."""
+    data_sets = [] if isinstance(work, Exception) else [getattr(each, "dataset", None) for each in work]
+    torch_worker._worker_info = torch_worker.WorkerInfo(
+        id=number, num_workers=count, seed=torch.initial_seed(), dataset=data_sets[0] if data_sets else None
+    )
 
 
 def _end_with_parent(parent: int) -> None:

@@ -95,7 +95,8 @@ class Writer:
         # Nobody else reads this block: it is free or new, and the parent learns of it by the answer that follows.
         block = torch.from_numpy(self._used[number])
         for tensor, offset in pairs:
-            block[offset : offset + tensor.nbytes] = tensor.view(-1).view(torch.uint8)
+            if tensor.numel():  # torch looks at nothing else of an empty one but its strides, which may be any
+                block[offset : offset + tensor.nbytes] = tensor.view(-1).view(torch.uint8)
         return Packed(number, fresh, dropped, tuple(stored))
 
     def _take(self, size: int) -> tuple[int, int, tuple[int, ...]]:

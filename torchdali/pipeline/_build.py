@@ -35,6 +35,7 @@ from torchdali.rewrite import (
 from torchdali.rng import mix
 from torchdali.source import Source
 from torchdali.types import StreamPolicy
+from torchdali.user_random import seed_of_name
 
 __all__ = [
     "Opened",
@@ -96,14 +97,15 @@ def open_graph(options: PipelineOptions, graph: Graph) -> Opened:
     sources = {
         node: node.operator.body(**node.constants) for node in planned.graph.nodes if node.operator.kind == "source"
     }
-    _open(options, list(sources.values()))
+    _open(options, sources)
     return Opened(planned, sources)
 
 
-def _open(options: PipelineOptions, sources: list[Source]) -> None:
+def _open(options: PipelineOptions, sources: Mapping[Node, Source]) -> None:
     assert options.batch_size is not None
+    seeded = {seed_of_name(options.random_seed, node.name): source for node, source in sources.items()}
     open_sources(
-        sources, options.batch_size, options.py_num_workers, options.py_start_method, options.py_callback_pickler
+        seeded, options.batch_size, options.py_num_workers, options.py_start_method, options.py_callback_pickler
     )  # fmt: skip
 
 
@@ -166,7 +168,7 @@ def has_lazy_readers(planned: Plan) -> bool:
 def open_source(options: PipelineOptions, node: Node) -> Source:
     """Open one source that is no reader."""
     source: Source = node.operator.body(**node.constants)
-    _open(options, [source])
+    _open(options, {node: source})
     return source
 
 
@@ -185,7 +187,8 @@ def _opened(options: PipelineOptions, node: Node) -> Reader:
     loader = LoaderOptions(**given)
     dataset: Any = node.operator.body(**node.constants)
     check_dataset(dataset)
-    open_dataset(dataset, options.py_start_method, options.py_callback_pickler)
+    seed = seed_of_name(options.random_seed, node.name)
+    open_dataset(dataset, seed, options.py_start_method, options.py_callback_pickler)
     own = loader.seed if loader.seed not in (None, -1) else None
     seed = mix(options.random_seed, 1) & 0x7FFFFFFF if own is None else own
     return Reader(dataset, Cursor(EpochOrder(len(dataset), loader, seed)))

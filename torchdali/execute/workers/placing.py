@@ -71,6 +71,9 @@ def place(
     if count is None:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         count = default_processes(settings.num_threads, cores or 1)
+        if count > 1 and any(has_user_code(stage.chain) for stage in planned.stages):
+            # Code of the user holds the GIL, and its random numbers are one thread's alone, see `worker.SeededSamples`.
+            count = min(settings.num_threads, cores or 1)
     if count == 1:
         return Placing(1)
     why = _platform_refuses()
@@ -91,6 +94,15 @@ def place(
         why = "; ".join(dict.fromkeys(reasons.values())) or "no operator works on single samples"
         return Placing(1, reasons={-1: why})
     return Placing(count, frozenset(stages), reasons, forked)
+
+
+def has_user_code(chain: Chain | None) -> bool:
+    """Return True if an operator of a chain is declared outside of this package, or is given a function."""
+    return chain is not None and any(
+        not node.operator.body.__module__.startswith("torchdali.") or any(map(callable, node.constants.values()))
+        for node in chain.nodes
+        if node.operator.kind != "reader"
+    )
 
 
 def _platform_refuses() -> str:

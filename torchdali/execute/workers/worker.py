@@ -37,11 +37,13 @@ from torchdali.execute.workers.messages import (
     restored,
     write_failure,
 )
+from torchdali.execute.workers.placing import has_user_code
 from torchdali.graph import DataNode, Node
 from torchdali.loader import Dataset, owning_read
 from torchdali.plan import Plan, column
 from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
+from torchdali.user_random import seed_sample, seed_worker
 
 __all__ = ["Task", "serve"]
 
@@ -79,6 +81,26 @@ class _Run:
     timings: ChainTimings | None = None
     inputs: dict[DataNode, TensorList] = field(default_factory=dict)
     bundles: BundleRun | None = None
+
+
+class SeededSamples:
+    """Runs a chain with code of the user for the samples of a part, with random numbers that are theirs alone.
+
+    `random`, `numpy.random` and torch have one generator for all threads of a process. So one sample runs after the
+    other, each with its own seed: its numbers are then the same in any thread, and in any number of processes.
+    """
+
+    _alone = threading.Lock()
+
+    def __init__(self, part: Part, function: Callable[[int], None]) -> None:
+        self._part, self._function = part, function
+
+    def __call__(self, i: int) -> None:
+        part = self._part
+        with self._alone:
+            seed_worker(part.seed)
+            seed_sample(int(part.epochs[i]), int(part.records[i]))
+            self._function(i)
 
 
 def serve(connection: Any, make: Callable[[], Task], parent: int) -> None:
@@ -176,13 +198,16 @@ class _Worker:
         chain_bound = compiled.bound(inputs)
         if part.timed:
             run.timings = ChainTimings(part.count)
-            return run, chain_bound.single.bind_timed(run.timings, **columns)
+            return run, self._seeded(part, compiled, chain_bound.single.bind_timed(run.timings, **columns))
         function, several = chain_bound.single.bind(**columns), chain_bound.bundled
         if several is None or not several.pays:
-            return run, function
+            return run, self._seeded(part, compiled, function)
         bundle = several.size(part.count, self._task.threads)
         run.bundles = BundleRun(several, columns, function, part.count, bundle, part.keep_going)
         return run, run.bundles
+
+    def _seeded(self, part: Part, compiled: CompiledChain, function: Callable[[int], None]) -> Callable[[int], None]:
+        return SeededSamples(part, function) if has_user_code(compiled.chain) else function
 
     def _name(self, kind: str, edge: DataNode) -> str:
         assert edge.source is not None

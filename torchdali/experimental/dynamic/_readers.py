@@ -79,9 +79,10 @@ class Reader:
         self.max_batch_size, self.name, self.device = max_batch_size, name, device
         constants = bind(self._declared, [], arguments).constants
         self._dataset = self._declared.body(**constants)
-        open_dataset(self._dataset, "spawn")
+        options, seed = _order_of(constants)
+        open_dataset(self._dataset, seed, "spawn")
         self._constants = {**constants, "_dataset": self._dataset}
-        self._cursor = Cursor(EpochOrder(len(self._dataset), *_order_of(constants)))
+        self._cursor = Cursor(EpochOrder(len(self._dataset), options, seed))
         self._batch_size: int | None = None
         self._iterating: object | None = None
         # Batches that the present loop has delivered, and those that a restored state has.

@@ -15,6 +15,7 @@ from torchdali.ops._external_source.convert import to_batch
 from torchdali.source import Made
 from torchdali.tensors import TensorList
 from torchdali.types import BatchInfo, SampleInfo
+from torchdali.user_random import seed_sample
 
 __all__ = [
     "CallableSource",
@@ -56,10 +57,12 @@ class Position:
     Attributes:
         items: Items that it has given.
         stops: Number of times that it has ended.
+        starts: Number of times that it has started anew.
     """
 
     items: int = 0
     stops: int = 0
+    starts: int = 0
 
 
 @dataclass(frozen=True)
@@ -111,8 +114,9 @@ class CallableSource:
     def draw(self, samples: SampleRange) -> Columns:
         """Return the data of a range of a batch, one item an output."""
         if self.divisible:
-            rows = [self._function(_sample_info(samples, i)) for i in range(samples.start, samples.stop)]
+            rows = [self._sample(samples, i) for i in range(samples.start, samples.stop)]
             return self._outputs.transposed(rows)
+        seed_sample(samples.epoch, samples.iteration)
         position = BatchInfo(samples.iteration, samples.epoch) if self._batch_info else samples.iteration
         try:
             return self._outputs.columns(self._function(position))
@@ -125,12 +129,12 @@ class CallableSource:
                 )
             raise
 
+    def _sample(self, samples: SampleRange, i: int) -> Any:
+        seed_sample(samples.epoch, samples.sample + i)
+        return self._function(SampleInfo(samples.sample + i, i, samples.iteration, samples.epoch))
+
     def go_to(self, position: Position) -> None:
         """No-op: any range can be asked for at any time."""
-
-
-def _sample_info(samples: SampleRange, i: int) -> SampleInfo:
-    return SampleInfo(samples.sample + i, i, samples.iteration, samples.epoch)
 
 
 class IterableSource:
@@ -151,7 +155,7 @@ class IterableSource:
         self._source, self._factory, self._cycle = source, factory, cycle
         self._batch, self._outputs = batch, outputs
         self._iterator: Iterator[Any] | None = None
-        self._items = self._stops = 0
+        self._items = self._stops = self._starts = 0
 
     def draw(self, samples: SampleRange) -> Columns:
         """Return the data of the next batch, one item an output."""
@@ -162,9 +166,8 @@ class IterableSource:
     def _next(self) -> Any:
         if self._iterator is None:
             self._start(self._fresh())
-        assert self._iterator is not None
         try:
-            item = next(self._iterator)
+            item = self._item()
         except StopIteration:
             self._stops += 1
             if self._cycle == "no":
@@ -172,20 +175,27 @@ class IterableSource:
             self._start(self._fresh())
             if self._cycle == "raise":
                 raise
-            item = next(self._iterator)
+            item = self._item()
         self._items += 1
         return item
 
+    def _item(self) -> Any:
+        assert self._iterator is not None
+        seed_sample(self._starts, self._items)
+        return next(self._iterator)
+
     def _fresh(self) -> Iterator[Any]:
+        seed_sample(self._starts, -1)
         return iter(self._source() if self._factory else self._source)
 
     def _start(self, iterator: Iterator[Any]) -> None:
         self._iterator, self._items, self._stops = iterator, 0, 0
+        self._starts += 1
 
     @property
     def position(self) -> Position:
         """Position of the next item."""
-        return Position(self._items, self._stops)
+        return Position(self._items, self._stops, self._starts)
 
     def go_to(self, position: Position) -> None:
         """Start anew, if that is possible, and skip what comes before a position.
@@ -193,9 +203,11 @@ class IterableSource:
         Raises:
             RuntimeError: the iterable is past the position and cannot start anew, or it does not repeat itself.
         """
+        self._starts = max(position.starts - 1, 0)
         fresh = self._fresh()
         if fresh is not self._source or self._iterator is None:
             self._start(fresh)
+        self._starts = position.starts
         while self.position != position:
             if self._items > position.items or self._stops > position.stops:
                 raise RuntimeError(
@@ -203,6 +215,7 @@ class IterableSource:
                     f"cannot go to where it had given {position.items} and ended {position.stops} times. A list or "
                     "a generator function can start anew; an iterator needs a new pipeline"
                 )
+            seed_sample(self._starts, self._items)
             try:
                 next(fresh)
                 self._items += 1

@@ -123,9 +123,12 @@ def _as_arrays(samples: Sequence[Any], copy: bool) -> TensorList | None:
     return TensorList.from_arrays(arrays, _supported(first).dtype)
 
 
+def _is_usual(array: np.ndarray[Any, Any]) -> bool:
+    return array.flags.carray and array.size > 0  # packed, aligned, writable
+
+
 _dtype_of, _ndim_of = operator.attrgetter("dtype"), operator.attrgetter("ndim")
 _form_of = operator.attrgetter("shape", "dtype")
-_is_usual = operator.attrgetter("flags.carray")  # packed, aligned, writable
 _UINT64 = np.dtype(np.uint64)
 
 
@@ -173,8 +176,10 @@ def _tensor(value: Any, what: str, copy: bool) -> torch.Tensor:
         )
     if hasattr(value, "__array_interface__"):
         return _from_numpy(np.asarray(value), copy)
-    if isinstance(value, torch.Tensor) and not value.is_contiguous():
-        value, copy = value.contiguous(), False
+    if isinstance(value, torch.Tensor):
+        _supported(value)
+        if not value.is_contiguous() or value.is_neg():
+            value, copy = value.resolve_neg().contiguous(), False
     try:
         tensor = as_torch(value, "gpu" if _on_accelerator(value) else "cpu")
     except TypeError as error:
@@ -189,8 +194,10 @@ def _on_accelerator(value: Any) -> bool:
 
 
 def _from_numpy(array: np.ndarray[Any, Any], copy: bool = False) -> torch.Tensor:
-    if not array.flags.c_contiguous:
-        array, copy = np.ascontiguousarray(array), False
+    if not array.dtype.isnative:
+        array, copy = array.astype(array.dtype.newbyteorder("=")), False
+    if not array.flags.c_contiguous or not array.size:  # an empty one is contiguous with any strides
+        array, copy = np.array(array, order="C"), False
     if array.dtype == np.uint64:
         array = array.view(np.uint64)  # of two C types of 64 bits, torch knows one
     try:

@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -83,7 +84,7 @@ class _Positioned(Source):
                 raise ValueError(f"{name!r} of a source is {value!r}")
         self._epoch, self._iteration = state["epoch"], state["iteration"]
         self._sample = state["sample"]
-        self._go_to(Position(state.get("items", 0), state.get("stops", 0)))
+        self._go_to(Position(state.get("items", 0), state.get("stops", 0), state.get("starts", 0)))
 
     def _go_to(self, position: Position) -> None:
         """No-op: the caller of `feed_input` decides what comes next."""
@@ -137,8 +138,7 @@ class InProcess(_Positioned):
         return dict(self._reached)
 
     def _extra_state(self) -> Mapping[str, Any]:
-        position = self._loader.data.position
-        return {"items": position.items, "stops": position.stops}
+        return asdict(self._loader.data.position)
 
     def _go_to(self, position: Position) -> None:
         self._loader.data.go_to(position)
@@ -224,6 +224,10 @@ class InWorkers(_Positioned):
         self._drop_ahead()
         if self.stateful:
             self._reached = self._workers.submit(position).result()[1]
+
+    def reseed(self, seed: int) -> None:
+        """Take another seed for random numbers of the user's code."""
+        self._workers.seed = seed
 
     def close(self) -> None:
         """End the workers."""

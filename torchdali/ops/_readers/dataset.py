@@ -21,11 +21,13 @@ from torchdali.operator import reader
 from torchdali.schema import OutputCount, shares
 from torchdali.source import Made, SourceWorkers
 from torchdali.tensors import TensorList
+from torchdali.user_random import seed_sample
 
 __all__ = ["MapStyle", "PythonDataset", "dataset"]
 
 Row = tuple[Tensor, ...]
 _PARTS = 2  # for each worker, so that one that is slow does not hold up a batch
+_SEVERAL = 8  # records of a call of __getitems__ in a worker
 
 
 # ---------------------------------------------------------------- values
@@ -166,17 +168,22 @@ class _Read:
     """
 
     def __init__(self, given: Any, names: Sequence[str] | None, count: int) -> None:
-        self._given, self._names, self._count = given, names, count
+        self.dataset, self._names, self._count = given, names, count
 
-    def rows(self, records: list[int]) -> list[Row | Exception]:
+    def rows(self, records: list[int], epochs: list[int]) -> list[Row | Exception]:
         """Return the values of some records, or what was raised in their place."""
         samples: Sequence[Any] = ()
-        if hasattr(self._given, "__getitems__"):
+        if hasattr(self.dataset, "__getitems__"):
+            seed_sample(epochs[0], records[0])
             with contextlib.suppress(Exception):  # then one by one, which shows the one that fails
-                samples = self._given.__getitems__(records)
+                samples = self.dataset.__getitems__(records)
         if len(samples) == len(records):
             return [self._row(samples, i) for i in range(len(samples))]
-        return [self._row(self._given, record) for record in records]
+        return [self._read(record, epoch) for record, epoch in zip(records, epochs, strict=True)]
+
+    def _read(self, record: int, epoch: int) -> Row | Exception:
+        seed_sample(epoch, record)
+        return self._row(self.dataset, record)
 
     def _row(self, samples: Any, index: int) -> Row | Exception:
         try:
@@ -187,9 +194,9 @@ class _Read:
         except Exception as error:
             return error
 
-    def __call__(self, records: list[int]) -> Made:
+    def __call__(self, request: tuple[list[int], list[int]]) -> Made:
         """Return the values of records as batches, and by place what was raised: for a worker process."""
-        rows = self.rows(records)
+        rows = self.rows(*request)
         errors = {i: _picklable(row) for i, row in enumerate(rows) if isinstance(row, Exception)}
         sound = [row for row in rows if not isinstance(row, Exception)]
         batches = tuple(TensorList.from_samples(list(column)) for column in zip(*sound, strict=True))
@@ -259,22 +266,35 @@ class PythonDataset:
         return len(self._given)
 
     def begin(self, records: Sequence[int]) -> list[_Ticket]:
+        """Start to read records, of the first epoch."""
+        return self.begin_in_epochs(records, [0] * len(records))
+
+    def begin_in_epochs(self, records: Sequence[int], epochs: Sequence[int]) -> list[_Ticket]:
         """Start to read records."""
-        if self._processes is not None:
-            size = -(-len(records) // (_PARTS * self.workers))
-        else:
-            size = len(records) if hasattr(self._given.given, "__getitems__") else 1
-        tickets = []
+        size, tickets = self._size_of_part(len(records)), []
         for start in range(0, len(records), size):
             wanted = list(records[start : start + size])
-            part = _Part(self._submit(wanted))
+            part = _Part(self._submit(wanted, list(epochs[start : start + size])))
             tickets += [_Ticket(part, place) for place in range(len(wanted))]
         return tickets
 
-    def _submit(self, records: list[int]) -> Future[Any]:
+    def _size_of_part(self, count: int) -> int:
+        several = hasattr(self._given.given, "__getitems__")
+        if self._processes is None:
+            return count if several else 1
+        # Random numbers of a call for several records follow from its first record: so the size of a part must not
+        # depend on the number of workers.
+        return _SEVERAL if several else -(-count // (_PARTS * self.workers))
+
+    def _submit(self, records: list[int], epochs: list[int]) -> Future[Any]:
         if self._processes is not None:
-            return self._processes.submit(records)
-        return self._thread.submit(self._read.rows, records)
+            return self._processes.submit((records, epochs))
+        return self._thread.submit(self._read.rows, records, epochs)
+
+    def reseed(self, seed: int) -> None:
+        """Take another seed for random numbers of the data set in worker processes."""
+        if self._processes is not None:
+            self._processes.seed = seed
 
     def read(self, record: int | _Ticket) -> Row:
         """Return the values of a record; raises what the data set raised."""
