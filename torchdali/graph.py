@@ -561,8 +561,9 @@ def add_node(
 ) -> Node:
     """Record one use of an operator with the current tracer, if there is one."""
     tracer = current()
-    serial = len(tracer.nodes) if tracer else next(_serial)
-    name = name or f"__{operator.title(constants).rpartition('.')[2]}_{serial}"
+    title = operator.title(constants).rpartition(".")[2]
+    # Nodes made outside of a pipeline, constants as a rule, have names that no node made inside of one has.
+    name = name or (f"__{title}_{len(tracer.nodes)}" if tracer else f"__outside_{title}_{next(_serial)}")
     node = Node(operator, name, device, tuple(inputs), constants, per_sample, user_line(), preserve=preserve)
     where = "cpu" if device == "cpu" else "gpu"
     node.outputs = tuple(DataNode(name, where, node, i) for i in range(outputs))

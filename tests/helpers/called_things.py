@@ -186,7 +186,7 @@ THINGS: dict[str, Callable[..., Any]] = {
     "recursive": recursive,
     "handed over": lambda x, c: handed_over(Twice(), x, c),
     "partial handed over": lambda x, c: handed_over(functools.partial(double, factor=2), x, c),
-    "in a list": lambda x, c: [step(x, c) for step in [Twice()]][0],
+    "in a list": lambda x, c: [step(x, c) for step in [nothing, Twice()]][1],
     "in a dictionary": in_a_dictionary,
     "in a context": in_a_context,
     "by reduce": by_reduce,

@@ -7,6 +7,7 @@ import math
 import random
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import torch
 
 from torchdali import Pipeline, fn, operator, pipeline_def, serialize, types
 from torchdali.plan import plan
+from torchdali.plugin import triton
 from torchdali.schema import Data, PerSample
 
 VALUES: list[Any] = [
@@ -318,3 +320,16 @@ def test_drawings_have_every_node_and_edge(tmp_path) -> None:
     for part in ('"u:0" [shape=box];', '"u" -> "u:0" [label="0"];', '"u:0" -> "s";', "blue"):
         assert part in full
     assert full.count("{") == full.count("}") == 1
+
+
+def test_two_pipelines_may_be_marked_but_not_serialized(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(triton, "_marked", [])
+    for _ in range(2):
+
+        @triton.autoserialize
+        @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+        def marked() -> object:
+            return fn.external_source(name="input")
+
+    with pytest.raises(RuntimeError, match="2 functions are decorated"):
+        triton.invoke_autoserialize(tmp_path / "model.dali")

@@ -2,9 +2,9 @@
 
 An ``if`` on a node runs both branches while tracing; what they record carries the condition, so that each
 operator runs only for the samples of its branch. Variables that the branches set are merged afterwards. An
-``if`` on anything else is Python's own. What the pipeline function calls is rewritten too, when it is called: functions,
-methods, objects with a `__call__`, modules of torch, and `functools.partial` of these; except what is installed, and
-what is marked with `do_not_convert`.
+``if`` on anything else is Python's own. What the pipeline function calls is rewritten too, when it is called:
+functions, methods, objects with a `__call__`, modules of torch, and `functools.partial` of these; except what is
+installed, and what is marked with `do_not_convert`.
 
 What cannot be rewritten stays as it is, and says what to write instead when it meets a node; see `python_only`.
 """
@@ -70,14 +70,16 @@ def convert(function: Callable[..., Any], *, always: bool = False) -> Callable[.
     return _converted_object(function)
 
 
-def _converted_object(value: Any) -> Any:
+def _converted_object(value: Callable[..., Any]) -> Callable[..., Any]:
     """Return what to call instead of an object that is called."""
     if isinstance(value, torch.nn.Module):
         return functools.partial(_call_module, value)
     if any(value is each for each in _CALLERS):
         return functools.partial(_call_with_converted, value)
-    call = getattr(type(value), "__call__", None)
-    if isinstance(value, type) or not isinstance(call, types.FunctionType):
+    if isinstance(value, type) or not callable(value):
+        return value
+    call: Any = type(value).__call__
+    if not isinstance(call, types.FunctionType):
         return value
     made = convert(call)
     return value if made is call else types.MethodType(made, value)
@@ -93,14 +95,13 @@ def _call_with_converted(caller: Callable[..., Any], function: Any, *arguments: 
 
 def _call_module(module: torch.nn.Module, *arguments: Any, **named: Any) -> Any:
     """Call a module of torch; what its `forward`, and that of the modules in it, calls is rewritten."""
-    bound = {each: convert(each.forward) for each in module.modules() if "forward" not in vars(each)}
-    changed = [each for each, forward in bound.items() if forward.__func__ is not type(each).forward]
-    for each in changed:
-        vars(each)["forward"] = bound[each]
+    inside = [each for each in module.modules() if "forward" not in vars(each)]
+    for each in inside:
+        vars(each)["forward"] = convert(each.forward)
     try:
         return module(*arguments, **named)
     finally:
-        for each in changed:
+        for each in inside:
             del vars(each)["forward"]
 
 

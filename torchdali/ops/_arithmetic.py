@@ -200,6 +200,12 @@ def _check_nesting(name: str, index: int, operand: Any) -> None:
         )
 
 
+def _as_float(value: float) -> float:
+    """Return a number as DALI keeps it in a constant of any floating point type: with the bits of float32."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))
+
+
 def _number(operand: Any, recorded: bool) -> Number | None:
     """Return a constant operand, or None for an array, a batch or a node.
 
@@ -209,6 +215,8 @@ def _number(operand: Any, recorded: bool) -> Number | None:
     Raises:
         OverflowError: an integer that does not fit its type, which is int32 for Python's.
     """
+    if isinstance(operand, types.ScalarConstant) and operand.dtype == types.FLOAT64:
+        return Number(_as_float(operand.value), torch.float64)
     if isinstance(operand, (bool, int, float, np.generic)):
         operand = types.ScalarConstant(operand, _own_type(operand))
     elif recorded and isinstance(operand, (np.ndarray, Tensor)) and operand.ndim == 0:

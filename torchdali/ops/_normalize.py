@@ -79,13 +79,14 @@ def normalize(
 
     Args:
         data: Any shape.
-        axes: Over which mean and deviation are taken; all by default.
+        axes: Over which mean and deviation are taken. By default all; if one of them is given as an array, those in
+            which that has the extent 1: ``(1, 1, 3)`` for a value a channel of ``HWC``.
         axis_names: The same, as letters of the layout.
         batch: Pool the samples of the batch.
         ddof: Subtracted from the number of values when the variance is computed.
         dtype: Of the output; integers are rounded and saturated.
         epsilon: Added to the variance, also to the square of a given ``stddev``.
-        mean: Given instead of computed: a number, or an array that broadcasts over ``axes``.
+        mean: Given instead of computed: a number, or an array of as many axes as the data, 1 in each of ``axes``.
         scale: Multiplies the result.
         shift: Is added to it.
         stddev: Given instead of computed.
@@ -93,7 +94,7 @@ def normalize(
     if isinstance(mean, (int, float)) and isinstance(stddev, (int, float)):
         numbers = _affine(mean, stddev, epsilon, scale, shift)
         return affine_intensity(data, *numbers, dtype, out)
-    where = resolve_axes(axes, axis_names, layout, data.ndim)
+    where = _reduced(axes, axis_names, layout, data.ndim, mean, stddev)
     found = moments_of(data, where) if mean is stddev is None else None
     if found is not None:
         made = standardize(data, found, found.count - ddof, epsilon, scale, shift, dtype, out)
@@ -137,6 +138,23 @@ def _finish(
     return convert(result.add_(shift) if shift else result, dtype)
 
 
+def _reduced(axes: list[int] | None, axis_names: str | None, layout: str, ndim: int, *numbers: Any) -> tuple[int, ...]:
+    """Return the axes over which mean and deviation are taken: as named, or those of extent 1 in given arrays."""
+    if axes is None and axis_names is None:
+        firsts = [per_sample(each, 1)[0] if isinstance(each, Column) else each for each in numbers]
+        shapes = {tuple(np.shape(first)) for first in firsts if first is not None and np.size(first) > 1}
+        if len(shapes) > 1:
+            raise RuntimeError(f"mean and stddev have different shapes, {' and '.join(map(str, sorted(shapes)))}")
+        for shape in shapes:
+            if len(shape) != ndim:
+                raise RuntimeError(
+                    f"mean or stddev has the shape {shape}; without axes it has as many axes as the data, {ndim}, and "
+                    "an extent of 1 where they are taken together"
+                )
+            return tuple(i for i, extent in enumerate(shape) if extent == 1)
+    return resolve_axes(axes, axis_names, layout, ndim)
+
+
 def _inverse_root(variance: Tensor, epsilon: float) -> Tensor:
     """Return ``1 / sqrt(variance + epsilon)``, and 0 where that is infinite."""
     root = (variance + epsilon).rsqrt()
@@ -148,6 +166,7 @@ def _given(value: Any, x: Tensor, where: tuple[int, ...], name: str) -> Tensor |
     if value is None:
         return None
     tensor = _tensor(value) if isinstance(value, (int, float)) else torch.as_tensor(value, dtype=torch.float32)
+    tensor = tensor.reshape(()) if tensor.numel() == 1 else tensor
     shape = [1 if i in where else extent for i, extent in enumerate(x.shape)]
     if tensor.ndim and list(tensor.shape) != shape:
         raise RuntimeError(f"{name} has the shape {list(tensor.shape)}; it must be a number or have the shape {shape}")
@@ -177,7 +196,7 @@ def _normalize_batch(
     layout: Layout,
 ) -> BatchOutput:
     """Normalize by the mean and deviation of all samples of the batch together; see `normalize`."""
-    where = resolve_axes(axes, axis_names, layout, data.ndim())
+    where = _reduced(axes, axis_names, layout, data.ndim(), mean, stddev)
     made: BatchOutput = _together(data, where, True, ddof, dtype, epsilon, mean, scale, shift, stddev)
     if made is not NotImplemented:
         return made
@@ -251,7 +270,7 @@ def _normalize_on_device(
     if isinstance(mean, (int, float)) and isinstance(stddev, (int, float)):
         numbers = _affine(mean, stddev, epsilon, scale, shift)
         return each_element(data, lambda x: affine_intensity(x, *numbers, dtype))
-    where = resolve_axes(axes, axis_names, layout, data.ndim())
+    where = _reduced(axes, axis_names, layout, data.ndim(), mean, stddev)
     return _together(data, where, False, ddof, dtype, epsilon, mean, scale, shift, stddev)
 
 
@@ -338,6 +357,7 @@ def _uploaded(value: Any, shapes: list[list[int]], channels: int, device: torch.
     rows: list[Array] = []
     for given, shape in zip(per_sample(value, len(shapes)), shapes, strict=True):
         row = np.asarray(given, np.float32)
+        row = row.reshape(()) if row.size == 1 else row
         if row.ndim and list(row.shape) != shape:
             return NotImplemented
         rows.append(np.broadcast_to(row, shape).reshape(-1, channels))

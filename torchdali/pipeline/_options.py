@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
+import torch
+
 from torchdali.errors import did_you_mean
 from torchdali.pipeline._output_specs import OutputSpecs
 from torchdali.types import DALIDataType, OperatorConcurrency, StreamPolicy
 
-__all__ = ["NAMES", "Option", "PipelineOptions", "described", "takes_options"]
+__all__ = ["NAMES", "Option", "PipelineOptions", "check_known", "described", "device_number", "takes_options"]
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -301,7 +303,14 @@ def takes_options(
 
 
 class Option(Generic[T]):
-    """A property of `Pipeline` that returns the option of its name, or the property of the options."""
+    """A property of `Pipeline` that returns the option of its name, or the property of the options.
+
+    Args:
+        shown: Makes of the option what the property returns.
+    """
+
+    def __init__(self, shown: Callable[[Any], T] = lambda value: value) -> None:
+        self._shown = shown
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -316,10 +325,18 @@ class Option(Generic[T]):
     @overload
     def __get__(self, pipeline: Any, owner: type) -> T: ...
     def __get__(self, pipeline: Any, owner: type) -> Any:
-        return self if pipeline is None else getattr(pipeline._options, self._name)
+        return self if pipeline is None else self._shown(getattr(pipeline._options, self._name))
 
     def __set__(self, pipeline: Any, value: T) -> None:
         raise AttributeError(f"{self._name} is set where the pipeline is made")
+
+
+def device_number(device: int | str | None) -> int | None:
+    """Return the number of a device; 0 for one that is named without a number.
+
+    So scripts that divide their data by it, with ``shard_id=Pipeline.current().device_id``, run on any.
+    """
+    return torch.device(device).index or 0 if isinstance(device, str) else device
 
 
 _INTEGERS = (

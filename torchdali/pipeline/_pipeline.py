@@ -31,6 +31,7 @@ from torchdali.pipeline._options import (
     PipelineOptions,
     check_known,
     described,
+    device_number,
     takes_options,
 )
 from torchdali.pipeline._saved import read_pipeline, write_pipeline
@@ -72,7 +73,7 @@ class Pipeline:
 
     batch_size: Option[int | None] = Option()
     num_threads: Option[int | None] = Option()
-    device_id: Option[int | str | None] = Option()
+    device_id: Option[int | None] = Option(device_number)
     seed: Option[int | None] = Option()
     exec_pipelined: Option[bool] = Option()
     exec_async: Option[bool] = Option()

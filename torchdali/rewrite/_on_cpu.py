@@ -164,7 +164,11 @@ def _normalizing(given: dict[str, Any]) -> dict[str, Any] | None:
     if "mean" not in given or "stddev" not in given or given.get("dtype") not in _NORMALIZED:
         return None
     mean, deviation = (np.asarray(given[name], np.float64) for name in ("mean", "stddev"))
-    of_channels = given.get("axes") in ([0, 1], (0, 1)) or given.get("axis_names") == "HW"
+    of_channels = (
+        given.get("axes") in ([0, 1], (0, 1))
+        or given.get("axis_names") == "HW"
+        or not given.keys() & {"axes", "axis_names"}  # taken from the shape (1, 1, 3)
+    )
     for values in (mean, deviation):
         if values.size != 1 and not (of_channels and values.shape == (1, 1, 3)):
             return None

@@ -172,7 +172,7 @@ class _Batches(BaseIterator):
         """True if the last batch of this rank is empty."""
         counter = self.counter
         size: int = counter.sizes[counter.ranks[0]]
-        return size <= (counter.batches - 1) * self.batch_size
+        return bool(size <= (counter.batches - 1) * self.batch_size)
 
     def __len__(self) -> int:
         return super().__len__() - (self._is_uneven and self.batch_size == 1)

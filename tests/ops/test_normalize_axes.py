@@ -1,0 +1,95 @@
+"""`normalize` whose axes follow from the shape of the mean or deviation that it is given."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from torchdali import fn, pipeline_def, types
+
+IMAGES = [np.random.default_rng(i).integers(0, 255, (4 + i, 5, 3)).astype(np.uint8) for i in range(3)]
+OF_CHANNELS = np.float32([[[10, 20, 30]]])
+OF_PLACES = np.arange(1, 16, dtype=np.float32).reshape(1, 5, 3)
+ONE = np.float32([7])
+
+CASES = [
+    ({"mean": OF_CHANNELS}, (0, 1)),
+    ({"stddev": OF_CHANNELS}, (0, 1)),
+    ({"mean": OF_CHANNELS, "stddev": OF_CHANNELS}, (0, 1)),
+    ({"mean": OF_CHANNELS, "stddev": 2.0}, (0, 1)),
+    ({"mean": 3.0, "stddev": OF_CHANNELS}, (0, 1)),
+    ({"mean": OF_CHANNELS.astype(np.float64)}, (0, 1)),
+    ({"mean": OF_PLACES}, (0,)),
+    ({"mean": OF_PLACES, "ddof": 1, "epsilon": 2.0, "scale": 3.0, "shift": 1.0}, (0,)),
+    ({"stddev": OF_PLACES, "epsilon": 2.0, "scale": 3.0, "shift": 1.0}, (0,)),
+    ({"mean": ONE}, (0, 1, 2)),
+    ({"mean": ONE.reshape(1, 1, 1), "stddev": ONE}, (0, 1, 2)),
+    ({"mean": OF_CHANNELS, "axes": [0, 1]}, (0, 1)),
+    ({"mean": OF_CHANNELS, "axis_names": "HW"}, (0, 1)),
+]
+
+
+def expected(image, over, mean=None, stddev=None, ddof=0, epsilon=0.0, scale=1.0, shift=0.0, **_):
+    image = image.astype(np.float64)
+    center = image.mean(over, keepdims=True) if mean is None else mean
+    count = np.prod([image.shape[axis] for axis in over]) - ddof
+    variance = ((image - center) ** 2).sum(over, keepdims=True) / count if stddev is None else np.square(stddev)
+    return (image - center) / np.sqrt(variance + epsilon) * scale + shift
+
+
+def normalized(images, **arguments):
+    @pipeline_def(batch_size=3, num_threads=2, device_id=None)
+    def define():
+        nodes = {
+            name: fn.external_source(source=itertools.repeat(value)) if isinstance(value, list) else value
+            for name, value in arguments.items()
+            if name not in ("axes",)
+        }
+        axes = {"axes": arguments["axes"]} if "axes" in arguments else {}
+        return fn.normalize(fn.external_source(source=itertools.repeat(images), layout="HWC"), **nodes, **axes)
+
+    return [np.asarray(sample) for sample in define().run()[0].samples()]
+
+
+@pytest.mark.parametrize("images", [IMAGES, [IMAGES[0]] * 3], ids=["ragged", "of one shape"])
+@pytest.mark.parametrize(("arguments", "axes"), CASES)
+def test_axes_are_those_of_extent_one(images, arguments, axes):
+    for made, image in zip(normalized(images, **arguments), images, strict=True):
+        assert np.allclose(made, expected(image, axes, **arguments), atol=2e-3)
+
+
+def test_an_array_for_each_sample():
+    means = [OF_CHANNELS * i for i in (1, 2, 3)]
+    for made, image, mean in zip(normalized(IMAGES, mean=means), IMAGES, means, strict=True):
+        assert np.allclose(made, expected(image, (0, 1), mean=mean), atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"mean": OF_CHANNELS, "stddev": OF_PLACES}, "different shapes"),
+        ({"mean": np.float32([1, 2, 3])}, "as many axes as the data, 3"),
+        ({"mean": np.ones((2, 1, 1), np.float32)}, r"must be a number or have the shape \[4, 1, 1\]"),
+        ({"mean": OF_CHANNELS, "axes": [0]}, r"\[1, 5, 3\]"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused(arguments, message):
+    with pytest.raises(RuntimeError, match=message):
+        normalized(IMAGES[:1] * 3, **arguments)
+
+
+def test_decoded_images_are_normalized_in_one_pass(tmp_path):
+    from PIL import Image
+
+    Image.fromarray(IMAGES[0]).save(tmp_path / "a.png")
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def define(**axes):
+        files, _ = fn.readers.file(files=[str(tmp_path / "a.png")])
+        images = fn.decoders.image(files)
+        return fn.normalize(images, mean=OF_CHANNELS, stddev=OF_CHANNELS, dtype=types.FLOAT, **axes)
+
+    plain, named = (np.asarray(define(**axes).run()[0].samples()[0]) for axes in ({}, {"axes": [0, 1]}))
+    assert np.array_equal(plain, named)
