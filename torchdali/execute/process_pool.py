@@ -404,9 +404,9 @@ def _serve(connection: Any, payload: Any, number: int, count: int) -> None:
 def _introduce_worker(work: Sequence[Work] | Exception, number: int, count: int) -> None:
     """Let `torch.utils.data.get_worker_info` tell the user's code which of how many processes it is in."""
     data_sets: list[Any] = [] if isinstance(work, Exception) else [getattr(each, "dataset", None) for each in work]
-    torch_worker._worker_info = torch_worker.WorkerInfo(
-        id=number, num_workers=count, seed=torch.initial_seed(), dataset=data_sets[0] if data_sets else None
-    )
+    facts: dict[str, Any] = {"id": number, "num_workers": count, "seed": torch.initial_seed()}
+    facts["dataset"] = data_sets[0] if data_sets else None
+    torch_worker._worker_info = torch_worker.WorkerInfo(**facts)
 
 
 def _end_with_parent(parent: int) -> None:

@@ -20,12 +20,13 @@ from torchdali.execute.bad_samples import BadSample, BadSamples
 from torchdali.execute.batch import InFlightBatch
 from torchdali.execute.executor import Executor
 from torchdali.execute.timings import Stats
-from torchdali.graph import DataNode, Graph
+from torchdali.graph import DataNode, Graph, Node
 from torchdali.loader import shared_arguments
 from torchdali.pipeline._api_check import ApiCheck
 from torchdali.pipeline._build import Opened, Runner, build, has_lazy_readers, open_graph
 from torchdali.pipeline._graph_builder import GraphBuilder
 from torchdali.pipeline._inputs import class_names, describe_readers, feed, find_source
+from torchdali.pipeline._old_names import PipelineOldNames
 from torchdali.pipeline._options import (
     Option,
     PipelineOptions,
@@ -45,7 +46,12 @@ _FED = ("external_source", "experimental.inputs.video")
 Self = TypeVar("Self", bound="Pipeline")
 
 
-class Pipeline:
+def _is_fed(node: Node) -> bool:
+    """Return True for a source that waits for `feed_input`."""
+    return node.operator.name in _FED and node.constants.get("source") is None
+
+
+class Pipeline(PipelineOldNames):
     """A graph of operators and what runs it.
 
     Define the graph in one of three ways: decorate a function with `pipeline_def`; call operators inside
@@ -281,16 +287,19 @@ class Pipeline:
     def schedule_run(self) -> None:
         """Start the next batch; the first call starts as many as the queue is deep."""
         with self.driven_by(PipelineAPIType.SCHEDULED):
-            running = self._running
-            count = self.prefetch_depth if self._first else 1
-            self._first = False
-            for _ in range(count):
-                try:
-                    if not self._setup_ended:
-                        self.iter_setup()
-                except StopIteration:
-                    self._setup_ended = True
-                running.schedule(ended=self._setup_ended)  # after the batches in flight
+            self._start_batches()
+
+    def _start_batches(self) -> None:
+        running = self._running
+        count = self.prefetch_depth if self._first else 1
+        self._first = False
+        for _ in range(count):
+            try:
+                if not self._setup_ended:
+                    self.iter_setup()
+            except StopIteration:
+                self._setup_ended = True
+            running.schedule(ended=self._setup_ended)  # after the batches in flight
 
     def outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
         """Wait for the oldest batch in flight and return its outputs; they are the caller's to keep."""
@@ -381,11 +390,7 @@ class Pipeline:
     @property
     def input_names(self) -> list[str]:
         """Names of the sources that wait for `feed_input`, in the order of their definition."""
-        return [
-            node.name
-            for node in self._traced().nodes
-            if node.operator.name in _FED and node.constants.get("source") is None
-        ]
+        return [node.name for node in self._traced().nodes if _is_fed(node)]
 
     def submit(self, **inputs: Any) -> None:
         """Start exactly one batch with data for its sources; `outputs` returns it when its turn comes.
@@ -493,6 +498,9 @@ class Pipeline:
     ) -> Self:
         """Return the pipeline that `serialize` wrote.
 
+        One that is fed keeps a single batch in flight, as in DALI: one `feed_input` a `run` is enough, and `run` takes
+        inputs. ``exec_pipelined=True`` lets it work ahead.
+
         Args:
             serialized_pipeline: What it returned; or
             filename: the file it wrote.
@@ -502,9 +510,11 @@ class Pipeline:
             ValueError: not exactly one of the two. RuntimeError: this is no saved pipeline, or it uses an
             operator that is not declared.
         """
-        arguments, found = read_pipeline(serialized_pipeline, filename)
+        arguments, graph = read_pipeline(serialized_pipeline, filename)
+        if any(map(_is_fed, graph.nodes)):
+            arguments["exec_pipelined"] = False
         pipe = cls(**{**arguments, **kwargs})
-        pipe._builder.graph = found
+        pipe._builder.graph = graph
         return pipe
 
     def deserialize_and_build(self, serialized_pipeline: str | bytes) -> None:

@@ -102,8 +102,12 @@ class EpochCounter:
         RuntimeError: DROP leaves no batch at all.
     """
 
-    def __init__(self, shards: Shards, batch_size: int, policy: LastBatchPolicy, ranks: Sequence[int]) -> None:
+    def __init__(
+        self, shards: Shards, batch_size: int, policy: LastBatchPolicy, ranks: Sequence[int], delivered: int = 0
+    ) -> None:
         self.shards, self.batch_size, self.policy = shards, batch_size, policy
+        self.sizes: list[int] = []
+        self._limit: int | None = None
         self.ranks = tuple(ranks)
         self._whole = [0] * shards.count
         self._begin(0, self._whole, {})
@@ -113,6 +117,21 @@ class EpochCounter:
                 f"where the smallest shard has {min(self.sizes)}. Take a smaller batch_size, fewer "
                 f"shards, or last_batch_policy=PARTIAL or FILL."
             )
+        self.delivered = delivered
+
+    def limit(self, size: int) -> None:
+        """End epochs with the batch that holds a sample of this number on a rank, whatever the shards hold."""
+        self._limit = size
+        self.batches = self._count_batches()
+
+    @property
+    def samples(self) -> int:
+        """Samples of the epoch so far on one rank, with those that came with the epoch before."""
+        return max(self.carried) + self.delivered * self.batch_size
+
+    def start_of(self, epoch: int) -> State:
+        """Return the place at the start of an epoch, to be merged into a state."""
+        return {"epoch": epoch, "delivered": 0, "carried": [0] * self.shards.count, "rest": {}}
 
     def _begin(self, epoch: int, carried: Sequence[int], rest: Mapping[int, int]) -> None:
         self.epoch, self.delivered = epoch, 0
@@ -127,6 +146,8 @@ class EpochCounter:
         return [stop - start for start, stop in spans]
 
     def _count_batches(self) -> int:
+        if self._limit is not None:
+            return -(-self._limit // self.batch_size)
         if not any(self.sizes):
             return 0  # another number of ranks finished this epoch
         if self.policy is LastBatchPolicy.DROP:
@@ -290,6 +311,15 @@ class OpenEpochs:
 
     def __init__(self) -> None:
         self.epoch = self.delivered = 0
+
+    @property
+    def samples(self) -> int:
+        """Batches of the epoch so far; how large they are, the iterator does not count."""
+        return self.delivered
+
+    def start_of(self, epoch: int) -> State:
+        """Return the place at the start of an epoch."""
+        return {"epoch": epoch, "delivered": 0}
 
     def advance(self) -> None:
         """Count one more batch."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, runtime_checkable
 
 from torchdali.errors import strip_internal_frames
+from torchdali.pipeline._old_names import IteratorOldNames
 from torchdali.plugin._epochs import EpochCounter, LastBatchPolicy, OpenEpochs, Shards
 from torchdali.types import PipelineAPIType
 
@@ -41,7 +42,7 @@ class Resumable(Protocol):
         ...
 
 
-class BaseIterator:
+class BaseIterator(IteratorOldNames):
     """Draws batches from pipelines, epoch by epoch; a framework's iterator adds the conversion.
 
     Several batches stay in flight: as soon as one was taken from a pipeline, the next is scheduled.
@@ -57,7 +58,8 @@ class BaseIterator:
         last_batch_policy: What becomes of a last batch that is not full.
         prepare_first_batch: Take the first batch at once, so that errors show here.
         on_break: What a new loop does after one that was left in mid-epoch: ``"continue"`` goes on with the epoch,
-            as DALI does; ``"restart"`` begins the epoch again, with the same samples in the same order (not DALI's).
+            as DALI does; ``"restart"`` begins the epoch again, with the same samples in the same order; ``"next"``
+            begins the next epoch, as a DataLoader does (both not DALI's).
     """
 
     def __init__(
@@ -77,7 +79,8 @@ class BaseIterator:
         self._pipes = list(pipelines) if isinstance(pipelines, Sequence) else [pipelines]
         if not self._pipes:
             raise IndexError("pipelines is empty: give the iterator at least one pipeline.")
-        self._auto_reset = _as_flag(auto_reset)
+        self._begins_anew = _as_flag(auto_reset)
+        self._prepare_first_batch = prepare_first_batch
         self._policy = _policy(last_batch_policy, fill_last_batch)
         for pipe in self._pipes:
             if not hasattr(pipe, "build"):
@@ -86,10 +89,12 @@ class BaseIterator:
         self.batch_size = self._common_batch_size()
         self._declared_size = size
         self._reader_name = reader_name
-        self._counter = self._make_counter(size, reader_name, last_batch_padded)
+        self._reader_counts = bool(reader_name)  # False once a program set another size
+        self._epochs = self._make_counter(size, reader_name, last_batch_padded)
         self._scheduled = self._over = self._resumed = False
         self._epoch_start: dict[str, Any] | None = None
-        self._first: Any = None
+        self._first_batch: Any = None
+        self._counts: list[int] | None = None
         self._before_first: list[dict[str, Any]] = []
         self._continue_checkpoint()
         self._mark_start()
@@ -157,11 +162,13 @@ class BaseIterator:
 
     def __iter__(self) -> Any:
         """Begin the next epoch if this one is finished; otherwise go on with it, or begin it again (`on_break`)."""
-        finished = self._over or self._counter.finished
+        finished = self._over or self._epochs.finished
         if self._at_start() or (self._resumed and not finished):
             return self
         if not finished and self._on_break == "restart":
             self._begin_again()
+        elif not finished and self._on_break == "next":
+            self._go_to(self._epochs.epoch + 1)
         else:
             self.reset()
         return self
@@ -174,9 +181,23 @@ class BaseIterator:
         self.load_state_dict(self._epoch_start)
         self._resumed = False
 
+    def _go_to(self, epoch: int) -> None:
+        """Continue at the start of an epoch; what is left of the present one is not computed."""
+        state = BaseIterator.state_dict(self)
+        for place in state["pipelines"]:
+            for reader in place["readers"].values():
+                reader.update(epoch=epoch, taken=0, cuts={})
+            for source in place["sources"].values():
+                source.update({name: epoch if name == "epoch" else 0 for name in source if name != "starts"})
+        self.load_state_dict(
+            {**state, "iterator": {**state["iterator"], **self._epochs.start_of(epoch), "over": False}}
+        )
+        self._resumed = False
+        self._mark_start()
+
     def _mark_start(self) -> None:
         """Remember the start of the present epoch, if `on_break` may go back there."""
-        if self._on_break == "restart" and not self._over and not self._counter.delivered:
+        if self._on_break == "restart" and not self._over and not self._epochs.delivered:
             with contextlib.suppress(RuntimeError):  # a pipeline in debug mode cannot tell its place
                 self._epoch_start = self.state_dict()
 
@@ -187,8 +208,8 @@ class BaseIterator:
             StopIteration: The epoch is finished.
         """
         self._resumed = False
-        if self._first is not None:
-            batch, self._first = self._first, None
+        if self._first_batch is not None:
+            batch, self._first_batch = self._first_batch, None
             return batch
         try:
             return self._next_batch()
@@ -216,30 +237,30 @@ class BaseIterator:
 
     def __len__(self) -> int:
         """Return how many batches the present epoch has; 0 where only the source knows."""
-        return self._counter.batches
+        return self._epochs.batches
 
     @property
     def size(self) -> int:
         """Samples of the present epoch on one rank, as DALI counts them; -1 without a limit."""
-        counter = self._counter
-        if not self._reader_name or isinstance(counter, OpenEpochs):
+        counter = self._epochs
+        if not self._reader_counts or isinstance(counter, OpenEpochs):
             return self._declared_size
         if self._policy is LastBatchPolicy.DROP:
             return min(counter.sizes)
         return max(counter.sizes) if counter.shards.padded else counter.batches * self.batch_size
 
-    @property
-    def _size(self) -> int:
-        """`size` under the name that DALI's published training scripts read."""
-        return self.size
-
-    @property
-    def _num_gpus(self) -> int:
-        return len(self._pipes)
+    def _change_size(self, size: int) -> None:
+        """Count epochs of another size from now on."""
+        self._declared_size, self._reader_counts = size, False
+        if isinstance(self._epochs, OpenEpochs):
+            ranks = [0] * len(self._pipes)
+            self._epochs = EpochCounter(Shards(size), self.batch_size, self._policy, ranks, self._epochs.delivered)
+        else:
+            self._epochs.limit(size)
 
     def reset(self) -> None:
         """Begin the next epoch; in the middle of one, this is ignored with a logged warning."""
-        if self._over or self._counter.finished:
+        if self._over or self._epochs.finished:
             self._begin_epoch()
         elif not self._at_start():
             _log.warning(
@@ -249,58 +270,57 @@ class BaseIterator:
 
     def explain_epoch(self) -> None:
         """Print, rank by rank, how many samples and batches the present epoch has, and why."""
-        print(self._counter.explain())
+        print(self._epochs.explain())
 
     def _at_start(self) -> bool:
-        return not self._over and self._counter.delivered == (self._first is not None)
+        return not self._over and self._epochs.delivered == (self._first_batch is not None)
 
     def _prepare(self) -> None:
-        if self._over or self._counter.finished:
+        if self._over or self._epochs.finished:
             return  # restored at the end of an epoch: the next one begins when asked for
         with contextlib.suppress(RuntimeError):  # a pipeline in debug mode cannot tell its place
             self._before_first = self._places()
         try:
-            self._first = self._next_batch()
+            self._first_batch = self._next_batch()
         except StopIteration:
             raise RuntimeError("There is no data in the pipeline: its source ended before the first batch.") from None
         except Exception as error:
             strip_internal_frames(error)
             raise
 
-    def _next_batch(self) -> Any:
-        if self._over or self._counter.finished:
-            self._end_epoch()
-        try:
-            outputs = self._take()
-        except StopIteration:
-            if not self._counter.delivered:
-                _log.warning(
-                    "Epoch %d has no batches: a source of the pipeline is at its end, and stays there. An "
-                    'external_source begins anew in each epoch with cycle="raise".',
-                    self._counter.epoch,
-                )
-            self._end_epoch()
-        except Exception:
-            self._counter.advance()  # the pipelines are past that batch
-            raise
-        return self._convert(outputs, self._counter.advance())
+    # Subclasses in published programs override and call the four methods whose names are DALI's.
 
-    def _end_epoch(self) -> NoReturn:
-        if self._auto_reset:
-            self._begin_epoch()
-        else:
-            self._over = True
+    def _next_batch(self) -> Any:
+        outputs = self._get_outputs()
+        self._schedule_runs()
+        self._advance_and_check_drop_last()
+        return self._convert(outputs, self._counts)
+
+    def _advance_and_check_drop_last(self, dry_run: bool = False, end_iteration: bool = True) -> bool:
+        """Count a batch; return True if none is left of the epoch."""
+        if not dry_run:
+            self._counts = self._epochs.advance()
+        return self._epochs.finished
+
+    def _end_iteration(self) -> NoReturn:
+        self._over = True
+        if self._begins_anew:
+            self.reset()
         raise StopIteration
 
     def _begin_epoch(self) -> None:
-        if self._counter.finished:
-            for _ in range(self._counter.dropped):
-                with contextlib.suppress(Exception):  # nobody wants that batch
-                    self._take()
-        self._counter.next_epoch()
+        if self._epochs.finished:
+            for _ in range(self._epochs.dropped):  # nobody wants these batches, nor their errors
+                self._share_all()
+                self._schedule_runs()
+        self._epochs.next_epoch()
         self._over = False
-        if isinstance(self._counter, OpenEpochs):
+        if isinstance(self._epochs, OpenEpochs):
             self._restart(self._pipes[0])
+        elif self._reader_name:
+            with self._driving():
+                for pipe in self._pipes:
+                    pipe.reset()  # readers need none, but subclasses override it
         self._mark_start()
 
     # ------------------------------------------------------------ saving the place
@@ -310,11 +330,11 @@ class BaseIterator:
 
         The next batch after `load_state_dict` is the one that would come next here.
         """
-        undelivered = int(self._first is not None)
+        undelivered = int(self._first_batch is not None)
         places = self._before_first if undelivered else self._places()
         if len(places) < len(self._pipes):
             raise RuntimeError("The pipelines cannot tell their place: they have no state_dict().")
-        iterator = {**self._counter.state(undelivered), "over": self._over}
+        iterator = {**self._epochs.state(undelivered), "over": self._over}
         return {"iterator": iterator, "pipelines": places}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -332,7 +352,7 @@ class BaseIterator:
         for pipe, place in zip(self._pipes, places, strict=True):
             assert isinstance(pipe, Resumable)
             pipe.load_state_dict(place)
-        self._first, self._scheduled, self._resumed = None, False, True
+        self._first_batch, self._scheduled, self._resumed = None, False, True
 
     def checkpoints(self) -> list[bytes]:
         """Return a checkpoint of each pipeline that holds the iterator's place as well.
@@ -351,7 +371,7 @@ class BaseIterator:
                 self._restore_counter(place)
 
     def _restore_counter(self, place: dict[str, Any]) -> None:
-        self._counter.restore(place)
+        self._epochs.restore(place)
         self._over = place["over"]
 
     def _places(self) -> list[dict[str, Any]]:
@@ -359,10 +379,39 @@ class BaseIterator:
 
     # ------------------------------------------------------------ the pipelines
 
-    def _take(self) -> list[tuple[TensorList, ...]]:
-        """Take one batch of every pipeline and schedule the next."""
+    def _get_outputs(self) -> list[tuple[TensorList, ...]]:
+        """Take one batch of every pipeline.
+
+        Raises:
+            StopIteration: the epoch is finished. Otherwise what a pipeline raises; the next batch is the one after it.
+        """
+        if self._over or self._epochs.finished:
+            self._end_iteration()
+        outputs, failure = self._share_all()
+        if isinstance(failure, StopIteration):
+            if not self._epochs.delivered:
+                _log.warning(
+                    "Epoch %d has no batches: a source of the pipeline is at its end, and stays there. An "
+                    'external_source begins anew in each epoch with cycle="raise".',
+                    self._epochs.epoch,
+                )
+            self._end_iteration()
+        if failure is None:
+            return outputs
+        self._schedule_runs()
+        self._epochs.advance()  # the pipelines are past that batch
+        try:
+            raise failure
+        finally:
+            del failure  # its traceback holds this frame, and the callers', whose variables hold the pipelines
+
+    def _schedule_runs(self, release_outputs: bool = True) -> None:
+        """Start a batch of every pipeline."""
         with self._driving():
-            return self._take_all()
+            for pipe in self._pipes:
+                if release_outputs:
+                    pipe.release_outputs()
+                pipe.schedule_run()
 
     def _driving(self) -> contextlib.ExitStack:
         """Claim the pipelines for an iterator: `Pipeline.run` in between would take its batches."""
@@ -371,33 +420,29 @@ class BaseIterator:
             stack.enter_context(pipe.driven_by(PipelineAPIType.ITERATOR))
         return stack
 
-    def _take_all(self) -> list[tuple[TensorList, ...]]:
-        if not self._scheduled:
-            self._scheduled = True
-            for pipe in self._pipes:
-                pipe.schedule_run()
+    def _share_all(self) -> tuple[list[tuple[TensorList, ...]], Exception | None]:
+        """Take one batch of every pipeline; return the first error beside what was taken."""
         outputs: list[tuple[TensorList, ...]] = []
         failure: Exception | None = None
-        for pipe in self._pipes:
-            try:
-                outputs.append(self._share(pipe))
-            except Exception as error:
-                failure = failure or error
-            if not isinstance(failure, StopIteration):
-                pipe.release_outputs()
-                pipe.schedule_run()
-        if failure is not None:
-            try:
-                raise failure
-            finally:
-                del failure  # its traceback holds this frame, and the callers', whose variables hold the pipelines
-        return outputs
+        if not self._scheduled:
+            self._scheduled = True
+            self._schedule_runs(release_outputs=False)
+        with self._driving():
+            for pipe in self._pipes:
+                try:
+                    outputs.append(self._share(pipe))
+                except Exception as error:
+                    failure = failure or error
+        try:
+            return outputs, failure
+        finally:
+            del failure
 
     def _share(self, pipe: Pipeline) -> tuple[TensorList, ...]:
         try:
             return pipe.share_outputs()
         except StopIteration:
-            if isinstance(self._counter, OpenEpochs):
+            if isinstance(self._epochs, OpenEpochs):
                 raise
         # The epoch is counted in samples, whatever the source takes for its own.
         self._restart(pipe)
@@ -436,8 +481,8 @@ def _as_flag(auto_reset: bool | str | None) -> bool:
 
 
 def _as_on_break(value: str) -> str:
-    if value not in ("continue", "restart"):
-        raise ValueError(f'on_break is {value!r}; it must be "continue" or "restart".')
+    if value not in ("continue", "restart", "next"):
+        raise ValueError(f'on_break is {value!r}; it must be "continue", "restart" or "next".')
     return value
 
 
@@ -456,3 +501,14 @@ def _policy(policy: LastBatchPolicy, fill_last_batch: bool | None) -> LastBatchP
             f"{policy!r}."
         )
     return policy
+
+
+class _DaliBaseIterator(BaseIterator):
+    """The name from which iterators of published programs derive; they take the first batch themselves."""
+
+    def __init__(self, pipelines: Pipeline | Sequence[Pipeline], *arguments: Any, **named: Any) -> None:
+        names = ("size", "reader_name", "auto_reset", "fill_last_batch", "last_batch_padded", "last_batch_policy")
+        given = dict(zip((*names, "prepare_first_batch"), arguments, strict=False)) | named
+        wanted = given.pop("prepare_first_batch", True)
+        super().__init__(pipelines, prepare_first_batch=False, **given)
+        self._prepare_first_batch = wanted

@@ -96,17 +96,17 @@ class _Batches(BaseIterator):
         self._names, self._ragged, self._file_names = names, frozenset(ragged), file_names
         self._second_half: Batch | None = None
         self._before_cut: dict[str, Any] = {}
-        super().__init__(pipe, auto_reset=False, prepare_first_batch=False, on_break="restart", **options)
+        super().__init__(pipe, auto_reset=False, prepare_first_batch=False, on_break="next", **options)
 
     @property
     def counter(self) -> Any:
         """Counts the batches of epochs."""
-        return self._counter
+        return self._epochs
 
     @property
     def dataset_size(self) -> int:
         """Samples of an epoch, of all ranks together; -1 if only the source knows."""
-        return self._counter.shards.size if isinstance(self._counter, EpochCounter) else -1
+        return self._epochs.shards.size if isinstance(self._epochs, EpochCounter) else -1
 
     # ------------------------------------------------------------ values
 
@@ -131,8 +131,6 @@ class _Batches(BaseIterator):
     def __iter__(self) -> _Batches:
         if not self._resumed:
             self._second_half = None
-            if not (self._over or self._counter.finished or self._at_start()):
-                self.go_to(self._counter.epoch + 1)  # TEMP
         super().__iter__()
         return self
 
@@ -142,7 +140,7 @@ class _Batches(BaseIterator):
             batch, self._second_half = self._second_half, None
             super().__next__()  # the empty one
             return batch
-        if not self._is_uneven or self._counter.delivered != self._counter.batches - 2:
+        if not self._is_uneven or self._epochs.delivered != self._epochs.batches - 2:
             return self._whole()
         if self.batch_size == 1:
             return [_joined(*values) for values in zip(self._whole(), self._whole(), strict=True)]
@@ -162,7 +160,7 @@ class _Batches(BaseIterator):
     @property
     def _is_uneven(self) -> bool:
         """True if the last batch of some rank is empty."""
-        counter = self._counter
+        counter = self._epochs
         if not isinstance(counter, EpochCounter) or counter.policy is not LastBatchPolicy.PARTIAL:
             return False
         return bool(counter.batches > 1 and min(counter.sizes) <= (counter.batches - 1) * self.batch_size)
@@ -179,18 +177,13 @@ class _Batches(BaseIterator):
 
     def go_to(self, epoch: int) -> None:
         """Continue at the start of an epoch, if there is a reader."""
-        counter = self._counter
+        counter = self._epochs
         following = counter.epoch + (counter.finished or self._over)
         if not isinstance(counter, EpochCounter) or (
             following == epoch and (following > counter.epoch or self._at_start())
         ):
             return
-        state = super().state_dict()
-        for place in state["pipelines"]:
-            for reader in place["readers"].values():
-                reader.update(epoch=epoch, taken=0, cuts={})
-        start = {"epoch": epoch, "delivered": 0, "carried": [0] * counter.shards.count, "rest": {}, "over": False}
-        self.load_state_dict({**state, "iterator": {**state["iterator"], **start}})
+        self._go_to(epoch)
 
     # ------------------------------------------------------------ saving the position
 
