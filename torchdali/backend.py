@@ -160,6 +160,9 @@ def GetCudaVersion() -> int:
     return 1000 * int(major) + 10 * int(minor)
 
 
+__cuda_version__ = GetCudaVersion()
+
+
 def GetCufftVersion() -> int:
     """Return -1: not linked."""
     return -1

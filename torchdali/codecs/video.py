@@ -1,18 +1,28 @@
-"""Video by PyAV: an index of the packets of a file, and frames by their numbers.
+"""Video by PyAV: an index of the frames of a file, and frames by their places.
 
-The index is made by demuxing alone: time stamps in the order of display, and which packets are keyframes. A frame is
-then found by its time stamp, so that access is exact wherever a seek lands. A `VideoDecoder` stays open: frames that
-lie ahead in the same group of pictures are decoded on from where it stands. On the way to a frame, those that no other
-refers to are left out.
+Frame k is what comes out at place k when the file is decoded from the start. There are two ways to it:
+
+- As a rule the index is made by demuxing alone, and a frame is found by its time stamp behind a seek to the keyframe
+  before it (`VideoIndex.seekable`). That needs time stamps that differ, on packets that each show one frame.
+- Otherwise (no time stamps, equal ones, a container that labels packets and frames differently, a start without a
+  keyframe) the index is made by decoding the file once, and frames are counted from the start.
+
+What a seek gives is checked: a frame that FFmpeg calls corrupt, or that does not come, is sought from an earlier
+keyframe, then from the start, and is an error if it does not come whole from there either. Frames that follow damage
+are taken for damaged until the next keyframe, since they may refer to what was lost. A `VideoDecoder` stays open:
+frames that lie ahead in the same group of pictures are decoded on from where it stands. On the way to a frame, those
+that no other refers to are left out.
 """
 
 from __future__ import annotations
 
 import bisect
+import functools
 import importlib
 import io
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -36,15 +46,18 @@ _SAME_IN_PLANES = frozenset(f"yuv{range_}{chroma}p" for range_ in ("", "j") for 
 _LARGEST = 1 << 30  # bytes of a frame
 _NEAR = 4  # frames that are sooner decoded than skipped by a seek
 _DAMAGED = 100  # packets in a row that give no frame, after which a stream is given up
+_LABELLED = frozenset(("mov", "mp4", "matroska", "webm", "flv", "nut", "ogg", "mpegts"))
+"""Containers in which the time stamp of a packet is that of the frame which it shows."""
 
 
 @dataclass(frozen=True)
 class VideoIndex:
-    """The frames of a video stream, in the order of display.
+    """The frames of a video stream, in the order in which they are shown.
 
     Attributes:
         times: Time stamps, in units of `unit` seconds.
-        keys: Time stamps of the keyframes.
+        keys: Time stamps of the keyframes, if the video is seekable.
+        seekable: Frames are found by their time stamps; otherwise by counting from the start.
     """
 
     times: tuple[int, ...]
@@ -52,6 +65,7 @@ class VideoIndex:
     unit: Fraction
     width: int
     height: int
+    seekable: bool = True
 
     def __len__(self) -> int:
         return len(self.times)
@@ -69,7 +83,7 @@ def _av() -> Any:
 
 
 def index_video(source: str | Tensor) -> VideoIndex:
-    """List the frames of a file, or of its bytes ``(n,)`` uint8, without decoding them.
+    """List the frames of a file, or of its bytes ``(n,)`` uint8.
 
     Raises:
         DecodeError: it cannot be read, or has no frames.
@@ -78,30 +92,116 @@ def index_video(source: str | Tensor) -> VideoIndex:
     av = _av()
     try:
         with _open(av, source) as container:
-            return _index(av, container)
+            index = _index_of_packets(av, container)
+        return index if index is not None else _index_of_frames(av, source)
     except (av.FFmpegError, ValueError, MemoryError, OverflowError) as error:
         raise DecodeError(f"{_named(source)}: {_reason(error)}") from None
 
 
-def _index(av: Any, container: Any) -> VideoIndex:
+def _index_of_packets(av: Any, container: Any) -> VideoIndex | None:
+    """List the frames by their packets; None if these do not tell them."""
     stream = _stream(container)
-    times, keys = [], []
+    context, times, keys = stream.codec_context, [], []
+    if not _LABELLED.intersection(container.format.name.split(",")) and context.has_b_frames:
+        return None
     try:
         for packet in container.demux(stream):
-            time = packet.pts if packet.pts is not None else packet.dts
-            if packet.size and time is not None and not packet.is_discard:
-                times.append(time)
-                if packet.is_keyframe:
-                    keys.append(time)
+            if not packet.size or packet.is_discard or _is_hidden(context.name, packet):
+                continue
+            if packet.pts is None:
+                return None
+            times.append(packet.pts)
+            if packet.is_keyframe:
+                keys.append(packet.pts)
     except av.FFmpegError:
         pass  # a truncated file has the frames up to there
-    if not times:
-        raise DecodeError("the video has no frames")
+    if not times or not keys or min(times) != keys[0] or times[0] != keys[0] or len(set(times)) < len(times):
+        return None
+    return _made_index(stream, sorted(times), sorted(set(keys)), True)
+
+
+def _is_hidden(codec: str, packet: Any) -> bool:
+    """Return True for a packet of VP8 or VP9 whose frame is not shown, but only referred to."""
+    if codec not in ("vp8", "vp9", "libvpx", "libvpx-vp9"):
+        return False
+    data = bytes(memoryview(packet)[:1])
+    if codec in ("vp8", "libvpx"):
+        return not data[0] & 0x10
+    last = bytes(memoryview(packet)[-1:])[0]
+    is_one_frame = last & 0xE0 != 0xC0
+    shows_another, is_shown = data[0] & 0x08, data[0] & 0x02
+    return is_one_frame and not shows_another and not is_shown
+
+
+def _index_of_frames(av: Any, source: str | Tensor) -> VideoIndex:
+    """List the frames by decoding them all."""
+    with _open(av, source) as container:
+        stream = _stream(container)
+        frames = [_shown_at(frame) for frame, _ in _Stream(av, container, stream).frames()]
+        if not frames:
+            raise ValueError("the video has no frames that can be decoded")
+        return _made_index(stream, _increasing(frames, stream), [], False)
+
+
+def _shown_at(frame: Any) -> int | None:
+    time: int | None = frame.pts if frame.pts is not None else frame.dts
+    return time
+
+
+def _increasing(times: Sequence[int | None], stream: Any) -> list[int]:
+    """Return the time stamps of frames if they increase; otherwise what the frame rate says."""
+    known = [time for time in times if time is not None]
+    if len(known) == len(times) and all(a < b for a, b in itertools.pairwise(known)):
+        return known
+    rate = stream.average_rate or stream.guessed_rate or stream.base_rate or Fraction(25)
+    unit = Fraction(stream.time_base or Fraction(1, 1000))
+    return [round(i / rate / unit) for i in range(len(times))]
+
+
+def _made_index(stream: Any, times: Sequence[int], keys: Sequence[int], seekable: bool) -> VideoIndex:
     context = stream.codec_context
     if context.width * context.height * 3 > _LARGEST or not context.width * context.height:
-        raise DecodeError(f"frames of {context.width} x {context.height}")
+        raise ValueError(f"frames of {context.width} x {context.height}")
     unit = Fraction(stream.time_base or Fraction(1, 1000))
-    return VideoIndex(tuple(sorted(set(times))), tuple(sorted(set(keys))), unit, context.width, context.height)
+    return VideoIndex(tuple(times), tuple(keys), unit, context.width, context.height, seekable)
+
+
+class _Stream:
+    """Decodes a stream from where its container stands.
+
+    Attributes:
+        wanted: Time stamp before which frames that no other refers to need not be decoded.
+    """
+
+    def __init__(self, av: Any, container: Any, stream: Any) -> None:
+        self._av, self._container, self._stream = av, container, stream
+        self.wanted: float = -math.inf
+
+    def frames(self) -> Iterator[tuple[Any, bool]]:
+        """Yield frames, and whether they are whole: not corrupt, nor made after damage before the next keyframe."""
+        failed, skipped, is_whole = 0, None, True
+        for packet in self._packets():
+            skip = packet.pts is not None and packet.pts < self.wanted
+            if skip is not skipped:
+                self._stream.codec_context.skip_frame = "NONREF" if skip else "DEFAULT"
+                skipped = skip
+            try:
+                frames = packet.decode()
+                failed = 0
+            except self._av.FFmpegError:
+                frames, is_whole = [], False
+                failed += 1
+            if failed > _DAMAGED:
+                return
+            for frame in frames:
+                is_whole = (is_whole or frame.key_frame) and not frame.is_corrupt
+                yield frame, is_whole
+
+    def _packets(self) -> Iterator[Any]:
+        try:
+            yield from self._container.demux(self._stream)
+        except self._av.FFmpegError:
+            return
 
 
 def _quarter_turns(stream: Any, frame: Any) -> int:
@@ -123,9 +223,11 @@ def _stream(container: Any) -> Any:
     """Return the stream of moving pictures that FFmpeg takes for the main one."""
     found = container.streams.best("video")
     if found is None or found.codec_context is None:
-        raise DecodeError("there is no video stream that can be decoded")
+        raise ValueError("there is no video stream that can be decoded")
     found.thread_type = "NONE"
     found.codec_context.thread_count = 1
+    # Damage that a decoder sees is an error: it would fill the gaps with what stood there before.
+    found.codec_context.options = {"err_detect": "crccheck+bitstream+buffer+explode"}
     return found
 
 
@@ -165,9 +267,11 @@ class VideoDecoder:
         self._source = source
         self._container: Any = None
         self._stream: Any = None
-        self._ahead: Iterator[Any] = iter(())
-        self._last: tuple[int, Any] | None = None
-        self._wanted: float = 0  # time stamp before which frames that no other refers to need not be decoded
+        self._decoding: _Stream | None = None
+        self._ahead: Iterator[tuple[Any, bool]] = iter(())
+        self._last: tuple[int, Any] | None = None  # place and frame
+        self._has_decoded = self._is_complete = self._is_damaged = False
+        self._count = 0
         self._index = index or self._listed()
         self._format = "rgb24" if color == "RGB" else "yuv444p"
         self._flags = _FAST if fast else _EXACT
@@ -180,14 +284,13 @@ class VideoDecoder:
     def _listed(self) -> VideoIndex:
         """List the frames, and leave the file open: to open one takes as long as to decode several frames."""
         try:
-            self._restart()
-            return _index(self._av, self._container)
+            self._container = _open(self._av, self._source)
+            self._stream = _stream(self._container)
+            index = _index_of_packets(self._av, self._container)
+            return index if index is not None else _index_of_frames(self._av, self._source)
         except (self._av.FFmpegError, ValueError, MemoryError, OverflowError) as error:
             self.close()
             raise DecodeError(f"{_named(self._source)}: {_reason(error)}") from None
-        except DecodeError:
-            self.close()
-            raise
 
     def _asked_turns(self) -> int:
         """Return by how many quarters the container wants frames turned; a frame is decoded to know it."""
@@ -212,6 +315,7 @@ class VideoDecoder:
         if self._container is not None:
             self._container.close()
         self._container, self._stream, self._ahead, self._last = None, None, iter(()), None
+        self._has_decoded = False
 
     def read(self, frames: Sequence[int], out: Tensor | None = None) -> Tensor:
         """Return frames by their numbers, in any order, ``(F, H, W, 3)`` uint8.
@@ -239,96 +343,92 @@ class VideoDecoder:
 
     def _frame(self, number: int) -> Any:
         """Return a frame, as decoded."""
-        time = self._index.times[number]
-        if self._last is not None and self._last[0] == time:
+        if self._last is not None and self._last[0] == number:
             return self._last[1]
-        if not self._lies_ahead(time):
-            self._seek(time)
-        found = self._decode_up_to(time)
-        if found is None:  # the seek landed behind it, or a stream refers to what it calls unreferenced
-            self._restart()
-            found = self._decode_up_to(time, whole=True)
-        if found is None:
-            raise DecodeError(
-                f"{_named(self._source)}: frame {number} at {self._index.seconds(number):.3f} s cannot be decoded"
-            )
-        return found
+        for go_there in self._ways(number):
+            go_there()
+            frame = self._decode_up_to(number)
+            if frame is not None:
+                return frame
+        self._is_damaged = True
+        raise DecodeError(
+            f"{_named(self._source)}: frame {number} at {self._index.seconds(number):.3f} s is damaged, or refers to a "
+            "frame that is"
+        )
 
-    def _key_before(self, time: int) -> int | None:
-        keys = self._index.keys
-        place = bisect.bisect_right(keys, time)
-        return keys[place - 1] if place else None
+    def _ways(self, number: int) -> Iterator[Callable[[], None]]:
+        """Yield what leads to a position from which to decode up to a frame, the shortest way first."""
+        if self._lies_ahead(number):
+            yield lambda: None
+        if self._index.seekable:
+            keys = self._index.keys
+            place = bisect.bisect_right(keys, self._index.times[number])
+            for key in reversed(keys[max(place - 2, 0) : place]):
+                yield self._restart if key == self._index.times[0] else functools.partial(self._seek, key)
+        yield functools.partial(self._restart, complete=True)
 
-    def _lies_ahead(self, time: int) -> bool:
+    def _lies_ahead(self, number: int) -> bool:
         """True if decoding on is the way to a frame: it comes later, and a seek would save few frames."""
-        if self._container is None or self._last is None or time <= self._last[0]:
+        if self._container is None or self._last is None or number <= self._last[0]:
             return False
-        key, times = self._key_before(time), self._index.times
-        if key is None or key <= self._last[0]:
+        if not self._index.seekable or number - self._last[0] <= _NEAR:
             return True
-        return bisect.bisect_left(times, key) - bisect.bisect_left(times, self._last[0]) <= _NEAR
+        times, keys = self._index.times, self._index.keys
+        key = keys[max(bisect.bisect_right(keys, times[number]) - 1, 0)]
+        return bisect.bisect_left(times, key) - self._last[0] <= _NEAR
 
-    def _seek(self, time: int) -> None:
-        key = self._key_before(time)
-        first = key is None or key == self._index.times[0]
-        if key is None or self._container is None:
+    def _seek(self, key: int) -> None:
+        if self._container is None:
             self._restart()
-            if first:
-                return
-        try:
-            self._container.seek(key, stream=self._stream, backward=True, any_frame=False)
-        except self._av.FFmpegError:
-            if not first:
-                raise
-            self._restart()  # some files have nothing to find at their start
-            return
-        self._ahead, self._last = self._decoded(), None
+        if not self._has_decoded:
+            # FFmpeg must have seen the first frame: some streams say only there what all later ones need.
+            next(self._ahead, None)
+            self._has_decoded = True
+        self._container.seek(key, stream=self._stream, backward=True, any_frame=False)
+        self._begin()
 
-    def _restart(self) -> None:
+    def _restart(self, complete: bool = False) -> None:
+        """Decode from the start.
+
+        Args:
+            complete: All frames, also those that no other refers to.
+        """
         self.close()
         self._container = _open(self._av, self._source)
         self._stream = _stream(self._container)
-        self._ahead, self._last = self._decoded(), None
+        self._begin(complete)
 
-    def _decoded(self) -> Iterator[Any]:
-        """Yield what can be decoded; damaged packets are left out."""
-        damaged, skipped = 0, None
-        for packet in self._packets():
-            skip = packet.pts is not None and packet.pts < self._wanted
-            if skip is not skipped:
-                self._stream.codec_context.skip_frame = "NONREF" if skip else "DEFAULT"
-                skipped = skip
-            try:
-                frames = packet.decode()
-                damaged = 0
-            except self._av.FFmpegError:
-                frames = []
-                damaged += 1
-            if damaged > _DAMAGED:
-                return
-            yield from frames
+    def _begin(self, complete: bool = False) -> None:
+        self._decoding = _Stream(self._av, self._container, self._stream)
+        self._ahead, self._last, self._count = self._decoding.frames(), None, 0
+        self._is_complete = complete or not self._index.seekable
 
-    def _packets(self) -> Iterator[Any]:
-        try:
-            yield from self._container.demux(self._stream)
-        except self._av.FFmpegError:
-            return
-
-    def _decode_up_to(self, time: int, whole: bool = False) -> Any:
-        """Return the frame shown at a time; None where what comes is later, or nothing comes.
-
-        Args:
-            whole: Decode all frames before it, even those that no other refers to.
-        """
-        self._wanted = -math.inf if whole else time
-        for frame in self._ahead:
-            shown = frame.pts if frame.pts is not None else frame.dts
-            if shown is None:
+    def _decode_up_to(self, number: int) -> Any:
+        """Return a frame; None if what comes is behind it, is not whole, or nothing comes."""
+        assert self._decoding is not None
+        # Of a file with damage all is decoded: a frame that was left out would not be seen to be damaged.
+        whole = self._is_complete or self._is_damaged
+        self._decoding.wanted = -math.inf if whole else self._index.times[number]
+        for frame, is_whole in self._ahead:
+            place = self._place_of(frame)
+            if place is None:
                 continue
-            self._last = (shown, frame)
-            if shown >= time:
-                return frame if shown == time else None
+            self._is_damaged = self._is_damaged or not is_whole
+            self._last = (place, frame) if is_whole else None
+            if place >= number:
+                return frame if place == number and is_whole else None
         return None
+
+    def _place_of(self, frame: Any) -> int | None:
+        """Return the place of a frame that was decoded; None for one that the index does not know."""
+        if not self._index.seekable:
+            self._count += 1
+            return self._count - 1
+        time = _shown_at(frame)
+        if time is None:
+            return None
+        place = bisect.bisect_left(self._index.times, time)
+        return place if place < len(self._index) and self._index.times[place] == time else None
 
     def _convert(self, frame: Any, place: Tensor) -> None:
         """Write a frame as colors."""

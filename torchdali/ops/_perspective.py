@@ -75,11 +75,13 @@ def warp_perspective(
         size: Height and width of the output; the input's when not given.
 
     Raises:
-        RuntimeError: no matrix of 9 numbers, or a wrong number of fill values.
+        RuntimeError: no matrix of 9 numbers, one as an input and one as an argument, or a wrong number of fill values.
     """
     if image.dim() == 2:
         image = image[..., None]
     fill = _checked(pixel_origin, border_mode, fill_value, image.shape[-1])
+    if matrix_input is not None and len(matrix):
+        raise RuntimeError("the matrix is given twice: as an input, and as the argument `matrix`")
     given = matrices(matrix if matrix_input is None else matrix_input.tolist(), 3, 3)
     maps = [_between_centers(m, inverse_map, pixel_origin) for m in given]
     target, mode = canvas(size, image.shape[-3:-1]), _mode(interp_type)

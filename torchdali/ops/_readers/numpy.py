@@ -222,7 +222,7 @@ def _inside(slab: npy.Slab, window: _Window) -> _Window:
     return axes, moved, extents
 
 
-@reader(name="readers.numpy", devices=("cpu",), writes=True)
+@reader(name="readers.numpy", devices=("cpu", "gpu"), writes=True)
 def numpy(
     *,
     file_root: str | None = None,
