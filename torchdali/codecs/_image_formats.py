@@ -299,7 +299,10 @@ def _others_header(view: memoryview) -> Header:
         raise failure("the data is empty", "none", view)
     if head.startswith(_HOLDERS):
         _check_held(view)
-    header = pillow_header(view)
+    try:
+        header = pillow_header(view)
+    except Exception as error:  # of a class of its own for what is too large
+        raise failure(f"{error or type(error).__name__}", "unknown", view) from error
     if header is None:
         raise failure(f"unknown format, the data begins with {head!r}", "unknown", view)
     return header
@@ -368,7 +371,7 @@ def _png_gray(header: Header, pixels: Tensor) -> Weights:
 
 
 def _bmp_gray(header: Header, pixels: Tensor) -> Weights:
-    return _TRUNCATED if pixels.shape[2] == 4 else _FIXED_14
+    return _TRUNCATED if header.depth == 32 else _FIXED_14
 
 
 FORMATS = {

@@ -46,7 +46,7 @@ class Header(NamedTuple):
     """The claims of an image file.
 
     `channels` counts what ANY_DATA delivers: a palette is three (in BMP one, where all its entries
-    are gray), an alpha plane is one. `orientation` is the EXIF number, 1 to 8. `frame` is where the frame
+    are gray), an alpha plane is one. `depth` of a BMP is 32 where a pixel has so many, in bit fields. `orientation` is the EXIF number, 1 to 8. `frame` is where the frame
     header of a JPEG begins.
     """
 
@@ -247,7 +247,8 @@ def bmp_header(view: memoryview) -> Header:
         width, height, depth, colors = struct.unpack_from("<iixxH16xI", view, 18)
         entry = 4
     if depth > 8:
-        return Header("BMP", abs(height), width, len(bmp_masks(view) or (0, 0, 0)), 8)
+        has_fields = depth == 32 and view[30] == 3 and any(view[54:66])
+        return Header("BMP", abs(height), width, len(bmp_masks(view) or (0, 0, 0)), 32 if has_fields else 8)
     colors = min(colors, 1 << depth) or 1 << depth
     palette = view[14 + size : 14 + size + colors * entry]
     gray = palette[0::entry] == palette[1::entry] == palette[2::entry]
@@ -352,7 +353,8 @@ def tiff_header(view: memoryview) -> Header:
     from torchdali.codecs._tiff import Directory  # it imports Pillow
 
     directory = Directory(view)
-    check_size(*(max(size, 1) for size in reversed(directory.tile)), directory.samples, "TIFF", view)
+    width, height = directory.tile
+    check_size(height or 1, width or 1, directory.samples, "TIFF", view)
     return Header(
         "TIFF", directory.height, directory.width, directory.channels, max(directory.depths), directory.orientation
     )

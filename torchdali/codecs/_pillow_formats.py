@@ -19,11 +19,11 @@ from torchdali.kernels.memory import Array
 
 __all__ = ["decode_by_pillow", "pillow_header"]
 
+# TGA is the last: its files have no mark.
 _PLUGINS = (
     "Gif", "Avif", "Ppm", "Ico", "Cur", "Icns", "Psd", "Qoi", "Dds", "Pcx", "Dcx", "Sgi", "Blp", "Ftex", "Sun", "Msp",
-    "Xbm", "Xpm", "Fli", "Pixar", "XVThumb", "McIdas", "Im", "Tga",
+    "Xbm", "Xpm", "Fli", "Pixar", "XVThumb", "McIdas", "Gbr", "Tga",
 )  # fmt: skip
-_UNMARKED = ("Im", "Tga")  # no few bytes tell them: they are tried last
 _KEPT = {"1": 1, "L": 1, "I": 1, "F": 1, "I;16": 1, "I;16B": 1, "LA": 2, "P": 3, "RGB": 3, "RGBA": 4}  # channels
 _CONVERTED = {"RGBa": "RGBA", "PA": "RGBA"}  # others are RGB
 
@@ -37,9 +37,9 @@ def pillow_header(view: memoryview) -> Header | None:
         return None
     with image:
         mode = _mode(image)
-        exif = memoryview(image.info.get("exif") or b"")
-        orientation = exif_orientation(exif[6:] if exif[:6] == b"Exif\0\0" else exif)
-        return Header(image.format, image.height, image.width, _KEPT[mode], 16 if ";16" in mode else 8, orientation)
+        exif = memoryview((image.info.get("exif") or b"").removeprefix(b"Exif\0\0"))
+        depth = 16 if ";16" in mode else 8
+        return Header(image.format, image.height, image.width, _KEPT[mode], depth, exif_orientation(exif))
 
 
 def decode_by_pillow(view: memoryview, header: Header) -> Array:
@@ -69,7 +69,7 @@ def _opened(view: memoryview) -> Any:
     for plugin in _PLUGINS:
         try:
             module = importlib.import_module(f"PIL.{plugin}ImagePlugin")
-            if plugin in _UNMARKED or module._accept(head):
+            if plugin == "Tga" or module._accept(head):
                 return getattr(module, f"{plugin}ImageFile")(io.BytesIO(view))
         except (ImportError, *_UNLIKE):  # an older Pillow; a head like that of another format
             continue

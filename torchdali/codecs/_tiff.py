@@ -12,10 +12,12 @@ import functools
 import importlib
 import io
 import logging
+import math
 import struct
 from typing import Any
 
 import numpy as np
+from PIL import _imaging
 from PIL.TiffImagePlugin import COMPRESSION_INFO, TiffImageFile
 
 from torchdali.codecs._pillow import pillow_pixels
@@ -28,9 +30,13 @@ __all__ = ["Directory", "decode_tiff"]
 # Bytes, shorts, longs, fractions, signed numbers, long8.
 _KINDS = {1: "B", 3: "H", 4: "I", 5: "Q", 6: "b", 7: "B", 8: "h", 9: "i", 13: "I", 16: "Q"}
 
-# Tags that decoding needs; extra samples (338) are told as `_with_own_directory` does.
+# Tags that decoding needs; those with several values; those of shorts, of bytes and of fractions.
 _NEEDED = frozenset((*range(256, 260), 262, 266, 273, *range(277, 280), 284, 292, 293, 317, 320, *range(322, 326),
                      339, 347, *range(512, 516), *range(519, 522), *range(529, 533)))  # fmt: skip
+
+_LISTS = frozenset((258, 273, 279, 320, 324, 325, 339, 347, *range(519, 522), 529, 530, 532))
+_SHORTS = frozenset((258, 259, 262, 266, 277, 284, 317, 320, 338, 339, 512, 515, 530, 531))
+_UNUSUAL_KINDS = {347: 7, 529: 5, 532: 5}
 
 _COMPRESSIONS = {
     1: "none", 2: "CCITT", 3: "fax group 3", 4: "fax group 4", 5: "LZW", 6: "old JPEG", 7: "JPEG", 8: "deflate",
@@ -75,8 +81,13 @@ class Directory:
             return 3
         return {3: 3, _INKS: 4, _YCBCR: 3, _LAB: 3}.get(self.photometric, self.samples)
 
-    def _read_entries(self) -> dict[int, tuple[int, int, int, memoryview]]:
-        """Map tag to kind, count, where the values are, and the entry; those that leave the file are left out."""
+    @property
+    def colors(self) -> int:
+        """Samples without alpha and others that are added to a color."""
+        return {2: 3, _INKS: 4, _YCBCR: 3}.get(self.photometric, 1)
+
+    def _read_entries(self) -> dict[int, tuple[int, int, int]]:
+        """Map tag to kind, count and where the values are."""
         wide, head, step = ("Q", "Q", 20) if self.big else ("I", "H", 12)
         (start,) = struct.unpack_from(self.order + wide, self.view, 8 if self.big else 4)
         (count,) = struct.unpack_from(self.order + head, self.view, start)
@@ -92,12 +103,12 @@ class Directory:
                 (place,) = struct.unpack_from(self.order + wide, self.view, place)
             if place + size > len(self.view) and tag in _NEEDED:
                 raise ValueError(f"tag {tag} lies beyond the end of the file")
-            entries[tag] = kind, number, place, self.view[position : position + step]
+            entries[tag] = kind, number, place
         return entries
 
     def numbers(self, tag: int) -> list[int]:
         """Return all values of a tag, none where it is absent."""
-        kind, count, position, _ = self.entries.get(tag, (1, 0, 0, self.view))
+        kind, count, position = self.entries.get(tag, (1, 0, 0))
         return list(struct.unpack_from(f"{self.order}{count}{_KINDS[kind]}", self.view, position))
 
     def number(self, tag: int, default: int | None = None) -> int:
@@ -131,6 +142,8 @@ class Directory:
         offsets, lengths = self.numbers(places)[:count], self.numbers(sizes)[:count]
         if min(len(offsets), len(lengths)) < count:
             raise ValueError(f"{min(len(offsets), len(lengths))} strips or tiles, and not {count}")
+        if self.compression == 1:  # libraries see that themselves, and some files say more than they need
+            lengths = [1] * count
         if any(start + size > len(self.view) for start, size in zip(offsets, lengths, strict=True)):
             raise ValueError("the data ends before the image does")
 
@@ -138,8 +151,8 @@ class Directory:
 def decode_tiff(view: memoryview, directory: Directory) -> Array:
     """Decode the first image to ``(H, W, C)``, of full scale: unsigned, signed or float32.
 
-    Samples of 9 to 15 or 17 to 31 bits are moved to the upper bits of the next type, as DALI does; those of 64 keep their
-    upper half. Palettes become RGB of 16 bits.
+    Samples of 9 to 15 or 17 to 31 bits are moved to the upper bits of the next type, as DALI does with those of 10, 12
+    and 14; those of 64 keep their upper half. Palettes become RGB of 16 bits.
 
     Raises:
         ValueError: naming what kind of TIFF it is.
@@ -167,16 +180,18 @@ def _pixels(directory: Directory) -> Array:
 
 def _is_exact_in_pillow(directory: Directory) -> bool:
     depth, form = max(directory.depths), directory.form
-    extra = directory.samples - (3 if directory.photometric in (2, _YCBCR) else 4 if directory.photometric == _INKS else 1)
+    extra = directory.samples - directory.colors
     if directory.photometric not in (0, 1, 2, 3, _INKS, _YCBCR) or extra > 1:
-        return directory.compression == _OLD_JPEG
+        return directory.compression == _OLD_JPEG and directory.samples <= 4
     if depth <= 8:
         color = directory.photometric == 2 or extra > 0
-        return form == 1 and not (color and depth < 8) and depth in (1, 2, 4, 8)
+        signed = form == 2 and depth == 8 and directory.samples == 1  # which Pillow reads as if it were not
+        return (form == 1 or signed) and not (color and depth < 8) and depth in (1, 2, 4, 8)
     if depth == 16:
         gray = directory.samples == 1 and directory.photometric in (0, 1)
         return form == 1 and (gray or directory.photometric == _INKS)
-    return depth == 32 and form == 3 and directory.samples == 1
+    swapped = directory.order == ">"  # Pillow mistakes the order where the data is compressed
+    return depth == 32 and form == 3 and directory.samples == 1 and not swapped
 
 
 # ---------------------------------------------------------------- Pillow
@@ -189,9 +204,7 @@ class _Image(TiffImageFile):
 
     def load_prepare(self) -> None:
         if self._im is None:
-            from PIL import Image
-
-            self.im = Image.core.new(self.mode, self.size)
+            self.im = _imaging.new(self.mode, self.size)
         super().load_prepare()
 
 
@@ -212,8 +225,6 @@ def _by_pillow(directory: Directory) -> Array:
 @functools.cache
 def _silence_libtiff() -> None:
     """Have libtiff print nothing: its messages name neither file nor sample, and the error tells what is wrong."""
-    from PIL import _imaging
-
     handler = getattr(ctypes.CDLL(_imaging.__file__), "TIFFSetErrorHandler", None)  # of the library behind it
     if handler is not None:
         handler.restype = ctypes.c_void_p
@@ -221,20 +232,24 @@ def _silence_libtiff() -> None:
 
 
 def _with_own_directory(directory: Directory) -> bytes:
-    """Return the file with another directory behind it: the tags that decoding needs."""
-    order, view = directory.order, directory.view
-    wide, head, begin = ("Q", "Q", 16) if directory.big else ("I", "H", 8)
-    entries = {tag: bytes(entry) for tag, (*_, entry) in directory.entries.items() if tag in _NEEDED}
-    color = {2: 3, _INKS: 4, _YCBCR: 3}.get(directory.photometric, 1)
-    if directory.samples == color + 1:  # as it is, whatever alpha means to colors
-        kind = 0 if directory.photometric == _INKS else 2
-        entries[338] = struct.pack(f"{order}HH{wide}H", 338, 3, 1, kind).ljust(len(next(iter(entries.values()))), b"\0")
-    more = bytes(-len(view) % 8)
-    start = struct.pack(order + wide, len(view) + len(more))
-    count = struct.pack(order + head, len(entries))
-    sorted_entries = (entry for _, entry in sorted(entries.items()))
-    front = bytes(view[: begin - len(start)]) + start
-    return b"".join((front, view[begin:], more, count, *sorted_entries, bytes(8)))
+    """Return the file with another directory behind it: the tags that decoding needs, each of the usual kind."""
+    order, view, big = directory.order, directory.view, directory.big
+    wide, head, inline = ("Q", "Q", 8) if big else ("I", "H", 4)
+    tags = {tag: directory.numbers(tag)[: None if tag in _LISTS else 1] for tag in directory.entries if tag in _NEEDED}
+    tags |= {284: [2 if directory.planar else 1]}
+    if directory.samples == directory.colors + 1:  # as it is, whatever alpha means to colors
+        tags[338] = [0 if directory.photometric == _INKS else 2]
+    values, entries = bytearray(-len(view) % 8), b""
+    for tag, numbers in sorted(tags.items()):
+        kind = _UNUSUAL_KINDS.get(tag, 3 if tag in _SHORTS else 16 if big else 4)
+        packed = struct.pack(f"{order}{len(numbers)}{_KINDS[kind]}", *numbers)
+        if len(packed) > inline:
+            place = struct.pack(order + wide, len(view) + len(values))
+            packed, values = place, values + packed + bytes(-len(packed) % 8)
+        entries += struct.pack(f"{order}HH{wide}", tag, kind, len(numbers)) + packed.ljust(inline, b"\0")
+    start = struct.pack(order + wide, len(view) + len(values))
+    count = struct.pack(order + head, len(tags))
+    return b"".join((view[: 2 * inline - len(start)], start, view[2 * inline :], values, count, entries, bytes(8)))
 
 
 def _colors_of(indices: Array, directory: Directory) -> Array:
@@ -265,6 +280,8 @@ def _by_tifffile(directory: Directory) -> Array:
         raise ValueError("no library knows it, or it needs memory without limit")
     if len(set(directory.depths)) > 1 or directory.form not in (1, 2, 3):
         raise ValueError("samples of several depths, or of an unknown format")
+    if directory.depths[0] in (24, 40, 48, 56) and directory.form != 3:
+        raise ValueError("programs disagree on the order of such bytes")
     encoded = _with_own_directory(directory)
     imagecodecs = _library("imagecodecs", directory)
     if lab:
@@ -273,6 +290,8 @@ def _by_tifffile(directory: Directory) -> Array:
     logging.getLogger("tifffile").addHandler(_NO_LOG)
     with tifffile.TiffFile(io.BytesIO(encoded)) as file:
         page = file.pages[0]
+        if len(page.dataoffsets) < math.prod(page.chunked):  # it would leave what is missing as it finds it
+            raise ValueError("strips or tiles are missing")
         pixels = page.asarray(maxworkers=1, squeeze=False)
     planes, _, height, width, samples = pixels.shape
     pixels = pixels.reshape(planes, height, width, samples)

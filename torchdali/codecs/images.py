@@ -6,6 +6,7 @@ be called from many threads, and raises `DecodeError` with one line that says wh
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable
 
@@ -140,8 +141,7 @@ def _check_choices(output_type: str, dtype: torch.dtype) -> None:
 def _reason(error: BaseException) -> str:
     """Return a library's message, without the file of its source and its stack."""
     line = str(error).strip().split("\n")[0]
-    _, source, rest = line.rpartition(".cpp:")
-    line = rest.partition(", ")[2] if source else line
+    line = re.sub(r".*\.cpp:\d+[],:]\s*", "", line) or line
     return f"{type(error).__name__} {line}".strip() if isinstance(error, LookupError) or not line else line
 
 
