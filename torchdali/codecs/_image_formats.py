@@ -235,15 +235,13 @@ def _bmp_fields(view: memoryview, header: Header, masks: tuple[int, ...]) -> Ten
     is_coarse = size == 40 and compression == 3 and masks in _COARSE
     stride = (header.width * depth + 31) // 32 * 32 // depth
     values = np.frombuffer(view, f"<u{depth // 8}", stride * header.height, start).reshape(-1, stride)
-    values = values[:: 1 if lines < 0 else -1, : header.width].astype(np.uint32)
+    values = values[:: 1 if lines < 0 else -1, : header.width]
     pixels = np.empty((*values.shape, header.channels), np.uint8)
-    for channel, mask in enumerate(masks[: header.channels]):
-        lowest = mask & -mask or 1
-        field, largest = (values & np.uint32(mask)) // np.uint32(lowest), mask // lowest or 1
-        if is_coarse:
-            pixels[..., channel] = field << (8 - largest.bit_length())
-        else:
-            pixels[..., channel] = field.astype(np.uint64) * 255 // largest
+    for row, colors in zip(values, pixels, strict=True):
+        for channel, mask in enumerate(masks[: header.channels]):
+            field, largest = (row & mask) // (mask & -mask or 1), mask // (mask & -mask or 1) or 1
+            scaled = field << (8 - largest.bit_length()) if is_coarse else field.astype(np.uint64) * 255 // largest
+            colors[:, channel] = scaled
     return torch.from_numpy(pixels)
 
 

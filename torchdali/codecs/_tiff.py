@@ -263,9 +263,12 @@ def _colors_of(indices: Array, directory: Directory) -> Array:
 
 
 def _from_inks(pixels: Array) -> Array:
-    light = 255 - pixels.astype(np.int32)
-    colors = (light[:, :, :3] * light[:, :, 3:4] // 255).astype(np.uint8)
-    return np.concatenate([colors, np.full_like(colors[:, :, :1], 255)], axis=2)
+    """Multiply the light that inks let through, and add an opaque alpha channel; row by row, to need little memory."""
+    colors = np.full_like(pixels, 255)
+    for inks, row in zip(pixels, colors, strict=True):
+        light = 255 - inks.astype(np.uint16)
+        row[:, :3] = light[:, :3] * light[:, 3:4] // 255
+    return colors
 
 
 # ---------------------------------------------------------------- tifffile

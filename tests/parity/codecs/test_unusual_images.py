@@ -21,8 +21,8 @@ DALI_ERRORS = {
     "header of 40": "bit fields of 32 bits: it takes bytes for blue, green and red whatever the masks are",
 }
 
-# One level off: DALI makes gray of 10 to 14 bits before it stretches them, and of files that libtiff converts otherwise.
-GRAY = ("of 10 bits", "of 12 bits", "of 14 bits", "inks", "YCbCr", "old JPEG")
+# One level off: DALI makes gray of 10 to 14 bits before it stretches them, and of some files by a library of its own.
+GRAY = ("of 10 bits", "of 12 bits", "of 14 bits", "inks", "YCbCr", "old JPEG", "png animation")
 
 
 def _is_compared(name: str, kind: str) -> bool:
