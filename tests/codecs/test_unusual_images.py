@@ -262,7 +262,7 @@ def damaged() -> Iterator[bytes]:
 
 
 def _entry(chance: random.Random, data: bytearray) -> int:
-    """Where an entry of a TIFF's directory lies; 0 in other files."""
+    """Return where an entry of a TIFF's directory lies; 0 in other files."""
     if data[:4] != b"II*\0" or len(data) < 8:
         return 0
     start = int.from_bytes(data[4:8], "little")

@@ -68,7 +68,7 @@ def _palette(bits: int, colors: int) -> tuple[bytes, Array]:
 
 
 def light(inks: Array) -> Array:
-    """What inks let through, as DALI has it, and an opaque alpha channel."""
+    """Return what inks let through, as DALI has it, and an opaque alpha channel."""
     rest = 255 - inks.astype(int)
     return np.dstack([rest[:, :, :3] * rest[:, :, 3:] // 255, np.full(inks.shape[:2], 255)]).astype(np.uint8)
 

@@ -46,8 +46,8 @@ class Header(NamedTuple):
     """The claims of an image file.
 
     `channels` counts what ANY_DATA delivers: a palette is three (in BMP one, where all its entries
-    are gray), an alpha plane is one. `depth` of a BMP is 32 where a pixel has so many, in bit fields. `orientation` is the EXIF number, 1 to 8. `frame` is where the frame
-    header of a JPEG begins.
+    are gray), an alpha plane is one. `depth` of a BMP is 32 where a pixel has so many, in bit fields.
+    `orientation` is the EXIF number, 1 to 8. `frame` is where the frame header of a JPEG begins.
     """
 
     format: str

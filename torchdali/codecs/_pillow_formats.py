@@ -1,4 +1,4 @@
-"""What no other decoder of ours knows, and Pillow does: GIF, AVIF, QOI, Photoshop, icons ... found by content.
+"""Formats that Pillow alone decodes: GIF, AVIF, QOI, Photoshop, icons ... found by content.
 
 Left out are those of Pillow's formats that start another program (EPS), unpack without limit (FITS), call the system
 (WMF, EMF), read only a part or nothing (MPEG, GRIB, HDF5, BUFR), or have no mark of their own (SPIDER, IPTC).
