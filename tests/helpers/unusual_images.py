@@ -77,7 +77,7 @@ INKS = np.dstack([RGB, GRAY // 2])
 
 
 def _by_pillow(image: Image.Image, format: str, mode: str, **options: Any) -> tuple[bytes, Array]:
-    """What Pillow writes and reads again, in another mode than the file's."""
+    """Return what Pillow writes and reads again, in another mode than the file's."""
     data = encoded(image, format, **options)
     return data, np.array(Image.open(io.BytesIO(data)).convert(mode))
 
