@@ -27,6 +27,7 @@ from tests.helpers.encoded_images import (
     png,
     pnm,
     tiff,
+    with_fields,
 )
 
 
@@ -87,13 +88,12 @@ def _inks_by_jpeg() -> tuple[bytes, Array]:
     return data, light(inks)
 
 
-def old_jpeg() -> tuple[bytes, Array]:
-    """Compression 6: a whole JPEG in the file."""
+def old_jpeg(**tags: list[int]) -> tuple[bytes, Array]:
+    """Return a TIFF of compression 6, with a whole JPEG in the file."""
     stream, pixels = _by_pillow(Image.fromarray(RGB), "JPEG", "RGB", subsampling="4:4:4")
     fields = {256: [WIDTH], 257: [HEIGHT], 258: [8] * 3, 259: [6], 262: [6], 277: [3], 284: [1], 278: [HEIGHT]}
     fields |= {273: [16], 279: [len(stream)], 512: [1], 513: [16], 514: [len(stream)], 530: [1, 1]}
-    from tests.helpers.encoded_images import with_fields
-
+    fields |= {int(tag[1:]): values for tag, values in tags.items()}
     return with_fields(stream, fields, "<", False), pixels
 
 
@@ -130,6 +130,7 @@ TIFFS: dict[str, tuple[bytes, Array]] = {
     "tiff inks in planes": (tiff(INKS, 5, planar=True), light(INKS)),
     "tiff inks as JPEG": _inks_by_jpeg(),
     "tiff old JPEG": old_jpeg(),
+    "tiff old JPEG, black and white": old_jpeg(t532=[0, 255, 128, 255, 128, 255]),
     "tiff YCbCr as JPEG": _by_pillow(Image.fromarray(RGB), "TIFF", "RGB", compression="jpeg"),
     "tiff YCbCr": _by_pillow(Image.fromarray(RGB, "YCbCr"), "TIFF", "RGB", compression="tiff_lzw"),
     "tiff premultiplied": (tiff(RGBA, 2, tags={338: [1]}), RGBA),

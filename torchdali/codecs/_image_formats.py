@@ -307,7 +307,10 @@ def _others_header(view: memoryview) -> Header:
 
 
 def _others(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
-    pixels = torch.from_numpy(decode_by_pillow(view, header))
+    try:
+        pixels = torch.from_numpy(decode_by_pillow(view, header))
+    except Exception as error:  # of classes of its own, too
+        raise ValueError(f"{error or type(error).__name__}") from error
     return pixels if pixels.ndim == 3 else pixels[:, :, None]
 
 

@@ -30,13 +30,12 @@ __all__ = ["Directory", "decode_tiff"]
 # Bytes, shorts, longs, fractions, signed numbers, long8.
 _KINDS = {1: "B", 3: "H", 4: "I", 5: "Q", 6: "b", 7: "B", 8: "h", 9: "i", 13: "I", 16: "Q"}
 
-# Tags that decoding needs; those with several values; those of shorts, of bytes and of fractions.
+# Tags that decoding needs; those with several values; those of shorts.
 _NEEDED = frozenset((*range(256, 260), 262, 266, 273, *range(277, 280), 284, 292, 293, 317, 320, *range(322, 326),
                      339, 347, *range(512, 516), *range(519, 522), *range(529, 533)))  # fmt: skip
 
 _LISTS = frozenset((258, 273, 279, 320, 324, 325, 339, 347, *range(519, 522), 529, 530, 532))
 _SHORTS = frozenset((258, 259, 262, 266, 277, 284, 317, 320, 338, 339, 512, 515, 530, 531))
-_UNUSUAL_KINDS = {347: 7, 529: 5, 532: 5}
 
 _COMPRESSIONS = {
     1: "none", 2: "CCITT", 3: "fax group 3", 4: "fax group 4", 5: "LZW", 6: "old JPEG", 7: "JPEG", 8: "deflate",
@@ -241,7 +240,8 @@ def _with_own_directory(directory: Directory) -> bytes:
         tags[338] = [0 if directory.photometric == _INKS else 2]
     values, entries = bytearray(-len(view) % 8), b""
     for tag, numbers in sorted(tags.items()):
-        kind = _UNUSUAL_KINDS.get(tag, 3 if tag in _SHORTS else 16 if big else 4)
+        own = directory.entries[tag][0] if tag in (347, 529, 532) else 0  # bytes; fractions, or numbers
+        kind = own or (3 if tag in _SHORTS else 16 if big else 4)
         packed = struct.pack(f"{order}{len(numbers)}{_KINDS[kind]}", *numbers)
         if len(packed) > inline:
             place = struct.pack(order + wide, len(view) + len(values))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.encoded_images import RGB, tiff
 from tests.helpers.unusual_images import UNUSUAL
 from tests.parity.codecs.test_images import Job, differences, written
 
@@ -34,7 +35,8 @@ def _is_compared(name: str, kind: str) -> bool:
 def test_unusual_images(tmp_path: Path) -> None:
     for library in ("tifffile", "imagecodecs"):
         pytest.importorskip(library, reason=f"needs {library}: install the extra 'tiff'")
-    paths = written({name: data for name, (data, _) in UNUSUAL.items()}, tmp_path)
+    made = {name: data for name, (data, _) in UNUSUAL.items()} | {"tiff Lab": tiff(RGB, 8), "Lab, deflated": tiff(RGB, 8, deflate=True)}
+    paths = written(made, tmp_path)
     jobs = [
         Job(path, kind, dtype)
         for name, path in paths.items()
