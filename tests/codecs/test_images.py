@@ -35,7 +35,7 @@ from tests.helpers.encoded_images import (
     tensor,
     tiff,
 )
-from torchdali.codecs import _image_formats, _pillow, _tiff, _turbo, image_crops, images
+from torchdali.codecs import _image_formats, _pillow, _turbo, image_crops, images
 from torchdali.codecs._image_orientation import turn
 from torchdali.codecs.files import read_file
 from torchdali.errors import DecodeError, MissingExtraError
@@ -133,71 +133,6 @@ def test_values_are_rescaled(value: int, dtype: torch.dtype, expected: float) ->
     pixels = images.decode(tensor(encoded(np.full((2, 3), value, np.uint8), "PNG")), dtype=dtype)
     assert pixels.dtype == dtype and pixels.shape == (2, 3, 3)
     assert pixels.numpy() == pytest.approx(expected, rel=1e-6)
-
-
-TIFFS: dict[str, dict[str, Any]] = {
-    "one strip": {},
-    "strips": {"tiffinfo": {278: 7}, "compression": "tiff_lzw"},
-    "predictor": {"tiffinfo": {278: 7, 317: 2}, "compression": "tiff_adobe_deflate"},
-    "JPEG": {"tiffinfo": {278: 16}, "compression": "jpeg"},
-    "fax": {"tiffinfo": {278: 7}, "compression": "group4"},
-}
-
-
-@pytest.mark.parametrize("name", TIFFS)
-def test_large_tiffs_are_decoded_in_bands(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    colors = np.random.default_rng(0).integers(0, 256, (75, 41, 3), np.uint8)
-    image = Image.fromarray(colors).convert("1" if name == "fax" else "RGB")
-    file = io.BytesIO()
-    image.save(file, "TIFF", **TIFFS[name])
-    whole = images.decode(tensor(file.getvalue()))
-    calls: list[Any] = []
-    through = _tiff._through_pillow
-
-    def counted(*arguments: Any) -> Any:
-        calls.append(arguments)
-        return through(*arguments)
-
-    monkeypatch.setattr(_tiff, "_BAND", 1000)
-    monkeypatch.setattr(_tiff, "_through_pillow", counted)
-    assert torch.equal(images.decode(tensor(file.getvalue())), whole)
-    assert len(calls) > 1
-    if name != "JPEG":
-        assert np.array_equal(whole.numpy(), np.array(image.convert("RGB")))
-    with pytest.raises(DecodeError):
-        images.decode(tensor(file.getvalue()[: len(file.getvalue()) // 2]))
-
-
-def test_rows_of_tiles_are_a_band(monkeypatch: pytest.MonkeyPatch) -> None:
-    colors = np.random.default_rng(0).integers(0, 256, (75, 41, 3), np.uint8)
-    monkeypatch.setattr(_tiff, "_BAND", 1000)
-    made = images.decode(tensor(tiff(colors, 2, deflate=True, predictor=2, tile=16)))
-    assert np.array_equal(made.numpy(), colors)
-
-
-def test_strips_that_overlap_are_no_more_than_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    height = 300
-    data = bytearray(tiff(np.zeros((height * 16, 8, 1), np.uint8), 1, tags={259: [5]}))
-    begin = struct.unpack_from("<I", data, 4)[0]
-    (count,) = struct.unpack_from("<H", data, begin)
-    for entry in range(begin + 2, begin + 2 + 12 * count, 12):
-        tag, _, number, place = struct.unpack_from("<HHII", data, entry)
-        if tag in (273, 279):
-            value = 8 if tag == 273 else len(data) - 8
-            struct.pack_into(f"<{number}I", data, place, *[value] * number)
-    joined = []
-    through = _tiff._with_directory
-
-    def counted(order: str, tags: Any, parts: list[memoryview]) -> bytes:
-        joined.append(sum(map(len, parts)))
-        made: bytes = through(order, tags, parts)
-        return made
-
-    monkeypatch.setattr(_tiff, "_BAND", 8 * 16 * 50)
-    monkeypatch.setattr(_tiff, "_with_directory", counted)
-    with pytest.raises(DecodeError):
-        images.decode(tensor(bytes(data)))
-    assert joined == [len(data) - 8]
 
 
 def test_large_pngs_leave_alpha_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -450,10 +385,12 @@ def test_pngs_are_the_same_without_opencv(
 
 
 def test_opencv_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = tensor(tiff((RGB16 // 16).astype(np.uint32), 2))
+    data = bytearray(LOSSLESS["jp2"][0])
+    for channel in range(3):
+        data[data.index(b"\xff\x4f\xff\x51") + 42 + 3 * channel] = 15  # bits, less one
     monkeypatch.setattr("torchdali.codecs._opencv.opencv", lambda: None)
-    with pytest.raises(MissingExtraError, match=r"TIFF.*\.\[image\]"):
-        images.decode(data)
+    with pytest.raises(MissingExtraError, match=r"JPEG 2000.*\.\[image\]"):
+        images.decode(tensor(data))
 
 
 def test_jpeg_2000_of_16_bits() -> None:

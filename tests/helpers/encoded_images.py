@@ -87,9 +87,10 @@ def tiff(
     tile: int = 0,
     planar: bool = False,
     big: bool = False,
+    bits: int = 0,
     tags: dict[int, list[int]] | None = None,
 ) -> bytes:
-    """Write a TIFF of any kind, in strips of 16 rows or in tiles."""
+    """Write a TIFF of any kind, in strips of 16 rows or in tiles; samples of `bits` bits, where that is not their type's."""
     pixels = pixels.reshape(*pixels.shape[:2], -1)
     height, width, samples = pixels.shape
     blocks = []
@@ -104,13 +105,15 @@ def tiff(
                 if predictor == 2:
                     block = np.diff(block, axis=1, prepend=block.dtype.type(0))
                 raw = block.astype(block.dtype.newbyteorder(order)).tobytes()
+                if bits % 8:
+                    raw = packed(block, bits)
                 blocks.append(zlib.compress(raw) if deflate else raw)
     starts = np.cumsum([16, *(len(block) for block in blocks)]).tolist()
-    form = 3 if pixels.dtype.kind == "f" else 1
+    form = {"u": 1, "i": 2, "f": 3}[pixels.dtype.kind]
     fields = {
         256: [width],
         257: [height],
-        258: [pixels.itemsize * 8] * samples,
+        258: [bits or pixels.itemsize * 8] * samples,
         259: [8 if deflate else 1],
         262: [photometric],
         277: [samples],
@@ -122,10 +125,17 @@ def tiff(
     fields |= {places: starts[:-1], lengths: [len(block) for block in blocks]}
     fields |= {322: [tile], 323: [tile]} if tile else {278: [16]}
     fields |= tags or {}
-    return _with_fields(b"".join(blocks), fields, order, big)
+    return with_fields(b"".join(blocks), fields, order, big)
 
 
-def _with_fields(data: bytes, fields: dict[int, list[int]], order: str, big: bool) -> bytes:
+def packed(rows: Array, bits: int) -> bytes:
+    """Samples of so many bits, one after the other; each row begins with a byte of its own."""
+    big = rows.reshape(rows.shape[0], -1).astype(rows.dtype.newbyteorder(">"))
+    each = np.unpackbits(np.ascontiguousarray(big).view(np.uint8), axis=1).reshape(*big.shape, -1)[:, :, -bits:]
+    return np.packbits(each.reshape(rows.shape[0], -1), axis=1).tobytes()
+
+
+def with_fields(data: bytes, fields: dict[int, list[int]], order: str, big: bool) -> bytes:
     """Put a TIFF header before the data (at 16) and a directory behind it."""
     wide, head, size = ("Q", "Q", 20) if big else ("I", "H", 12)
     inline = struct.calcsize(wide)

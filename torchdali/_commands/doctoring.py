@@ -85,6 +85,8 @@ WRITTEN: dict[str, tuple[str, str, dict[str, Any]]] = {
     "BMP": ("RGB", "BMP", {}),
     "PNM": ("RGB", "PPM", {}),
     "TIFF": ("RGB", "TIFF", {}),
+    "GIF": ("P", "GIF", {}),
+    "AVIF": ("RGB", "AVIF", {"quality": 95}),
     "JPEG 2000": ("RGB", "JPEG2000", {"irreversible": False}),
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import re
 import struct
 import zlib
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from torchdali.codecs._image_colors import Weights, gray
 from torchdali.codecs._image_headers import (
     Header,
     bmp_header,
+    bmp_masks,
     check_size,
     failure,
     jpeg2000_header,
@@ -37,8 +39,9 @@ from torchdali.codecs._image_headers import (
 )
 from torchdali.codecs._opencv import decode_bytes_by_opencv, decode_opencv
 from torchdali.codecs._pillow import pillow_pixels
-from torchdali.codecs._png_strips import decode_png_in_strips
+from torchdali.codecs._pillow_formats import decode_by_pillow, pillow_header
 from torchdali.codecs._torchvision_ops import image_operator
+from torchdali.errors import DecodeError
 from torchdali.kernels.memory import Array
 
 __all__ = ["ENDINGS", "FORMATS", "Format", "decode_file", "gray_weights", "read_header"]
@@ -74,23 +77,15 @@ class Format(NamedTuple):
 
 def read_header(view: memoryview) -> Header:
     """Parse the header of an image of any supported format, and check the size it claims."""
-    format = _detect(view)
+    head = bytes(view[:12])
+    format = next((format for format in FORMATS.values() if format.matches(head)), OTHERS)
     try:
         header = format.header(view)
     except (IndexError, ValueError, OverflowError, struct.error) as error:
-        raise failure("the header is truncated or damaged", format.name, view) from error
-    check_size(header.height, header.width, header.channels, format.name, view)
+        reason = ": ".join(filter(None, ("the header is truncated or damaged", str(error))))
+        raise failure(reason, format.name, view) from error
+    check_size(header.height, header.width, header.channels, header.format, view)
     return header
-
-
-def _detect(view: memoryview) -> Format:
-    head = bytes(view[:12])
-    for format in FORMATS.values():
-        if format.matches(head):
-            return format
-    if not head:
-        raise failure("the data is empty", "none", view)
-    raise failure(f"unknown format, the data begins with {head!r}", "unknown", view)
 
 
 def decode_file(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
@@ -98,12 +93,12 @@ def decode_file(data: Tensor, view: memoryview, header: Header, output_type: str
 
     Raises RuntimeError, OSError, ValueError and others for damaged data.
     """
-    return FORMATS[header.format].decode(data, view, header, output_type)
+    return FORMATS.get(header.format, OTHERS).decode(data, view, header, output_type)
 
 
 def gray_weights(header: Header, pixels: Tensor) -> Weights | None:
     """Return how DALI makes gray from the pixels of such a file."""
-    return FORMATS[header.format].gray(header, pixels)
+    return FORMATS.get(header.format, OTHERS).gray(header, pixels)
 
 
 # ---------------------------------------------------------------- decoders
@@ -143,9 +138,6 @@ def _from_inks(pixels: Tensor, adobe: bool) -> Tensor:
 def _png(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
     essential = _essential_chunks(view)
     is_opaque = output_type != "ANY_DATA"
-    strips = decode_png_in_strips(memoryview(essential), header, is_opaque)
-    if strips is not None:
-        return strips
     color = essential[25]
     if header.depth in (8, 16) and (color in (0, 2) or (color == 6 and is_opaque)):
         # Faster than Pillow, which keeps four bytes a color; what is damaged is left to Pillow.
@@ -211,23 +203,46 @@ def _jpeg2000(data: Tensor, view: memoryview, header: Header, output_type: str) 
 
 
 def _tiff(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
-    from torchdali.codecs._tiff import decode_tiff  # it imports Pillow
+    from torchdali.codecs._tiff import Directory, decode_tiff  # it imports Pillow
 
-    pixels = decode_tiff(view)
-    if pixels is None:
-        return decode_opencv(view, "this kind of TIFF (color space or bit depth)")
-    return torch.from_numpy(pixels)
+    return torch.from_numpy(decode_tiff(view, Directory(view)))
 
 
 def _bmp(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
     colors = _bmp_colors(view, header)
     if colors is not None:
         return colors
+    masks = bmp_masks(view)
+    if masks is not None:
+        return _bmp_fields(view, header, masks)
+    if view[14] >= 40 and view[30] in (1, 2):  # run lengths: OpenCV and DALI take those that end early, Pillow does not
+        runs = decode_bytes_by_opencv(view, header.channels == 1)
+        if runs is not None and runs.shape[:2] == (header.height, header.width):
+            return runs
     pixels = _pillow("Bmp", view, header)
-    if header.depth == 16:  # five or six bits a color: the lower ones stay empty
-        green = 0xFC if view[30] == 3 and bytes(view[58:62]) == b"\xe0\x07\0\0" else 0xF8
-        return pixels & torch.tensor([0xF8, green, 0xF8], dtype=torch.uint8)
     return pixels[:, :, :1] if header.channels == 1 else pixels
+
+
+_COARSE = ((0xF800, 0x7E0, 0x1F), (0x7C00, 0x3E0, 0x1F))
+
+
+def _bmp_fields(view: memoryview, header: Header, masks: tuple[int, ...]) -> Tensor:
+    """Read colors of 16 or 32 bits by the masks of their channels.
+
+    They are stretched to full scale, but for the two kinds that DALI knows: it leaves the lower bits of those empty.
+    """
+    start, size, lines, depth, compression = struct.unpack_from("<II4xi2xHI", view, 10)
+    is_coarse = size == 40 and compression == 3 and masks in _COARSE
+    stride = (header.width * depth + 31) // 32 * 32 // depth
+    values = np.frombuffer(view, f"<u{depth // 8}", stride * header.height, start).reshape(-1, stride)
+    values = values[:: 1 if lines < 0 else -1, : header.width]
+    pixels = np.empty((*values.shape, header.channels), np.uint8)
+    for row, colors in zip(values, pixels, strict=True):
+        for channel, mask in enumerate(masks[: header.channels]):
+            field, largest = (row & mask) // (mask & -mask or 1), mask // (mask & -mask or 1) or 1
+            scaled = field << (8 - largest.bit_length()) if is_coarse else field.astype(np.uint64) * 255 // largest
+            colors[:, channel] = scaled
+    return torch.from_numpy(pixels)
 
 
 def _bmp_colors(view: memoryview, header: Header) -> Tensor | None:
@@ -259,6 +274,44 @@ def _pnm(data: Tensor, view: memoryview, header: Header, output_type: str) -> Te
     if 255 < largest < 65535:
         values = values >> 8
     return torch.from_numpy(values.astype(np.uint16 if largest == 65535 else np.uint8))
+
+
+_HOLDERS = (b"\0\0\1\0", b"\0\0\2\0", b"icns", b"BLP")  # icons, textures: their images are files of other formats
+_HELD = re.compile(b"\x89PNG\r\n\x1a\n|\xff\x4f\xff\x51")
+
+
+def _check_held(view: memoryview) -> None:
+    """Refuse a file in which another one claims too much: its own header claims less, and Pillow allocates at once."""
+    for place in _HELD.finditer(view):
+        format = next(format for format in FORMATS.values() if format.matches(place[0]))
+        try:
+            held = format.header(view[place.start() :])
+        except (DecodeError, IndexError, ValueError, struct.error):  # not one after all
+            continue
+        check_size(held.height, held.width, held.channels, held.format, view)
+
+
+def _others_header(view: memoryview) -> Header:
+    head = bytes(view[:12])
+    if not head:
+        raise failure("the data is empty", "none", view)
+    if head.startswith(_HOLDERS):
+        _check_held(view)
+    try:
+        header = pillow_header(view)
+    except Exception as error:  # of a class of its own for what is too large
+        raise failure(f"{error or type(error).__name__}", "unknown", view) from error
+    if header is None:
+        raise failure(f"unknown format, the data begins with {head!r}", "unknown", view)
+    return header
+
+
+def _others(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
+    try:
+        pixels = torch.from_numpy(decode_by_pillow(view, header))
+    except Exception as error:  # of classes of its own, too
+        raise ValueError(f"{error or type(error).__name__}") from error
+    return pixels if pixels.ndim == 3 else pixels[:, :, None]
 
 
 def _pillow(
@@ -319,7 +372,7 @@ def _png_gray(header: Header, pixels: Tensor) -> Weights:
 
 
 def _bmp_gray(header: Header, pixels: Tensor) -> Weights:
-    return _TRUNCATED if pixels.shape[2] == 4 else _FIXED_14
+    return _TRUNCATED if header.depth == 32 else _FIXED_14
 
 
 FORMATS = {
@@ -347,6 +400,9 @@ FORMATS = {
     )
 }  # fmt: skip
 """The formats, in the order in which they are tried."""
+
+OTHERS = Format("unknown", lambda head: True, _others_header, _others)
+"""Those that Pillow alone knows."""
 
 ENDINGS = (
     ".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".pnm", ".ppm", ".pgm", ".pbm", ".jp2", ".webp",

@@ -31,6 +31,7 @@ __all__ = [
     "jpeg_header",
     "png_header",
     "bmp_header",
+    "bmp_masks",
     "webp_header",
     "jpeg2000_header",
     "pnm_header",
@@ -45,8 +46,8 @@ class Header(NamedTuple):
     """The claims of an image file.
 
     `channels` counts what ANY_DATA delivers: a palette is three (in BMP one, where all its entries
-    are gray), an alpha plane is one. `orientation` is the EXIF number, 1 to 8. `frame` is where the frame
-    header of a JPEG begins.
+    are gray), an alpha plane is one. `depth` of a BMP is 32 where a pixel has so many, in bit fields.
+    `orientation` is the EXIF number, 1 to 8. `frame` is where the frame header of a JPEG begins.
     """
 
     format: str
@@ -246,13 +247,26 @@ def bmp_header(view: memoryview) -> Header:
         width, height, depth, colors = struct.unpack_from("<iixxH16xI", view, 18)
         entry = 4
     if depth > 8:
-        alpha = depth == 32 and size >= 56 and any(view[66:70])
-        channels = 4 if alpha else 3
-        return Header("BMP", abs(height), width, channels, 16 if depth == 16 else 8)
+        has_fields = depth == 32 and view[30] == 3 and any(view[54:66])
+        return Header("BMP", abs(height), width, len(bmp_masks(view) or (0, 0, 0)), 32 if has_fields else 8)
     colors = min(colors, 1 << depth) or 1 << depth
     palette = view[14 + size : 14 + size + colors * entry]
     gray = palette[0::entry] == palette[1::entry] == palette[2::entry]
     return Header("BMP", abs(height), width, 1 if gray else 3, 8)
+
+
+def bmp_masks(view: memoryview) -> tuple[int, ...] | None:
+    """Return the bits of red, green, blue and, where it is there, alpha; None unless a pixel has 16 or 32 bits."""
+    (size,) = struct.unpack_from("<I", view, 14)
+    depth, compression = struct.unpack_from("<HI", view, 28) if size >= 40 else (0, 0)
+    if depth not in (16, 32):
+        return None
+    if compression in (3, 6):
+        has_alpha = size >= 56 or compression == 6
+        masks: tuple[int, ...] = struct.unpack_from("<IIII" if has_alpha else "<III", view, 54)
+        if any(masks[:3]):
+            return masks if all(masks[3:]) else masks[:3]
+    return (0x7C00, 0x3E0, 0x1F) if depth == 16 else (0xFF0000, 0xFF00, 0xFF)
 
 
 def webp_header(view: memoryview) -> Header:
@@ -339,11 +353,8 @@ def tiff_header(view: memoryview) -> Header:
     from torchdali.codecs._tiff import Directory  # it imports Pillow
 
     directory = Directory(view)
+    width, height = directory.tile
+    check_size(height or 1, width or 1, directory.samples, "TIFF", view)
     return Header(
-        "TIFF",
-        directory.height,
-        directory.width,
-        3 if directory.photometric == 3 else directory.samples,
-        directory.depth,
-        directory.orientation,
+        "TIFF", directory.height, directory.width, directory.channels, max(directory.depths), directory.orientation
     )

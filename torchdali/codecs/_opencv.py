@@ -1,9 +1,6 @@
-"""OpenCV, for what nothing else decodes exactly, or as fast: JPEG 2000 above 8 bits, unusual TIFFs; PNG."""
+"""OpenCV, for what nothing else decodes exactly, or as fast: JPEG 2000 above 8 bits, PNG, run lengths of BMP."""
 
 from __future__ import annotations
-
-import threading
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,8 +11,6 @@ from torchdali.kernels.opencv import opencv
 
 __all__ = ["decode_bytes_by_opencv", "decode_opencv"]
 
-_lock = threading.Lock()
-
 
 def decode_opencv(view: memoryview, purpose: str) -> Tensor:
     """Decode to ``(H, W, C)`` with the type and the channels of the file, colors as RGB.
@@ -25,9 +20,12 @@ def decode_opencv(view: memoryview, purpose: str) -> Tensor:
     cv2 = opencv()
     if cv2 is None:
         raise MissingExtraError("opencv-python-headless", "image", f"decoding {purpose}")
-    pixels = _decode_quietly(cv2, np.frombuffer(view, np.uint8))
+    try:
+        pixels = cv2.imdecode(np.frombuffer(view, np.uint8), cv2.IMREAD_UNCHANGED)
+    except cv2.error as error:
+        raise ValueError(str(error.err)) from error
     if pixels is None:
-        raise ValueError("damaged, or a variant that OpenCV does not know")
+        raise ValueError(f"{purpose}: damaged, or a variant that OpenCV does not know")
     if pixels.ndim == 2:
         return torch.from_numpy(pixels[:, :, None])
     order = [2, 1, 0, *range(3, pixels.shape[2])]
@@ -52,17 +50,3 @@ def decode_bytes_by_opencv(encoded: bytes | memoryview, gray: bool, deep: bool =
     if pixels is None:
         return None
     return torch.from_numpy(pixels if pixels.ndim == 3 else pixels[:, :, None])
-
-
-def _decode_quietly(cv2: Any, encoded: Any) -> Any:
-    """Decode with OpenCV's log off. Its level is one for the process: hence one image at a time."""
-    with _lock:
-        log = getattr(cv2.utils, "logging", cv2)  # before and since OpenCV 4.11
-        level = log.getLogLevel()
-        log.setLogLevel(0)
-        try:
-            return cv2.imdecode(encoded, cv2.IMREAD_UNCHANGED)
-        except cv2.error as error:
-            raise ValueError(str(error.err)) from error
-        finally:
-            log.setLogLevel(level)

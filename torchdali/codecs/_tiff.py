@@ -1,40 +1,54 @@
-"""TIFF: our own reader of the directory, with Pillow's libtiff as the decompressor.
+"""TIFF: Pillow decodes what it keeps exactly, tifffile the rest: deep colors, planes of them, many channels.
 
-Pillow delivers at most 8 bits of a color channel and three channels of six. It does unpack gray
-images of 8, 16 and 32 bits exactly, so each image is handed over as a gray one that is `samples`
-times as wide, by a fresh directory behind its data. That directory holds nothing but what
-decompression needs: Pillow and libtiff find nothing in it to warn about. A large image goes by a few strips at a
-time, so that neither the file nor the pixels are in memory twice.
+Neither sees the file's own directory: they get one with the tags that describe pixels, each of which lies in the
+file. So there is nothing to warn about, no second image, and no meaning that a vendor gave to tags.
 """
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import functools
+import importlib
 import io
-import itertools
+import logging
+import math
 import struct
+from typing import Any
 
 import numpy as np
-from PIL.ImageFile import ImageFile
-from PIL.TiffImagePlugin import TiffImageFile
+from PIL import _imaging
+from PIL.TiffImagePlugin import COMPRESSION_INFO, TiffImageFile
 
 from torchdali.codecs._pillow import pillow_pixels
+from torchdali.errors import MissingExtraError
 from torchdali.kernels.memory import Array
 
 __all__ = ["Directory", "decode_tiff"]
 
 
-_KINDS = {1: "B", 3: "H", 4: "I", 7: "B", 16: "Q"}  # byte, short, long, raw bytes, long8
+# Bytes, shorts, longs, fractions, signed numbers, long8.
+_KINDS = {1: "B", 3: "H", 4: "I", 5: "Q", 6: "b", 7: "B", 8: "h", 9: "i", 13: "I", 16: "Q"}
 
-_JPEG = 7  # a way of compression
-_TABLES = 347  # its quantization and Huffman tables
+# Tags that decoding needs; those with several values; those of shorts.
+_NEEDED = frozenset((*range(256, 260), 262, 266, 273, *range(277, 280), 284, 292, 293, 317, 320, *range(322, 326),
+                     339, 347, *range(512, 516), *range(519, 522), *range(529, 533)))  # fmt: skip
 
-# The tags with one value for each strip, tile or sample; all others have one.
-_LISTS = (258, 273, 279, 324, 325, 530, _TABLES)
+_LISTS = frozenset((258, 273, 279, 320, 324, 325, 339, 347, *range(519, 522), 529, 530, 532))
+_SHORTS = frozenset((258, 259, 262, 266, 277, 284, 317, 320, 338, 339, 512, 515, 530, 531))
 
-_BAND = 1 << 20  # samples that are decompressed at a time
+_COMPRESSIONS = {
+    1: "none", 2: "CCITT", 3: "fax group 3", 4: "fax group 4", 5: "LZW", 6: "old JPEG", 7: "JPEG", 8: "deflate",
+    32773: "PackBits", 32809: "ThunderScan", 32946: "deflate", 33003: "JPEG 2000", 33005: "JPEG 2000", 34676: "SGI log",
+    34677: "SGI log 24", 34712: "JPEG 2000", 34887: "LERC", 34925: "LZMA", 34933: "PNG", 34934: "JPEG XR",
+    50000: "Zstandard", 50001: "WebP", 50002: "JPEG XL", 52546: "JPEG XL",
+}  # fmt: skip
+_PHOTOMETRICS = {0: "white is 0", 1: "black is 0", 2: "RGB", 3: "palette", 4: "mask", 5: "inks", 6: "YCbCr", 8: "Lab"}
+_FORMS = {1: "unsigned", 2: "signed", 3: "float", 4: "undefined", 5: "complex integer", 6: "complex"}
 
-# Compression, fill order, rows a strip, fax options, tile width and length.
-_PACKING = (259, 266, 278, 292, 293, 322, 323, _TABLES)
+_OLD_JPEG = 6
+_BY_TIFFFILE = (1, 5, 8, 32773, 32946, 34925, 50000)  # what it decodes into as much memory as we say
+_INKS, _YCBCR, _LAB = 5, 6, 8  # photometric interpretations
 
 
 class Directory:
@@ -47,249 +61,264 @@ class Directory:
         self.entries = self._read_entries()
         self.width = self.number(256)
         self.height = self.number(257)
-        self.samples = self.number(277, 1)
-        self.depth = self.number(258, 1)
         self.compression = self.number(259, 1)
         self.photometric = self.number(262, 1)
+        self.samples = self.number(277, 3 if self.compression == _OLD_JPEG else 1)
+        self.depths = self.numbers(258) or [1]
         self.planar = self.number(284, 1) == 2 and self.samples > 1
-        self.predictor = self.number(317, 1)
-        self.sample_format = self.number(339, 1)
-        self.orientation = self._orientation()
-        if not 1 <= self.samples <= 64:
-            raise ValueError
+        self.form = self.number(339, 1)
+        self.tile = self.number(322, 0), self.number(323, 0)
+        orientation = self.number(274, 1)
+        self.orientation = orientation if 1 <= orientation <= 8 else 1
+        if self.samples < 1:
+            raise ValueError("there are no samples")
+
+    @property
+    def channels(self) -> int:
+        """Of what is decoded: inks become RGB and an opaque alpha channel."""
+        if self.compression == _OLD_JPEG:
+            return 3
+        return {3: 3, _INKS: 4, _YCBCR: 3, _LAB: 3}.get(self.photometric, self.samples)
+
+    @property
+    def colors(self) -> int:
+        """Samples without alpha and others that are added to a color."""
+        return {2: 3, _INKS: 4, _YCBCR: 3}.get(self.photometric, 1)
 
     def _read_entries(self) -> dict[int, tuple[int, int, int]]:
-        """Map tag to (kind, count, where the values are)."""
-        start, head, step = self._layout()
+        """Map tag to kind, count and where the values are."""
+        wide, head, step = ("Q", "Q", 20) if self.big else ("I", "H", 12)
+        (start,) = struct.unpack_from(self.order + wide, self.view, 8 if self.big else 4)
         (count,) = struct.unpack_from(self.order + head, self.view, start)
         first = start + struct.calcsize(head)
-        wide = "HHQ" if self.big else "HHI"
         entries = {}
         for position in range(first, first + count * step, step):
-            tag, kind, number = struct.unpack_from(self.order + wide, self.view, position)
-            if kind in _KINDS:
-                entries[tag] = (kind, number, self._where(kind, number, position))
+            tag, kind, number = struct.unpack_from(f"{self.order}HH{wide}", self.view, position)
+            if kind not in _KINDS or not number:
+                continue
+            place = position + 4 + struct.calcsize(wide)
+            size = struct.calcsize(_KINDS[kind]) * number
+            if size > struct.calcsize(wide):
+                (place,) = struct.unpack_from(self.order + wide, self.view, place)
+            if place + size > len(self.view) and tag in _NEEDED:
+                raise ValueError(f"tag {tag} lies beyond the end of the file")
+            entries[tag] = kind, number, place
         return entries
 
-    def _layout(self) -> tuple[int, str, int]:
-        """Return where the directory starts, the code of its count and the size of an entry."""
-        if self.big:
-            return struct.unpack_from(self.order + "Q", self.view, 8)[0], "Q", 20
-        return struct.unpack_from(self.order + "I", self.view, 4)[0], "H", 12
-
-    def _where(self, kind: int, number: int, position: int) -> int:
-        inline, code = (8, "Q") if self.big else (4, "I")
-        value = position + 4 + inline
-        if struct.calcsize(_KINDS[kind]) * number <= inline:
-            return value
-        return int(struct.unpack_from(self.order + code, self.view, value)[0])
-
     def numbers(self, tag: int) -> list[int]:
-        """Return all values of a tag, none where it is absent; an error where they lie outside."""
+        """Return all values of a tag, none where it is absent."""
         kind, count, position = self.entries.get(tag, (1, 0, 0))
-        if count > len(self.view):
-            raise ValueError
         return list(struct.unpack_from(f"{self.order}{count}{_KINDS[kind]}", self.view, position))
 
     def number(self, tag: int, default: int | None = None) -> int:
         """Return the first value of a tag, or the default."""
-        values = self.numbers(tag)
-        if values:
-            return values[0]
-        if default is None:
-            raise ValueError
-        return default
+        if tag not in self.entries and default is not None:
+            return default
+        return self.numbers(tag)[0]
 
-    def _orientation(self) -> int:
-        value = self.number(274, 1)
-        return value if 1 <= value <= 8 else 1
+    def __str__(self) -> str:
+        """Say what kind of TIFF it is."""
+        bits = ", ".join(map(str, sorted(set(self.depths))))
+        tiles = "tiles of {} x {}".format(*self.tile) if self.tile[0] else "strips"
+        return (
+            f"a TIFF of compression {self.compression} ({_COMPRESSIONS.get(self.compression, 'unknown')}), "
+            f"{self.samples} samples of {bits} bits in {'planes' if self.planar else 'one plane'}, "
+            f"sample format {self.form} ({_FORMS.get(self.form, 'unknown')}), "
+            f"photometric {self.photometric} ({_PHOTOMETRICS.get(self.photometric, 'unknown')}), {tiles}"
+        )
+
+    def check_parts(self) -> None:
+        """Raise ValueError unless the strips or tiles are all there: decoders skip those that are not."""
+        if self.compression == _OLD_JPEG:  # may have other tags for them
+            return
+        if self.tile[0]:
+            across, rows, places, sizes = -(-self.width // self.tile[0]), self.tile[1], 324, 325
+        else:
+            across, rows, places, sizes = 1, min(self.number(278, self.height), self.height), 273, 279
+        if rows < 1:
+            raise ValueError("strips or tiles without rows")
+        count = across * -(-self.height // rows) * (self.samples if self.planar else 1)
+        offsets, lengths = self.numbers(places)[:count], self.numbers(sizes)[:count]
+        if min(len(offsets), len(lengths)) < count:
+            raise ValueError(f"{min(len(offsets), len(lengths))} strips or tiles, and not {count}")
+        if self.compression == 1:  # libraries see that themselves, and some files say more than they need
+            lengths = [1] * count
+        if any(start + size > len(self.view) for start, size in zip(offsets, lengths, strict=True)):
+            raise ValueError("the data ends before the image does")
 
 
-class _Decompressor(TiffImageFile):
-    """Pillow's TIFF without its own limit of the size: the header passed ours."""
+def decode_tiff(view: memoryview, directory: Directory) -> Array:
+    """Decode the first image to ``(H, W, C)``, of full scale: unsigned, signed or float32.
+
+    Samples of 9 to 15 or 17 to 31 bits are moved to the upper bits of the next type, as DALI does with those of 10, 12
+    and 14; those of 64 keep their upper half. Palettes become RGB of 16 bits.
+
+    Raises:
+        ValueError: naming what kind of TIFF it is.
+    """
+    try:
+        directory.check_parts()
+        pixels = _pixels(directory)
+        if pixels.shape != (directory.height, directory.width, directory.channels):
+            raise ValueError(f"pixels of the shape {pixels.shape}")
+    except MissingExtraError:
+        raise
+    except Exception as error:  # libraries raise what they like for damaged data
+        raise ValueError(f"{directory} cannot be decoded: {error or type(error).__name__}") from error
+    return pixels
+
+
+def _pixels(directory: Directory) -> Array:
+    if _is_exact_in_pillow(directory):
+        if directory.compression not in COMPRESSION_INFO:
+            raise ValueError("no library here knows the compression")
+        with contextlib.suppress(SyntaxError):  # none of Pillow's modes
+            return _by_pillow(directory)
+    return _by_tifffile(directory)
+
+
+def _is_exact_in_pillow(directory: Directory) -> bool:
+    depth, form = max(directory.depths), directory.form
+    extra = directory.samples - directory.colors
+    if directory.photometric not in (0, 1, 2, 3, _INKS, _YCBCR) or extra > 1:
+        return directory.compression == _OLD_JPEG and directory.samples <= 4
+    if depth <= 8:
+        color = directory.photometric == 2 or extra > 0
+        signed = form == 2 and depth == 8 and directory.samples == 1  # which Pillow reads as if it were not
+        return (form == 1 or signed) and not (color and depth < 8) and depth in (1, 2, 4, 8)
+    if depth == 16:
+        gray = directory.samples == 1 and directory.photometric in (0, 1)
+        return form == 1 and (gray or directory.photometric == _INKS)
+    swapped = directory.order == ">"  # Pillow mistakes the order where the data is compressed
+    return depth == 32 and form == 3 and directory.samples == 1 and not swapped
+
+
+# ---------------------------------------------------------------- Pillow
+
+
+class _Image(TiffImageFile):
+    """Pillow's TIFF without its own limit of the size, as the header passed ours; always through libtiff."""
+
+    use_load_libtiff = property(lambda self: True, lambda self, value: None)
 
     def load_prepare(self) -> None:
-        ImageFile.load_prepare(self)
+        if self._im is None:
+            self.im = _imaging.new(self.mode, self.size)
+        super().load_prepare()
 
 
-def decode_tiff(view: memoryview) -> Array | None:
-    """Decode the first image to ``(H, W, C)``; None where only OpenCV can.
-
-    The type is uint8, uint16 or float32. Palettes become RGB of 16 bits, CMYK becomes RGB and an
-    opaque alpha channel. Raises OSError, ValueError or struct.error for damaged data.
-    """
-    directory = Directory(view)
-    if directory.compression == _JPEG and directory.samples == 3 and not directory.planar:
-        return _in_bands(directory, _jpeg_tags(directory))
-    if not _is_plain(directory):
-        return None
-    pixels = _samples(directory)
-    if directory.photometric == 0:
-        pixels = (1 if pixels.dtype.kind == "f" else np.iinfo(pixels.dtype).max) - pixels
-    elif directory.photometric == 3:
-        colors = np.array(directory.numbers(320), np.int64).reshape(3, -1).T
-        table = colors.astype(np.uint16)
-        if (table != colors).any():
-            raise ValueError("a color of the palette has more than 16 bits")
-        pixels = table[pixels[:, :, 0]]
-    elif directory.photometric == 5:
-        pixels = _from_cmyk(pixels)
-    return pixels
-
-
-def _is_plain(directory: Directory) -> bool:
-    """Tell whether Pillow can unpack the samples: 8 or 16 bits, single floats, or one bit."""
-    depth, form = directory.depth, directory.sample_format
-    if directory.photometric not in (0, 1, 2, 3, 5) or set(directory.numbers(258)) - {depth}:
-        return False
-    if directory.photometric == 5 and (depth != 8 or directory.samples < 4):
-        return False
-    if depth == 32:
-        return form == 3 and directory.predictor == 1
-    return form == 1 and (depth in (8, 16) or (depth == 1 and directory.samples == 1))
-
-
-def _from_cmyk(pixels: Array) -> Array:
-    inks = 255 - pixels.astype(np.int32)
-    colors = (inks[:, :, :3] * inks[:, :, 3:4] // 255).astype(np.uint8)
-    return np.concatenate([colors, np.full_like(colors[:, :, :1], 255)], axis=2)
-
-
-def _samples(directory: Directory) -> Array:
-    """Unpack all samples to ``(H, W, samples)``, each plane by itself where they are stored so."""
-    if not directory.planar:
-        return _plane(directory, directory.samples, 0, 1)
-    count = directory.samples
-    return np.concatenate([_plane(directory, 1, i, count) for i in range(count)], axis=2)
-
-
-def _plane(directory: Directory, samples: int, index: int, planes: int) -> Array:
-    """Unpack one plane of `planes` as a gray image of `samples` times the width."""
-    tags = {
-        256: [directory.width * samples],
-        257: [directory.height],
-        258: [directory.depth],
-        262: [1],
-        277: [1],
-        339: [directory.sample_format],
-    }
-    for tag in _PACKING:
-        tags[tag] = directory.numbers(tag)
-    for tag in (273, 279, 324, 325):
-        values = directory.numbers(tag)
-        share = len(values) // planes
-        tags[tag] = values[index * share : (index + 1) * share]
-    if tags[322]:
-        tags[322] = [tags[322][0] * samples]
-    pixels = _in_bands(directory, tags)
-    pixels = pixels.reshape(directory.height, directory.width, samples)
-    if directory.predictor == 2 and directory.compression != 1:
-        _undo_differences(pixels, directory.number(322, directory.width))
-    return pixels
-
-
-def _undo_differences(pixels: Array, step: int) -> None:
-    """Add up horizontal differences, in place, anew in each tile."""
-    for start in range(0, pixels.shape[1], step):
-        tile = pixels[:, start : start + step]
-        np.cumsum(tile, axis=1, dtype=tile.dtype, out=tile)
-
-
-def _jpeg_tags(directory: Directory) -> dict[int, list[int]]:
-    tags = (256, 257, 258, 259, 262, 273, 277, 278, 279, 284, 322, 323, 324, 325, _TABLES, 530)
-    return {tag: directory.numbers(tag) for tag in tags}
-
-
-def _in_bands(directory: Directory, tags: dict[int, list[int]]) -> Array:
-    """Decode the image that `tags` describe, a few strips or rows of tiles at a time."""
-    if directory.compression == 1 and len(tags[273]) == 1 and directory.depth >= 8:
-        tags = _cut(tags, directory.depth // 8)
-    rows, across = _strips(directory, tags)
-    height, width = tags[257][0], tags[256][0]
-    group = max(1, _BAND // (rows * width)) if rows else height
-    if not rows or group * rows >= height:
-        return _through_pillow(directory, tags, [directory.view[8:]])
-    places, sizes = (324, 325) if tags[322] else (273, 279)
-    made: Array | None = None
-    for top in range(0, height, group * rows):
-        first, bottom = top // rows * across, min(top + group * rows, height)
-        chosen = slice(first, first + group * across)
-        spans = list(zip(tags[places][chosen], tags[sizes][chosen], strict=True))
-        *starts, _ = itertools.accumulate((length for _, length in spans), initial=8)
-        part = {**tags, 257: [bottom - top], places: starts, sizes: tags[sizes][chosen]}
-        data = [directory.view[start : start + length] for start, length in spans]
-        band = _through_pillow(directory, part, data)
-        if made is None:
-            made = np.empty((height, *band.shape[1:]), band.dtype)
-        made[top:bottom] = band
-    assert made is not None
-    return made
-
-
-def _cut(tags: dict[int, list[int]], size: int) -> dict[int, list[int]]:
-    """Cut a strip that holds the whole image, with samples of `size` bytes that are not packed, into several."""
-    row, height = tags[256][0] * size, tags[257][0]
-    if tags[279] and tags[279][0] < row * height:  # truncated
-        return tags
-    rows = max(1, _BAND // tags[256][0])
-    counts = [min(rows, height - top) for top in range(0, height, rows)]
-    places = [tags[273][0] + top * row for top in range(0, height, rows)]
-    return {**tags, 273: places, 278: [rows], 279: [count * row for count in counts]}
-
-
-def _strips(directory: Directory, tags: dict[int, list[int]]) -> tuple[int, int]:
-    """Return how many rows a strip or a tile has, and how many lie side by side; no rows where the lists do not fit."""
-    height, width = tags[257][0], tags[256][0]
-    across = 1
-    if tags[322]:
-        rows, across = tags[323][0] if tags[323] else 0, -(-width // max(tags[322][0], 1))
-        offsets, lengths = tags[324], tags[325]
-    else:
-        rows = min(tags[278][0], height) if tags[278] else height
-        offsets, lengths = tags[273], tags[279]
-    if rows < 1 or not len(offsets) == len(lengths) == across * -(-height // rows):
-        return 0, 0
-    size = len(directory.view)
-    ends = (start + length for start, length in zip(offsets, lengths, strict=True))
-    return (rows, across) if sum(lengths) <= size and max(ends) <= size else (0, 0)
-
-
-def _through_pillow(directory: Directory, tags: dict[int, list[int]], data: list[memoryview]) -> Array:
-    """Decode the image that `tags` describe; whatever else the file says is not seen.
-
-    `data` follows the first eight bytes of the file.
-    """
-    tags = {tag: v if tag in _LISTS else v[:1] for tag, v in tags.items() if v}
-    with _Decompressor(io.BytesIO(_with_directory(directory.order, tags, data))) as image:
+def _by_pillow(directory: Directory) -> Array:
+    _silence_libtiff()
+    with _Image(io.BytesIO(_with_own_directory(directory))) as image:
+        if image.size != (directory.width, directory.height):
+            raise ValueError("sizes contradict each other")
         pixels = pillow_pixels(image)
     if pixels.dtype == np.bool_:
-        levels: Array = np.not_equal(pixels.view(np.uint8), 0, out=pixels).view(np.uint8)
-        levels *= np.uint8(255)
-        return levels
-    return pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
+        pixels = pixels * np.uint8(255)
+    pixels = pixels.astype(pixels.dtype.newbyteorder("="), copy=False).reshape(*pixels.shape[:2], -1)
+    if image.mode in ("P", "PA"):
+        return _colors_of(pixels, directory)
+    return _from_inks(pixels) if image.mode == "CMYK" else pixels
 
 
-def _with_directory(order: str, tags: dict[int, list[int]], data: list[memoryview]) -> bytes:
-    """Return a classic file of `data` and a directory behind it."""
-    begin = 8 + sum(map(len, data))
-    more = bytearray(begin % 2)  # what follows `data`, at even offsets
-    entries = b""
-    for tag, values in sorted(tags.items()):
-        kind = _kind(tag)
-        packed = struct.pack(f"{order}{len(values)}{_KINDS[kind]}", *values)
-        if len(packed) > 4:
-            place = begin + len(more)
-            more += packed + bytes(len(packed) % 2)
-            packed = struct.pack(order + "I", place)
-        entries += struct.pack(order + "HHI", tag, kind, len(values)) + packed.ljust(4, b"\0")
-    mark = b"II" if order == "<" else b"MM"
-    header = mark + struct.pack(order + "HI", 42, begin + len(more))
-    more += struct.pack(order + "H", len(tags)) + entries + bytes(4)
-    return b"".join((header, *data, more))
+@functools.cache
+def _silence_libtiff() -> None:
+    """Have libtiff print nothing: its messages name neither file nor sample, and the error tells what is wrong."""
+    handler = getattr(ctypes.CDLL(_imaging.__file__), "TIFFSetErrorHandler", None)  # of the library behind it
+    if handler is not None:
+        handler.restype = ctypes.c_void_p
+        handler(None)
 
 
-def _kind(tag: int) -> int:
-    """Choose the kind of a tag: raw bytes for tables, longs for sizes and places, else shorts."""
-    if tag == _TABLES:
-        return 7
-    return 4 if tag in (256, 257, 273, 278, 279, 322, 323, 324, 325) else 3
+def _with_own_directory(directory: Directory) -> bytes:
+    """Return the file with another directory behind it: the tags that decoding needs, each of the usual kind."""
+    order, view, big = directory.order, directory.view, directory.big
+    wide, head, inline = ("Q", "Q", 8) if big else ("I", "H", 4)
+    tags = {tag: directory.numbers(tag)[: None if tag in _LISTS else 1] for tag in directory.entries if tag in _NEEDED}
+    tags |= {284: [2 if directory.planar else 1]}
+    if directory.samples == directory.colors + 1:  # as it is, whatever alpha means to colors
+        tags[338] = [0 if directory.photometric == _INKS else 2]
+    values, entries = bytearray(-len(view) % 8), b""
+    for tag, numbers in sorted(tags.items()):
+        own = directory.entries[tag][0] if tag in (347, 529, 532) else 0  # bytes; fractions, or numbers
+        kind = own or (3 if tag in _SHORTS else 16 if big else 4)
+        packed = struct.pack(f"{order}{len(numbers)}{_KINDS[kind]}", *numbers)
+        if len(packed) > inline:
+            place = struct.pack(order + wide, len(view) + len(values))
+            packed, values = place, values + packed + bytes(-len(packed) % 8)
+        entries += struct.pack(f"{order}HH{wide}", tag, kind, len(numbers)) + packed.ljust(inline, b"\0")
+    start = struct.pack(order + wide, len(view) + len(values))
+    count = struct.pack(order + head, len(tags))
+    return b"".join((view[: 2 * inline - len(start)], start, view[2 * inline :], values, count, entries, bytes(8)))
+
+
+def _colors_of(indices: Array, directory: Directory) -> Array:
+    """Look colors up; indices beyond the palette are black, as in other formats."""
+    colors = np.array(directory.numbers(320), np.int64).reshape(3, -1).T
+    table = np.zeros((1 << 8 * indices.itemsize, 3), np.uint16)
+    if (colors >> 16).any() or len(colors) > len(table):
+        raise ValueError("the palette has more than 16 bits, or too many colors")
+    table[: len(colors)] = colors
+    return table[indices[:, :, 0]]
+
+
+def _from_inks(pixels: Array) -> Array:
+    """Multiply the light that inks let through, and add an opaque alpha channel; row by row, to need little memory."""
+    colors = np.full_like(pixels, 255)
+    for inks, row in zip(pixels, colors, strict=True):
+        light = 255 - inks.astype(np.uint16)
+        row[:, :3] = light[:, :3] * light[:, 3:4] // 255
+    return colors
+
+
+# ---------------------------------------------------------------- tifffile
+
+
+_NO_LOG = logging.NullHandler()  # its lines would go to stderr; they name neither file nor sample
+
+
+def _by_tifffile(directory: Directory) -> Array:
+    lab = directory.photometric == _LAB
+    if directory.compression not in _BY_TIFFFILE or directory.photometric not in (0, 1, 2, 3, _LAB):
+        raise ValueError("no library knows it, or it needs memory without limit")
+    if len(set(directory.depths)) > 1 or directory.form not in (1, 2, 3):
+        raise ValueError("samples of several depths, or of an unknown format")
+    if directory.depths[0] in (24, 40, 48, 56) and directory.form != 3:
+        raise ValueError("programs disagree on the order of such bytes")
+    encoded = _with_own_directory(directory)
+    imagecodecs = _library("imagecodecs", directory)
+    if lab:
+        return np.asarray(imagecodecs.tiff_decode(encoded, asrgb=True))[:, :, :3]
+    tifffile = _library("tifffile", directory)
+    logging.getLogger("tifffile").addHandler(_NO_LOG)
+    with tifffile.TiffFile(io.BytesIO(encoded)) as file:
+        page = file.pages[0]
+        if len(page.dataoffsets) < math.prod(page.chunked):  # it would leave what is missing as it finds it
+            raise ValueError("strips or tiles are missing")
+        pixels = page.asarray(maxworkers=1, squeeze=False)
+    planes, _, height, width, samples = pixels.shape
+    pixels = pixels.reshape(planes, height, width, samples)
+    pixels = np.moveaxis(pixels[..., 0], 0, 2) if directory.planar else pixels[0]
+    if directory.photometric == 3:
+        return _colors_of(pixels, directory)
+    pixels = _of_full_scale(pixels, directory.depths[0])
+    return 255 - pixels if directory.photometric == 0 and directory.depths[0] <= 8 else pixels
+
+
+def _library(name: str, directory: Directory) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingExtraError(name, "tiff", f"decoding {directory}") from error
+
+
+def _of_full_scale(pixels: Array, depth: int) -> Array:
+    """Bring samples to a type whose full scale is theirs."""
+    kind, size = pixels.dtype.kind, 8 * pixels.itemsize
+    if kind == "f":
+        return np.ascontiguousarray(pixels, np.float32)
+    if depth < 8:
+        return (pixels.astype(np.uint16) * 255 // ((1 << depth) - 1)).astype(np.uint8)
+    if size == 64:
+        return (pixels >> 32).astype(f"{kind}4")
+    return np.ascontiguousarray(pixels << (size - depth) if depth < size else pixels)

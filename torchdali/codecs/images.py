@@ -6,6 +6,7 @@ be called from many threads, and raises `DecodeError` with one line that says wh
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable
 
@@ -47,7 +48,7 @@ def decode(
 ) -> Tensor:
     """Decode one image of any supported format, found by its first bytes.
 
-    Formats: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM.
+    Formats: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM, and what Pillow decodes besides, as GIF and AVIF.
 
     Args:
         data: Encoded bytes, contiguous uint8 on the CPU.
@@ -138,9 +139,10 @@ def _check_choices(output_type: str, dtype: torch.dtype) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    """Shorten a library's message to its last words: the file of the source is of no use here."""
+    """Return a library's message, without the file of its source and its stack."""
     line = str(error).strip().split("\n")[0]
-    return line.rpartition(".cpp:")[2].partition(", ")[2] or line or type(error).__name__
+    line = re.sub(r".*\.cpp:\d+[],:]\s*", "", line) or line
+    return f"{type(error).__name__} {line}".strip() if isinstance(error, LookupError) or not line else line
 
 
 def peek_shape(

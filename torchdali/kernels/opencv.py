@@ -12,13 +12,16 @@ from torchdali.kernels.memory import is_plain
 
 __all__ = ["opencv", "opencv_for"]
 
+_WARNINGS = 3  # OpenCV's number for the level that it begins with
+
 
 @functools.cache
 def opencv() -> Any:
-    """Return the module ``cv2``, or None. At its first use here it is told to start no threads of its own.
+    """Return the module ``cv2``, or None. At its first use here it is told to start no threads, and to print nothing.
 
-    Pipelines have theirs, and OpenCV's wait actively for the next image: up to a sixth of the CPU time. There is one
-    number of threads for the process: another one that the program has set stays.
+    Pipelines have theirs, and OpenCV's wait actively for the next image: up to a sixth of the CPU time. Its warnings of
+    damaged images name no file. There is one number of threads for the process, and one level of its log: what the
+    program has set stays.
     """
     try:
         cv2 = importlib.import_module("cv2")
@@ -26,6 +29,9 @@ def opencv() -> Any:
         return None
     if cv2.getNumThreads() == cv2.getNumberOfCPUs():  # nobody has chosen
         cv2.setNumThreads(1)
+    log = getattr(cv2.utils, "logging", cv2)  # before and since OpenCV 4.11
+    if log.getLogLevel() == _WARNINGS:
+        log.setLogLevel(0)
     return cv2
 
 

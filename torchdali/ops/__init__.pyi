@@ -865,7 +865,7 @@ class Hue:
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
 class ImageDecoder:
-    """Decode images: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM; the format is found by the first bytes."""
+    """Decode images: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM, GIF, AVIF ...; the format is found by the first bytes."""
     def __init__(
         self,
         *,

@@ -112,7 +112,7 @@ def image(
     /,
     **arguments: Annotated[Any, shares(decoding), shares(decoder_hints), shares(cache_hints)],
 ) -> Data:
-    """Decode images: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM; the format is found by the first bytes.
+    """Decode images: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM, GIF, AVIF ...; the format is found by the first bytes.
 
     Args:
         data: Encoded bytes, uint8 of any shape; ``(n,)`` in general.

@@ -29,7 +29,7 @@ class Audio:
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
 class Image:
-    """Decode images: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM; the format is found by the first bytes."""
+    """Decode images: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM, GIF, AVIF ...; the format is found by the first bytes."""
     def __init__(
         self,
         *,

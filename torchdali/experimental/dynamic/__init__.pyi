@@ -2613,5 +2613,5 @@ def imread(
     split_stages: Any = None,
     use_chunk_allocator: Any = None,
 ) -> Any:
-    """Decode images: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM; the format is found by the first bytes."""
+    """Decode images: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM, GIF, AVIF ...; the format is found by the first bytes."""
     ...

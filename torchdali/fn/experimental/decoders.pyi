@@ -40,7 +40,7 @@ def image(
     preserve: Any = ...,
     use_fast_idct: bool = False,
 ) -> _T:
-    """Decode images: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM; the format is found by the first bytes."""
+    """Decode images: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM, GIF, AVIF ...; the format is found by the first bytes."""
     ...
 
 def image_crop(

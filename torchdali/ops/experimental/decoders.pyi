@@ -13,7 +13,7 @@ _T = TypeVar("_T", DataNode, TensorList, torch.Tensor)
 
 
 class Image:
-    """Decode images: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM; the format is found by the first bytes."""
+    """Decode images: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM, GIF, AVIF ...; the format is found by the first bytes."""
     def __init__(
         self,
         *,

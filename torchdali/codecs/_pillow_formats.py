@@ -1,0 +1,80 @@
+"""Formats that Pillow alone decodes: GIF, AVIF, QOI, Photoshop, icons ... found by content.
+
+Left out are those of Pillow's formats that start another program (EPS), unpack without limit (FITS), call the system
+(WMF, EMF), read only a part or nothing (MPEG, GRIB, HDF5, BUFR), or have no mark of their own (SPIDER, IPTC).
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import struct
+from typing import Any
+
+import numpy as np
+
+from torchdali.codecs._image_headers import Header, exif_orientation
+from torchdali.codecs._pillow import pillow_pixels
+from torchdali.kernels.memory import Array
+
+__all__ = ["decode_by_pillow", "pillow_header"]
+
+# TGA is the last: its files have no mark.
+_PLUGINS = (
+    "Gif", "Avif", "Ppm", "Ico", "Cur", "Icns", "Psd", "Qoi", "Dds", "Pcx", "Dcx", "Sgi", "Blp", "Ftex", "Sun", "Msp",
+    "Xbm", "Xpm", "Fli", "Pixar", "XVThumb", "McIdas", "Gbr", "Tga",
+)  # fmt: skip
+_KEPT = {"1": 1, "L": 1, "I": 1, "F": 1, "I;16": 1, "I;16B": 1, "LA": 2, "P": 3, "RGB": 3, "RGBA": 4}  # channels
+_CONVERTED = {"RGBa": "RGBA", "PA": "RGBA"}  # others are RGB
+
+_UNLIKE = (SyntaxError, IndexError, TypeError, KeyError, ValueError, EOFError, OSError, struct.error)
+
+
+def pillow_header(view: memoryview) -> Header | None:
+    """Return what the header of an image claims; None where Pillow does not know the format."""
+    image = _opened(view)
+    if image is None:
+        return None
+    with image:
+        mode = _mode(image)
+        exif = memoryview((image.info.get("exif") or b"").removeprefix(b"Exif\0\0"))
+        depth = 16 if ";16" in mode else 8
+        return Header(image.format, image.height, image.width, _KEPT[mode], depth, exif_orientation(exif))
+
+
+def decode_by_pillow(view: memoryview, header: Header) -> Array:
+    """Decode to ``(H, W)`` or ``(H, W, C)``; ValueError if it is not what the header claims."""
+    image = _opened(view)
+    if image is None:
+        raise ValueError("no format that Pillow knows")
+    with image:
+        if image.size != (header.width, header.height):  # the size that was checked
+            raise ValueError("the headers contradict each other")
+        image.load()
+        mode = "RGB" if image.mode == "P" else _mode(image)
+        pixels = pillow_pixels(image if mode == image.mode else image.convert(mode))
+    if pixels.dtype == np.bool_:
+        pixels = pixels * np.uint8(255)
+    if pixels.shape[:2] != (header.height, header.width) or pixels[0, 0].size != header.channels:
+        raise ValueError("the headers contradict each other")
+    return pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
+
+
+def _opened(view: memoryview) -> Any:
+    """Open an image, its pixels not decoded; None where no plugin knows it.
+
+    They are called directly: `PIL.Image.open` has a limit of its own, and warns.
+    """
+    head = bytes(view[:16])
+    for plugin in _PLUGINS:
+        try:
+            module = importlib.import_module(f"PIL.{plugin}ImagePlugin")
+            if plugin == "Tga" or module._accept(head):
+                return getattr(module, f"{plugin}ImageFile")(io.BytesIO(view))
+        except (ImportError, *_UNLIKE):  # an older Pillow; a head like that of another format
+            continue
+    return None
+
+
+def _mode(image: Any) -> str:
+    return image.mode if image.mode in _KEPT else _CONVERTED.get(image.mode, "RGB")
