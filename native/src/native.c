@@ -296,12 +296,18 @@ static void make_table(const axis *a, float *table, int count)
     table[0] = table[count - 1] = 0;
 }
 
-/* How far from its centre a filter reaches, and how many values of its table there are to a pixel. */
-static float stretched(const axis *a, float *density)
+/* How far from its centre a filter reaches, in pixels of the input: at most as far as DALI stretches one. */
+static double reach_of(const axis *a)
 {
     double wide = fabs((a->high - a->low) / a->size);
+    return fmin(radius(a) * (a->antialias && wide > 1 ? wide : 1), 4096);
+}
+
+/* The same, to the last bit, and how many values of its table there are to a pixel. */
+static float stretched(const axis *a, float *density)
+{
     float knots = (float)(KNOTS * radius(a));
-    *density = knots / (float)(radius(a) * (a->antialias && wide > 1 ? wide : 1));
+    *density = knots / (float)reach_of(a);
     return knots / *density;
 }
 
@@ -384,8 +390,7 @@ static int within(int i, int low, int high)
 /* Returns TDN_DONE, or why not; `f` is to be freed in any case. */
 static int make_filter(const axis *a, int inner, filter *f)
 {
-    double wide = fabs((a->high - a->low) / a->size), reach = radius(a) * (a->antialias && wide > 1 ? wide : 1);
-    if (!((2 * reach + 1) * a->extent <= MOST_TAPS))
+    if (!((2 * reach_of(a) + 1) * a->extent <= MOST_TAPS))
         return TDN_TOO_LARGE;
     f->count = a->extent;
     f->taps = pixels_seen(a);

@@ -292,3 +292,27 @@ def test_exact_ways_of_decoders(way):
 
     for theirs, ours in zip(*both(graph, data, exact=True, layout=None), strict=True):
         np.testing.assert_array_equal(theirs, ours)
+
+
+@pytest.mark.parametrize("extent", [4096, 4097, 6500, 20_000])
+@pytest.mark.parametrize("filter", ["LINEAR", "CUBIC", "LANCZOS3", "GAUSSIAN"])
+def test_far_factors(extent, filter):
+    image = np.random.default_rng(1).integers(0, 256, (1, extent, 1)).astype(np.uint8)
+
+    def delivered(package):
+        def define():
+            source = package.fn.external_source(source=lambda: [image], layout="HWC")
+            kind = getattr(package.types, f"INTERP_{filter}")
+            return package.fn.resize(source, size=(1, 1), interp_type=kind, dtype=package.types.FLOAT)
+
+        pipe = package.pipeline_def(define, batch_size=1, num_threads=1, device_id=None)()
+        pipe.build()
+        return float(np.array(pipe.run()[0].at(0)).item())
+
+    import nvidia.dali
+    import nvidia.dali.fn
+    import nvidia.dali.types
+
+    import torchdali
+
+    assert delivered(torchdali) == pytest.approx(delivered(nvidia.dali), abs=1e-3)

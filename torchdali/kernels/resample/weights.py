@@ -232,6 +232,8 @@ def _seen(axis: Axis, first_pass: bool) -> tuple[int, npt.NDArray[np.int64], _Fl
     pixel = lowest[:, None] + np.arange(math.ceil(2 * reach))
     weight = _lookup(axis.filter, (pixel.astype(_f32) - position[:, None]) * density)
     total: _Floats = np.add.accumulate(weight, 1)[:, -1:]  # one after the other
+    # So far from the start, float32 may tell no two pixels apart: then one of those in sight is taken.
+    weight[:, :1][total == 0] = total[total == 0] = 1
     weight /= total
     return start, lowest, weight
 
@@ -274,9 +276,12 @@ def _bags(
     return every, starts, weights.repeat(planes, 1).flatten()
 
 
+_LARGEST_RADIUS = 4096  # input pixels; DALI stretches no filter beyond it
+
+
 def _stretch(name: str, scale: float) -> tuple[np.float32, np.float32]:
     """Table entries in an input pixel, and radius in input pixels, of a stretched filter."""
-    radius = _f32(RADIUS[name] * scale)
+    radius = _f32(min(RADIUS[name] * scale, _LARGEST_RADIUS))
     knots = _f32(_KNOTS * RADIUS[name])
     if name == "gaussian":  # by way of its deviation, which costs a last bit
         sigma = _f32(float(radius) * 0.5 / math.sqrt(2))
@@ -289,7 +294,7 @@ def _stretch(name: str, scale: float) -> tuple[np.float32, np.float32]:
 def stretched(name: str, scales: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Do what `taps` does to stretch a filter, for several scales: table entries in a pixel, and radii in pixels."""
     times, knots = _STRETCHED[name]
-    radius = (times * scales).astype(_f32)
+    radius = np.minimum((times * scales).astype(_f32), _f32(_LARGEST_RADIUS))
     if name == "gaussian":
         sigma = (radius.astype(np.float64) * 0.5 / math.sqrt(2)).astype(_f32)
         density = _f32(2) * knots / (_f32(4 * math.sqrt(2)) * sigma)
