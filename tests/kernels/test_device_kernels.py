@@ -443,5 +443,5 @@ def test_images_are_resized_and_normalized_as_one_after_the_other(channel_first:
     finish = Finish(flags, mirror is True, scaling, channel_first, dtype)
     found = resize_normalize_batch(flat, offsets, sides, 3, what, finish)
     assert found is not None and found.dtype == dtype and torch.equal(found, expected)
-    long = what._replace(low=np.zeros((2, 7)), high=np.full((2, 7), 1e9))
+    long = what._replace(low=np.zeros((2, 7)), high=np.full((2, 7), 1e9), size=np.array([[9000], [14]]))
     assert resize_normalize_batch(flat, offsets, sides, 3, long, finish) is None

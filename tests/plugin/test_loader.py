@@ -13,6 +13,7 @@ import torch
 from PIL import Image
 from torch.utils.data import DataLoader, IterableDataset
 
+from tests.helpers.own_process import in_own_process
 from torchdali import Loader, fn, pipeline_def, types
 
 
@@ -296,21 +297,32 @@ def test_shards_of_the_pipeline_are_kept(monkeypatch):
     assert len(flat(numbers(Loader(squares(96, shard_id=0, num_shards=3))))) == 32
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_a_dataloader_takes_it(workers):
-    loader = Loader(functools.partial(squares, 97, seed=1))
-    assert isinstance(loader, IterableDataset)
-    around = DataLoader(loader, batch_size=None, num_workers=workers)
-    epochs = [flat(numbers(around)) for _ in range(2)]
+def around(loader, workers=0):
+    """Return the samples of two epochs of a DataLoader around a Loader."""
+    epochs = DataLoader(loader, batch_size=None, num_workers=workers)
+    return [flat(numbers(epochs)) for _ in range(2)]
+
+
+def used(loader):
+    """Return a Loader whose pipeline runs."""
+    next(iter(loader))
+    return loader
+
+
+# With workers in a process of their own: to fork one with the threads of other tests is not safe.
+@pytest.mark.parametrize(
+    "call",
+    [
+        "around(Loader(functools.partial(squares, 97, seed=1)))",
+        "around(Loader(functools.partial(squares, 97, seed=1)), 2)",
+        "around(used(Loader(squares(97))), 2)",
+    ],
+)
+def test_a_dataloader_takes_it(call):
+    assert issubclass(Loader, IterableDataset)
+    epochs = in_own_process("tests.plugin.test_loader", call)
     assert all(sorted(each) == list(range(97)) for each in epochs)
     assert epochs[0] != epochs[1]
-
-
-def test_a_used_loader_works_in_forked_workers():
-    loader = Loader(squares(97))
-    next(iter(loader))
-    around = DataLoader(loader, batch_size=None, num_workers=2, multiprocessing_context="fork")
-    assert sorted(flat(numbers(around))) == list(range(97))
 
 
 def test_pickled_it_is_made_anew():
