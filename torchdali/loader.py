@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Protocol, overload
@@ -17,6 +18,7 @@ from torchdali.kernels.memory import Empty
 __all__ = [
     "Dataset", "Empty", "Indices", "LoaderOptions", "RecordNames", "begun", "check_dataset", "lacking",
     "local_paths", "owning_read", "read_several", "reader_meta", "row", "shard_start", "shared_arguments",
+    "source_namer",
 ]  # fmt: skip
 
 Indices = npt.NDArray[np.int64]
@@ -59,7 +61,11 @@ class Dataset(Protocol):
         ...
 
     def info(self, index: int) -> str:
-        """Name a record in error messages, by its file as a rule."""
+        """Name a record in error messages, by its file as a rule.
+
+        Where ``source_info(index)`` is there, it is what samples of the first output say of their source instead; or
+        ``component_info(index, output)``, of each output.
+        """
         ...
 
 
@@ -149,6 +155,15 @@ class RecordNames(Sequence[str]):
     def __reduce__(self) -> tuple[Any, ...]:
         """Become a list where it is copied or sent: the data set stays."""
         return list, (list(self),)
+
+
+def source_namer(dataset: Any, output: int) -> Callable[[int], str] | None:
+    """Return what tells where an output of a record comes from, as `source_info` of a sample says; None if nothing."""
+    component: Any = getattr(dataset, "component_info", None)
+    if component is not None:
+        return functools.partial(component, output=output)
+    name: Callable[[int], str] = getattr(dataset, "source_info", dataset.info)
+    return None if output else name
 
 
 def begun(dataset: Any, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Any]:

@@ -23,7 +23,7 @@ from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.steps import present, run_step
 from torchdali.execute.timings import Profile, Stats
 from torchdali.graph import DataNode, Node, Tracer
-from torchdali.loader import begun, lacking, owning_read, row
+from torchdali.loader import begun, lacking, owning_read, row, source_namer
 from torchdali.registry import Operator
 from torchdali.rng import BatchRng
 from torchdali.running import check_form
@@ -365,13 +365,15 @@ class DebugRun(Tracer):
     def _read(self, node: Node, reader: Reader, keys: Keys) -> list[TensorList]:
         reads = begun(reader.dataset, keys.records.tolist(), keys.epochs.tolist())
         rows = [self._read_one(node, reader, i, r) for i, r in enumerate(reads)]
-        name = getattr(reader.dataset, "source_info", reader.dataset.info)
         layouts = node.operator.output_layouts((), node.constants)
         known = metadata_outputs(node, reader.dataset, keys.records)
         columns = zip(zip(*rows, strict=True), layouts[: len(layouts) - len(known)], strict=True)
         batches = [self._read_column(node, reader, keys, i, list(c), layout) for i, (c, layout) in enumerate(columns)]
         batches += known.values()
-        batches[0].set_source_infos([name(record) for record in keys.records.tolist()])
+        for output, batch in enumerate(batches):
+            name = source_namer(reader.dataset, output)
+            if name is not None:
+                batch.set_source_infos([name(record) for record in keys.records.tolist()])
         return batches
 
     def _read_column(

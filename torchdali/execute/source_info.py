@@ -13,15 +13,15 @@ __all__ = ["read_edges", "source_edges"]
 def source_edges(nodes: Iterable[Node]) -> dict[DataNode, DataNode | None]:
     """Find, for what a chain computes, the edge that knows where its samples come from, or None.
 
-    Samples come from where the first input comes from: in the end the first output of a reader of the chain, or
-    an edge that enters it.
+    Samples come from where the first input comes from: in the end an output of a reader of the chain, or an edge that
+    enters it.
     """
     found: dict[DataNode, DataNode | None] = {}
     for node in nodes:
         first = next((edge for edge in node.inputs if edge is not None), None)
         for output in node.outputs:
             if node.operator.kind == "reader":
-                found[output] = output if output.index == 0 else None
+                found[output] = output
             else:
                 found[output] = first if first is None else found.get(first, first)
     return found

@@ -31,7 +31,7 @@ from torchdali.execute.transfers import device_last, is_sent, uploads
 from torchdali.execute.workers.chains import ChainJob, Workers
 from torchdali.graph import DataNode, Node
 from torchdali.kernels.memory import Empty
-from torchdali.loader import RecordNames, lacking, owning_read
+from torchdali.loader import RecordNames, lacking, owning_read, source_namer
 from torchdali.plan import Plan, column, edges
 from torchdali.rng import BatchRng
 from torchdali.running import Bodies as PreparedBodies
@@ -527,8 +527,8 @@ class StageRunner:
         if keys is None or origin not in self._source_edges[batch.stage]:
             return batch.values[origin].source_infos
         assert origin.source is not None
-        dataset = self._runtime.readers[origin.source].dataset
-        return RecordNames(getattr(dataset, "source_info", dataset.info), keys.records)
+        name = source_namer(self._runtime.readers[origin.source].dataset, origin.index)
+        return None if name is None else RecordNames(name, keys.records)
 
     def _next_stage(self, batch: InFlightBatch) -> None:
         if self._runtime.settings.memory_stats:

@@ -107,6 +107,18 @@ class Records:
         return f"{self.storages[self._files.item(index)].path} at index {self._offsets.item(index, 0)}"
 
 
+class Names:
+    """Many short texts in one block of memory."""
+
+    def __init__(self, texts: Iterable[bytes]) -> None:
+        parts = list(texts)
+        self._data = b"".join(parts)
+        self._ends = np.cumsum([0, *map(len, parts)])
+
+    def __getitem__(self, index: int) -> str:
+        return self._data[self._ends.item(index) : self._ends.item(index + 1)].decode(errors="replace")
+
+
 class Batch(NamedTuple):
     """Records of a batch, as they lie in mapped files.
 

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from torchdali.formats import caffe as format
 from torchdali.formats import lmdb
-from torchdali.formats.storage import Bytes, Storage
+from torchdali.formats.storage import Bytes
 from torchdali.loader import Dataset, Empty, LoaderOptions
 from torchdali.operator import reader
-from torchdali.ops._readers._records import Batch, Records, open_all
+from torchdali.ops._readers._records import Batch, Names, Records, open_all
 from torchdali.schema import OutputCount, shares
 from torchdali.tensors import TensorList
 
@@ -38,7 +38,7 @@ class DatabaseDataset:
 
     shares_memory = True
 
-    def __init__(self, records: Records, parse: Parse, parse_batch: ParseBatch | None = None) -> None:
+    def __init__(self, records: _Databases, parse: Parse, parse_batch: ParseBatch | None = None) -> None:
         self._records, self._parse, self._parse_batch = records, parse, parse_batch
 
     def __len__(self) -> int:
@@ -67,14 +67,25 @@ class DatabaseDataset:
         """Return file and offset of a record."""
         return self._records.info(index)
 
+    def source_info(self, index: int) -> str:
+        """Return database and key of a record."""
+        return self._records.keys[index]
 
-def _open(path: list[str], mapped: bool) -> Records:
-    storages = open_all([lmdb.data_file(each) for each in path], mapped)
-    return Records(storages, [_offsets(storage) for storage in storages])
+
+class _Databases(Records):
+    """The records of databases, and their keys."""
+
+    def __init__(self, path: list[str], mapped: bool) -> None:
+        storages = open_all([lmdb.data_file(each) for each in path], mapped)
+        entries = [list(lmdb.entries(storage)) for storage in storages]
+        super().__init__(storages, [np.array([e[1:] for e in each], np.int64).reshape(-1, 2) for each in entries])
+        self.keys = Names(
+            f"{name} at key ".encode() + entry.key for name, each in zip(path, entries, strict=True) for entry in each
+        )
 
 
-def _offsets(storage: Storage) -> Any:
-    return np.array([entry[1:] for entry in lmdb.entries(storage)], np.int64).reshape(-1, 2)
+def _open(path: list[str], mapped: bool) -> _Databases:
+    return _Databases(path, mapped)
 
 
 def _available(count: int) -> int | None:

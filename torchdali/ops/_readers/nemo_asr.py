@@ -70,6 +70,10 @@ class NemoDataset:
         """Return the path of a recording."""
         return self._entries[index].path
 
+    def source_info(self, index: int) -> str:
+        """Return nothing, as in DALI, which delivers samples that are already decoded."""
+        return ""
+
 
 def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")

@@ -60,12 +60,13 @@ class NumpyDataset:
     def __init__(
         self, paths: Sequence[str], root: str, region: Mapping[str, Any], axes: Sequence[int],
         policy: str, fill: float, mapped: bool, direct: bool, remote: Remote | None = None,
+        from_folder: bool = False,
     ) -> None:  # fmt: skip
         if not paths:
             raise RuntimeError(f"no files found in {root!r}")
         self._paths, self._root, self._region, self._axes = paths, root, dict(region), list(axes)
         self._policy, self._mapped, self._direct = policy, mapped, direct
-        self._remote = remote
+        self._remote, self._from_folder = remote, from_folder
         self._usual: tuple[bytes, npy.Header] | None = None
         self._fill = torch.tensor([fill], dtype=torch.float32)
 
@@ -211,8 +212,9 @@ class NumpyDataset:
         return shown(self._path(index))
 
     def source_info(self, index: int) -> str:
-        """Return the path of a file as it was listed."""
-        return self._paths[index]
+        """Return the path of a file as it was listed; one that was found in a folder begins with ``./``, as in DALI."""
+        path = self._paths[index]
+        return f"./{path}" if self._from_folder and not is_url(path) else path
 
 
 def _inside(slab: npy.Slab, window: _Window) -> _Window:
@@ -282,7 +284,10 @@ def numpy(
     root, paths = listed_files(file_root, file_filter, files, file_list, remote)
     region = {_WINDOW[name]: value for name, value in given.items() if value is not None}
     policy = out_of_bounds(out_of_bounds_policy, borders=False)
-    return NumpyDataset(paths, root, region, roi_axes or [], policy, fill_value, mapped, use_o_direct, remote)
+    in_folder = files is None and file_list is None
+    return NumpyDataset(
+        paths, root, region, roi_axes or [], policy, fill_value, mapped, use_o_direct, remote, in_folder
+    )
 
 
 def _check_region(given: Mapping[str, Any]) -> None:

@@ -60,6 +60,10 @@ class SequenceDataset:
         """Return the path of the first frame."""
         return self._sequences[index][0]
 
+    def source_info(self, index: int) -> str:
+        """Return nothing, as in DALI: a sample is of several files."""
+        return ""
+
 
 @reader(
     name="readers.sequence",

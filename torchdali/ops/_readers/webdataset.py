@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
@@ -19,6 +20,7 @@ from torchdali.operator import reader
 from torchdali.ops._readers._records import (
     Begun,
     Key,
+    Names,
     exists,
     index_of,
     open_all,
@@ -45,6 +47,7 @@ class WebDataset:
         files: Which archive each sample is in.
         places: Offset and size of each output, ``(N, outputs, 2)``; an offset of -1 for a missing component.
         dtypes: Of the outputs.
+        names: Of the members, one output after the other, sample by sample.
     """
 
     shares_memory = True
@@ -55,11 +58,12 @@ class WebDataset:
         files: npt.NDArray[np.int64],
         places: npt.NDArray[np.int64],
         dtypes: Sequence[torch.dtype],
+        names: Names,
     ) -> None:
         if not len(files):
             raise RuntimeError(f"no samples found in {', '.join(s.path for s in storages)}")
         self._storages, self._files, self._places = storages, files, places
-        self._dtypes = dtypes
+        self._dtypes, self._names = dtypes, names
         self._remote = any(is_url(storage.path) for storage in storages)
         self._as_bytes = all(dtype == torch.uint8 for dtype in dtypes)
         there = places[..., 0] != _MISSING
@@ -128,6 +132,14 @@ class WebDataset:
         offsets = [offset for offset in self._places[index, :, 0].tolist() if offset != _MISSING]
         return f"{self._storages[self._files.item(index)].path} at offset {min(offsets, default=0)}"
 
+    def component_info(self, index: int, output: int) -> str:
+        """Return archive, offset and name of a component; empty if the sample lacks it."""
+        offset = self._places.item(index, output, 0)
+        if offset == _MISSING:
+            return ""
+        name = self._names[index * self._places.shape[1] + output]
+        return f"{self._storages[self._files.item(index)].path}:{offset}:{name}"
+
 
 def _nothing() -> Tensor:
     return torch.empty(0, dtype=torch.uint8)
@@ -179,8 +191,10 @@ def webdataset(
     fold: Callable[[str], str] = str if case_sensitive_extensions else str.lower
     index_of_file = dict(zip(map(id, storages), index_paths or (), strict=False))
     found = over_files(lambda s: _places(s, _samples(s, index_of_file.get(id(s))), groups, policy, fold), storages)
-    files = np.repeat(np.arange(len(found)), [len(part) for part in found])
-    return WebDataset(storages, files, np.concatenate(found), types)
+    places, names = zip(*found, strict=True)
+    files = np.repeat(np.arange(len(found)), [len(part) for part in places])
+    members = Names(name.encode(errors="surrogateescape") for part in names for name in part)
+    return WebDataset(storages, files, np.concatenate(places), types, members)
 
 
 def _count(ext: Sequence[str]) -> int | None:
@@ -238,30 +252,78 @@ def _places(
     groups: Sequence[frozenset[str]],
     policy: str,
     fold: Callable[[str], str],
-) -> npt.NDArray[np.int64]:
-    """Return offset and size of the outputs of each sample."""
+) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Return offset and size of the outputs of each sample, and the names of their members."""
     rows: list[list[tuple[int, int]]] = []
+    members: list[str] = []
     several: set[int] = set()
     for sample in samples:
-        row = [(_MISSING, 0)] * len(groups)
-        for extension, offset, size, _ in sample:
+        row, names = [(_MISSING, 0)] * len(groups), [""] * len(groups)
+        for extension, offset, size, name in sample:
             extension = fold(extension)
-            for output, names in enumerate(groups):
-                if extension in names:
+            for output, extensions in enumerate(groups):
+                if extension in extensions:
                     if row[output][0] == _MISSING:
-                        row[output] = offset, size
+                        row[output], names[output] = (offset, size), name
                     else:
                         several.add(output)
         if policy == "empty" or _is_complete(row):
             rows.append(row)
+            members += names
         elif policy == "error":
-            missing = [output for output, (offset, _) in enumerate(row) if offset == _MISSING]
-            raise RuntimeError(
-                f"Underful sample detected in {storage.path} at offset {sample[0][1]}: outputs {missing} are missing"
-            )
+            raise RuntimeError(_underful(storage, sample, row, groups))
     if several:
         warn(f"in {storage.path} several components of a sample match the outputs {sorted(several)}: the first counts")
-    return np.array(rows, np.int64).reshape(-1, len(groups), 2)
+    _check_found(storage, samples, rows, groups, policy)
+    _warn_of_torn_samples(storage, samples)
+    return np.array(rows, np.int64).reshape(-1, len(groups), 2), members
+
+
+def _underful(
+    storage: Storage, sample: Sequence[tar.Component], row: Sequence[tuple[int, int]], groups: Sequence[frozenset[str]]
+) -> str:
+    missing = [output for output, (offset, _) in enumerate(row) if offset == _MISSING]
+    wanted = ", ".join(";".join(sorted(groups[output])) for output in missing)
+    there = ", ".join(extension for extension, *_ in sample)
+    return (
+        f"Underful sample detected in {storage.path} at offset {sample[0][1]}: outputs {missing} are missing. The "
+        f"sample {tar.split_name(sample[0][3])[0]!r} has {there}, and not {wanted}"
+    )
+
+
+def _check_found(
+    storage: Storage,
+    samples: Sequence[Sequence[tar.Component]],
+    rows: Sequence[Sequence[tuple[int, int]]],
+    groups: Sequence[frozenset[str]],
+    policy: str,
+) -> None:
+    """Announce an archive in which nothing has an extension that is asked for; an error if no samples are left."""
+    if not samples or any(offset != _MISSING for row in rows for offset, _ in row):
+        return
+    there = sorted({extension for sample in samples for extension, *_ in sample})
+    more = ", ..." if len(there) > _SHOWN else ""
+    text = (
+        f"no member of {storage.path} has an extension that is asked for: ext={[';'.join(sorted(g)) for g in groups]}, "
+        f"and the {len(samples)} samples have {', '.join(there[:_SHOWN])}{more}"
+    )
+    if policy != "empty":
+        raise RuntimeError(text)
+    warn(text)
+
+
+def _warn_of_torn_samples(storage: Storage, samples: Sequence[Sequence[tar.Component]]) -> None:
+    """Warn of samples whose members do not stand side by side: each part is a sample of its own, as in DALI."""
+    keys = Counter(tar.split_name(sample[0][3])[0] for sample in samples if sample[0][3])
+    torn = [key for key, count in keys.items() if count > 1]
+    if torn:
+        warn(
+            f"in {storage.path} the members of {len(torn)} samples are not neighbors, such as those of {torn[0]!r}: "
+            "each part is taken for a sample. Write the archive with its members sorted by name"
+        )
+
+
+_SHOWN = 8  # extensions in a message
 
 
 def _is_complete(row: Sequence[tuple[int, int]]) -> bool:
