@@ -76,9 +76,28 @@ def test_defaults(records: tuple[str, str]) -> None:
     made = pipe(features, batch_size=2, path=records[0])
     text, more, some, label = made.run()
     assert bytes(text.at(1)) == b"none"
-    assert more.as_array().tolist() == [8, 8] and some.as_array().tolist() == [0.25, 0.25]
+    assert more.as_array().tolist() == [8, 8] and some.as_array().shape == (2, 0)
     assert label.as_array().tolist() == [[0, 8, 8], [1, 8, 8]]
     made.close()
+
+
+@pytest.mark.parametrize("partial", [[], [4]])
+@pytest.mark.parametrize("without", [{}, {"box": []}], ids=["left out", "empty"])
+@pytest.mark.parametrize("first", [0, 2])
+def test_a_record_without_values_of_any_length_has_none(
+    tmp_path: Path, partial: list[int], without: dict[str, Any], first: int
+) -> None:
+    examples: list[Any] = [{"label": [i], "box": [float(i)] * 8} for i in range(3)]
+    examples[first] = {"label": [first], **without}
+    path, index = write_tfrecord(tmp_path / "a.tfrecord", examples)
+    features = {"box": VarLenFeature(partial, float32, 0.5) if partial else VarLenFeature(float32, 0.5)}
+
+    @pipeline_def(batch_size=3, num_threads=2, device_id=None)
+    def boxes() -> Any:
+        return fn.readers.tfrecord(path=path, index_path=index, features=features)["box"]
+
+    full, none = ((2, 4), (0, 4)) if partial else ((8,), (0,))
+    assert boxes().run()[0].shape() == [none if i == first else full for i in range(3)]
 
 
 @pytest.mark.parametrize("first", [0, 3], ids=["the first record", "the last"])

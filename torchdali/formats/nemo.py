@@ -73,14 +73,14 @@ def _entry(values: dict[str, Any], where: str, index: int) -> Entry:
 
 
 def _number(values: dict[str, Any], name: str, default: float, where: str) -> float:
-    value = values.get(name, default)
+    value = default if values.get(name) is None else values[name]  # NeMo's manual writes null for the whole file
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e9:
         raise RuntimeError(f"{where}: {name} is a number of seconds, not {value!r}")
     return float(value)
 
 
 def _text(values: dict[str, Any], name: str, where: str) -> str:
-    value = values.get(name, "")
+    value = "" if values.get(name) is None else values[name]
     if not isinstance(value, str):
         raise RuntimeError(f"{where}: {name} is a text, not {value!r}")
     return value

@@ -232,14 +232,22 @@ def open_storage(path: str, *, mapped: bool = True, direct: bool = False, remote
 
 
 def read_text(path: str) -> str:
-    """Return a small text file, such as an index; RuntimeError where it cannot be read."""
+    """Return a small text file, such as an index, without a byte order mark.
+
+    Raises:
+        RuntimeError: it cannot be read, or is UTF-16.
+    """
     if is_url(path):
-        return read_url(path).decode("utf-8", "surrogateescape")
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.read()
-    except OSError as error:
-        raise RuntimeError(f"cannot open {path}: {error.strerror}") from None
+        data = read_url(path)
+    else:
+        try:
+            with open(path, "rb") as file:
+                data = file.read()
+        except OSError as error:
+            raise RuntimeError(f"cannot open {path}: {error.strerror}") from None
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise RuntimeError(f"cannot read {path}: it is UTF-16 by its first bytes; save it as UTF-8")
+    return data.decode("utf-8-sig", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def write_text(path: str, lines: Iterable[str]) -> None:

@@ -89,7 +89,7 @@ def test_floats(tmp_path: Path, made: tuple[Any, ...]) -> None:
 
 
 def test_a_missing_number_is_a_scalar(records: tuple[str, str]) -> None:
-    made = {"none": (Fixed, [2], "int64", 9), "nil": (Var, "float32", 0.5)}
+    made = {"none": (Fixed, [2], "int64", 9), "nil": (Fixed, [3], "float32", 0.5)}
     path, index = records
     found, wanted = (
         batches(name, lambda lib: read(lib, made, path=path, index_path=index))[0]

@@ -12,6 +12,7 @@ from torchdali.codecs.video import VideoIndex
 from torchdali.codecs.video_clips import padded, uniform
 from torchdali.codecs.video_files import index_file
 from torchdali.errors import DecodeError, warn
+from torchdali.formats.storage import read_text
 from torchdali.ops._readers._records import local_only
 
 __all__ = ["ROUNDINGS", "Clip", "ListedVideo", "clips", "find_videos"]
@@ -79,10 +80,10 @@ def _in_folders(root: str) -> list[ListedVideo]:
 
 def _listed(path: str) -> list[ListedVideo]:
     try:
-        with open(path, encoding="utf-8") as lines:
-            found = [_entry(path, n, line) for n, line in enumerate(lines, 1) if line.strip()]
-    except OSError as error:
-        raise RuntimeError(f"cannot read the file_list {path!r}: {error.strerror}") from None
+        lines = read_text(path).split("\n")
+    except RuntimeError as error:
+        raise RuntimeError(f"cannot read the file_list {path!r}: {str(error).rpartition(': ')[2]}") from None
+    found = [_entry(path, n, line) for n, line in enumerate(lines, 1) if line.strip()]
     if not found:
         raise RuntimeError(f"the file_list {path!r} names no files")
     folder = os.path.dirname(path)

@@ -214,11 +214,13 @@ def _string_extractor(name: str, feature: Feature) -> Extract:
 def _number_extractor(name: str, feature: Feature) -> Extract:
     dtype: Any = np.int64 if feature.kind == "int64" else np.float32
     shape = feature.shape if feature.fixed else (-1, *feature.shape)
-    count = math.prod(feature.shape)
+    count, empty = math.prod(feature.shape), (0, *feature.shape)
 
     def extract(record: Bytes, found: format.Found | None) -> Tensor:
         if found is None or not found.kind:
-            return torch.from_numpy(np.array(feature.default, dtype))
+            # Of any length: no values, as in TensorFlow, so that the record goes with others in a batch. DALI has a
+            # scalar there, and its batch fails.
+            return torch.from_numpy(np.array(feature.default, dtype) if feature.fixed else np.empty(empty, dtype))
         _check_kind(name, feature, found)
         values = found.floats() if dtype is np.float32 else np.array(found.integers(), dtype)
         if len(values) != count:
