@@ -12,7 +12,7 @@ import pytest
 from torchdali.kernels import native
 
 needs_native = pytest.mark.skipif(
-    native.library() is None, reason=f"torchdali-native: {native.status().text}"
+    native.library() is None, reason=f"fast path: {native.status().text}"
 )
 
 
