@@ -1,4 +1,4 @@
-"""How torchdali was installed, and the commands that add to it.
+"""Commands that add to torchdali, right for how it was installed.
 
 A command that is right for a clone fails for a wheel, and the other way round, so messages take theirs from here.
 """
