@@ -1,4 +1,4 @@
-"""The native path: the pixels of Python's way, on all levels of vector instructions, and what it refuses."""
+"""The fast path: the pixels of Python's way, on all levels of vector instructions, and what it refuses."""
 
 from __future__ import annotations
 

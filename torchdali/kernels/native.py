@@ -83,7 +83,7 @@ class NativeLibrary(NamedTuple):
 
 
 class Status(NamedTuple):
-    """Use of the native path; `text` says with what library, or why there is none."""
+    """Use of the fast path; `text` says with what library, or why there is none."""
 
     library: NativeLibrary | None
     text: str
