@@ -47,7 +47,7 @@ def rebuild_command() -> str:
         return f'pip install -e "{tree}"' if " " in tree else f"pip install -e {tree}"
     again = "pip install --force-reinstall --no-deps --no-cache-dir"
     origin = _origin()
-    return f"{again} --no-binary torchdali {_pinned()}" if origin is None else f'{again} "torchdali @ {origin}"'
+    return f"{again} --no-binary torchdali {_pinned()}" if origin is None else f'{again} "{origin}"'
 
 
 def _source_tree() -> str | None:

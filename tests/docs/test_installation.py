@@ -53,10 +53,10 @@ def test_from_a_source_tree(
     ({"url": "file:///no/such/torchdali-1.2-py3-none-any.whl", "archive_info": {}}, FROM_INDEX),
     ({"url": "https://example.org/torchdali-1.2-py3-none-any.whl", "archive_info": {}}, FROM_INDEX),
     ({"url": "file:///no/such/clone", "dir_info": {}}, FROM_INDEX),
-    ({"url": "https://example.org/torchdali-1.2.tar.gz", "archive_info": {}}, f'{AGAIN} "torchdali @ https://example.org/torchdali-1.2.tar.gz"'),
+    ({"url": "https://example.org/torchdali-1.2.tar.gz", "archive_info": {}}, f'{AGAIN} "https://example.org/torchdali-1.2.tar.gz"'),
     (
         {"url": "https://example.org/torchdali.git", "vcs_info": {"vcs": "git", "commit_id": "ab12"}},
-        f'{AGAIN} "torchdali @ git+https://example.org/torchdali.git@ab12"',
+        f'{AGAIN} "git+https://example.org/torchdali.git@ab12"',
     ),
 ])  # fmt: skip
 def test_from_an_index_or_an_archive(
@@ -72,7 +72,7 @@ def test_from_a_folder_and_an_sdist_that_are_still_there(monkeypatch: pytest.Mon
         origin = tmp_path / name
         origin.touch()
         installed(monkeypatch, tmp_path / "site-packages", {"url": origin.as_uri()})
-        assert rebuild_command() == f'{AGAIN} "torchdali @ {origin.as_uri()}"'
+        assert rebuild_command() == f'{AGAIN} "{origin.as_uri()}"'
 
 
 def test_that_pip_knows_nothing_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
