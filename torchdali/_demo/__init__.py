@@ -84,9 +84,9 @@ def _save_sheet(root: Path, threads: int, path: Path) -> None:
     print(f"Contact sheet of augmented pictures: {path}")
 
 
-def _path() -> str:
+def _tell_of_the_fast_path() -> None:
     found = native_status()
-    return "on the fast path" if found.library else f"without the fast path: {found.text}"
+    print(f"The fast path was {'' if found.library else 'not '}used: {found.text}")
 
 
 def run(output: Path, threads: int, epochs: int) -> float:
@@ -100,5 +100,6 @@ def run(output: Path, threads: int, epochs: int) -> float:
         print(f"  accuracy {share:.1%} on {tested} pictures it never saw (chance: 10%)")
         _compare(root, threads)
         _save_sheet(root, threads, output)
-    print(f"Done in {time.perf_counter() - start:.0f} s, {_path()}.")
+    print(f"Done in {time.perf_counter() - start:.0f} s.")
+    _tell_of_the_fast_path()
     return share
