@@ -2,13 +2,16 @@
 PYTHON ?= python
 DIR ?= ../shared/data/imagenet
 
-.PHONY: help install demo test test-all lint types layers format bench derived operators parity memory overhead ci clean
+.PHONY: help install library demo test test-all lint types layers format bench derived operators parity memory overhead ci clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
 
 install: ## install for development, with everything the tests need
 	$(PYTHON) -m pip install -e ".[test,parity,lint]"
+
+library: ## build the C library anew, after a change in native/
+	$(PYTHON) setup.py -q build_ext --inplace
 
 demo: ## train a small network on generated images
 	$(PYTHON) -m torchdali.cli demo
@@ -59,5 +62,5 @@ ci: ## what continuous integration runs, from a fresh environment
 	.ci/run
 
 clean: ## remove caches and build output
-	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf build dist native/build .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import heapq
 import importlib
-import importlib.util
 import json
 import os
 import statistics
@@ -172,7 +171,7 @@ def drawing(
     panels: dict[str, list[Line]] = {}
     for model in models:
         each = model["samples"]
-        kind = "native path" if each > 1 else "Python"
+        kind = "fast path" if each > 1 else "Python"
         for name, count in ((f"torchdali, {kind}", 0), (f"torchdali, {kind}, one process", 1)):
             if count and each > 1:
                 continue  # it does not hold the lock long enough to differ
@@ -262,7 +261,9 @@ def main(given: Sequence[str] | None = None) -> None:
         options.root, options.pipeline, pairs, options.dali, options.batch, options.rounds, options.seconds
     )  # fmt: skip
     if options.out:
-        kind = "native path" if importlib.util.find_spec("torchdali_native") else "Python"
+        from torchdali.pipeline import native_status
+
+        kind = "fast path" if native_status().library else "Python"
         content = {"pipeline": options.pipeline, "kind": kind, "rows": rows}
         Path(options.out).write_text(json.dumps(content))
 

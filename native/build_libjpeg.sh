@@ -11,7 +11,8 @@ MINGW*) vectors=OFF ;; # Windows on ARM
 esac
 version=3.0.4
 sum=99130559e7d62e8d695f2c0eaeef912c5828d5b84a0537dcb24c9678c9d5b76b
-prefix=$1
+mkdir -p "$1"
+prefix=$(cd "$1" && { pwd -W 2>/dev/null || pwd; }) # -W: as Windows names it
 work=$(mktemp -d)
 cd "$work"
 curl -fsSL -o source.tar.gz \

@@ -17,7 +17,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "torchdali"
 
 LAYERS = (
-    ("errors", "dtypes", "pickling", "tfrecord"),
+    ("installation", "errors", "dtypes", "pickling", "tfrecord"),
     ("tensors", "rng", "user_random", "kernels", "codecs", "formats"),
     (
         *("batching", "schema", "registry", "descriptions", "loader", "cursor", "source", "graph", "data_node", "constants", "types"),
@@ -44,7 +44,7 @@ FORBIDDEN = {
 
 # All that the delivering layer may know: what a user may import too.
 PUBLIC = frozenset(
-    ("", "errors", "types", "tensors", "fn", "ops", "math", "pipeline", "auto_aug", "plugin", "containers")
+    ("", "installation", "errors", "types", "tensors", "fn", "ops", "math", "pipeline", "auto_aug", "plugin", "containers")
 )
 DELIVERING = frozenset(LAYERS[-1])
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torchdali.plugin.pytorch.from_torchvision import from_torchvision
     from torchdali.plugin.pytorch.loader import Loader
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = [
     "DataNode",

@@ -11,9 +11,13 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 __all__ = ["main"]
+
+# Modules without which torchdali cannot be imported, and their packages.
+_NEEDED = {"torch": "torch", "torchvision": "torchvision", "numpy": "numpy", "PIL": "pillow"}
 
 
 def _demo(options: argparse.Namespace) -> int:
@@ -42,6 +46,10 @@ def _bench(options: argparse.Namespace) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
+    if missing := [name for module, name in _NEEDED.items() if find_spec(module) is None]:
+        print(f"torchdali needs what is not installed: pip install {' '.join(missing)}")
+        return 1
+
     from torchdali._commands import doctoring
 
     return doctoring.run()

@@ -33,6 +33,8 @@ from contextvars import ContextVar
 from types import FrameType, TracebackType
 from typing import TypeVar
 
+from torchdali.installation import extra_command
+
 __all__ = [
     "LAST",
     "LAST_BUT_ONE",
@@ -110,7 +112,7 @@ class MissingExtraError(RuntimeError):
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
             f"{purpose} needs the package {package!r}, which is not installed: "
-            f'pip install {package}, or all of the extra: pip install -e ".[{extra}]"'
+            f"pip install {package}, or all of the extra: {extra_command(extra)}"
         )
 
 

@@ -3,7 +3,7 @@
    Built with the sanitizers (see README.md there), which end the program at the first finding; the seed of every
    input is SEED plus its number, so that `fuzz SEED+N 1 FILE...` repeats it.  It also sees to it that a result is the
    same on all levels of vectors and that of libjpeg's own Huffman decoder, and that a repeated call gives the same code. */
-#include "torchdali_native.h"
+#include "native.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Decode the same JPEGs in eight threads at once, under the thread sanitizer: threads FILE... */
-#include "torchdali_native.h"
+#include "native.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* From the bytes of a JPEG to pixels in a batch: see torchdali_native.h. */
-#include "torchdali_native.h"
+/* From the bytes of a JPEG to pixels in a batch: see native.h. */
+#include "native.h"
 
 #include <limits.h>
 #include <math.h>

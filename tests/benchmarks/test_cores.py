@@ -50,4 +50,4 @@ def test_drawing() -> None:
     assert len(dashed) == 4  # Python, in one process, native; DALI
     assert found.count("circle") == 2
     texts = {element.text for element in svg.iter() if element.text}
-    assert {"train", "val", "DALI", "torchdali, native path", "1,000", "16"} <= texts
+    assert {"train", "val", "DALI", "torchdali, fast path", "1,000", "16"} <= texts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -39,6 +40,7 @@ from torchdali.codecs import _image_formats, _pillow, _turbo, image_crops, image
 from torchdali.codecs._image_orientation import turn
 from torchdali.codecs.files import read_file
 from torchdali.errors import DecodeError, MissingExtraError
+from torchdali.installation import extra_command
 
 
 @pytest.mark.parametrize("name", LOSSLESS)
@@ -389,7 +391,7 @@ def test_opencv_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) ->
     for channel in range(3):
         data[data.index(b"\xff\x4f\xff\x51") + 42 + 3 * channel] = 15  # bits, less one
     monkeypatch.setattr("torchdali.codecs._opencv.opencv", lambda: None)
-    with pytest.raises(MissingExtraError, match=r"JPEG 2000.*\.\[image\]"):
+    with pytest.raises(MissingExtraError, match="JPEG 2000.*" + re.escape(extra_command("image"))):
         images.decode(tensor(data))
 
 

@@ -1,11 +1,10 @@
-"""The native path: the pixels of Python's way, on all levels of vector instructions, and what it refuses."""
+"""The fast path: the pixels of Python's way, on all levels of vector instructions, and what it refuses."""
 
 from __future__ import annotations
 
 import ctypes
 import io
 import os
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +20,7 @@ from tests.helpers.native import needs_native, switched_off
 from torchdali.codecs import _native
 from torchdali.codecs._native import peek_size
 from torchdali.codecs.images import decode
+from torchdali.installation import rebuild_command
 from torchdali.kernels import native
 from torchdali.kernels.exactness import exactly
 from torchdali.kernels.limits import max_pixels_of
@@ -322,7 +322,7 @@ def test_refuses(name: str) -> None:
         (whole(20), Lines(0, float("nan"), 10, 0, 10, 0, WIDTH)),
         (whole(20), Lines(5, 5, 10, 0, 10, 0, WIDTH)),
         (Lines(0, 1, 1 << 26, 0, 10, 0, HEIGHT), whole(20)),
-        (Lines(-1e7, 1e7, 10, 0, 10, 0, HEIGHT), whole(20)),
+        (Lines(-1e7, 1e7, 4000, 0, 4000, 0, HEIGHT), whole(20)),  # of 8193 weights each
     ],
 )
 def test_nonsense_is_refused(rows: Lines, columns: Lines) -> None:
@@ -342,34 +342,51 @@ def test_other_tensors_are_refused() -> None:
 # ---------------------------------------------------------------- finding it
 
 
-def status(monkeypatch: pytest.MonkeyPatch, module: Any = None, **environment: str) -> native.Status:
+def status(monkeypatch: pytest.MonkeyPatch, file: Path, **environment: str) -> native.Status:
     monkeypatch.delenv("TORCHDALI_NATIVE", raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setitem(sys.modules, "torchdali_native", module)
+    monkeypatch.setattr(native, "FILE", file)
     return native.status.__wrapped__()
 
 
-def test_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = status(monkeypatch, SimpleNamespace(path=lambda: "x"), TORCHDALI_NATIVE="0")
+@pytest.mark.parametrize("value", ["0", "off", "False", " no "])
+def test_switched_off(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = status(monkeypatch, native.FILE, TORCHDALI_NATIVE=value)
     assert found.library is None and "TORCHDALI_NATIVE" in found.text and not found.broken
 
 
-def test_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = status(monkeypatch)
-    assert found.library is None and "pip install" in found.text and not found.broken
+def test_not_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = status(monkeypatch, tmp_path / "libtorchdali.so")
+    assert found.library is None and not found.broken
+    for part in ("not built", "C compiler", "libjpeg-turbo's headers", rebuild_command()):
+        assert part in found.text
 
 
-def test_a_library_that_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    (tmp_path / "library.so").write_bytes(b"no library")
-    found = status(monkeypatch, SimpleNamespace(path=lambda: str(tmp_path / "library.so")))
-    assert found.library is None and found.broken and "cannot be loaded" in found.text
+def test_a_library_that_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "libtorchdali.so").write_bytes(b"no library")
+    found = status(monkeypatch, tmp_path / "libtorchdali.so")
+    assert found.library is None and found.broken
+    assert "cannot be loaded" in found.text and rebuild_command() in found.text
 
 
-def test_another_version_of_the_interface(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ctypes, "CDLL", lambda file: SimpleNamespace(tdn_abi=lambda: native.ABI + 1))
-    found = status(monkeypatch, SimpleNamespace(path=lambda: "x.so"))
-    assert found.library is None and found.broken and f"version {native.ABI + 1}" in found.text
+def test_a_library_of_something_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = status(monkeypatch, Path(torch._C.__file__))
+    assert found.library is None and found.broken and "tdn_abi" in found.text
+
+
+@pytest.mark.parametrize("version", [native.ABI - 1, native.ABI + 1])
+def test_another_version_of_the_interface(version: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "libtorchdali.so").write_bytes(b"")
+    monkeypatch.setattr(ctypes, "CDLL", lambda file: SimpleNamespace(tdn_abi=lambda: version))
+    found = status(monkeypatch, tmp_path / "libtorchdali.so")
+    assert found.library is None and found.broken
+    assert f"version {version} of the interface" in found.text and rebuild_command() in found.text
+
+
+def test_the_header_has_the_version_that_is_wanted() -> None:
+    header = (Path(__file__).resolve().parents[2] / "native" / "src" / "native.h").read_text(encoding="utf-8")
+    assert f"#define TDN_ABI {native.ABI}\n" in header
 
 
 def test_without_it_nothing_is_made() -> None:

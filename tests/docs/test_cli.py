@@ -21,6 +21,7 @@ from torchdali._commands.startup import torchdali_alias
 from torchdali._demo import comparing, pictures, sheet, training
 from torchdali.codecs._image_formats import FORMATS
 from torchdali.errors import MissingExtraError
+from torchdali.installation import extra_command
 from torchdali.pipeline import native_status
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -116,7 +117,7 @@ def test_doctor_tries_all_formats() -> None:
     assert not untried, f"add a sample to WRITTEN or DEEP in torchdali/_commands/doctoring.py: {untried}"
 
 
-def test_doctor_tells_of_the_native_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_tells_of_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
     status = native_status()
     (found,) = doctoring.native()
     assert found.state is (State.MISSING if status.library is None else State.WORKS), found
@@ -146,7 +147,7 @@ def test_doctor_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fn.decoders, "image", decode)
     finding = doctoring.try_codec("TIFF, 16 bit")
     assert finding.state is State.MISSING
-    assert 'pip install -e ".[image]"' in finding.text
+    assert extra_command("image") in finding.text
 
 
 def test_doctor_fails_when_something_is_broken(

@@ -35,7 +35,7 @@ def crops(files: Any, apart: bool, **arguments: Any) -> Any:
 
 
 def same_pixels(found: torch.Tensor, expected: torch.Tensor) -> None:
-    """Compare; on the native path, a level off at most."""
+    """Compare; on the fast path, a level off at most."""
     if library() is None:
         assert torch.equal(found, expected)
     assert (found.double() - expected.double()).abs().max() <= 1

@@ -86,7 +86,7 @@ def test_another_loop_over_the_same_reader_may_have_another_body(root: Path) -> 
 
     plain, captured = loops(False), loops(True)
     assert len(plain) > 80
-    # torchdali-native resizes what it decodes; images that are looked at themselves are resized by Python's way.
+    # The fast path resizes what it decodes; images that are looked at themselves are resized by Python's way.
     level = 0 if native.library() is None else 1
     assert all((a.double() - b.double()).abs().max() <= level for a, b in zip(plain, captured, strict=True))
 

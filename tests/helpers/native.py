@@ -1,4 +1,4 @@
-"""Tests of the native path: where it is not installed they are left out, and each can be run without it."""
+"""Tests of the fast path: where it is not installed they are left out, and each can be run without it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from torchdali.kernels import native
 
 needs_native = pytest.mark.skipif(
-    native.library() is None, reason=f"torchdali-native: {native.status().text}"
+    native.library() is None, reason=f"fast path: {native.status().text}"
 )
 
 
@@ -28,7 +28,7 @@ def switched_off() -> Iterator[None]:
 
 
 def both_ways(test: Callable[..., None]) -> Callable[..., None]:
-    """Run a test on the native path, where that is used, then on Python's way."""
+    """Run a test on the fast path, where that is used, then on Python's way."""
 
     @functools.wraps(test)
     def run(*values: Any, **arguments: Any) -> None:

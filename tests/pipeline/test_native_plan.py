@@ -1,4 +1,4 @@
-"""Pipelines on the native path: the results, failures and orders of Python's way."""
+"""Pipelines on the fast path: the results, failures and orders of Python's way."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SIZE = 48
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Eight images, of which some are not for the native path."""
+    """Eight images, of which some are not for the fast path."""
     root: Path = tmp_path_factory.mktemp("images")
     files = {
         "0.jpg": encoded(picture(90, 130), "JPEG"),

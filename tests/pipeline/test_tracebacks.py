@@ -26,7 +26,7 @@ from torchdali.plugin.pytorch.experimental import proxy
 
 @pytest.fixture(autouse=True)
 def python_way() -> Iterator[None]:
-    """Run in Python, whose frames these are, where the native path is installed too."""
+    """Run in Python, whose frames these are, where the fast path is installed too."""
     with switched_off():
         yield
 

@@ -28,6 +28,7 @@ from PIL import Image
 import torchdali
 from torchdali import fn, types
 from torchdali.errors import MissingExtraError
+from torchdali.installation import extra_command, rebuild_command
 from torchdali.pipeline import native_status, pipeline_def
 from torchdali.tensors import TensorListGPU
 
@@ -161,7 +162,7 @@ def packages() -> Iterator[Finding]:
     try:
         lines = metadata.requires("torchdali") or []
     except metadata.PackageNotFoundError:
-        yield Finding("torchdali", State.MISSING, "not installed by pip: pip install -e .")
+        yield Finding("torchdali", State.MISSING, f"not installed by pip: {rebuild_command()}")
         return
     for line in lines:
         match = re.match(r"""([\w.-]+)[^;]*;.*extra == ['"]([\w-]+)['"]""", line)
@@ -173,15 +174,15 @@ def _package(name: str, extra: str) -> Finding:
     try:
         return Finding(name, State.WORKS, f"{metadata.version(name)} ({extra})")
     except metadata.PackageNotFoundError:
-        return Finding(name, State.MISSING, f'pip install -e ".[{extra}]"')
+        return Finding(name, State.MISSING, extra_command(extra))
 
 
 def native() -> Iterator[Finding]:
-    """Tell whether the native path is used; then a pipeline on it resizes a small image."""
+    """Tell whether the fast path is used; then a pipeline on it resizes a small image."""
     found = native_status()
     if found.library is None:
         state = State.BROKEN if found.broken else State.MISSING
-        yield Finding("torchdali-native", state, f"not used: {found.text}")
+        yield Finding("libtorchdali", state, f"not used: {found.text}")
         return
     try:
         encoded = np.frombuffer(_sample("JPEG")[0], np.uint8)
@@ -190,9 +191,9 @@ def native() -> Iterator[Finding]:
         pipe.close()
         pixels = fn.decoders.image(torch.from_numpy(encoded.copy()))
         expected = np.asarray(fn.resize(pixels, size=[16, 24])).astype(int)
-        yield _compare("torchdali-native", np.asarray(batch[0]), expected, f"used: {found.text}")
+        yield _compare("libtorchdali", np.asarray(batch[0]), expected, f"used: {found.text}")
     except Exception as error:
-        yield Finding("torchdali-native", State.BROKEN, f"fails: {error}")
+        yield Finding("libtorchdali", State.BROKEN, f"fails: {error}")
 
 
 @pipeline_def
@@ -300,7 +301,7 @@ def run() -> int:
     print(", ".join([own, *versions]))
     sound = _print("Devices (each added two numbers)", devices())
     sound &= _print("Optional packages", packages())
-    sound &= _print("Native path (it resized a small image)", native())
+    sound &= _print("Fast path (it resized a small image)", native())
     sound &= _print("Image codecs (each decoded a small image)", map(try_codec, CODECS))
     if not sound:
         print("\nWhat is marked !! is there but does not work; please report it.")

@@ -12,6 +12,7 @@ from statistics import median
 import torch
 
 from torchdali._demo import comparing, pictures, sheet, training
+from torchdali.pipeline import native_status
 
 __all__ = ["run"]
 
@@ -83,6 +84,11 @@ def _save_sheet(root: Path, threads: int, path: Path) -> None:
     print(f"Contact sheet of augmented pictures: {path}")
 
 
+def _tell_of_the_fast_path() -> None:
+    found = native_status()
+    print(f"The fast path was {'' if found.library else 'not '}used: {found.text}")
+
+
 def run(output: Path, threads: int, epochs: int) -> float:
     """Run the demo and return the accuracy on pictures that the network never saw."""
     start = time.perf_counter()
@@ -95,4 +101,5 @@ def run(output: Path, threads: int, epochs: int) -> float:
         _compare(root, threads)
         _save_sheet(root, threads, output)
     print(f"Done in {time.perf_counter() - start:.0f} s.")
+    _tell_of_the_fast_path()
     return share

@@ -1,4 +1,4 @@
-"""JPEGs by the package torchdali-native: headers, files and several samples in one call.
+"""JPEGs by the library of the fast path: headers, files and several samples in one call.
 
 `kernels.native` has the library, and the call for one sample. What it refuses, the caller does in its usual way, which
 raises the error. So nothing here raises for bad data.

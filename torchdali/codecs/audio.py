@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from torchdali.codecs._flac import Flac, parse_flac
-from torchdali.codecs._native_wav import decode_together
 from torchdali.codecs._soundfile import decode_soundfile
 from torchdali.codecs._wav import Array, Wav, parse, parse_words, write_words
 from torchdali.errors import DecodeError
@@ -84,9 +83,6 @@ def decode_several(
     """
     if not buffers or dtype not in _DTYPES:
         return None
-    made = decode_together(buffers, downmix, dtype, empty)
-    if made is not None:
-        return made
     files = [each.numpy() if isinstance(each, Tensor) else each for each in buffers]
     found = parse_words(files)
     if found is not None and not (downmix and found[0] > 1):

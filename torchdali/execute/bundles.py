@@ -1,6 +1,6 @@
 """Bundles: several samples of a chain in one call, whatever their shapes.
 
-The native path takes encoded samples of any sizes, and files by their paths, a call of C each for many. So a thread
+The fast path takes encoded samples of any sizes, and files by their paths, a call of C each for many. So a thread
 holds the GIL once for a bundle, and Python's code and data stay in cache from one sample to the next. What it does
 not do, the chain does as ever, sample by sample: it draws the same random numbers, and raises the errors.
 
@@ -302,7 +302,7 @@ class BundleRun:
         size: Samples of the batch.
         bundle: Samples of a bundle.
         keep_going: Go on after a sample that fails.
-        timings: Of the bundles; the native path has none.
+        timings: Of the bundles; the fast path has none.
 
     Attributes:
         count: Bundles of the batch.

@@ -1,10 +1,9 @@
-"""The package torchdali-native, where it is installed: its library, and calls for one sample.
+"""The library of the fast path, if it was built with torchdali, and calls of it for one sample.
 
 It takes a JPEG, of which it decodes what the result shows, or pixels; it resamples, mirrors, scales and writes,
-without the GIL, in DALI's order and with its bits. For WAV files see `codecs._native_wav`, for other rates of sounds
-`kernels.audio.resample`, for mel spectra `kernels.audio.mel`. What it does not handle, libjpeg warns of or memory does
-not suffice for, it refuses, and the caller takes its usual way, which raises the error. So nothing here raises for bad
-data.
+without the GIL, in DALI's order and with its bits. For other rates of sounds see `kernels.audio.resample`. What it
+does not handle, libjpeg warns of or memory does not suffice for, it refuses, and the caller takes its usual way, which
+raises the error. So nothing here raises for bad data.
 
 ``TORCHDALI_NATIVE=0`` in the environment switches it off; ``TORCHDALI_NATIVE_LEVEL`` names the highest level of vector
 instructions to use: 0 for what every processor has, 1 for AVX2, 2 for AVX-512.
@@ -14,22 +13,26 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import importlib
 import os
 import struct
+import sys
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from torchdali.installation import PACKAGE, rebuild_command, tools
 from torchdali.kernels.limits import FREE_VALUES, MAX_VALUES_PER_BYTE, MOST_SCANS, limits
 
 __all__ = [
-    "CODE", "FILTERS", "SAMPLE", "Lines", "NativeLibrary", "Recipe", "Status", "library", "run", "status",
+    "CODE", "FILE", "FILTERS", "SAMPLE", "Lines", "NativeLibrary", "Recipe", "Status", "library", "run", "status",
     "takes_bytes", "takes_pixels",
 ]  # fmt: skip
 
-ABI = 7
+FILE = PACKAGE / ("libtorchdali.dll" if sys.platform == "win32" else "libtorchdali.so")
+"""The library, which ``setup.py`` puts there."""
+
+ABI = 8
 FILTERS = {"nn": 0, "linear": 1, "triangular": 1, "cubic": 2}
 """The filters it has, by their names in `kernels.resample.weights`; at the same width, two of them are one."""
 
@@ -63,10 +66,7 @@ class NativeLibrary(NamedTuple):
     run: ctypes._NamedFuncPointer
     peek: ctypes._NamedFuncPointer
     read: ctypes._NamedFuncPointer
-    wav_headers: ctypes._NamedFuncPointer
-    wav_samples: ctypes._NamedFuncPointer
     resample: ctypes._NamedFuncPointer
-    bands: ctypes._NamedFuncPointer
     level: int
     libjpeg: int
 
@@ -83,7 +83,7 @@ class NativeLibrary(NamedTuple):
 
 
 class Status(NamedTuple):
-    """Use of the native path; `text` says with what library, or why there is none."""
+    """Use of the fast path; `text` says with what library, or why there is none."""
 
     library: NativeLibrary | None
     text: str
@@ -95,16 +95,13 @@ def status() -> Status:
     """Find and load the library, once; never raises."""
     if os.environ.get("TORCHDALI_NATIVE", "1").strip().lower() in ("0", "off", "false", "no"):
         return Status(None, "switched off by TORCHDALI_NATIVE")
+    if not FILE.is_file():
+        needs = f"a C compiler and libjpeg-turbo's headers ({tools()})"
+        return Status(None, f"it was not built. It needs {needs}; then: {rebuild_command()}")
     try:
-        file = str(importlib.import_module("torchdali_native").path())
-    except ImportError:
-        return Status(None, "not installed: pip install ./native")
-    except Exception as error:
-        return Status(None, f"incomplete: {error!r}; pip install ./native again", True)
-    try:
-        found = _load(file)
+        found = _load(str(FILE))
     except (OSError, AttributeError, ValueError) as error:
-        return Status(None, f"cannot be loaded: {error}", True)
+        return Status(None, f"cannot be loaded: {error}; build it anew: {rebuild_command()}", True)
     return Status(found, found.description)
 
 
@@ -119,27 +116,17 @@ def _load(file: str) -> NativeLibrary:
         raise ValueError(f"{file} has version {abi} of the interface, torchdali needs {ABI}")
     # A header takes less time than to let the GIL go.
     held = ctypes.PyDLL(file)
-    run, read, peek, headers = loaded.tdn_run, loaded.tdn_read, held.tdn_peek, held.tdn_wav_headers
-    samples, resample, bands = loaded.tdn_wav_samples, loaded.tdn_resample, loaded.tdn_bands
+    run, read, peek, resample = loaded.tdn_run, loaded.tdn_read, held.tdn_peek, loaded.tdn_resample
     run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int]
     peek.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p]
     read.argtypes = [
         ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p,
     ]  # fmt: skip
-    headers.argtypes = [ctypes.c_void_p, ctypes.c_int]
-    samples.argtypes = [
-        ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64,
-        ctypes.c_int,
-    ]  # fmt: skip
     resample.argtypes = [
         ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_int,
     ]  # fmt: skip
-    bands.argtypes = [
-        ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int,
-        ctypes.c_void_p, ctypes.c_int,
-    ]  # fmt: skip
     level = loaded.tdn_level(int(os.environ.get("TORCHDALI_NATIVE_LEVEL", _BEST)))
-    return NativeLibrary(file, run, peek, read, headers, samples, resample, bands, level, loaded.tdn_libjpeg())
+    return NativeLibrary(file, run, peek, read, resample, level, loaded.tdn_libjpeg())
 
 
 class Recipe:

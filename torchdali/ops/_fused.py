@@ -160,7 +160,7 @@ def _decode_random_resized_crop(
         lengths, header = lengths_of(data, adjust_orientation)
     window = choose_window(rng, *lengths, num_attempts, random_area, random_aspect_ratio)
     filters = {k: v for k, v in others.items() if k in FILTERS}
-    # Without a header that Python read, the native path has read it.
+    # Without a header that Python read, the fast path has read it.
     if header is None and output_type == DALIImageType.RGB and dtype is None:
         made = _native_window(
             data, lengths, window, target, [(0, size) for size in target], filters, scaled=scaled,
@@ -184,7 +184,7 @@ def _native_window(
     scaled: bool,
     **how: Any,
 ) -> Tensor | None:
-    """Decode, resize and finish a random window by the native path, or return None.
+    """Decode, resize and finish a random window by the fast path, or return None.
 
     Args:
         kept: ``(start, extent)`` of what is wanted of the result, rows and columns.
@@ -407,7 +407,7 @@ def _decode_random_resized_crop_normalize(
         shares(cache_hints),
     ],
 ) -> Image:
-    """Decode a random window, resize, mirror and normalize it, by the native path in one call."""
+    """Decode a random window, resize, mirror and normalize it, by the fast path in one call."""
     _, kept, last, others = divide_all(arguments)
     with LAST_BUT_ONE:
         target = height_width(size)

@@ -76,7 +76,7 @@ def kept_of(lengths: tuple[int, ...], size_arguments: dict[str, Any], window: di
 
 
 def lines_of(kept: Kept, place: tuple[int, int], extents: tuple[int, int]) -> tuple[Lines, Lines]:
-    """Describe both axes for the native path: a resize of a window of the image that lies at `place`.
+    """Describe both axes for the fast path: a resize of a window of the image that lies at `place`.
 
     Regions are rounded to float32 before they are moved, as `resize_axes` does: it decides which pixel is the nearest.
     """

@@ -1,4 +1,4 @@
-"""Decoders of an image or a window, and what comes after them, as one call of the native path."""
+"""Decoders of an image or a window, and what comes after them, as one call of the fast path."""
 
 from __future__ import annotations
 

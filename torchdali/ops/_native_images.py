@@ -1,4 +1,4 @@
-"""The arguments of fused operators as recipes of the native path, where it can do what they ask for."""
+"""The arguments of fused operators as recipes of the fast path, where it can do what they ask for."""
 
 from __future__ import annotations
 

@@ -52,9 +52,9 @@ def fuse_resizing(graph: Graph) -> Graph:
 
 
 def fuse_native(graph: Graph) -> Graph:
-    """Fuse what is one call of the native path, where that is used; pixels are at most a level off.
+    """Fuse what is one call of the fast path, where that is used; pixels are at most a level off.
 
-    What one operator does of it, or two that the other functions fuse, calls the native path by itself.
+    What one operator does of it, or two that the other functions fuse, calls the fast path by itself.
     """
     if library() is None:
         return graph
@@ -71,7 +71,7 @@ def fuse_native(graph: Graph) -> Graph:
 
 
 def _decode_natively(graph: Graph) -> Graph:
-    """Replace decoders of RGB bytes by operators that call the native path."""
+    """Replace decoders of RGB bytes by operators that call the fast path."""
     new: dict[DataNode, DataNode] = {}
     nodes = []
     for node in graph.nodes:
@@ -85,7 +85,7 @@ def _decode_natively(graph: Graph) -> Graph:
 
 
 def finish_together(graph: Graph) -> Graph:
-    """Make `crop`, `flip` and `normalize` of decoded images parts of one `crop_mirror_normalize`, for the native path.
+    """Make `crop`, `flip` and `normalize` of decoded images parts of one `crop_mirror_normalize`, for the fast path.
 
     Nothing is changed but what begins with a decoder of RGB bytes, of whose result nothing else has a use.
     """

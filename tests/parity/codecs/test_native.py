@@ -1,4 +1,4 @@
-"""The native path against the real DALI: decode, resize, crop and normalize."""
+"""The fast path against the real DALI: decode, resize, crop and normalize."""
 
 from __future__ import annotations
 

@@ -6,9 +6,7 @@ S. Young et al., The HTK Book: ``mel = 1127 ln(1 + f / 700)``.
 
 from __future__ import annotations
 
-import functools
 import math
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +14,6 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.device_cache import device_cache
-from torchdali.kernels.memory import Array, is_plain
-from torchdali.kernels.native import library
 from torchdali.kernels.torch_threads import on_one_thread
 
 __all__ = ["FORMULAS", "apply_filters", "mel_filters"]
@@ -79,60 +75,12 @@ def mel_filters(
     return torch.from_numpy(found.astype(np.float32)).to(device)
 
 
-_VECTOR = 8  # values that the library takes at once
-_PART = 0.25  # of a matrix, up to which bands pay
 _COLUMNS = 16  # from so many on, a row or column of a BLAS product has the same bits in any company
 
 
 def apply_filters(x: Tensor, filters: Tensor, axis: int) -> Tensor:
     """Replace an axis by its products with the rows of a matrix."""
-    made = _by_library(x, filters, axis) if x.ndim == 2 else None
-    return on_one_thread(_applied, x, filters, axis) if made is None else made
-
-
-def _by_library(x: Tensor, filters: Tensor, axis: int) -> Tensor | None:
-    """Do it by torchdali-native, for spectra that lie in rows and filters that see a small part of them each."""
-    found, rows = library(), x if axis == 1 else x.t()
-    if found is None or not is_plain(x) or not is_plain(filters) or not rows.is_contiguous():
-        return None
-    bands = _bands(filters)
-    if bands is None or x.dtype != torch.float32 or filters.dtype != torch.float32:
-        return None
-    made = torch.empty((len(rows), len(filters)), dtype=torch.float32)
-    if found.bands(
-        rows.data_ptr(), len(rows), rows.shape[1], bands.places, bands.weights, len(filters), made.data_ptr(),
-        found.level,
-    ):  # fmt: skip
-        return None
-    return made if axis == 1 else made.t()
-
-
-class _Bands(NamedTuple):
-    """Memory of where filters begin and how many eights of values each sees, and of the weights; and its addresses."""
-
-    memory: tuple[Array, Array]
-    places: int
-    weights: int
-
-
-@functools.lru_cache(maxsize=64)
-def _bands(filters: Tensor) -> _Bands | None:
-    """Return the parts of the rows of a matrix that are not zeros, unless these are most of it."""
-    matrix = filters.numpy()
-    places, weights = np.zeros((len(matrix), 2), np.int32), [np.empty(0, np.float32)]
-    for place, row in zip(places, matrix, strict=True):
-        seen = np.flatnonzero(row)
-        if len(seen):
-            eights = -(-(seen[-1] + 1 - seen[0]) // _VECTOR)
-            first = min(seen[0], len(row) - _VECTOR * eights)
-            if first < 0:
-                return None
-            place[:] = first, eights
-            weights.append(row[first : first + _VECTOR * eights])
-    memory = places, np.concatenate(weights)
-    if memory[1].size > matrix.size * _PART:
-        return None
-    return _Bands(memory, *(each.ctypes.data for each in memory))
+    return on_one_thread(_applied, x, filters, axis)
 
 
 def _applied(x: Tensor, filters: Tensor, axis: int) -> Tensor:

@@ -82,7 +82,7 @@ def _ratio(in_rate: float, out_rate: float) -> tuple[Fraction, Fraction]:
     return exact, exact if repeats else exact.limit_denominator(_NEAR_PHASES)
 
 
-# ---------------------------------------------------------------- torchdali-native
+# ---------------------------------------------------------------- by the library
 
 _SIGNAL = struct.Struct("=5Qd")  # as `tdn_signal`
 

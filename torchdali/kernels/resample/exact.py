@@ -7,7 +7,7 @@ last axis. What its vector instructions write they round half to even, what is l
 * along columns, vectors of 16 bytes, counted from the start of a row;
 * where the last axis takes the nearest pixels, nothing.
 
-Where it is installed, torchdali-native does the same to images of three channels of bytes, a few times as fast.
+The library of the fast path (`kernels.native`) does the same to images of three channels of bytes, a few times as fast.
 """
 
 from __future__ import annotations

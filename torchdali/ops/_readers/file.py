@@ -71,7 +71,7 @@ class FileDataset:
         self._read = functools.partial(read_file, mapped=mapped)
         self._mapped, self._remote, self.classes = mapped, remote, classes
         self._room = _GRAIN  # bytes for a file
-        self._by_library = True  # read several at once by torchdali-native
+        self._by_library = True  # read several at once by the library
 
     def __len__(self) -> int:
         return len(self._paths)

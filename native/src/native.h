@@ -1,5 +1,4 @@
-/* From the bytes of a JPEG, or from pixels, to pixels in a batch, in one call; and from those of WAV files to samples,
-   and to another rate.
+/* From the bytes of a JPEG, or from pixels, to pixels in a batch, in one call; and from samples of a sound to another rate.
 
    All functions may be called from many threads; there is no state but what is read only.  The structures are part of
    the interface: a change of theirs, or of what a function means, changes TDN_ABI. */
@@ -9,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TDN_ABI 7
+#define TDN_ABI 8
 
 #if defined(_WIN32)
 #define TDN_EXPORT __declspec(dllexport)
@@ -82,18 +81,6 @@ typedef struct {
     int32_t whole; /* it was read to its end, whatever it is */
 } tdn_file;
 
-/* A WAV file in memory, and what tdn_wav_headers finds in it. */
-typedef struct {
-    const uint8_t *data;
-    uint64_t length;
-    uint64_t begin, frames; /* where its samples lie: whole frames of all channels, as far as the file goes */
-    uint64_t rate, channels;
-    uint64_t bits;          /* of a sample */
-    uint64_t code;
-} tdn_sound;
-
-enum { TDN_FLOAT32 = 0, TDN_INT16 = 1, TDN_INT32 = 2 };
-
 /* Samples to be resampled: out[i] lies at in[i * ratio]. */
 typedef struct {
     const float *in; /* (samples, channels) */
@@ -114,19 +101,10 @@ TDN_EXPORT int tdn_peek(const uint8_t *data, uint64_t length, tdn_header *found)
 TDN_EXPORT int tdn_read(const char *names, int count, uint8_t *memory, uint64_t room, tdn_file *found);
 /* Do `count` samples, one after the other; returns how many are not TDN_DONE. */
 TDN_EXPORT int tdn_run(const tdn_recipe *recipe, tdn_sample *samples, int count);
-/* Read the headers of WAV files; returns how many are not TDN_DONE: integers of 8, 16, 24 or 32 bits. */
-TDN_EXPORT int tdn_wav_headers(tdn_sound *sounds, int count);
-/* Write the samples of sounds, of which the headers were read, one after the other: (frames, channels), or with `mixed`
-   (frames), the mean of the channels, which only TDN_FLOAT32 has.  `room` is how many samples fit.  Returns a code. */
-TDN_EXPORT int tdn_wav_samples(const tdn_sound *sounds, int count, int type, int mixed, void *out, uint64_t room, int level);
 /* Resample signals.  `table` has for each of TDN_PLACES places between two samples the weights of the `taps` samples
    around it, half of them before it, and what leads from these to the weights at the next place; zeros fill each up to a
    multiple of 8.  Returns a code. */
 TDN_EXPORT int tdn_resample(const tdn_signal *signals, int count, const float *table, int taps, int level);
 enum { TDN_PLACES = 32, TDN_WIDEST = 256 };
-/* Take weighted sums of a few values side by side: out is (rows, filters), x (rows, columns).  `bands` says for each filter
-   where its values begin, and how many eights of them there are; `weights` has the weights of all.  Returns a code. */
-TDN_EXPORT int tdn_bands(const float *x, uint64_t rows, int columns, const int32_t *bands, const float *weights,
-                         int filters, float *out, int level);
 
 #endif

@@ -1,0 +1,86 @@
+"""Wheels with the C library, and without it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("setuptools", "77.0.3")
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARY = "torchdali/libtorchdali.dll" if sys.platform == "win32" else "torchdali/libtorchdali.so"
+FAILING = "a-compiler-that-is-not-there"
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the sources, which builds may write to."""
+    folder = tmp_path_factory.mktemp("sources") / "torchdali"
+    unwanted = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "*.egg-info", "pictures", "libtorchdali.*")
+    shutil.copytree(ROOT, folder, ignore=unwanted)
+    return folder
+
+
+def _setup(tree: Path, *arguments: str, **environment: str) -> str:
+    command = [sys.executable, "setup.py", *arguments]
+    done = subprocess.run(command, cwd=tree, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def _wheel(tree: Path, **environment: str) -> tuple[str, set[str], str]:
+    """Return the tag and the files of a wheel, and what the build printed."""
+    target = tree / "wheels"
+    shutil.rmtree(target, ignore_errors=True)
+    printed = _setup(tree, "bdist_wheel", "--dist-dir", str(target), **environment)
+    (path,) = target.iterdir()
+    with zipfile.ZipFile(path) as wheel:
+        return path.stem.split("-", 2)[2], set(wheel.namelist()), printed
+
+
+def test_what_cannot_be_built_is_left_out(tree: Path) -> None:
+    tag, files, printed = _wheel(tree)
+    built = LIBRARY in files
+    assert tag.startswith("py3-none-") and tag.endswith("-any") == (not built)
+    for environment in ({"CC": FAILING}, {"TORCHDALI_NO_EXTENSIONS": "1"}):  # and what was built before is not delivered
+        tag, files, printed = _wheel(tree, **environment)
+        assert tag == "py3-none-any" and LIBRARY not in files
+        assert "built without its fast path" in printed
+    assert not [name for name in files if name.endswith((".c", ".h"))]
+    tag, files, _ = _wheel(tree)
+    assert (LIBRARY in files) == built
+
+
+def test_a_wheel_that_must_have_it_is_not_built_without(tree: Path) -> None:
+    with pytest.raises(AssertionError, match=FAILING):
+        _wheel(tree, CC=FAILING, TORCHDALI_NEED_EXTENSIONS="1")
+
+
+def test_a_build_in_place_that_fails_leaves_no_old_library(tree: Path) -> None:
+    for environment in ({"CC": FAILING}, {"TORCHDALI_NO_EXTENSIONS": "1"}):
+        (tree / LIBRARY).write_bytes(b"of an earlier version")
+        _setup(tree, "build_ext", "--inplace", **environment)
+        assert not (tree / LIBRARY).exists()
+
+
+def test_the_sdist_has_what_builds_and_tests_need(tree: Path) -> None:
+    _setup(tree, "sdist", "--dist-dir", str(tree / "sdist"))
+    (path,) = (tree / "sdist").iterdir()
+    with tarfile.open(path) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    wanted = [
+        *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "SECURITY.md", "setup.py"),
+        *("native/src/native.c", "native/src/native.h", "native/fuzz/fuzz.c", "native/Makefile"),
+        *("docs/operators.md", "examples/speech_digits.py", "benchmarks/NOTES.md", "tests/conftest.py"),
+        *(str(file.relative_to(ROOT).as_posix()) for file in (ROOT / "tests").rglob("*.py")),
+    ]
+    assert not set(wanted) - names
+    assert LIBRARY not in names

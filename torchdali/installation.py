@@ -1,0 +1,81 @@
+"""Commands that add to torchdali, right for how it was installed.
+
+A command that is right for a clone fails for a wheel, and the other way round, so messages take theirs from here.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from importlib import metadata
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+__all__ = ["PACKAGE", "extra_command", "rebuild_command", "tools"]
+
+PACKAGE = Path(__file__).resolve().parent
+
+# Each brings a C compiler and libjpeg-turbo's headers, on systems that have its first word.
+_TOOLS = (
+    "apt-get install build-essential libjpeg-dev",
+    "dnf install gcc libjpeg-turbo-devel",
+    "apk add build-base libjpeg-turbo-dev",
+    "brew install jpeg-turbo",
+)
+
+
+def tools() -> str:
+    """Return what brings a C compiler and libjpeg-turbo's headers on this system."""
+    if sys.platform == "win32":
+        return "Visual Studio, vcpkg install libjpeg-turbo, and its folder in TORCHDALI_LIBJPEG"
+    here = [command for command in _TOOLS if shutil.which(command.split()[0])]
+    return here[0] if here else " or ".join(_TOOLS)
+
+
+def extra_command(extra: str) -> str:
+    """Return the command that installs the packages of an extra."""
+    tree = _source_tree()
+    return f'pip install "torchdali[{extra}]"' if tree is None else f'pip install -e "{tree}[{extra}]"'
+
+
+def rebuild_command() -> str:
+    """Return the command that installs the same torchdali once more, built here, and nothing else."""
+    tree = _source_tree()
+    if tree is not None:
+        return f'pip install -e "{tree}"' if " " in tree else f"pip install -e {tree}"
+    again = "pip install --force-reinstall --no-deps --no-cache-dir"
+    origin = _origin()
+    return f"{again} --no-binary torchdali {_pinned()}" if origin is None else f'{again} "{origin}"'
+
+
+def _source_tree() -> str | None:
+    """Return the clone or unpacked sdist that the package is imported from."""
+    folder = PACKAGE.parent
+    if not (folder / "setup.py").is_file() or not (folder / "pyproject.toml").is_file():
+        return None
+    return "." if folder == Path.cwd() else str(folder)
+
+
+def _origin() -> str | None:
+    """Return the URL of the sources that pip built; None if it took them, or a wheel, from an index."""
+    try:
+        text = metadata.distribution("torchdali").read_text("direct_url.json")
+    except metadata.PackageNotFoundError:
+        return None
+    noted = json.loads(text or "{}")
+    url = str(noted.get("url", ""))
+    parts = urlsplit(url)
+    gone = parts.scheme == "file" and not Path(url2pathname(parts.path)).exists()
+    if not url or url.endswith(".whl") or gone:
+        return None
+    vcs = noted.get("vcs_info")
+    return f"{vcs['vcs']}+{url}@{vcs['commit_id']}" if vcs else url
+
+
+def _pinned() -> str:
+    try:
+        return f"torchdali=={metadata.version('torchdali')}"
+    except metadata.PackageNotFoundError:
+        return "torchdali"
