@@ -58,7 +58,13 @@ def _doctor(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     from torchdali._commands import running
 
-    running.run(options.script, options.arguments)
+    if options.module:
+        running.run(options.module[0], options.module[1:], is_module=True)
+    elif options.script is None:
+        print("torchdali run: give a script, or -m and a module", file=sys.stderr)
+        return 2
+    else:
+        running.run(options.script, options.arguments)
     return 0
 
 
@@ -186,7 +192,8 @@ def _parser() -> argparse.ArgumentParser:
     doctor.set_defaults(command=_doctor)
 
     run = commands.add_parser("run", help="run a script that imports nvidia.dali on torchdali")
-    run.add_argument("script", type=_script)
+    run.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
+    run.add_argument("script", type=_script, nargs="?")
     run.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
     run.set_defaults(command=_run)
 

@@ -447,3 +447,15 @@ def test_demo_learns(tmp_path: Path) -> None:
     assert share > 70, done.stdout
     assert "times the pictures/s" in done.stdout
     assert PIL.Image.open(tmp_path / "sheet.png").width > 1000
+
+
+def test_run_takes_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "programs"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "show.py").write_text("import sys\nfrom nvidia.dali import fn\nprint(sys.argv[1:], fn.__name__)\n")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    done = _command("run", "-m", "programs.show", "--epochs", "2", cwd=tmp_path)
+    assert done.stdout.strip() == "['--epochs', '2'] torchdali.fn", done.stderr
+    nothing = _command("run", cwd=tmp_path)
+    assert nothing.returncode == 2 and "give a script, or -m and a module" in nothing.stderr

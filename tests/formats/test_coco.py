@@ -69,6 +69,21 @@ def test_damaged_annotations(tmp_path: Path, case: str) -> None:
         coco.parse(str(tmp_path / "a.json"), coco.Form())
 
 
+BOX = {"id": 9, "image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1]}
+REFUSED: dict[str, Any] = {
+    "the bbox of annotation 9 is null": {"images": [IMAGE], "annotations": [BOX | {"bbox": None}]},
+    "the id of an image is a number, not '1'": {"images": [IMAGE | {"id": "1"}]},
+    "the id of an image, 2147483648, does not fit int32": {"images": [IMAGE | {"id": 1 << 31}]},
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_errors_name_the_value(tmp_path: Path, message: str) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(REFUSED[message]))
+    with pytest.raises(RuntimeError, match=message):
+        coco.parse(str(tmp_path / "a.json"), coco.Form())
+
+
 @pytest.mark.parametrize("name", ["boxes.dat", "counts.dat", "labels.dat", "vertices.dat"])
 def test_damaged_tables(tmp_path: Path, name: str) -> None:
     annotation = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1], "segmentation": [[0, 0, 1, 0, 1, 1]]}

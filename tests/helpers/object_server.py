@@ -20,6 +20,7 @@ class ObjectServer(ThreadingHTTPServer):
         latency: Seconds before each answer.
         failing: Part of the requests that fail: with the status 503, a cut connection, or half of the bytes.
         ranges: It knows ranges.
+        absent: The status of what it does not have.
         requests: Method, path and range of each request.
         most: Requests that were answered at the same time.
         gate: While it is not set, no answer is sent.
@@ -33,6 +34,7 @@ class ObjectServer(ThreadingHTTPServer):
         self.objects: dict[str, bytes] = {}
         self.latency = self.failing = 0.0
         self.ranges = True
+        self.absent = 404
         self.requests: list[tuple[str, str, str]] = []
         self.most = self.now = 0
         self.gate = threading.Event()
@@ -83,7 +85,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         data, status = self._content(path), 200
         if failure == "status" or data is None:
-            data, status = b"", 503 if failure else 404
+            data, status = b"", 503 if failure else self.server.absent
         headers = {"Accept-Ranges": "bytes", "Content-Type": "text/html" if path not in self.server.objects else "application/octet-stream"}
         if wanted.startswith("bytes=") and status == 200 and self.server.ranges:
             first, _, last = wanted[6:].partition("-")

@@ -168,6 +168,27 @@ def test_a_wrong_entry_of_a_list_is_named(tmp_path: Path) -> None:
         file_reader(file_list=str(tmp_path / "list.txt"))
 
 
+@pytest.mark.parametrize("encoding, end", [("utf-8-sig", "\n"), ("utf-8", "\r\n"), ("utf-8-sig", "\r\n")])
+def test_lists_of_other_systems(tmp_path: Path, encoding: str, end: str) -> None:
+    make(tmp_path, "a/é.png", "b/x y.png")
+    (tmp_path / "list.txt").write_bytes(f"a/é.png 1{end}b/x y.png 2{end}".encode(encoding))
+    arguments = {"file_root": str(tmp_path), "file_list": str(tmp_path / "list.txt")}
+    assert labels(2, 1, **arguments) == [[1, 2]]
+
+
+def test_a_list_in_utf_16_is_named(tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text("a.png 1\n", encoding="utf-16")
+    with pytest.raises(RuntimeError, match=r"UTF-16"):
+        file_reader(file_list=str(tmp_path / "list.txt"))
+
+
+def test_folders_in_class_folders_are_left_out_with_a_warning(tmp_path: Path) -> None:
+    make(tmp_path, "a/x.png", "a/more/y.png", "b/z.png", "b/deep/er/v.png", "b/even/w.png")
+    with pytest.warns(UserWarning, match=r"3 folders lie inside the class folders, 'a/more' the first") as said:
+        assert labels(2, 1, file_root=str(tmp_path)) == [[0, 1]]
+    assert len(said) == 1
+
+
 def test_nothing_found_says_why(tmp_path: Path) -> None:
     make(tmp_path, "a/x.txt", "b/y.txt", "top.png")
     with pytest.raises(RuntimeError, match=r"has 2 folders .* lies directly in one of them"):

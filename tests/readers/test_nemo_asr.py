@@ -57,3 +57,23 @@ def test_damaged_recordings_are_bad_samples(tmp_path: Path) -> None:
     (tmp_path / "bad.wav").write_bytes(b"nothing")
     with pytest.raises(RuntimeError, match=r"bad\.wav"):
         read(tmp_path, {"audio_filepath": str(tmp_path / "bad.wav")})
+
+
+def test_null_is_as_absent(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.wav")
+    nulls = read(tmp_path, {"audio_filepath": path, "duration": None, "offset": None, "text": None})
+    assert nulls == read(tmp_path, {"audio_filepath": path})
+
+
+@pytest.mark.parametrize("encoding, end", [("utf-8-sig", "\n"), ("utf-8", "\r\n"), ("utf-8-sig", "\r\n")])
+def test_manifests_of_other_systems(tmp_path: Path, encoding: str, end: str) -> None:
+    (tmp_path / "a.wav").write_bytes(wav(speech(80)).tobytes())
+    line = json.dumps({"audio_filepath": str(tmp_path / "a.wav"), "text": "é"}, ensure_ascii=False)
+    (tmp_path / "m.json").write_bytes(f"{line}{end}{line}{end}".encode(encoding))
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def define() -> Any:
+        return fn.readers.nemo_asr(manifest_filepaths=str(tmp_path / "m.json"), read_text=True)[1]
+
+    with define() as pipe:
+        assert [bytes(text.tolist()).decode() for text in pipe.run()[0].samples()] == ["é", "é"]

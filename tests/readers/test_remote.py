@@ -119,6 +119,15 @@ def test_a_server_with_failures_is_as_local(reader: str, server: ObjectServer, l
     assert run(reader, server.url, io_retries=8, io_concurrency=8) == run(reader, local)
 
 
+@pytest.mark.parametrize("status", [401, 403, 404, 410])
+def test_a_request_that_is_refused_is_not_repeated(server: ObjectServer, status: int) -> None:
+    server.objects, server.absent = {}, status
+    with pytest.raises(RuntimeError, match=r"cannot read .*a\.tar: .*") as raised:
+        run("webdataset", server.url, io_retries=5)
+    assert "attempts" not in str(raised.value) and (status == 404 or str(status) in str(raised.value))
+    assert len(server.requests) <= 4
+
+
 def test_a_server_that_does_not_know_ranges(server: ObjectServer, local: str) -> None:
     server.ranges = False
     assert run("mxnet", server.url) == run("mxnet", local)

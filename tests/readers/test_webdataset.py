@@ -54,3 +54,17 @@ def test_an_index_of_another_archive(tmp_path: Path) -> None:
     (tmp_path / "a.idx").write_text("v1.1 1\njpg 512 1000000")
     with pytest.raises(RuntimeError, match=r"a\.idx, line 2: a component of 1000000 bytes"):
         read(paths=path, ext=["jpg"], index_paths=str(tmp_path / "a.idx"))
+
+
+def test_torn_samples_are_named(tmp_path: Path) -> None:
+    path = write_tar(tmp_path / "a.tar", [("a.jpg", b"1"), ("b.jpg", b"2"), ("a.cls", b"3"), ("b.cls", b"4")])
+    with pytest.raises(RuntimeError, match=r"The sample 'a' has jpg, and not cls"):
+        read(paths=path, ext=["jpg", "cls"], missing_component_behavior="error")
+
+
+def test_extensions_that_nothing_has(tmp_path: Path) -> None:
+    path = write_tar(tmp_path / "a.tar", [("a.jpeg", b"1"), ("b.jpeg", b"2")])
+    with pytest.raises(RuntimeError, match=r"no member of .*a\.tar has an extension .* samples have jpeg"):
+        read(paths=path, ext=["jpg"], missing_component_behavior="skip")
+    with pytest.warns(UserWarning, match=r"no member of .*a\.tar has an extension"):
+        assert read(paths=path, ext=["jpg"]) == [[b"", b""]]

@@ -1,4 +1,4 @@
-"""``torchdali run script.py``: run a script that imports ``nvidia.dali`` on torchdali."""
+"""``torchdali run script.py`` or ``-m module``: run a program that imports ``nvidia.dali`` on torchdali."""
 
 from __future__ import annotations
 
@@ -15,15 +15,20 @@ from torchdali._commands.startup.torchdali_alias import alias_nvidia_dali
 __all__ = ["run"]
 
 
-def run(script: str, arguments: Sequence[str]) -> None:
-    """Run a script as ``python script arguments ...`` does, with torchdali for ``nvidia.dali``.
+def run(program: str, arguments: Sequence[str], is_module: bool = False) -> None:
+    """Run a script, or a module, as ``python [-m] program arguments ...`` does, with torchdali for ``nvidia.dali``.
 
     The Python processes that it starts have torchdali there as well.
     """
     alias_nvidia_dali()
     inherited = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([*startup.__path__, *([inherited] if inherited else [])])
-    path = os.path.abspath(script)
+    if is_module:
+        sys.argv = [program, *arguments]
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
+        return
+    path = os.path.abspath(program)
     sys.argv = [path, *arguments]
     sys.path.insert(0, os.path.dirname(path))
     sys.excepthook = functools.partial(_show, path)

@@ -229,6 +229,9 @@ class _InObjects:
 
     def boxes(self) -> npt.NDArray[np.float64]:
         boxes = [annotation.get("bbox", _NO_BOX) for annotation in self._listed]
+        if None in boxes:
+            number = self._listed[boxes.index(None)].get("id")
+            raise TypeError(f"the bbox of annotation {number} is null")
         if set(map(len, boxes)) - {4}:
             box = next(box for box in boxes if len(box) != 4)
             raise ValueError(f"Invalid COCO annotation: `bbox` has 4 numbers, and this one {len(box)}: {box}")
@@ -299,6 +302,15 @@ def _looked_up(numbers: npt.NDArray[np.float64], values: Mapping[Any, int], miss
     return table[numbers.astype(np.int64)]
 
 
+def _check_ids(images: Iterable[Any]) -> None:
+    for image in images:
+        number = image["id"]
+        if not isinstance(number, (int, float)):
+            raise TypeError(f"the id of an image is a number, not {number!r}")
+        if not -(1 << 31) <= number < 1 << 31:
+            raise OverflowError(f"the id of an image, {number}, does not fit int32")
+
+
 class _Collector:
     """Collects the annotations of the chosen images.
 
@@ -312,6 +324,7 @@ class _Collector:
         self._form = form
         categories = [category["id"] for category in data.get("categories", ())]
         self._labels = {number: place for place, number in enumerate(categories, 1)}
+        _check_ids(data.get("images", ()))
         self._images = self._chosen(data.get("images", ()))
         places = {number: place for place, number in enumerate({i["id"]: 0 for i in self._images})}
         of = listed.images(places)

@@ -48,6 +48,20 @@ _BLOCK, _AHEAD, _KEPT = 1 << 20, 16, 32  # bytes, and blocks, of small reads one
 _GAP, _LARGEST = 64 << 10, 8 << 20  # ranges nearer to each other are one request, up to a size
 
 
+def _is_refused(error: Exception) -> bool:
+    """Tell errors that stay when a request is repeated; of statuses of HTTP, too many requests and slowness pass."""
+    status = _status(error)
+    if status is not None:
+        return 400 <= status < 500 and status not in (408, 425, 429)
+    return isinstance(error, _GIVEN_UP_AT_ONCE)
+
+
+def _status(error: Exception) -> int | None:
+    """Return the status of HTTP of an error; fsspec says of each that the file is not found, because of the error."""
+    status = getattr(error, "status", getattr(error.__cause__, "status", None))
+    return status if isinstance(status, int) else None
+
+
 @dataclass(frozen=True)
 class RemoteOptions:
     """The arguments of readers for URLs; see `formats.remote`.
@@ -251,14 +265,17 @@ class Remote:
                 return request()
             except Exception as error:
                 last = error
-                if isinstance(error, _GIVEN_UP_AT_ONCE):
+                refused = _is_refused(error)
+                if refused:
                     break
                 if attempt < self.options.io_retries:
                     time.sleep(min(_PAUSE * 2**attempt, _LONGEST_PAUSE) * random.uniform(0.5, 1.5))
         reason = f"{type(last).__name__}: {last}".replace(url, shown(url))
         if has_secret(url):  # a message may have any part of it
             reason = type(last).__name__
-        tried = "" if isinstance(last, _GIVEN_UP_AT_ONCE) else f", after {attempt + 1} attempts"
+        if _status(last) not in (None, 404):
+            reason = f"the server answers with status {_status(last)}"
+        tried = "" if refused else f", after {attempt + 1} attempts"
         raise RuntimeError(f"cannot read {shown(url)}{tried}: {reason}") from None
 
     def info(self, url: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import torch
 from torchdali.codecs._native import read_files
 from torchdali.codecs.files import read_cached, read_file, read_lent
 from torchdali.codecs.images import ENDINGS
+from torchdali.errors import warn
 from torchdali.formats.remote import Pending, Remote, RemoteOptions, is_url, shown
 from torchdali.formats.storage import read_text
 from torchdali.loader import Dataset, Empty, LoaderOptions
@@ -289,8 +290,14 @@ def _in_folders(
     names_of = _names if remote is None else remote.names
     folders = [f for f in names_of(root, folders=True) if chosen is None or chosen(f)]
 
+    deeper: list[str] = []  # folders whose files are left out
+
     def list_folder(folder: str) -> list[str]:
-        names = names_of(os.path.join(root, folder), folders=False)
+        if remote is None:
+            inner, names = _contents(os.path.join(root, folder))
+            deeper.extend(os.path.join(folder, name) for name in inner)
+        else:
+            names = remote.names(os.path.join(root, folder), folders=False)
         return [f"{folder}{os.sep}{name}" for name in names if matches(name)]
 
     if len(folders) < _FEW_FOLDERS:
@@ -306,6 +313,11 @@ def _in_folders(
             f"no files found in {root!r}: it has {len(folders)} folders that count, and a file counts when it "
             f"lies directly in one of them and its name matches file_filters; files without a folder, {loose} here, "
             "are listed by files or file_list"
+        )
+    if deeper:
+        warn(
+            f"{root}: {len(deeper)} folders lie inside the class folders, {min(deeper)!r} the first; "
+            "their files are left out"
         )
     return paths, labels, folders
 
@@ -324,10 +336,21 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 def _names(path: str, folders: bool) -> list[str]:
     """List the folders or the files of a folder, in the order of their names' bytes."""
+    return _contents(path)[0 if folders else 1]
+
+
+def _contents(path: str) -> tuple[list[str], list[str]]:
+    """List the folders and the files of a folder, each in the order of their names' bytes."""
+    names: tuple[list[str], list[str]] = [], []
     try:
         with os.scandir(path) as entries:
-            names = [entry.name for entry in entries if _is_folder(entry) == folders]
+            for entry in entries:
+                names[0 if _is_folder(entry) else 1].append(entry.name)
     except OSError as error:
         raise RuntimeError(f"cannot list the folder {path!r}: {error.strerror}") from None
+    return _sorted(names[0]), _sorted(names[1])
+
+
+def _sorted(names: list[str]) -> list[str]:
     plain = all(map(str.isascii, names))  # then both orders are one
     return sorted(names) if plain else sorted(names, key=os.fsencode)
