@@ -398,6 +398,195 @@ def outputs_without_conversion(dali: Any) -> Iterator[Any]:
     yield it._get_outputs()
 
 
+# ---------------------------------------------------------------- older copies, and names that are set
+
+@program
+def copy_of_an_old_iterator(dali: Any) -> Iterator[Any]:
+    """The iterator of DALI 0.x, as many programs have it."""
+    api = dali.types.PipelineAPIType.ITERATOR
+
+    class Old:
+        def __init__(self, pipes: list[Any], size: int) -> None:
+            self._pipes, self._size, self._counter = pipes, size, 0
+            for pipe in pipes:
+                with pipe._check_api_type_scope(api):
+                    pipe.build()
+                    pipe.schedule_run()
+            self._first: Any = None
+            self._first = self.__next__()
+
+        def __iter__(self) -> Any:
+            return self
+
+        def __next__(self) -> Any:
+            if self._first is not None:
+                batch, self._first = self._first, None
+                return batch
+            if self._counter >= self._size:
+                self._counter %= self._size
+                for pipe in self._pipes:
+                    pipe.reset()
+                    if pipe.empty():
+                        with pipe._check_api_type_scope(api):
+                            pipe.schedule_run()
+                raise StopIteration
+            values = []
+            for pipe in self._pipes:
+                with pipe._check_api_type_scope(api):
+                    values.append(numbers(pipe.share_outputs())[0])
+                    pipe.release_outputs()
+                    pipe.schedule_run()
+            self._counter += len(self._pipes) * self._pipes[0].max_batch_size
+            return values
+
+    it = Old([files(dali)], 10)
+    for _ in range(3):
+        yield list(it)
+
+
+@program
+def reset_by_a_wrapper(dali: Any) -> Iterator[Any]:
+    it = plugin(dali).DALIGenericIterator(files(dali, pad_last_batch=True), ["a", "b"], reader_name="Reader")
+    for _ in range(3):
+        yield it._size // it.batch_size, [taken(batch) for batch in it]
+        it.reset()
+
+
+@program
+def end_iteration_is_overridden(dali: Any) -> Iterator[Any]:
+    class Ending(plugin(dali).DALIGenericIterator):  # type: ignore[misc]
+        def _end_iteration(self) -> None:
+            self.reset()
+            raise StopIteration
+
+    it = Ending(files(dali, pad_last_batch=True), ["a", "b"], reader_name="Reader")
+    for _ in range(3):
+        yield [taken(batch) for batch in it]
+
+
+@program
+def counter_is_set_to_the_end(dali: Any) -> Iterator[Any]:
+    it = plugin(dali).DALIGenericIterator(files(dali, 40, pad_last_batch=True), ["a", "b"], reader_name="Reader")
+    next(it)
+    it._counter = it._size
+    yield next(it, "end")
+    it.reset()
+    yield int(it._counter), len(list(it))
+
+
+@program
+def loop_ends_by_the_counter(dali: Any) -> Iterator[Any]:
+    it = plugin(dali).DALIGenericIterator(files(dali, pad_last_batch=True), ["a", "b"], reader_name="Reader")
+    for batch in it:
+        yield taken(batch)
+        if it._counter >= it._size:
+            break
+    it.reset()
+    yield int(it._counter), len(list(it))
+
+
+@program
+def size_of_a_reader_is_set(dali: Any) -> Iterator[Any]:
+    for policy in plugin(dali).LastBatchPolicy:
+        it = plugin(dali).DALIGenericIterator(
+            files(dali, 40, pad_last_batch=True), ["a", "b"], reader_name="Reader", last_batch_policy=policy,
+            auto_reset=True,
+        )  # fmt: skip
+        it._size = 12
+        for _ in range(3):
+            yield policy.name, len(it), [taken(batch)[0] for batch in it], int(it._counter)
+
+
+@program
+def size_of_a_source_is_set(dali: Any) -> Iterator[Any]:
+    it = plugin(dali).DALIGenericIterator(counting(dali), ["a"])
+    it._size = 4
+    yield len(list(it)), len(it)
+
+
+@program
+def names_are_set(dali: Any) -> Iterator[Any]:
+    class Early(plugin(dali).DALIGenericIterator):  # type: ignore[misc]
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            self._num_gpus, self._pipes, self.batch_size, self._reader_name = 9, None, 1, "x"
+            super().__init__(*arguments, **named)
+
+    it = Early(files(dali), ["a", "b"], reader_name="Reader")
+    yield it._num_gpus, len(it._pipes), it.batch_size, it._reader_name
+    for name, value in {
+        "_ever_consumed": True, "_ever_scheduled": True, "_shards_num": 3, "_size_no_pad": 5, "_is_stick_to_shard": 1,
+        "_last_batch_policy": plugin(dali).LastBatchPolicy.DROP, "_enable_checkpointing": True, "_auto_reset": "yes",
+        "_fill_last_batch": True, "_data_batches": [], "_num_gpus": 2, "_output_categories": {"x", "y"},
+        "output_map": ["x", "y"],
+    }.items():  # fmt: skip
+        setattr(it, name, value)
+        yield name, getattr(it, name) == value
+
+
+@program
+def names_of_outputs_are_set(dali: Any) -> Iterator[Any]:
+    it = plugin(dali).DALIGenericIterator(files(dali), ["a", "b"], reader_name="Reader")
+    it.output_map, it._output_categories = ["x", "y"], {"x", "y"}
+    next(it)
+    yield sorted(next(it)[0])
+
+
+@program
+def next_calls_the_overridden(dali: Any) -> Iterator[Any]:
+    class Plain(plugin(dali).DALIRaggedIterator):  # type: ignore[misc]
+        def __next__(self) -> Any:
+            return taken(super().__next__())
+
+    it = Plain(files(dali), ["a", "b"], reader_name="Reader", auto_reset=True)
+    yield it.next(), list(it), list(it)
+
+
+@program
+def a_pipeline_describes_one_reader(dali: Any) -> Iterator[Any]:
+    class Described(dali.Pipeline):  # type: ignore[misc,name-defined]
+        def define_graph(self) -> Any:
+            return dali.fn.external_source(Counter(3))
+
+        def reader_meta(self, name: str) -> Any:
+            return {
+                "epoch_size": 6, "epoch_size_padded": 6, "number_of_shards": 1, "shard_id": 0, "pad_last_batch": 0,
+                "stick_to_shard": 0,
+            }  # fmt: skip
+
+    for arguments in ({"reader_name": "any"}, {}):
+        it = plugin(dali).DALIGenericIterator(Described(2, 1, None), ["a"], auto_reset=True, **arguments)
+        yield [taken(batch) for batch in it]
+
+
+@program
+def fed_in_iter_setup(dali: Any) -> Iterator[Any]:
+    class Fed(dali.Pipeline):  # type: ignore[misc,name-defined]
+        def __init__(self) -> None:
+            super().__init__(2, 1, None)
+            self.next, self.source = 0, dali.ops.ExternalSource()
+
+        def define_graph(self) -> Any:
+            self.data = self.source()
+            return self.data
+
+        def iter_setup(self) -> None:
+            if self.next == 3:
+                self.next = 0
+                raise StopIteration
+            self.feed_input(self.data, pair(self.next))
+            self.next += 1
+
+    it = plugin(dali).DALIGenericIterator(Fed(), ["a"], auto_reset=True)
+    yield [taken(batch) for batch in it], [taken(batch) for batch in it]
+    pipe = Fed()
+    pipe.build()
+    pipe._prefetch()
+    yield numbers(pipe.share_outputs())
+    pipe.release_outputs()
+    pipe.schedule_run()
+    yield numbers(pipe.outputs())
+
+
 # ---------------------------------------------------------------- pipelines, driven by hand
 
 @program

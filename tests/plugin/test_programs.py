@@ -33,6 +33,17 @@ RESULTS: dict[str, list[Any]] = {
         (3, ["get", "schedule False", "schedule True", "advance"]
          + ["get", "schedule True", "advance"] * 2 + ["get"]),
     ],
+    "copy_of_an_old_iterator": [[[A], [B], [AGAIN]], [[[2, 3, 4, 5]], [[6, 7, 8, 9]]], [[A], [B], [AGAIN]]],
+    "counter_is_set_to_the_end": ["end", (0, 10)],
+    "size_of_a_reader_is_set": [
+        (name, 3, [list(range(i, i + 4)) for i in range(first, first + 12, 4)], 0)
+        for name in ("FILL", "DROP", "PARTIAL")
+        for first in (0, 12, 24)
+    ],
+    "size_of_a_source_is_set": [(2, 2)],
+    "names_of_outputs_are_set": [["x", "y"]],
+    "a_pipeline_describes_one_reader": [[[[0, 0]], [[1, 1]], [[2, 2]]]] * 2,
+    "fed_in_iter_setup": [([[[0, 0]], [[1, 1]], [[2, 2]]],) * 2, [[0, 0]], [[1, 1]]],
     "prefetch_and_share": [[[i, i]] for i in range(4)],
     "prefetch_and_outputs": [[[i, i]] for i in range(4)],
     "prefetch_and_run": [[[0, 0]], [[1, 1]]],

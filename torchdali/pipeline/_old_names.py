@@ -7,6 +7,7 @@ iterators and pipelines. The classes here give them the meaning they have there.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -26,6 +27,16 @@ class _Renamed:
 
     def __get__(self, pipe: Any, owner: type | None = None) -> Any:
         return self if pipe is None else getattr(pipe, self._public)
+
+
+class _Derived:
+    """A value that follows from others, like a property; a program that sets it reads its own from then on."""
+
+    def __init__(self, derive: Callable[[Any], Any]) -> None:
+        self._derive = derive
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else self._derive(instance)
 
 
 class _FromOptions(_Renamed):
@@ -108,29 +119,29 @@ class PipelineOldNames:
 
     # ------------------------------------------------------------ the stages of being built
 
-    @property
+    @_Derived
     def _py_graph_built(self: Any) -> bool:
         return self._opened is not None
 
-    @property
+    @_Derived
     def _built(self: Any) -> bool:
         return self._executor is not None
 
     _backend_prepared = _built
 
-    @property
+    @_Derived
     def _pipe(self: Any) -> Any:
         return self if self._built else None
 
-    @property
+    @_Derived
     def _graph_out(self: Any) -> Any:
         return self._traced().outputs
 
-    @property
+    @_Derived
     def _ops(self: Any) -> Any:
         return list(self._traced().nodes)
 
-    @property
+    @_Derived
     def _names_and_devices(self: Any) -> list[tuple[str, str]] | None:
         return [(_edge_name(each), each.device) for each in self._graph_out] if self._built else None
 
@@ -142,7 +153,7 @@ class PipelineOldNames:
 
     # ------------------------------------------------------------ running, without a check of the style
 
-    @property
+    @_Derived
     def _batches_to_consume(self: Any) -> int:
         return self._executor.in_flight if self._built else 0
 
@@ -218,32 +229,32 @@ class IteratorOldNames:
     def _last_batch_padded(self: Any, padded: bool) -> None:
         """No-op: the padding is the reader's."""
 
-    @property
+    @_Derived
     def _size_no_pad(self: Any) -> int:
         return int(self._counted.shards.size)
 
-    @property
+    @_Derived
     def _shards_num(self: Any) -> int:
         return int(self._counted.shards.count)
 
-    @property
+    @_Derived
     def _shards_id(self: Any) -> Any:
         return np.array(self._counted.ranks)
 
-    @property
+    @_Derived
     def _is_stick_to_shard(self: Any) -> bool:
         return not self._counted.shards.rotates
 
-    @property
+    @_Derived
     def _counter_per_gpu(self: Any) -> Any:
         return np.array(self._counted.carried)
 
-    @property
+    @_Derived
     def _shard_sizes_per_gpu(self: Any) -> Any:
         epochs = self._counted
         return self._shard_sizes_per_gpu_initial if epochs.shards.padded else np.array(epochs.sizes)
 
-    @property
+    @_Derived
     def _shard_sizes_per_gpu_initial(self: Any) -> Any:
         return self._calculate_shard_sizes(np.arange(self._shards_num))
 
@@ -278,6 +289,6 @@ class IteratorOldNames:
     def _auto_reset(self: Any, value: bool | str | None) -> None:
         self._begins_anew = value in (True, "yes")
 
-    @property
+    @_Derived
     def _enable_checkpointing(self: Any) -> bool:
         return bool(getattr(self._pipes[0], "_enable_checkpointing", False))

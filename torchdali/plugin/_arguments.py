@@ -104,7 +104,8 @@ def epochs_of_size(
 
 def _warn_of_no_end(pipe: Pipeline) -> None:
     readers: Sequence[str] = ()
-    with contextlib.suppress(RuntimeError, AttributeError):  # debug mode has no graph to ask
+    # Debug mode has no graph to ask, and a subclass may describe one reader alone.
+    with contextlib.suppress(RuntimeError, AttributeError, TypeError):
         readers = list(pipe.reader_meta())
     if readers:
         _log.warning(

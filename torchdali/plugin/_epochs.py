@@ -143,6 +143,8 @@ class EpochCounter:
         if self.policy is not LastBatchPolicy.DROP:
             return 0
         largest = max(self.sizes) if self.shards.padded else min(self.sizes)
+        if self._size is not None:
+            largest = self._size - min(self.carried)
         return -(-largest // self.batch_size) - self.batches
 
     @property
