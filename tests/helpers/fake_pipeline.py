@@ -93,6 +93,10 @@ class FakePipeline:
         self._held = found
         return found
 
+    def empty(self) -> bool:
+        """Return True if nothing is left to take but the end of the epoch."""
+        return not self._flight or isinstance(self._flight[0][0], StopIteration)
+
     def driven_by(self, api: Any) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
@@ -105,7 +109,7 @@ class FakePipeline:
         self._held = None
 
     def reset(self) -> None:
-        if self.stopped:
+        if self.stopped and self.empty():
             self.stopped, self._first = False, True
             self.resets += 1
             self._flight.clear()

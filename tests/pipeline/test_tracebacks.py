@@ -218,7 +218,7 @@ def test_frames_of_the_proxy() -> None:
 def test_all_frames_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHDALI_FULL_TRACEBACK", "1")
     error = _failure(_made(truncated).run)
-    assert {"_pipeline.share_outputs", "executor.pop", "stages._chain_done"} < set(_frames(error))
+    assert {"_pipeline._take", "executor.pop", "stages._chain_done"} < set(_frames(error))
     assert "thread_pool.work" in _frames(error.__cause__)
     monkeypatch.setenv("TORCHDALI_FULL_TRACEBACK", "0")
     assert _frames(_failure(_made(truncated).run)) == RUN

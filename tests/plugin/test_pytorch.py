@@ -317,7 +317,7 @@ def test_a_failed_batch_is_skipped_and_the_epoch_goes_on() -> None:
 def test_several_pipelines_stay_in_step_when_one_fails() -> None:
     pipes = [SourcePipeline([A, ValueError("broken"), B], 4), SourcePipeline([A, B, C], 4)]
     with pytest.warns(Warning, match="reader_name"):
-        it = DALIGenericIterator(pipes, ["a"], size=12)
+        it = DALIGenericIterator(pipes, ["a"], size=24)
     assert numbers(next(it)) == [A, A]
     with pytest.raises(ValueError, match="broken"):
         next(it)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -280,12 +281,80 @@ def test_a_loop_over_a_source_that_was_left_begins_again() -> None:
         assert numbers(it) == [[0] * 4, [1] * 4, [2] * 4]
 
 
+@pytest.mark.parametrize("policy", list(LastBatchPolicy))
+@pytest.mark.parametrize("auto_reset", [False, True])
+@pytest.mark.parametrize("shards", [1, 2, 3])
+def test_a_loop_that_was_left_is_followed_by_the_next_epoch(files, policy, auto_reset, shards) -> None:
+    def make(on_break: str) -> Any:
+        options = {"random_shuffle": True, "pad_last_batch": True, "num_shards": shards}
+        pipes = [reader(files, size=20, batch_size=3, **options, shard_id=i) for i in range(shards)]
+        return DALIGenericIterator(
+            pipes, ["a"], reader_name="reader", last_batch_policy=policy, auto_reset=auto_reset, on_break=on_break
+        )  # fmt: skip
+
+    def parts(batches: Any) -> list[Any]:
+        return [[part["a"].ravel().tolist() for part in batch] for batch in batches]
+
+    whole = make("continue")
+    expected = [parts(whole) for _ in range(4)]
+    it = make("next")
+    for epoch, after in ((0, 1), (1, 0), (1, 2), (2, 1)):  # a loop that took nothing leaves its epoch whole
+        assert parts(itertools.islice(it, after)) == expected[epoch][:after]
+    assert parts(it) == expected[3]
+
+
+def test_every_sample_comes_again_after_a_break(files) -> None:
+    it = DALIGenericIterator(reader(files), ["a"], reader_name="reader", on_break="next")
+    for _ in range(3):
+        assert broken_off(it, 2) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert numbers(it) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 0, 1]]
+
+
+def test_after_a_break_only_batches_in_flight_are_computed() -> None:
+    calls: list[int] = []
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None, prefetch_queue_depth=2, seed=1)
+    def counted() -> Any:
+        _, label = fn.readers.file(files=[__file__] * 100, labels=list(range(100)), name="reader")
+        return fn.python_function(label, function=lambda x: calls.append(int(x[0])) or x)
+
+    it = DALIGenericIterator(counted(), ["a"], reader_name="reader", on_break="next", prepare_first_batch=False)
+    assert broken_off(it, 3) == [[0], [1], [2]]
+    assert broken_off(it, 2) == [[0], [1]]
+    assert len(calls) <= 3 + 2 + 2 + 2
+
+
+@pytest.mark.parametrize("taken", [0, 1])
+def test_the_place_is_right_after_a_break(files, taken: int) -> None:
+    def make() -> Any:
+        pipe = reader(files, random_shuffle=True, pad_last_batch=True)
+        return DALIGenericIterator(pipe, ["a"], reader_name="reader", on_break="next", prepare_first_batch=False)
+
+    whole, it, again = make(), make(), make()
+    expected = [numbers(whole) for _ in range(2)][1]
+    assert len(broken_off(it, 1)) == 1
+    assert broken_off(it, taken) == expected[:taken]
+    again.load_state_dict(it.state_dict())
+    assert (again._counter, numbers(again)) == (4 * taken, expected[taken:])
+
+
+@pytest.mark.parametrize("arguments", [{}, {"size": 16}])
+def test_a_loop_over_a_source_that_was_left_is_followed_by_the_next_epoch(arguments) -> None:
+    batches = [[np.int32(i)] * 4 for i in range(4)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        it = DALIGenericIterator(source(batches, cycle="raise"), ["a"], on_break="next", auto_reset=True, **arguments)
+    assert broken_off(it, 2) == [[0] * 4, [1] * 4]
+    for _ in range(2):
+        assert numbers(it) == [[i] * 4 for i in range(4)]
+
+
 def test_wrong_on_break() -> None:
     with pytest.raises(ValueError, match="on_break is 'again'"):
         DALIGenericIterator(source([]), ["a"], on_break="again")
 
 
-@pytest.mark.parametrize("on_break", ["continue", "restart"])
+@pytest.mark.parametrize("on_break", ["continue", "restart", "next"])
 def test_a_loop_after_load_state_dict_goes_on_without_a_warning(files, on_break, caplog) -> None:
     make = lambda: DALIGenericIterator(reader(files), ["a"], reader_name="reader", on_break=on_break)  # noqa: E731
     it = make()

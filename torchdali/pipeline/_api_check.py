@@ -15,11 +15,12 @@ class ApiCheck:
 
     Attributes:
         enabled: Refuse; otherwise allow it.
+        driven: The style so far.
     """
 
     def __init__(self) -> None:
         self.enabled = True
-        self._driven: PipelineAPIType | None = None
+        self.driven: PipelineAPIType | None = None
         self._inside = False
 
     def driven_by(self, api: PipelineAPIType) -> AbstractContextManager[None]:
@@ -52,10 +53,10 @@ class _Driving(AbstractContextManager[None]):
 
     def __enter__(self) -> None:
         check, api = self._check, self._api
-        check._driven = check._driven or api
-        if check._driven is not api and check.enabled:
+        check.driven = check.driven or api
+        if check.driven is not api and check.enabled:
             raise RuntimeError(
-                f"Mixing pipeline API type. Currently used: {check._driven}, but trying to use {api}; "
+                f"Mixing pipeline API type. Currently used: {check.driven}, but trying to use {api}; "
                 "use either run(), or schedule_run() with outputs(), or an iterator"
             )
         check._inside = True

@@ -1,117 +1,285 @@
 """Names with an underscore that published programs for DALI use, apart from the code that does the work.
 
 What several public programs read, set, call or override is an interface, whatever its name: inner names of DALI's
-iterators and pipelines. The classes here give them the meaning they have there.
+iterators and pipelines. The classes here give them the meaning they have there. Hooks that subclasses override, such as
+`_get_outputs` and `_prefetch`, are steps of the iterators and pipelines themselves.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
+from torchdali.graph import DataNode
 from torchdali.types import PipelineAPIType
 
 __all__ = ["IteratorOldNames", "PipelineOldNames"]
 
 
+class _Renamed:
+    """A public attribute under another name."""
+
+    def __init__(self, public: str) -> None:
+        self._public = public
+
+    def __get__(self, pipe: Any, owner: type | None = None) -> Any:
+        return self if pipe is None else getattr(pipe, self._public)
+
+
+class _Derived:
+    """A value that follows from others, like a property; a program that sets it reads its own from then on."""
+
+    def __init__(self, derive: Callable[[Any], Any]) -> None:
+        self._derive = derive
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else self._derive(instance)
+
+
+class _FromOptions(_Renamed):
+    """An argument of `Pipeline` that has no attribute."""
+
+    def __get__(self, pipe: Any, owner: type | None = None) -> Any:
+        return self if pipe is None else getattr(pipe._options, self._public)
+
+
+def _edge_name(edge: DataNode) -> str:
+    node = edge.source
+    if node is None or len(node.outputs) == 1:
+        return edge.name
+    return f"{node.name}[{[each is edge for each in node.outputs].index(True)}]"
+
+
 class PipelineOldNames:
     """Inner names of DALI's `Pipeline`."""
 
-    def _prefetch(self: Any) -> None:
-        """Start as many batches as the queue is deep, if none was started before."""
-        if self._first:
-            self._start_batches()
+    _batch_size = _max_batch_size = _Renamed("max_batch_size")
+    _num_threads = _Renamed("num_threads")
+    _device_id = _Renamed("device_id")
+    _seed = _Renamed("seed")
+    _exec_pipelined = _Renamed("exec_pipelined")
+    _exec_async = _Renamed("exec_async")
+    _exec_dynamic = _Renamed("exec_dynamic")
+    _exec_separated = _Renamed("exec_separated")
+    _prefetch_queue_depth = _Renamed("prefetch_queue_depth")
+    _cpu_queue_size = _Renamed("cpu_queue_size")
+    _gpu_queue_size = _Renamed("gpu_queue_size")
+    _bytes_per_sample = _Renamed("bytes_per_sample")
+    _set_affinity = _Renamed("set_affinity")
+    _max_streams = _Renamed("max_streams")
+    _default_cuda_stream_priority = _Renamed("default_cuda_stream_priority")
+    _enable_memory_stats = _Renamed("enable_memory_stats")
+    _py_num_workers = _Renamed("py_num_workers")
+    _py_start_method = _Renamed("py_start_method")
+    _is_restored_from_checkpoint = _Renamed("is_restored_from_checkpoint")
+    _num_outputs = _Renamed("num_outputs")
+    _enable_checkpointing = _FromOptions("enable_checkpointing")
+    _checkpoint = _FromOptions("checkpoint")
+    _py_callback_pickler = _FromOptions("py_callback_pickler")
+
+    _held: Any
+
+    _first_iter = _Renamed("_first")
+    _last_iter = _Renamed("_setup_ended")
+
+    # ------------------------------------------------------------ the style in which it is driven
+
+    @property
+    def _api_type(self: Any) -> PipelineAPIType | None:
+        driven: PipelineAPIType | None = self._api_check.driven
+        return driven
+
+    @_api_type.setter
+    def _api_type(self: Any, api: PipelineAPIType | None) -> None:
+        self._api_check.driven = api
+
+    @property
+    def _skip_api_check(self: Any) -> bool:
+        return not self._api_check.enabled
+
+    @_skip_api_check.setter
+    def _skip_api_check(self: Any, skip: bool) -> None:
+        self._api_check.enabled = not skip
+
+    def _set_api_type(self: Any, type: PipelineAPIType) -> None:
+        if not isinstance(type, PipelineAPIType):
+            raise TypeError(f"the style of a pipeline is a PipelineAPIType, not {type!r}")
+        self._api_type = type
+
+    def _check_api_type(self: Any, type: PipelineAPIType) -> None:
+        with self.driven_by(type):
+            pass
+
+    def _check_api_type_scope(self: Any, type: PipelineAPIType) -> AbstractContextManager[None]:
+        scope: AbstractContextManager[None] = self.driven_by(type)
+        return scope
+
+    # ------------------------------------------------------------ the stages of being built
+
+    @_Derived
+    def _py_graph_built(self: Any) -> bool:
+        return self._opened is not None
+
+    @_Derived
+    def _built(self: Any) -> bool:
+        return self._executor is not None
+
+    _backend_prepared = _built
+
+    @_Derived
+    def _pipe(self: Any) -> Any:
+        return self if self._built else None
+
+    @_Derived
+    def _graph_out(self: Any) -> Any:
+        return self._traced().outputs
+
+    @_Derived
+    def _ops(self: Any) -> Any:
+        return list(self._traced().nodes)
+
+    @_Derived
+    def _names_and_devices(self: Any) -> list[tuple[str, str]] | None:
+        return [(_edge_name(each), each.device) for each in self._graph_out] if self._built else None
+
+    def _build_graph(self: Any, define_graph: Any = None) -> None:
+        self._traced()
+
+    def _start_py_workers(self: Any) -> None:
+        self.start_py_workers()
+
+    # ------------------------------------------------------------ running, without a check of the style
+
+    @_Derived
+    def _batches_to_consume(self: Any) -> int:
+        return self._executor.in_flight if self._built else 0
 
     def _run(self: Any) -> None:
-        """Start one batch."""
-        self._first = False
-        self.schedule_run()
+        if self._first:
+            self._prefetch()
+        else:
+            self._run_once()
 
-    _run_once = _run
-
-    def _outputs(self: Any, *arguments: Any) -> Any:
-        return self.outputs(*arguments)
-
-    def _share_outputs(self: Any, *arguments: Any) -> Any:
-        return self.share_outputs(*arguments)
+    def _share_outputs(self: Any, cuda_stream: Any = None) -> Any:
+        return self._take(cuda_stream)
 
     def _release_outputs(self: Any) -> None:
-        self.release_outputs()
+        self._held = None
 
-    def _check_api_type_scope(self: Any, api: PipelineAPIType) -> AbstractContextManager[None]:
-        scope: AbstractContextManager[None] = self.driven_by(api)
-        return scope
+    def _feed_input(self: Any, name: Any, data: Any, *arguments: Any, **named: Any) -> None:
+        self.feed_input(name, data, *arguments, **named)
 
 
 class IteratorOldNames:
-    """Inner names of DALI's iterators, for a `BaseIterator`.
+    """Inner names of DALI's iterators, for a `BaseIterator`."""
 
-    Attributes:
-        _ever_consumed, _enable_checkpointing: Programs set them; nothing reads them here.
-    """
-
-    _ever_consumed = False
-    _enable_checkpointing = False
-
-    # ------------------------------------------------------------ what is counted
+    # ------------------------------------------------------------ the place in the epoch
 
     @property
     def _counter(self: Any) -> int:
-        """Samples of the present epoch so far, as each rank counts them."""
-        return int(self._epochs.samples)
+        """Samples of the epoch that came so far; with DROP, at the end, those that are dropped too."""
+        epochs = self._epochs
+        return int(epochs.position + (epochs.dropped * epochs.batch_size if self._over else 0))
 
     @_counter.setter
-    def _counter(self: Any, value: int) -> None:
-        if self._over or self._epochs.finished:
-            self._begin_epoch()
-        self._epochs.delivered = value // self.batch_size
+    def _counter(self: Any, samples: int) -> None:
+        if not hasattr(self, "_epochs"):
+            return  # the constructor finds it
+        if samples < self._counter and (self._over or self._epochs.finished):
+            self._begin_epoch()  # a program with a `reset` of its own
+        self._epochs.position = samples
 
     @property
     def _size(self: Any) -> int:
-        return int(self.size)
+        """`size`; a program that sets it decides where the epoch ends."""
+        return int(self._epochs.size)
 
     @_size.setter
-    def _size(self: Any, value: int) -> None:
-        if hasattr(self, "_epochs"):  # before, the iterator is about to find its size
-            self._change_size(value)
+    def _size(self: Any, samples: int) -> None:
+        if hasattr(self, "_epochs"):
+            self._change_size(samples)
 
     @property
+    def _last_batch_policy(self: Any) -> Any:
+        return self._policy
+
+    @_last_batch_policy.setter
+    def _last_batch_policy(self: Any, policy: Any) -> None:
+        self._policy = policy
+        if hasattr(self, "_epochs"):
+            self._epochs.policy = policy
+            self._epochs.recount()
+
+    # ------------------------------------------------------------ shards
+
+    @property
+    def _counted(self: Any) -> Any:
+        if not hasattr(self._epochs, "shards"):
+            raise AttributeError("an iterator without reader_name and size has neither shards nor padding")
+        return self._epochs
+
+    @property
+    def _last_batch_padded(self: Any) -> bool:
+        return hasattr(self._epochs, "shards") and bool(self._epochs.shards.padded)
+
+    @_last_batch_padded.setter
+    def _last_batch_padded(self: Any, padded: bool) -> None:
+        """No-op: the padding is the reader's."""
+
+    @_Derived
     def _size_no_pad(self: Any) -> int:
-        return int(self._epochs.shards.size)
+        return int(self._counted.shards.size)
 
-    @property
+    @_Derived
     def _shards_num(self: Any) -> int:
-        return int(self._epochs.shards.count)
+        return int(self._counted.shards.count)
 
-    @property
+    @_Derived
     def _shards_id(self: Any) -> Any:
-        shards = self._epochs.shards
-        return np.array([shards.shard(rank, self._epochs.epoch) for rank in self._epochs.ranks])
+        return np.array(self._counted.ranks)
 
-    @property
-    def _is_stick_to_shard(self: Any) -> int:
-        return int(not self._epochs.shards.rotates)
+    @_Derived
+    def _is_stick_to_shard(self: Any) -> bool:
+        return not self._counted.shards.rotates
 
-    @property
+    @_Derived
     def _counter_per_gpu(self: Any) -> Any:
-        return np.array(self._epochs.carried)
+        return np.array(self._counted.carried)
 
-    @property
+    @_Derived
     def _shard_sizes_per_gpu(self: Any) -> Any:
-        return np.array(self._epochs.sizes)
+        epochs = self._counted
+        return self._shard_sizes_per_gpu_initial if epochs.shards.padded else np.array(epochs.sizes)
+
+    @_Derived
+    def _shard_sizes_per_gpu_initial(self: Any) -> Any:
+        return self._calculate_shard_sizes(np.arange(self._shards_num))
+
+    def _calculate_shard_sizes(self: Any, shard_nums: Any) -> Any:
+        size, count = self._size_no_pad, self._shards_num
+        sizes: Any = (shard_nums + 1) * size // count - shard_nums * size // count
+        return sizes
+
+    # ------------------------------------------------------------ what copies of DALI's iterators call
 
     def _remove_padded(self: Any) -> tuple[Any, Any]:
-        """Return for each pipeline whether samples of the last batch do not count, and how many do."""
-        counts = self._counts or [self.batch_size] * len(self._pipes)
-        return np.array([count < self.batch_size for count in counts]), np.array(counts)
+        """Return whether samples of the last batch are to be removed, and how many of each pipeline stay."""
+        counts = self._epochs.counts
+        if counts is None:
+            return False, [self.batch_size] * len(self._pipes)
+        left = np.array(counts)
+        return left < self.batch_size, left
+
+    def _check_batch_size(self: Any, outs: Any) -> None:
+        """Raise AssertionError if the outputs of a batch have different numbers of samples."""
+        sizes = {len(output) for outputs in outs for output in outputs}
+        if len(sizes) > 1:
+            raise AssertionError(f"the outputs of a batch must have the same number of samples, not {sorted(sizes)}")
 
     # ------------------------------------------------------------ arguments
-
-    @property
-    def _num_gpus(self: Any) -> int:
-        return len(self._pipes)
 
     @property
     def _auto_reset(self: Any) -> str:
@@ -121,26 +289,6 @@ class IteratorOldNames:
     def _auto_reset(self: Any, value: bool | str | None) -> None:
         self._begins_anew = value in (True, "yes")
 
-    @property
-    def _last_batch_policy(self: Any) -> Any:
-        return self._policy
-
-    @property
-    def _last_batch_padded(self: Any) -> bool:
-        return bool(getattr(getattr(self._epochs, "shards", None), "padded", False))
-
-    @property
-    def _output_categories(self: Any) -> set[str]:
-        return set(self.output_map)
-
-    @property
-    def _ever_scheduled(self: Any) -> bool:
-        return bool(self._scheduled)
-
-    # ------------------------------------------------------------ hooks that programs call
-
-    def _check_batch_size(self: Any, outputs: Any) -> None:
-        """No-op: pipelines check their batches themselves."""
-
-    def _report_no_data_in_pipeline(self: Any) -> None:
-        raise RuntimeError("There is no data in the pipeline: its source ended before the first batch.")
+    @_Derived
+    def _enable_checkpointing(self: Any) -> bool:
+        return bool(getattr(self._pipes[0], "_enable_checkpointing", False))

@@ -76,6 +76,7 @@ class Pipeline(PipelineOldNames):
         self._finalizer: weakref.finalize[Any, Any] | None = None
         self._held: InFlightBatch | None = None
         self._first, self._restored, self._setup_ended = True, False, False
+        self._deserialized = False
 
     batch_size: Option[int | None] = Option()
     num_threads: Option[int | None] = Option()
@@ -286,25 +287,38 @@ class Pipeline(PipelineOldNames):
 
     def schedule_run(self) -> None:
         """Start the next batch; the first call starts as many as the queue is deep."""
+        self.build()
         with self.driven_by(PipelineAPIType.SCHEDULED):
-            self._start_batches()
+            if self._first:
+                self._prefetch()
+            else:
+                self._run_once()
 
-    def _start_batches(self) -> None:
+    def _prefetch(self) -> None:
+        for _ in range(self.prefetch_depth):
+            self._start_one()
+
+    def _run_once(self) -> None:
+        self._start_one()
+
+    def _start_one(self) -> None:
         running = self._running
-        count = self.prefetch_depth if self._first else 1
         self._first = False
-        for _ in range(count):
-            try:
-                if not self._setup_ended:
-                    self.iter_setup()
-            except StopIteration:
-                self._setup_ended = True
-            running.schedule(ended=self._setup_ended)  # after the batches in flight
+        try:
+            if not self._setup_ended:
+                self.iter_setup()
+        except StopIteration:
+            self._setup_ended = True
+        running.schedule(ended=self._setup_ended)  # after the batches in flight
 
     def outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
         """Wait for the oldest batch in flight and return its outputs; they are the caller's to keep."""
-        self.release_outputs()
-        return self.share_outputs(cuda_stream)
+        with self.driven_by(PipelineAPIType.SCHEDULED):
+            return self._outputs(cuda_stream)
+
+    def _outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
+        self._held = None
+        return self._take(cuda_stream)
 
     def share_outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
         """Like `outputs`; kept apart because DALI's scripts pair it with `release_outputs`.
@@ -314,13 +328,16 @@ class Pipeline(PipelineOldNames):
             what ``output_dtype``, ``output_ndim`` or ``output_layout`` say.
         """
         with self.driven_by(PipelineAPIType.SCHEDULED):
-            running = self._running
-            if not running.in_flight:
-                raise StopIteration("no batch is scheduled: call schedule_run() before")
-            self._held = running.pop(cuda_stream)
-            if self._options.output_specs.given:
-                self._options.output_specs.check(self._held.outputs)
-            return self._held.outputs
+            return self._take(cuda_stream)
+
+    def _take(self, cuda_stream: Any) -> tuple[TensorList, ...]:
+        running = self._running
+        if not running.in_flight:
+            raise StopIteration("no batch is scheduled: call schedule_run() before")
+        self._held = running.pop(cuda_stream)
+        if self._options.output_specs.given:
+            self._options.output_specs.check(self._held.outputs)
+        return self._held.outputs
 
     def release_outputs(self) -> None:
         """Let go of the last batch; what the caller still holds stays whole."""
@@ -329,7 +346,7 @@ class Pipeline(PipelineOldNames):
 
     def reset(self) -> None:
         """Start the next epoch after StopIteration; otherwise nothing happens."""
-        if self._executor is not None and self._executor.stopped:
+        if self._executor is not None and self._executor.empty and self._executor.stopped:
             self._executor.reset()
             self._first, self._setup_ended = True, False
 
@@ -514,7 +531,7 @@ class Pipeline(PipelineOldNames):
         if any(map(_is_fed, graph.nodes)):
             arguments["exec_pipelined"] = False
         pipe = cls(**{**arguments, **kwargs})
-        pipe._builder.graph = graph
+        pipe._builder.graph, pipe._deserialized = graph, True
         return pipe
 
     def deserialize_and_build(self, serialized_pipeline: str | bytes) -> None:

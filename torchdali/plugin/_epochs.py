@@ -91,6 +91,7 @@ class EpochCounter:
         batch_size: Samples of a full batch.
         policy: For the last batch.
         ranks: The rank of each of the iterator's pipelines.
+        split: How many pipelines divide the samples of each batch; 0: every pipeline has batches of its own.
 
     Attributes:
         epoch: Number of the epoch, from 0.
@@ -103,12 +104,11 @@ class EpochCounter:
     """
 
     def __init__(
-        self, shards: Shards, batch_size: int, policy: LastBatchPolicy, ranks: Sequence[int], delivered: int = 0
+        self, shards: Shards, batch_size: int, policy: LastBatchPolicy, ranks: Sequence[int], *, split: int = 0
     ) -> None:
         self.shards, self.batch_size, self.policy = shards, batch_size, policy
-        self.sizes: list[int] = []
-        self._limit: int | None = None
-        self.ranks = tuple(ranks)
+        self.ranks, self.split = tuple(ranks), split
+        self._size: int | None = None
         self._whole = [0] * shards.count
         self._begin(0, self._whole, {})
         if not self.batches:
@@ -117,39 +117,23 @@ class EpochCounter:
                 f"where the smallest shard has {min(self.sizes)}. Take a smaller batch_size, fewer "
                 f"shards, or last_batch_policy=PARTIAL or FILL."
             )
-        self.delivered = delivered
-
-    def limit(self, size: int) -> None:
-        """End epochs with the batch that holds a sample of this number on a rank, whatever the shards hold."""
-        self._limit = size
-        self.batches = self._count_batches()
-
-    @property
-    def samples(self) -> int:
-        """Samples of the epoch so far on one rank, with those that came with the epoch before."""
-        return max(self.carried) + self.delivered * self.batch_size
-
-    def start_of(self, epoch: int) -> State:
-        """Return the place at the start of an epoch, to be merged into a state."""
-        return {"epoch": epoch, "delivered": 0, "carried": [0] * self.shards.count, "rest": {}}
 
     def _begin(self, epoch: int, carried: Sequence[int], rest: Mapping[int, int]) -> None:
         self.epoch, self.delivered = epoch, 0
         self.carried = list(carried)
         self.rest = {number: size for number, size in rest.items() if number >= epoch}
         self.sizes = self._sizes_in(epoch)
-        self.batches = self._count_batches()
-        self.dropped = self._count_dropped()
+        self.recount()
 
     def _sizes_in(self, epoch: int) -> list[int]:
         spans = [self.shards.span(rank, epoch, self.rest.get(epoch)) for rank in range(self.shards.count)]
         return [stop - start for start, stop in spans]
 
     def _count_batches(self) -> int:
-        if self._limit is not None:
-            return -(-self._limit // self.batch_size)
         if not any(self.sizes):
             return 0  # another number of ranks finished this epoch
+        if self._size is not None:
+            return max(self._batches_until(self._size), 0)
         if self.policy is LastBatchPolicy.DROP:
             return min(self.sizes) // self.batch_size
         missing = [size - done for size, done in zip(self.sizes, self.carried, strict=True)]
@@ -159,6 +143,8 @@ class EpochCounter:
         if self.policy is not LastBatchPolicy.DROP:
             return 0
         largest = max(self.sizes) if self.shards.padded else min(self.sizes)
+        if self._size is not None:
+            largest = self._size - min(self.carried)
         return -(-largest // self.batch_size) - self.batches
 
     @property
@@ -171,21 +157,73 @@ class EpochCounter:
         """True if all batches of the epoch were delivered."""
         return self.delivered >= self.batches
 
-    def advance(self) -> list[int] | None:
-        """Count one more batch; return how many samples of it count, by pipeline, None for all."""
+    @property
+    def position(self) -> int:
+        """Samples that were delivered on one rank, those that came with the epoch before included."""
+        return min(self.carried) + self.delivered * self.batch_size
+
+    @position.setter
+    def position(self, samples: int) -> None:
+        self.delivered = self._batches_until(samples)
+
+    def _batches_until(self, samples: int) -> int:
+        missing = samples - min(self.carried)
+        return missing // self.batch_size if self.policy is LastBatchPolicy.DROP else -(-missing // self.batch_size)
+
+    @property
+    def size(self) -> int:
+        """Samples of the epoch on one rank, as DALI counts them. Another number ends it sooner or later."""
+        if self._size is not None:
+            return self._size
+        if self.split:
+            return self.shards.size
+        if self.policy is LastBatchPolicy.DROP:
+            return min(self.sizes)
+        return max(self.sizes) if self.shards.padded else self.batches * self.batch_size
+
+    @size.setter
+    def size(self, samples: int) -> None:
+        self._size = samples
+        self.recount()
+
+    def recount(self) -> None:
+        """Follow a policy or a size that changed."""
+        self.batches = self._count_batches()
+        self.dropped = self._count_dropped()
+
+    def advance(self) -> None:
+        """Count one more batch."""
         self.delivered += 1
+
+    def start_of(self, epoch: int) -> State:
+        """Return the place at the start of an epoch, to be merged into a state."""
+        return {"epoch": epoch, "delivered": 0, "carried": [0] * self.shards.count, "rest": {}}
+
+    @property
+    def counts(self) -> list[int] | None:
+        """Numbers of samples of the last batch that count, by pipeline; None for all."""
         if self.policy is not LastBatchPolicy.PARTIAL:
             return None
         start = (self.delivered - 1) * self.batch_size
         left = [max(self.sizes[rank] - start, 0) for rank in self.ranks]
-        return None if min(left) >= self.batch_size else left
+        if min(left) >= self.batch_size:
+            return None
+        return self._divided(left[0]) if self.split else left
+
+    def _divided(self, samples: int) -> list[int]:
+        each = self.batch_size // self.split
+        return [min(each, samples - first) for first in range(0, samples, each)]
 
     def next_epoch(self) -> None:
         """Begin the next epoch."""
+        if self.carries and not self.split:
+            self._size = None  # it is counted anew, as in DALI
         self._begin(self.epoch + 1, self._carry() if self.carries else self._whole, self.rest)
 
     def _carry(self) -> list[int]:
         done = self.batches * self.batch_size
+        if self.split and self._size is not None:
+            return [max(self.carried[0] + done - self._size, 0)]
         return [c + done - size for c, size in zip(self.carried, self.sizes, strict=True)]
 
     def state(self, undelivered: int = 0) -> State:
@@ -308,14 +346,21 @@ class OpenEpochs:
 
     batches = dropped = 0
     finished = False
+    counts = None
+    size = -1
 
-    def __init__(self) -> None:
+    def __init__(self, batch_size: int = 1) -> None:
         self.epoch = self.delivered = 0
+        self.batch_size = batch_size
 
     @property
-    def samples(self) -> int:
-        """Batches of the epoch so far; how large they are, the iterator does not count."""
-        return self.delivered
+    def position(self) -> int:
+        """Samples that were delivered."""
+        return self.delivered * self.batch_size
+
+    @position.setter
+    def position(self, samples: int) -> None:
+        self.delivered = samples // self.batch_size
 
     def start_of(self, epoch: int) -> State:
         """Return the place at the start of an epoch."""

@@ -5,12 +5,19 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, runtime_checkable
 
 from torchdali.errors import strip_internal_frames
 from torchdali.pipeline._old_names import IteratorOldNames
+from torchdali.plugin._arguments import (
+    as_flag,
+    as_on_break,
+    as_policy,
+    epochs_of_reader,
+    epochs_of_size,
+    same_batch_size,
+)
 from torchdali.plugin._epochs import EpochCounter, LastBatchPolicy, OpenEpochs, Shards
 from torchdali.types import PipelineAPIType
 
@@ -21,6 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["BaseIterator", "LastBatchPolicy", "Resumable"]
 
 _log = logging.getLogger(__name__)
+_NO_BATCHES = (
+    "Epoch %d has no batches: a source of the pipeline is at its end, and stays there. An external_source begins anew "
+    'in each epoch with cycle="raise".'
+)
 
 
 @runtime_checkable
@@ -75,101 +86,53 @@ class BaseIterator(IteratorOldNames):
         *,
         on_break: str = "continue",
     ) -> None:
-        self._on_break = _as_on_break(on_break)
+        self._on_break = as_on_break(on_break)
         self._pipes = list(pipelines) if isinstance(pipelines, Sequence) else [pipelines]
         if not self._pipes:
             raise IndexError("pipelines is empty: give the iterator at least one pipeline.")
-        self._begins_anew = _as_flag(auto_reset)
-        self._prepare_first_batch = prepare_first_batch
-        self._policy = _policy(last_batch_policy, fill_last_batch)
+        self._num_gpus = len(self._pipes)
+        self._begins_anew = as_flag(auto_reset)
+        self._policy = as_policy(last_batch_policy, fill_last_batch)
         for pipe in self._pipes:
             if not hasattr(pipe, "build"):
                 raise AttributeError(f"{pipe!r} is no pipeline; call what pipeline_def made, to make one.")
             pipe.build()
-        self.batch_size = self._common_batch_size()
-        self._declared_size = size
+        self.batch_size = same_batch_size(self._pipes)
         self._reader_name = reader_name
-        self._reader_counts = bool(reader_name)  # False once a program set another size
-        self._epochs = self._make_counter(size, reader_name, last_batch_padded)
-        self._scheduled = self._over = self._resumed = False
+        self._epochs = self._epochs_of(size, reader_name, last_batch_padded)
+        self._ever_scheduled = self._ever_consumed = self._over = self._resumed = False
         self._epoch_start: dict[str, Any] | None = None
+        self._prepare_first_batch = prepare_first_batch
         self._first_batch: Any = None
-        self._counts: list[int] | None = None
         self._before_first: list[dict[str, Any]] = []
         self._continue_checkpoint()
         self._mark_start()
-        if prepare_first_batch:
-            self._prepare()
 
-    # ------------------------------------------------------------ checking the arguments
-
-    def _common_batch_size(self) -> int:
-        sizes = {pipe.max_batch_size for pipe in self._pipes}
-        if len(sizes) > 1:
-            raise AssertionError(f"All pipelines must have the same batch size; found {sorted(map(str, sizes))}.")
-        return int(sizes.pop() or 0)
-
-    def _make_counter(self, size: int, reader_name: str | None, padded: bool) -> EpochCounter | OpenEpochs:
-        if reader_name:
-            if size != -1:
-                raise AssertionError("size follows from the reader: give either size or reader_name")
-            if padded:
-                raise AssertionError(
-                    "With reader_name, padding is read off the reader: leave out last_batch_padded "
-                    "and give pad_last_batch to the reader."
-                )
-            return self._reader_counter(reader_name)
-        if size == 0:
-            raise AssertionError("Size cannot be 0: size is 0; give the samples of an epoch, or -1 for no limit.")
-        if size < 0:
-            if len(self._pipes) > 1:
-                raise AssertionError("Negative size is supported only for a single pipeline: give reader_name or size.")
-            self._warn_of_no_end()
-            return OpenEpochs()
-        warnings.warn(
-            "An epoch of a given size may miss or repeat samples: where there is a reader, give "
-            "its name as reader_name instead of size and last_batch_padded.",
-            Warning,
-            stacklevel=5,
-        )
-        ranks = [0] * len(self._pipes)
-        return EpochCounter(Shards(size, padded=padded), self.batch_size, self._policy, ranks)
-
-    def _warn_of_no_end(self) -> None:
-        readers: Sequence[str] = ()
-        with contextlib.suppress(RuntimeError, AttributeError):  # debug mode has no graph to ask
-            readers = list(self._pipes[0].reader_meta())
-        if readers:
-            _log.warning(
-                "Readers have no end, and this iterator was given neither reader_name nor size: unless another source "
-                "ends, a loop over it goes on for ever. Give reader_name=%r.",
-                readers[0],
+    def _epochs_of(self, size: int, reader_name: str | None, padded: bool) -> EpochCounter | OpenEpochs:
+        if not reader_name:
+            return epochs_of_size(self._pipes, size, self.batch_size, self._policy, padded=padded)
+        if size != -1:
+            raise AssertionError("size follows from the reader: give either size or reader_name")
+        if padded:
+            raise AssertionError(
+                "With reader_name, padding is read off the reader: leave out last_batch_padded "
+                "and give pad_last_batch to the reader."
             )
-
-    def _reader_counter(self, reader_name: str) -> EpochCounter:
-        metas = [pipe.reader_meta(reader_name) for pipe in self._pipes]
-        for key, argument in _SAME_IN_ALL.items():
-            values = {meta[key] for meta in metas}
-            if len(values) > 1:
-                raise AssertionError(
-                    f"The reader {reader_name!r} must have the same {argument} in all pipelines; "
-                    f"found {sorted(values)}."
-                )
-        ranks = [meta["shard_id"] for meta in metas]
-        return EpochCounter(Shards.of_reader(metas[0]), self.batch_size, self._policy, ranks)
+        return epochs_of_reader(self._pipes, reader_name, self.batch_size, self._policy)
 
     # ------------------------------------------------------------ iterating
 
     def __iter__(self) -> Any:
-        """Begin the next epoch if this one is finished; otherwise go on with it, or begin it again (`on_break`)."""
-        finished = self._over or self._epochs.finished
-        if self._at_start() or (self._resumed and not finished):
+        """Begin the next epoch if this one is finished; otherwise go on with it, or as `on_break` says."""
+        finished = self._ended and self._first_batch is None
+        left = not finished and not self._at_start()
+        if self._resumed and not finished:
             return self
-        if not finished and self._on_break == "restart":
+        if left and self._on_break == "restart":
             self._begin_again()
-        elif not finished and self._on_break == "next":
+        elif left and self._on_break == "next":
             self._go_to(self._epochs.epoch + 1)
-        else:
+        elif finished or (self._ever_consumed and self._epochs.position):
             self.reset()
         return self
 
@@ -207,7 +170,7 @@ class BaseIterator(IteratorOldNames):
         Raises:
             StopIteration: The epoch is finished.
         """
-        self._resumed = False
+        self._ever_consumed, self._resumed = True, False
         if self._first_batch is not None:
             batch, self._first_batch = self._first_batch, None
             return batch
@@ -242,25 +205,21 @@ class BaseIterator(IteratorOldNames):
     @property
     def size(self) -> int:
         """Samples of the present epoch on one rank, as DALI counts them; -1 without a limit."""
-        counter = self._epochs
-        if not self._reader_counts or isinstance(counter, OpenEpochs):
-            return self._declared_size
-        if self._policy is LastBatchPolicy.DROP:
-            return min(counter.sizes)
-        return max(counter.sizes) if counter.shards.padded else counter.batches * self.batch_size
+        return self._epochs.size
 
     def _change_size(self, size: int) -> None:
         """Count epochs of another size from now on."""
-        self._declared_size, self._reader_counts = size, False
         if isinstance(self._epochs, OpenEpochs):
-            ranks = [0] * len(self._pipes)
-            self._epochs = EpochCounter(Shards(size), self.batch_size, self._policy, ranks, self._epochs.delivered)
-        else:
-            self._epochs.limit(size)
+            counted, self._epochs = (
+                self._epochs,
+                EpochCounter(Shards(size), self.batch_size, self._policy, [0], split=1),
+            )
+            self._epochs.delivered = counted.delivered
+        self._epochs.size = size
 
     def reset(self) -> None:
         """Begin the next epoch; in the middle of one, this is ignored with a logged warning."""
-        if self._over or self._epochs.finished:
+        if self._ended:
             self._begin_epoch()
         elif not self._at_start():
             _log.warning(
@@ -272,56 +231,61 @@ class BaseIterator(IteratorOldNames):
         """Print, rank by rank, how many samples and batches the present epoch has, and why."""
         print(self._epochs.explain())
 
+    @property
+    def _ended(self) -> bool:
+        return self._over or self._epochs.finished
+
     def _at_start(self) -> bool:
         return not self._over and self._epochs.delivered == (self._first_batch is not None)
 
     def _prepare(self) -> None:
-        if self._over or self._epochs.finished:
+        if self._ended:
             return  # restored at the end of an epoch: the next one begins when asked for
         with contextlib.suppress(RuntimeError):  # a pipeline in debug mode cannot tell its place
             self._before_first = self._places()
         try:
             self._first_batch = self._next_batch()
         except StopIteration:
-            raise RuntimeError("There is no data in the pipeline: its source ended before the first batch.") from None
+            self._report_no_data_in_pipeline()
         except Exception as error:
             strip_internal_frames(error)
             raise
 
-    # Subclasses in published programs override and call the four methods whose names are DALI's.
+    def _report_no_data_in_pipeline(self) -> NoReturn:
+        raise RuntimeError("There is no data in the pipeline: its source ended before the first batch.") from None
 
     def _next_batch(self) -> Any:
         outputs = self._get_outputs()
         self._schedule_runs()
         self._advance_and_check_drop_last()
-        return self._convert(outputs, self._counts)
-
-    def _advance_and_check_drop_last(self, dry_run: bool = False, end_iteration: bool = True) -> bool:
-        """Count a batch; return True if none is left of the epoch."""
-        if not dry_run:
-            self._counts = self._epochs.advance()
-        return self._epochs.finished
+        counts = self._epochs.counts
+        return self._convert(outputs if counts is None else outputs[: len(counts)], counts)
 
     def _end_iteration(self) -> NoReturn:
-        self._over = True
+        self._reset_by_itself()
+        raise StopIteration
+
+    def _reset_by_itself(self) -> None:
         if self._begins_anew:
             self.reset()
-        raise StopIteration
 
     def _begin_epoch(self) -> None:
         if self._epochs.finished:
-            for _ in range(self._epochs.dropped):  # nobody wants these batches, nor their errors
-                self._share_all()
+            for _ in range(self._epochs.dropped):
+                with contextlib.suppress(Exception):  # nobody wants that batch
+                    self._share_all()
                 self._schedule_runs()
         self._epochs.next_epoch()
         self._over = False
-        if isinstance(self._epochs, OpenEpochs):
-            self._restart(self._pipes[0])
-        elif self._reader_name:
-            with self._driving():
-                for pipe in self._pipes:
-                    pipe.reset()  # readers need none, but subclasses override it
+        for pipe in self._pipes:
+            self._restart(pipe)
         self._mark_start()
+
+    def _advance_and_check_drop_last(self, dry_run: bool = False, end_iteration: bool = True) -> bool:
+        """Count one more batch, unless that is only asked for; return whether the epoch is finished then."""
+        if not dry_run:
+            self._epochs.advance()
+        return self._epochs.finished
 
     # ------------------------------------------------------------ saving the place
 
@@ -352,7 +316,7 @@ class BaseIterator(IteratorOldNames):
         for pipe, place in zip(self._pipes, places, strict=True):
             assert isinstance(pipe, Resumable)
             pipe.load_state_dict(place)
-        self._first_batch, self._scheduled, self._resumed = None, False, True
+        self._first_batch, self._ever_scheduled, self._ever_consumed, self._resumed = None, False, False, True
 
     def checkpoints(self) -> list[bytes]:
         """Return a checkpoint of each pipeline that holds the iterator's place as well.
@@ -379,40 +343,6 @@ class BaseIterator(IteratorOldNames):
 
     # ------------------------------------------------------------ the pipelines
 
-    def _get_outputs(self) -> list[tuple[TensorList, ...]]:
-        """Take one batch of every pipeline.
-
-        Raises:
-            StopIteration: the epoch is finished. Otherwise what a pipeline raises; the next batch is the one after it.
-        """
-        if self._over or self._epochs.finished:
-            self._end_iteration()
-        outputs, failure = self._share_all()
-        if isinstance(failure, StopIteration):
-            if not self._epochs.delivered:
-                _log.warning(
-                    "Epoch %d has no batches: a source of the pipeline is at its end, and stays there. An "
-                    'external_source begins anew in each epoch with cycle="raise".',
-                    self._epochs.epoch,
-                )
-            self._end_iteration()
-        if failure is None:
-            return outputs
-        self._schedule_runs()
-        self._epochs.advance()  # the pipelines are past that batch
-        try:
-            raise failure
-        finally:
-            del failure  # its traceback holds this frame, and the callers', whose variables hold the pipelines
-
-    def _schedule_runs(self, release_outputs: bool = True) -> None:
-        """Start a batch of every pipeline."""
-        with self._driving():
-            for pipe in self._pipes:
-                if release_outputs:
-                    pipe.release_outputs()
-                pipe.schedule_run()
-
     def _driving(self) -> contextlib.ExitStack:
         """Claim the pipelines for an iterator: `Pipeline.run` in between would take its batches."""
         stack = contextlib.ExitStack()
@@ -420,23 +350,50 @@ class BaseIterator(IteratorOldNames):
             stack.enter_context(pipe.driven_by(PipelineAPIType.ITERATOR))
         return stack
 
-    def _share_all(self) -> tuple[list[tuple[TensorList, ...]], Exception | None]:
-        """Take one batch of every pipeline; return the first error beside what was taken."""
+    def _schedule_runs(self, release_outputs: bool = True) -> None:
+        """Start the next batch of every pipeline; the first call starts as many as are to be in flight."""
+        self._ever_scheduled = True
+        with self._driving():
+            for pipe in self._pipes:
+                if release_outputs:
+                    pipe.release_outputs()
+                pipe.schedule_run()
+
+    def _get_outputs(self) -> list[tuple[TensorList, ...]]:
+        """Take one batch of every pipeline; at the end of the epoch, raise StopIteration."""
+        if self._ended:
+            self._over = True
+            self._end_iteration()
+        try:
+            return self._share_all()
+        except StopIteration:
+            if not self._epochs.delivered:
+                _log.warning(_NO_BATCHES, self._epochs.epoch)
+            self._over = True
+            self._reset_by_itself()
+            raise
+        except Exception:
+            self._schedule_runs()
+            self._epochs.advance()  # the pipelines are past that batch
+            raise
+
+    def _share_all(self) -> list[tuple[TensorList, ...]]:
+        if not self._ever_scheduled:
+            self._schedule_runs(False)
         outputs: list[tuple[TensorList, ...]] = []
         failure: Exception | None = None
-        if not self._scheduled:
-            self._scheduled = True
-            self._schedule_runs(release_outputs=False)
         with self._driving():
             for pipe in self._pipes:
                 try:
                     outputs.append(self._share(pipe))
                 except Exception as error:
                     failure = failure or error
-        try:
-            return outputs, failure
-        finally:
-            del failure
+        if failure is not None:
+            try:
+                raise failure
+            finally:
+                del failure  # its traceback holds this frame, and the callers', whose variables hold the pipelines
+        return outputs
 
     def _share(self, pipe: Pipeline) -> tuple[TensorList, ...]:
         try:
@@ -449,9 +406,11 @@ class BaseIterator(IteratorOldNames):
         return pipe.share_outputs()
 
     def _restart(self, pipe: Pipeline) -> None:
+        """Begin the next epoch of a pipeline that is at the end of one; others go on."""
         with self._driving():
             pipe.reset()
-            pipe.schedule_run()
+            if self._ever_scheduled and pipe.empty():
+                pipe.schedule_run()
 
     def _convert(self, outputs: list[tuple[TensorList, ...]], counts: list[int] | None) -> Any:
         """Make the framework's batch.
@@ -463,52 +422,4 @@ class BaseIterator(IteratorOldNames):
         raise NotImplementedError
 
 
-# What the reader's metadata must say alike in all pipelines, and the argument behind it.
-_SAME_IN_ALL = {
-    "epoch_size": "number of records",
-    "number_of_shards": "num_shards",
-    "pad_last_batch": "pad_last_batch",
-    "stick_to_shard": "stick_to_shard",
-}
-
-
-def _as_flag(auto_reset: bool | str | None) -> bool:
-    if auto_reset is None or isinstance(auto_reset, bool):
-        return bool(auto_reset)
-    if auto_reset in ("yes", "no"):
-        return auto_reset == "yes"
-    raise ValueError(f'auto_reset is {auto_reset!r}; it must be True, False, "yes" or "no".')
-
-
-def _as_on_break(value: str) -> str:
-    if value not in ("continue", "restart", "next"):
-        raise ValueError(f'on_break is {value!r}; it must be "continue", "restart" or "next".')
-    return value
-
-
-def _policy(policy: LastBatchPolicy, fill_last_batch: bool | None) -> LastBatchPolicy:
-    if fill_last_batch is not None:
-        warnings.warn(
-            "fill_last_batch is deprecated: last_batch_policy=FILL stands for True, PARTIAL for "
-            "False. It overrides last_batch_policy.",
-            Warning,
-            stacklevel=5,
-        )
-        return LastBatchPolicy.FILL if fill_last_batch else LastBatchPolicy.PARTIAL
-    if not isinstance(policy, LastBatchPolicy):
-        raise ValueError(
-            f"Wrong type for `last_batch_policy`. It must be a LastBatchPolicy, such as LastBatchPolicy.PARTIAL, not "
-            f"{policy!r}."
-        )
-    return policy
-
-
-class _DaliBaseIterator(BaseIterator):
-    """The name from which iterators of published programs derive; they take the first batch themselves."""
-
-    def __init__(self, pipelines: Pipeline | Sequence[Pipeline], *arguments: Any, **named: Any) -> None:
-        names = ("size", "reader_name", "auto_reset", "fill_last_batch", "last_batch_padded", "last_batch_policy")
-        given = dict(zip((*names, "prepare_first_batch"), arguments, strict=False)) | named
-        wanted = given.pop("prepare_first_batch", True)
-        super().__init__(pipelines, prepare_first_batch=False, **given)
-        self._prepare_first_batch = wanted
+_DaliBaseIterator = BaseIterator  # the name from which iterators of published programs derive

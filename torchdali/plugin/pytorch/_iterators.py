@@ -34,7 +34,10 @@ class _NamedOutputs(BaseIterator):
         if len(set(output_map)) != len(output_map):
             raise AssertionError(f"The names in output_map must differ: {list(output_map)}.")
         self.output_map = list(output_map)
+        self._output_categories = set(output_map)
         super().__init__(pipelines, *arguments, **named)
+        if self._prepare_first_batch:
+            self._prepare()
 
     def _convert(self, outputs: list[tuple[TensorList, ...]], counts: list[int] | None) -> list[dict[str, Any]]:
         names = self.output_map
@@ -74,7 +77,8 @@ class DALIGenericIterator(_NamedOutputs):
         last_batch_policy: What becomes of a last batch that is not full, see `LastBatchPolicy`.
         prepare_first_batch: Take the first batch at once, so that errors show here.
         on_break: What a new loop does after one that was left in mid-epoch: ``"continue"`` goes on with the epoch,
-            as DALI does; ``"restart"`` begins the epoch again, with the same samples in the same order (not DALI's).
+            as DALI does; ``"restart"`` begins the epoch again, with the same samples in the same order; ``"next"``
+            begins the next epoch, as a DataLoader does (both not DALI's).
 
     Raises:
         RuntimeError: The samples of a batch differ in shape (use `DALIRaggedIterator`), there is no

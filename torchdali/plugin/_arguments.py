@@ -1,0 +1,115 @@
+"""The arguments of an iterator, checked, and the counter of its epochs that follows from them."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from torchdali.plugin._epochs import EpochCounter, LastBatchPolicy, OpenEpochs, Shards
+
+if TYPE_CHECKING:
+    from torchdali.pipeline import Pipeline
+
+__all__ = ["as_flag", "as_on_break", "as_policy", "epochs_of_reader", "epochs_of_size", "same_batch_size"]
+
+_log = logging.getLogger("torchdali.plugin.base_iterator")
+
+# What the reader's metadata must say alike in all pipelines, and the argument behind it.
+_SAME_IN_ALL = {
+    "epoch_size": "number of records",
+    "number_of_shards": "num_shards",
+    "pad_last_batch": "pad_last_batch",
+    "stick_to_shard": "stick_to_shard",
+}
+
+
+def as_flag(auto_reset: bool | str | None) -> bool:
+    """Return whether the next epoch begins by itself; ValueError for what is no answer."""
+    if auto_reset is None or isinstance(auto_reset, bool):
+        return bool(auto_reset)
+    if auto_reset in ("yes", "no"):
+        return auto_reset == "yes"
+    raise ValueError(f'auto_reset is {auto_reset!r}; it must be True, False, "yes" or "no".')
+
+
+def as_on_break(value: str) -> str:
+    """Return a value of `on_break`; ValueError for another."""
+    if value not in ("continue", "restart", "next"):
+        raise ValueError(f'on_break is {value!r}; it must be "continue", "restart" or "next".')
+    return value
+
+
+def as_policy(policy: LastBatchPolicy, fill_last_batch: bool | None) -> LastBatchPolicy:
+    """Return the policy that both arguments mean; ValueError for what is none."""
+    if fill_last_batch is not None:
+        warnings.warn(
+            "fill_last_batch is deprecated: last_batch_policy=FILL stands for True, PARTIAL for "
+            "False. It overrides last_batch_policy.",
+            Warning,
+            stacklevel=5,
+        )
+        return LastBatchPolicy.FILL if fill_last_batch else LastBatchPolicy.PARTIAL
+    if not isinstance(policy, LastBatchPolicy):
+        raise ValueError(
+            f"Wrong type for `last_batch_policy`. It must be a LastBatchPolicy, such as LastBatchPolicy.PARTIAL, not "
+            f"{policy!r}."
+        )
+    return policy
+
+
+def same_batch_size(pipes: Sequence[Pipeline]) -> int:
+    """Return the batch size of all pipelines; AssertionError if they differ."""
+    sizes = {pipe.max_batch_size for pipe in pipes}
+    if len(sizes) > 1:
+        raise AssertionError(f"All pipelines must have the same batch size; found {sorted(map(str, sizes))}.")
+    return int(sizes.pop() or 0)
+
+
+def epochs_of_reader(pipes: Sequence[Pipeline], name: str, batch_size: int, policy: LastBatchPolicy) -> EpochCounter:
+    """Return the epochs of a reader, which must be alike in all pipelines."""
+    metas = [pipe.reader_meta(name) for pipe in pipes]
+    for key, argument in _SAME_IN_ALL.items():
+        values = {meta[key] for meta in metas}
+        if len(values) > 1:
+            raise AssertionError(
+                f"The reader {name!r} must have the same {argument} in all pipelines; found {sorted(values)}."
+            )
+    ranks = [meta["shard_id"] for meta in metas]
+    return EpochCounter(Shards.of_reader(metas[0]), batch_size, policy, ranks)
+
+
+def epochs_of_size(
+    pipes: Sequence[Pipeline], size: int, batch_size: int, policy: LastBatchPolicy, *, padded: bool
+) -> EpochCounter | OpenEpochs:
+    """Return epochs of a number of samples, which the pipelines deliver together; without end if it is negative."""
+    if size == 0:
+        raise AssertionError("Size cannot be 0: size is 0; give the samples of an epoch, or -1 for no limit.")
+    if size < 0:
+        if len(pipes) > 1:
+            raise AssertionError("Negative size is supported only for a single pipeline: give reader_name or size.")
+        _warn_of_no_end(pipes[0])
+        return OpenEpochs(batch_size)
+    warnings.warn(
+        "An epoch of a given size may miss or repeat samples: where there is a reader, give "
+        "its name as reader_name instead of size and last_batch_padded.",
+        Warning,
+        stacklevel=6,
+    )
+    count = len(pipes)
+    return EpochCounter(Shards(size, padded=padded), batch_size * count, policy, [0], split=count)
+
+
+def _warn_of_no_end(pipe: Pipeline) -> None:
+    readers: Sequence[str] = ()
+    # Debug mode has no graph to ask, and a subclass may describe one reader alone.
+    with contextlib.suppress(RuntimeError, AttributeError, TypeError):
+        readers = list(pipe.reader_meta())
+    if readers:
+        _log.warning(
+            "Readers have no end, and this iterator was given neither reader_name nor size: unless another source "
+            "ends, a loop over it goes on for ever. Give reader_name=%r.",
+            readers[0],
+        )
