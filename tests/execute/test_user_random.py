@@ -64,7 +64,7 @@ def of_source(source, workers, **options):
     return tuple(fn.external_source(source=source, **pipe_options))
 
 
-@operator(name="add_draws")
+@operator(name="_test_add_draws", hidden=True)
 def add_draws(x, /):
     return torch.cat([x, torch.from_numpy(draws())])
 
@@ -72,7 +72,7 @@ def add_draws(x, /):
 @pipeline_def(batch_size=8, num_threads=2, device_id=None, seed=5)
 def of_operator():
     images = fn.external_source(source=lambda info: np.int64([info.idx_in_epoch]), batch=False)
-    return fn.add_draws(fn.copy(images))
+    return add_draws(fn.copy(images))
 
 
 def taken(pipe, count):

@@ -73,7 +73,7 @@ def test_manifests_of_other_systems(tmp_path: Path, encoding: str, end: str) -> 
 
     @pipeline_def(batch_size=2, num_threads=1, device_id=None)
     def define() -> Any:
-        return fn.readers.nemo_asr(manifest_filepaths=str(tmp_path / "m.json"), read_text=True)[1]
+        return fn.readers.nemo_asr(manifest_filepaths=str(tmp_path / "m.json"), read_text=True)[-1]
 
     with define() as pipe:
         assert [bytes(text.tolist()).decode() for text in pipe.run()[0].samples()] == ["é", "é"]
