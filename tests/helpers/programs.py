@@ -611,6 +611,17 @@ def prefetch_and_outputs(dali: Any) -> Iterator[Any]:
 
 
 @program
+def prefetch_without_pipelining(dali: Any) -> Iterator[Any]:
+    pipe = counting(dali, prefetch_queue_depth=3, exec_async=False, exec_pipelined=False)
+    pipe.build()
+    pipe._prefetch()
+    for _ in range(3):
+        yield numbers(pipe.outputs())
+    pipe.schedule_run()
+    yield numbers(pipe.outputs())
+
+
+@program
 def prefetch_and_run(dali: Any) -> Iterator[Any]:
     pipe = counting(dali)
     pipe.build()

@@ -46,6 +46,7 @@ RESULTS: dict[str, list[Any]] = {
     "fed_in_iter_setup": [([[[0, 0]], [[1, 1]], [[2, 2]]],) * 2, [[0, 0]], [[1, 1]]],
     "prefetch_and_share": [[[i, i]] for i in range(4)],
     "prefetch_and_outputs": [[[i, i]] for i in range(4)],
+    "prefetch_without_pipelining": [[[i, i]] for i in range(4)],
     "prefetch_and_run": [[[0, 0]], [[1, 1]]],
     "schedule_without_batch": ["RuntimeError"],
     "scope_of_an_iterator": [(None, "ITERATOR"), [[0, 0]], "RuntimeError"],

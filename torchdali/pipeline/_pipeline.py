@@ -289,13 +289,14 @@ class Pipeline(PipelineOldNames):
         """Start the next batch; the first call starts as many as the queue is deep."""
         self.build()
         with self.driven_by(PipelineAPIType.SCHEDULED):
-            if self._first:
+            if self._first and self.prefetch_depth > 1:
                 self._prefetch()
             else:
                 self._run_once()
 
     def _prefetch(self) -> None:
-        for _ in range(self.prefetch_depth):
+        """Start as many batches as the queue is deep; called by hand, as in DALI, even if it is not pipelined."""
+        for _ in range(max(self._options.depths)):
             self._start_one()
 
     def _run_once(self) -> None:
