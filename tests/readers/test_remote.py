@@ -128,6 +128,12 @@ def test_a_request_that_is_refused_is_not_repeated(server: ObjectServer, status:
     assert len(server.requests) <= 4
 
 
+def test_a_request_that_fails_for_now_is_repeated(server: ObjectServer) -> None:
+    server.objects, server.absent = {}, 503
+    with pytest.raises(RuntimeError, match=r"after 2 attempts: the server answers with status 503"):
+        run("webdataset", server.url, io_retries=1)
+
+
 def test_a_server_that_does_not_know_ranges(server: ObjectServer, local: str) -> None:
     server.ranges = False
     assert run("mxnet", server.url) == run("mxnet", local)
