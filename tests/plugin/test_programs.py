@@ -10,6 +10,7 @@ import pytest
 
 import torchdali
 from tests.helpers.programs import files, results
+from tests.helpers.programs._table import fed, pair
 from torchdali.plugin.base_iterator import _DaliBaseIterator
 from torchdali.plugin.pytorch import DALIGenericIterator, LastBatchPolicy
 
@@ -19,6 +20,7 @@ RESULTS: dict[str, list[Any]] = {
     "reset_of_a_pipeline_is_called": [
         (3, ["reset"]), (3, ["reset"] * 2), (2, ["reset"] * 2 + ["reader"]), (2, ["reset"] * 2 + ["reader"] * 2),
     ],
+    "reset_of_a_pipeline_with_a_reader": [(3, 1), (2, 2), (3, 3)],
     "first_batch_is_taken_by_hand": [True, ([A, B, AGAIN], None)],
     "size_is_set": [(12, 4), (2, 12), (1, [[A]], [[B]])],
     "length_from_inner_names": [(4, [[A, [0] * 4], [B, [0] * 4], [AGAIN, [0] * 4]])],
@@ -47,6 +49,8 @@ RESULTS: dict[str, list[Any]] = {
     "prefetch_and_share": [[[i, i]] for i in range(4)],
     "prefetch_and_outputs": [[[i, i]] for i in range(4)],
     "prefetch_without_pipelining": [[[i, i]] for i in range(4)],
+    "prefetch_twice": [[[0, 0]]],
+    "fed_and_prefetched": [[[i, i], [-i, -i]] for i in range(1, 4)],
     "prefetch_and_run": [[[0, 0]], [[1, 1]]],
     "schedule_without_batch": ["RuntimeError"],
     "scope_of_an_iterator": [(None, "ITERATOR"), [[0, 0]], "RuntimeError"],
@@ -99,3 +103,24 @@ def test_policy_is_set() -> None:
     it = DALIGenericIterator(files(torchdali), ["a", "b"], reader_name="Reader")
     it._last_batch_policy = LastBatchPolicy.PARTIAL
     assert [len(batch[0]["a"]) for batch in it] == [4, 4, 2]
+
+
+def test_a_loaded_pipeline_works_ahead_if_it_is_asked_to() -> None:
+    pipe = torchdali.Pipeline.deserialize(fed(torchdali).serialize(), exec_pipelined=True)
+    with pytest.raises(RuntimeError, match="one batch is in flight"):
+        pipe.run(A=pair(1), B=pair(2))
+
+
+def test_a_counter_that_is_set_begins_the_next_epoch() -> None:
+    it = DALIGenericIterator(files(torchdali, pad_last_batch=True), ["a", "b"], reader_name="Reader")
+    assert len(list(it)) == 3
+    it._counter = 0
+    assert it._counter == 0 and len(list(it)) == 3
+
+
+@pytest.mark.parametrize("flag", [True, "yes", False, "no"])
+def test_auto_reset_may_be_changed(flag: bool | str) -> None:
+    it = DALIGenericIterator(files(torchdali), ["a", "b"], reader_name="Reader")
+    it._auto_reset = flag
+    counts = [len(list(it)) for _ in range(2)]
+    assert counts == [3, 2] and it._auto_reset == ("yes" if flag in (True, "yes") else "no")

@@ -349,6 +349,21 @@ def test_a_loop_over_a_source_that_was_left_is_followed_by_the_next_epoch(argume
         assert numbers(it) == [[i] * 4 for i in range(4)]
 
 
+def test_a_source_that_is_told_its_place_goes_to_the_next_epoch() -> None:
+    def told(info: Any) -> Any:
+        if info.idx_in_epoch >= 4:
+            raise StopIteration
+        return np.int32([info.epoch_idx, info.idx_in_epoch])
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def define() -> Any:
+        return fn.external_source(source=told, batch=False)
+
+    it = DALIGenericIterator(define(), ["a"], on_break="next", auto_reset=True)
+    next(iter(it))
+    assert [batch[0]["a"].tolist() for batch in it] == [[[1, 0], [1, 1]], [[1, 2], [1, 3]]]
+
+
 def test_wrong_on_break() -> None:
     with pytest.raises(ValueError, match="on_break is 'again'"):
         DALIGenericIterator(source([]), ["a"], on_break="again")
