@@ -334,7 +334,7 @@ def test_pickled_it_is_made_anew():
 
 def test_what_cannot_be_made_anew_says_so():
     pipe = squares()
-    pipe.made_by = None
+    pipe.factory = None
     loader = Loader(pipe)
     with pytest.raises(TypeError, match="function that makes the pipeline"):
         pickle.dumps(loader)

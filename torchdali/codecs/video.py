@@ -117,7 +117,7 @@ def _index_of_packets(av: Any, container: Any) -> VideoIndex | None:
         pass  # a truncated file has the frames up to there
     if not times or not keys or min(times) != keys[0] or times[0] != keys[0] or len(set(times)) < len(times):
         return None
-    return _made_index(stream, sorted(times), sorted(set(keys)), True)
+    return _checked_index(stream, sorted(times), sorted(set(keys)), True)
 
 
 def _is_hidden(codec: str, packet: Any) -> bool:
@@ -140,7 +140,7 @@ def _index_of_frames(av: Any, source: str | Tensor) -> VideoIndex:
         frames = [_shown_at(frame) for frame, _ in _Stream(av, container, stream).frames()]
         if not frames:
             raise ValueError("the video has no frames that can be decoded")
-        return _made_index(stream, _increasing(frames, stream), [], False)
+        return _checked_index(stream, _increasing(frames, stream), [], False)
 
 
 def _shown_at(frame: Any) -> int | None:
@@ -158,7 +158,7 @@ def _increasing(times: Sequence[int | None], stream: Any) -> list[int]:
     return [round(i / rate / unit) for i in range(len(times))]
 
 
-def _made_index(stream: Any, times: Sequence[int], keys: Sequence[int], seekable: bool) -> VideoIndex:
+def _checked_index(stream: Any, times: Sequence[int], keys: Sequence[int], seekable: bool) -> VideoIndex:
     context = stream.codec_context
     if context.width * context.height * 3 > _LARGEST or not context.width * context.height:
         raise ValueError(f"frames of {context.width} x {context.height}")
@@ -364,7 +364,7 @@ class VideoDecoder:
             keys = self._index.keys
             place = bisect.bisect_right(keys, self._index.times[number])
             for key in reversed(keys[max(place - 2, 0) : place]):
-                yield self._restart if key == self._index.times[0] else functools.partial(self._seek, key)
+                yield functools.partial(self._seek, key)
         yield functools.partial(self._restart, complete=True)
 
     def _lies_ahead(self, number: int) -> bool:
@@ -378,14 +378,25 @@ class VideoDecoder:
         return bisect.bisect_left(times, key) - self._last[0] <= _NEAR
 
     def _seek(self, key: int) -> None:
+        first = self._index.times[0]
         if self._container is None:
             self._restart()
+        elif key == first or not self._has_decoded:
+            self._jump(first)
+        if key == first:
+            return
         if not self._has_decoded:
             # FFmpeg must have seen the first frame: some streams say only there what all later ones need.
             next(self._ahead, None)
             self._has_decoded = True
-        self._container.seek(key, stream=self._stream, backward=True, any_frame=False)
-        self._begin()
+        self._jump(key)
+
+    def _jump(self, key: int) -> None:
+        try:
+            self._container.seek(key, stream=self._stream, backward=True, any_frame=False)
+            self._begin()
+        except self._av.FFmpegError:  # some files have nothing to find at their start
+            self._restart()
 
     def _restart(self, complete: bool = False) -> None:
         """Decode from the start.
@@ -410,6 +421,7 @@ class VideoDecoder:
         whole = self._is_complete or self._is_damaged
         self._decoding.wanted = -math.inf if whole else self._index.times[number]
         for frame, is_whole in self._ahead:
+            self._has_decoded = True
             place = self._place_of(frame)
             if place is None:
                 continue

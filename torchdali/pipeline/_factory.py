@@ -78,7 +78,7 @@ def pipeline_def(
             kind = DebugPipeline if debugged else Pipeline
             pipe = kind(**{**pipeline_kwargs, **overriding})
             pipe._builder.defined_by = _described(function)
-            pipe.made_by = functools.partial(create, *args, **given)
+            pipe.factory = functools.partial(create, *args, **given)
             defining = convert(function, always=True) if rewrites else function
             if debugged:
                 pipe._builder.function = functools.partial(defining, *args, **rest)

@@ -61,7 +61,7 @@ class Pipeline(PipelineOldNames):
     __doc__ = f"{inspect.cleandoc(__doc__ or '')}\n\n{described()}"
     external_context: Mapping[str, Any] = {}
     """Values that an iterator added to the checkpoint that the pipeline continues."""
-    made_by: Callable[[], Pipeline] | None = None
+    factory: Callable[[], Pipeline] | None = None
     """Makes this pipeline anew, if a function under `pipeline_def` made it."""
 
     @takes_options(PipelineOptions)

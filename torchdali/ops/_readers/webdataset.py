@@ -274,7 +274,7 @@ def _places(
             raise RuntimeError(_underful(storage, sample, row, groups))
     if several:
         warn(f"in {storage.path} several components of a sample match the outputs {sorted(several)}: the first counts")
-    _check_found(storage, samples, rows, groups, policy)
+    _check_extensions(storage, samples, rows, groups, policy)
     _warn_of_torn_samples(storage, samples)
     return np.array(rows, np.int64).reshape(-1, len(groups), 2), members
 
@@ -291,7 +291,7 @@ def _underful(
     )
 
 
-def _check_found(
+def _check_extensions(
     storage: Storage,
     samples: Sequence[Sequence[tar.Component]],
     rows: Sequence[Sequence[tuple[int, int]]],

@@ -10,7 +10,7 @@ from torchdali import fn, types
 from torchdali.auto_aug import auto_augment, rand_augment, trivial_augment
 from torchdali.pipeline import pipeline_def
 
-__all__ = ["IMAGENET_MEAN", "IMAGENET_STD", "Augment", "augmentation", "cores", "testing", "training"]
+__all__ = ["IMAGENET_MEAN", "IMAGENET_STD", "Augment", "augmentation", "cores", "normalized", "testing", "training"]
 
 Augment = str | Callable[[Any], Any] | None
 
@@ -49,7 +49,7 @@ def training(root: str, size: int, augment: Augment, mean: Sequence[float], std:
     files, labels = fn.readers.file(file_root=root, random_shuffle=True, name="Reader")
     images = fn.decoders.image(files, output_type=types.RGB)
     images = augmentation(augment)(fn.random_resized_crop(images, size=size))
-    return _normalized(images, mean, std, mirror=fn.random.coin_flip()), labels
+    return normalized(images, mean, std, mirror=fn.random.coin_flip()), labels
 
 
 @pipeline_def
@@ -58,10 +58,11 @@ def testing(root: str, size: int, mean: Sequence[float], std: Sequence[float]) -
     files, labels = fn.readers.file(file_root=root, name="Reader")
     images = fn.decoders.image(files, output_type=types.RGB)
     images = fn.resize(images, resize_shorter=round(size / _SHOWN))
-    return _normalized(images, mean, std, crop=(size, size)), labels
+    return normalized(images, mean, std, crop=(size, size)), labels
 
 
-def _normalized(images: Any, mean: Sequence[float], std: Sequence[float], **options: Any) -> Any:
+def normalized(images: Any, mean: Sequence[float], std: Sequence[float], **options: Any) -> Any:
+    """Return bytes as planes of float32; mean and deviation are of pixels from 0 to 1."""
     return fn.crop_mirror_normalize(
         images,
         dtype=types.FLOAT,

@@ -26,7 +26,7 @@ from torchvision.datasets.vision import StandardTransform
 
 from torchdali import fn, math, types
 from torchdali.pipeline import pipeline_def
-from torchdali.plugin.pytorch._folders import cores
+from torchdali.plugin.pytorch._folders import cores, normalized
 from torchdali.plugin.pytorch.loader import Loader
 
 __all__ = ["from_torchvision"]
@@ -108,7 +108,7 @@ def _vertical_flip(t: Any) -> Operator:
 
 def _normalize(t: Any) -> Operator:
     mean, std = ([float(value) for value in values] for values in (t.mean, t.std))
-    return lambda images, shape: (_planes(images, mean, std), shape)
+    return lambda images, shape: (normalized(images, mean, std), shape)
 
 
 def _nothing(t: Any) -> Operator | None:
@@ -167,17 +167,6 @@ def _sampling(t: Any) -> dict[str, Any] | None:
 def _pair(size: Any) -> list[int]:
     values = [size] if isinstance(size, int) else list(size)
     return values * 2 if len(values) == 1 else values
-
-
-def _planes(images: Any, mean: Sequence[float], std: Sequence[float]) -> Any:
-    """Return bytes as planes of float32; mean and deviation are of pixels from 0 to 1."""
-    return fn.crop_mirror_normalize(
-        images,
-        dtype=types.FLOAT,
-        output_layout="CHW",
-        mean=[255 * value for value in mean],
-        std=[255 * value for value in std],
-    )
 
 
 # ---------------------------------------------------------------- transforms that are called as they are
@@ -305,7 +294,7 @@ def _transformed(images: Any, shape: Any, form: str, steps: Sequence[_Step]) -> 
         form = row[-1].after
     if form == FLOAT:
         return images
-    return _planes(images, [0.0], [1.0]) if form == UNIT else fn.transpose(images, perm=[2, 0, 1])
+    return normalized(images, [0.0], [1.0]) if form == UNIT else fn.transpose(images, perm=[2, 0, 1])
 
 
 # ---------------------------------------------------------------- data sets

@@ -278,7 +278,7 @@ class Loader(IterableDataset[Any]):
         self._pipe: Pipeline | None = None
         if hasattr(pipeline, "build"):
             self._pipe = pipeline  # type: ignore[assignment]
-            self._make: Callable[[], Pipeline] | None = getattr(pipeline, "made_by", None)
+            self._make: Callable[[], Pipeline] | None = getattr(pipeline, "factory", None)
         elif callable(pipeline):
             self._make = pipeline
         else:
