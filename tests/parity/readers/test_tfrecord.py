@@ -20,7 +20,7 @@ pytest.importorskip(
 
 EXCEPTIONS = {
     "readers.tfrecord": "values that a record does not have are the default, where the real one leaves memory as it "
-    "is; a missing string is 1-D; random_shuffle shuffles whole epochs; index_path may be left out",
+    "is; a VarLenFeature that it does not have is empty, where the real one has a scalar; a missing string is 1-D; random_shuffle shuffles whole epochs; index_path may be left out",
 }
 EXAMPLES = [
     {"image": b"abc", "label": [5, -6], "boxes": [1.0, 2.0, 3.0, 4.0], "two": [b"x", b"yz"], "empty": []},
