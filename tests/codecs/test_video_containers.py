@@ -254,7 +254,7 @@ def test_nothing_is_delivered_of_damaged_files_that_was_not_decoded(tmp_path):
     for case in CASES:
         if case[1] in av.codecs_available:
             encode(folder, case)
-    script = [sys.executable, str(Path(__file__).parents[1] / "scripts" / "damaged_videos.py"), str(folder), "300", "0"]
+    script = [sys.executable, str(Path(__file__).parents[1] / "helpers" / "damaged_videos.py"), str(folder), "300", "0"]
     outputs = [
         subprocess.run(
             script, env={**os.environ, "MALLOC_PERTURB_": fill}, capture_output=True, text=True, check=True, timeout=300

@@ -31,7 +31,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _setup(tree: Path, *arguments: str, **environment: str) -> str:
     command = [sys.executable, "setup.py", *arguments]
-    done = subprocess.run(command, cwd=tree, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    inherited = {name: text for name, text in os.environ.items() if not name.startswith("TORCHDALI_")}
+    done = subprocess.run(command, cwd=tree, env={**inherited, **environment}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 
