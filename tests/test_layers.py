@@ -17,7 +17,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "torchdali"
 
 LAYERS = (
-    ("installation", "errors", "dtypes", "pickling", "tfrecord"),
+    ("installation", "errors", "dtypes", "pickling", "tfrecord", "signatures"),
     ("tensors", "rng", "user_random", "kernels", "codecs", "formats"),
     (
         *("batching", "schema", "registry", "descriptions", "loader", "cursor", "source", "graph", "data_node", "constants", "types"),

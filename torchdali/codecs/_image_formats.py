@@ -43,6 +43,7 @@ from torchdali.codecs._pillow_formats import decode_by_pillow, pillow_header
 from torchdali.codecs._torchvision_ops import image_operator
 from torchdali.errors import DecodeError
 from torchdali.kernels.memory import Array
+from torchdali.signatures import described
 
 __all__ = ["ENDINGS", "FORMATS", "Format", "decode_file", "gray_weights", "read_header"]
 
@@ -302,7 +303,8 @@ def _others_header(view: memoryview) -> Header:
     except Exception as error:  # of a class of its own for what is too large
         raise failure(f"{error or type(error).__name__}", "unknown", view) from error
     if header is None:
-        raise failure(f"unknown format, the data begins with {head!r}", "unknown", view)
+        known = described(view) or f", the data begins with {head!r}"
+        raise failure(f"unknown format{known}", "unknown", view)
     return header
 
 

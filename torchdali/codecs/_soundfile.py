@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torchdali.errors import DecodeError, MissingExtraError
+from torchdali.signatures import described
 
 __all__ = ["decode_soundfile"]
 
@@ -38,7 +39,7 @@ def decode_soundfile(encoded: Array, dtype: np.dtype[Any], purpose: str) -> tupl
         with soundfile.SoundFile(io.BytesIO(encoded.data)) as file:
             return _read(file, dtype), int(file.samplerate)
     except (soundfile.SoundFileError, RuntimeError, ValueError, TypeError) as error:
-        raise DecodeError(f"{purpose}: {_reason(error)}") from None
+        raise DecodeError(f"{purpose}: {_reason(error)}{described(encoded, 'sound')}") from None
 
 
 def _read(file: Any, dtype: np.dtype[Any]) -> Array:

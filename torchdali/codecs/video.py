@@ -33,6 +33,7 @@ from torch import Tensor
 
 from torchdali.errors import DecodeError, MissingExtraError
 from torchdali.kernels.opencv import opencv
+from torchdali.signatures import described, described_file
 
 __all__ = ["VideoDecoder", "VideoIndex", "index_video"]
 
@@ -95,7 +96,7 @@ def index_video(source: str | Tensor) -> VideoIndex:
             index = _index_of_packets(av, container)
         return index if index is not None else _index_of_frames(av, source)
     except (av.FFmpegError, ValueError, MemoryError, OverflowError) as error:
-        raise DecodeError(f"{_named(source)}: {_reason(error)}") from None
+        raise _failure(source, error) from None
 
 
 def _index_of_packets(av: Any, container: Any) -> VideoIndex | None:
@@ -235,9 +236,10 @@ def _named(source: str | Tensor) -> str:
     return source if isinstance(source, str) else "video"
 
 
-def _reason(error: Exception) -> str:
-    found = getattr(error, "strerror", None) or str(error)
-    return str(found) or type(error).__name__
+def _failure(source: str | Tensor, error: Exception) -> DecodeError:
+    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    known = described_file(source, "video") if isinstance(source, str) else described(source.numpy(), "video")
+    return DecodeError(f"{_named(source)}: {reason}{known}")
 
 
 class VideoDecoder:
@@ -290,7 +292,7 @@ class VideoDecoder:
             return index if index is not None else _index_of_frames(self._av, self._source)
         except (self._av.FFmpegError, ValueError, MemoryError, OverflowError) as error:
             self.close()
-            raise DecodeError(f"{_named(self._source)}: {_reason(error)}") from None
+            raise _failure(self._source, error) from None
 
     def _asked_turns(self) -> int:
         """Return by how many quarters the container wants frames turned; a frame is decoded to know it."""
@@ -298,7 +300,7 @@ class VideoDecoder:
             return _quarter_turns(self._stream, self._frame(0))
         except (self._av.FFmpegError, ValueError, MemoryError) as error:
             self.close()
-            raise DecodeError(f"{_named(self._source)}: {_reason(error)}") from None
+            raise _failure(self._source, error) from None
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -338,7 +340,7 @@ class VideoDecoder:
                     made[place] = made[first]
         except (self._av.FFmpegError, ValueError, MemoryError) as error:
             self.close()
-            raise DecodeError(f"{_named(self._source)}: {_reason(error)}") from None
+            raise _failure(self._source, error) from None
         return made
 
     def _frame(self, number: int) -> Any:

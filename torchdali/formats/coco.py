@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from torchdali.formats import coco_columns
 from torchdali.formats.coco_masks import Mask
+from torchdali.signatures import described_file
 
 __all__ = ["Annotations", "Form", "Outlines", "parse"]
 
@@ -153,7 +154,7 @@ def parse(path: str, form: Form) -> Annotations:
     except OSError as error:
         raise RuntimeError(f"could not open the annotations file {path}: {error.strerror}") from None
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RuntimeError(f"{path} is no JSON: {error}") from None
+        raise RuntimeError(f"{path} is no JSON: {error}{described_file(path, 'JSON')}") from None
     except (TypeError, KeyError, AttributeError, OverflowError) as error:
         raise RuntimeError(f"{path} has no annotations of COCO: {type(error).__name__}: {error}") from None
 

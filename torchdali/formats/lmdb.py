@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchdali.formats.storage import Bytes, Storage
+from torchdali.formats.storage import Bytes, Storage, described_storage
 
 __all__ = ["Entry", "data_file", "entries"]
 
@@ -50,7 +50,8 @@ def entries(storage: Storage) -> Iterator[Entry]:
         if root != _NO_PAGE:
             yield from _walk(storage, size, root, depth, iter(range(storage.size // size)))
     except (ValueError, struct.error) as error:
-        raise RuntimeError(f"{storage.path} is no LMDB database, or a damaged one: {error}") from None
+        known = described_storage(storage)
+        raise RuntimeError(f"{storage.path} is no LMDB database, or a damaged one: {error}{known}") from None
 
 
 def _newest_tree(storage: Storage) -> tuple[int, int, int]:

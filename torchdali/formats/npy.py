@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from torchdali.formats.storage import Bytes
+from torchdali.signatures import described
 
 __all__ = ["HEAD", "Header", "Slab", "array", "check_size", "header", "slab", "tensor"]
 
@@ -49,7 +50,7 @@ def header(data: Bytes) -> Header:
     """
     head = data[:12].tobytes()
     if head[:6] != _MAGIC or len(head) < 12:
-        raise ValueError("this is not a numpy file: it does not begin with \\x93NUMPY")
+        raise ValueError(f"this is not a numpy file: it does not begin with \\x93NUMPY{described(data)}")
     version, wide = head[6], head[6] > 1
     if version not in (1, 2, 3):
         raise ValueError(f"the version {version} of the form of numpy files is not known")

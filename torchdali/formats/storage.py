@@ -14,9 +14,19 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from torchdali.formats.remote import Remote, RemoteFile, is_url, read_url, write_url
+from torchdali.formats.remote import Remote, RemoteFile, is_url, read_url, shown, write_url
+from torchdali.signatures import HEAD, described
 
-__all__ = ["Bytes", "MappedFile", "PlainFile", "Storage", "open_storage", "read_text", "write_text"]
+__all__ = [
+    "Bytes",
+    "MappedFile",
+    "PlainFile",
+    "Storage",
+    "described_storage",
+    "open_storage",
+    "read_text",
+    "write_text",
+]
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
@@ -245,9 +255,15 @@ def read_text(path: str) -> str:
                 data = file.read()
         except OSError as error:
             raise RuntimeError(f"cannot open {path}: {error.strerror}") from None
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise RuntimeError(f"cannot read {path}: it is UTF-16 by its first bytes; save it as UTF-8")
+    known = described(data)
+    if known and not known.startswith(("; it is text", "; it is JSON", "; it is empty")):
+        raise RuntimeError(f"cannot read {shown(path)}: {known.removeprefix('; ')}")
     return data.decode("utf-8-sig", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def described_storage(storage: Storage, but: str = "") -> str:
+    """Say what a file is by its first bytes, as `described` does."""
+    return described(storage.read(0, min(HEAD, storage.size)), but)
 
 
 def write_text(path: str, lines: Iterable[str]) -> None:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, NamedTuple
 
-from torchdali.formats.storage import Storage, read_text, write_text
+from torchdali.formats.storage import Storage, described_storage, read_text, write_text
 
 __all__ = [
     "BLOCK", "Component", "Member", "group", "members", "read_index", "split_name", "write_end", "write_index",
@@ -45,7 +45,7 @@ def members(storage: Storage) -> Iterator[Member]:
     try:
         yield from _members(storage)
     except ValueError as error:
-        raise RuntimeError(f"corrupted tar file {storage.path}: {error}") from None
+        raise RuntimeError(f"corrupted tar file {storage.path}: {error}{described_storage(storage, 'tar')}") from None
 
 
 def _members(storage: Storage) -> Iterator[Member]:

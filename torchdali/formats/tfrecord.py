@@ -27,7 +27,7 @@ from torchdali.formats.protobuf import (
     write_bytes,
     write_varint,
 )
-from torchdali.formats.storage import Bytes, Storage, read_text, write_text
+from torchdali.formats.storage import Bytes, Storage, described_storage, read_text, write_text
 
 __all__ = [
     "Found", "Lists", "features", "find", "find_lists", "packed_floats", "payload", "payloads", "read_index", "scan",
@@ -66,7 +66,8 @@ def scan(storage: Storage) -> Iterator[tuple[int, int]]:
     at = 0
     while at < storage.size:
         if storage.size - at < HEADER + FOOTER:
-            raise RuntimeError(f"{storage.path}: {storage.size - at} bytes are left at {at}, too few for a record")
+            known = described_storage(storage)
+            raise RuntimeError(f"{storage.path}: {storage.size - at} bytes at {at} are too few for a record{known}")
         (length,) = _LENGTH.unpack(storage.read(at, 8).data)
         if length > storage.size - at - HEADER - FOOTER:
             raise RuntimeError(

@@ -14,6 +14,7 @@ from torch import Tensor
 from torchdali.errors import MissingExtraError
 from torchdali.operator import operator
 from torchdali.schema import Data, DType, PerSample, Takes, shares
+from torchdali.signatures import described
 
 __all__ = ["inflate"]
 
@@ -134,7 +135,7 @@ def _decompressed(data: bytes, size: int) -> bytes:
     try:
         found: bytes = block.decompress(data, uncompressed_size=size) if size or data else b""
     except (block.LZ4BlockError, ValueError, MemoryError) as error:
-        raise RuntimeError(f"cannot decompress {len(data)} bytes to {size}: {error}") from None
+        raise RuntimeError(f"cannot decompress {len(data)} bytes to {size}: {error}{described(data)}") from None
     if len(found) != size:
         raise RuntimeError(f"the chunk has {len(found)} bytes, and its shape {size}")
     return found

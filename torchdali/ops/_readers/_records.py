@@ -14,7 +14,7 @@ import numpy.typing as npt
 from torchdali.errors import warn
 from torchdali.formats.columns import Rows
 from torchdali.formats.remote import Pending, Remote, RemoteOptions, is_url, shown, start_ranges
-from torchdali.formats.storage import Bytes, MappedFile, Storage, open_storage
+from torchdali.formats.storage import Bytes, MappedFile, Storage, described_storage, open_storage
 from torchdali.tensors import TensorList
 
 __all__ = [
@@ -100,6 +100,10 @@ class Records:
         """Return many records as they lie in mapped files; None where they do not."""
         files, offsets = self._files[records], self._offsets[records]
         return whole_batch(self.storages, files, offsets[:, 0], offsets.sum(1), self._seen, records)
+
+    def described(self, index: Key) -> str:
+        """Say what the file of a record is by its first bytes."""
+        return described_storage(self.storages[self._files.item(index_of(index))])
 
     def info(self, index: Key) -> str:
         """Name a record by its file and offset."""

@@ -246,7 +246,7 @@ def _listed(path: str) -> tuple[list[str], list[int]]:
     try:
         lines = read_text(path).split("\n")
     except RuntimeError as error:
-        reason = str(error).rpartition(": ")[2]
+        reason = str(error).rpartition(f"{shown(path)}: ")[2]
         raise RuntimeError(f"cannot read the file_list {shown(path)!r}: {reason}") from None
     found = [_entry(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if not found:

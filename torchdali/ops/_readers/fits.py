@@ -21,6 +21,7 @@ from torchdali.operator import reader
 from torchdali.ops._readers._records import local_only
 from torchdali.ops._readers.numpy import listed_files
 from torchdali.schema import OutputCount, shares, to_dtype
+from torchdali.signatures import described
 
 __all__ = ["FitsDataset", "fits"]
 
@@ -69,7 +70,9 @@ class FitsDataset:
         except MemoryError:
             raise
         except Exception as error:
-            raise RuntimeError(f"cannot read the FITS file {path}: {error}") from None
+            raise RuntimeError(
+                f"cannot read the FITS file {path}: {error}{described(content.getvalue(), 'FITS')}"
+            ) from None
         if not self._dtypes:
             return tuple(found)
         return tuple(image.to(dtype) for image, dtype in zip(found, self._dtypes, strict=True))

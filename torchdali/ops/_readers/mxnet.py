@@ -45,7 +45,9 @@ class RecordIODataset:
         try:
             image, labels = recordio.image(recordio.content(self._records.read(index)))
         except ValueError as error:
-            raise RuntimeError(f"invalid RecordIO file: {self.info(index)}: {error}") from None
+            raise RuntimeError(
+                f"invalid RecordIO file: {self.info(index)}: {error}{self._records.described(index)}"
+            ) from None
         return torch.from_numpy(image), torch.from_numpy(labels)
 
     def read_batch(self, records: npt.NDArray[np.int64], empty: Empty) -> tuple[TensorList, ...] | None:

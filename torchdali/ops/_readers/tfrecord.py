@@ -66,7 +66,9 @@ class TFRecordDataset:
             found = format.find(record.data, begin, end, self._names)
             return tuple(take(record, f) for take, f in zip(self._extract, found, strict=True))
         except (ValueError, IndexError) as error:
-            raise RuntimeError(f"cannot read the record {self.info(index)}: {error}") from None
+            raise RuntimeError(
+                f"cannot read the record {self.info(index)}: {error}{self._records.described(index)}"
+            ) from None
 
     def read_batch(self, records: npt.NDArray[np.int64], empty: Empty) -> tuple[TensorList, ...] | None:
         """Return the features of records, strings as they lie in the file."""

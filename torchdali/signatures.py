@@ -1,0 +1,106 @@
+"""What a file is by its first bytes: for messages about files that are not what they seem."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+__all__ = ["HEAD", "described", "described_file"]
+
+HEAD = 512  # bytes that `described` looks at
+
+# What it is, and what to do. The first that matches counts.
+_SIGNATURES: tuple[tuple[bytes, str], ...] = (
+    (
+        rb"version https://git-lfs\.github\.com/",
+        "a pointer of Git LFS: fetch the file itself by `git lfs pull`",
+    ),
+    (rb"[^\n]{0,400}/annex/objects/", "a pointer of git-annex: fetch the file itself by `git annex get`"),
+    (rb"\x1f\x8b\x08", "compressed by gzip: decompress it by `gunzip`"),
+    (rb"\x28\xb5\x2f\xfd", "compressed by Zstandard: decompress it by `unzstd`"),
+    (rb"BZh[1-9]1AY&SY", "compressed by bzip2: decompress it by `bunzip2`"),
+    (rb"\xfd7zXZ\0", "compressed by xz: decompress it by `unxz`"),
+    (rb"\x04\x22\x4d\x18", "compressed by LZ4, as a frame: decompress it by `unlz4`"),
+    (rb"\x78[\x01\x9c\xda][^\0]", "compressed by zlib, it seems: decompress it first"),
+    (rb"PK(?:\x03\x04|\x05\x06)", "a ZIP archive, as .npz and .pt files are: unpack it first"),
+    (rb"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it first"),
+    (rb"Rar!\x1a\x07", "a RAR archive: unpack it first"),
+    (rb".{257}ustar", "a tar archive: `fn.readers.webdataset` reads such"),
+    (
+        rb"(?i:<!doctype html|<(?:html|head|body)\b)",
+        "a page of HTML, such as the error or the login of a web server: download the file again",
+    ),
+    (rb"(?:<\?xml[^>]*>\s*)?<Error\b", "an error of a store such as S3, as XML: download the file again"),
+    (rb"(?i:(?:<\?xml[^>]*>\s*)?(?:<!doctype svg[^>]*>\s*)?<svg\b)", "a drawing, SVG: convert it to pixels"),
+    (rb"<\?xml\b", "XML"),
+    (rb"%PDF-", "a PDF document"),
+    (rb"\x93NUMPY", "an array of NumPy: `fn.readers.numpy` reads such"),
+    (rb"\x89HDF\r\n\x1a\n", "HDF5: read it by h5py in a data set for `fn.readers.dataset`"),
+    (rb"PAR1[\0-\x1f]", "Parquet: read it by the package datasets, for `fn.readers.dataset`"),
+    (
+        rb"ARROW1\0|\xff\xff\xff\xff[^\0]\S?\0\0\x10\0\0\0",
+        "Arrow: read it by the package datasets",
+    ),
+    (rb"SQLite format 3\0", "a SQLite database"),
+    (rb"MATLAB [57]\.", "a file of MATLAB"),
+    (rb"SIMPLE  =", "FITS: `fn.experimental.readers.fits` reads such"),
+    (rb"\x80[\x02-\x05][\x80-\x95(\]}cX]", "a pickle of Python"),
+    (rb"\xff\xd8\xff", "a JPEG image"),
+    (rb"\x89PNG\r\n\x1a\n", "a PNG image"),
+    (rb"GIF8[79]a[^/]", "a GIF image"),
+    (rb"RIFF.{4}WEBP", "a WebP image"),
+    (rb"(?:II\*\0|MM\0\*|II\+\0|MM\0\+)", "a TIFF image"),
+    (rb"\0.{3}ftyp(?:avi[fs]|hei[cfsmx]|mif1|msf1)", "an AVIF or HEIF image"),
+    (rb"\0\0\0\x0cjP  \r\n|\xff\x4f\xff\x51", "a JPEG 2000 image"),
+    (rb"BM.{4}\0\0\0\0", "a BMP image"),
+    (rb"(?:RIFF|RIFX|RF64).{4}WAVE", "a sound, WAV"),
+    (rb"fLaC[\0\x80]", "a sound, FLAC"),
+    (rb"OggS\0", "Ogg, a sound or a video"),
+    (rb"ID3[\x02-\x04]", "a sound, MP3"),
+    (rb"RIFF.{4}AVI ", "a video, AVI"),
+    (rb"\0.{3}ftyp", "a video, MP4"),
+    (rb"\x1a\x45\xdf\xa3", "a video, Matroska or WebM"),
+    (rb"FLV\x01", "a video, FLV"),
+    (rb"(?:\xff\xfe|\xfe\xff)(?!\0\0)", "UTF-16: save it as UTF-8"),
+)
+_PATTERN = re.compile(b"|".join(b"(%s)" % pattern for pattern, _ in _SIGNATURES), re.DOTALL)
+_SHOWN = 40  # characters of a text
+
+
+def described(data: Any, but: str = "") -> str:
+    """Say what a file is that cannot be read as what it should be.
+
+    Args:
+        data: The file, or its first `HEAD` bytes; whatever has a buffer.
+        but: What it should be: is not said, where it begins like one ("image", "sound", "video" ...).
+
+    Returns:
+        The end of a message: ``"; it is ..."``. Empty if the bytes are unknown.
+    """
+    head = bytes(memoryview(data)[:HEAD])
+    kind = _kind(head)
+    return f"; it {kind}" if kind and not (but and but in kind.partition(":")[0]) else ""
+
+
+def _kind(head: bytes) -> str:
+    known = _PATTERN.match(head.lstrip(b"\xef\xbb\xbf \t\r\n") or head)
+    if known is not None:
+        return f"is {_SIGNATURES[(known.lastindex or 1) - 1][1]}"
+    if not head:
+        return "is empty"
+    if not head.strip(b"\0"):
+        return "begins with zeros alone, as after a download or a copy that was broken off"
+    text = head.decode("utf-8", "ignore")
+    if len(text.encode()) < len(head) - 3 or not all(c.isprintable() or c in "\t\n\r\f\ufeff" for c in text):
+        return ""
+    text = text.lstrip("\ufeff").strip()
+    return f"is {'JSON' if text.startswith(('{', '[')) else 'text'}: {text[:_SHOWN]!r}"
+
+
+def described_file(path: str, but: str = "") -> str:
+    """Say what a file on disk is, as `described` does; empty if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return described(file.read(HEAD), but)
+    except (OSError, ValueError):
+        return ""
