@@ -219,7 +219,9 @@ def _add_containers(commands: argparse._SubParsersAction[argparse.ArgumentParser
     pack.add_argument("--shorter", type=_positive, metavar="N", help="shrink to this shorter side")
     pack.add_argument("--format", choices=("jpeg", "webp", "raw"), help="encode all images anew")
     pack.add_argument("--quality", type=_positive, default=92, help="of JPEG and WebP")
-    pack.add_argument("--skip", action="store_true", help="leave out what cannot be decoded")
+    pack.add_argument(
+        "--skip", action="store_true", help="decode each image, and leave out what cannot be read or decoded"
+    )
     pack.add_argument("--jobs", type=_positive, default=_cores(), help="shards at a time")
     pack.set_defaults(command=_pack)
 

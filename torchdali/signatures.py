@@ -1,4 +1,4 @@
-"""What a file is by its first bytes: for messages about files that are not what they seem."""
+"""Names of files by their first bytes, for messages about files that are not what they seem."""
 
 from __future__ import annotations
 

@@ -173,6 +173,44 @@ def test_damaged_images(images: Path, tmp_path: Path) -> None:
     assert "left out: class1/03.jpg" in str(report)
 
 
+@pytest.mark.parametrize(
+    ("content", "decoded"),
+    [(b"rubbish", False), (b"", False), (b"version https://git-lfs.github.com/spec/v1\n", False), (None, True)],
+)
+def test_images_that_are_not_encoded_anew_are_looked_at(
+    images: Path, tmp_path: Path, content: bytes | None, decoded: bool
+) -> None:
+    path = images / "class1/03.jpg"
+    path.write_bytes(path.read_bytes()[:200] if content is None else content)
+    if not decoded:
+        with pytest.raises(RuntimeError, match=r"cannot pack class1/03\.jpg.*--skip"):
+            pack(str(images), str(tmp_path / "a"))
+    report = pack(str(images), str(tmp_path / "b"), PackOptions(skip=True))
+    assert report.samples == COUNT - 1 and len(report.skipped) == 1
+    assert not check([str(tmp_path / "b")])[0]
+
+
+def test_links_to_nothing(images: Path, tmp_path: Path) -> None:
+    (images / "class1/99.jpg").symlink_to(tmp_path / "none.jpg")
+    with pytest.raises(RuntimeError, match=r"cannot pack class1/99\.jpg: No such file"):
+        pack(str(images), str(tmp_path / "a"))
+    report = pack(str(images), str(tmp_path / "b"), PackOptions(skip=True))
+    assert report.samples == COUNT and report.skipped == ["class1/99.jpg: No such file or directory"]
+    assert [p.message for p in check([str(images)])[0]] == [f"cannot open {images / 'class1/99.jpg'}: No such file or directory"]
+
+
+def test_sounds_are_packed_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "in/a").mkdir(parents=True)
+    (tmp_path / "in/a/x.wav").write_bytes(b"RIFF, of whatever kind")
+    assert pack(str(tmp_path / "in"), str(tmp_path / "out"), PackOptions(skip=True)).samples == 1
+
+
+@pytest.mark.parametrize("to", ["webdataset", "tfrecord"])
+def test_check_counts_samples(images: Path, tmp_path: Path, to: str) -> None:
+    shards = pack(str(images), str(tmp_path / "out"), PackOptions(to=to, shard_size=20_000)).shards
+    assert check([str(tmp_path / "out")]) == ([], {"samples": COUNT, "files": len(shards), "unknown": 0})
+
+
 @pytest.mark.parametrize("options", [{"to": "zip"}, {"format": "gif"}, {"quality": 0}, {"shard_size": 0}, {"shorter": 0}])
 def test_refused_options(options: dict[str, Any]) -> None:
     with pytest.raises(RuntimeError):

@@ -196,3 +196,91 @@ def test_hugging_face_images_come_encoded() -> None:
     changed = data.with_transform(lambda rows: {"label": [-1 for _ in rows["label"]]})
     with build(changed, batch_size=3) as pipe:
         assert lists(pipe.run()) == [[-1, -1, -1]]
+
+
+def boxes(count: int) -> list[list[float]]:
+    return [[float(i), 1.0, 2.0, 3.0] for i in range(count)]
+
+
+NESTED = {
+    "dictionary": [{"id": n, "objects": {"bbox": boxes(n), "category": list(range(n))}} for n in (2, 0, 1)],
+    "list of dictionaries": [{"id": n, "objects": [{"bbox": b, "category": i} for i, b in enumerate(boxes(n))]} for n in (2, 0, 1)],
+}
+
+
+@pytest.mark.parametrize("form", NESTED)
+def test_nested_samples(form: str) -> None:
+    rows = NESTED[form]
+
+    @pipeline_def(batch_size=3, num_threads=1, device_id=None)
+    def pipe() -> Any:
+        data = fn.readers.dataset(dataset=rows)
+        return data["id"], data["objects"]["bbox"], data["objects"]["category"]
+
+    with pipe() as built:
+        ids, found, categories = built.run()
+    assert lists([ids]) == [[2, 0, 1]]
+    assert [tuple(sample.shape) for sample in found.samples()] == [(2, 4), (0, 4), (1, 4)]
+    assert {sample.dtype for sample in found.samples()} == {torch.float32}
+    assert [sample.tolist() for sample in categories.samples()] == [[0, 1], [], [0]]
+    assert {sample.dtype for sample in categories.samples()} == {torch.int64}
+
+
+def test_columns_of_nested_samples() -> None:
+    rows = NESTED["dictionary"]
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def pipe(columns: list[str]) -> Any:
+        data = fn.readers.dataset(dataset=rows, columns=columns)
+        return tuple(data["objects"].values())
+
+    with pipe(["objects.category"]) as one, pipe(["objects"]) as all_:
+        assert [len(built.run()) for built in (one, all_)] == [1, 2]
+    with pytest.raises(RuntimeError, match=r"no \['objects.label'\], but \['id', 'objects.bbox', 'objects.category'\]"):
+        pipe(["objects.label"]).build()
+
+
+def test_dictionaries_in_tuples() -> None:
+    rows = [(np.full((2, 2, 3), n, np.uint8), {"boxes": boxes(n), "labels": list(range(n))}) for n in (1, 0)]
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def pipe() -> Any:
+        image, target = fn.readers.dataset(dataset=rows)
+        return image, target["boxes"], target["labels"]
+
+    with pipe() as built:
+        assert [tuple(sample.shape) for sample in built.run()[1].samples()] == [(1, 4), (0, 4)]
+
+
+@pytest.mark.parametrize("first", [0, 2])
+def test_features_of_hugging_face_tell_what_an_empty_list_is(first: int) -> None:
+    datasets = pytest.importorskip("datasets", reason="the test makes data sets of Hugging Face")
+    several = getattr(datasets, "List", datasets.Sequence)
+    form = datasets.Features({
+        "objects": {
+            "bbox": several(several(datasets.Value("float32"), length=4)),
+            "category": several(datasets.ClassLabel(names=["a", "b", "c"])),
+            "crowd": several(datasets.Value("bool")),
+        },
+        "people": several({"age": datasets.Value("int8"), "at": several(datasets.Value("float64"), length=2)}),
+    })
+    counts = [first, 2, 0]
+    rows = [
+        {
+            "objects": {"bbox": boxes(n), "category": list(range(n)), "crowd": [True] * n},
+            "people": [{"age": i, "at": [0.5, i]} for i in range(n)],
+        }
+        for n in counts
+    ]
+    data = datasets.Dataset.from_list(rows, features=form)
+
+    @pipeline_def(batch_size=3, num_threads=1, device_id=None)
+    def pipe() -> Any:
+        columns = fn.readers.dataset(dataset=data)
+        return *columns["objects"].values(), *columns["people"].values()
+
+    wanted = [((4,), torch.float32), ((), torch.int64), ((), torch.bool), ((), torch.int64), ((2,), torch.float32)]
+    with pipe() as built:
+        for output, (axes, dtype) in zip(built.run(), wanted, strict=True):
+            assert [tuple(sample.shape) for sample in output.samples()] == [(n, *axes) for n in counts]
+            assert {sample.dtype for sample in output.samples()} == {dtype}

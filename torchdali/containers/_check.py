@@ -36,8 +36,21 @@ class Problem(NamedTuple):
         return f"{self.path}{place}: {self.message}"
 
 
-Found = Iterator[tuple[int, str]]
-"""Offsets, and what is wrong there; "" for what is sound."""
+class Part(NamedTuple):
+    """A record, or one of several parts of a sample.
+
+    Attributes:
+        offset: In its file; -1 for the file as a whole.
+        problem: What is wrong with it; "" for nothing.
+        begins: True if a sample begins here.
+    """
+
+    offset: int
+    problem: str
+    begins: bool = True
+
+
+Parts = Iterator[Part]
 
 
 def check(
@@ -64,14 +77,17 @@ def check(
         kind = _kind(file)
         counts["files" if kind is not None else "unknown"] += 1
         if kind is not None:
-            for offset, message in _guarded(file, kind, decode):
-                counts["samples"] += 1
-                if message:
-                    problems.append(Problem(file, None if offset < 0 else offset, message))
+            for part in _guarded(file, kind, decode):
+                counts["samples"] += part.begins
+                if part.problem:
+                    problems.append(Problem(file, None if part.offset < 0 else part.offset, part.problem))
                 if progress is not None:
-                    progress(done + max(offset, 0), sum(sizes))
+                    progress(done + max(part.offset, 0), sum(sizes))
         done += size
     return problems, counts
+
+
+_WRITTEN = ("classes.txt", "pack.json")  # by `pack`, beside the shards
 
 
 def _files(path: str) -> Iterator[str]:
@@ -82,10 +98,10 @@ def _files(path: str) -> Iterator[str]:
         return
     for folder, folders, names in os.walk(path):
         folders.sort()
-        yield from (os.path.join(folder, n) for n in sorted(names) if not n.endswith(".idx"))
+        yield from (os.path.join(folder, n) for n in sorted(names) if not n.endswith(".idx") and n not in _WRITTEN)
 
 
-_Check = Callable[[Storage, bool], Found]
+_Check = Callable[[Storage, bool], Parts]
 
 
 def _kind(path: str) -> _Check | None:
@@ -98,12 +114,12 @@ def _kind(path: str) -> _Check | None:
     return {".tar": _tar, ".rec": _recordio, ".npy": _array, ".mdb": _database}.get(ending)
 
 
-def _guarded(path: str, kind: _Check, decode: bool) -> Found:
+def _guarded(path: str, kind: _Check, decode: bool) -> Parts:
     """Yield what a check finds; what stops it is a problem of the file."""
     try:
         yield from kind(open_storage(path, mapped=False), decode)
     except (RuntimeError, OSError, ValueError) as error:
-        yield -1, str(error)
+        yield Part(-1, str(error))
 
 
 def _wrong(function: Callable[[], object]) -> str:
@@ -125,19 +141,19 @@ def _looks_like_an_image(data: Bytes) -> bool:
     return head.startswith(starts) or head[8:] == b"WEBP"
 
 
-def _image(storage: Storage, decode: bool) -> Found:
+def _image(storage: Storage, decode: bool) -> Parts:
     data = storage.read(0, storage.size)
-    yield -1, _wrong(lambda: _decoded(data)) if decode else "" if len(data) else "the file is empty"
+    yield Part(-1, _wrong(lambda: _decoded(data)) if decode else "" if len(data) else "the file is empty")
 
 
-def _array(storage: Storage, decode: bool) -> Found:
-    yield -1, _wrong(lambda: npy.array(storage.read(0, storage.size)))
+def _array(storage: Storage, decode: bool) -> Parts:
+    yield Part(-1, _wrong(lambda: npy.array(storage.read(0, storage.size))))
 
 
-def _tfrecord(storage: Storage, decode: bool) -> Found:
+def _tfrecord(storage: Storage, decode: bool) -> Parts:
     for offset, size in tfrecord.scan(storage):
         record = storage.read(offset, size)
-        yield offset, _wrong(lambda: _example(record, decode))  # noqa: B023  called at once
+        yield Part(offset, _wrong(lambda: _example(record, decode)))  # noqa: B023  called at once
 
 
 def _example(record: Bytes, decode: bool) -> None:
@@ -150,7 +166,7 @@ def _example(record: Bytes, decode: bool) -> None:
                     _decoded(record[start:stop])
 
 
-def _recordio(storage: Storage, decode: bool) -> Found:
+def _recordio(storage: Storage, decode: bool) -> Parts:
     for offset, size in recordio.scan(storage):
         record = storage.read(offset, size)
 
@@ -159,11 +175,12 @@ def _recordio(storage: Storage, decode: bool) -> Found:
             if decode and _looks_like_an_image(image):
                 _decoded(image)
 
-        yield offset, _wrong(look)
+        yield Part(offset, _wrong(look))
 
 
-def _tar(storage: Storage, decode: bool) -> Found:
+def _tar(storage: Storage, decode: bool) -> Parts:
     names: set[str] = set()
+    last = ""
     for name, offset, size in tar.members(storage):
         problem = ""
         if name in names:
@@ -174,9 +191,12 @@ def _tar(storage: Storage, decode: bool) -> Found:
             data = storage.read(offset, size)
             problem = _wrong(lambda: _decoded(data))  # noqa: B023  called at once
         names.add(name)
-        yield offset, problem
+        key, extension = tar.split_name(name)
+        belongs = bool(extension and key and not key.endswith("/"))  # others are in no sample
+        yield Part(offset, problem, belongs and key != last)
+        last = key if belongs else last
 
 
-def _database(storage: Storage, decode: bool) -> Found:
+def _database(storage: Storage, decode: bool) -> Parts:
     for entry in lmdb.entries(storage):
-        yield entry.offset, _wrong(lambda: storage.read(entry.offset, entry.size))  # noqa: B023  called at once
+        yield Part(entry.offset, _wrong(lambda: storage.read(entry.offset, entry.size)))  # noqa: B023  called at once

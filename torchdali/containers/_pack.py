@@ -25,9 +25,10 @@ import numpy.typing as npt
 import torch
 from PIL import Image
 
-from torchdali import fn
+from torchdali import fn, types
+from torchdali.containers._check import IMAGES
 from torchdali.containers._index import Progress
-from torchdali.containers._sources import Sample, Source, open_source
+from torchdali.containers._sources import UNKNOWN, Sample, Source, open_source
 from torchdali.formats import tar, tfrecord
 from torchdali.formats.storage import write_text
 
@@ -50,7 +51,8 @@ class PackOptions:
         format: Of the images: ``"jpeg"``, ``"webp"`` or ``"raw"`` (pixels as `numpy.save` writes them). None keeps
             the images that are not shrunk as they are, and makes JPEG of the others.
         quality: Of JPEG and WebP, 1 to 100.
-        skip: Leave out what cannot be decoded; otherwise it is an error.
+        skip: Leave out what cannot be read or decoded: each image is decoded for that. Otherwise what cannot be read
+            is an error, and an image whose header cannot, or that is to be encoded anew.
 
     Raises:
         RuntimeError: a value is unknown, or not in its range.
@@ -208,10 +210,10 @@ def _ratio(source: Source, options: PackOptions) -> float:
         return 1.0
     before = after = 1
     for index in np.unique(np.linspace(0, len(source) - 1, _TRIED).astype(int)).tolist():
-        sample = source.read(index)
         try:
+            sample = source.read(index)
             made = _encoded(sample, options, False)[0]
-        except RuntimeError:
+        except (RuntimeError, OSError):
             continue
         before, after = before + sample.size, after + made.size
     return after / before
@@ -267,17 +269,21 @@ class _Work:
         """Return a sample as it is written; None if it is left out."""
         if self.stopped:
             raise RuntimeError("stopped")
-        sample = self.source.read(index)
-        made, psnr, wrong = sample, None, ""
+        made, psnr = None, None
         try:
+            sample = self.source.read(index)
+            _check_image(sample, self.options.skip)
+            made = sample
             if self.options.encodes:
                 made, psnr = _encoded(sample, self.options, index % _COMPARED == 0)
-        except RuntimeError as error:
-            wrong = f"{self.source.name(index)}: {error}"
+        except (RuntimeError, OSError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            wrong = f"{self.source.name(index)}: {reason or error}"
             if not self.options.skip:
-                raise RuntimeError(f"cannot pack {wrong}") from None
+                raise RuntimeError(f"cannot pack {wrong}; --skip (skip=True) leaves it out") from None
+            made = None
         with self._lock:
-            if wrong:
+            if made is None:
                 self.report.skipped.append(wrong)
             else:
                 self.report.samples += 1
@@ -285,7 +291,7 @@ class _Work:
             if psnr is not None:
                 self.report.psnr.append(psnr)
         self._count(1)
-        return None if wrong else made._replace(key=f"{index:09}")
+        return made and made._replace(key=f"{index:09}")
 
     def _count(self, samples: int) -> None:
         with self._lock:
@@ -334,6 +340,17 @@ def _features(sample: Sample) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------- images
+
+
+def _check_image(sample: Sample, whole: bool) -> None:
+    """Read the header of an image, or all of it; RuntimeError if that fails."""
+    if sample.image is None:
+        return
+    extension, content = sample.parts[sample.image]
+    if extension != UNKNOWN and f".{extension}" not in IMAGES:
+        return  # a sound, a video, an array
+    data = torch.from_numpy(np.frombuffer(content, np.uint8).copy())
+    _ = fn.decoders.image(data, output_type=types.ANY_DATA) if whole else fn.peek_image_shape(data)
 
 
 def _encoded(sample: Sample, options: PackOptions, compare: bool) -> tuple[Sample, float | None]:

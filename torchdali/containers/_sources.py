@@ -16,7 +16,10 @@ from torchdali.formats import caffe, lmdb, recordio, tar, tfrecord
 from torchdali.formats.storage import Storage, open_storage
 from torchdali.registry import lookup
 
-__all__ = ["Sample", "Source", "open_source"]
+__all__ = ["UNKNOWN", "Sample", "Source", "open_source"]
+
+
+UNKNOWN = "bin"  # extension of what may be an image
 
 
 class Sample(NamedTuple):
@@ -113,7 +116,7 @@ def _extension(content: bytes) -> str:
         b"MM\0*": "tif",
     }
     found = next((name for start, name in starts.items() if content.startswith(start)), "")
-    return found or ("webp" if content[8:12] == b"WEBP" else "bin")
+    return found or ("webp" if content[8:12] == b"WEBP" else UNKNOWN)
 
 
 _USUAL = {"jpeg": "jpg", "tiff": "tif"}
@@ -132,7 +135,7 @@ def _folder(path: str) -> Source:
     dataset = lookup("readers.file").body(file_root=path)
     count = len(dataset)
     labels = dataset.metadata(np.arange(count))[0][:, 0].tolist()
-    sizes = np.array([os.path.getsize(dataset.info(i)) for i in range(count)], np.int64)
+    sizes = np.array([_size(dataset.info(i)) for i in range(count)], np.int64)
 
     def read(index: int) -> Sample:
         name = dataset.info(index)
@@ -142,6 +145,13 @@ def _folder(path: str) -> Source:
 
     folders = sorted((e.name for e in os.scandir(path) if e.is_dir()), key=os.fsencode)
     return Source(dataset.source_info, sizes, read, folders)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:  # such as a link to nothing: to read it is an error that names it
+        return 0
 
 
 def _archives(storages: Sequence[Storage]) -> Source:

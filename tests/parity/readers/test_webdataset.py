@@ -27,6 +27,10 @@ MEMBERS = [
     ("dir", None), ("dir/d.jpg", b"d1"), ("dir/d.x.cls", b"dd"), (".hid.jpg", b"h"), ("e.jpg", "a.jpg"),
     ("e.cls", b"7"), ("f", b"noext"), ("f.jpg", b"f1"), ("f.jpg", b"f2"), ("g.d/h.jpg", b"h1" * 400),
 ]  # fmt: skip
+MIXED_CASE = [
+    ("a.JPG", b"1"), ("a.cls", b"2"), ("b.jpg", b"3"), ("b.CLS", b"4"), ("c.Jpg", b"5"), ("c.seg.PNG", b"6"),
+    ("d.jpg", b"7"), ("d.JPG", b"8"), ("d.cls", b"9"), ("A.jpg", b"10"), ("a.cls", b"11"),
+]  # fmt: skip
 NUMBERS = [("a.n", np.arange(4, dtype=np.int32).tobytes()), ("b.n", b""), ("c.n", b"12345678")]
 TYPES = (
     "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FLOAT16", "FLOAT", "FLOAT64", "BOOL",
@@ -39,6 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("webdataset")
     write_tar(made / "a.tar", MEMBERS)
     write_tar(made / "n.tar", NUMBERS)
+    write_tar(made / "case.tar", MIXED_CASE)
     write_tar(made / "odd.tar", [("a.n", b"123"), ("b.n", b"1234")])
     write_tar(made / "gnu.tar", [("y" * 300 + ".jpg", b"1"), ("y" * 300 + ".cls", b"2")])
     prefix = "p" * 90 + "/" + "q" * 90
@@ -57,6 +62,14 @@ CASES: dict[str, dict[str, Any]] = {
     "two": BOTH,
     "one": {**A, "ext": "jpg"},
     "read": {**BOTH, "dont_use_mmap": True},
+    **{
+        f"case {ext} {sensitive} {m}": {
+            "paths": "@case.tar", "ext": ext, "case_sensitive_extensions": sensitive, "missing_component_behavior": m,
+        }
+        for ext in (["jpg", "cls"], ["JPG", "CLS"], ["JPG;jpg", "cls"], ["seg.png", "jpg"], ["Seg.PNG", "JPG"])
+        for sensitive in (True, False)
+        for m in ("empty", "skip", "error")
+    },
     **{f"missing {m}": {**BOTH, "missing_component_behavior": m} for m in ("empty", "skip", "error", "Skip", "ERROR", "fill")},
     "one of two": {**A, "ext": ["jpg;png", "cls"]},
     "the first in the archive": {**A, "ext": ["png;jpg"]},

@@ -18,6 +18,15 @@ from torchdali.codecs.files import read_file
 from torchdali.formats.daemon_pool import DaemonPool
 from torchdali.loader import Dataset, LoaderOptions
 from torchdali.operator import reader
+from torchdali.ops._readers._nested import (
+    ENCODED,
+    Leaf,
+    chosen,
+    features_of,
+    leaves_of_features,
+    leaves_of_sample,
+    nested,
+)
 from torchdali.schema import OutputCount, shares
 from torchdali.source import Made, SourceWorkers
 from torchdali.tensors import TensorList
@@ -51,10 +60,7 @@ def as_tensor(value: Any) -> Tensor:
         return _of_image(value)
     if isinstance(value, (bool, int, float, list, tuple)):
         return torch.tensor(value)
-    if isinstance(value, Mapping) and value.keys() == {
-        "bytes",
-        "path",
-    }:  # not decoded, of Hugging Face
+    if isinstance(value, Mapping) and value.keys() == ENCODED:
         return as_tensor(value["bytes"]) if value["bytes"] is not None else read_file(value["path"])
     raise TypeError(f"a value of the type {type(value).__name__} is no tensor, array, image, text or number")
 
@@ -118,38 +124,28 @@ class MapStyle:
             raise RuntimeError(f"the data set, a {type(self.given).__name__}, is empty")
         return self.given[0]
 
-    def names(self, columns: Sequence[str] | None) -> list[str] | None:
-        """Return the keys of samples that are dictionaries; None for others.
+    @cached_property
+    def _leaves(self) -> list[Leaf]:
+        features = features_of(self.given)
+        return leaves_of_sample(self.first, as_tensor) if features is None else leaves_of_features(features)
+
+    def leaves(self, columns: Sequence[str] | None) -> list[Leaf]:
+        """Return the values of each sample that are outputs.
 
         Raises:
             RuntimeError: there are no such columns.
         """
-        if not isinstance(self.first, Mapping):
-            if columns:
-                raise RuntimeError(
-                    f"columns={list(columns)}: samples are no dictionaries, but of the type {type(self.first).__name__}"
-                )
-            return None
-        missing = [name for name in columns or () if name not in self.first]
-        if missing:
-            raise RuntimeError(f"columns: samples have no {missing}, but {list(self.first)}")
-        return list(columns or self.first)
-
-    def values(self, columns: Sequence[str] | None) -> list[Any]:
-        """Return the values of the first sample."""
-        return _values(self.first, self.names(columns))
-
-
-def _values(sample: Any, names: Sequence[str] | None) -> list[Any]:
-    if names is not None:
-        return [sample[name] for name in names]
-    return list(sample) if isinstance(sample, tuple) else [sample]
+        if columns and not isinstance(self.first, Mapping):
+            raise RuntimeError(
+                f"columns={list(columns)}: samples are no dictionaries, but of the type {type(self.first).__name__}"
+            )
+        return chosen(self._leaves, columns) if columns else self._leaves
 
 
 def _undecoded(given: Any) -> Any:
     """Return a data set of Hugging Face whose images and sounds come as they are stored."""
     module = sys.modules.get("datasets")
-    if module is None or not isinstance(given, module.Dataset) or given.format["type"] == "custom":
+    if module is None or features_of(given) is None:
         return given
     form, kinds = given.format, (module.Image, module.Audio)
     for name, feature in given.features.items():
@@ -163,12 +159,12 @@ class _Read:
 
     Args:
         given: The data set.
-        names: Of the columns, if samples are dictionaries.
-        count: Number of outputs.
+        leaves: The values of each sample that are wanted.
+        count: Number of values of a sample that is a tuple; None for others.
     """
 
-    def __init__(self, given: Any, names: Sequence[str] | None, count: int) -> None:
-        self.dataset, self._names, self._count = given, names, count
+    def __init__(self, given: Any, leaves: Sequence[Leaf], count: int | None) -> None:
+        self.dataset, self._leaves, self._count = given, leaves, count
 
     def rows(self, records: list[int], epochs: list[int]) -> list[Row | Exception]:
         """Return the values of some records, or what was raised in their place."""
@@ -187,10 +183,11 @@ class _Read:
 
     def _row(self, samples: Any, index: int) -> Row | Exception:
         try:
-            values = _values(samples[index], self._names)
-            if len(values) != self._count:
-                raise RuntimeError(f"the sample has {len(values)} values, and the first one {self._count}")
-            return tuple(map(as_tensor, values))
+            sample = samples[index]
+            count = len(sample) if isinstance(sample, tuple) else None
+            if count != self._count:
+                raise RuntimeError(f"the sample has {count or 1} values, and the first one {self._count or 1}")
+            return tuple([leaf.tensor(sample, as_tensor) for leaf in self._leaves])
         except Exception as error:
             return error
 
@@ -242,17 +239,16 @@ class PythonDataset:
 
     Args:
         given: The data set.
-        names: Of the columns, if samples are dictionaries.
-        count: Number of outputs.
+        leaves: The values of each sample that are wanted.
         workers: Number of processes.
     """
 
     shares_memory = True
     stateful = False
 
-    def __init__(self, given: MapStyle, names: Sequence[str] | None, count: int, workers: int) -> None:
+    def __init__(self, given: MapStyle, leaves: Sequence[Leaf], workers: int) -> None:
         self._given, self.workers = given, workers
-        self._read = _Read(given.given, names, count)
+        self._read = _Read(given.given, leaves, len(given.first) if isinstance(given.first, tuple) else None)
         self.work = self._read if workers else None
         self._processes: SourceWorkers | None = None
         # One thread: few data sets may be called by several, and those before knew one a process.
@@ -318,19 +314,20 @@ class PythonDataset:
 def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
     if arguments["layouts"]:
         return tuple(arguments["layouts"])
-    values = arguments["dataset"].values(arguments["columns"])
+    given = arguments["dataset"]
+    values = [leaf.value(given.first) for leaf in given.leaves(arguments["columns"])]
     return tuple("HWC" if _is_image(value) else "" for value in values)
 
 
 def _count(arguments: Mapping[str, Any]) -> int | None:
     given, columns = arguments["dataset"], arguments["columns"]
-    count = len(given.values(columns))
+    count = len(given.leaves(columns))
     return count if count > 1 or isinstance(given.first, (Mapping, tuple)) else None
 
 
 def _results(arguments: Mapping[str, Any], outputs: Sequence[Any]) -> Any:
-    names = arguments["dataset"].names(arguments.get("columns"))
-    return outputs if names is None else dict(zip(names, outputs, strict=True))
+    leaves = arguments["dataset"].leaves(arguments.get("columns"))
+    return nested(leaves, outputs)
 
 
 @reader(name="readers.dataset", class_name="Dataset", outputs=_count, layout=_layouts, results=_results)
@@ -344,8 +341,10 @@ def dataset(
 ) -> Annotated[Dataset, OutputCount(1)]:
     """Read a data set in Python: a map-style one of torch, one of Hugging Face, or a sequence.
 
-    The first sample shows the form of all: of a tuple each value is an output, of a dictionary each column, and the
-    call returns a dictionary of outputs; anything else is one output. The data set is called ahead of the pipeline by
+    The first sample, or the features of Hugging Face, show the form of all: of a tuple each value is an output, of a
+    dictionary each column, and the call returns a dictionary of outputs; anything else is one output. Dictionaries in
+    these are taken apart likewise, and a list of dictionaries gives a list for each key. An empty list has the dtype
+    and the axes of the others: ``(0, 4)`` for boxes. The data set is called ahead of the pipeline by
     one thread, for a whole batch at a time if it has ``__getitems__``, or by worker processes.
 
     Values become tensors: arrays and numbers as `torch.tensor` makes them, images of Pillow ``(H, W, C)`` in the layout
@@ -356,7 +355,8 @@ def dataset(
 
     Args:
         dataset: Has ``len`` and items by index from 0.
-        columns: Of dictionaries, those that are wanted, in this order; all if left out.
+        columns: Of dictionaries, those that are wanted, in this order; all if left out. ``"objects.bbox"`` is one in a
+            dictionary in another.
         layouts: Of the outputs.
         workers: Number of processes that read; they get the data set as ``py_start_method`` says, forked or pickled.
 
@@ -364,9 +364,9 @@ def dataset(
         TypeError: the data set has no length, or no items. RuntimeError: it is empty, has not these columns, or an
             argument is wrong. While running: what the data set raises; TypeError for a value that is no tensor.
     """
-    names, count = dataset.names(columns), len(dataset.values(columns))
+    leaves = dataset.leaves(columns)
     if workers < 0:
         raise RuntimeError(f"workers={workers}: a number of processes, 0 for none")
-    if layouts and len(layouts) != count:
-        raise RuntimeError(f"{len(layouts)} layouts for {count} outputs")
-    return PythonDataset(dataset, names, count, workers)
+    if layouts and len(layouts) != len(leaves):
+        raise RuntimeError(f"{len(layouts)} layouts for {len(leaves)} outputs")
+    return PythonDataset(dataset, leaves, workers)
