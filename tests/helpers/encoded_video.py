@@ -25,11 +25,12 @@ def picture(number: int) -> Any:
     return made
 
 
-def make(folder: Path, name: str, times: Sequence[int] | None = None, frames: int = FRAMES) -> str:
+def make(folder: Path, name: str, times: Sequence[int] | None = None, frames: int = FRAMES, matrix: int | None = None) -> str:
     """Write a video; skips the calling test without PyAV, or an encoder for it.
 
     Args:
         times: When frames are shown, in milliseconds.
+        matrix: That the file names for its colors, as ISO/IEC 23091-2 numbers them: 1 for BT.709, 5 or 6 for BT.601.
     """
     av = pytest.importorskip("av", reason="the extra `video` is not installed")
     codec, path = CODECS[name.rpartition("-")[2]], str(folder / name)
@@ -39,10 +40,15 @@ def make(folder: Path, name: str, times: Sequence[int] | None = None, frames: in
         stream = file.add_stream(codec, rate=RATE)
         stream.width, stream.height, stream.gop_size = WIDTH, HEIGHT, GROUP
         stream.pix_fmt = "yuvj420p" if codec == "mjpeg" else "yuv420p"
+        if matrix is not None:
+            stream.codec_context.colorspace = matrix
         if times is not None:
             stream.time_base = stream.codec_context.time_base = Fraction(1, 1000)
         for number in range(frames):
             frame = av.VideoFrame.from_ndarray(picture(number), format="rgb24")
+            if matrix is not None:
+                frame = frame.reformat(format="yuv420p", dst_colorspace=matrix)
+                frame.colorspace = matrix
             if times is not None:
                 frame.pts, frame.time_base = times[number], Fraction(1, 1000)
             file.mux(stream.encode(frame))

@@ -119,6 +119,12 @@ def test_a_server_with_failures_is_as_local(reader: str, server: ObjectServer, l
     assert run(reader, server.url, io_retries=8, io_concurrency=8) == run(reader, local)
 
 
+def test_folders_in_class_folders_are_left_out_with_a_warning(memory: str) -> None:
+    fsspec.filesystem("memory").pipe_file("/store/files/class1/more/a.jpg", b"...")
+    with pytest.warns(UserWarning, match=r"1 folders lie inside the class folders, 'class1/more' the first"):
+        run("file", memory, batches=1)
+
+
 @pytest.mark.parametrize("status", [401, 403, 404, 410])
 def test_a_request_that_is_refused_is_not_repeated(server: ObjectServer, status: int) -> None:
     server.objects, server.absent = {}, status
@@ -265,11 +271,11 @@ class Listing:
 
 def test_a_large_listing_is_read_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Remote, "_system", lambda self, url: (Listing(), url.removeprefix("s3://")))
-    names = Remote().names("s3://bucket/large", folders=False)
+    folders, names = Remote().contents("s3://bucket/large")
     assert len(names) == 20_000 and names[0] == "0-0" and Entry.most < 2100
-    assert Remote().names("s3://bucket/large", folders=True) == ["folder"]
+    assert folders == ["folder"]
     with pytest.raises(RuntimeError, match="cannot read s3://bucket/none"):
-        Remote().names("s3://bucket/none", folders=True)
+        Remote().contents("s3://bucket/none")
 
 
 # ---------------------------------------------------------------- regions of arrays

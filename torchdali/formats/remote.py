@@ -288,15 +288,15 @@ class Remote:
         found: dict[str, Any] = self._repeated(url, lambda: self._call(system, "info", path))
         return found
 
-    def names(self, url: str, folders: bool) -> list[str]:
-        """List the folders or the objects of a folder, in the order of their names' bytes.
+    def contents(self, url: str) -> tuple[list[str], list[str]]:
+        """List the folders and the objects of a folder, each in the order of their names' bytes.
 
         Raises:
             RuntimeError: it cannot be listed.
         """
         system, path = self._repeated(url, lambda: self._system(url))
-        found = self._repeated(url, lambda: _names(system, path, folders))
-        return sorted(found, key=lambda name: name.encode("utf-8", "surrogateescape"))
+        folders, objects = self._repeated(url, lambda: _contents(system, path))
+        return sorted(folders, key=_encoded), sorted(objects, key=_encoded)
 
     def map(self, function: Callable[[str], T], urls: Iterable[str]) -> list[T]:
         """Call a function, which makes requests, on several URLs at a time."""
@@ -332,23 +332,34 @@ FAR = 1 << 62
 _PLACE = re.compile(r"[^:]+://[^/]*/").match
 
 
-def _names(system: Any, path: str, folders: bool) -> set[str]:
+def _encoded(name: str) -> bytes:
+    return name.encode("utf-8", "surrogateescape")
+
+
+Names = tuple[set[str], set[str]]
+"""Of folders, and of objects."""
+
+
+def _contents(system: Any, path: str) -> Names:
     """List a folder, without a time limit: that takes a request for every thousand names or so."""
     if hasattr(system, "_iterdir"):  # s3fs gives entries page by page
-        found: set[str] = importlib.import_module("fsspec.asyn").sync(system.loop, _streamed, system, path, folders)
-        return found
-    found = {name for entry in system.ls(path, detail=True) for name in _name(entry, path, folders)}
+        streamed: Names = importlib.import_module("fsspec.asyn").sync(system.loop, _streamed, system, path)
+        return streamed
+    found: Names = set(), set()
+    for entry in system.ls(path, detail=True):
+        _add(entry, path, found)
     system.invalidate_cache(path)  # of a million names one copy is enough
     return found
 
 
-async def _streamed(system: Any, path: str, folders: bool) -> set[str]:
+async def _streamed(system: Any, path: str) -> Names:
     bucket, key, _ = system.split_path(path)
-    prefix, empty, found = f"{key.rstrip('/')}/" if key else "", True, set[str]()
+    prefix, empty = f"{key.rstrip('/')}/" if key else "", True
+    found: Names = set(), set()
     try:
         async for entry in system._iterdir(bucket, prefix=prefix):
             empty = False
-            found.update(_name(entry, path, folders))
+            _add(entry, path, found)
     except Exception as error:
         raise importlib.import_module("s3fs.errors").translate_boto_error(error) from None
     if empty:
@@ -356,12 +367,11 @@ async def _streamed(system: Any, path: str, folders: bool) -> set[str]:
     return found
 
 
-def _name(entry: Any, path: str, folders: bool) -> tuple[str, ...]:
-    """Return the name of an entry of a folder, if it is of the kind that is listed."""
+def _add(entry: Any, path: str, found: Names) -> None:
+    """Add the name of an entry of a folder; some stores list the folder itself, too."""
     name = entry["name"].rstrip("/")
-    if (entry["type"] == "directory") != folders or name == path.rstrip("/"):
-        return ()
-    return (name.rpartition("/")[2],)
+    if name != path.rstrip("/"):
+        found[0 if entry["type"] == "directory" else 1].add(name.rpartition("/")[2])
 
 
 def _check_fsspec() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.check import PerSample, check, pipeline
 from tests.helpers.encoded_video import make
+from torchdali.codecs.video import VideoDecoder
 
 pytestmark = pytest.mark.parity
 pytest.importorskip(
@@ -35,6 +36,26 @@ def videos(tmp_path_factory):
 @pytest.mark.parametrize("name", [*NAMES, "vfr"])
 def test_whole_videos(videos, name):
     check("decoders.video", [[np.fromfile(videos[name], np.uint8)]])
+
+
+def decoded(library, data):
+    return pipeline(library, "decoders.video", [[data]], {})[0].samples[0].astype(int)
+
+
+@pytest.mark.parametrize("matrix", [None, 1, 5, 6])
+def test_matrices_of_colors(tmp_path, matrix):
+    """Files of BT.709 are converted with its matrix (ITU-R BT.709-6); by DALI with that of BT.601."""
+    path = make(tmp_path, "vp9.webm", matrix=matrix)
+    found, theirs = (decoded(library, np.fromfile(path, np.uint8)) for library in ("torchdali", "nvidia.dali"))
+    if matrix != 1:
+        assert np.array_equal(found, theirs)
+        return
+    y, u, v = np.moveaxis(VideoDecoder(path, color="YCbCr").read(range(len(found))).numpy().astype(float), -1, 0)
+    y, u, v = (y - 16) / 219, (u - 128) / 224, (v - 128) / 224
+    colors = np.stack([y + 1.5748 * v, y - 0.1873 * u - 0.4681 * v, y + 1.8556 * u], -1)
+    assert np.abs(found - colors.clip(0, 1) * 255).max() <= 2
+    difference = np.abs(found - theirs).max((0, 1, 2))
+    assert (difference > 8).all() and (difference <= (22, 37, 12)).all()
 
 
 RANGES = [

@@ -287,17 +287,15 @@ def _in_folders(
     root: str, matches: Match, chosen: Match | None, remote: Remote | None
 ) -> tuple[list[str], list[int], list[str]]:
     """List the files of all class folders, the numbers of these, and their names."""
-    names_of = _names if remote is None else remote.names
-    folders = [f for f in names_of(root, folders=True) if chosen is None or chosen(f)]
+    contents = _contents if remote is None else remote.contents
+    folders, loose = contents(root)
+    folders = [folder for folder in folders if chosen is None or chosen(folder)]
 
     deeper: list[str] = []  # folders whose files are left out
 
     def list_folder(folder: str) -> list[str]:
-        if remote is None:
-            inner, names = _contents(os.path.join(root, folder))
-            deeper.extend(os.path.join(folder, name) for name in inner)
-        else:
-            names = remote.names(os.path.join(root, folder), folders=False)
+        inner, names = contents(os.path.join(root, folder))
+        deeper.extend(os.path.join(folder, name) for name in inner)
         return [f"{folder}{os.sep}{name}" for name in names if matches(name)]
 
     if len(folders) < _FEW_FOLDERS:
@@ -308,15 +306,15 @@ def _in_folders(
     paths = [path for found in lists for path in found]
     labels = [label for label, found in enumerate(lists) for _ in found]
     if not paths:
-        loose = sum(map(bool, map(matches, names_of(root, folders=False))))
+        count = sum(map(bool, map(matches, loose)))
         raise RuntimeError(
             f"no files found in {root!r}: it has {len(folders)} folders that count, and a file counts when it "
-            f"lies directly in one of them and its name matches file_filters; files without a folder, {loose} here, "
+            f"lies directly in one of them and its name matches file_filters; files without a folder, {count} here, "
             "are listed by files or file_list"
         )
     if deeper:
         warn(
-            f"{root}: {len(deeper)} folders lie inside the class folders, {min(deeper)!r} the first; "
+            f"{shown(root)}: {len(deeper)} folders lie inside the class folders, {min(deeper)!r} the first; "
             "their files are left out"
         )
     return paths, labels, folders
@@ -332,11 +330,6 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False
-
-
-def _names(path: str, folders: bool) -> list[str]:
-    """List the folders or the files of a folder, in the order of their names' bytes."""
-    return _contents(path)[0 if folders else 1]
 
 
 def _contents(path: str) -> tuple[list[str], list[str]]:

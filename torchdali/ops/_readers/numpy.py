@@ -319,7 +319,7 @@ def listed_files(
         if root is None:
             raise RuntimeError("give file_root, files or file_list")
         if remote is not None:
-            return root, fnmatch.filter(remote.names(root, folders=False), pattern)
+            return root, fnmatch.filter(remote.contents(root)[1], pattern)
         names = [entry.name for entry in os.scandir(root) if not entry.is_dir()]
     except OSError as error:
         raise RuntimeError(f"cannot list the files: {error}") from None
