@@ -180,6 +180,29 @@ def resized_region(folder: Path) -> Any:
     return fn.resize(fn.decoders.image_random_crop(read(folder)[0]), size=[SIZE, 40])
 
 
+def flipped_first(folder: Path) -> Any:
+    images = fn.flip(fn.decoders.image(read(folder)[0]), horizontal=fn.random.coin_flip())
+    return finish(fn.resize(images, resize_shorter=60), crop=[40, SIZE], crop_pos_x=0.9, mirror=fn.random.coin_flip())
+
+
+def flipped_by_a_constant(folder: Path) -> Any:
+    return fn.resize(fn.flip(fn.decoders.image(read(folder)[0])), roi_start=[3, 20], roi_end=[50, 66], size=[SIZE, 40])
+
+
+def flipped_window(folder: Path) -> Any:
+    images = fn.decoders.image_random_crop(read(folder)[0], random_area=[0.2, 0.9])
+    return finish(fn.resize(fn.flip(images, horizontal=fn.random.coin_flip()), size=[SIZE, SIZE]))
+
+
+def flipped_before_a_random_crop(folder: Path) -> Any:
+    images = fn.flip(fn.decoders.image(read(folder)[0]), horizontal=fn.random.coin_flip())
+    return finish(fn.random_resized_crop(images, size=SIZE), mirror=fn.random.coin_flip())
+
+
+def flipped_before_a_random_crop_alone(folder: Path) -> Any:
+    return fn.random_resized_crop(fn.flip(fn.decoders.image(read(folder)[0])), size=SIZE)
+
+
 def decoded_alone(folder: Path) -> Any:
     return fn.decoders.image(read(folder)[0])
 
@@ -193,10 +216,12 @@ def given(folder: Path) -> Any:
 
 GRAPHS = [train, crop_after, half, filtered, bytes_out, validate, signed, region, region_and_crop, resized, cropped, with_condition, decoded, given,
           cut_and_resized, flipped, all_of_it, flipped_and_finished, window, window_and_more, sliced, sliced_and_resized, sliced_alone,
-          region_and_finish, resized_region]
+          region_and_finish, resized_region, flipped_first, flipped_by_a_constant, flipped_window, flipped_before_a_random_crop,
+          flipped_before_a_random_crop_alone]
 LEVEL = {
     "cut_and_resized": 1, "flipped": 1, "all_of_it": 2 / min(STD), "flipped_and_finished": 1e-5, "window": 1e-5, "sliced_and_resized": 1,
     "sliced_alone": 1e-5, "region_and_finish": 1e-5, "resized_region": 1,
+    "flipped_by_a_constant": 1, "flipped_before_a_random_crop_alone": 1,
     "crop_after": 1 / min(STD), "half": 2 / min(STD) + 0.01, "bytes_out": 1, "resized": 1, "region_and_crop": 1e-5, "cropped": 1e-5, "signed": 1, "decoded": 1e-5}
 
 
@@ -259,7 +284,8 @@ def test_bundles_change_nothing(graph: Callable[[Path], Any], folder: Path, monk
 
     monkeypatch.setattr(_native_images, "run_together", run_together)
     found = batches(graph, folder, 3, num_threads=1)
-    others = (with_condition, cut_and_resized, window_and_more, sliced, sliced_and_resized, sliced_alone)
+    others = (with_condition, cut_and_resized, window_and_more, sliced, sliced_and_resized, sliced_alone,
+              flipped_first, flipped_window, flipped_before_a_random_crop)
     alone = graph not in others  # one operator, of constants and a mirror, is the whole chain
     assert bool(bundles) == alone
     assert not alone or sum(bundle.count(True) for bundle in bundles) >= 6
@@ -325,6 +351,9 @@ def test_what_is_fused(folder: Path) -> None:
         flipped: "decoders.image + random_resized_crop + flip", sliced: "decoders.image_slice + resize + crop_mirror_normalize",
         all_of_it: "decoders.image + resize + crop", window_and_more: "decoders.image_crop + resize + crop_mirror_normalize",
         region_and_finish: "decoders.image_random_crop + crop_mirror_normalize",
+        flipped_first: "decoders.image + flip + resize + crop_mirror_normalize",
+        flipped_window: "decoders.image_random_crop + flip + resize + crop_mirror_normalize",
+        flipped_before_a_random_crop: "decoders.image + flip + random_resized_crop + crop_mirror_normalize",
     }  # fmt: skip
     for graph, name in names.items():
         assert f"# {name} line" in explained(graph), name

@@ -19,7 +19,7 @@ from torchdali.codecs.image_crops import (
     scale_for,
 )
 from torchdali.codecs.images import Header, peek_header
-from torchdali.errors import LAST_BUT_ONE, LAST_BUT_TWO, Part
+from torchdali.errors import LAST_BUT_ONE, LAST_BUT_THREE, LAST_BUT_TWO, Part
 from torchdali.kernels.exactness import exactness
 from torchdali.kernels.native import Lines, library
 from torchdali.kernels.resample.bytes import SMALLEST, resize_bytes
@@ -58,6 +58,7 @@ from torchdali.schema import (
     Image,
     Layout,
     Out,
+    PerSample,
     Takes,
     shares,
 )
@@ -144,6 +145,7 @@ def _decode_random_resized_crop(
     *,
     size: list[int],
     scaled: bool = False,
+    flipped: PerSample[int] | None = None,
     adjust_orientation: bool = True,
     output_type: DALIImageType = DALIImageType.RGB,
     dtype: DType | None = None,
@@ -154,23 +156,29 @@ def _decode_random_resized_crop(
     rng: Rng,
     **others: Annotated[Any, shares(resampling), shares(decoder_hints), shares(cache_hints)],
 ) -> Image:
-    """Decode a random window and resize it; at a reduced scale, if `scaled` and one has the pixels."""
+    """Decode a random window and resize it; at a reduced scale, if `scaled` and one has the pixels.
+
+    Args:
+        flipped: Of a `flip` before that, whether it changes the order of the columns; None without one.
+    """
     target = height_width(size)
-    with LAST_BUT_ONE:
+    decoding = LAST_BUT_ONE if flipped is None else LAST_BUT_TWO
+    with decoding:
         lengths, header = lengths_of(data, adjust_orientation)
     window = choose_window(rng, *lengths, num_attempts, random_area, random_aspect_ratio)
     filters = {k: v for k, v in others.items() if k in FILTERS}
     # Without a header that Python read, the fast path has read it.
     if header is None and output_type == DALIImageType.RGB and dtype is None:
         made = _native_window(
-            data, lengths, window, target, [(0, size) for size in target], filters, scaled=scaled,
+            data, lengths, window, target, [(0, size) for size in target], filters, scaled, flipped,
             upright=adjust_orientation, fast=use_fast_idct,
         )  # fmt: skip
         if made is not None:
             return made
     return _window_resized(
-        data, lengths, header, window, target, filters, LAST_BUT_ONE,
-        scaled=scaled, upright=adjust_orientation, output_type=output_type, dtype=dtype, fast=use_fast_idct,
+        data, lengths, header, window, target, filters, decoding,
+        scaled=scaled, flipped=flipped, upright=adjust_orientation, output_type=output_type, dtype=dtype,
+        fast=use_fast_idct,
     )  # fmt: skip
 
 
@@ -182,6 +190,7 @@ def _native_window(
     kept: list[tuple[int, int]],
     filters: dict[str, Any],
     scaled: bool,
+    flipped: int | None,
     **how: Any,
 ) -> Tensor | None:
     """Decode, resize and finish a random window by the fast path, or return None.
@@ -189,11 +198,12 @@ def _native_window(
     Args:
         kept: ``(start, extent)`` of what is wanted of the result, rows and columns.
         scaled: At the least size that has the pixels.
+        flipped: The order of the columns is changed before.
         how: See `make`.
     """
     # As `_window_resized`: what the usual way does to bytes sees nothing outside of the window.
     inside = _sees_the_window_alone(target, filters)
-    rows, columns, scale = _window_lines(lengths, window, target, kept, inside, scaled)
+    rows, columns, scale = _window_lines(lengths, window, target, kept, inside, scaled, flipped)
     return make(data, rows, columns, inside=inside, filters=filters, scale=scale, **how)
 
 
@@ -204,9 +214,10 @@ def _window_lines(
     kept: list[tuple[int, int]],
     inside: bool,
     scaled: bool,
+    flipped: int | None,
 ) -> tuple[Lines, Lines, int]:
     """Describe both axes of a window that is resized to a target, of which a part is kept; and the scale."""
-    y, x, h, w = window
+    y, x, h, w = _of_the_file(window, lengths) if flipped else window
     scale = 1
     if scaled and h >= 2 * target[0] and w >= 2 * target[1]:  # as in `_window_resized`
         y, x, h, w = (8 * (value // 8) for value in window)
@@ -214,11 +225,15 @@ def _window_lines(
         y, x, h, w = (value // scale for value in (y, x, h, w))
     top, left = (y, x) if inside or scaled else (0, 0)
     bottom, right = (y + h, x + w) if inside or scaled else lengths
-    return (
-        Lines(y, y + h, target[0], *kept[0], top, bottom),
-        Lines(x, x + w, target[1], *kept[1], left, right),
-        scale,
-    )
+    rows = Lines(y, y + h, target[0], *kept[0], top, bottom)
+    columns = Lines(*((x + w, x) if flipped else (x, x + w)), target[1], *kept[1], left, right)
+    return rows, columns, scale
+
+
+def _of_the_file(window: tuple[int, int, int, int], lengths: tuple[int, int]) -> tuple[int, int, int, int]:
+    """Return a window of an image with its columns in reverse as one of the image as it is in the file."""
+    y, x, h, w = window
+    return y, lengths[1] - x - w, h, w
 
 
 def _sees_the_window_alone(target: tuple[int, int], filters: dict[str, Any]) -> bool:
@@ -234,13 +249,31 @@ def _window_resized(
     filters: dict[str, Any],
     decoding: Part,
     *,
+    flipped: int | None,
+    **how: Any,
+) -> Tensor:
+    """Decode a window and resize it, in Python; errors of the decoder are of the operator that `decoding` marks."""
+    if not flipped:
+        return _upright_window_resized(data, lengths, header, window, target, filters, decoding, **how)
+    window = _of_the_file(window, lengths)
+    return _upright_window_resized(data, lengths, header, window, target, filters, decoding, **how).flip(1)
+
+
+def _upright_window_resized(
+    data: Tensor,
+    lengths: tuple[int, int],
+    header: Header | None,
+    window: tuple[int, int, int, int],
+    target: tuple[int, int],
+    filters: dict[str, Any],
+    decoding: Part,
+    *,
     scaled: bool,
     upright: bool,
     output_type: DALIImageType,
     dtype: torch.dtype | None,
     fast: bool,
 ) -> Tensor:
-    """Decode a window and resize it, in Python; errors of the decoder are of the operator that `decoding` marks."""
     y, x, h, w = window
     inside = dtype in (None, torch.uint8) and _sees_the_window_alone(target, filters)
     filters = {**filters, "dtype": dtype}
@@ -390,6 +423,7 @@ def _decode_random_resized_crop_normalize(
     *,
     size: list[int],
     scaled: bool = False,
+    flipped: PerSample[int] | None = None,
     adjust_orientation: bool = True,
     output_type: DALIImageType = DALIImageType.RGB,
     num_attempts: int = 10,
@@ -411,7 +445,8 @@ def _decode_random_resized_crop_normalize(
     _, kept, last, others = divide_all(arguments)
     with LAST_BUT_ONE:
         target = height_width(size)
-    with LAST_BUT_TWO:
+    decoding = LAST_BUT_TWO if flipped is None else LAST_BUT_THREE
+    with decoding:
         lengths, header = lengths_of(data, adjust_orientation)
     with LAST_BUT_ONE:
         window = choose_window(rng, *lengths, num_attempts, random_area, random_aspect_ratio)
@@ -419,15 +454,16 @@ def _decode_random_resized_crop_normalize(
     parts = parts_kept(target, kept) if output_type == DALIImageType.RGB else None
     if parts is not None and header is None:
         made = _native_window(
-            data, lengths, window, target, parts, filters, scaled=scaled,
+            data, lengths, window, target, parts, filters, scaled, flipped,
             upright=adjust_orientation, fast=use_fast_idct, finish=last, out=out,
         )  # fmt: skip
         if made is not None:
             return made
     with LAST_BUT_ONE:
         image = _window_resized(
-            data, lengths, header, window, target, filters, LAST_BUT_TWO,
-            scaled=scaled, upright=adjust_orientation, output_type=output_type, dtype=None, fast=use_fast_idct,
+            data, lengths, header, window, target, filters, decoding,
+            scaled=scaled, flipped=flipped, upright=adjust_orientation, output_type=output_type, dtype=None,
+            fast=use_fast_idct,
         )  # fmt: skip
     return _normalized(image, layout=Layout("HWC"), out=out, **kept, **last)
 
@@ -448,10 +484,10 @@ def _bundled_random_resized_crop(constants: Mapping[str, Any]) -> BundledBody | 
     target = height_width(constants["size"])
     choose, filters = _window_chooser(constants), divided(constants).others
     inside, kept = _sees_the_window_alone(target, filters), [(0, extent) for extent in target]
-    scaled = constants.get("scaled", False)
+    scaled, flipped = constants.get("scaled", False), constants.get("flipped")
 
     def describe(lengths: tuple[int, int], rng: Rng) -> tuple[Lines, Lines, int]:
-        return _window_lines(lengths, choose(rng, *lengths), target, kept, inside, scaled)
+        return _window_lines(lengths, choose(rng, *lengths), target, kept, inside, scaled, flipped)
 
     return bundle_of(constants, describe, inside, filters)
 
@@ -464,10 +500,10 @@ def _bundled_random_resized_crop_normalize(constants: Mapping[str, Any]) -> Bund
     if parts is None:
         return None
     kept, inside = parts, _sees_the_window_alone(target, filters)
-    scaled = constants.get("scaled", False)
+    scaled, flipped = constants.get("scaled", False), constants.get("flipped")
 
     def describe(lengths: tuple[int, int], rng: Rng) -> tuple[Lines, Lines, int]:
-        return _window_lines(lengths, choose(rng, *lengths), target, kept, inside, scaled)
+        return _window_lines(lengths, choose(rng, *lengths), target, kept, inside, scaled, flipped)
 
     return bundle_of(constants, describe, inside, filters, finish=last)
 

@@ -23,8 +23,8 @@ from torchdali.schema import DType, PerSample
 from torchdali.types import DALIImageType
 
 __all__ = [
-    "KNOWN", "Divided", "Kept", "bundle_of", "decode_whole", "divide_all", "divided", "kept_of", "lengths_of",
-    "lines_of", "normalizing", "parts_kept", "whole_lines",
+    "KNOWN", "Divided", "Kept", "bundle_of", "decode_whole", "divide_all", "divided", "flipped_lines", "kept_of",
+    "lengths_of", "lines_of", "normalizing", "parts_kept", "whole_lines",
 ]  # fmt: skip
 
 
@@ -139,6 +139,12 @@ def whole_lines(lengths: tuple[int, int], parts: list[tuple[int, int]]) -> tuple
     """Describe both axes of parts of an image that is not resized."""
     (height, width), (rows, columns) = lengths, parts
     return Lines(0, height, height, *rows, 0, height), Lines(0, width, width, *columns, 0, width)
+
+
+def flipped_lines(columns: Lines, begin: int, end: int) -> Lines:
+    """Describe the columns of a window, from `begin` to `end`, that was flipped before what `columns` describes."""
+    low, high, first, last = (begin + end - each for each in (columns.low, columns.high, columns.last, columns.first))
+    return columns._replace(low=low, high=high, first=first, last=last)  # type: ignore[arg-type]
 
 
 def parts_kept(target: tuple[int, int], window: dict[str, Any]) -> list[tuple[int, int]] | None:

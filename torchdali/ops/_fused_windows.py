@@ -30,6 +30,7 @@ from torchdali.ops._fused_parts import (
     bundle_of,
     decode_whole,
     divided,
+    flipped_lines,
     kept_of,
     lengths_of,
     lines_of,
@@ -41,7 +42,7 @@ from torchdali.ops._native_images import make
 from torchdali.ops._resize import argument_names, resampling, resized, sizing
 from torchdali.ops._slice import slice_window
 from torchdali.rng import Rng
-from torchdali.schema import Data, Image, Layout, Out, shares
+from torchdali.schema import Data, Image, Layout, Out, PerSample, shares
 from torchdali.types import DALIImageType
 
 __all__: list[str] = []
@@ -54,6 +55,7 @@ def window_decoding(
     *,
     adjust_orientation: bool = True,
     cropped: bool = False,
+    flipped: PerSample[int] | None = None,
     normalizes: bool = False,
     resizes: bool = False,
     use_fast_idct: bool = False,
@@ -62,6 +64,7 @@ def window_decoding(
 
     Args:
         cropped: A `crop` after the decoder cuts the window.
+        flipped: Of a `flip` before what follows, whether it changes the order of the columns; None without one.
         normalizes: A `crop_mirror_normalize` is the last.
         resizes: A `resize` follows the window.
     """
@@ -214,8 +217,9 @@ def _decode(
     """
     upright, fast = arguments.get("adjust_orientation", True), arguments.get("use_fast_idct", False)
     resizes, normalizes = bool(arguments.get("resizes")), bool(arguments.get("normalizes"))
+    flipped = bool(arguments.get("flipped"))
     cropping = _PARTS[resizes + normalizes]
-    decoding = _PARTS[resizes + normalizes + bool(arguments.get("cropped"))]
+    decoding = _PARTS[resizes + normalizes + bool(arguments.get("cropped")) + (arguments.get("flipped") is not None)]
     size, window, last, filters = divided(arguments)
     with decoding:
         lengths, header = lengths_of(data, upright)
@@ -227,7 +231,7 @@ def _decode(
         with cropping:
             cut = crop.body(whole, layout=_HWC, **own)
     else:
-        lines = _lines(place, lengths, size, window, resizes, normalizes) if header is None else None
+        lines = _lines(place, lengths, size, window, resizes, normalizes, flipped) if header is None else None
         if lines is not None:
             made = make(
                 data, *lines, upright=upright, fast=fast, inside=False, filters=filters,
@@ -240,6 +244,8 @@ def _decode(
                 cut = decode_whole(data, upright, DALIImageType.RGB, fast)
             else:
                 cut = decode_crop(data, *place, adjust_orientation=upright, fast=fast, header=header)
+    if flipped:
+        cut = cut.flip(1)
     if resizes and normalizes:
         return _resize_crop_mirror_normalize.body(cut, layout=_HWC, out=out, **size, **window, **last, **filters)
     if normalizes:
@@ -254,9 +260,13 @@ def _lines(
     window: dict[str, Any],
     resizes: bool,
     normalizes: bool,
+    flipped: bool = False,
 ) -> tuple[Lines, Lines] | None:
     """Describe both axes of what is wanted of a window; None where a crop of it reaches outside."""
     y, x, h, w = place
+    if flipped:
+        found = _lines(place, lengths, size, window, resizes, normalizes)
+        return None if found is None else (found[0], flipped_lines(found[1], x, x + w))
     if not resizes:
         parts = parts_kept((h, w), window)
         if parts is None:
@@ -300,11 +310,12 @@ def _bundle(
     constants: Mapping[str, Any], choose: Callable[[tuple[int, int], Any], Window | None]
 ) -> BundledBody | None:
     resizes, normalizes = bool(constants.get("resizes")), bool(constants.get("normalizes"))
+    flipped = bool(constants.get("flipped"))
     size, window, last, filters = divided(constants)
 
     @functools.lru_cache(KNOWN)
     def lines(place: Window, lengths: tuple[int, int]) -> tuple[Lines, Lines] | None:
-        return _lines(place, lengths, size, window, resizes, normalizes)
+        return _lines(place, lengths, size, window, resizes, normalizes, flipped)
 
     def describe(lengths: tuple[int, int], rng: Any) -> tuple[Lines, Lines] | None:
         place = choose(lengths, rng)

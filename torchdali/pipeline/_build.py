@@ -85,7 +85,7 @@ def open_graph(options: PipelineOptions, graph: Graph) -> Opened:
         ValueError: an operator that the device of the pipeline does not have. Otherwise what a source raises.
     """
     options.output_specs.each(len(graph.outputs))
-    merged = finish_together(merge_identical(graph))
+    merged = finish_together(merge_identical(graph), options.exact)
     fused = fuse_resizing(fuse_decoding(merged, options.scaled_decode))
     device = resolve_device(options.device_id)
     shared = share_decoding(fuse_native(fused), device)

@@ -37,7 +37,9 @@ def fuse_decoding(graph: Graph, scaled: bool) -> Graph:
     still has the pixels the crop needs.
     """
     given = {"scaled": True} if scaled else {}
-    return fuse(graph, "decoders.image", "random_resized_crop", "_decode_random_resized_crop", given)
+    for decoder in ("decoders.image", NATIVE_DECODERS["decoders.image"]):  # the second with a flip
+        graph = fuse(graph, decoder, "random_resized_crop", "_decode_random_resized_crop", given)
+    return graph
 
 
 def fuse_resizing(graph: Graph) -> Graph:
@@ -84,15 +86,18 @@ def _decode_natively(graph: Graph) -> Graph:
     return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
 
 
-def finish_together(graph: Graph) -> Graph:
+def finish_together(graph: Graph, exact: bool) -> Graph:
     """Make `crop`, `flip` and `normalize` of decoded images parts of one `crop_mirror_normalize`, for the fast path.
 
-    Nothing is changed but what begins with a decoder of RGB bytes, of whose result nothing else has a use.
+    A `flip` between decoder and resize becomes a part of the decoder, unless results are to be `exact`: the filter adds
+    up in the other order. Nothing is changed but what begins with a decoder
+    of RGB bytes, of whose result nothing else has a use.
     """
     if library() is None:
         return graph
     uses = Counter(edge for node in graph.nodes for edge in edges(node))
     uses.update(graph.outputs)
+    following = {edge: node for node in graph.nodes for edge in node.inputs if edge is not None and uses[edge] == 1}
     new: dict[DataNode, DataNode] = {}
     nodes: dict[Node, None] = {}
     images: dict[DataNode, Node] = {}  # edges of bytes, and what makes them
@@ -101,7 +106,8 @@ def finish_together(graph: Graph) -> Graph:
         before = images.get(edge) if edge is not None and uses[edge] == 1 else None
         if before is not None and not _together(node, before, new):
             before = None
-        made = None if before is None else _joined(node, before, new)
+        resizes = not exact and _is_resize(following.get(node.outputs[0]) if node.outputs else None)
+        made = None if before is None else _joined(node, before, new, resizes)
         if made is not None and before is not None and made.inputs[0] is not before.outputs[0]:
             nodes.pop(before)
         made = made or copy_node(node, new)
@@ -124,7 +130,7 @@ _BYTES = {"dtype": torch.uint8, "output_layout": "HWC"}
 def _keeps_bytes(node: Node) -> bool:
     """Return whether an operator makes images of bytes, channels last, of such images."""
     name = node.operator.name
-    if name == "_decode_crop":
+    if name in NATIVE_DECODERS.values():
         return True
     if name == "crop_mirror_normalize":
         usual = OF_THE_CROP | {"mirror", "seed", *_BYTES}
@@ -184,14 +190,24 @@ def _normalizing(given: dict[str, Any]) -> dict[str, Any] | None:
 _NORMALIZED = (None, torch.float32, torch.float16, torch.uint8, torch.int8)
 
 
-def _joined(node: Node, before: Node, new: dict[DataNode, DataNode]) -> Node | None:
-    """Copy a node as what it is together with the copied one before it, or as `crop_mirror_normalize`; or None."""
+def _is_resize(node: Node | None) -> bool:
+    return node is not None and node.operator.name in ("resize", "random_resized_crop")
+
+
+def _joined(node: Node, before: Node, new: dict[DataNode, DataNode], resizes: bool) -> Node | None:
+    """Copy a node as what it is together with the copied one before it, or as `crop_mirror_normalize`; or None.
+
+    Args:
+        resizes: A resize comes next.
+    """
     if node.operator.name == "crop" and before.operator.name == "decoders.image":
         return _cropped(node, before, new)
     finishing = _finishing(node)
     if finishing is None:
         return None
     constants, edges_by_name = finishing
+    if node.operator.name == "flip" and resizes and is_rgb_decoder(before):
+        return _flipped(node, before, new, finishing)
     per_sample = {name: new[edge] for name, edge in edges_by_name.items()}
     parts, joins = parts_of(node), False
     inputs: tuple[DataNode | None, ...] = tuple(before.outputs)
@@ -209,6 +225,21 @@ def _joined(node: Node, before: Node, new: dict[DataNode, DataNode]) -> Node | N
     made = copy_node(node, new)
     made.operator, made.inputs, made.parts = registry["crop_mirror_normalize"], inputs, parts
     made.constants, made.per_sample = constants, per_sample
+    return made
+
+
+def _flipped(node: Node, decoder: Node, new: dict[DataNode, DataNode], finishing: _Finish) -> Node:
+    """Copy a flip of the columns as one operator with the copied decoder before it."""
+    made = copy_node(node, new)
+    made.operator, made.inputs = registry[NATIVE_DECODERS[decoder.operator.name]], decoder.inputs
+    constants, edges_by_name = finishing
+    given = {k: v for k, v in constants_of(decoder).items() if k != "output_type"}
+    made.constants = {**given, "flipped": constants.get("mirror", 0)}
+    made.per_sample = dict(decoder.per_sample)
+    if "mirror" in edges_by_name:
+        made.per_sample["flipped"] = new[edges_by_name["mirror"]]
+        del made.constants["flipped"]
+    made.parts, made.stream = (*parts_of(decoder), *parts_of(node)), decoder.stream
     return made
 
 
