@@ -111,6 +111,12 @@ def test_an_interrupt_while_a_captured_loop_waits_loses_nothing(root: Path, monk
     assert all(torch.equal(a, b) and torch.equal(c, d) for (a, c), (b, d, _) in zip(found, wanted, strict=True))
 
 
+def agree(found: torch.Tensor, wanted: torch.Tensor) -> bool:
+    """Compare images of `epoch`: the fast path, which takes what is evaluated together, may be a level off."""
+    level = 0.0 if native.library() is None else 1.01 / 60
+    return bool((found - wanted).abs().max() <= level)
+
+
 def test_results_of_a_captured_loop_may_be_asked_for_in_other_threads_and_in_any_order(root: Path) -> None:
     wanted, held = epoch(reader_of(root), ndd.random.RNG(3)), []
     for number in range(2):
@@ -125,7 +131,7 @@ def test_results_of_a_captured_loop_may_be_asked_for_in_other_threads_and_in_any
         with ThreadPoolExecutor(3) as threads:
             order = list(range(len(held)))[:: -1 if number else 1]
             found = dict(zip(order, threads.map(lambda i: held[i][0].torch().clone(), order), strict=True))
-        assert all(torch.equal(found[i], wanted[i][0]) for i in order)
+        assert all(agree(found[i], wanted[i][0]) for i in order)
 
 
 def test_a_loop_begins_with_what_the_one_before_computed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,7 +236,7 @@ def test_a_captured_loop_in_every_mode(root: Path, mode: Any) -> None:
     with mode:
         found = epoch(reader_of(root), ndd.random.RNG(3), capture=True)
     expected = epoch(reader_of(root), ndd.random.RNG(3))
-    assert all(torch.equal(a[0], b[0]) for a, b in zip(found, expected, strict=True))
+    assert all(agree(a[0], b[0]) for a, b in zip(found, expected, strict=True))
 
 
 def test_an_error_in_a_captured_loop_comes_to_its_iteration(root: Path) -> None:

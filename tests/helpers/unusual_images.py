@@ -29,6 +29,7 @@ from tests.helpers.encoded_images import (
     tiff,
     with_fields,
 )
+from torchdali.codecs._opencv import knows_run_lengths
 
 
 def _deep(bits: int, channels: int = 3) -> Array:
@@ -189,7 +190,7 @@ def _fields(name: str, size: int, top: bool = False) -> tuple[bytes, Array]:
     return bmp(bits, rows, masks, size, top=top), pixels if top else pixels[::-1]
 
 
-def _runs() -> tuple[bytes, Array]:
+def run_lengths() -> tuple[bytes, Array]:
     """Run lengths of 8 bits, with single values, a jump, and an early end."""
     runs = b"\x03\x05\x00\x04\x01\x02\x03\x04\x00\x00" + b"\x00\x02\x02\x01" + b"\x05\x09\0\0" + b"\0\1"
     table = TABLE.astype(np.uint8)
@@ -206,7 +207,7 @@ BMPS: dict[str, tuple[bytes, Array]] = {
     **{f"bmp {name}, header of {size}": _fields(name, size) for name in LAYOUTS for size in (40, 56, 108, 124) if (name, size) != ("1555", 40)},
     "bmp 4444 from the top": _fields("4444", 124, top=True),
     "bmp 10 bits from the top, header of 40": _fields("10 bits", 40, top=True),
-    "bmp run lengths": _runs(),
+    **({"bmp run lengths": run_lengths()} if knows_run_lengths() else {}),
 }
 
 IMAGE = Image.fromarray(RGB)

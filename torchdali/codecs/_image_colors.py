@@ -11,6 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from torchdali.codecs._image_orientation import flipped
 from torchdali.kernels.convert import convert, full_scale
 
 __all__ = ["DTYPES", "OUTPUT_TYPES", "Weights", "gray", "rescale", "to_output"]
@@ -83,7 +84,7 @@ def _converted(pixels: Tensor, output_type: str, dtype: torch.dtype, weights: We
     if output_type == "YCbCr":
         return _ycbcr(_three_channels(pixels), dtype)
     pixels = rescale(_three_channels(pixels), dtype)
-    return pixels.flip(2) if output_type == "BGR" else pixels
+    return flipped(pixels, 2) if output_type == "BGR" else pixels
 
 
 def rescale(pixels: Tensor, dtype: torch.dtype) -> Tensor:

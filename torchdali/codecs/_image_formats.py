@@ -37,11 +37,11 @@ from torchdali.codecs._image_headers import (
     webp_header,
     without_exif,
 )
-from torchdali.codecs._opencv import decode_bytes_by_opencv, decode_opencv
+from torchdali.codecs._opencv import decode_bytes_by_opencv, decode_opencv, knows_run_lengths
 from torchdali.codecs._pillow import pillow_pixels
 from torchdali.codecs._pillow_formats import decode_by_pillow, pillow_header
 from torchdali.codecs._torchvision_ops import image_operator
-from torchdali.errors import DecodeError
+from torchdali.errors import DecodeError, MissingExtraError
 from torchdali.kernels.memory import Array
 from torchdali.signatures import described
 
@@ -216,10 +216,13 @@ def _bmp(data: Tensor, view: memoryview, header: Header, output_type: str) -> Te
     masks = bmp_masks(view)
     if masks is not None:
         return _bmp_fields(view, header, masks)
-    if view[14] >= 40 and view[30] in (1, 2):  # run lengths: OpenCV and DALI take those that end early, Pillow does not
+    if view[14] >= 40 and view[30] in (1, 2):  # run lengths: Pillow mistakes those with jumps
+        if not knows_run_lengths():
+            raise MissingExtraError("opencv-python-headless>=4.12", "image", "decoding BMPs of run lengths")
         runs = decode_bytes_by_opencv(view, header.channels == 1)
-        if runs is not None and runs.shape[:2] == (header.height, header.width):
-            return runs
+        if runs is None or runs.shape[:2] != (header.height, header.width):
+            raise ValueError("damaged run lengths")
+        return runs
     pixels = _pillow("Bmp", view, header)
     return pixels[:, :, :1] if header.channels == 1 else pixels
 

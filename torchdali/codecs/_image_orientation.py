@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+import numpy as np
+import torch
 from torch import Tensor
 
-__all__ = ["stored_window", "turn", "upright_window"]
+__all__ = ["flipped", "stored_window", "turn", "upright_window"]
 
 # The axes to flip, after the transposition.
 _FLIPS = {1: (), 2: (1,), 3: (0, 1), 4: (0,), 5: (), 6: (1,), 7: (0, 1), 8: (0,)}
@@ -22,7 +24,12 @@ def turn(pixels: Tensor, orientation: int) -> Tensor:
     if orientation > 4:
         pixels = pixels.transpose(0, 1)
     axes = _FLIPS[orientation]
-    return (pixels.flip(axes) if axes else pixels).contiguous()
+    return (flipped(pixels, axes) if axes else pixels).contiguous()
+
+
+def flipped(pixels: Tensor, axes: int | tuple[int, ...]) -> Tensor:
+    """Return pixels in reverse order along axes; by NumPy, as torch cannot before 2.7 if they have 16 bits."""
+    return torch.from_numpy(np.flip(pixels.numpy(), axes).copy())
 
 
 def stored_window(

@@ -9,7 +9,7 @@ from torch import Tensor
 from torchdali.errors import MissingExtraError
 from torchdali.kernels.opencv import opencv
 
-__all__ = ["decode_bytes_by_opencv", "decode_opencv"]
+__all__ = ["decode_bytes_by_opencv", "decode_opencv", "knows_run_lengths"]
 
 
 def decode_opencv(view: memoryview, purpose: str) -> Tensor:
@@ -32,6 +32,11 @@ def decode_opencv(view: memoryview, purpose: str) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(pixels[:, :, order]))
 
 
+def knows_run_lengths() -> bool:
+    """Return whether OpenCV is there, and is 4.11 or newer: older ones mistake run lengths of BMP."""
+    return hasattr(opencv(), "IMREAD_COLOR_RGB")
+
+
 def decode_bytes_by_opencv(encoded: bytes | memoryview, gray: bool, deep: bool = False) -> Tensor | None:
     """Decode to ``(H, W, 1)`` or RGB ``(H, W, 3)``; None where OpenCV is missing, or cannot do it.
 
@@ -39,7 +44,7 @@ def decode_bytes_by_opencv(encoded: bytes | memoryview, gray: bool, deep: bool =
         deep: Keep 16 bits as uint16; otherwise, the result is uint8.
     """
     cv2 = opencv()
-    if cv2 is None or not hasattr(cv2, "IMREAD_COLOR_RGB"):  # before OpenCV 4.11
+    if cv2 is None or not knows_run_lengths():
         return None
     kind = cv2.IMREAD_GRAYSCALE if gray else cv2.IMREAD_COLOR_RGB
     kind |= cv2.IMREAD_IGNORE_ORIENTATION | (cv2.IMREAD_ANYDEPTH if deep else 0)

@@ -202,7 +202,7 @@ class _Image(TiffImageFile):
     use_load_libtiff = property(lambda self: True, lambda self, value: None)
 
     def load_prepare(self) -> None:
-        if self._im is None:
+        if vars(self).get("_im", vars(self).get("im")) is None:  # the second before Pillow 11
             self.im = _imaging.new(self.mode, self.size)
         super().load_prepare()
 

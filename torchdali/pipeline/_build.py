@@ -88,7 +88,7 @@ def open_graph(options: PipelineOptions, graph: Graph) -> Opened:
     merged = finish_together(merge_identical(graph), options.exact)
     fused = fuse_resizing(fuse_decoding(merged, options.scaled_decode))
     device = resolve_device(options.device_id)
-    shared = share_decoding(fuse_native(fused), device)
+    shared = share_decoding(fuse_native(fused, options.exact), device)
     seen = shared if options.exact else decode_windows(shared, device)
     planned = plan(fuse_on_device(seen, device))
     _check_devices(options, planned.graph)

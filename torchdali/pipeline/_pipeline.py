@@ -36,6 +36,7 @@ from torchdali.pipeline._options import (
     takes_options,
 )
 from torchdali.pipeline._saved import read_pipeline, write_pipeline
+from torchdali.rewrite import fast_path
 from torchdali.tensors import TensorList
 from torchdali.types import DALIDataType, OperatorConcurrency, PipelineAPIType, StreamPolicy
 
@@ -626,13 +627,13 @@ class Pipeline(PipelineOldNames):
         return {"capacities": [], "per_sample_capacities": []}
 
     def explain(self) -> str:
-        """Return the graph, the plan, and where it runs if there are several processes, as text."""
+        """Return the graph, the plan, what is on the fast path, and the processes if there are several, as text."""
         executor = self._planned
         plan, placing = executor.plan, executor.placing
-        text = f"{plan.graph}\n\n{plan}"
-        if placing.processes == 1 and not placing.reasons:
-            return text
-        return "\n".join([text, str(placing), *executor.deaths])
+        lines = [str(plan.graph), "", str(plan), *fast_path(plan.graph)]
+        if placing.processes != 1 or placing.reasons:
+            lines += [str(placing), *executor.deaths]
+        return "\n".join(lines)
 
     def bad_sample_report(self) -> list[BadSample]:
         """Return the samples that were skipped or replaced so far."""

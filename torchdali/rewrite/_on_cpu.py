@@ -22,7 +22,9 @@ from torchdali.rewrite._nodes import (
     copy_node,
     fuse,
     is_rgb_decoder,
+    pairs_of,
     parts_of,
+    rebuild,
     scope_of,
 )
 
@@ -53,10 +55,11 @@ def fuse_resizing(graph: Graph) -> Graph:
     return fuse(graph, "decoders.image", resizing, "_decode_resize_crop_mirror_normalize")
 
 
-def fuse_native(graph: Graph) -> Graph:
+def fuse_native(graph: Graph, exact: bool) -> Graph:
     """Fuse what is one call of the fast path, where that is used; pixels are at most a level off.
 
-    What one operator does of it, or two that the other functions fuse, calls the fast path by itself.
+    What one operator does of it, or two that the other functions fuse, calls the fast path by itself. Left out if
+    results are to be `exact`: `resize_crop_mirror`, which rounds the places of pixels in its own way.
     """
     if library() is None:
         return graph
@@ -66,10 +69,21 @@ def fuse_native(graph: Graph) -> Graph:
     graph = _decode_natively(graph)
     for decoder in NATIVE_DECODERS.values():
         graph = fuse(graph, decoder, "resize", decoder, {"resizes": True})
+        pairs = pairs_of(graph, decoder, "resize_crop_mirror", ("cpu", "cpu"))
+        pairs = {node: before for node, before in pairs.items() if not exact and _mirrors_columns_alone(node)}
+        graph = rebuild(graph, pairs, decoder, {"resizes": True, "normalizes": True, **_BYTES}) if pairs else graph
         graph = fuse(graph, decoder, "crop_mirror_normalize", decoder, {"normalizes": True})
         given = {"resizes": True, "normalizes": True}
         graph = fuse(graph, decoder, "_resize_crop_mirror_normalize", decoder, given)
     return graph
+
+
+def _mirrors_columns_alone(node: Node) -> bool:
+    """Return whether a `resize_crop_mirror` makes bytes, and never reverses the order of the rows."""
+    mirror = node.per_sample.get("mirror")
+    source = None if mirror is None else mirror.source
+    by_coin = source is not None and source.operator.name == "random.coin_flip"
+    return not arguments_of(node) & OWN and (by_coin or (mirror is None and node.constants.get("mirror", 0) in (0, 1)))
 
 
 def _decode_natively(graph: Graph) -> Graph:

@@ -18,7 +18,7 @@ from torchdali.execute.executor import Executor
 from torchdali.experimental.dynamic._given import GIVEN, GivenValue
 from torchdali.graph import DataNode, Graph, Node
 from torchdali.plan import plan
-from torchdali.rewrite import fuse_decoding, fuse_resizing
+from torchdali.rewrite import finish_together, fuse_decoding, fuse_native, fuse_resizing
 from torchdali.tensors import TensorList
 
 __all__ = ["Runner", "Structure", "frozen", "structure_of"]
@@ -120,7 +120,8 @@ class Runner:
         several: bool = False,
     ) -> None:
         traced, leaves = _copied(structure)
-        planned = plan(fuse_resizing(fuse_decoding(traced, False)))
+        fused = fuse_resizing(fuse_decoding(finish_together(traced, exact=False), scaled=False))
+        planned = plan(fuse_native(fused, exact=False))
         by_name = {node.name: node for node in planned.graph.nodes}
         self._given = [GivenValue() for _ in leaves]
         sources = {by_name[node.name]: value for node, value in zip(leaves, self._given, strict=True)}
