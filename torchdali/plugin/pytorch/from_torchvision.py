@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from PIL import Image
-from torch.utils.data import Subset
+from torch.utils.data import DistributedSampler, Subset
 from torchvision.datasets.folder import default_loader
 from torchvision.datasets.vision import StandardTransform
 
@@ -367,6 +367,7 @@ def from_torchvision(
     *,
     batch_size: int = 1,
     shuffle: bool = False,
+    sampler: Any = None,
     num_workers: int = 0,
     drop_last: bool = False,
     prefetch_factor: int | None = None,
@@ -392,6 +393,7 @@ def from_torchvision(
         transform: Of the images, in place of ``dataset.transform``.
         batch_size: Samples of a batch.
         shuffle: Shuffle every epoch.
+        sampler: A ``DistributedSampler``: each rank has its part, no sample twice. Without one each rank has all.
         num_workers: Threads; as many as there are cores for 0.
         drop_last: Deliver full batches only.
         prefetch_factor: Batches in flight.
@@ -400,8 +402,15 @@ def from_torchvision(
         options: Of `Loader`.
 
     Raises:
-        TypeError: the data set has no items or no length. What the data set and the transforms raise.
+        TypeError: the data set has no items or no length; another sampler. What the data set and the transforms raise.
     """
+    if sampler is not None:
+        if not isinstance(sampler, DistributedSampler):
+            raise TypeError(
+                f"sampler={type(sampler).__name__}: it is a DistributedSampler, or shuffle=True without one. To weigh "
+                "samples, give files and labels to fn.readers.file"
+            )
+        shuffle = sampler.shuffle
     folder = _indices(dataset)[1]
     own = transform if transform is not None else getattr(folder, "transform", None)
     source = _source(dataset)
@@ -412,8 +421,9 @@ def from_torchvision(
         _pipeline, source, _form_of(image), steps, shuffle, batch_size=batch_size, num_threads=num_workers or cores(),
         device_id=None, seed=seed, prefetch_queue_depth=prefetch_factor or 2,
     )  # fmt: skip
-    loader = Loader(pipeline, drop_last=drop_last, classes=getattr(folder, "classes", None), **options)
-    loader.notes = tuple(map(str, steps))
+    given = {"distributed": sampler is not None, **options}
+    loader = Loader(pipeline, drop_last=drop_last, classes=getattr(folder, "classes", None), **given)
+    loader.dataset, loader.notes = dataset, tuple(map(str, steps))
     kept = [str(step).partition(":")[0] for step in steps if not step.is_operator]
     if kept:
         _log.warning("from_torchvision: no operator does the same as %s: called image by image", ", ".join(kept))

@@ -53,10 +53,12 @@ class _Place(NamedTuple):
     workers: int
 
     @classmethod
-    def here(cls) -> _Place:
-        """Return the present place; the rank is that of torch.distributed, or torchrun's."""
+    def here(cls, distributed: bool) -> _Place:
+        """Return the present place; the rank is that of torch.distributed, or torchrun's, or 0 if not distributed."""
         worker = get_worker_info()
         workers = (0, 1) if worker is None else (worker.id, worker.num_workers)
+        if not distributed:
+            return cls(os.getpid(), 0, 1, *workers)
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             return cls(os.getpid(), torch.distributed.get_rank(), torch.distributed.get_world_size(), *workers)
         rank, ranks = os.environ.get("RANK"), os.environ.get("WORLD_SIZE")
@@ -254,8 +256,10 @@ class Loader(IterableDataset[Any]):
         size: Samples of an epoch if there is no reader; otherwise an epoch ends when a source does, and `len` is
             not known.
         classes: Names of the classes, if the reader does not know them.
+        distributed: Divide the samples among the ranks; otherwise each rank has all of them.
 
     Attributes:
+        dataset: The data set that it was made of, see `from_torchvision`; otherwise None.
         notes: Remarks of the function that made the Loader, see `from_torchvision`.
 
     Raises:
@@ -274,6 +278,7 @@ class Loader(IterableDataset[Any]):
         reader_name: str | None = None,
         size: int | None = None,
         classes: Sequence[str] | None = None,
+        distributed: bool = True,
     ) -> None:
         self._pipe: Pipeline | None = None
         if hasattr(pipeline, "build"):
@@ -287,7 +292,9 @@ class Loader(IterableDataset[Any]):
         self._names = None if outputs is None else list(_field_names(outputs))
         self._ragged = [ragged] if isinstance(ragged, (str, int)) else list(ragged)
         self._reader_name, self._size, self._classes = reader_name, size, classes
+        self._distributed = distributed
         self.notes: tuple[str, ...] = ()
+        self.dataset: Any = None
         self._batches: _Batches | None = None
         self._place: _Place | None = None
         self._epoch: int | None = None
@@ -352,7 +359,7 @@ class Loader(IterableDataset[Any]):
 
     def _opened(self) -> _Batches:
         """Return the iterator of this process; make it if there is none, or if it is of another process or rank."""
-        place = _Place.here()
+        place = _Place.here(self._distributed)
         if self._batches is None or self._place != place:
             self._batches, self._place = self._open(place), place
             self._batches.go_to(self._first_epoch())
