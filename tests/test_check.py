@@ -12,7 +12,7 @@ import torch
 
 from tests.check import PerSample, Result, check
 from torchdali import fn
-from torchdali.operator import operator
+from torchdali.declaration import operator
 from torchdali.registry import registry
 from torchdali.schema import Image
 from torchdali.schema import PerSample as Per

@@ -1,19 +1,21 @@
-"""Data loading and augmentation with NVIDIA DALI's Python API, built on PyTorch alone."""
+"""Data loading and augmentation with NVIDIA DALI's Python API, built on PyTorch alone.
+
+Nothing is imported before it is used: ``torchdali --help`` does not wait for torch, and ``torchdali doctor`` works
+without it.
+"""
 
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-import torchdali.ops  # noqa: F401  declares the operators
-from torchdali.graph import DataNode, newaxis
-from torchdali.operator import operator, reader, source
-from torchdali.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, pipeline_def
-from torchdali.plugin.resharding import reshard
-
 if TYPE_CHECKING:
+    from torchdali.declaration import operator, reader, source
+    from torchdali.graph import DataNode, newaxis
+    from torchdali.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, pipeline_def
     from torchdali.plugin.pytorch.from_torchvision import from_torchvision
     from torchdali.plugin.pytorch.loader import Loader
+    from torchdali.plugin.resharding import reshard
 
 __version__ = "0.1.0"
 
@@ -32,16 +34,28 @@ __all__ = [
     "source",
 ]
 
-_LATE = {
-    "Loader": "torchdali.plugin.pytorch.loader",
-    "from_torchvision": "torchdali.plugin.pytorch.from_torchvision",
+_HOMES = {
+    "DataNode": "graph",
+    "Loader": "plugin.pytorch.loader",
+    "OperatorConcurrency": "types",
+    "Pipeline": "pipeline",
+    "StreamPolicy": "types",
+    "from_torchvision": "plugin.pytorch.from_torchvision",
+    "newaxis": "graph",
+    "operator": "declaration",
+    "pipeline_def": "pipeline",
+    "reader": "declaration",
+    "reshard": "plugin.resharding",
+    "source": "declaration",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Import a module of the package, or what is imported late, when it is first used."""
-    if name in _LATE:
-        return getattr(importlib.import_module(_LATE[name]), name)
+    """Import what stands at the top level, or a module of the package, when it is first used."""
+    if name in _HOMES:
+        value = getattr(importlib.import_module(f"torchdali.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
     full = f"torchdali.{name}"
     if not name.startswith("_"):
         try:
@@ -50,3 +64,7 @@ def __getattr__(name: str) -> Any:
             if error.name != full:
                 raise
     raise AttributeError(f"module 'torchdali' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,7 +1,7 @@
 """The command line: ``torchdali demo | bench | doctor | run | index | pack | check``.
 
-Only the standard library is imported here; a command imports what it needs when it runs. The console script loads
-this file by itself (``torchdali_command.py``), so that ``--help`` does not wait for torch.
+Only the standard library is imported here; a command imports what it needs when it runs: ``--help`` does not wait for
+torch.
 """
 
 from __future__ import annotations

@@ -6,11 +6,12 @@ import inspect
 import re
 import textwrap
 import typing
+from typing import Any
 
-from torchdali.registry import Operator
+from torchdali.registry import Operator, OperatorFunction
 from torchdali.schema import split
 
-__all__ = ["descriptions", "help_text", "sections"]
+__all__ = ["described", "descriptions", "help_text", "sections"]
 
 _WIDTH = 108
 
@@ -41,6 +42,15 @@ def help_text(operator: Operator) -> str:
         parts.append("Args:\n" + "\n".join(_item(name, said[name]) for name in known))
     parts += [f"{title}:\n{text.rstrip()}" for title, text in found.items()]
     return "\n\n".join(parts) + "\n"
+
+
+def described(operator: Operator) -> OperatorFunction[..., Any]:
+    """Return the function of an operator, with its signature and docstring."""
+    if "__signature__" not in vars(operator.function):
+        vars(operator.function)["__signature__"] = operator.schema.signature()
+        if operator.body.__doc__:
+            operator.function.__doc__ = help_text(operator)
+    return operator.function
 
 
 def _item(name: str, text: str) -> str:

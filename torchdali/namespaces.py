@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import types
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from torchdali.errors import did_you_mean
@@ -13,30 +15,30 @@ from torchdali.registry import Operator, registry
 __all__ = ["publish", "put"]
 
 
-def publish(
-    package: str,
-    entry: Callable[[Operator], tuple[str, Any]],
-    wanted: Callable[[Operator], bool] = lambda operator: True,
-) -> Callable[[str], Any]:
-    """Fill a package, and modules below it, with an entry for each operator, now and later.
+def publish(package: str, name: Callable[[Operator], str | None], value: Callable[[Operator], Any]) -> None:
+    """Fill a package, and modules below it, with an entry for each operator, now and later, but for hidden ones.
+
+    An entry is made when it is first used: nobody uses all. An attribute that is not there is an error that names the
+    closest operators.
 
     Args:
         package: Name of the imported package.
-        entry: Returns the dotted name inside the package, and what stands there.
-        wanted: Selects operators; hidden ones are left out in any case.
-
-    Returns:
-        A ``__getattr__`` for the package, whose error names the closest operators.
+        name: Returns the dotted name inside the package; None for an operator that it does not have.
+        value: Returns what stands there.
     """
 
     def add(operator: Operator) -> None:
-        if not operator.options.hidden and wanted(operator):
-            put(package, *entry(operator))
+        full = None if operator.options.hidden else name(operator)
+        if full is not None:
+            space, _, leaf = full.rpartition(".")
+            module = _module(package, space)
+            vars(module).pop(leaf, None)  # of an operator that is declared anew
+            _entries(module)[leaf] = lambda: value(operator)
 
+    _entries(sys.modules[package])
     for operator in registry.values():
         add(operator)
     registry.listeners.append(add)
-    return lambda name: _missing(package, name)
 
 
 def put(package: str, name: str, value: Any) -> None:
@@ -59,9 +61,43 @@ def _module(package: str, space: str) -> types.ModuleType:
     return sys.modules[full]
 
 
+def _entries(module: types.ModuleType) -> dict[str, Callable[[], Any]]:
+    """Return what makes the entries of a module, by name; a new module is prepared for them."""
+    known = vars(module)
+    if "_entries" not in known:
+        known.update(_entries={}, __getattr__=partial(_entry, module), __dir__=partial(_names, module))
+    entries: dict[str, Callable[[], Any]] = known["_entries"]
+    return entries
+
+
+def _entry(module: types.ModuleType, name: str) -> Any:
+    if name == "__all__":
+        return [each for each in _names(module) if not each.startswith("_")]
+    make = _entries(module).get(name)
+    if make is None:
+        raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}{_hint(module, name)}", name=name)
+    return vars(module).setdefault(name, make())
+
+
+def _names(module: types.ModuleType) -> list[str]:
+    """List the entries, and what else the module is for: not what it has imported for itself."""
+    own = (name for name, value in vars(module).items() if name.startswith("__") or _is_of(value, module))
+    return sorted({*_entries(module), *own, *vars(module).get("__all__", ())})
+
+
+def _is_of(value: Any, module: types.ModuleType) -> bool:
+    home = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
+    return str(home).startswith(module.__name__)
+
+
 _UNDER_ANOTHER_NAME = {
     "adjust_brightness": "brightness", "adjust_contrast": "contrast", "adjust_hue": "hue",
     "adjust_saturation": "saturation", "auto_augment": "torchdali.auto_aug.auto_augment",
+    "cache": "num_threads and prefetch_queue_depth; files are cached by the system", "choice": "random.choice",
+    "clip": "math.clamp", "concatenate": "cat", "cutmix": "a recipe: docs/recipes/tasks.md",
+    "gaussian_noise": "noise.gaussian",
+    "mean": "reductions.mean", "mixup": "a recipe: docs/recipes/tasks.md", "sum": "reductions.sum",
+    "where": "an `if` on a node, or arithmetic with a mask",
     "center_crop": "crop, which takes the center by default",
     "color_jitter": "color_twist with fn.random.uniform as brightness, contrast, saturation and hue",
     "elastic_transform": "warp_affine or a displacement by python_function",
@@ -83,8 +119,9 @@ _UNDER_ANOTHER_NAME = {
 """Operations that other libraries have under a name, and what to use here."""
 
 
-def _missing(package: str, name: str) -> Any:
-    hint = did_you_mean(name, vars(sys.modules[package]), 3)
-    if other := _UNDER_ANOTHER_NAME.get(name):
-        hint = f"; use {other}"
-    raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}", name=name)
+def _hint(module: types.ModuleType, name: str) -> str:
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    if other := _UNDER_ANOTHER_NAME.get(snake):
+        return f"; use {other}"
+    public = [each for each in _names(module) if not each.startswith("_")]
+    return did_you_mean(snake, public, 3)

@@ -36,7 +36,7 @@ class OperatorOptions:
         over: ``"sample"``: the body sees one sample, with free leading dimensions. ``"batch"``: it sees
             `TensorList`s, and a `Column` for each argument that was given per sample.
         batched: The body also takes several samples of one shape in one call, as tensors ``(N, ...)``. Where that
-            takes a body of its own, declare it with `operator.batched`.
+            takes a body of its own, declare it with `declaration.batched`.
         make: Makes a body with a memory of its own for each place where the operator is used.
         layout: Of the outputs, or ``rule(input_layouts, arguments) -> layout(s)``; the first input's if None.
         outputs: ``rule(arguments) -> int | None`` where the number of outputs varies; None for a single node that is
@@ -116,11 +116,11 @@ class Operator:
         body: The user's function.
         schema: What the signature says.
         options: What the decorator says; ``name`` and ``class_name`` may be empty there.
-        batched: A second body, for several samples of one shape in one call; see `operator.batched`.
-        together: A body for several small samples of any shapes; see `operator.together`.
-        on_device: A body for whole batches on an accelerator; see `operator.on_device`.
-        bound: Makes a body for constants; see `operator.bound`.
-        bundled: Makes a body for several encoded samples in one call; see `operator.bundled`.
+        batched: A second body, for several samples of one shape in one call; see `declaration.batched`.
+        together: A body for several small samples of any shapes; see `declaration.together`.
+        on_device: A body for whole batches on an accelerator; see `declaration.on_device`.
+        bound: Makes a body for constants; see `declaration.bound`.
+        bundled: Makes a body for several encoded samples in one call; see `declaration.bundled`.
         function: The function that users call.
     """
 

@@ -25,6 +25,7 @@ Inputs stand before ``/``, arguments after ``*``. Annotations say the rest:
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
 import types as pytypes
 import typing
@@ -332,11 +333,18 @@ def _read_parameter(found: _Found, parameter: inspect.Parameter, hint: Any, name
 
 
 def _read_shared(found: _Found, source: Callable[..., Any]) -> None:
+    for argument in _shared_arguments(source):
+        found.arguments.setdefault(argument.name, argument)  # the operator's own comes first
+
+
+@functools.cache
+def _shared_arguments(source: Callable[..., Any]) -> tuple[Argument, ...]:
     hints = typing.get_type_hints(source.__init__ if inspect.isclass(source) else source, include_extras=True)
-    for parameter in inspect.signature(source).parameters.values():
-        if parameter.kind is parameter.KEYWORD_ONLY or inspect.isclass(source):
-            shared = _argument(parameter, hints.get(parameter.name, Any))
-            found.arguments.setdefault(parameter.name, shared)  # the operator's own comes first
+    return tuple(
+        _argument(parameter, hints.get(parameter.name, Any))
+        for parameter in inspect.signature(source).parameters.values()
+        if parameter.kind is parameter.KEYWORD_ONLY or inspect.isclass(source)
+    )
 
 
 def _argument(parameter: inspect.Parameter, hint: Any) -> Argument:

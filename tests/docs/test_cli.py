@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -59,7 +60,7 @@ def test_ctrl_c_is_no_traceback(
 
 @pytest.mark.parametrize(("option", "message"), [("--help", "doctor"), ("--version", f"torchdali {torchdali.__version__}")])
 def test_the_console_script_answers_without_torch(option: str, message: str) -> None:
-    code = "import sys, torchdali_command as command; sys.argv[0] = 'torchdali'\ntry: command.main()\nfinally: print('torch' in sys.modules)"
+    code = "import sys; from torchdali import cli; sys.argv[0] = 'torchdali'\ntry: cli.main()\nfinally: print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code, option], capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
     assert message in done.stdout
@@ -67,10 +68,31 @@ def test_the_console_script_answers_without_torch(option: str, message: str) -> 
 
 
 def test_the_console_script_runs_a_command() -> None:
-    code = "import sys, torchdali_command as command; sys.argv[0] = 'torchdali'; sys.exit(command.main())"
+    code = "import sys; from torchdali import cli; sys.argv[0] = 'torchdali'; sys.exit(cli.main())"
     done = subprocess.run([sys.executable, "-c", code, "bench", "no/such/folder"], capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 2
     assert "no/such/folder" in done.stderr
+
+
+def test_doctor_says_what_is_missing_without_torch() -> None:
+    command = [sys.executable, "-S", "-m", "torchdali", "doctor"]  # without installed packages
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
+    assert done.returncode == 1 and not done.stderr
+    assert "pip install torch torchvision numpy pillow" in done.stdout
+
+
+def test_nothing_is_imported_before_it_is_used() -> None:
+    code = """
+import sys, torch, numpy
+known = set(sys.modules)
+from torchdali import Loader, fn, pipeline_def, types
+fn.decoders.image, fn.readers.file
+print(*sorted({name.partition(".")[0] for name in set(sys.modules) - known}))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    third = {name for name in done.stdout.split() if name not in sys.stdlib_module_names}
+    assert {name for name in third if not name.startswith("_")} == {"numpy", "torchdali"}
 
 
 def test_extras_that_are_named_exist() -> None:

@@ -26,10 +26,10 @@ import torch
 
 from tests.helpers.encoded_images import encoded, picture
 from torchdali import fn, pipeline_def, types
+from torchdali.declaration import operator
 from torchdali.errors import PipelineError
 from torchdali.execute.workers import chains
 from torchdali.execute.workers import pool as pool_module
-from torchdali.operator import operator
 from torchdali.pipeline import Pipeline
 from torchdali.registry import lookup
 from torchdali.schema import Image

@@ -13,9 +13,9 @@ import pytest
 import torch
 
 from torchdali import Pipeline, fn, pipeline_def
+from torchdali.declaration import operator
 from torchdali.execute import executor as executor_module
 from torchdali.execute.executor import Executor
-from torchdali.operator import operator
 from torchdali.registry import lookup
 from torchdali.schema import Data
 

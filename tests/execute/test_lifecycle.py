@@ -20,7 +20,7 @@ import pytest
 import torch
 
 from torchdali import Pipeline, fn, pipeline_def
-from torchdali.operator import operator
+from torchdali.declaration import operator
 from torchdali.registry import registry
 from torchdali.schema import Data
 
@@ -423,7 +423,7 @@ START = """
 import sys, threading
 import numpy as np, torch
 from torchdali import fn, pipeline_def
-from torchdali.operator import operator
+from torchdali.declaration import operator
 from torchdali.schema import Data
 
 busy = threading.Event()

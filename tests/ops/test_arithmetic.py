@@ -17,9 +17,9 @@ import torch
 import torchdali
 from tests.helpers.expressions import Given, evaluate, failure, given
 from torchdali import fn, math, pipeline_def, types
+from torchdali.declaration import operator
 from torchdali.kernels import arithmetic
 from torchdali.kernels.arithmetic import Number, broadcast_batches, function, promote
-from torchdali.operator import operator
 from torchdali.schema import Data
 from torchdali.tensors import TensorList
 

@@ -12,7 +12,7 @@ import torch
 
 from tests.helpers.pages import own_operators
 from torchdali import fn, types
-from torchdali.operator import operator
+from torchdali.declaration import operator
 from torchdali.schema import Image
 
 if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 13):

@@ -254,7 +254,7 @@ def test_plugins_are_python_files(tmp_path) -> None:
 
 def _undeclare(name: str) -> None:
     """Other tests look at the registry."""
-    declared = importlib.import_module("torchdali.operator").registry._operators.pop(name, None)
+    declared = importlib.import_module("torchdali.declaration").registry._operators.pop(name, None)
     if declared is not None:
         delattr(fn, name)
         delattr(torchdali.ops, declared.class_name)

@@ -20,8 +20,8 @@ from tests.helpers.encoded_images import encoded, picture, tensor
 from tests.helpers.lines import lines_of
 from torchdali import fn, pipeline_def
 from torchdali.cursor import Cursor, EpochOrder, reshard
+from torchdali.declaration import reader
 from torchdali.loader import Dataset, LoaderOptions, check_dataset, reader_meta, shard_start
-from torchdali.operator import reader
 from torchdali.registry import registry
 from torchdali.schema import OutputCount, shares
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchdali.batch_source import SourceBatch
 from torchdali.cursor import Cursor, Keys
 from torchdali.execute.sync import OneShotEvent
 from torchdali.graph import DataNode, Node
@@ -18,7 +19,6 @@ from torchdali.kernels.exactness import exactly, use_exactness
 from torchdali.kernels.limits import max_pixels_of, use_max_pixels
 from torchdali.loader import Dataset, Indices
 from torchdali.rng import BatchRng, RecordOrder, mix
-from torchdali.source import SourceBatch
 from torchdali.tensors import TensorList
 
 __all__ = ["InFlightBatch", "Reader", "Settings", "metadata_outputs", "random_key"]

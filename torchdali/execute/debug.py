@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchdali.batch_source import Source
 from torchdali.cursor import Keys
 from torchdali.dispatch import Call, record
 from torchdali.errors import located, note
@@ -27,7 +28,6 @@ from torchdali.loader import begun, lacking, owning_read, row, source_namer
 from torchdali.registry import Operator
 from torchdali.rng import BatchRng
 from torchdali.running import check_form
-from torchdali.source import Source
 from torchdali.tensors import Tensor, TensorList, TensorListCPU
 from torchdali.tensors.buffer_pool import BufferPool
 

@@ -33,6 +33,7 @@ from typing import Any
 
 import torch
 
+from torchdali.batch_source import Source, SourceBatch
 from torchdali.errors import note
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import InFlightBatch, Reader, Settings, ThreadStart, metadata_outputs
@@ -53,7 +54,6 @@ from torchdali.graph import Node
 from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
 from torchdali.loader import RecordNames, begun
 from torchdali.plan import Plan
-from torchdali.source import Source, SourceBatch
 from torchdali.tensors import TensorList
 from torchdali.tensors.buffer_pool import BufferPool
 from torchdali.user_random import seed_of_name

@@ -37,10 +37,10 @@ import torch
 from torch.utils.data._utils import worker as torch_worker
 
 from torchdali import pickling
+from torchdali.batch_source import Made, Source, SourceSettings
 from torchdali.errors import self_explanatory, stripped
 from torchdali.execute.shared_memory import Packed, Reader, Writer
 from torchdali.execute.stopped import is_stopped
-from torchdali.source import Made, Source, SourceSettings
 from torchdali.user_random import seed_worker
 
 __all__ = ["ProcessPool", "open_dataset", "open_sources"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from torchdali.descriptions import described
 from torchdali.errors import strip_internal_frames
 from torchdali.namespaces import publish
 from torchdali.ops import (  # noqa: F401  each declares its operators
@@ -131,13 +132,18 @@ class OperatorClass:
         return self.operator.function(*inputs, **{**self._arguments, **given})
 
 
-def _make_class(operator: Operator) -> tuple[str, type[OperatorClass]]:
+def _name_of_class(operator: Operator) -> str:
     space = operator.name.rpartition(".")[0]
+    own = hasattr(operator.function, "operator_class")
+    return f"{space}.{operator.class_name}" if space and not own else operator.class_name
+
+
+def _class_of(operator: Operator) -> type[OperatorClass]:
     if hasattr(operator.function, "operator_class"):
-        return operator.class_name, operator.function.operator_class
-    members = {"operator": operator, "__doc__": operator.function.__doc__, "__module__": __name__}
-    made = type(operator.class_name, (OperatorClass,), members)
-    return f"{space}.{operator.class_name}" if space else operator.class_name, made
+        own: type[OperatorClass] = operator.function.operator_class
+        return own
+    members = {"operator": operator, "__doc__": described(operator).__doc__, "__module__": __name__}
+    return type(operator.class_name, (OperatorClass,), members)
 
 
-__getattr__ = publish(__name__, _make_class)
+publish(__name__, _name_of_class, _class_of)

@@ -16,13 +16,13 @@ import torch
 from torch import Tensor
 
 from torchdali import graph, types
+from torchdali.declaration import batched, on_device, operator
 from torchdali.graph import DataNode
 from torchdali.kernels import arithmetic
 from torchdali.kernels.arithmetic import Number
 from torchdali.kernels.convert import integer_limits
 from torchdali.kernels.device.tables import upload
 from torchdali.kernels.memory import placed
-from torchdali.operator import batched, on_device, operator
 from torchdali.registry import define_expression, lookup
 from torchdali.schema import Data, Out
 from torchdali.tensors import TensorList

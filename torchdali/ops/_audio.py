@@ -11,11 +11,11 @@ from torch import Tensor
 
 from torchdali.batching import Pieces
 from torchdali.codecs.audio import decode, decode_several
+from torchdali.declaration import operator, together
 from torchdali.kernels.audio.resample import resample, resampled_length
 from torchdali.kernels.audio.samples import on_scale_of
 from torchdali.kernels.convert import convert
 from torchdali.kernels.memory import Empty, fresh
-from torchdali.operator import operator, together
 from torchdali.schema import Data, DType, PerSample, Takes
 from torchdali.tensors.arrays import Arrays
 

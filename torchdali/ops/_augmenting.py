@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from torchdali.batching import per_sample
+from torchdali.declaration import batched, on_device, operator
 from torchdali.kernels.color import tone
 from torchdali.kernels.device.counts import count_values, map_values
 from torchdali.kernels.device.tables import upload
-from torchdali.operator import batched, on_device, operator
 from torchdali.ops._on_device import batch_of, images_of
 from torchdali.schema import Column, Data, PerSample, Takes
 from torchdali.tensors import TensorList

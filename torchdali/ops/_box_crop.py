@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.declaration import operator
 from torchdali.errors import batch_level
 from torchdali.kernels.boxes import crop as kernel
 from torchdali.kernels.memory import Array
 from torchdali.kernels.window import round_half_away_number
-from torchdali.operator import operator
 from torchdali.ops._arguments import UnsetFlag, listed
 from torchdali.ops._rows import remaining, rows_of
 from torchdali.rng import BatchRng

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.declaration import operator
 from torchdali.kernels.boxes.encode import Anchors, center_size, matches
 from torchdali.kernels.memory import Array
-from torchdali.operator import operator
 from torchdali.schema import Data, Takes
 
 __all__ = ["box_encoder"]

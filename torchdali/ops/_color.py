@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.declaration import batched, on_device, operator
 from torchdali.kernels.color import spaces
 from torchdali.kernels.color.affine import (
     affine_intensities,
@@ -20,7 +21,6 @@ from torchdali.kernels.color.affine import (
 from torchdali.kernels.convert import full_scale
 from torchdali.kernels.device.color import map_colors
 from torchdali.kernels.memory import placed
-from torchdali.operator import batched, on_device, operator
 from torchdali.ops._on_device import batch_of, each_pixel, images_of
 from torchdali.schema import Column, DType, Out, PerFrame, Takes, per_sample
 from torchdali.tensors import TensorList

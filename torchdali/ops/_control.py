@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from torchdali.batching import truth
-from torchdali.operator import batched, operator
+from torchdali.declaration import batched, operator
 from torchdali.schema import Data, PerSample
 
 

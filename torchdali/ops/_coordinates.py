@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.declaration import batched, operator
 from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.memory import Array, is_array
 from torchdali.kernels.warp import affine
 from torchdali.kernels.window import round_half_away_number
-from torchdali.operator import batched, operator
 from torchdali.ops._rows import Rows, column, remaining, rows_of, width_of
 from torchdali.schema import (
     BatchOutput,

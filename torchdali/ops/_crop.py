@@ -10,6 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from torchdali.declaration import batched, on_device, operator
 from torchdali.kernels.device.normalize import normalize_batch
 from torchdali.kernels.device.resize_normalize import Finish
 from torchdali.kernels.device.tables import table, upload
@@ -27,7 +28,6 @@ from torchdali.kernels.window import (
     meet,
     out_of_bounds,
 )
-from torchdali.operator import batched, on_device, operator
 from torchdali.ops._arguments import listed
 from torchdali.ops._on_device import Images, cut_out, images_of, on_their_device, span_of, spans_of
 from torchdali.schema import (

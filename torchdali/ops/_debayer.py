@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
+from torchdali.declaration import operator
 from torchdali.kernels.color import debayer as kernels
-from torchdali.operator import operator
 from torchdali.schema import Layout, Out, PerFrame, Takes
 
 __all__ = ["debayer"]

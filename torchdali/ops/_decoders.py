@@ -10,8 +10,8 @@ from torch import Tensor
 
 from torchdali.codecs.image_crops import decode_crop
 from torchdali.codecs.images import decode, peek_header, peek_shape
+from torchdali.declaration import operator
 from torchdali.kernels.random_window import random_window
-from torchdali.operator import operator
 from torchdali.ops._crop import crop_window
 from torchdali.ops._slice import slice_window
 from torchdali.rng import Rng

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 import torch
 
-from torchdali.operator import operator
+from torchdali.declaration import operator
 from torchdali.schema import BatchOutput, Takes
 from torchdali.tensors import TensorList
 

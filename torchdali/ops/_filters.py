@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.declaration import on_device, operator
 from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.correlate import correlate_batch
@@ -19,7 +20,6 @@ from torchdali.kernels.filters import linear, rank
 from torchdali.kernels.limits import check_window
 from torchdali.kernels.memory import scratch
 from torchdali.kernels.rounding import to_bytes
-from torchdali.operator import on_device, operator
 from torchdali.ops._arguments import matched
 from torchdali.ops._on_device import batch_of, images_of
 from torchdali.schema import (

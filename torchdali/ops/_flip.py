@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import numpy as np
 from torch import Tensor
 
+from torchdali.declaration import batched, on_device, operator
 from torchdali.kernels.device.window import copy_windows
 from torchdali.kernels.memory import placed
 from torchdali.kernels.mirror import mirror, mirror_each
-from torchdali.operator import batched, on_device, operator
 from torchdali.ops._on_device import batch_of, images_of
 from torchdali.schema import Column, Layout, Out, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList

@@ -19,13 +19,13 @@ from torchdali.codecs.image_crops import (
     scale_for,
 )
 from torchdali.codecs.images import Header, peek_header
+from torchdali.declaration import bound, bundled, operator
 from torchdali.errors import LAST_BUT_ONE, LAST_BUT_THREE, LAST_BUT_TWO, Part
 from torchdali.kernels.exactness import exactness
 from torchdali.kernels.native import Lines, library
 from torchdali.kernels.resample.bytes import SMALLEST, resize_bytes
 from torchdali.kernels.resample.separable import lines_read, resample
 from torchdali.kernels.resample.weights import Axis
-from torchdali.operator import bound, bundled, operator
 from torchdali.ops._crop import crop_mirror_normalize, crop_window
 from torchdali.ops._decoders import (
     Encoded,

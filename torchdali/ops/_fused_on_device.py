@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchdali.declaration import on_device
 from torchdali.errors import LAST_BUT_ONE
 from torchdali.kernels.device.resize import Regions
 from torchdali.kernels.device.resize_normalize import resize_normalize_batch
 from torchdali.kernels.limits import check_pixels
 from torchdali.kernels.memory import Array
-from torchdali.operator import on_device
 from torchdali.ops._crop import crop_window, finish_of
 from torchdali.ops._fused import _resize_crop_mirror_normalize
 from torchdali.ops._fused_parts import divide_all

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from torchdali.batching import BundledBody
 from torchdali.codecs.image_crops import decode_crop
+from torchdali.declaration import bundled, operator
 from torchdali.errors import LAST, LAST_BUT_ONE, LAST_BUT_THREE, LAST_BUT_TWO
 from torchdali.kernels.memory import placed
 from torchdali.kernels.native import Lines
-from torchdali.operator import bundled, operator
 from torchdali.ops._crop import crop, crop_mirror_normalize, crop_window
 from torchdali.ops._decoders import (
     Encoded,

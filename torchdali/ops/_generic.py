@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
+from torchdali.declaration import batched, on_device, operator
 from torchdali.kernels.convert import convert, convert_number
 from torchdali.kernels.memory import place, placed
-from torchdali.operator import batched, on_device, operator
 from torchdali.ops._on_device import each_element
 from torchdali.schema import (
     BatchOutput,

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.declaration import operator
 from torchdali.errors import MissingExtraError
-from torchdali.operator import operator
 from torchdali.schema import Data, DType, PerSample, Takes, shares
 from torchdali.signatures import described
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from torchdali.codecs.files import read_file
-from torchdali.operator import operator
+from torchdali.declaration import operator
 from torchdali.schema import Data, Takes
 
 __all__ = ["read"]

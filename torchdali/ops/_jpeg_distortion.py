@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from torchdali.codecs.jpeg import recode
+from torchdali.declaration import on_device, operator
 from torchdali.kernels.device.jpeg import distort_batch
 from torchdali.kernels.jpeg import distort
-from torchdali.operator import on_device, operator
 from torchdali.ops._on_device import batch_of, images_of
 from torchdali.schema import Column, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from torchdali.operator import alias, operator
+from torchdali.declaration import alias, operator
 from torchdali.ops import (
     _audio,
     _debayer,

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from torchdali.batching import Pieces
+from torchdali.declaration import on_device, operator, together
 from torchdali.kernels.audio import levels
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.reduce import reduce_batch
 from torchdali.kernels.device.standardize import standardize_batch
-from torchdali.operator import on_device, operator, together
 from torchdali.ops._on_device import each_element, elements_of, in_turn
 from torchdali.schema import Data, DType, PerSample, Takes
 from torchdali.tensors import TensorList

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.declaration import operator
 from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.compose import compose_batch
 from torchdali.kernels.limits import check_pixels, limits
 from torchdali.kernels.memory import Array
 from torchdali.kernels.pasting import regions
-from torchdali.operator import operator
 from torchdali.ops._arrays import arrays_of
 from torchdali.ops._on_device import elements_of, in_turn
 from torchdali.running import each_frame_value

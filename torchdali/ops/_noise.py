@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.declaration import on_device, operator
 from torchdali.kernels.convert import convert, full_scale
 from torchdali.kernels.device.noise import add_normal, replace_pixels
-from torchdali.operator import on_device, operator
 from torchdali.ops._on_device import batch_of, images_of
 from torchdali.rng import BatchRng, Rng, normals
 from torchdali.schema import Column, Data, Layout, PerSample, Takes, per_sample

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.declaration import batched, on_device, operator
 from torchdali.kernels.color.affine import affine_intensities, affine_intensity
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.reduce import MOST_CHANNELS, reduce_batch
@@ -20,7 +21,6 @@ from torchdali.kernels.memory import Array
 from torchdali.kernels.moments_opencv import moments_of, pooled
 from torchdali.kernels.reduce import float_mean, float_sum, resolve_axes
 from torchdali.kernels.standardize import standardize
-from torchdali.operator import batched, on_device, operator
 from torchdali.ops._on_device import each_element, elements_of, in_turn
 from torchdali.schema import (
     BatchOutput,

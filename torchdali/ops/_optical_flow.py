@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from torchdali import types
+from torchdali.declaration import operator
 from torchdali.kernels.optical_flow import flow
-from torchdali.operator import operator
 from torchdali.schema import Data, Takes
 
 __all__ = ["optical_flow"]

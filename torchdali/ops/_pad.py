@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.declaration import operator
 from torchdali.errors import batch_level
 from torchdali.kernels.device.compose import compose_batch
 from torchdali.kernels.limits import check_pixels
 from torchdali.kernels.window import fill_number, filled
-from torchdali.operator import operator
 from torchdali.ops._arguments import indices, listed, matched, named
 from torchdali.ops._arrays import arrays_of
 from torchdali.ops._on_device import elements_of, in_turn

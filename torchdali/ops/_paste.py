@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.declaration import on_device, operator
 from torchdali.kernels.device.compose import compose_batch
 from torchdali.kernels.device.grid import mask_grid_batch
 from torchdali.kernels.grid import grid_mask as masked
 from torchdali.kernels.limits import check_pixels
-from torchdali.operator import on_device, operator
 from torchdali.ops._on_device import batch_of, elements_of, images_of, in_turn
 from torchdali.ops._rows import Rows, column
 from torchdali.schema import BatchOutput, Column, PerSample, Takes, per_sample

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.declaration import on_device, operator
 from torchdali.kernels.convert import convert_number
 from torchdali.kernels.device.warp import warp_batch
 from torchdali.kernels.folding import folded
 from torchdali.kernels.warp import perspective as kernel
 from torchdali.kernels.warp.perspective import BORDERS, sample_at
-from torchdali.operator import on_device, operator
 from torchdali.ops._on_device import batch_of, images_of
 from torchdali.ops._warp import canvas, canvases, each_frame, matrices
 from torchdali.schema import AllFrames, Column, Data, Layout, Out, PerSample, Takes, per_sample

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 
+from torchdali.declaration import operator
 from torchdali.errors import batch_level, self_explanatory
-from torchdali.operator import operator
 from torchdali.schema import BatchOutput, BatchSize, Takes
 from torchdali.tensors import TensorList
 

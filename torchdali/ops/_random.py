@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from torchdali.declaration import operator
 from torchdali.errors import batch_level
 from torchdali.kernels import beta as kernel
 from torchdali.kernels.convert import convert
-from torchdali.operator import operator
 from torchdali.rng import BatchRng, normals
 from torchdali.schema import BatchOutput, Column, Data, DType, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList

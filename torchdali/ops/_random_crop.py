@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 
+from torchdali.declaration import operator
 from torchdali.errors import batch_level
 from torchdali.kernels.memory import Array
 from torchdali.kernels.random_window import random_windows
-from torchdali.operator import operator
 from torchdali.rng import BatchRng
 from torchdali.schema import Column, Data, PerSample, Takes
 from torchdali.tensors import TensorList

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.declaration import on_device, operator
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.counts import count_values
 from torchdali.kernels.device.reduce import MOST_CHANNELS, reduce_batch
 from torchdali.kernels.reduce import extreme, moments, resolve_axes, spread, total
-from torchdali.operator import on_device, operator
 from torchdali.ops._on_device import floats_of, images_of
 from torchdali.schema import Data, DType, Layout, Takes, shares
 from torchdali.tensors import TensorList

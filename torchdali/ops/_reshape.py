@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torchdali.declaration import batched, operator
 from torchdali.errors import batch_level
-from torchdali.operator import batched, operator
 from torchdali.ops._arguments import listed
 from torchdali.ops._generic import extents_of
 from torchdali.schema import Data, DType, PerSample

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from torchdali.declaration import batched, on_device, operator
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.resize import Regions, resize_batch
 from torchdali.kernels.device.take import take_batch
@@ -25,7 +26,6 @@ from torchdali.kernels.resample.nearest_opencv import nearest_each
 from torchdali.kernels.resample.separable import resample
 from torchdali.kernels.resample.shape import plain_size, resize_shape
 from torchdali.kernels.resample.weights import Axis, nearest, passes, resize_axes
-from torchdali.operator import batched, on_device, operator
 from torchdali.ops._crop import crop_window
 from torchdali.ops._decoders import choose_window
 from torchdali.ops._on_device import Images, batch_of, images_of

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.declaration import operator
 from torchdali.errors import batch_level
 from torchdali.kernels.masks import foreground as kernel
 from torchdali.kernels.masks.blobs import blobs
 from torchdali.kernels.memory import Array
-from torchdali.operator import operator
 from torchdali.ops._arguments import UnsetFloat, UnsetInt, listed, matched
 from torchdali.rng import BatchRng, Rng
 from torchdali.schema import BatchOutput, Data, PerSample, Takes

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.declaration import batched, operator
 from torchdali.errors import batch_level
 from torchdali.kernels.device_cache import device_cache
-from torchdali.operator import batched, operator
 from torchdali.ops._arguments import listed
 from torchdali.schema import BatchOutput, Data, Layout, Out, PerSample, Takes
 from torchdali.tensors import TensorList

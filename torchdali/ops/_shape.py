@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.declaration import batched, on_device, operator
 from torchdali.errors import batch_level
 from torchdali.kernels.device.compose import joined
-from torchdali.operator import batched, on_device, operator
 from torchdali.ops._arguments import listed
 from torchdali.ops._on_device import elements_of, in_turn
 from torchdali.schema import Data, Layout, Out, PerSample

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
+from torchdali.declaration import batched, on_device, operator
 from torchdali.kernels.memory import copied, inside, is_array, placed
 from torchdali.kernels.window import check_fill, cut, out_of_bounds, round_half_away_number, single
-from torchdali.operator import batched, on_device, operator
 from torchdali.ops._arguments import Unset, indices, listed, matched, named
 from torchdali.ops._on_device import cut_out, images_of, spans_of
 from torchdali.schema import Column, Data, DType, Layout, Out, PerSample, each_of, shares

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from torchdali.batching import Pieces
+from torchdali.declaration import on_device, operator, together
 from torchdali.kernels.audio.cosine import cosine_matrix
 from torchdali.kernels.audio.mel import FORMULAS, apply_filters, mel_filters
 from torchdali.kernels.audio.spectrum import (
@@ -26,7 +27,6 @@ from torchdali.kernels.audio.spectrum import spectrogram as transform_windows
 from torchdali.kernels.device.tables import upload
 from torchdali.kernels.device.turn import turn_batch
 from torchdali.kernels.memory import Array
-from torchdali.operator import on_device, operator, together
 from torchdali.ops._on_device import elements_of, in_turn
 from torchdali.schema import Layout, Takes
 from torchdali.tensors import TensorList

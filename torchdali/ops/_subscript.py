@@ -15,9 +15,9 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 from torch import Tensor
 
 from torchdali import types
+from torchdali.declaration import batched, operator
 from torchdali.errors import batch_level
 from torchdali.graph import DataNode, NewAxis
-from torchdali.operator import batched, operator
 from torchdali.registry import define_expression, lookup
 from torchdali.schema import Data, Layout, PerSample, shares
 from torchdali.tensors import TensorList

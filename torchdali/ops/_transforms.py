@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from torchdali.declaration import operator
 from torchdali.errors import batch_level
-from torchdali.operator import operator
 from torchdali.schema import BatchOutput, BatchSize, Column, PerFrame, Takes
 from torchdali.tensors import TensorList
 

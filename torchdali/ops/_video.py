@@ -10,7 +10,7 @@ from torch import Tensor
 
 from torchdali.codecs.video import VideoDecoder
 from torchdali.codecs.video_clips import fill_frame, padded, read_clip
-from torchdali.operator import operator
+from torchdali.declaration import operator
 from torchdali.schema import Data, PerSample, Takes
 
 __all__ = ["video"]

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.batch_source import Source, SourceBatch
 from torchdali.codecs.video import VideoDecoder
-from torchdali.operator import source
+from torchdali.declaration import source
 from torchdali.schema import OutputCount
-from torchdali.source import Source, SourceBatch
 from torchdali.tensors import TensorList
 
 __all__ = ["VideoInput", "video_input"]

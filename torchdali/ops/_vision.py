@@ -12,9 +12,9 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
+from torchdali.declaration import operator
 from torchdali.kernels.color import spaces
 from torchdali.kernels.convert import convert
-from torchdali.operator import operator
 from torchdali.ops._color import brightness_contrast, color_twist
 from torchdali.ops._resize import resized
 from torchdali.ops._slice import slice_

@@ -11,13 +11,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from torchdali.declaration import on_device, operator
 from torchdali.kernels.device.tables import upload
 from torchdali.kernels.device.warp import displace_batch, warp_batch
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.limits import check_pixels
 from torchdali.kernels.warp import affine, effects, sample
 from torchdali.kernels.window import round_half_away_number
-from torchdali.operator import on_device, operator
 from torchdali.ops._on_device import Images, batch_of, images_of
 from torchdali.rng import BatchRng, Rng
 from torchdali.schema import (

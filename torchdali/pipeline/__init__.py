@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torchdali.ops  # noqa: F401  declares the operators
 from torchdali.conditionals import do_not_convert
 from torchdali.execute.checkpoint import reshard as reshard_pipelines
 from torchdali.graph import DataNode

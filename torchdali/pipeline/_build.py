@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from torchdali.batch_source import Source
 from torchdali.cursor import Cursor, EpochOrder
 from torchdali.errors import located, warnings_on
 from torchdali.execute.affinity import affinity
@@ -33,7 +34,6 @@ from torchdali.rewrite import (
     share_decoding,
 )
 from torchdali.rng import mix
-from torchdali.source import Source
 from torchdali.types import StreamPolicy
 from torchdali.user_random import seed_of_name
 

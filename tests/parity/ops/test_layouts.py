@@ -11,7 +11,7 @@ import pytest
 import torchdali
 import torchdali.fn
 import torchdali.types
-from torchdali.operator import operator
+from torchdali.declaration import operator
 from torchdali.registry import registry
 from torchdali.schema import Data
 

@@ -62,4 +62,4 @@ __all__ = [
     "set_default_stream", "set_num_threads", "stream", "tensor", "type_id", "uint16", "uint32", "uint64", "uint8",
 ]  # fmt: skip
 
-__getattr__ = publish_operators(__name__)
+publish_operators(__name__)

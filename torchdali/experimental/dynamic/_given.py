@@ -6,11 +6,11 @@ from collections import deque
 from typing import Any
 
 from torchdali import graph
+from torchdali.batch_source import Source, SourceBatch
+from torchdali.declaration import source
 from torchdali.experimental.dynamic._device import Device
 from torchdali.experimental.dynamic._operation import Operation, Result
-from torchdali.operator import source
 from torchdali.registry import registry
-from torchdali.source import Source, SourceBatch
 from torchdali.tensors import TensorList
 
 __all__ = ["GIVEN", "GivenValue", "given"]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import torchdali.ops  # noqa: F401  the registry holds the operators once they are imported
 from torchdali.experimental.dynamic._functions import function_of
 from torchdali.experimental.dynamic._readers import reader_of
@@ -26,9 +23,9 @@ _OLD = (
 )  # fmt: skip
 
 
-def publish_operators(package: str) -> Callable[[str], Any]:
-    """Put a function for each operator and a class for each reader into the package; return its ``__getattr__``."""
-    return publish(package, _entry, is_wanted)
+def publish_operators(package: str) -> None:
+    """Put a function for each operator and a class for each reader into the package."""
+    publish(package, _name_of, lambda declared: (reader_of if declared.kind == "reader" else function_of)(declared))
 
 
 def is_wanted(declared: Operator) -> bool:
@@ -40,8 +37,9 @@ def is_wanted(declared: Operator) -> bool:
     )
 
 
-def _entry(declared: Operator) -> tuple[str, Any]:
+def _name_of(declared: Operator) -> str | None:
+    if not is_wanted(declared):
+        return None
     if declared.kind == "reader":
-        space = declared.name.rpartition(".")[0]
-        return f"{space}.{declared.class_name}", reader_of(declared)
-    return declared.name, function_of(declared)
+        return f"{declared.name.rpartition('.')[0]}.{declared.class_name}"
+    return declared.name

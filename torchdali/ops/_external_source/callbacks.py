@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from torchdali.batch_source import Made
 from torchdali.errors import note
 from torchdali.ops._external_source.convert import to_batch
-from torchdali.source import Made
 from torchdali.tensors import TensorList
 from torchdali.types import BatchInfo, SampleInfo
 from torchdali.user_random import seed_sample

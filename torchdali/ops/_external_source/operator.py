@@ -6,8 +6,9 @@ import inspect
 from collections.abc import Sequence
 from typing import Annotated, Any, cast
 
+from torchdali.batch_source import Source
+from torchdali.declaration import source as declare_source
 from torchdali.graph import DataNode
-from torchdali.operator import source as declare_source
 from torchdali.ops._external_source.arguments import (
     CYCLES,
     check_arguments,
@@ -27,7 +28,6 @@ from torchdali.ops._external_source.callbacks import (
 from torchdali.ops._external_source.sources import FedByUser, InProcess, InWorkers
 from torchdali.registry import OperatorFunction, registry
 from torchdali.schema import OutputCount, Schema
-from torchdali.source import Source
 
 __all__ = ["ExternalSource", "external_source"]
 

@@ -11,11 +11,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from torchdali.declaration import reader
 from torchdali.formats import caffe as format
 from torchdali.formats import lmdb
 from torchdali.formats.storage import Bytes
 from torchdali.loader import Dataset, Empty, LoaderOptions
-from torchdali.operator import reader
 from torchdali.ops._readers._records import Batch, Names, Records, open_all
 from torchdali.schema import OutputCount, shares
 from torchdali.tensors import TensorList

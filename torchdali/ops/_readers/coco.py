@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 
 from torchdali.codecs.files import read_file
+from torchdali.declaration import reader
 from torchdali.formats import coco as format
 from torchdali.formats import coco_saved
 from torchdali.formats.coco_masks import draw
 from torchdali.loader import Dataset, LoaderOptions
-from torchdali.operator import reader
 from torchdali.ops._readers._records import local_only
 from torchdali.schema import OutputCount, shares
 

@@ -14,10 +14,11 @@ import torch
 from torch import Tensor
 
 from torchdali import pickling
+from torchdali.batch_source import Made, SourceWorkers
 from torchdali.codecs.files import read_file
+from torchdali.declaration import reader
 from torchdali.formats.daemon_pool import DaemonPool
 from torchdali.loader import Dataset, LoaderOptions
-from torchdali.operator import reader
 from torchdali.ops._readers._nested import (
     ENCODED,
     Leaf,
@@ -28,7 +29,6 @@ from torchdali.ops._readers._nested import (
     nested,
 )
 from torchdali.schema import OutputCount, shares
-from torchdali.source import Made, SourceWorkers
 from torchdali.tensors import TensorList
 from torchdali.user_random import seed_sample
 

@@ -17,11 +17,11 @@ import torch
 from torchdali.codecs._native import read_files
 from torchdali.codecs.files import read_cached, read_file, read_lent
 from torchdali.codecs.images import ENDINGS
+from torchdali.declaration import reader
 from torchdali.errors import warn
 from torchdali.formats.remote import Pending, Remote, RemoteOptions, is_url, shown
 from torchdali.formats.storage import read_text
 from torchdali.loader import Dataset, Empty, LoaderOptions
-from torchdali.operator import reader
 from torchdali.ops._readers._records import Begun, Key, index_of, open_remote
 from torchdali.schema import OutputCount, shares
 from torchdali.tensors import TensorList

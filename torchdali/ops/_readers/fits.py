@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from torchdali.codecs.files import read_file
+from torchdali.declaration import reader
 from torchdali.errors import MissingExtraError
 from torchdali.loader import Dataset, LoaderOptions
-from torchdali.operator import reader
 from torchdali.ops._readers._records import local_only
 from torchdali.ops._readers.numpy import listed_files
 from torchdali.schema import OutputCount, shares, to_dtype

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from torchdali.declaration import reader
 from torchdali.formats import recordio
 from torchdali.formats.remote import RemoteOptions
 from torchdali.loader import Dataset, Empty, LoaderOptions
-from torchdali.operator import reader
 from torchdali.ops._readers._records import Begun, Key, Records, indices, open_all
 from torchdali.schema import OutputCount, shares
 from torchdali.tensors import TensorList

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from torchdali.codecs.audio import decode_part
 from torchdali.codecs.files import read_file
+from torchdali.declaration import reader
 from torchdali.errors import DecodeError
 from torchdali.formats.nemo import Entry, read_manifest
 from torchdali.loader import Dataset, LoaderOptions
-from torchdali.operator import reader
 from torchdali.ops._readers._records import local_only
 from torchdali.schema import DType, OutputCount, shares
 

@@ -15,13 +15,13 @@ import torch
 from torch import Tensor
 
 from torchdali.codecs.files import read_after, read_file
+from torchdali.declaration import operator, reader
 from torchdali.formats import npy
 from torchdali.formats.remote import FAR, Pending, Remote, RemoteOptions, is_url, shown
 from torchdali.formats.storage import Bytes, PlainFile, read_text
 from torchdali.kernels.convert import convert
 from torchdali.kernels.window import cut, out_of_bounds
 from torchdali.loader import Dataset, Empty, LoaderOptions
-from torchdali.operator import operator, reader
 from torchdali.ops._readers._records import Begun, Key, index_of, open_remote
 from torchdali.ops._readers.file import begin_files, read_begun
 from torchdali.ops._slice import slice_window

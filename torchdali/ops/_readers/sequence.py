@@ -12,8 +12,8 @@ from torch import Tensor
 
 from torchdali.codecs.files import read_file
 from torchdali.codecs.images import ENDINGS, decode
+from torchdali.declaration import reader
 from torchdali.loader import Dataset, LoaderOptions
-from torchdali.operator import reader
 from torchdali.schema import OutputCount, shares
 from torchdali.types import DALIImageType
 

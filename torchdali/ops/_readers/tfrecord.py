@@ -11,12 +11,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from torchdali.declaration import reader
 from torchdali.formats import tfrecord as format
 from torchdali.formats.columns import Rows, Unusual
 from torchdali.formats.remote import RemoteOptions
 from torchdali.formats.storage import Bytes
 from torchdali.loader import Dataset, Empty, LoaderOptions
-from torchdali.operator import reader
 from torchdali.ops._readers._records import Batch, Begun, Key, Records, indices, open_all
 from torchdali.schema import OutputCount, shares
 from torchdali.tensors import TensorList

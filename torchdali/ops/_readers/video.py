@@ -10,8 +10,8 @@ from torch import Tensor
 
 from torchdali.codecs.video_clips import PAD_MODES, fill_frame, read_clip
 from torchdali.codecs.video_files import VideoFiles, index_file
+from torchdali.declaration import reader
 from torchdali.loader import Dataset, LoaderOptions
-from torchdali.operator import reader
 from torchdali.ops._readers._clips import ROUNDINGS, Clip, clips, find_videos
 from torchdali.ops._resize import argument_names, resampling, resize, sizing
 from torchdali.schema import DType, OutputCount, shares

@@ -11,12 +11,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from torchdali.declaration import reader
 from torchdali.errors import warn
 from torchdali.formats import tar
 from torchdali.formats.remote import RemoteOptions, is_url, shown, start_ranges
 from torchdali.formats.storage import Storage
 from torchdali.loader import Dataset, Empty, LoaderOptions
-from torchdali.operator import reader
 from torchdali.ops._readers._records import (
     Begun,
     Key,
