@@ -334,6 +334,11 @@ def _as_batch(value: Any) -> TensorList:
     layout = value.layout() if hasattr(value, "layout") and callable(value.layout) else ""
     if hasattr(value, "torch"):
         value = value.torch()
+    if isinstance(value, str):
+        raise TypeError(
+            f"{value[:60]!r} is text, and an operator takes data: files are read by fn.readers.file(files=[...]) in a "
+            "pipeline, or one by np.fromfile(path, np.uint8)"
+        )
     tensor = value if isinstance(value, torch.Tensor) else _from_array(np.asarray(value))
     return TensorList.from_samples([tensor], layout=layout)
 

@@ -427,9 +427,10 @@ class Graph:
         counts = Counter(node.name for node in nodes)
         for name, count in counts.items():
             if count > 1:
+                places = "".join(f"\n  {node.operator.name}: {node.where}" for node in nodes if node.name == name)
                 raise RuntimeError(
                     "The pipeline is invalid because it contains operators with non-unique names: "
-                    f"{count} operators are called {name!r}. Was one of them made while another pipeline was defined?"
+                    f"{count} operators are called {name!r}: give each a name= of its own{places}"
                 )
         return cls(tuple(nodes), tuple(outputs))
 

@@ -45,7 +45,7 @@ from torchdali.tensors import TensorList
 __all__ = [
     "AllFrames", "Argument", "BatchOutput", "BatchSize", "Column", "Data", "DType", "Image", "Input", "Layout", "Out",
     "OutputCount", "PerFrame", "PerSample", "STATE", "Schema", "Shapes", "Takes", "each_of", "per_sample",
-    "shares", "split", "to_dtype",
+    "shares", "plain_list", "split", "to_dtype",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -368,6 +368,13 @@ def _axes_of(base: Any) -> int | None:
         return 0
     element = typing.get_args(base) if typing.get_origin(base) in (list, Sequence) else ()
     return 1 if element and element[0] in (float, int, bool) else None
+
+
+def plain_list(base: Any) -> Any:
+    """Return the list that a class of lists is made of, such as ``list[int]``; others as they are."""
+    if inspect.isclass(base) and issubclass(base, list) and base is not list:
+        return base.__orig_bases__[0]  # type: ignore[attr-defined]
+    return base
 
 
 def split(hint: Any) -> tuple[Any, tuple[Any, ...], bool]:

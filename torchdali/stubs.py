@@ -17,7 +17,7 @@ from typing import Any
 from torchdali.ops import _compose as compose
 from torchdali.ops._python import PLACES
 from torchdali.registry import Operator, registry
-from torchdali.schema import COMMON, Argument, split
+from torchdali.schema import COMMON, Argument, plain_list, split
 
 __all__ = ["argument_text", "doc_text", "path_of", "stubs", "write"]
 
@@ -143,6 +143,7 @@ def _default(value: Any) -> str:
 
 
 def _type(base: Any) -> str:
+    base = plain_list(base)
     origin = typing.get_origin(base)
     if origin is list:
         (element,) = typing.get_args(base)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from torchdali import fn, ops
+from torchdali.descriptions import described
 from torchdali.registry import registry
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,7 +80,7 @@ def test_help_describes_every_argument() -> None:
     for operator in registry.values():
         if operator.options.hidden or not operator.body.__module__.startswith("torchdali."):
             continue
-        text = inspect.getdoc(operator.function) or ""
+        text = inspect.getdoc(described(operator)) or ""
         arguments = [a.name for a in operator.schema.arguments.values() if not a.hidden]
         lacking = [name for name in arguments if f"    {name}: " not in text]
         if lacking and operator.name != "external_source":

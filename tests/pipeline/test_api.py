@@ -256,9 +256,9 @@ def _undeclare(name: str) -> None:
     """Other tests look at the registry."""
     declared = importlib.import_module("torchdali.declaration").registry._operators.pop(name, None)
     if declared is not None:
-        delattr(fn, name)
-        delattr(torchdali.ops, declared.class_name)
-        delattr(dynamic, name)
+        for module, leaf in ((fn, name), (torchdali.ops, declared.class_name), (dynamic, name)):
+            vars(module)["_entries"].pop(leaf)
+            vars(module).pop(leaf, None)
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,14 @@ import logging
 import warnings
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.fake_pipeline import FakePipeline, ReaderPipeline, SourcePipeline, records_of
+from torchdali import fn, pipeline_def
 from torchdali.plugin.pytorch import (
     DALIClassificationIterator,
     DALIGenericIterator,
@@ -551,3 +553,52 @@ def test_explain_an_epoch_that_began_in_the_one_before(capsys) -> None:
 def test_explain_an_epoch_that_the_source_ends(capsys) -> None:
     sources([A]).explain_epoch()
     assert "ends when a source" in capsys.readouterr().out
+
+
+# ---------------------------------------------------------------- warnings
+
+
+def shuffled(count: int, **reader: Any) -> Any:
+    @pipeline_def(batch_size=4, num_threads=1, device_id=None)
+    def numbers() -> Any:
+        data = [np.int64(i) for i in range(count)]
+        return fn.readers.dataset(dataset=data, name="Reader", **{"random_shuffle": True, **reader})
+
+    return numbers()
+
+
+@pytest.mark.parametrize("policy", [LastBatchPolicy.PARTIAL, LastBatchPolicy.DROP])
+def test_epochs_that_mix_are_warned_of(policy: LastBatchPolicy) -> None:
+    with pytest.warns(UserWarning, match="from the second epoch on, some samples are missing.*'Reader' shuffles"):
+        DALIGenericIterator(shuffled(10), ["x"], reader_name="Reader", last_batch_policy=policy)
+
+
+@pytest.mark.parametrize(
+    "count, reader, policy",
+    [
+        (10, {"pad_last_batch": True}, LastBatchPolicy.PARTIAL),
+        (12, {}, LastBatchPolicy.PARTIAL),
+        (10, {"random_shuffle": False}, LastBatchPolicy.DROP),
+        (10, {}, LastBatchPolicy.FILL),
+    ],
+)
+def test_epochs_that_are_whole_are_not_warned_of(count: int, reader: dict[str, Any], policy: LastBatchPolicy) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        DALIGenericIterator(shuffled(count, **reader), ["x"], reader_name="Reader", last_batch_policy=policy)
+
+
+def test_a_length_that_changes_is_warned_of_once() -> None:
+    iterator = DALIGenericIterator(shuffled(10), ["x"], reader_name="Reader")
+    with pytest.warns(UserWarning, match="differs from epoch to epoch.*Lightning") as said:
+        assert [len(iterator), len(iterator)] == [3, 3]
+    assert len(said) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(DALIGenericIterator(shuffled(12), ["x"], reader_name="Reader")) == 3
+
+
+def test_the_module_fn_beside_the_iterators_has_all_operators() -> None:
+    names: dict[str, Any] = {}
+    exec("from torchdali import fn\nfrom torchdali.plugin.pytorch import *", names)
+    assert names["fn"].readers is fn.readers and names["fn"].torch_python_function is fn.torch_python_function

@@ -289,3 +289,14 @@ def test_labels_are_used_beside_files(tmp_path: Path) -> None:
             assert each[3].item() == len(each[0]) + (1 if found else -1)
     pipe.close()
     assert seen == {0, 1}
+
+
+def test_labels_of_other_kinds_are_refused_or_warned_of(tmp_path: Path) -> None:
+    make(tmp_path, "x.png")
+    path = str(tmp_path / "x.png")
+    with pytest.warns(UserWarning, match=r"0\.7 is cut to 0; fn\.readers\.dataset takes labels of any kind"):
+        assert labels(1, 1, files=[path], labels=[0.7]) == [[0]]
+    assert labels(1, 1, files=[path], labels=np.array([3.0])) == [[3]]
+    for wrong in ("cat", [1, 0], None):
+        with pytest.raises(TypeError, match=r"is no number; fn\.readers\.dataset"):
+            labels(1, 1, files=[path], labels=[wrong])

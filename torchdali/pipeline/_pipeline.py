@@ -602,6 +602,11 @@ class Pipeline(PipelineOldNames):
         """
         return describe_readers(self._running, name)
 
+    def shuffles(self, reader: str) -> bool:
+        """Return whether a reader gives its samples in random order."""
+        arguments = [shared_arguments(node.constants) for node in self._running.readers if node.name == reader]
+        return any(each["random_shuffle"] or each["shuffle_after_epoch"] for each in arguments)
+
     @property
     def classes(self) -> list[str]:
         """The names of the classes, by label, of the first reader that knows them.

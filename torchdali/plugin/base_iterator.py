@@ -8,7 +8,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, runtime_checkable
 
-from torchdali.errors import strip_internal_frames
+from torchdali.errors import strip_internal_frames, warn
 from torchdali.pipeline._old_names import IteratorOldNames
 from torchdali.plugin._arguments import (
     as_flag,
@@ -100,6 +100,8 @@ class BaseIterator(IteratorOldNames):
         self.batch_size = same_batch_size(self._pipes)
         self._reader_name = reader_name
         self._epochs = self._epochs_of(size, reader_name, last_batch_padded)
+        self._warns_of_length = True
+        self._warn_of_mixed_epochs()
         self._ever_scheduled = self._ever_consumed = self._over = self._resumed = False
         self._epoch_start: dict[str, Any] | None = None
         self._prepare_first_batch = prepare_first_batch
@@ -107,6 +109,37 @@ class BaseIterator(IteratorOldNames):
         self._before_first: list[dict[str, Any]] = []
         self._continue_checkpoint()
         self._mark_start()
+
+    @property
+    def _runs_on(self) -> bool:
+        """True if the last batch of an epoch of the reader has samples of the next one."""
+        epochs = self._epochs
+        if not self._reader_name or not isinstance(epochs, EpochCounter) or epochs.shards.padded:
+            return False
+        return any(size % self.batch_size for size in epochs.sizes)
+
+    def _warn_of_mixed_epochs(self) -> None:
+        if self._policy is LastBatchPolicy.FILL or not self._runs_on or not self._shuffles():
+            return
+        warn(
+            "from the second epoch on, some samples are missing and others come twice: what is left out at the end of "
+            f"an epoch belongs to the next one, and {self._reader_name!r} shuffles. Give the reader "
+            "pad_last_batch=True, or use torchdali.Loader"
+        )
+
+    def _shuffles(self) -> bool:
+        name = self._reader_name
+        return any(pipe.shuffles(name) for pipe in self._pipes if name is not None and hasattr(pipe, "shuffles"))
+
+    def _warn_of_length(self) -> None:
+        """Warn once if `len` differs from epoch to epoch: who asks once relies on it."""
+        if self._warns_of_length and self._policy is LastBatchPolicy.FILL and self._runs_on:
+            self._warns_of_length = False
+            warn(
+                "len() differs from epoch to epoch: with last_batch_policy=FILL the last batch has samples of the next "
+                "epoch. What asks only once, as Lightning does, may wait for a batch that never comes. Take PARTIAL or "
+                "DROP and give the reader pad_last_batch=True, or use torchdali.Loader"
+            )
 
     def _epochs_of(self, size: int, reader_name: str | None, padded: bool) -> EpochCounter | OpenEpochs:
         if not reader_name:
@@ -200,6 +233,7 @@ class BaseIterator(IteratorOldNames):
 
     def __len__(self) -> int:
         """Return how many batches the present epoch has; 0 where only the source knows."""
+        self._warn_of_length()
         return self._epochs.batches
 
     @property

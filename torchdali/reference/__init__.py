@@ -17,7 +17,7 @@ import torch
 from torchdali.descriptions import descriptions, sections
 from torchdali.reference._examples import EXAMPLES, INPUTS, PICTURES
 from torchdali.registry import Operator, registry
-from torchdali.schema import IMAGE_LAYOUTS, Argument, Input, split
+from torchdali.schema import IMAGE_LAYOUTS, Argument, Input, plain_list, split
 
 __all__ = ["descriptions", "is_alias", "is_public", "reference"]
 
@@ -165,6 +165,7 @@ def _line(name: str, facts: list[str], text: str) -> str:
 
 
 def _type(base: Any, marks: tuple[Any, ...]) -> str:
+    base = plain_list(base)
     if "dtype" in marks or base is torch.dtype:
         return "type"
     origin = typing.get_origin(base)

@@ -1,4 +1,4 @@
-"""What a planned graph does on the fast path, in words."""
+"""Sentences about what of a planned graph is on the fast path."""
 
 from __future__ import annotations
 

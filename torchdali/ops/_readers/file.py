@@ -168,12 +168,34 @@ def read_begun(
     return data
 
 
+class Labels(list[int]):
+    """Whole numbers, one a file."""
+
+    @classmethod
+    def from_argument(cls, value: Any) -> Labels:
+        """Return labels as the argument takes them; of fractions, as in DALI, what stands before the point.
+
+        Raises:
+            TypeError: a label is a text, a list or something else.
+        """
+        values = value.tolist() if hasattr(value, "tolist") else list(value)
+        if wrong := [each for each in values if not isinstance(each, (int, float))][:1]:
+            raise TypeError(f"{wrong[0]!r} is no number; {_OTHER_LABELS}")
+        if fractions := [each for each in values if each != int(each)][:1]:
+            cut = f"{fractions[0]} is cut to {int(fractions[0])}"
+            warn(f"readers.file: labels are whole numbers, and {cut}; {_OTHER_LABELS}")
+        return cls(map(int, values))
+
+
+_OTHER_LABELS = "fn.readers.dataset takes labels of any kind, as in dataset=list(zip(files, labels))"
+
+
 @reader(name="readers.file", metadata=1)
 def file(
     *,
     file_root: str | None = None,
     files: list[str] | None = None,
-    labels: list[int] | None = None,
+    labels: Labels | None = None,
     file_list: str | None = None,
     file_filters: list[str] = IMAGE_AND_SOUND,
     dir_filters: list[str] | None = None,
@@ -208,7 +230,7 @@ def file(
     remote = open_remote([file_root, file_list, *(files or ())], options)
     dataset = functools.partial(FileDataset, mapped=mapped, remote=remote)
     if files is not None:
-        numbers = range(len(files)) if labels is None else labels
+        numbers = list(range(len(files))) if labels is None else labels
         return dataset(files, numbers, file_root or "")
     if file_list is not None:
         root = os.path.dirname(file_list) if file_root is None else file_root

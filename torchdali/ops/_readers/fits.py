@@ -60,7 +60,8 @@ class FitsDataset:
             RuntimeError: it is damaged, or has no such images. OSError: it cannot be read.
         """
         path = self.info(index)
-        content = io.BytesIO(read_file(path).numpy().data)
+        data = read_file(path).numpy()
+        content = io.BytesIO(data.data)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")  # a truncated file is only warned about
@@ -70,9 +71,7 @@ class FitsDataset:
         except MemoryError:
             raise
         except Exception as error:
-            raise RuntimeError(
-                f"cannot read the FITS file {path}: {error}{described(content.getvalue(), 'FITS')}"
-            ) from None
+            raise RuntimeError(f"cannot read the FITS file {path}: {error}{described(data, 'FITS')}") from None
         if not self._dtypes:
             return tuple(found)
         return tuple(image.to(dtype) for image, dtype in zip(found, self._dtypes, strict=True))
