@@ -398,6 +398,14 @@ def test_from_folder_trains_and_tests(folder):
     assert torch.allclose(reds, torch.tensor([0.0, 2, 4, 6, 8, 1, 3, 5, 7, 9]), atol=1e-4)
 
 
+def test_from_folder_takes_a_seed(folder):
+    epochs = [
+        torch.cat([images for images, _ in Loader.from_folder(folder, train=True, size=16, batch_size=4, seed=seed)])
+        for seed in (1, 1, 2)
+    ]
+    assert torch.equal(epochs[0], epochs[1]) and not torch.equal(epochs[0], epochs[2])
+
+
 @pytest.mark.parametrize("augment", ["rand", "auto", "trivial", lambda images: fn.cast(images, dtype=types.UINT8)])
 def test_from_folder_augments(folder, augment):
     loader = Loader.from_folder(folder, train=True, size=16, batch_size=4, augment=augment, num_threads=2)

@@ -158,6 +158,14 @@ def _undecoded(given: Any) -> Any:
     return given.with_format(None, columns=form["columns"])
 
 
+def _label_features(given: Any) -> dict[str, Any]:
+    """Return the columns of a data set of Hugging Face that are labels with names."""
+    module = sys.modules.get("datasets")
+    if module is None or not isinstance(given, module.Dataset):
+        return {}
+    return {name: feature for name, feature in given.features.items() if isinstance(feature, module.ClassLabel)}
+
+
 class _Read:
     """Reads records of a data set, in this process or in another one.
 
@@ -251,7 +259,7 @@ class PythonDataset:
     stateful = False
 
     def __init__(self, given: MapStyle, names: Sequence[str] | None, count: int, workers: int) -> None:
-        self._given, self.workers = given, workers
+        self._given, self._names, self.workers = given, names, workers
         self._read = _Read(given.given, names, count)
         self.work = self._read if workers else None
         self._processes: SourceWorkers | None = None
@@ -306,9 +314,11 @@ class PythonDataset:
 
     @property
     def classes(self) -> Sequence[str]:
-        """The names of the classes that the data set has, as those of torchvision do."""
-        names: Sequence[str] = getattr(self._given.given, "classes", ())
-        return names
+        """The names of the classes that the data set has, as those of torchvision and Hugging Face do."""
+        given, names = self._given.given, self._names
+        found: Sequence[str] = getattr(given, "classes", ())
+        labels = [feature.names for name, feature in _label_features(given).items() if names is None or name in names]
+        return found or (labels[0] if len(labels) == 1 else ())
 
     def info(self, index: int) -> str:
         """Name a record."""

@@ -333,6 +333,7 @@ class Loader(IterableDataset[Any]):
             "batch_size": batch_size,
             "num_threads": num_threads or cores(),
             "device_id": device_id,
+            "seed": seed,
         }
         images = {"root": os.fspath(root), "size": size, "mean": mean, "std": std}
         if train:
