@@ -90,7 +90,7 @@ def _photos(root: Path, random: np.random.Generator) -> None:
     images, annotations, rows = [], [], []
     for i in range(20):
         height, width = 100 + i, 120
-        top, left, size = int(random.integers(10, 40)), int(random.integers(10, 50)), int(random.integers(30, 50))
+        top, left, size = int(random.integers(10, 40)), int(random.integers(10, 50)), 30 + i
         pixels, mask = np.zeros((height, width, 3), np.uint8), np.zeros((height, width), np.uint8)
         box = (slice(top, top + size), slice(left, left + size))
         pixels[box], mask[box] = (250, 250 * (i % 2), 0), 1
