@@ -21,7 +21,6 @@ from tests.helpers.pages import ROOT
 
 ALL = recipes.recipes()
 EXTRAS = {"torchdali[video]": "av", "torchdali[audio]": "soundfile", "torchdali[remote]": "aiohttp"}
-MODULES = {"h5py": "arrays.h5", "av": "clips"}
 KNOWN = {"torch", "torchvision", "torchdali", "numpy", "PIL"}
 
 
@@ -68,8 +67,54 @@ def contained(wanted: list[str], printed: list[str]) -> bool:
     return all(any(line.strip().endswith(each) for line in rest) for each in wanted)
 
 
-# What a program leaves must be right, too: lines that run at its end.
-CHECKS: dict[str, str] = {}
+CAT_OR_DOG = "assert ((images[:, 0].mean((1, 2)) < 0).long() == {labels}).all()"
+RED_OR_YELLOW = """
+red, green = images[:, :2].amax((2, 3)).T > 0
+assert red.any() and (green.long() == {labels})[red].all()
+"""
+CHECKS = {
+    "Segmentation with masks": """
+for _ in range(2):
+    for images, labels in train:
+        assert ((images[:, 0] > 0) == (labels == 1)).float().mean() > 0.95
+        assert len(labels.unique()) == 2
+""",
+    "Detection with boxes": """
+for batch in train:
+    for image, boxes in zip(batch["images"], batch["boxes"]):
+        rows, columns = ((image[0] > 0.5).any(axis).nonzero().flatten() for axis in (1, 0))
+        found = torch.stack([columns[0], rows[0], columns[-1] + 1, rows[-1] + 1])
+        assert (found - boxes[0]).abs().max() < 6
+""",
+    "SimCLR: two views of each image": """
+assert not torch.equal(first, second)
+assert torch.equal(*(each.mean((2, 3)).argmax(1) for each in (first, second)))
+""",
+    "DINO: multi-crop": "assert not torch.equal(*crops[:2])",
+    "Video clips": """
+columns = (clips[:, 0] + 1).clamp(min=0).sum(2)  # brightness by frame and column
+whole = columns.sum(2)
+place = (columns * torch.arange(32)).sum(2) / whole
+visible = whole[:, [0, -1]].amin(1) > 50
+assert ((place[:, -1] > place[:, 0]).long() == labels)[visible].all()
+""",
+    "Sounds": "assert ((mels.mean(2).argmax(1) < 20).long() == labels).all()",
+    "Mixup inside the pipeline": """
+red = torch.tensor([(200 - 124) / 58, (40 - 124) / 58])
+assert (share * red[labels] + (1 - share) * red[others] - images[:, 0].mean((1, 2))).abs().max() < 0.1
+""",
+    "Weighted sampling": CAT_OR_DOG.format(labels="numbers") + """
+again = [number for _, numbers in train for number in numbers.tolist()]
+assert len(again) == 40 and again != seen
+""",
+    "Test-time augmentation": "assert torch.equal(images[:, 0].flip(3), images[:, 1])",
+    "A list in a CSV file": RED_OR_YELLOW.format(labels="numbers"),
+    "Remote data": RED_OR_YELLOW.format(labels="numbers"),
+    "webdataset archives": RED_OR_YELLOW.format(labels="labels"),
+    "Hugging Face datasets": CAT_OR_DOG.format(labels="labels"),
+    "Training and validation parts of one folder": CAT_OR_DOG.format(labels="labels"),
+}
+"""Lines that run at the end of a program, for what it does not print: by title."""
 
 
 @pytest.mark.slow
@@ -81,8 +126,8 @@ def test_recipe(recipe, data, server, tmp_path):
     work = tmp_path / "work"
     shutil.copytree(data, work)
     program = work / "train.py"
-    code = recipe.code.replace("https://example.org/", server) + CHECKS.get(recipe.title, "")
-    program.write_text(code, encoding="utf-8")
+    code = recipe.code.replace("https://example.org/", server)
+    program.write_text(f"{code}\n{CHECKS.get(recipe.title, '')}\n", encoding="utf-8")
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"] if recipe.processes > 1 else []
     done = subprocess.run(
         [sys.executable, *launcher, program.name], cwd=work, capture_output=True, text=True, timeout=300, check=False,
