@@ -159,7 +159,7 @@ def test_transformers_takes_it(tmp_path):
 
 
 def stateful(workers, taken):
-    """Return two epochs by a StatefulDataLoader; a part of one with what another continues, and what that one gives next."""
+    """Return two epochs of a StatefulDataLoader; parts of one before and after a state, None for all; and two loops after it."""
     from torchdata.stateful_dataloader import StatefulDataLoader
 
     def make():
@@ -169,7 +169,7 @@ def stateful(workers, taken):
     epochs = [[labels.tolist() for _, labels in first] for _ in range(2)]
     first = make()
     batches = iter(first)
-    head = [next(batches)[1].tolist() for _ in range(taken)]
+    head = [labels.tolist() for _, labels in (batches if taken is None else itertools.islice(batches, taken))]
     state = first.state_dict()
     rest = [labels.tolist() for _, labels in batches]
     second = make()
@@ -178,14 +178,21 @@ def stateful(workers, taken):
     return epochs, head, rest, resumed, following
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("taken", [0, 1, 5])
-def test_stateful_dataloader_takes_it(workers, taken):
+# In two workers there are 8 batches: after 7, one of them has delivered its part.
+@pytest.mark.parametrize(("workers", "taken"), [(0, 0), (0, 1), (0, 5), (2, 0), (2, 1), (2, 5), (2, 7), (2, 8)])
+def test_stateful_dataloader_continues(workers, taken):
     pytest.importorskip("torchdata.stateful_dataloader")
     call = f"stateful({workers}, {taken})"
     epochs, head, rest, resumed, following = in_own_process("tests.plugin.test_loader_frameworks", call)
     assert complete(epochs) and complete([head + rest, following])
     assert resumed == rest
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_stateful_dataloader_begins_the_next_epoch(workers):
+    pytest.importorskip("torchdata.stateful_dataloader")
+    _, head, rest, resumed, following = in_own_process("tests.plugin.test_loader_frameworks", f"stateful({workers}, None)")
+    assert rest == [] and complete([head, resumed, following])
 
 
 def test_nodes_take_it():
