@@ -134,6 +134,7 @@ def test_recipe(recipe, data, server, tmp_path):
         env={
             **os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "default", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "",
             "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hub"), "NO_ALBUMENTATIONS_UPDATE": "1", "ACCELERATE_USE_CPU": "1",
+            "RAY_USAGE_STATS_ENABLED": "0", "HOME": str(tmp_path),
         },
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-6000:]
