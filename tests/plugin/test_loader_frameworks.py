@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import functools
 import itertools
+import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import torch
 
 from tests.helpers.own_process import in_own_process
+from tests.helpers.pages import ROOT
 from torchdali import Loader, fn, pipeline_def
 
 pytestmark = pytest.mark.slow
@@ -104,6 +109,49 @@ def test_lightning_continues_with_the_next_batch(module, tmp_path, steps):
     fit(module(), max_epochs=3, max_steps=steps, enable_checkpointing=True, callbacks=[saving])
     resumed = fit(module(), max_epochs=3, checkpoint=tmp_path / "saved.ckpt")
     assert list(itertools.chain.from_iterable(resumed.epochs)) == list(itertools.chain.from_iterable(whole))[steps:]
+
+
+ON_TWO_DEVICES = """
+import json
+import lightning
+import torch
+from tests.plugin.test_loader_frameworks import SIZE, loader
+
+class Module(lightning.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.seen = torch.nn.Linear(2, SIZE), [[]]
+
+    def training_step(self, batch, _):
+        self.seen[-1].append(batch[1].tolist())
+        return torch.nn.functional.cross_entropy(self.layer(batch[0]), batch[1])
+
+    def on_train_epoch_end(self):
+        self.seen.append([])
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.01)
+
+if __name__ == "__main__":
+    module = Module()
+    quiet = {"logger": False, "enable_progress_bar": False, "enable_checkpointing": False}
+    lightning.Trainer(max_epochs=2, accelerator="cpu", devices=2, strategy="ddp", **quiet).fit(module, loader())
+    with open(f"seen-{module.global_rank}.json", "w") as file:
+        json.dump(module.seen[:2], file)
+"""
+
+
+def test_lightning_trains_on_two_devices(tmp_path):
+    pytest.importorskip("lightning")
+    (tmp_path / "train.py").write_text(ON_TWO_DEVICES)
+    done = subprocess.run(
+        [sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    first, second = (json.loads((tmp_path / f"seen-{rank}.json").read_text()) for rank in range(2))
+    assert all(len(ours) == len(theirs) == 4 for ours, theirs in zip(first, second, strict=True))
+    assert complete([ours + theirs for ours, theirs in zip(first, second, strict=True)])
 
 
 # ------------------------------------------------------------ accelerate, transformers
