@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import multiprocessing
 import pickle
 from typing import NamedTuple
 
@@ -325,6 +326,30 @@ def test_a_dataloader_takes_it(call):
     assert epochs[0] != epochs[1]
 
 
+def around_on_ranks(context, persistent):
+    """Return, epoch by epoch, the samples of DataLoaders with workers, of two ranks that only torch.distributed knows."""
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    ranks = []
+    for rank in range(2):
+        torch.distributed.init_process_group("fake", rank=rank, world_size=2, store=FakeStore())
+        torch.manual_seed(rank)  # the seeds of the workers, too
+        options = {"num_workers": 2, "multiprocessing_context": context, "persistent_workers": persistent}
+        epochs = DataLoader(Loader(squares), batch_size=None, **options)
+        ranks.append([flat(numbers(epochs)) for _ in range(3)])
+        torch.distributed.destroy_process_group()
+    return [first + second for first, second in zip(*ranks, strict=True)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("context", [c for c in ("fork", "forkserver") if c in multiprocessing.get_all_start_methods()] + ["spawn"])
+def test_workers_of_all_ranks_begin_the_same_epoch_each_with_its_part(context, persistent):
+    epochs = in_own_process("tests.plugin.test_loader", f"around_on_ranks({context!r}, {persistent})")
+    assert [sorted(each) for each in epochs] == [list(range(100))] * 3
+    assert epochs[0] != epochs[1] != epochs[2]
+
+
 def test_pickled_it_is_made_anew():
     loader = Loader(squares(97, seed=3), outputs=["square", "number"])
     first = [batch["number"].tolist() for batch in loader]
@@ -396,6 +421,14 @@ def test_from_folder_trains_and_tests(folder):
     assert flat(labels.tolist() for _, labels in batches) == [0] * 5 + [1] * 5
     reds = torch.cat([images for images, _ in batches])[:, 0, 8, 8] * 255
     assert torch.allclose(reds, torch.tensor([0.0, 2, 4, 6, 8, 1, 3, 5, 7, 9]), atol=1e-4)
+
+
+def test_from_folder_takes_a_seed(folder):
+    epochs = [
+        torch.cat([images for images, _ in Loader.from_folder(folder, train=True, size=16, batch_size=4, seed=seed)])
+        for seed in (1, 1, 2)
+    ]
+    assert torch.equal(epochs[0], epochs[1]) and not torch.equal(epochs[0], epochs[2])
 
 
 @pytest.mark.parametrize("augment", ["rand", "auto", "trivial", lambda images: fn.cast(images, dtype=types.UINT8)])

@@ -183,6 +183,16 @@ def test_the_dynamic_mode() -> None:
     assert [int(x) for x in reader.next_epoch()] == [5, 6, 7]
 
 
+def test_hugging_face_labels_name_the_classes_if_one_column_has_them() -> None:
+    datasets = pytest.importorskip("datasets", reason="the test makes a data set of Hugging Face")
+    form = datasets.Features({"coarse": datasets.ClassLabel(names=["a"]), "fine": datasets.ClassLabel(names=["b", "c"])})
+    data = datasets.Dataset.from_dict({"coarse": [0, 0], "fine": [0, 1]}, features=form)
+    with build(data, batch_size=2, columns=["fine"]) as pipe:
+        assert pipe.classes == ["b", "c"]
+    with build(data, batch_size=2) as pipe, pytest.raises(AttributeError, match="no reader"):
+        pipe.classes  # noqa: B018
+
+
 def test_hugging_face_images_come_encoded() -> None:
     datasets = pytest.importorskip("datasets", reason="the test makes a data set of Hugging Face")
     images = [Image.new("RGB", (4, 3), (i, 0, 0)) for i in range(3)]
@@ -190,6 +200,7 @@ def test_hugging_face_images_come_encoded() -> None:
     data = datasets.Dataset.from_dict({"image": images, "label": [0, 1, 1]}, features=form)
     with build(data, batch_size=3) as pipe:
         encoded, labels = pipe.run()
+        assert pipe.classes == ["a", "b"]
     decoded = [np.asarray(Image.open(io.BytesIO(bytes(sample.numpy())))) for sample in encoded.samples()]
     assert [pixels[0, 0, 0] for pixels in decoded] == [0, 1, 2]
     assert lists([labels]) == [[0, 1, 1]]

@@ -14,6 +14,7 @@ result is asked for (`EvalMode` changes that); inputs and results are, or share 
 
 from __future__ import annotations
 
+import torchdali.ops  # noqa: F401  declares the operators
 from torchdali.experimental.dynamic import capture, checkpoint, math, random
 from torchdali.experimental.dynamic._batch import Batch, as_batch, batch
 from torchdali.experimental.dynamic._context import EvalContext

@@ -154,6 +154,14 @@ def _undecoded(given: Any) -> Any:
     return given.with_format(None, columns=form["columns"])
 
 
+def _label_features(given: Any) -> dict[str, Any]:
+    """Return the columns of a data set of Hugging Face that are labels with names."""
+    module = sys.modules.get("datasets")
+    if module is None or not isinstance(given, module.Dataset):
+        return {}
+    return {name: feature for name, feature in given.features.items() if isinstance(feature, module.ClassLabel)}
+
+
 class _Read:
     """Reads records of a data set, in this process or in another one.
 
@@ -247,7 +255,7 @@ class PythonDataset:
     stateful = False
 
     def __init__(self, given: MapStyle, leaves: Sequence[Leaf], workers: int) -> None:
-        self._given, self.workers = given, workers
+        self._given, self._leaves, self.workers = given, leaves, workers
         self._read = _Read(given.given, leaves, len(given.first) if isinstance(given.first, tuple) else None)
         self.work = self._read if workers else None
         self._processes: SourceWorkers | None = None
@@ -302,9 +310,11 @@ class PythonDataset:
 
     @property
     def classes(self) -> Sequence[str]:
-        """The names of the classes that the data set has, as those of torchvision do."""
-        names: Sequence[str] = getattr(self._given.given, "classes", ())
-        return names
+        """The names of the classes that the data set has, as those of torchvision and Hugging Face do."""
+        given, names = self._given.given, {leaf.path[0] for leaf in self._leaves if leaf.path}
+        found: Sequence[str] = getattr(given, "classes", ())
+        labels = [feature.names for name, feature in _label_features(given).items() if name in names]
+        return found or (labels[0] if len(labels) == 1 else ())
 
     def info(self, index: int) -> str:
         """Name a record."""

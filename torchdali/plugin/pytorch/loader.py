@@ -12,6 +12,7 @@ How the pieces fit together:
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Loader"]
 
 Batch = list[Any]
+_HALF = 1 << 31
 _LABELS = (torch.int16, torch.int32, torch.int64)
 
 
@@ -53,8 +55,13 @@ class _Place(NamedTuple):
     workers: int
 
     @classmethod
-    def here(cls, distributed: bool) -> _Place:
-        """Return the present place; the rank is that of torch.distributed, or torchrun's, or 0 if not distributed."""
+    def here(cls, distributed: bool = True, known: tuple[int, int] = (0, 1)) -> _Place:
+        """Return the present place; the rank is that of torch.distributed, or torchrun's.
+
+        Args:
+            distributed: Look for ranks; otherwise there is one.
+            known: Rank and number of ranks of the process that started this one, where nothing else tells them.
+        """
         worker = get_worker_info()
         workers = (0, 1) if worker is None else (worker.id, worker.num_workers)
         if not distributed:
@@ -62,8 +69,9 @@ class _Place(NamedTuple):
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             return cls(os.getpid(), torch.distributed.get_rank(), torch.distributed.get_world_size(), *workers)
         rank, ranks = os.environ.get("RANK"), os.environ.get("WORLD_SIZE")
-        known = (0, 1) if rank is None or ranks is None else (int(rank), int(ranks))
-        return cls(os.getpid(), *known, *workers)
+        if rank is not None and ranks is not None:
+            return cls(os.getpid(), int(rank), int(ranks), *workers)
+        return cls(os.getpid(), *((0, 1) if worker is None else known), *workers)
 
     def divide(self, reader: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of a reader here: divided by rank, unless the pipeline did so, and by worker."""
@@ -75,6 +83,48 @@ class _Place(NamedTuple):
             "shard_id": shard * self.workers + self.worker,
             "num_shards": shards * self.workers,
         }
+
+
+class _Starts:
+    """Number of times that a DataLoader has started workers for a Loader, in memory that all of them share.
+
+    A DataLoader starts its workers anew in each epoch. They all begin the same epoch, on every rank, and only the
+    seed that workers of one start share tells them which start theirs is. It is kept beside the number, in one integer
+    that is read and written at once: so they may come at the same time.
+    """
+
+    def __init__(self) -> None:
+        self._memory = torch.zeros(1, dtype=torch.int64)
+        self._share()
+
+    def _share(self) -> None:
+        with contextlib.suppress(RuntimeError):  # a system without shared memory cannot have workers either
+            self._memory.share_memory_()
+
+    def epoch(self) -> int:
+        """Return the epoch that this worker begins."""
+        seed, following = divmod(int(self._memory), _HALF)
+        if seed != self._seed():
+            following += 1
+            self._keep(following)
+        return following - 1
+
+    def go_to(self, epoch: int) -> None:
+        """Let the next start follow an epoch."""
+        self._keep(epoch + 1)
+
+    @staticmethod
+    def _seed() -> int:
+        worker = get_worker_info()
+        assert worker is not None
+        return int(worker.seed - worker.id) % (_HALF - 1) + 1  # of none it is 0
+
+    def _keep(self, following: int) -> None:
+        self._memory[0] = self._seed() * _HALF + following
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._share()  # a copy, unless it came to a process that this one started
 
 
 class _Batches(BaseIterator):
@@ -298,6 +348,8 @@ class Loader(IterableDataset[Any]):
         self._batches: _Batches | None = None
         self._place: _Place | None = None
         self._epoch: int | None = None
+        self._starts, self._ranks = _Starts(), (0, 1)
+        self._has_delivered = False
         self._loops = 0
 
     @classmethod
@@ -340,6 +392,7 @@ class Loader(IterableDataset[Any]):
             "batch_size": batch_size,
             "num_threads": num_threads or cores(),
             "device_id": device_id,
+            "seed": seed,
         }
         images = {"root": os.fspath(root), "size": size, "mean": mean, "std": std}
         if train:
@@ -359,7 +412,7 @@ class Loader(IterableDataset[Any]):
 
     def _opened(self) -> _Batches:
         """Return the iterator of this process; make it if there is none, or if it is of another process or rank."""
-        place = _Place.here(self._distributed)
+        place = _Place.here(self._distributed, self._ranks)
         if self._batches is None or self._place != place:
             self._batches, self._place = self._open(place), place
             self._batches.go_to(self._first_epoch())
@@ -367,11 +420,9 @@ class Loader(IterableDataset[Any]):
 
     def _first_epoch(self) -> int:
         """Return the epoch that the first loop of this process begins."""
-        worker = get_worker_info()
-        if self._epoch is not None or worker is None:
+        if self._epoch is not None or get_worker_info() is None:
             return self._epoch or 0
-        # A DataLoader starts its workers anew in each epoch, with another seed, which they share.
-        return (worker.seed - worker.id) % (1 << 31)
+        return self._starts.epoch()
 
     def _open(self, place: _Place) -> _Batches:
         pipe = self._new_pipeline()
@@ -416,6 +467,9 @@ class Loader(IterableDataset[Any]):
         return self._loop(self._loops)
 
     def _loop(self, number: int) -> Iterator[Any]:
+        if self._has_delivered:
+            self._has_delivered = False
+            return
         for batch in self._opened():
             yield self._form(batch)
             if number != self._loops:
@@ -463,7 +517,12 @@ class Loader(IterableDataset[Any]):
         Raises:
             RuntimeError, ValueError: the state is of another pipeline, data set or number of ranks.
         """
-        self._opened().load_state_dict(state)
+        batches = self._opened()
+        batches.load_state_dict(state)
+        if get_worker_info() is not None:
+            # Others may be in mid-epoch: one that has delivered its part must wait for them.
+            self._has_delivered = bool(batches.counter.finished)
+            self._starts.go_to(batches.counter.epoch)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the running pipeline out: it is made anew."""
@@ -472,7 +531,8 @@ class Loader(IterableDataset[Any]):
                 "this Loader cannot be pickled: it was given a pipeline that no function under pipeline_def made. Give "
                 "it the function that makes the pipeline"
             )
-        return {**self.__dict__, "_pipe": None, "_batches": None, "_place": None}
+        ranks = _Place.here(known=self._ranks)[1:3]
+        return {**self.__dict__, "_pipe": None, "_batches": None, "_place": None, "_ranks": ranks}
 
     # ------------------------------------------------------------ what can be asked
 
