@@ -12,7 +12,7 @@ from torch import Tensor
 
 from torchdali.codecs.video import VideoDecoder
 from torchdali.operator import source
-from torchdali.schema import OutputCount
+from torchdali.schema import OutputCount, one_of
 from torchdali.source import Source, SourceBatch
 from torchdali.tensors import TensorList
 
@@ -115,7 +115,7 @@ def video_input(
     *,
     affine: bool = True,
     blocking: bool = False,
-    last_sequence_policy: str = "partial",
+    last_sequence_policy: Annotated[str, one_of(_POLICIES)] = "partial",
     no_copy: bool = False,
     sequence_length: int,
 ) -> Annotated[Source, OutputCount(1)]:

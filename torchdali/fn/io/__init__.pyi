@@ -1,7 +1,8 @@
 """Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
 
 from collections import abc
-from typing import Any, TypeVar
+from os import PathLike
+from typing import Any, Literal, TypeVar, overload
 
 import torch
 

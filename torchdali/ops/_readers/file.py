@@ -23,7 +23,7 @@ from torchdali.formats.storage import read_text
 from torchdali.loader import Dataset, Empty, LoaderOptions
 from torchdali.operator import reader
 from torchdali.ops._readers._records import Begun, Key, index_of, open_remote
-from torchdali.schema import OutputCount, shares
+from torchdali.schema import FilePath, OutputCount, shares
 from torchdali.tensors import TensorList
 from torchdali.tensors.arrays import Arrays
 
@@ -171,10 +171,10 @@ def read_begun(
 @reader(name="readers.file", metadata=1)
 def file(
     *,
-    file_root: str | None = None,
-    files: list[str] | None = None,
+    file_root: FilePath | None = None,
+    files: list[FilePath] | None = None,
     labels: list[int] | None = None,
-    file_list: str | None = None,
+    file_list: FilePath | None = None,
     file_filters: list[str] = IMAGE_AND_SOUND,
     dir_filters: list[str] | None = None,
     case_sensitive_filter: bool = False,

@@ -18,7 +18,7 @@ from torchdali.formats.storage import Bytes
 from torchdali.loader import Dataset, Empty, LoaderOptions
 from torchdali.operator import reader
 from torchdali.ops._readers._records import Batch, Begun, Key, Records, indices, open_all
-from torchdali.schema import OutputCount, shares
+from torchdali.schema import FilePath, OutputCount, shares
 from torchdali.tensors import TensorList
 from torchdali.tfrecord import Feature, Features
 
@@ -119,8 +119,8 @@ class TFRecordDataset:
 )
 def tfrecord(
     *,
-    path: list[str],
-    index_path: list[str] | None = None,
+    path: list[FilePath],
+    index_path: list[FilePath] | None = None,
     features: Features,
     use_o_direct: bool = False,
     verify: bool = False,
