@@ -20,7 +20,7 @@ from torchdali.descriptions import descriptions
 from torchdali.ops import _compose as compose
 from torchdali.ops._python import PLACES
 from torchdali.registry import Operator, registry
-from torchdali.schema import COMMON, Argument, Choices, split
+from torchdali.schema import COMMON, Argument, Choices, Input, split
 
 __all__ = ["argument_text", "doc_text", "idle", "path_of", "stubs", "write"]
 
@@ -30,6 +30,7 @@ from collections import abc
 from os import PathLike
 from typing import Any, Literal, TypeVar, overload
 
+import numpy as np
 import torch
 
 from torchdali.graph import DataNode
@@ -74,11 +75,7 @@ def path_of(package: str, space: str, has_below: bool) -> str:
 def _function(operator: Operator) -> str:
     name = operator.name.rpartition(".")[2]
     schema = operator.schema
-    inputs = []
-    for each in schema.inputs:
-        inputs.append(
-            f"*{each.name}: _T" if each.variadic else f"{each.name}: _T{' | None = None' if each.optional else ''}"
-        )
+    inputs = [_input(each, not i) for i, each in enumerate(schema.inputs)]
     if inputs and not schema.variadic:
         inputs.append("/")
     star = [] if schema.variadic else ["*"]
@@ -91,6 +88,18 @@ def _function(operator: Operator) -> str:
         text = ",\n    ".join(lines)
         texts.append(f"{head}def {name}(\n    {text},\n) -> {result}:\n{doc_text(operator)}\n    ...")
     return "\n\n".join(texts)
+
+
+def _input(given: Input, is_first: bool) -> str:
+    """Write an input: numbers may stand for data of any kind, arrays beside other data only, which say what is made."""
+    text = "_T"
+    if not given.takes.layouts and not given.takes.dtypes:
+        text += " | abc.Sequence[float] | float"
+        if given.variadic or not is_first:
+            text += " | np.ndarray[Any, Any]"
+    if given.variadic:
+        return f"*{given.name}: {text}"
+    return f"{given.name}: {text} | None = None" if given.optional else f"{given.name}: {text}"
 
 
 def _forms(operator: Operator) -> list[tuple[Mapping[str, str], str]]:

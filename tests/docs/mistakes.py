@@ -1,3 +1,4 @@
+# ruff: noqa: B018, RUF059
 """Mistakes that type checkers must find: an error in each line with a comment, and in no other; see `test_typing.py`."""
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from collections import abc
 from os import PathLike
 from typing import Any, Literal, TypeVar, overload
 
+import numpy as np
 import torch
 
 from torchdali.graph import DataNode
@@ -60,7 +61,7 @@ def audio_decoder(
     ...
 
 def audio_resample(
-    data: _T,
+    data: _T | abc.Sequence[float] | float,
     /,
     *,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -202,7 +203,7 @@ def bbox_rotate(
 
 def box_encoder(
     boxes: _T,
-    labels: _T,
+    labels: _T | abc.Sequence[float] | float | np.ndarray[Any, Any],
     /,
     *,
     anchors: abc.Sequence[float] | float,
@@ -429,7 +430,7 @@ def caffe_reader(
     ...
 
 def cast(
-    data: _T,
+    data: _T | abc.Sequence[float] | float,
     /,
     *,
     dtype: DALIDataType | torch.dtype,
@@ -449,8 +450,8 @@ def cast(
     ...
 
 def cast_like(
-    data: _T,
-    other: _T,
+    data: _T | abc.Sequence[float] | float,
+    other: _T | abc.Sequence[float] | float | np.ndarray[Any, Any],
     /,
     *,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -467,8 +468,8 @@ def cast_like(
     ...
 
 def cat(
-    first: _T,
-    *others: _T,
+    first: _T | abc.Sequence[float] | float,
+    *others: _T | abc.Sequence[float] | float | np.ndarray[Any, Any],
     axis: int = 0,
     axis_name: str | None = None,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -614,7 +615,7 @@ def coco_reader(
     ...
 
 def coin_flip(
-    shape_like: _T | None = None,
+    shape_like: _T | abc.Sequence[float] | float | None = None,
     /,
     *,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -773,7 +774,7 @@ def coord_flip(
     ...
 
 def coord_transform(
-    points: _T,
+    points: _T | abc.Sequence[float] | float,
     /,
     *,
     M: abc.Sequence[float] | float | DataNode | TensorList | None = None,
@@ -801,7 +802,7 @@ def coord_transform(
     ...
 
 def copy(
-    data: _T,
+    data: _T | abc.Sequence[float] | float,
     /,
     *,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -956,7 +957,7 @@ def debayer(
 
 @overload
 def dl_tensor_python_function(
-    *inputs: _T,
+    *inputs: _T | abc.Sequence[float] | float | np.ndarray[Any, Any],
     function: Any,
     batch_processing: bool = True,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -984,7 +985,7 @@ def dl_tensor_python_function(
 
 @overload
 def dl_tensor_python_function(
-    *inputs: _T,
+    *inputs: _T | abc.Sequence[float] | float | np.ndarray[Any, Any],
     function: Any,
     batch_processing: bool = True,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -1011,7 +1012,7 @@ def dl_tensor_python_function(
     ...
 
 def dump_image(
-    data: _T,
+    data: _T | abc.Sequence[float] | float,
     /,
     *,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -1037,7 +1038,7 @@ def dump_image(
     ...
 
 def element_extract(
-    data: _T,
+    data: _T | abc.Sequence[float] | float,
     /,
     *,
     element_map: abc.Sequence[int] | int,
@@ -1081,7 +1082,7 @@ def equalize(
     ...
 
 def erase(
-    data: _T,
+    data: _T | abc.Sequence[float] | float,
     /,
     *,
     anchor: abc.Sequence[float] | float | DataNode | TensorList = [],
@@ -1121,7 +1122,7 @@ def erase(
     ...
 
 def expand_dims(
-    data: _T,
+    data: _T | abc.Sequence[float] | float,
     /,
     *,
     axes: abc.Sequence[int] | int,
@@ -1437,8 +1438,8 @@ def file_reader(
 
 def filter(
     data: _T,
-    window: _T,
-    fill_value: _T | None = None,
+    window: _T | abc.Sequence[float] | float | np.ndarray[Any, Any],
+    fill_value: _T | abc.Sequence[float] | float | np.ndarray[Any, Any] | None = None,
     /,
     *,
     anchor: abc.Sequence[int] | int | DataNode | TensorList = [-1],
@@ -1490,7 +1491,7 @@ def flip(
     ...
 
 def full(
-    fill_value: _T,
+    fill_value: _T | abc.Sequence[float] | float,
     /,
     *,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -1513,8 +1514,8 @@ def full(
     ...
 
 def full_like(
-    data_like: _T,
-    fill_value: _T,
+    data_like: _T | abc.Sequence[float] | float,
+    fill_value: _T | abc.Sequence[float] | float | np.ndarray[Any, Any],
     /,
     *,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -1531,7 +1532,7 @@ def full_like(
     ...
 
 def gaussian_blur(
-    data: _T,
+    data: _T | abc.Sequence[float] | float,
     /,
     *,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -1560,7 +1561,7 @@ def gaussian_blur(
     ...
 
 def get_property(
-    data: _T,
+    data: _T | abc.Sequence[float] | float,
     /,
     *,
     key: Literal['source_info', 'layout'],
@@ -1861,8 +1862,8 @@ def image_decoder_random_crop(
 
 def image_decoder_slice(
     data: _T,
-    anchor: _T | None = None,
-    extents: _T | None = None,
+    anchor: _T | abc.Sequence[float] | float | np.ndarray[Any, Any] | None = None,
+    extents: _T | abc.Sequence[float] | float | np.ndarray[Any, Any] | None = None,
     /,
     *,
     adjust_orientation: bool = True,
@@ -1993,7 +1994,7 @@ def jpeg_compression_distortion(
     ...
 
 def laplacian(
-    data: _T,
+    data: _T | abc.Sequence[float] | float,
     /,
     *,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -2340,7 +2341,7 @@ def nonsilent_region(
     ...
 
 def normal_distribution(
-    shape_like: _T | None = None,
+    shape_like: _T | abc.Sequence[float] | float | None = None,
     /,
     *,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -2510,7 +2511,7 @@ def numpy_reader(
     ...
 
 def one_hot(
-    data: _T,
+    data: _T | abc.Sequence[float] | float,
     /,
     *,
     axis: int = -1,
@@ -2564,7 +2565,7 @@ def ones(
     ...
 
 def ones_like(
-    data_like: _T,
+    data_like: _T | abc.Sequence[float] | float,
     /,
     *,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -2583,7 +2584,7 @@ def ones_like(
 
 def optical_flow(
     frames: _T,
-    hints: _T | None = None,
+    hints: _T | abc.Sequence[float] | float | np.ndarray[Any, Any] | None = None,
     /,
     *,
     device: Literal['gpu'] | None = None,
@@ -2622,7 +2623,7 @@ def optical_flow(
     ...
 
 def pad(
-    data: _T,
+    data: _T | abc.Sequence[float] | float,
     /,
     *,
     align: abc.Sequence[int] | int | DataNode | TensorList | None = None,
@@ -2709,7 +2710,7 @@ def peek_image_shape(
     ...
 
 def per_frame(
-    data: _T,
+    data: _T | abc.Sequence[float] | float,
     /,
     *,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -2730,7 +2731,7 @@ def per_frame(
     ...
 
 def permute_batch(
-    data: _T,
+    data: _T | abc.Sequence[float] | float,
     /,
     *,
     indices: abc.Sequence[int] | int | DataNode | TensorList,
@@ -2806,7 +2807,7 @@ def preemphasis_filter(
 
 @overload
 def python_function(
-    *inputs: _T,
+    *inputs: _T | abc.Sequence[float] | float | np.ndarray[Any, Any],
     function: Any,
     batch_processing: bool = False,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -2832,7 +2833,7 @@ def python_function(
 
 @overload
 def python_function(
-    *inputs: _T,
+    *inputs: _T | abc.Sequence[float] | float | np.ndarray[Any, Any],
     function: Any,
     batch_processing: bool = False,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -2858,7 +2859,7 @@ def python_function(
 
 def random_bbox_crop(
     boxes: _T,
-    labels: _T | None = None,
+    labels: _T | abc.Sequence[float] | float | np.ndarray[Any, Any] | None = None,
     /,
     *,
     all_boxes_above_threshold: bool = True,
@@ -3001,8 +3002,8 @@ def random_resized_crop(
     ...
 
 def reinterpret(
-    data: _T,
-    shape_input: _T | None = None,
+    data: _T | abc.Sequence[float] | float,
+    shape_input: _T | abc.Sequence[float] | float | np.ndarray[Any, Any] | None = None,
     /,
     *,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -3032,8 +3033,8 @@ def reinterpret(
     ...
 
 def reshape(
-    data: _T,
-    shape_input: _T | None = None,
+    data: _T | abc.Sequence[float] | float,
+    shape_input: _T | abc.Sequence[float] | float | np.ndarray[Any, Any] | None = None,
     /,
     *,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -3328,7 +3329,7 @@ def resize_crop_mirror(
     ...
 
 def roi_random_crop(
-    data: _T | None = None,
+    data: _T | abc.Sequence[float] | float | None = None,
     /,
     *,
     crop_shape: abc.Sequence[int] | int | DataNode | TensorList,
@@ -3488,7 +3489,7 @@ def sequence_reader(
     ...
 
 def sequence_rearrange(
-    data: _T,
+    data: _T | abc.Sequence[float] | float,
     /,
     *,
     new_order: abc.Sequence[int] | int | DataNode | TensorList,
@@ -3509,7 +3510,7 @@ def sequence_rearrange(
     ...
 
 def shapes(
-    data: _T,
+    data: _T | abc.Sequence[float] | float,
     /,
     *,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -3529,9 +3530,9 @@ def shapes(
     ...
 
 def slice(
-    data: _T,
-    anchor: _T | None = None,
-    extent: _T | None = None,
+    data: _T | abc.Sequence[float] | float,
+    anchor: _T | abc.Sequence[float] | float | np.ndarray[Any, Any] | None = None,
+    extent: _T | abc.Sequence[float] | float | np.ndarray[Any, Any] | None = None,
     /,
     *,
     axes: abc.Sequence[int] | int | DataNode | TensorList = [1, 0],
@@ -3648,7 +3649,7 @@ def sphere(
     ...
 
 def squeeze(
-    data: _T,
+    data: _T | abc.Sequence[float] | float,
     /,
     *,
     axes: abc.Sequence[int] | int | DataNode | TensorList | None = None,
@@ -3674,7 +3675,7 @@ def squeeze(
 def ssd_random_crop(
     images: _T,
     boxes: _T,
-    labels: _T,
+    labels: _T | abc.Sequence[float] | float | np.ndarray[Any, Any],
     /,
     *,
     device: Literal['cpu'] | None = None,
@@ -3704,8 +3705,8 @@ def ssd_random_crop(
     ...
 
 def stack(
-    first: _T,
-    *others: _T,
+    first: _T | abc.Sequence[float] | float,
+    *others: _T | abc.Sequence[float] | float | np.ndarray[Any, Any],
     axis: int = 0,
     axis_name: str | None = None,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -3816,7 +3817,7 @@ def tfrecord_reader(
     read_ahead: bool = False,
     skip_cached_images: bool = False,
     tensor_init_bytes: int = 1048576,
-) -> Any:
+) -> dict[str, DataNode]:
     """Deprecated: use `readers.tfrecord`.
 
     Read features of the records of TFRecord files.
@@ -3894,7 +3895,7 @@ def to_decibels(
 
 @overload
 def torch_python_function(
-    *inputs: _T,
+    *inputs: _T | abc.Sequence[float] | float | np.ndarray[Any, Any],
     function: Any,
     batch_processing: bool = False,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -3925,7 +3926,7 @@ def torch_python_function(
 
 @overload
 def torch_python_function(
-    *inputs: _T,
+    *inputs: _T | abc.Sequence[float] | float | np.ndarray[Any, Any],
     function: Any,
     batch_processing: bool = False,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -3977,7 +3978,7 @@ def transform_translation(
     ...
 
 def transpose(
-    data: _T,
+    data: _T | abc.Sequence[float] | float,
     /,
     *,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -4002,7 +4003,7 @@ def transpose(
     ...
 
 def uniform(
-    shape_like: _T | None = None,
+    shape_like: _T | abc.Sequence[float] | float | None = None,
     /,
     *,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -4269,7 +4270,7 @@ def video_reader_resize(
 
 def warp_affine(
     data: _T,
-    mtx: _T | None = None,
+    mtx: _T | abc.Sequence[float] | float | np.ndarray[Any, Any] | None = None,
     /,
     *,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -4363,7 +4364,7 @@ def zeros(
     ...
 
 def zeros_like(
-    data_like: _T,
+    data_like: _T | abc.Sequence[float] | float,
     /,
     *,
     device: Literal['cpu', 'gpu'] | None = None,

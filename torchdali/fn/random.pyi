@@ -4,6 +4,7 @@ from collections import abc
 from os import PathLike
 from typing import Any, Literal, TypeVar, overload
 
+import numpy as np
 import torch
 
 from torchdali.graph import DataNode
@@ -14,7 +15,7 @@ _T = TypeVar("_T", DataNode, TensorList, torch.Tensor)
 
 
 def beta(
-    shape_like: _T | None = None,
+    shape_like: _T | abc.Sequence[float] | float | None = None,
     /,
     *,
     alpha: float | DataNode | TensorList = 1.0,
@@ -43,8 +44,8 @@ def beta(
     ...
 
 def choice(
-    a: _T,
-    shape_like: _T | None = None,
+    a: _T | abc.Sequence[float] | float,
+    shape_like: _T | abc.Sequence[float] | float | np.ndarray[Any, Any] | None = None,
     /,
     *,
     device: Literal['cpu'] | None = None,
@@ -75,7 +76,7 @@ def choice(
     ...
 
 def coin_flip(
-    shape_like: _T | None = None,
+    shape_like: _T | abc.Sequence[float] | float | None = None,
     /,
     *,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -102,7 +103,7 @@ def coin_flip(
     ...
 
 def normal(
-    shape_like: _T | None = None,
+    shape_like: _T | abc.Sequence[float] | float | None = None,
     /,
     *,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -131,7 +132,7 @@ def normal(
     ...
 
 def uniform(
-    shape_like: _T | None = None,
+    shape_like: _T | abc.Sequence[float] | float | None = None,
     /,
     *,
     device: Literal['cpu', 'gpu'] | None = None,

@@ -4,6 +4,7 @@ from collections import abc
 from os import PathLike
 from typing import Any, Literal, TypeVar, overload
 
+import numpy as np
 import torch
 
 from torchdali.graph import DataNode
@@ -731,7 +732,7 @@ def tfrecord(
     read_ahead: bool = False,
     skip_cached_images: bool = False,
     tensor_init_bytes: int = 1048576,
-) -> Any:
+) -> dict[str, DataNode]:
     """Read features of the records of TFRecord files.
 
     A call returns a dictionary of outputs, one a feature.

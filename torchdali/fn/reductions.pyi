@@ -4,6 +4,7 @@ from collections import abc
 from os import PathLike
 from typing import Any, Literal, TypeVar, overload
 
+import numpy as np
 import torch
 
 from torchdali.graph import DataNode
@@ -131,7 +132,7 @@ def rms(
 
 def std_dev(
     data: _T,
-    mean: _T,
+    mean: _T | abc.Sequence[float] | float | np.ndarray[Any, Any],
     /,
     *,
     axes: abc.Sequence[int] | int | None = None,
@@ -181,7 +182,7 @@ def sum(
 
 def variance(
     data: _T,
-    mean: _T,
+    mean: _T | abc.Sequence[float] | float | np.ndarray[Any, Any],
     /,
     *,
     axes: abc.Sequence[int] | int | None = None,

@@ -4,6 +4,7 @@ from collections import abc
 from os import PathLike
 from typing import Any, Literal, TypeVar, overload
 
+import numpy as np
 import torch
 
 from torchdali.graph import DataNode
@@ -97,8 +98,8 @@ def random_object_bbox(
 
 def select_masks(
     mask_ids: _T,
-    polygons: _T,
-    vertices: _T,
+    polygons: _T | abc.Sequence[float] | float | np.ndarray[Any, Any],
+    vertices: _T | abc.Sequence[float] | float | np.ndarray[Any, Any],
     /,
     *,
     device: Literal['cpu'] | None = None,

@@ -21,10 +21,12 @@ Options = ParamSpec("Options")
 
 
 class _Decorator(Protocol[Options]):
-    """A decorator that is used as it is, or called with options first."""
+    """A decorator that is used as it is, with options, or called with options first."""
 
     @overload
-    def __call__(self, fn: Callable[..., Any], /) -> Callable[..., Pipeline]: ...
+    def __call__(
+        self, fn: Callable[..., Any], /, *given: Options.args, **options: Options.kwargs
+    ) -> Callable[..., Pipeline]: ...
     @overload
     def __call__(
         self, fn: None = None, /, *given: Options.args, **options: Options.kwargs

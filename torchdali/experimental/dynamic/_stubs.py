@@ -66,11 +66,11 @@ def stubs() -> dict[str, str]:
     files = {f"{_PACKAGE}/math.pyi": _math(), "dynamic.pyi": _SHORT}
     for space, operators in spaces.items():
         below = sorted(s.rpartition(".")[2] for s in spaces if s and s.rpartition(".")[0] == space)
-        parts = [_HEAD]
+        again = _again(space) if space in ("", "random") else ""
+        parts = ["\n".join(line for line in _HEAD.splitlines() if f"{line} as " not in again)]
         names = [n for n in below if n != "random"] if not space else below
         parts.append("\n".join(f"from . import {name} as {name}" for name in names))
-        if space in ("", "random"):
-            parts.append(_again(space))
+        parts.append(again)
         operators.sort(key=lambda operator: operator.name)
         parts += [_class(o) if o.kind == "reader" else _function(o) for o in operators]
         if not space:

@@ -16,7 +16,6 @@ from torchdali.experimental.dynamic._rng import RNG
 from torchdali.experimental.dynamic._tensor import Tensor
 from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
 
-
 class Caffe(Reader):
     """Read images and labels of the LMDB databases of Caffe, in the order of their keys.
 

@@ -16,7 +16,6 @@ from torchdali.experimental.dynamic._rng import RNG
 from torchdali.experimental.dynamic._tensor import Tensor
 from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
 
-
 @overload
 def random_mask_pixel(
     input: Batch,

@@ -4,6 +4,7 @@ from collections import abc
 from os import PathLike
 from typing import Any, Literal, TypeVar, overload
 
+import numpy as np
 import torch
 
 from torchdali.graph import DataNode
@@ -18,7 +19,7 @@ from . import inputs as inputs
 from . import readers as readers
 
 def audio_resample(
-    data: _T,
+    data: _T | abc.Sequence[float] | float,
     /,
     *,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -167,8 +168,8 @@ def erode(
 
 def filter(
     data: _T,
-    window: _T,
-    fill_value: _T | None = None,
+    window: _T | abc.Sequence[float] | float | np.ndarray[Any, Any],
+    fill_value: _T | abc.Sequence[float] | float | np.ndarray[Any, Any] | None = None,
     /,
     *,
     anchor: abc.Sequence[int] | int | DataNode | TensorList = [-1],
@@ -287,8 +288,8 @@ def peek_image_shape(
 
 def remap(
     image: _T,
-    mapx: _T,
-    mapy: _T,
+    mapx: _T | abc.Sequence[float] | float | np.ndarray[Any, Any],
+    mapy: _T | abc.Sequence[float] | float | np.ndarray[Any, Any],
     /,
     *,
     device: Literal['cpu', 'gpu'] | None = None,
@@ -569,7 +570,7 @@ def tensor_resize(
 
 def warp_perspective(
     image: _T,
-    matrix_input: _T | None = None,
+    matrix_input: _T | abc.Sequence[float] | float | np.ndarray[Any, Any] | None = None,
     /,
     *,
     border_mode: Literal['constant', 'replicate', 'reflect', 'reflect_101', 'wrap'] = 'constant',

@@ -4,6 +4,7 @@ from collections import abc
 from os import PathLike
 from typing import Any, Literal, TypeVar, overload
 
+import numpy as np
 import torch
 
 from torchdali.graph import DataNode
@@ -216,8 +217,8 @@ def image_random_crop(
 
 def image_slice(
     data: _T,
-    anchor: _T | None = None,
-    extents: _T | None = None,
+    anchor: _T | abc.Sequence[float] | float | np.ndarray[Any, Any] | None = None,
+    extents: _T | abc.Sequence[float] | float | np.ndarray[Any, Any] | None = None,
     /,
     *,
     adjust_orientation: bool = True,

@@ -4,6 +4,7 @@ from collections import abc
 from os import PathLike
 from typing import Any, Literal, TypeVar, overload
 
+import numpy as np
 import torch
 
 from torchdali.graph import DataNode

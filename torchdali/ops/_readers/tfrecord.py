@@ -15,6 +15,7 @@ from torchdali.formats import tfrecord as format
 from torchdali.formats.columns import Rows, Unusual
 from torchdali.formats.remote import RemoteOptions
 from torchdali.formats.storage import Bytes
+from torchdali.graph import DataNode
 from torchdali.loader import Dataset, Empty, LoaderOptions
 from torchdali.operator import reader
 from torchdali.ops._readers._records import Batch, Begun, Key, Records, indices, open_all
@@ -111,11 +112,15 @@ class TFRecordDataset:
         return self._records.info(index)
 
 
+def _by_name(arguments: Mapping[str, Any], outputs: Sequence[DataNode]) -> dict[str, DataNode]:
+    return dict(zip(arguments["features"], outputs, strict=True))
+
+
 @reader(
     name="readers.tfrecord",
     class_name="TFRecord",
     outputs=lambda arguments: len(arguments["features"]),
-    results=lambda arguments, outputs: dict(zip(arguments["features"], outputs, strict=True)),
+    results=_by_name,
 )
 def tfrecord(
     *,

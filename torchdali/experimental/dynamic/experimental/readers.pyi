@@ -16,7 +16,6 @@ from torchdali.experimental.dynamic._rng import RNG
 from torchdali.experimental.dynamic._tensor import Tensor
 from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
 
-
 class Fits(Reader):
     """Read images of FITS files, plain or compressed, by the package astropy (extra ``astronomy``), on the CPU.
 

@@ -16,5 +16,4 @@ from torchdali.experimental.dynamic._rng import RNG
 from torchdali.experimental.dynamic._tensor import Tensor
 from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
 
-
 from . import file as file
