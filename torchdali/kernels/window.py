@@ -39,7 +39,7 @@ def round_half_away_number(value: float) -> int:
 
 
 ROUNDINGS = ("round", "truncate")
-"""How the start of a window becomes whole."""
+"""Ways to make the start of a window whole."""
 
 
 def check_rounding(rounding: str) -> None:

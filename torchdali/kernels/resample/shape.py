@@ -243,7 +243,7 @@ MODES: dict[str, _Rule] = {
     "not_larger": lambda *args: _keep_aspect(min, *args),
     "not_smaller": lambda *args: _keep_aspect(max, *args),
 }
-"""How sizes and the aspect ratio meet."""
+"""Rules of how sizes and the aspect ratio meet."""
 
 
 ROUNDINGS: dict[str, Callable[[float], int]] = {
