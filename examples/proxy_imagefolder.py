@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import nn
@@ -21,7 +21,7 @@ from torchdali.plugin.pytorch.experimental import proxy
 
 
 @pipeline_def
-def augment(size: int, device: str) -> Any:
+def augment(size: int, device: Literal["cpu", "mixed"]) -> Any:
     """Decode, cut out a random part, mirror at random, normalize."""
     files = fn.external_source(name="files", no_copy=True)
     images = fn.decoders.image(files, device=device, output_type=types.RGB)

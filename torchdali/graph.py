@@ -24,6 +24,9 @@ import torch.utils._pytree as pytree
 from torchdali.errors import part_of
 from torchdali.registry import Operator, expression, lookup
 
+if TYPE_CHECKING:
+    from torchdali.tensors import TensorList
+
 __all__ = [
     "DataNode", "Graph", "Node", "SourceLine", "Tracer", "current", "newaxis", "scope_of", "user_line",
 ]  # fmt: skip
@@ -245,6 +248,10 @@ class DataNode:
             name = _OF_UFUNC.get(name, name)
             return apply(name[1:], *reversed(operands)) if swapped else apply(name, *operands)
         raise TypeError(f"torch's {name} does not take a DataNode, which stands for a batch: use {_ON_TENSORS}")
+
+    if TYPE_CHECKING:  # nodes of a pipeline in debug mode have values
+
+        def get(self) -> TensorList: ...
 
     if TYPE_CHECKING:  # made below for all operators alike
 

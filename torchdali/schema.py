@@ -9,6 +9,8 @@ Inputs stand before ``/``, arguments after ``*``. Annotations say the rest:
 ``angle: PerSample[float]``            an argument that may differ per sample (an edge of the graph)
 ``hue: PerFrame[float] = 0.0``         the same, and `fn.per_frame` may give one value a frame
 ``angle: AllFrames[float]``            the same, and the body gets the values of all frames of a sample
+``root: FilePath``                     a path: text, or an object with one, which arrives as text
+``mode: Annotated[str, one_of(MODES)]``  text of a table, which type checkers know; the body checks it
 ``dtype: DType | None = None``         converted from DALI's, torch's or NumPy's; a ``torch.dtype`` arrives
 ``rng: Rng``                           filled in by the runner; adds the argument ``seed``
 ``layout: Layout``                     filled in: layout of the first input, "" when unset
@@ -27,6 +29,7 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import os
 import types as pytypes
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,9 +46,9 @@ from torchdali.batching import Column, Shapes, each_of, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = [
-    "AllFrames", "Argument", "BatchOutput", "BatchSize", "Column", "Data", "DType", "Image", "Input", "Layout", "Out",
-    "OutputCount", "PerFrame", "PerSample", "STATE", "Schema", "Shapes", "Takes", "each_of", "per_sample",
-    "shares", "plain_list", "split", "to_dtype",
+    "AllFrames", "Argument", "BatchOutput", "BatchSize", "Choices", "Column", "Data", "DType", "FilePath", "Image",
+    "Input", "Layout", "Out", "OutputCount", "PerFrame", "PerSample", "STATE", "Schema", "Shapes", "Takes", "each_of",
+    "one_of", "per_sample", "plain_list", "shares", "split", "to_dtype",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -77,6 +80,18 @@ class Takes:
     channel_last: bool = False
     names: bool = True
     repeats: bool = False
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Mark of an argument that is one of a few values."""
+
+    values: tuple[Any, ...]
+
+
+def one_of(*tables: Iterable[Any]) -> Choices:
+    """Mark an argument as one of the values of tables."""
+    return Choices(tuple(dict.fromkeys(value for table in tables for value in table)))
 
 
 @dataclass(frozen=True)
@@ -119,6 +134,7 @@ class BatchSize(int):
 
 Out: TypeAlias = Annotated[torch.Tensor | None, "out"]
 DType: TypeAlias = Annotated[torch.dtype, "dtype"]
+FilePath: TypeAlias = Annotated[str, "path"]
 REQUIRED = inspect.Parameter.empty
 
 COMMON = {"bytes_per_sample_hint": [0], "preserve": False}
@@ -399,6 +415,8 @@ def split(hint: Any) -> tuple[Any, tuple[Any, ...], bool]:
 def _converter(base: Any, marks: tuple[Any, ...]) -> Callable[[Any], Any]:
     if "dtype" in marks:
         return to_dtype
+    if "path" in marks:
+        return _to_path
     origin = typing.get_origin(base)
     if base in (float, int, bool):
         return _scalar(base)
@@ -438,6 +456,10 @@ def _member(kind: type[IntEnum]) -> Callable[[Any], Any]:
             raise ValueError(f"pass one of {names}") from None
 
     return convert
+
+
+def _to_path(value: Any) -> str:
+    return os.fsdecode(value) if isinstance(value, os.PathLike) else str(value)
 
 
 def _same(value: Any) -> Any:

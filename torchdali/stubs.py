@@ -8,24 +8,29 @@ from __future__ import annotations
 import enum
 import importlib
 import inspect
+import re
+import textwrap
 import typing
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from torchdali.descriptions import described, descriptions
 from torchdali.ops import _compose as compose
 from torchdali.ops._python import PLACES
 from torchdali.registry import Operator, registry
-from torchdali.schema import COMMON, Argument, plain_list, split
+from torchdali.schema import COMMON, Argument, Choices, Input, plain_list, split
 
-__all__ = ["argument_text", "doc_text", "path_of", "stubs", "write"]
+__all__ = ["argument_text", "doc_text", "idle", "path_of", "stubs", "write"]
 
 _HEAD = '''"""Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
 
 from collections import abc
-from typing import Any, TypeVar
+from os import PathLike
+from typing import Any, Literal, TypeVar, overload
 
+import numpy as np
 import torch
 
 from torchdali.graph import DataNode
@@ -70,21 +75,93 @@ def path_of(package: str, space: str, has_below: bool) -> str:
 def _function(operator: Operator) -> str:
     name = operator.name.rpartition(".")[2]
     schema = operator.schema
-    inputs = []
-    for each in schema.inputs:
-        inputs.append(
-            f"*{each.name}: _T" if each.variadic else f"{each.name}: _T{' | None = None' if each.optional else ''}"
-        )
+    inputs = [_input(each, not i) for i, each in enumerate(schema.inputs)]
     if inputs and not schema.variadic:
         inputs.append("/")
-    result = "_T" if schema.inputs and not schema.input(0).optional else "DataNode"
-    if operator.options.outputs is not None:
-        result = "Any"
-    elif schema.outputs > 1:
-        result = f"abc.Sequence[{result}]"
     star = [] if schema.variadic else ["*"]
-    lines = ",\n    ".join([*inputs, *_positional(operator), *star, *_arguments(operator)])
-    return f"def {name}(\n    {lines},\n) -> {result}:\n{doc_text(operator)}\n    ..."
+    forms = _forms(operator)
+    texts = []
+    for changed, result in forms:
+        arguments = [*_positional(operator), *star, *_arguments(operator)]
+        lines = [changed.get(line.partition(":")[0], line) for line in (*inputs, *arguments)]
+        head = "@overload\n" if len(forms) > 1 else ""
+        text = ",\n    ".join(lines)
+        texts.append(f"{head}def {name}(\n    {text},\n) -> {result}:\n{doc_text(operator)}\n    ...")
+    return "\n\n".join(texts)
+
+
+def _input(given: Input, is_first: bool) -> str:
+    """Write an input: numbers may stand for data of any kind, arrays beside other data only, which say what is made."""
+    text = "_T"
+    if not given.takes.layouts and not given.takes.dtypes:
+        text += " | abc.Sequence[float] | float"
+        if given.variadic or not is_first:
+            text += " | np.ndarray[Any, Any]"
+    if given.variadic:
+        return f"*{given.name}: {text}"
+    return f"{given.name}: {text} | None = None" if given.optional else f"{given.name}: {text}"
+
+
+def _forms(operator: Operator) -> list[tuple[Mapping[str, str], str]]:
+    """Return the forms of a call: the arguments that are written otherwise than usual, and the type of the result.
+
+    Outputs are written as tuples, whose length checkers know; they come in lists, as DALI's.
+    """
+    schema, options = operator.schema, operator.options
+    one = "_T" if schema.inputs and not schema.input(0).optional else "DataNode"
+    if options.results is not None:
+        return [({}, options.results.__annotations__.get("return", "Any"))]
+    if options.outputs is None:
+        return [({}, one if schema.outputs == 1 else _tuple(one, schema.outputs))]
+    usual = _count(operator, {})
+    counts = {
+        argument.name: {_count(operator, {argument.name: value}) for value in _values(argument)}
+        for argument in schema.arguments.values()
+    }
+    counts = {name: found for name, found in counts.items() if found - {usual}}
+    if isinstance(usual, int):
+        always = all(isinstance(count, int) for found in counts.values() for count in found)
+        return [({}, f"tuple[{one}, ...]" if always else "Any")]
+    if usual is not None or len(counts) != 1:
+        return [({}, "Any")]
+    ((name, found),) = counts.items()
+    default = schema.arguments[name].default
+    if name == "num_outputs":
+        plain = "None" if default is None else f"Literal[{default}]"
+        return [({name: f"{name}: {plain} = {default}"}, one), ({name: f"{name}: int = ..."}, f"tuple[{one}, ...]")]
+    if default is False:
+        (count,) = found - {usual}
+        return [
+            ({name: f"{name}: Literal[False] = False"}, one),
+            ({name: f"{name}: Literal[True]"}, _tuple(one, int(count))),
+            ({name: f"{name}: bool"}, "Any"),
+        ]
+    return [({}, "Any")]
+
+
+def _tuple(one: str, count: int) -> str:
+    return f"tuple[{', '.join([one] * count)}]"
+
+
+def _count(operator: Operator, given: Mapping[str, Any]) -> Any:
+    """Return the number of outputs that the operator's rule gives; None for a single one, a text where it fails."""
+    rule = operator.options.outputs
+    try:
+        return None if rule is None else rule({**operator.arguments(given), "inputs": len(operator.schema.inputs)})
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return type(error).__name__
+
+
+def _values(argument: Argument) -> Sequence[Any]:
+    """Return some values of an argument, by which it is seen whether the number of outputs depends on it."""
+    base, marks, _ = split(argument.annotation)
+    for mark in marks:
+        if isinstance(mark, Choices):
+            return mark.values
+    if typing.get_origin(base) is list:
+        return [[1], [1, 2]]
+    known: dict[Any, Sequence[Any]] = {bool: [False, True], int: [2, 3], str: ["a", "b"]}
+    return known.get(base, [])
 
 
 def _class(operator: Operator) -> str:
@@ -97,15 +174,24 @@ def _class(operator: Operator) -> str:
 
 
 def doc_text(operator: Operator) -> str:
-    """Write the docstring of an operator: its first line."""
-    text = inspect.getdoc(operator.body) or ""
-    return f'    """{text.splitlines()[0]}"""' if text else '    """"""'
+    """Write the docstring of an operator, which editors show beside a call."""
+    text = (inspect.getdoc(described(operator)) or "").strip()
+    if operator.options.instead:
+        text = f"Deprecated: use `{operator.options.instead}`.\n\n{text}"
+    start, end = "r" if "\\" in text else "", "\n" if "\n" in text else ""
+    return textwrap.indent(f'{start}"""{text}{end}"""', "    ")
+
+
+def idle(operator: Operator) -> frozenset[str]:
+    """Return the names of arguments that change nothing: those that every operator takes, and of which it is said."""
+    said = descriptions(operator)
+    return frozenset(COMMON) | {name for name, text in said.items() if re.match(r"(.*\. )?Accepted\b", text)}
 
 
 def _positional(operator: Operator) -> list[str]:
     """Write the arguments that may be given by position too: of a function of its own, as external_source."""
     arguments = operator.schema.arguments
-    parameters = inspect.signature(operator.function).parameters.values()
+    parameters = inspect.signature(described(operator)).parameters.values()
     names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     return [argument_text(arguments[name]) for name in names]
 
@@ -115,16 +201,18 @@ def _arguments(operator: Operator) -> list[str]:
     positional = _positional(operator)
     written = {a.name: argument_text(a) for a in schema.arguments.values() if not a.hidden}
     written |= {name: f"{name}: Any = ..." for name in COMMON}
-    written |= {name: f"{name}: str | None = None" for name in ("device", "name")}
+    written["device"] = f"device: {_literal(operator.options.devices)} | None = None"
+    written["name"] = "name: str | None = None"
     required = [a.name for a in schema.arguments.values() if a.required]
-    order = [*required, *sorted(written.keys() - set(required))]
+    last = idle(operator) - set(required)
+    order = [*required, *sorted(written.keys() - set(required), key=lambda name: (name in last, name))]
     return [written[name] for name in order if written[name] not in positional]
 
 
 def argument_text(argument: Argument, varying: str = "DataNode | TensorList") -> str:
     """Write an argument with its type and default; ``varying`` are the types of values given per sample."""
     base, marks, optional = split(argument.annotation)
-    text = "DALIDataType | torch.dtype" if "dtype" in marks else _type(base)
+    text = _type(base, marks)
     if argument.edge:
         text += f" | {varying}"
     if optional:
@@ -142,12 +230,22 @@ def _default(value: Any) -> str:
     return text if plain and len(text) <= 40 and "inf" not in text else "..."
 
 
-def _type(base: Any) -> str:
+def _literal(values: Sequence[Any]) -> str:
+    return f"Literal[{', '.join(map(repr, values))}]"
+
+
+def _type(base: Any, marks: Sequence[Any]) -> str:
+    for mark in marks:
+        if isinstance(mark, Choices):
+            return _literal(mark.values)
+    if "dtype" in marks:
+        return "DALIDataType | torch.dtype"
+    if "path" in marks:
+        return "str | PathLike[str]"
     base = plain_list(base)
-    origin = typing.get_origin(base)
-    if origin is list:
+    if typing.get_origin(base) is list:
         (element,) = typing.get_args(base)
-        inner = _type(split(element)[0])
+        inner = _type(*split(element)[:2])
         return f"abc.Sequence[{inner}] | {inner}"
     if base in (int, float, str, bool):
         return str(base.__name__)

@@ -130,4 +130,4 @@ def test_links_of_the_readme_work_on_the_page_of_an_index(monkeypatch: pytest.Mo
     links = [part.split(")")[0] for part in given["long_description"].split("](")[1:]]
     assert len(links) > 8
     assert all(link.startswith(("https://", "#")) for link in links)
-    assert any(link.endswith("/raw/main/docs/cores.svg") for link in links)
+    assert any(link.endswith("/raw/main/docs/speed.svg") for link in links)

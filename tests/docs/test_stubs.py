@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import torchdali
 import torchdali.ops
-from torchdali import dynamic
+from torchdali import dynamic, fn
 from torchdali.experimental.dynamic import _stubs as of_dynamic
-from torchdali.stubs import stubs
+from torchdali.registry import registry
+from torchdali.schema import Choices, split
+from torchdali.stubs import idle, stubs
 
 ROOT = Path(torchdali.__file__).parent
 ALL = {**stubs(), **of_dynamic.stubs()}
@@ -20,14 +23,45 @@ def test_the_stub_files_are_up_to_date():
 
 
 def test_no_stub_is_left_over():
-    written = {str(path.relative_to(ROOT)) for name in ("fn", "ops", "experimental") for path in (ROOT / name).rglob("*.pyi")}
+    written = {str(path.relative_to(ROOT)) for path in ROOT.rglob("*.pyi")}
     assert written == set(ALL)
 
 
 def test_every_argument_stands_in_the_stub():
     text = stubs()["fn/__init__.pyi"]
-    assert "def crop(" in text and "out_of_bounds_policy: str = 'error'" in text
+    assert "def crop(" in text and "mode: Literal['default', 'stretch', 'not_larger', 'not_smaller'] | None = None" in text
     assert "crop_w: float | DataNode | TensorList = ..." in text
+
+
+def test_arguments_that_change_nothing_come_last():
+    resize = registry["resize"]
+    assert idle(resize) == {"bytes_per_sample_hint", "minibatch_size", "preserve", "temp_buffer_hint"}
+    lines = stubs()["fn/__init__.pyi"].split("\ndef resize(\n")[1].split("\n) ->")[0].splitlines()
+    assert [line.split(":")[0].strip() for line in lines[-4:]] == sorted(idle(resize))
+
+
+def test_stubs_have_the_docstrings():
+    for path in ("fn/__init__.pyi", "ops/__init__.pyi"):
+        for line in fn.resize.__doc__.splitlines():
+            assert line in ALL[path]
+
+
+def test_choices_are_taken_by_the_operator():
+    for operator in registry.values():
+        for argument in operator.schema.arguments.values():
+            _base, marks, optional = split(argument.annotation)
+            choices = [mark.values for mark in marks if isinstance(mark, Choices)]
+            if choices and not argument.required:
+                assert argument.default in choices[0] or optional, (operator.name, argument.name)
+
+
+def test_the_number_of_outputs_is_known_where_it_can_be():
+    text = ALL["fn/__init__.pyi"] + ALL["fn/readers.pyi"]
+    results = dict(re.findall(r"^def (\w+)\(\n(?:    .*\n)*\) -> (.*):$", text, flags=re.MULTILINE))
+    assert results["file"] == "tuple[DataNode, DataNode]" and results["coco"] == "tuple[DataNode, ...]"
+    assert results["tfrecord"] == "dict[str, DataNode]" and results["crop"] == "_T"
+    forms = re.findall(r"^def external_source\(\n(?:    .*\n)*\) -> (.*):$", text, flags=re.MULTILINE)
+    assert forms == ["DataNode", "tuple[DataNode, ...]"]
 
 
 def test_the_dynamic_modes_own_names_stand_in_its_stub():

@@ -2,77 +2,87 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import json
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import PIL.Image
 import pytest
 
+from tests.helpers.pages import own_operators
 from torchdali import fn, ops
 from torchdali.descriptions import described
 from torchdali.registry import registry
 
 ROOT = Path(__file__).resolve().parents[2]
 
-PROGRAM = '''
-import torch
-
-from torchdali import Pipeline, fn, ops, pipeline_def, types
-from torchdali.plugin.pytorch import DALIClassificationIterator, DALIGenericIterator, LastBatchPolicy
+HERE = Path(__file__).parent
 
 
-@pipeline_def(batch_size=4, num_threads=2, device_id=None)
-def pipe(root: str, size: int = 8):
-    jpegs, labels = fn.readers.file(file_root=root, name="Reader")
-    images = fn.decoders.image(jpegs, output_type=types.RGB)
-    images = fn.resize(images, size=[size, size], interp_type=types.INTERP_LINEAR)
-    images = fn.crop_mirror_normalize(images, mirror=fn.random.coin_flip(), dtype=types.FLOAT)
-    return images * 0.5 + 1, labels > 3, images[0:2]
+def _mypy(program: Path) -> set[int]:
+    """Return the lines in which mypy finds errors."""
+    pytest.importorskip("mypy", reason="needs mypy, of the extra 'lint'")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--check-untyped-defs", "--no-error-summary", "--follow-imports=silent",
+         "--disable-error-code=import-untyped", "--cache-dir", str(ROOT / ".mypy_cache"), str(program)],
+        cwd=program.parent, env={**os.environ, "MYPYPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    print(done.stdout)
+    return {int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error:" in line}
 
 
-made: Pipeline = pipe("images", size=16, batch_size=2)
-(images, labels, part) = made.run()
-first = images.at(0)
-total: torch.Tensor = fn.flip(torch.zeros(4, 4, 3))
-halves = ops.PythonFunction(lambda x: (x, x), 2)
-loader = DALIGenericIterator(made, ["images", "labels"], last_batch_policy=LastBatchPolicy.PARTIAL)
-for batch in loader:
-    known: list[dict[str, torch.Tensor]] = batch
-    loss = (batch[0]["images"].float() ** 2).mean()
-    loss.backward()
-for item in DALIClassificationIterator(made):
-    target: torch.Tensor = item[0]["label"].squeeze(-1).long()
-'''
-
-MISTAKES = {
-    'fn.resize(torch.zeros(2, 2, 3), size="224")': "arg-type",
-    "fn.resize(torch.zeros(2, 2, 3), siez=[2, 2])": "call-arg",
-    'next(loader)[0]["images"].no_such_method()': "attr-defined",
-    "number: int = next(loader)": "assignment",
-    "Pipeline(batch_size=[1])": "arg-type",
-}
+def _pyright(program: Path) -> set[int]:
+    """Return the lines in which pyright finds errors."""
+    pytest.importorskip("pyright", reason="pyright is not installed")
+    settings = {"include": [program.name], "extraPaths": [str(ROOT)]}
+    (program.parent / "pyrightconfig.json").write_text(json.dumps(settings))
+    done = subprocess.run(
+        [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable],
+        cwd=program.parent, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    try:
+        found = json.loads(done.stdout)
+    except json.JSONDecodeError:
+        pytest.skip(f"pyright does not run: {done.stdout[-200:]}{done.stderr[-200:]}")
+    assert found["summary"]["filesAnalyzed"] == 1
+    errors = [each for each in found["generalDiagnostics"] if each["severity"] == "error"]
+    print(*(f"{each['range']['start']['line'] + 1}: {each['message']}" for each in errors), sep="\n")
+    return {each["range"]["start"]["line"] + 1 for each in errors}
 
 
 @pytest.mark.slow
-def test_a_type_checker_takes_correct_programs_only(tmp_path: Path) -> None:
-    pytest.importorskip("mypy", reason="needs mypy, of the extra 'lint'")
-    program = tmp_path / "program.py"
-    wrong = "\n".join(MISTAKES)
-    start = len((PROGRAM + "\n").splitlines()) + 1
-    program.write_text(f"{PROGRAM}\n{wrong}\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--check-untyped-defs", "--no-error-summary", "--follow-imports=silent",
-         "--cache-dir", str(ROOT / ".mypy_cache"), str(program)],
-        cwd=tmp_path, env={**os.environ, "MYPYPATH": str(ROOT)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    found = {
-        int(line.split(":")[1]): line for line in done.stdout.splitlines() if ": error:" in line
-    }
-    assert sorted(found) == list(range(start, start + len(MISTAKES))), done.stdout + done.stderr
-    for line, kind in zip(sorted(found), MISTAKES.values(), strict=True):
-        assert f"[{kind}]" in found[line]
+@pytest.mark.parametrize("check", [_mypy, _pyright])
+def test_a_type_checker_takes_correct_lines(check: Callable[[Path], set[int]], tmp_path: Path) -> None:
+    program = Path(shutil.copy(HERE / "correct_lines.py", tmp_path))
+    tree = ast.parse(program.read_text())
+    lines = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+    left_out = (ast.Import, ast.ImportFrom, ast.FunctionDef)
+    assert sum(not isinstance(line, left_out) for line in lines) >= 65
+    assert check(program) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", [_mypy, _pyright])
+def test_a_type_checker_finds_mistakes(check: Callable[[Path], set[int]], tmp_path: Path) -> None:
+    program = Path(shutil.copy(HERE / "mistakes.py", tmp_path))
+    wrong = {i for i, line in enumerate(program.read_text().splitlines(), 1) if "  # " in line}
+    assert len(wrong) >= 20 and check(program) == wrong
+
+
+@pytest.mark.slow
+def test_correct_lines_run(tmp_path: Path) -> None:
+    for i in range(10):
+        (tmp_path / "ab"[i % 2]).mkdir(exist_ok=True)
+        PIL.Image.new("RGB", (30 + i, 20), (20 * i, 0, 0)).save(tmp_path / "ab"[i % 2] / f"{i}.png")
+    with own_operators():
+        runpy.run_path(str(HERE / "correct_lines.py"))["main"](tmp_path)
 
 
 def test_help_describes_every_argument() -> None:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -80,7 +80,7 @@ def pipeline(folder: Path, where: str, sizes: Sizes, seed: int = 1) -> Pipeline:
     files = benching.find(folder)
     classes = {parent: k for k, parent in enumerate(sorted({path.parent for path in files}))}
     labels = [classes[path.parent] for path in files]
-    decoder = "mixed" if where == "mixed" else "cpu"
+    decoder: Literal["mixed", "cpu"] = "mixed" if where == "mixed" else "cpu"
 
     @pipeline_def(
         batch_size=sizes.batch, num_threads=sizes.threads, device_id=0, seed=seed,

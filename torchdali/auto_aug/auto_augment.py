@@ -34,7 +34,7 @@ __all__ = [
 def auto_augment(
     data: DataNode,
     policy_name: str = "image_net",
-    shape: DataNode | tuple[int, int] | None = None,
+    shape: DataNode | Sequence[int] | None = None,
     fill_value: int | None = 128,
     interp_type: DALIInterpType | None = None,
     max_translate_abs: int | tuple[int, int] | None = None,
@@ -64,7 +64,7 @@ def auto_augment(
 
 def auto_augment_image_net(
     data: DataNode,
-    shape: DataNode | tuple[int, int] | None = None,
+    shape: DataNode | Sequence[int] | None = None,
     fill_value: int | None = 128,
     interp_type: DALIInterpType | None = None,
     max_translate_abs: int | tuple[int, int] | None = None,

@@ -30,7 +30,7 @@ def rand_augment(
     n: int,
     m: int,
     num_magnitude_bins: int = 31,
-    shape: DataNode | tuple[int, int] | None = None,
+    shape: DataNode | Sequence[int] | None = None,
     fill_value: int | None = 128,
     interp_type: DALIInterpType | None = None,
     max_translate_abs: int | tuple[int, int] | None = None,

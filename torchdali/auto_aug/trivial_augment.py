@@ -22,7 +22,7 @@ __all__ = ["apply_trivial_augment", "get_trivial_augment_wide_suite", "trivial_a
 def trivial_augment_wide(
     data: DataNode,
     num_magnitude_bins: int = 31,
-    shape: DataNode | tuple[int, int] | None = None,
+    shape: DataNode | Sequence[int] | None = None,
     fill_value: int | None = 128,
     interp_type: DALIInterpType | None = None,
     max_translate_abs: int | tuple[int, int] | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from torchdali.errors import is_batch_level
 from torchdali.graph import DataNode, Graph, Node
@@ -15,7 +15,9 @@ from torchdali.tensors import TensorList
 if TYPE_CHECKING:
     from torchdali.execute.batch import InFlightBatch
 
-__all__ = ["BadSample", "BadSamples", "recomputed"]
+__all__ = ["BadSample", "BadSamples", "Policy", "recomputed"]
+
+Policy = Literal["raise", "skip", "replace"]
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,8 @@ class BadSamples:
             the order of the batches, so that it does not depend on which of those in flight is done first.
     """
 
-    def __init__(self, policy: str = "raise", budget: int | None = None) -> None:
-        if policy not in ("raise", "skip", "replace"):
+    def __init__(self, policy: Policy = "raise", budget: int | None = None) -> None:
+        if policy not in get_args(Policy):
             raise ValueError(f"bad_samples={policy!r}: it is 'raise', 'skip' or 'replace'")
         self.policy, self.budget = policy, budget
         self.report: list[BadSample] = []

@@ -31,7 +31,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import connection as mp_connection
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch.utils.data._utils import worker as torch_worker
@@ -43,8 +43,9 @@ from torchdali.execute.shared_memory import Packed, Reader, Writer
 from torchdali.execute.stopped import is_stopped
 from torchdali.user_random import seed_worker
 
-__all__ = ["ProcessPool", "open_dataset", "open_sources"]
+__all__ = ["ProcessPool", "StartMethod", "open_dataset", "open_sources"]
 
+StartMethod = Literal["fork", "spawn", "forkserver"]
 Work = Callable[[Any], Made]
 _GRACE = 0.5  # seconds for a process to end by itself, and again after SIGTERM
 _POLL = 1.0  # seconds between looks at what cannot be waited for
@@ -52,14 +53,14 @@ _STILL = 5  # looks in a row at which a process was stopped: after Ctrl-Z and fg
 
 
 def open_sources(
-    sources: Mapping[int, Source], batch_size: int, count: int, start_method: str, pickler: Any = None
+    sources: Mapping[int, Source], batch_size: int, count: int, start_method: StartMethod, pickler: Any = None
 ) -> None:
     """Open sources, after starting worker processes if any of them has work for some.
 
     Args:
         sources: By the seed for random numbers of their code, see `user_random`.
         count: Number of processes.
-        start_method: ``"fork"``, ``"spawn"`` or ``"forkserver"``.
+        start_method: See `StartMethod`.
         pickler: What pickles the sources' work where processes are not forked: an object with ``dumps`` and
             ``loads``, or a tuple of it and one or two dictionaries of arguments for them.
 
@@ -80,7 +81,7 @@ def open_sources(
         source.open(SourceSettings(batch_size, handle))
 
 
-def open_dataset(dataset: Any, seed: int, start_method: str, pickler: Any = None) -> None:
+def open_dataset(dataset: Any, seed: int, start_method: StartMethod, pickler: Any = None) -> None:
     """Start the worker processes of a reader's data set, if it has `work` for some.
 
     Args:
@@ -120,7 +121,7 @@ class ProcessPool:
         count, start_method, pickler: See `open_sources`.
     """
 
-    def __init__(self, sources: Sequence[Any], count: int, start_method: str, pickler: Any = None) -> None:
+    def __init__(self, sources: Sequence[Any], count: int, start_method: StartMethod, pickler: Any = None) -> None:
         stateful = [source.stateful for source in sources]
         self.count = count if not all(stateful) else min(count, len(sources))
         context = multiprocessing.get_context(start_method)

@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -80,7 +80,7 @@ class RemoteOptions:
     io_concurrency: int = 64
     io_retries: int = 5
     io_timeout: float = 30.0
-    cache_dir: str | None = None
+    cache_dir: Annotated[str | None, "path"] = None
     cache_size: int = 10 << 30
 
     def __post_init__(self) -> None:

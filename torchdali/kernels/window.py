@@ -38,9 +38,13 @@ def round_half_away_number(value: float) -> int:
     return math.floor(value + 0.5) if value >= 0 else math.ceil(value - 0.5)
 
 
+ROUNDINGS = ("round", "truncate")
+"""Ways to make the start of a window whole."""
+
+
 def check_rounding(rounding: str) -> None:
     """Raise RuntimeError for an unknown way to round the start of a window."""
-    if rounding not in ("round", "truncate"):
+    if rounding not in ROUNDINGS:
         raise RuntimeError(f"rounding={rounding!r} is not supported: it is 'round' or 'truncate'")
 
 
@@ -76,6 +80,13 @@ _EXTENSIONS = {
     "reflect": "reflect_1001", "reflect_1001": "reflect_1001", "reflect1001": "reflect_1001",
     "reflect_101": "reflect_101", "reflect101": "reflect_101",
 }  # fmt: skip
+_OTHERS = ("error", "trim_to_shape")
+
+POLICIES = (*_OTHERS, *(name for name, first in _EXTENSIONS.items() if first == "pad"))
+"""All names of policies for windows that reach outside, without those that repeat the border."""
+
+BORDER_POLICIES = (*_OTHERS, *_EXTENSIONS)
+"""All names of policies for windows that reach outside."""
 
 
 def out_of_bounds(policy: str, borders: bool = True) -> str:
@@ -89,7 +100,7 @@ def out_of_bounds(policy: str, borders: bool = True) -> str:
     Raises:
         RuntimeError: an unknown policy.
     """
-    if policy in ("error", "trim_to_shape"):
+    if policy in _OTHERS:
         return policy
     found = _EXTENSIONS.get(policy.lower())
     if found is None or (found != "pad" and not borders):

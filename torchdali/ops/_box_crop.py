@@ -20,10 +20,12 @@ from torchdali.kernels.window import round_half_away_number
 from torchdali.ops._arguments import UnsetFlag, listed
 from torchdali.ops._rows import remaining, rows_of
 from torchdali.rng import BatchRng
-from torchdali.schema import BatchOutput, Column, PerSample, Takes
+from torchdali.schema import BatchOutput, Column, PerSample, Takes, one_of
 from torchdali.tensors import TensorList
 
 __all__ = ["random_bbox_crop", "ssd_random_crop"]
+
+_THRESHOLDS = ("iou", "overlap")
 
 BoxBatch = Annotated[TensorList, Takes((), (torch.float32,))]
 LabelBatch = Annotated[TensorList, Takes()]
@@ -62,7 +64,7 @@ def random_bbox_crop(
     quiet: bool = False,
     scaling: list[float] = _ONE,
     shape_layout: str | None = None,
-    threshold_type: str = "iou",
+    threshold_type: Annotated[str, one_of(_THRESHOLDS)] = "iou",
     thresholds: list[float] = [0.0],  # noqa: B006  never changed
     total_num_attempts: int = -1,
     rng: BatchRng,
@@ -183,7 +185,7 @@ def _rules(
         raise batch_level(RuntimeError(f"thresholds must be in [0, 1], at least one of them, not {list(thresholds)}"))
     if prune is not None and not 0 <= prune <= 1:
         raise batch_level(RuntimeError(f"bbox_prune_threshold must be in [0, 1], not {prune}"))
-    if kind not in ("iou", "overlap"):
+    if kind not in _THRESHOLDS:
         raise batch_level(RuntimeError(f"unknown threshold_type {kind!r}: it is 'iou' or 'overlap'"))
     if attempts < 1 or (total < 1 and total != -1):
         raise batch_level(RuntimeError(f"num_attempts {attempts} and total_num_attempts {total} must be positive"))

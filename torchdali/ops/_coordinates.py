@@ -25,11 +25,15 @@ from torchdali.schema import (
     PerFrame,
     PerSample,
     Takes,
+    one_of,
     per_sample,
 )
 from torchdali.tensors import TensorList
 
 __all__ = ["bb_flip", "bbox_rotate", "coord_flip", "coord_transform"]
+
+_BOX_MODES = ("expand", "halfway", "fixed")
+_BOX_LAYOUTS = ("xyWH", "xyXY")
 
 _POINT_TYPES = (torch.uint8, torch.int16, torch.uint16, torch.int32, torch.float32)
 Points = Annotated[Tensor, Takes()]
@@ -311,11 +315,11 @@ def bbox_rotate(
     /,
     *,
     angle: PerSample[float],
-    bbox_layout: str = "xyXY",
+    bbox_layout: Annotated[str, one_of(_BOX_LAYOUTS)] = "xyXY",
     bbox_normalized: bool = True,
     input_shape: PerSample[list[int]],
     keep_size: bool = False,
-    mode: str = "expand",
+    mode: Annotated[str, one_of(_BOX_MODES)] = "expand",
     remove_threshold: float = 0.1,
     shape_layout: str = "HW",
     size: PerSample[list[float]] = [],  # noqa: B006  never changed
@@ -394,9 +398,9 @@ def _turn(angle: float, shape: Sequence[int], size: Sequence[float], layout: str
 
 
 def _check_boxes(mode: str, layout: str, threshold: float) -> None:
-    if mode not in ("expand", "halfway", "fixed"):
+    if mode not in _BOX_MODES:
         wrong = f"unknown mode: {mode}; supported modes are: expand, halfway, fixed"
-    elif layout not in ("xyWH", "xyXY"):
+    elif layout not in _BOX_LAYOUTS:
         wrong = f"unknown bbox_layout: {layout}; supported layouts are: xyWH, xyXY"
     elif not 0 <= threshold < 1:
         wrong = f"remove_threshold must be in [0, 1), not {threshold}"

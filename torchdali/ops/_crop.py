@@ -19,6 +19,9 @@ from torchdali.kernels.folding import folded
 from torchdali.kernels.memory import copied, inside, is_array, place, placed
 from torchdali.kernels.normalize import affine, normalize_each_into, normalize_into
 from torchdali.kernels.window import (
+    BORDER_POLICIES,
+    POLICIES,
+    ROUNDINGS,
     anchor,
     anchors,
     check_fill,
@@ -38,6 +41,7 @@ from torchdali.schema import (
     PerSample,
     Takes,
     each_of,
+    one_of,
     per_sample,
     shares,
 )
@@ -77,7 +81,7 @@ def crop_window(
     crop_pos_x: PerSample[float] = 0.5,
     crop_pos_y: PerSample[float] = 0.5,
     crop_pos_z: PerSample[float] = 0.5,
-    rounding: str = "round",
+    rounding: Annotated[str, one_of(ROUNDINGS)] = "round",
 ) -> Window:
     """Return axes, starts and extents of the window that the arguments of the crop family describe.
 
@@ -149,7 +153,7 @@ def crop(
     *,
     dtype: DType | None = None,
     fill_values: list[float] = [0.0],  # noqa: B006  never changed
-    out_of_bounds_policy: str = "error",
+    out_of_bounds_policy: Annotated[str, one_of(BORDER_POLICIES)] = "error",
     layout: Layout,
     out: Out = None,
     **window: Annotated[Any, shares(crop_window)],
@@ -259,7 +263,7 @@ def crop_mirror_normalize(
     fill_values: list[float] = [0.0],  # noqa: B006  never changed
     mean: PerSample[list[float]] = [0.0],  # noqa: B006
     mirror: PerSample[int] = 0,
-    out_of_bounds_policy: str = "error",
+    out_of_bounds_policy: Annotated[str, one_of(POLICIES)] = "error",
     output_layout: str = "CHW",
     pad_output: bool = False,
     scale: float = 1.0,

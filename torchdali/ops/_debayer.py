@@ -10,7 +10,7 @@ from torch import Tensor
 
 from torchdali.declaration import operator
 from torchdali.kernels.color import debayer as kernels
-from torchdali.schema import Layout, Out, PerFrame, Takes
+from torchdali.schema import Layout, Out, PerFrame, Takes, one_of
 
 __all__ = ["debayer"]
 
@@ -29,7 +29,7 @@ def debayer(
     image: Mosaic,
     /,
     *,
-    algorithm: str | None = None,
+    algorithm: Annotated[str, one_of(_ALGORITHMS, [_OF_ACCELERATORS])] | None = None,
     blue_position: PerFrame[list[int]],
     layout: Layout,
     out: Out = None,

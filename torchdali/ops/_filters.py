@@ -20,6 +20,7 @@ from torchdali.kernels.filters import linear, rank
 from torchdali.kernels.limits import check_window
 from torchdali.kernels.memory import scratch
 from torchdali.kernels.rounding import to_bytes
+from torchdali.kernels.warp.perspective import BORDERS
 from torchdali.ops._arguments import matched
 from torchdali.ops._on_device import batch_of, images_of
 from torchdali.schema import (
@@ -31,12 +32,15 @@ from torchdali.schema import (
     PerFrame,
     PerSample,
     Takes,
+    one_of,
     per_sample,
     shares,
 )
 from torchdali.tensors import TensorList
 
 __all__ = ["dilate", "erode", "filter", "gaussian_blur", "laplacian", "median_blur"]
+
+_FILTER_MODES = ("same", "valid")
 
 _LAPLACIAN_LIMIT = 31  # the largest window; above, its weights no longer fit into float32
 
@@ -257,9 +261,9 @@ def filter(
     /,
     *,
     anchor: PerFrame[list[int]] = [-1],  # noqa: B006  never changed
-    border: str = "reflect_101",
+    border: Annotated[str, one_of(linear.BORDERS, linear.OTHER_NAMES)] = "reflect_101",
     dtype: DType | None = None,
-    mode: str = "same",
+    mode: Annotated[str, one_of(_FILTER_MODES)] = "same",
     layout: Layout,
     out: Out = None,
 ) -> Data:
@@ -279,7 +283,7 @@ def filter(
         RuntimeError: an unknown mode, an anchor outside of the window, or no pixel whose window lies inside.
     """
     kind = _result_type(data, dtype)
-    if mode not in ("same", "valid"):
+    if mode not in _FILTER_MODES:
         raise RuntimeError(f"filter: mode {mode!r}: it is 'same' or 'valid'")
     axes = _spatial(layout, data.ndim)[-window.ndim :]
     places = [
@@ -366,7 +370,7 @@ def morphed(
     largest: bool,
     *,
     anchor: PerFrame[list[int]] = [-1, -1],  # noqa: B006  never changed
-    border_mode: str = "constant",
+    border_mode: Annotated[str, one_of(BORDERS)] = "constant",
     iterations: int = 1,
     mask_size: PerFrame[list[int]] = [3, 3],  # noqa: B006
 ) -> Tensor:

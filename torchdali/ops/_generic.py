@@ -24,6 +24,7 @@ from torchdali.schema import (
     PerSample,
     Shapes,
     Takes,
+    one_of,
     per_sample,
     shares,
 )
@@ -33,6 +34,8 @@ __all__ = [
     "cast", "cast_like", "constant", "copy", "full", "full_like", "get_property", "ones", "ones_like",
     "permute_batch", "zeros", "zeros_like",
 ]  # fmt: skip
+
+_PROPERTIES = ("source_info", "layout")
 
 Batch = Annotated[TensorList, Takes()]
 
@@ -336,7 +339,7 @@ def _check_indices(order: Sequence[int], size: int) -> None:
 
 
 @operator(over="batch", layout="")
-def get_property(data: Batch, /, *, key: str) -> BatchOutput:
+def get_property(data: Batch, /, *, key: Annotated[str, one_of(_PROPERTIES)]) -> BatchOutput:
     """Return what is known about each sample, as text: 1D uint8.
 
     Args:
@@ -347,7 +350,7 @@ def get_property(data: Batch, /, *, key: str) -> BatchOutput:
     Raises:
         RuntimeError: an unknown key.
     """
-    if key not in ("source_info", "layout"):
+    if key not in _PROPERTIES:
         raise RuntimeError(f"unknown property {key!r}: it is 'source_info' or 'layout'")
     texts = per_sample(data.layout(), len(data)) if key == "layout" else data.source_infos
     return [_bytes(text) for text in texts or [""] * len(data)]

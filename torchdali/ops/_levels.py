@@ -17,10 +17,12 @@ from torchdali.kernels.convert import convert
 from torchdali.kernels.device.reduce import reduce_batch
 from torchdali.kernels.device.standardize import standardize_batch
 from torchdali.ops._on_device import each_element, elements_of, in_turn
-from torchdali.schema import Data, DType, PerSample, Takes
+from torchdali.schema import Data, DType, PerSample, Takes, one_of
 from torchdali.tensors import TensorList
 
 __all__ = ["nonsilent_region", "preemphasis_filter", "to_decibels"]
+
+_PREEMPHASIS_BORDERS = ("clamp", "reflect", "zero")
 
 _INTEGERS = (
     torch.uint8, torch.int8, torch.uint16, torch.int16, torch.uint32, torch.int32, torch.uint64, torch.int64,
@@ -137,7 +139,7 @@ def preemphasis_filter(
     data: Filtered,
     /,
     *,
-    border: str = "clamp",
+    border: Annotated[str, one_of(_PREEMPHASIS_BORDERS)] = "clamp",
     dtype: DType = torch.float32,
     preemph_coeff: PerSample[float] = 0.97,
 ) -> Filtered:
@@ -153,7 +155,7 @@ def preemphasis_filter(
     Raises:
         RuntimeError: another border or type.
     """
-    if border not in ("clamp", "reflect", "zero"):
+    if border not in _PREEMPHASIS_BORDERS:
         raise RuntimeError(f"border={border!r} is not supported: it is 'clamp', 'reflect' or 'zero'")
     if dtype not in (*_INTEGERS, torch.float32, torch.float64):
         raise RuntimeError(f"Unsupported output type: {dtype}; integers, float32 or float64")

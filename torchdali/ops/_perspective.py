@@ -16,11 +16,13 @@ from torchdali.kernels.warp import perspective as kernel
 from torchdali.kernels.warp.perspective import BORDERS, sample_at
 from torchdali.ops._on_device import batch_of, images_of
 from torchdali.ops._warp import canvas, canvases, each_frame, matrices
-from torchdali.schema import AllFrames, Column, Data, Layout, Out, PerSample, Takes, per_sample
+from torchdali.schema import AllFrames, Column, Data, Layout, Out, PerSample, Takes, one_of, per_sample
 from torchdali.tensors import TensorList
 from torchdali.types import DALIInterpType
 
 __all__ = ["remap", "warp_perspective"]
+
+_ORIGINS = ("corner", "center")
 
 _MODES = {
     DALIInterpType.INTERP_NN: "nearest",
@@ -39,7 +41,7 @@ def _mode(interp: DALIInterpType) -> str:
 
 
 def _check_origin(origin: str) -> None:
-    if origin not in ("corner", "center"):
+    if origin not in _ORIGINS:
         raise ValueError(f"pixel_origin={origin!r}: it is 'corner' or 'center'")
 
 
@@ -49,12 +51,12 @@ def warp_perspective(
     matrix_input: Data | None = None,
     /,
     *,
-    border_mode: str = "constant",
+    border_mode: Annotated[str, one_of(BORDERS)] = "constant",
     fill_value: list[float] = [],  # noqa: B006  never changed
     interp_type: DALIInterpType = DALIInterpType.INTERP_LINEAR,
     inverse_map: bool = True,
     matrix: AllFrames[list[float]] = [],  # noqa: B006
-    pixel_origin: str = "corner",
+    pixel_origin: Annotated[str, one_of(_ORIGINS)] = "corner",
     size: PerSample[list[float]] = [],  # noqa: B006
     layout: Layout,
     out: Out = None,
@@ -146,7 +148,7 @@ def remap(
     /,
     *,
     interp: DALIInterpType = DALIInterpType.INTERP_LINEAR,
-    pixel_origin: str = "corner",
+    pixel_origin: Annotated[str, one_of(_ORIGINS)] = "corner",
 ) -> Mapped:
     """Take each pixel of the output from where maps say: ``out(x, y) = in(mapx(x, y), mapy(x, y))``.
 

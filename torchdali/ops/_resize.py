@@ -24,7 +24,7 @@ from torchdali.kernels.reduce import resolve_axes
 from torchdali.kernels.resample.bytes import SMALLEST, resize_bytes, takes_bytes
 from torchdali.kernels.resample.nearest_opencv import nearest_each
 from torchdali.kernels.resample.separable import resample
-from torchdali.kernels.resample.shape import plain_size, resize_shape
+from torchdali.kernels.resample.shape import MODES, ROUNDINGS, plain_size, resize_shape
 from torchdali.kernels.resample.weights import Axis, nearest, passes, resize_axes
 from torchdali.ops._crop import crop_window
 from torchdali.ops._decoders import choose_window
@@ -39,6 +39,7 @@ from torchdali.schema import (
     PerSample,
     Takes,
     each_of,
+    one_of,
     shares,
 )
 from torchdali.tensors import TensorList
@@ -122,7 +123,7 @@ def sizing(
     lengths: tuple[int, ...],
     *,
     max_size: list[float] | None = None,
-    mode: str | None = None,
+    mode: Annotated[str, one_of(MODES)] | None = None,
     resize_longer: PerSample[float] | None = None,
     resize_shorter: PerSample[float] | None = None,
     resize_x: PerSample[float] | None = None,
@@ -456,12 +457,12 @@ def tensor_resize(
     axes: list[int] | None = None,
     axis_names: str | None = None,
     max_size: list[float] | None = None,
-    mode: str = "default",
+    mode: Annotated[str, one_of(MODES)] = "default",
     roi_end: PerSample[list[float]] | None = None,
     roi_relative: bool = False,
     roi_start: PerSample[list[float]] | None = None,
     scales: PerSample[list[float]] | None = None,
-    size_rounding: str = "round",
+    size_rounding: Annotated[str, one_of(ROUNDINGS)] = "round",
     sizes: PerSample[list[float]] | None = None,
     subpixel_scale: bool = True,
     layout: Layout,

@@ -18,10 +18,12 @@ from torchdali.kernels.masks.blobs import blobs
 from torchdali.kernels.memory import Array
 from torchdali.ops._arguments import UnsetFloat, UnsetInt, listed, matched
 from torchdali.rng import BatchRng, Rng
-from torchdali.schema import BatchOutput, Data, PerSample, Takes
+from torchdali.schema import BatchOutput, Data, PerSample, Takes, one_of
 from torchdali.tensors import TensorList
 
 __all__ = ["random_mask_pixel", "random_object_bbox", "select_masks"]
+
+_BOX_FORMATS = ("anchor_shape", "start_end", "box")
 
 Blobs = tuple[Array, Array, Array]
 """Label, start and exclusive end of each object."""
@@ -149,7 +151,7 @@ def random_object_bbox(
     class_weights: PerSample[list[float]] | None = None,
     classes: PerSample[list[int]] | None = None,
     foreground_prob: PerSample[float] = 1.0,
-    format: str = "anchor_shape",
+    format: Annotated[str, one_of(_BOX_FORMATS)] = "anchor_shape",
     ignore_class: bool = False,
     k_largest: int | None = None,
     output_class: bool = False,
@@ -231,7 +233,7 @@ def _object_box(
 def _check_choice(ndim: int, form: str, k_largest: int | None) -> None:
     if not 1 <= ndim <= 6:
         raise RuntimeError(f"a label map has 1 to 6 dimensions, not {ndim}")
-    if form not in ("anchor_shape", "start_end", "box"):
+    if form not in _BOX_FORMATS:
         raise RuntimeError(f'invalid output format: "{form}"; it is "anchor_shape", "start_end" or "box"')
     if k_largest is not None and k_largest < 1:
         raise RuntimeError(f"``k_largest`` must be at least 1; got {k_largest}")

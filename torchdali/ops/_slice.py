@@ -10,10 +10,10 @@ from torch import Tensor
 
 from torchdali.declaration import batched, on_device, operator
 from torchdali.kernels.memory import copied, inside, is_array, placed
-from torchdali.kernels.window import check_fill, cut, out_of_bounds, round_half_away_number, single
+from torchdali.kernels.window import BORDER_POLICIES, check_fill, cut, out_of_bounds, round_half_away_number, single
 from torchdali.ops._arguments import Unset, indices, listed, matched, named
 from torchdali.ops._on_device import cut_out, images_of, spans_of
-from torchdali.schema import Column, Data, DType, Layout, Out, PerSample, each_of, shares
+from torchdali.schema import Column, Data, DType, Layout, Out, PerSample, each_of, one_of, shares
 from torchdali.tensors import TensorList
 
 __all__ = ["slice_", "slice_window"]
@@ -107,7 +107,7 @@ def slice_(
     *,
     dtype: DType | None = None,
     fill_values: list[float] = [0.0],  # noqa: B006  never changed
-    out_of_bounds_policy: str = "error",
+    out_of_bounds_policy: Annotated[str, one_of(BORDER_POLICIES)] = "error",
     layout: Layout,
     out: Out = None,
     **window: Annotated[Any, shares(slice_window)],

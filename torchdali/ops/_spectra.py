@@ -28,11 +28,13 @@ from torchdali.kernels.device.tables import upload
 from torchdali.kernels.device.turn import turn_batch
 from torchdali.kernels.memory import Array
 from torchdali.ops._on_device import elements_of, in_turn
-from torchdali.schema import Layout, Takes
+from torchdali.schema import Layout, Takes, one_of
 from torchdali.tensors import TensorList
 from torchdali.tensors.arrays import Arrays
 
 __all__ = ["mel_filter_bank", "mfcc", "power_spectrum", "spectrogram"]
+
+_LAYOUTS = ("ft", "tf")
 
 Floats = Annotated[Tensor, Takes((), (torch.float32,))]
 
@@ -70,7 +72,7 @@ def spectrogram(
     /,
     *,
     center_windows: bool = True,
-    layout: str = "ft",
+    layout: Annotated[str, one_of(_LAYOUTS)] = "ft",
     nfft: int | None = None,
     power: int = 2,
     reflect_padding: bool = True,
@@ -208,7 +210,7 @@ def _check_windows(length: int, step: int, size: int, power: int, layout: str) -
         raise RuntimeError(f"nfft={size}: it is not less than window_length={length}")
     if power not in (1, 2):
         raise RuntimeError(f"power={power}: it is 1 (moduli) or 2 (squares)")
-    if layout not in ("ft", "tf"):
+    if layout not in _LAYOUTS:
         raise RuntimeError(f"layout={layout!r}: it is 'ft' or 'tf'")
 
 
@@ -229,7 +231,7 @@ def mel_filter_bank(
     *,
     freq_high: float = 0.0,
     freq_low: float = 0.0,
-    mel_formula: str = "slaney",
+    mel_formula: Annotated[str, one_of(FORMULAS)] = "slaney",
     nfilter: int = 128,
     normalize: bool = True,
     sample_rate: float = 44100.0,

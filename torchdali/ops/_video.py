@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from torchdali.codecs.video import VideoDecoder
-from torchdali.codecs.video_clips import fill_frame, padded, read_clip
+from torchdali.codecs.video_clips import PAD_MODES, fill_frame, padded, read_clip
 from torchdali.declaration import operator
-from torchdali.schema import Data, PerSample, Takes
+from torchdali.schema import Data, PerSample, Takes, one_of
 
 __all__ = ["video"]
 
@@ -33,7 +33,7 @@ def video(
     fast: bool = False,
     fill_value: list[int] = [0],  # noqa: B006  never changed
     frames: PerSample[list[int]] | None = None,
-    pad_mode: PerSample[str] = "constant",
+    pad_mode: PerSample[Annotated[str, one_of(PAD_MODES)]] = "constant",
     sequence_length: PerSample[int] | None = None,
     start_frame: PerSample[int] | None = None,
     stride: PerSample[int] | None = None,

@@ -13,7 +13,7 @@ from torch import Tensor
 from torchdali.batch_source import Source, SourceBatch
 from torchdali.codecs.video import VideoDecoder
 from torchdali.declaration import source
-from torchdali.schema import OutputCount
+from torchdali.schema import OutputCount, one_of
 from torchdali.tensors import TensorList
 
 __all__ = ["VideoInput", "video_input"]
@@ -115,7 +115,7 @@ def video_input(
     *,
     affine: bool = True,
     blocking: bool = False,
-    last_sequence_policy: str = "partial",
+    last_sequence_policy: Annotated[str, one_of(_POLICIES)] = "partial",
     no_copy: bool = False,
     sequence_length: int,
 ) -> Annotated[Source, OutputCount(1)]:

@@ -1,8 +1,10 @@
 """Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
 
 from collections import abc
-from typing import Any, TypeVar
+from os import PathLike
+from typing import Any, Literal, TypeVar, overload
 
+import numpy as np
 import torch
 
 from torchdali.graph import DataNode
@@ -13,127 +15,191 @@ _T = TypeVar("_T", DataNode, TensorList, torch.Tensor)
 
 
 class Max:
-    """Return the largest value over axes, of the input's type."""
+    """Return the largest value over axes, of the input's type.
+
+    Args:
+        data: Any shape.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     def __init__(
         self,
         *,
         axes: abc.Sequence[int] | int | None = None,
         axis_names: str | None = None,
-        bytes_per_sample_hint: Any = ...,
-        device: str | None = None,
+        device: Literal['cpu', 'gpu'] | None = None,
         keep_dims: bool = False,
         name: str | None = None,
+        bytes_per_sample_hint: Any = ...,
         preserve: Any = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
 class Mean:
-    """Average over axes; float32."""
+    """Average over axes; float32.
+
+    Args:
+        data: Any shape.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        dtype: Of the output; float32 when None.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     def __init__(
         self,
         *,
         axes: abc.Sequence[int] | int | None = None,
         axis_names: str | None = None,
-        bytes_per_sample_hint: Any = ...,
-        device: str | None = None,
+        device: Literal['cpu', 'gpu'] | None = None,
         dtype: DALIDataType | torch.dtype | None = None,
         keep_dims: bool = False,
         name: str | None = None,
+        bytes_per_sample_hint: Any = ...,
         preserve: Any = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
 class MeanSquare:
-    """Average the squares over axes; float32."""
+    """Average the squares over axes; float32.
+
+    Args:
+        data: Any shape.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        dtype: Of the output; float32 when None.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     def __init__(
         self,
         *,
         axes: abc.Sequence[int] | int | None = None,
         axis_names: str | None = None,
-        bytes_per_sample_hint: Any = ...,
-        device: str | None = None,
+        device: Literal['cpu', 'gpu'] | None = None,
         dtype: DALIDataType | torch.dtype | None = None,
         keep_dims: bool = False,
         name: str | None = None,
+        bytes_per_sample_hint: Any = ...,
         preserve: Any = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
 class Min:
-    """Return the smallest value over axes, of the input's type."""
+    """Return the smallest value over axes, of the input's type.
+
+    Args:
+        data: Any shape.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     def __init__(
         self,
         *,
         axes: abc.Sequence[int] | int | None = None,
         axis_names: str | None = None,
-        bytes_per_sample_hint: Any = ...,
-        device: str | None = None,
+        device: Literal['cpu', 'gpu'] | None = None,
         keep_dims: bool = False,
         name: str | None = None,
+        bytes_per_sample_hint: Any = ...,
         preserve: Any = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
 class RMS:
-    """Return the root of the average square over axes; float32."""
+    """Return the root of the average square over axes; float32.
+
+    Args:
+        data: Any shape.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        dtype: Of the output; float32 when None.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     def __init__(
         self,
         *,
         axes: abc.Sequence[int] | int | None = None,
         axis_names: str | None = None,
-        bytes_per_sample_hint: Any = ...,
-        device: str | None = None,
+        device: Literal['cpu', 'gpu'] | None = None,
         dtype: DALIDataType | torch.dtype | None = None,
         keep_dims: bool = False,
         name: str | None = None,
+        bytes_per_sample_hint: Any = ...,
         preserve: Any = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
 class StdDev:
-    """Return the standard deviation over axes around a given mean; float32."""
+    """Return the standard deviation over axes around a given mean; float32.
+
+    Args:
+        data: Any shape.
+        mean: A scalar, or the mean over the same axes.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        ddof: Subtracted from the number of values in the divisor.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     def __init__(
         self,
         *,
         axes: abc.Sequence[int] | int | None = None,
         axis_names: str | None = None,
-        bytes_per_sample_hint: Any = ...,
         ddof: int = 0,
-        device: str | None = None,
+        device: Literal['cpu', 'gpu'] | None = None,
         keep_dims: bool = False,
         name: str | None = None,
+        bytes_per_sample_hint: Any = ...,
         preserve: Any = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
 class Sum:
-    """Sum over axes."""
+    """Sum over axes.
+
+    Args:
+        data: Any shape.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        dtype: Of the output; int64, uint64 or float32, by the input, when None. Integers wrap.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     def __init__(
         self,
         *,
         axes: abc.Sequence[int] | int | None = None,
         axis_names: str | None = None,
-        bytes_per_sample_hint: Any = ...,
-        device: str | None = None,
+        device: Literal['cpu', 'gpu'] | None = None,
         dtype: DALIDataType | torch.dtype | None = None,
         keep_dims: bool = False,
         name: str | None = None,
+        bytes_per_sample_hint: Any = ...,
         preserve: Any = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
 class Variance:
-    """Return the variance over axes around a given mean; float32."""
+    """Return the variance over axes around a given mean; float32.
+
+    Args:
+        data: Any shape.
+        mean: A scalar, or the mean over the same axes.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        ddof: Subtracted from the number of values in the divisor.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     def __init__(
         self,
         *,
         axes: abc.Sequence[int] | int | None = None,
         axis_names: str | None = None,
-        bytes_per_sample_hint: Any = ...,
         ddof: int = 0,
-        device: str | None = None,
+        device: Literal['cpu', 'gpu'] | None = None,
         keep_dims: bool = False,
         name: str | None = None,
+        bytes_per_sample_hint: Any = ...,
         preserve: Any = ...,
     ) -> None: ...
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...

@@ -5,28 +5,46 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, overload
+from dataclasses import dataclass
+from typing import Any, ParamSpec, Protocol, cast, overload
 
 from torchdali.conditionals import convert
 from torchdali.errors import strip_internal_frames
 from torchdali.pipeline._debug import DebugPipeline
-from torchdali.pipeline._options import NAMES
+from torchdali.pipeline._options import NAMES, PipelineOptions
 from torchdali.pipeline._pipeline import Pipeline
 
 __all__ = ["pipeline_def"]
 
 
-@overload
-def pipeline_def(fn: Callable[..., Any], /) -> Callable[..., Pipeline]: ...
-@overload
-def pipeline_def(
-    fn: None = None,
-    /,
-    *,
-    enable_conditionals: bool = False,
-    debug: bool = False,
-    **pipeline_kwargs: Any,
-) -> Callable[[Callable[..., Any]], Callable[..., Pipeline]]: ...
+Options = ParamSpec("Options")
+
+
+class _Decorator(Protocol[Options]):
+    """A decorator that is used as it is, with options, or called with options first."""
+
+    @overload
+    def __call__(
+        self, fn: Callable[..., Any], /, *given: Options.args, **options: Options.kwargs
+    ) -> Callable[..., Pipeline]: ...
+    @overload
+    def __call__(
+        self, fn: None = None, /, *given: Options.args, **options: Options.kwargs
+    ) -> Callable[[Callable[..., Any]], Callable[..., Pipeline]]: ...
+
+
+def _takes(options: Callable[Options, Any]) -> Callable[[Callable[..., Any]], _Decorator[Options]]:
+    """Give a decorator the options of a class, for type checkers."""
+    return lambda decorator: cast("_Decorator[Options]", decorator)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Options(PipelineOptions):
+    enable_conditionals: bool = False
+    debug: bool = False
+
+
+@_takes(_Options)
 def pipeline_def(
     fn: Any = None,
     /,

@@ -10,13 +10,17 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import torch
 
 from torchdali.errors import did_you_mean
 from torchdali.pipeline._output_specs import OutputSpecs
 from torchdali.types import DALIDataType, OperatorConcurrency, StreamPolicy
+
+if TYPE_CHECKING:
+    from torchdali.execute.bad_samples import Policy
+    from torchdali.execute.process_pool import StartMethod
 
 __all__ = ["NAMES", "Option", "PipelineOptions", "check_known", "described", "device_number", "takes_options"]
 
@@ -105,7 +109,7 @@ class PipelineOptions:
         None, "Continue where a pipeline of the same graph was, whose `checkpoint` returned this."
     )
     py_num_workers: int = _option(1, _WORKERS, "Worker processes of parallel sources.")
-    py_start_method: str = _option("fork", _WORKERS, "How worker processes are started.")
+    py_start_method: StartMethod = _option("fork", _WORKERS, "How worker processes are started.")
     py_callback_pickler: Any = _option(None, _WORKERS)
     output_dtype: DALIDataType | list[DALIDataType | None] | None = _option(None, _DECLARED)
     output_ndim: int | list[int | None] | None = _option(None, _DECLARED)
@@ -120,7 +124,7 @@ class PipelineOptions:
         _UNUSED,
         "Accepted; operators of one batch run in order, samples and batches concurrently.",
     )
-    bad_samples: str = _option(
+    bad_samples: Policy = _option(
         "raise",
         'What to do with a sample that fails: ``"raise"``, ``"skip"`` (a smaller batch) or ``"replace"`` (repeat a '
         "good one of the batch), also where an operator works on the whole batch; see `bad_sample_report`. A failure "

@@ -6,16 +6,18 @@ import contextlib
 import logging
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 from torchdali.plugin._epochs import EpochCounter, LastBatchPolicy, OpenEpochs, Shards
 
 if TYPE_CHECKING:
     from torchdali.pipeline import Pipeline
 
-__all__ = ["as_flag", "as_on_break", "as_policy", "epochs_of_reader", "epochs_of_size", "same_batch_size"]
+__all__ = ["OnBreak", "as_flag", "as_on_break", "as_policy", "epochs_of_reader", "epochs_of_size", "same_batch_size"]
 
 _log = logging.getLogger("torchdali.plugin.base_iterator")
+
+OnBreak = Literal["continue", "restart", "next"]
 
 # What the reader's metadata must say alike in all pipelines, and the argument behind it.
 _SAME_IN_ALL = {
@@ -35,9 +37,9 @@ def as_flag(auto_reset: bool | str | None) -> bool:
     raise ValueError(f'auto_reset is {auto_reset!r}; it must be True, False, "yes" or "no".')
 
 
-def as_on_break(value: str) -> str:
+def as_on_break(value: OnBreak) -> OnBreak:
     """Return a value of `on_break`; ValueError for another."""
-    if value not in ("continue", "restart", "next"):
+    if value not in get_args(OnBreak):
         raise ValueError(f'on_break is {value!r}; it must be "continue", "restart" or "next".')
     return value
 

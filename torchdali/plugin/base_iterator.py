@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, runtime_checkable
 from torchdali.errors import strip_internal_frames, warn
 from torchdali.pipeline._old_names import IteratorOldNames
 from torchdali.plugin._arguments import (
+    OnBreak,
     as_flag,
     as_on_break,
     as_policy,
@@ -84,7 +85,7 @@ class BaseIterator(IteratorOldNames):
         last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
         prepare_first_batch: bool = True,
         *,
-        on_break: str = "continue",
+        on_break: OnBreak = "continue",
     ) -> None:
         self._on_break = as_on_break(on_break)
         self._pipes = list(pipelines) if isinstance(pipelines, Sequence) else [pipelines]

@@ -39,6 +39,9 @@ from torchdali.tensors._storage import (
 )
 from torchdali.tensors.arrays import Arrays
 
+if TYPE_CHECKING:
+    from torchdali.tensors._devices import TensorListCPU
+
 _Batch = TypeVar("_Batch", bound="TensorList")
 
 # By whether the samples are in main memory; `_devices.py` fills it.
@@ -323,7 +326,12 @@ class TensorList:
         """Use at least protocol 2: before Python 3.11, the ones below forget slots of base classes."""
         return super().__reduce_ex__(max(protocol, 2))
 
-    if not TYPE_CHECKING:  # for a type checker, what is missing stays missing
+    if TYPE_CHECKING:  # what `Pipeline.run` returns has them; a batch of an accelerator has no `as_array`
+
+        def as_array(self) -> npt.NDArray[Any]: ...
+        def as_cpu(self) -> TensorListCPU: ...
+
+    else:  # for a type checker, what is missing stays missing
 
         def __getattr__(self, name: str) -> Any:
             raise no_attribute(self, name, "as_tensor().torch(), where the samples have one shape, or samples()")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import torch
 from torch.nn.functional import pad as torch_pad
@@ -162,6 +162,22 @@ class Batch(Value):
 
     def __repr__(self) -> str:
         return str(self)
+
+    if TYPE_CHECKING:  # see `_arithmetic`
+
+        def _one(self) -> Batch: ...
+        def _two(self, other: Any, /) -> Batch: ...
+        def __eq__(self, other: object) -> Batch: ...  # type: ignore[override]
+        def __ne__(self, other: object) -> Batch: ...  # type: ignore[override]
+
+        __neg__ = __pos__ = __abs__ = __invert__ = _one
+        __add__ = __radd__ = __sub__ = __rsub__ = _two
+        __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _two
+        __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _two
+        __pow__ = __rpow__ = __and__ = __rand__ = _two
+        __or__ = __ror__ = __xor__ = __rxor__ = _two
+        __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _two
+        __lt__ = __le__ = __gt__ = __ge__ = _two
 
 
 install(Batch)

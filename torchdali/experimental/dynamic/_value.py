@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
@@ -46,6 +46,22 @@ class Value:
 
     __hash__: ClassVar[None] = None  # type: ignore[assignment]  # == compares element by element
     __array_ufunc__: ClassVar[None] = None  # NumPy leaves arithmetic with its arrays to this class
+
+    if TYPE_CHECKING:  # see `_arithmetic`; the result is a batch if one of the operands is
+
+        def _one(self) -> Any: ...
+        def _two(self, other: Any, /) -> Any: ...
+        def __eq__(self, other: object) -> Any: ...
+        def __ne__(self, other: object) -> Any: ...
+
+        __neg__ = __pos__ = __abs__ = __invert__ = _one
+        __add__ = __radd__ = __sub__ = __rsub__ = _two
+        __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _two
+        __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _two
+        __pow__ = __rpow__ = __and__ = __rand__ = _two
+        __or__ = __ror__ = __xor__ = __rxor__ = _two
+        __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _two
+        __lt__ = __le__ = __gt__ = __ge__ = _two
 
     def _values(self) -> TensorList:
         """Return the samples; compute them first if needed."""

@@ -2,6 +2,7 @@
 
 from builtins import bool as _bool
 from collections import abc
+from os import PathLike
 from typing import Any, Literal, overload
 
 import torch as _torch

@@ -2,6 +2,7 @@
 
 from builtins import bool as _bool
 from collections import abc
+from os import PathLike
 from typing import Any, Literal, overload
 
 import torch as _torch
@@ -15,7 +16,6 @@ from torchdali.experimental.dynamic._rng import RNG
 from torchdali.experimental.dynamic._tensor import Tensor
 from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
 
-
 @overload
 def gaussian(
     input: Batch,
@@ -28,7 +28,14 @@ def gaussian(
     rng: RNG | None = None,
     torch: Literal[False] = False,
 ) -> Batch:
-    """Add normally distributed noise: ``out = in + normal(mean, stddev)``, rounded and saturated."""
+    """Add normally distributed noise: ``out = in + normal(mean, stddev)``, rounded and saturated.
+
+    Args:
+        data: Any shape.
+        mean: Of the noise, in the units of the data.
+        seed: Of the random numbers; derived from the pipeline's seed by default.
+        stddev: Standard deviation of the noise, in the units of the data.
+    """
     ...
 
 @overload
@@ -43,7 +50,14 @@ def gaussian(
     rng: RNG | None = None,
     torch: _bool = False,
 ) -> Any:
-    """Add normally distributed noise: ``out = in + normal(mean, stddev)``, rounded and saturated."""
+    """Add normally distributed noise: ``out = in + normal(mean, stddev)``, rounded and saturated.
+
+    Args:
+        data: Any shape.
+        mean: Of the noise, in the units of the data.
+        seed: Of the random numbers; derived from the pipeline's seed by default.
+        stddev: Standard deviation of the noise, in the units of the data.
+    """
     ...
 
 @overload
@@ -61,7 +75,20 @@ def salt_and_pepper(
     rng: RNG | None = None,
     torch: Literal[False] = False,
 ) -> Batch:
-    """Replace some pixels by the lightest or darkest value."""
+    """Replace some pixels by the lightest or darkest value.
+
+    Args:
+        data: Any shape; pixels are the elements along a channel axis.
+        pepper_val: The dark value; 0 of unsigned, the least of signed integers, -1 of floats when None.
+        per_channel: Choose channels of a pixel independently.
+        prob: Share of pixels that are replaced.
+        salt_val: The light value; the greatest of integers, 1 of floats when None.
+        salt_vs_pepper: Share of the light ones among them.
+        seed: Of the random numbers; derived from the pipeline's seed by default.
+
+    Raises:
+        RuntimeError: a share outside of [0, 1].
+    """
     ...
 
 @overload
@@ -79,7 +106,20 @@ def salt_and_pepper(
     rng: RNG | None = None,
     torch: _bool = False,
 ) -> Any:
-    """Replace some pixels by the lightest or darkest value."""
+    """Replace some pixels by the lightest or darkest value.
+
+    Args:
+        data: Any shape; pixels are the elements along a channel axis.
+        pepper_val: The dark value; 0 of unsigned, the least of signed integers, -1 of floats when None.
+        per_channel: Choose channels of a pixel independently.
+        prob: Share of pixels that are replaced.
+        salt_val: The light value; the greatest of integers, 1 of floats when None.
+        salt_vs_pepper: Share of the light ones among them.
+        seed: Of the random numbers; derived from the pipeline's seed by default.
+
+    Raises:
+        RuntimeError: a share outside of [0, 1].
+    """
     ...
 
 @overload
@@ -93,7 +133,13 @@ def shot(
     rng: RNG | None = None,
     torch: Literal[False] = False,
 ) -> Batch:
-    """Add shot noise: ``out = factor * poisson(in / factor)``, rounded and saturated; 0 keeps the data."""
+    """Add shot noise: ``out = factor * poisson(in / factor)``, rounded and saturated; 0 keeps the data.
+
+    Args:
+        data: Any shape; negative values give 0.
+        factor: Variance is ``factor * in``; a negative one gives 0.
+        seed: Of the random numbers; derived from the pipeline's seed by default.
+    """
     ...
 
 @overload
@@ -107,5 +153,11 @@ def shot(
     rng: RNG | None = None,
     torch: _bool = False,
 ) -> Any:
-    """Add shot noise: ``out = factor * poisson(in / factor)``, rounded and saturated; 0 keeps the data."""
+    """Add shot noise: ``out = factor * poisson(in / factor)``, rounded and saturated; 0 keeps the data.
+
+    Args:
+        data: Any shape; negative values give 0.
+        factor: Variance is ``factor * in``; a negative one gives 0.
+        seed: Of the random numbers; derived from the pipeline's seed by default.
+    """
     ...

@@ -1,20 +1,16 @@
 """Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
-
 from builtins import bool as _bool
 from collections import abc
+from os import PathLike
 from typing import Any, Literal, overload
-
 import torch as _torch
-
 from torchdali.experimental.dynamic._batch import Batch
 from torchdali.experimental.dynamic._context import EvalContext
 from torchdali.experimental.dynamic._device import DeviceLike
 from torchdali.experimental.dynamic._dtypes import DType
 from torchdali.experimental.dynamic._readers import Reader
-from torchdali.experimental.dynamic._rng import RNG
 from torchdali.experimental.dynamic._tensor import Tensor
 from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
-
 
 from torchdali.experimental.dynamic._rng import RNG as RNG
 from torchdali.experimental.dynamic._rng import get_default_rng as get_default_rng
@@ -33,7 +29,19 @@ def beta(
     rng: RNG | None = None,
     torch: _bool = False,
 ) -> Any:
-    """Draw numbers in [0, 1] from the beta distribution, of density ``~ x^(alpha - 1) (1 - x)^(beta - 1)``."""
+    """Draw numbers in [0, 1] from the beta distribution, of density ``~ x^(alpha - 1) (1 - x)^(beta - 1)``.
+
+    Args:
+        shape_like: Take the shape from this input.
+        alpha: Positive; greater values push towards 1.
+        beta: Positive; greater values push towards 0.
+        dtype: float32 or float64; float32 when None.
+        seed: Of the random numbers; derived from the pipeline's seed by default.
+        shape: Of each sample; 0D by default.
+
+    Raises:
+        RuntimeError: ``alpha`` or ``beta`` is not positive, another dtype, or both ``shape`` and ``shape_like``.
+    """
     ...
 
 @overload
@@ -49,7 +57,23 @@ def choice(
     rng: RNG | None = None,
     torch: Literal[False] = False,
 ) -> Batch:
-    """Draw elements of a sample, with replacement."""
+    """Draw elements of a sample, with replacement.
+
+    Args:
+        a: A number ``n``, to draw from ``0 .. n - 1``; or what has at least one dimension, to draw slices along
+            the first one.
+        shape_like: Take the shape from this input.
+        p: Probability of each element; all the same when None.
+        seed: Of the random numbers; derived from the pipeline's seed by default.
+        shape: How many to draw; one, without a dimension for it, by default.
+
+    Returns:
+        ``(*shape, *element)``, of the type of ``a``; it keeps the layout where the number of dimensions allows.
+
+    Raises:
+        RuntimeError: nothing to draw from, ``n`` is not an integer, ``p`` has a wrong length, has values outside
+            [0, 1] or does not sum to 1, or both ``shape`` and ``shape_like`` are given.
+    """
     ...
 
 @overload
@@ -65,7 +89,23 @@ def choice(
     rng: RNG | None = None,
     torch: _bool = False,
 ) -> Any:
-    """Draw elements of a sample, with replacement."""
+    """Draw elements of a sample, with replacement.
+
+    Args:
+        a: A number ``n``, to draw from ``0 .. n - 1``; or what has at least one dimension, to draw slices along
+            the first one.
+        shape_like: Take the shape from this input.
+        p: Probability of each element; all the same when None.
+        seed: Of the random numbers; derived from the pipeline's seed by default.
+        shape: How many to draw; one, without a dimension for it, by default.
+
+    Returns:
+        ``(*shape, *element)``, of the type of ``a``; it keeps the layout where the number of dimensions allows.
+
+    Raises:
+        RuntimeError: nothing to draw from, ``n`` is not an integer, ``p`` has a wrong length, has values outside
+            [0, 1] or does not sum to 1, or both ``shape`` and ``shape_like`` are given.
+    """
     ...
 
 def coin_flip(
@@ -80,7 +120,18 @@ def coin_flip(
     rng: RNG | None = None,
     torch: _bool = False,
 ) -> Any:
-    """Draw 1 with a probability, otherwise 0."""
+    """Draw 1 with a probability, otherwise 0.
+
+    Args:
+        shape_like: Take the shape from this input.
+        dtype: bool, uint8 or int32; int32 when None.
+        probability: Of 1; always 0 below 0, always 1 above 1.
+        seed: Of the random numbers; derived from the pipeline's seed by default.
+        shape: Of each sample; 0D by default.
+
+    Raises:
+        RuntimeError: another dtype, or both ``shape`` and ``shape_like``.
+    """
     ...
 
 def normal(
@@ -96,7 +147,19 @@ def normal(
     rng: RNG | None = None,
     torch: _bool = False,
 ) -> Any:
-    """Draw numbers from the normal distribution."""
+    """Draw numbers from the normal distribution.
+
+    Args:
+        shape_like: Take the shape from this input.
+        dtype: Any integer type (rounded, saturated), float32 or float64; float32 when None.
+        mean: Of the distribution.
+        seed: Of the random numbers; derived from the pipeline's seed by default.
+        shape: Of each sample; 0D by default.
+        stddev: Its standard deviation.
+
+    Raises:
+        RuntimeError: another dtype, or both ``shape`` and ``shape_like``.
+    """
     ...
 
 def uniform(
@@ -112,5 +175,19 @@ def uniform(
     rng: RNG | None = None,
     torch: _bool = False,
 ) -> Any:
-    """Draw numbers from a range, or from a list of values, all equally likely."""
+    """Draw numbers from a range, or from a list of values, all equally likely.
+
+    Args:
+        shape_like: Take the shape from this input.
+        dtype: Any integer type, float32 or float64; float32 when None.
+        range: ``[low, high)``. With an integer ``dtype`` the ends are converted first (truncated; what does not
+            fit wraps, so that -1 is 255 in uint8), and the numbers between them are rounded: both ends occur,
+            half as often as the others.
+        seed: Of the random numbers; derived from the pipeline's seed by default.
+        shape: Of each sample; 0D by default.
+        values: Draw from these instead, converted with rounding and saturation.
+
+    Raises:
+        RuntimeError: an empty range or list, another dtype, or both ``shape`` and ``shape_like``.
+    """
     ...

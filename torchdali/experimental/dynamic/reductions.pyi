@@ -2,6 +2,7 @@
 
 from builtins import bool as _bool
 from collections import abc
+from os import PathLike
 from typing import Any, Literal, overload
 
 import torch as _torch
@@ -15,7 +16,6 @@ from torchdali.experimental.dynamic._rng import RNG
 from torchdali.experimental.dynamic._tensor import Tensor
 from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
 
-
 @overload
 def max(
     input: Batch,
@@ -28,7 +28,14 @@ def max(
     keep_dims: _bool = False,
     torch: Literal[False] = False,
 ) -> Batch:
-    """Return the largest value over axes, of the input's type."""
+    """Return the largest value over axes, of the input's type.
+
+    Args:
+        data: Any shape.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     ...
 
 @overload
@@ -43,7 +50,14 @@ def max(
     keep_dims: _bool = False,
     torch: _bool = False,
 ) -> Any:
-    """Return the largest value over axes, of the input's type."""
+    """Return the largest value over axes, of the input's type.
+
+    Args:
+        data: Any shape.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     ...
 
 @overload
@@ -59,7 +73,15 @@ def mean(
     keep_dims: _bool = False,
     torch: Literal[False] = False,
 ) -> Batch:
-    """Average over axes; float32."""
+    """Average over axes; float32.
+
+    Args:
+        data: Any shape.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        dtype: Of the output; float32 when None.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     ...
 
 @overload
@@ -75,7 +97,15 @@ def mean(
     keep_dims: _bool = False,
     torch: _bool = False,
 ) -> Any:
-    """Average over axes; float32."""
+    """Average over axes; float32.
+
+    Args:
+        data: Any shape.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        dtype: Of the output; float32 when None.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     ...
 
 @overload
@@ -91,7 +121,15 @@ def mean_square(
     keep_dims: _bool = False,
     torch: Literal[False] = False,
 ) -> Batch:
-    """Average the squares over axes; float32."""
+    """Average the squares over axes; float32.
+
+    Args:
+        data: Any shape.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        dtype: Of the output; float32 when None.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     ...
 
 @overload
@@ -107,7 +145,15 @@ def mean_square(
     keep_dims: _bool = False,
     torch: _bool = False,
 ) -> Any:
-    """Average the squares over axes; float32."""
+    """Average the squares over axes; float32.
+
+    Args:
+        data: Any shape.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        dtype: Of the output; float32 when None.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     ...
 
 @overload
@@ -122,7 +168,14 @@ def min(
     keep_dims: _bool = False,
     torch: Literal[False] = False,
 ) -> Batch:
-    """Return the smallest value over axes, of the input's type."""
+    """Return the smallest value over axes, of the input's type.
+
+    Args:
+        data: Any shape.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     ...
 
 @overload
@@ -137,7 +190,14 @@ def min(
     keep_dims: _bool = False,
     torch: _bool = False,
 ) -> Any:
-    """Return the smallest value over axes, of the input's type."""
+    """Return the smallest value over axes, of the input's type.
+
+    Args:
+        data: Any shape.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     ...
 
 @overload
@@ -153,7 +213,15 @@ def rms(
     keep_dims: _bool = False,
     torch: Literal[False] = False,
 ) -> Batch:
-    """Return the root of the average square over axes; float32."""
+    """Return the root of the average square over axes; float32.
+
+    Args:
+        data: Any shape.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        dtype: Of the output; float32 when None.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     ...
 
 @overload
@@ -169,7 +237,15 @@ def rms(
     keep_dims: _bool = False,
     torch: _bool = False,
 ) -> Any:
-    """Return the root of the average square over axes; float32."""
+    """Return the root of the average square over axes; float32.
+
+    Args:
+        data: Any shape.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        dtype: Of the output; float32 when None.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     ...
 
 @overload
@@ -186,7 +262,16 @@ def std_dev(
     keep_dims: _bool = False,
     torch: Literal[False] = False,
 ) -> Batch:
-    """Return the standard deviation over axes around a given mean; float32."""
+    """Return the standard deviation over axes around a given mean; float32.
+
+    Args:
+        data: Any shape.
+        mean: A scalar, or the mean over the same axes.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        ddof: Subtracted from the number of values in the divisor.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     ...
 
 @overload
@@ -203,7 +288,16 @@ def std_dev(
     keep_dims: _bool = False,
     torch: _bool = False,
 ) -> Any:
-    """Return the standard deviation over axes around a given mean; float32."""
+    """Return the standard deviation over axes around a given mean; float32.
+
+    Args:
+        data: Any shape.
+        mean: A scalar, or the mean over the same axes.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        ddof: Subtracted from the number of values in the divisor.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     ...
 
 @overload
@@ -219,7 +313,15 @@ def sum(
     keep_dims: _bool = False,
     torch: Literal[False] = False,
 ) -> Batch:
-    """Sum over axes."""
+    """Sum over axes.
+
+    Args:
+        data: Any shape.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        dtype: Of the output; int64, uint64 or float32, by the input, when None. Integers wrap.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     ...
 
 @overload
@@ -235,7 +337,15 @@ def sum(
     keep_dims: _bool = False,
     torch: _bool = False,
 ) -> Any:
-    """Sum over axes."""
+    """Sum over axes.
+
+    Args:
+        data: Any shape.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        dtype: Of the output; int64, uint64 or float32, by the input, when None. Integers wrap.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     ...
 
 @overload
@@ -252,7 +362,16 @@ def variance(
     keep_dims: _bool = False,
     torch: Literal[False] = False,
 ) -> Batch:
-    """Return the variance over axes around a given mean; float32."""
+    """Return the variance over axes around a given mean; float32.
+
+    Args:
+        data: Any shape.
+        mean: A scalar, or the mean over the same axes.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        ddof: Subtracted from the number of values in the divisor.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     ...
 
 @overload
@@ -269,5 +388,14 @@ def variance(
     keep_dims: _bool = False,
     torch: _bool = False,
 ) -> Any:
-    """Return the variance over axes around a given mean; float32."""
+    """Return the variance over axes around a given mean; float32.
+
+    Args:
+        data: Any shape.
+        mean: A scalar, or the mean over the same axes.
+        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
+        axis_names: The same, as letters of the layout.
+        ddof: Subtracted from the number of values in the divisor.
+        keep_dims: Keep reduced axes with extent 1.
+    """
     ...

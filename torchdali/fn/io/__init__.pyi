@@ -1,8 +1,10 @@
 """Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
 
 from collections import abc
-from typing import Any, TypeVar
+from os import PathLike
+from typing import Any, Literal, TypeVar, overload
 
+import numpy as np
 import torch
 
 from torchdali.graph import DataNode

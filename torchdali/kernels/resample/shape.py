@@ -101,15 +101,15 @@ def resize_shape(
         given = [0.0 if edge is None else _f32(edge)] * count
         mode = "not_smaller" if resize_shorter is not None else "not_larger"
     extents = [high - low for low, high in region]
-    exact = [_f32(wanted) for wanted in _modes(mode or "default")(given, extents, limits)]
+    exact = [_f32(wanted) for wanted in _rule(mode or "default")(given, extents, limits)]
     check_pixels(
         [max(abs(wanted), length) for wanted, length in zip(exact, lengths, strict=True)],
         "the resized image",
     )
-    if rounding not in _ROUNDINGS:
-        raise RuntimeError(f"no rounding {rounding!r}: one of {', '.join(_ROUNDINGS)}")
+    if rounding not in ROUNDINGS:
+        raise RuntimeError(f"no rounding {rounding!r}: one of {', '.join(ROUNDINGS)}")
     fixed = _per_axis("alignment", alignment, count)
-    return _rounded(lengths, exact, region, subpixel_scale, fixed, _ROUNDINGS[rounding])
+    return _rounded(lengths, exact, region, subpixel_scale, fixed, ROUNDINGS[rounding])
 
 
 @functools.lru_cache(maxsize=256)
@@ -187,16 +187,10 @@ def _open(low: float, high: float) -> tuple[float, float]:
 _Rule = Callable[[list[float], list[float], list[float]], list[float]]
 
 
-def _modes(mode: str) -> _Rule:
-    rules: dict[str, _Rule] = {
-        "default": _default,
-        "stretch": _stretch,
-        "not_larger": lambda *args: _keep_aspect(min, *args),
-        "not_smaller": lambda *args: _keep_aspect(max, *args),
-    }
-    if mode not in rules:
-        raise RuntimeError(f"no mode {mode!r}: one of {', '.join(rules)}")
-    return rules[mode]
+def _rule(mode: str) -> _Rule:
+    if mode not in MODES:
+        raise RuntimeError(f"no mode {mode!r}: one of {', '.join(MODES)}")
+    return MODES[mode]
 
 
 def _default(given: list[float], extents: list[float], limits: list[float]) -> list[float]:
@@ -243,7 +237,16 @@ def _keep_aspect(
     return [math.copysign(_scaled(scale, e), g) for g, e in zip(given, extents, strict=True)]
 
 
-_ROUNDINGS: dict[str, Callable[[float], int]] = {
+MODES: dict[str, _Rule] = {
+    "default": _default,
+    "stretch": _stretch,
+    "not_larger": lambda *args: _keep_aspect(min, *args),
+    "not_smaller": lambda *args: _keep_aspect(max, *args),
+}
+"""Rules of how sizes and the aspect ratio meet."""
+
+
+ROUNDINGS: dict[str, Callable[[float], int]] = {
     "round": lambda value: math.floor(value + 0.5),
     "truncate": math.floor,
     "ceil": math.ceil,

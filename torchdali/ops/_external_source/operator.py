@@ -27,7 +27,7 @@ from torchdali.ops._external_source.callbacks import (
 )
 from torchdali.ops._external_source.sources import FedByUser, InProcess, InWorkers
 from torchdali.registry import OperatorFunction, registry
-from torchdali.schema import OutputCount, Schema
+from torchdali.schema import OutputCount, Schema, one_of
 
 __all__ = ["ExternalSource", "external_source"]
 
@@ -41,7 +41,7 @@ def _external_source(
     *,
     source: Any = None,
     num_outputs: int | None = None,
-    cycle: Any = None,
+    cycle: Annotated[Any, one_of(CYCLES)] = None,
     layout: Any = None,
     dtype: Any = None,
     ndim: Any = None,

@@ -17,7 +17,7 @@ from torchdali.formats import lmdb
 from torchdali.formats.storage import Bytes
 from torchdali.loader import Dataset, Empty, LoaderOptions
 from torchdali.ops._readers._records import Batch, Names, Records, open_all
-from torchdali.schema import OutputCount, shares
+from torchdali.schema import FilePath, OutputCount, shares
 from torchdali.tensors import TensorList
 
 __all__ = ["DatabaseDataset", "caffe", "caffe2"]
@@ -104,7 +104,7 @@ def _available(count: int) -> int | None:
 )
 def caffe(
     *,
-    path: list[str],
+    path: list[FilePath],
     image_available: bool = True,
     label_available: bool = True,
     **options: Annotated[Any, shares(LoaderOptions)],
@@ -157,7 +157,7 @@ def _count_caffe2(arguments: Mapping[str, Any]) -> int | None:
 @reader(name="readers.caffe2", outputs=_count_caffe2)
 def caffe2(
     *,
-    path: list[str],
+    path: list[FilePath],
     image_available: bool = True,
     label_type: int = 0,
     num_labels: int = 1,

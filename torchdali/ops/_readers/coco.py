@@ -20,7 +20,7 @@ from torchdali.formats import coco_saved
 from torchdali.formats.coco_masks import draw
 from torchdali.loader import Dataset, LoaderOptions
 from torchdali.ops._readers._records import local_only
-from torchdali.schema import OutputCount, shares
+from torchdali.schema import FilePath, OutputCount, shares
 
 __all__ = ["COCODataset", "coco"]
 
@@ -120,11 +120,11 @@ def _count(arguments: Mapping[str, Any]) -> int:
 )
 def coco(
     *,
-    file_root: str | None = None,
-    annotations_file: str = "",
-    preprocessed_annotations: str = "",
+    file_root: FilePath | None = None,
+    annotations_file: FilePath = "",
+    preprocessed_annotations: FilePath = "",
     save_preprocessed_annotations: bool = False,
-    save_preprocessed_annotations_dir: str = "",
+    save_preprocessed_annotations_dir: FilePath = "",
     images: list[str] | None = None,
     ltrb: bool = False,
     ratio: bool = False,

@@ -23,7 +23,7 @@ from torchdali.formats.remote import Pending, Remote, RemoteOptions, is_url, sho
 from torchdali.formats.storage import read_text
 from torchdali.loader import Dataset, Empty, LoaderOptions
 from torchdali.ops._readers._records import Begun, Key, index_of, open_remote
-from torchdali.schema import OutputCount, shares
+from torchdali.schema import FilePath, OutputCount, shares
 from torchdali.tensors import TensorList
 from torchdali.tensors.arrays import Arrays
 
@@ -193,10 +193,10 @@ _OTHER_LABELS = "fn.readers.dataset takes labels of any kind, as in dataset=list
 @reader(name="readers.file", metadata=1)
 def file(
     *,
-    file_root: str | None = None,
-    files: list[str] | None = None,
+    file_root: FilePath | None = None,
+    files: list[FilePath] | None = None,
     labels: Labels | None = None,
-    file_list: str | None = None,
+    file_list: FilePath | None = None,
     file_filters: list[str] = IMAGE_AND_SOUND,
     dir_filters: list[str] | None = None,
     case_sensitive_filter: bool = False,

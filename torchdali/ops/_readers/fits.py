@@ -20,7 +20,7 @@ from torchdali.errors import MissingExtraError
 from torchdali.loader import Dataset, LoaderOptions
 from torchdali.ops._readers._records import local_only
 from torchdali.ops._readers.numpy import listed_files
-from torchdali.schema import OutputCount, shares, to_dtype
+from torchdali.schema import FilePath, OutputCount, shares, to_dtype
 from torchdali.signatures import described
 
 __all__ = ["FitsDataset", "fits"]
@@ -166,10 +166,10 @@ def _check_tiles(table: Any) -> None:
 )
 def fits(
     *,
-    file_root: str | None = None,
+    file_root: FilePath | None = None,
     file_filter: str = "*.fits",
-    files: list[str] | None = None,
-    file_list: str | None = None,
+    files: list[FilePath] | None = None,
+    file_list: FilePath | None = None,
     hdu_indices: list[int] = [2],  # noqa: B006  never changed
     dtypes: list[Any] | None = None,
     **options: Annotated[Any, shares(LoaderOptions)],

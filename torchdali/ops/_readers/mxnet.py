@@ -15,7 +15,7 @@ from torchdali.formats import recordio
 from torchdali.formats.remote import RemoteOptions
 from torchdali.loader import Dataset, Empty, LoaderOptions
 from torchdali.ops._readers._records import Begun, Key, Records, indices, open_all
-from torchdali.schema import OutputCount, shares
+from torchdali.schema import FilePath, OutputCount, shares
 from torchdali.tensors import TensorList
 
 __all__ = ["RecordIODataset", "mxnet"]
@@ -66,8 +66,8 @@ class RecordIODataset:
 @reader(name="readers.mxnet", class_name="MXNet")
 def mxnet(
     *,
-    path: list[str],
-    index_path: list[str] | None = None,
+    path: list[FilePath],
+    index_path: list[FilePath] | None = None,
     **options: Annotated[Any, shares(LoaderOptions), shares(RemoteOptions)],
 ) -> Annotated[Dataset, OutputCount(2)]:
     """Read images and labels of the RecordIO files of MXNet.

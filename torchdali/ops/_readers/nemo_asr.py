@@ -16,7 +16,7 @@ from torchdali.errors import DecodeError
 from torchdali.formats.nemo import Entry, read_manifest
 from torchdali.loader import Dataset, LoaderOptions
 from torchdali.ops._readers._records import local_only
-from torchdali.schema import DType, OutputCount, shares
+from torchdali.schema import DType, FilePath, OutputCount, shares
 
 __all__ = ["NemoDataset", "nemo_asr"]
 
@@ -88,7 +88,7 @@ def _count(arguments: Mapping[str, Any]) -> int | None:
 @reader(name="readers.nemo_asr", outputs=_count, deprecated={"normalize_text": None})
 def nemo_asr(
     *,
-    manifest_filepaths: list[str],
+    manifest_filepaths: list[FilePath],
     downmix: bool = True,
     dtype: DType = torch.float32,
     max_duration: float = 0.0,

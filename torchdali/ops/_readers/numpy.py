@@ -20,12 +20,12 @@ from torchdali.formats import npy
 from torchdali.formats.remote import FAR, Pending, Remote, RemoteOptions, is_url, shown
 from torchdali.formats.storage import Bytes, PlainFile, read_text
 from torchdali.kernels.convert import convert
-from torchdali.kernels.window import cut, out_of_bounds
+from torchdali.kernels.window import POLICIES, cut, out_of_bounds
 from torchdali.loader import Dataset, Empty, LoaderOptions
 from torchdali.ops._readers._records import Begun, Key, index_of, open_remote
 from torchdali.ops._readers.file import begin_files, read_begun
 from torchdali.ops._slice import slice_window
-from torchdali.schema import Data, DType, PerSample, Takes, shares
+from torchdali.schema import Data, DType, FilePath, PerSample, Takes, one_of, shares
 from torchdali.tensors import TensorList
 
 __all__ = ["NumpyDataset", "decode_numpy", "listed_files", "numpy"]
@@ -227,10 +227,10 @@ def _inside(slab: npy.Slab, window: _Window) -> _Window:
 @reader(name="readers.numpy", devices=("cpu", "gpu"), writes=True)
 def numpy(
     *,
-    file_root: str | None = None,
+    file_root: FilePath | None = None,
     file_filter: str = "*.npy",
-    files: list[str] | None = None,
-    file_list: str | None = None,
+    files: list[FilePath] | None = None,
+    file_list: FilePath | None = None,
     roi_start: PerSample[list[int]] | None = None,
     rel_roi_start: PerSample[list[float]] | None = None,
     roi_end: PerSample[list[int]] | None = None,
@@ -238,7 +238,7 @@ def numpy(
     roi_shape: PerSample[list[int]] | None = None,
     rel_roi_shape: PerSample[list[float]] | None = None,
     roi_axes: list[int] | None = None,
-    out_of_bounds_policy: str = "error",
+    out_of_bounds_policy: Annotated[str, one_of(POLICIES)] = "error",
     fill_value: float = 0.0,
     cache_header_information: bool = False,
     register_buffers: bool = True,

@@ -14,7 +14,7 @@ from torchdali.codecs.files import read_file
 from torchdali.codecs.images import ENDINGS, decode
 from torchdali.declaration import reader
 from torchdali.loader import Dataset, LoaderOptions
-from torchdali.schema import OutputCount, shares
+from torchdali.schema import FilePath, OutputCount, shares
 from torchdali.types import DALIImageType
 
 __all__ = ["SequenceDataset", "sequence"]
@@ -72,7 +72,7 @@ class SequenceDataset:
 )
 def sequence(
     *,
-    file_root: str,
+    file_root: FilePath,
     image_type: DALIImageType = DALIImageType.RGB,
     sequence_length: int,
     step: int = 1,

@@ -16,9 +16,10 @@ from torchdali.formats import tfrecord as format
 from torchdali.formats.columns import Rows, Unusual
 from torchdali.formats.remote import RemoteOptions
 from torchdali.formats.storage import Bytes
+from torchdali.graph import DataNode
 from torchdali.loader import Dataset, Empty, LoaderOptions
 from torchdali.ops._readers._records import Batch, Begun, Key, Records, indices, open_all
-from torchdali.schema import OutputCount, shares
+from torchdali.schema import FilePath, OutputCount, shares
 from torchdali.tensors import TensorList
 from torchdali.tfrecord import Feature, Features
 
@@ -111,16 +112,20 @@ class TFRecordDataset:
         return self._records.info(index)
 
 
+def _by_name(arguments: Mapping[str, Any], outputs: Sequence[DataNode]) -> dict[str, DataNode]:
+    return dict(zip(arguments["features"], outputs, strict=True))
+
+
 @reader(
     name="readers.tfrecord",
     class_name="TFRecord",
     outputs=lambda arguments: len(arguments["features"]),
-    results=lambda arguments, outputs: dict(zip(arguments["features"], outputs, strict=True)),
+    results=_by_name,
 )
 def tfrecord(
     *,
-    path: list[str],
-    index_path: list[str] | None = None,
+    path: list[FilePath],
+    index_path: list[FilePath] | None = None,
     features: Features,
     use_o_direct: bool = False,
     verify: bool = False,

@@ -14,12 +14,13 @@ from torchdali.declaration import reader
 from torchdali.loader import Dataset, LoaderOptions
 from torchdali.ops._readers._clips import ROUNDINGS, Clip, clips, find_videos
 from torchdali.ops._resize import argument_names, resampling, resize, sizing
-from torchdali.schema import DType, OutputCount, shares
+from torchdali.schema import DType, FilePath, OutputCount, one_of, shares
 from torchdali.types import DALIImageType
 
 __all__ = ["VideoDataset", "experimental_video", "video", "video_resize"]
 
 _NUMBERS = ("none", "scalar", "sequence")
+_BOUNDS = ("timestamps", "frames")
 
 
 class VideoDataset:
@@ -107,12 +108,12 @@ def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[st
 def selection(
     *,
     adjust_orientation: bool = False,
-    enable_frame_num: str = "none",
+    enable_frame_num: Annotated[str, one_of(_NUMBERS, [True, False])] = "none",
     enable_timestamps: bool = False,
     fast: bool = False,
-    file_list: str = "",
-    file_root: str = "",
-    filenames: list[str] = [],  # noqa: B006  never changed
+    file_list: FilePath = "",
+    file_root: FilePath = "",
+    filenames: list[FilePath] = [],  # noqa: B006  never changed
     image_type: DALIImageType = DALIImageType.RGB,
     labels: list[int] | None = None,
     sequence_length: int,
@@ -180,11 +181,11 @@ def _dataset(
 @reader(name="experimental.readers.video", outputs=_outputs, layout=_layouts, devices=("cpu", "gpu"))
 def experimental_video(
     *,
-    file_list_format: str = "timestamps",
+    file_list_format: Annotated[str, one_of(_BOUNDS)] = "timestamps",
     file_list_include_end: bool = True,
-    file_list_rounding: str = "start_down_end_up",
+    file_list_rounding: Annotated[str, one_of(ROUNDINGS)] = "start_down_end_up",
     fill_value: list[int] = [0],  # noqa: B006  never changed
-    pad_mode: str = "none",
+    pad_mode: Annotated[str, one_of(PAD_MODES)] = "none",
     uniform_sample: bool = False,
     **arguments: Annotated[Any, shares(selection), shares(LoaderOptions)],
 ) -> Annotated[Dataset, OutputCount(1)]:
@@ -208,7 +209,7 @@ def experimental_video(
             unknown or not positive. While running: a frame cannot be decoded.
         MissingExtraError: av is not installed.
     """
-    if file_list_format not in ("timestamps", "frames"):
+    if file_list_format not in _BOUNDS:
         raise RuntimeError(f"Invalid file_list_format: {file_list_format!r}")
     if file_list_rounding not in ROUNDINGS:
         raise RuntimeError(f"Invalid file_list_rounding: {file_list_rounding!r}")

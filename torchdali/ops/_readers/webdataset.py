@@ -27,10 +27,12 @@ from torchdali.ops._readers._records import (
     over_files,
     whole_batch,
 )
-from torchdali.schema import OutputCount, shares, to_dtype
+from torchdali.schema import FilePath, OutputCount, one_of, shares, to_dtype
 from torchdali.tensors import TensorList
 
 __all__ = ["WebDataset", "webdataset"]
+
+_POLICIES = ("empty", "skip", "error")
 
 _DTYPES = (
     torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.int8, torch.int16, torch.int32, torch.int64,
@@ -148,10 +150,10 @@ def _nothing() -> Tensor:
 @reader(name="readers.webdataset", class_name="Webdataset", outputs=lambda a: _count(a["ext"]))
 def webdataset(
     *,
-    paths: list[str],
+    paths: list[FilePath],
     ext: list[str],
-    index_paths: list[str] | None = None,
-    missing_component_behavior: str = "",
+    index_paths: list[FilePath] | None = None,
+    missing_component_behavior: Annotated[str, one_of([""], _POLICIES)] = "",
     dtypes: list[Any] | None = None,
     case_sensitive_extensions: bool = True,
     **options: Annotated[Any, shares(LoaderOptions), shares(RemoteOptions)],
@@ -208,7 +210,7 @@ def _extensions(group: str, case_sensitive: bool) -> frozenset[str]:
 
 def _policy(behavior: str) -> str:
     policy = behavior.lower() or "empty"
-    if policy not in ("empty", "skip", "error"):
+    if policy not in _POLICIES:
         raise RuntimeError(
             f"Invalid value for missing_component_behavior: {behavior!r}; it is one of 'empty', 'skip', 'error'"
         )

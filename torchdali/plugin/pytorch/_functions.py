@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -36,7 +36,7 @@ class TorchPythonFunction(ops.TorchPythonFunction):
         self,
         function: Callable[..., Any],
         num_outputs: int = 1,
-        device: str = "cpu",
+        device: Literal["cpu", "gpu"] = "cpu",
         batch_processing: bool = False,
         **kwargs: Any,
     ) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from torchdali.plugin._arguments import OnBreak
 from torchdali.plugin.base_iterator import BaseIterator, LastBatchPolicy
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class DALIGenericIterator(_NamedOutputs):
         last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
         prepare_first_batch: bool = True,
         *,
-        on_break: str = "continue",
+        on_break: OnBreak = "continue",
     ) -> None:
         super().__init__(
             pipelines,
@@ -142,7 +143,7 @@ class DALIClassificationIterator(DALIGenericIterator):
         last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
         prepare_first_batch: bool = True,
         *,
-        on_break: str = "continue",
+        on_break: OnBreak = "continue",
     ) -> None:
         super().__init__(
             pipelines,
@@ -189,7 +190,7 @@ class DALIRaggedIterator(_NamedOutputs):
         last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
         prepare_first_batch: bool = True,
         *,
-        on_break: str = "continue",
+        on_break: OnBreak = "continue",
     ) -> None:
         self._types = _checked_types(output_types, list(output_map))
         super().__init__(
@@ -204,6 +205,12 @@ class DALIRaggedIterator(_NamedOutputs):
             prepare_first_batch,
             on_break=on_break,
         )
+
+    if TYPE_CHECKING:  # a value is a tensor, or a list of tensors, as `output_types` says
+
+        def __iter__(self) -> Iterator[list[dict[str, Any]]]: ...
+        def __next__(self) -> list[dict[str, Any]]: ...
+        def next(self) -> list[dict[str, Any]]: ...
 
     def _value(self, output: int, batch: TensorList, count: int | None) -> Any:
         kind = self._types[output]

@@ -11,6 +11,7 @@ from typing import Any, cast
 import ray
 
 from torchdali.pipeline import Pipeline
+from torchdali.plugin._arguments import OnBreak
 from torchdali.plugin.base_iterator import LastBatchPolicy
 from torchdali.plugin.pytorch import DALIGenericIterator
 from torchdali.plugin.ray._actor import PipelineActor, Place
@@ -336,7 +337,7 @@ class RayLoader(DALIGenericIterator):
         timeout: float = 300.0,
         auto_reset: bool = True,
         last_batch_policy: LastBatchPolicy = LastBatchPolicy.PARTIAL,
-        on_break: str = "continue",
+        on_break: OnBreak = "continue",
     ) -> None:
         self.pipeline = RayPipeline(
             make, actors=actors, max_bytes=max_bytes, actor_options=actor_options, timeout=timeout

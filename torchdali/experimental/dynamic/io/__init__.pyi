@@ -2,6 +2,7 @@
 
 from builtins import bool as _bool
 from collections import abc
+from os import PathLike
 from typing import Any, Literal, overload
 
 import torch as _torch
@@ -14,6 +15,5 @@ from torchdali.experimental.dynamic._readers import Reader
 from torchdali.experimental.dynamic._rng import RNG
 from torchdali.experimental.dynamic._tensor import Tensor
 from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
-
 
 from . import file as file

@@ -28,16 +28,16 @@ class DataLoader(_torch.DataLoader[_T_co]):
 
     Args:
         dali_server: The server; proxies of other servers may be used in the dataset as well.
-        args, kwargs: As torch's loader takes them.
+        dataset, args, kwargs: As torch's loader takes them.
     """
 
-    def __init__(self, dali_server: DALIServer, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, dali_server: DALIServer, dataset: _torch.Dataset[_T_co], *args: Any, **kwargs: Any) -> None:
         if not isinstance(dali_server, DALIServer):
             raise TypeError(
                 "the first argument of this DataLoader is a DALIServer of a pipeline, "
                 f"not a {type(dali_server).__name__}"
             )
-        super().__init__(*args, **kwargs)
+        super().__init__(dataset, *args, **kwargs)
         self.dali_server = dali_server
         self.collate_fn = Collate(self.collate_fn)
 
