@@ -6,6 +6,7 @@ import ast
 import inspect
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import sys
