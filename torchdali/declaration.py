@@ -243,7 +243,7 @@ def _publish(declared: Operator) -> OperatorFunction[..., Any]:
 
     functools.update_wrapper(function, declared.body)
     function.__name__ = function.__qualname__ = declared.name.rpartition(".")[2]
-    vars(function).update(operator=declared, body=declared.body)
+    vars(function).update(operator=declared, body=declared.body, undescribed=True)
     del vars(function)["__wrapped__"]
     declared.function = cast("OperatorFunction[..., Any]", function)
     registry.add(declared)

@@ -46,7 +46,7 @@ def help_text(operator: Operator) -> str:
 
 def described(operator: Operator) -> OperatorFunction[..., Any]:
     """Return the function of an operator, with its signature and docstring."""
-    if "__signature__" not in vars(operator.function):
+    if vars(operator.function).pop("undescribed", False):
         vars(operator.function)["__signature__"] = operator.schema.signature()
         if operator.body.__doc__:
             operator.function.__doc__ = help_text(operator)

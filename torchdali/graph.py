@@ -287,8 +287,10 @@ class DataNode:
         def __pos__(self) -> DataNode: ...
         def __abs__(self) -> DataNode: ...
         def __invert__(self) -> DataNode: ...
+        def __hash__(self) -> int: ...
 
-    __hash__ = object.__hash__
+    else:
+        __hash__ = object.__hash__
 
 
 class _Shape:
@@ -313,7 +315,8 @@ class _Shape:
             "apart: index it one by one, as in height, width = node.shape[0], node.shape[1]"
         )
 
-    __len__ = __contains__ = __iter__
+    if not TYPE_CHECKING:  # for a type checker, what is missing stays missing
+        __len__ = __contains__ = __iter__
 
     def __repr__(self) -> str:
         return f"<shape of {self._node}: node.shape() and node.shape[i] are nodes too>"

@@ -49,7 +49,7 @@ def test_stubs_have_the_docstrings():
 def test_choices_are_taken_by_the_operator():
     for operator in registry.values():
         for argument in operator.schema.arguments.values():
-            _base, marks, optional = split(argument.annotation)
+            _, marks, optional = split(argument.annotation)
             choices = [mark.values for mark in marks if isinstance(mark, Choices)]
             if choices and not argument.required:
                 assert argument.default in choices[0] or optional, (operator.name, argument.name)

@@ -1146,6 +1146,8 @@ def expand_dims(
 
 @overload
 def external_source(
+    source: Any = None,
+    num_outputs: None = None,
     *,
     background: bool = False,
     batch: bool | None = True,
@@ -1158,11 +1160,9 @@ def external_source(
     name: str | None = None,
     ndim: Any = None,
     no_copy: bool | None = None,
-    num_outputs: None = None,
     parallel: bool | None = None,
     prefetch_queue_depth: int | None = None,
     repeat_last: bool = False,
-    source: Any = None,
     bytes_per_sample_hint: Any = ...,
     cuda_stream: Any = None,
     preserve: Any = ...,
@@ -1176,26 +1176,31 @@ def external_source(
     from batch to batch. StopIteration ends the epoch; a partly filled batch of samples is dropped.
 
     Args:
-        background: Call the source in the pipeline's own scheduler thread, beside your loop, instead of inside
-            `run` or `schedule_run`; not DALI's.
-        batch: Whether the source gives whole batches; None is True, or False with ``parallel``.
-        batch_info: Give a `BatchInfo` to a source of batches instead of a number.
-        blocking: Without a source, wait for `feed_input` instead of failing.
-        cuda_stream: Accepted; data of the current stream are waited for.
-        cycle: At the end of an iterable: False, None or ``"no"`` end the epoch, for good; True or ``"quiet"``
-            start anew at once; ``"raise"`` ends the epoch and starts anew in the next one.
-        dtype: What the elements must be; or one an output.
-        layout: Of a sample, one letter an axis; or one layout an output.
-        ndim: How many axes a sample must have; or one number an output.
-        no_copy: Share the memory of what the source gives instead of taking a copy.
-        num_outputs: The source returns that many outputs and the result is a list of nodes; None for one node.
-        parallel: Call the source in worker processes; see `Pipeline`'s ``py_num_workers``.
-        prefetch_queue_depth: With ``parallel``, batches made ahead; 1 by default.
-        repeat_last: Without a source, give the last batch again when no new one was fed.
         source: A callable that returns a batch (a sample with ``batch=False``) and takes nothing or one
-            argument: the number of the batch in the epoch, a `BatchInfo` or a `SampleInfo`. Or an iterable, a
-            generator function or a class whose instances iterate. None to use `Pipeline.feed_input`.
+            argument: the number of the batch in the epoch, a `BatchInfo` or a `SampleInfo`. Or an iterable,
+            a generator function or a class whose instances iterate. None to use `Pipeline.feed_input`.
+        num_outputs: The source returns that many outputs and the result is a list of nodes; None for one node.
+        cycle: At the end of an iterable: False, None or ``"no"`` end the epoch, for good; True or
+            ``"quiet"`` start anew at once; ``"raise"`` ends the epoch and starts anew in the next one.
+        name: Of the node, for `feed_input`; not with ``num_outputs``.
+        device: Where the data go, ``"cpu"`` or ``"gpu"``.
+        layout: Of a sample, one letter an axis; or one layout an output.
+        dtype: What the elements must be; or one an output.
+        ndim: How many axes a sample must have; or one number an output.
+        cuda_stream: Accepted; data of the current stream are waited for.
         use_copy_kernel: Accepted, without effect.
+        blocking: Without a source, wait for `feed_input` instead of failing.
+        batch: Whether the source gives whole batches; None is True, or False with ``parallel``.
+        repeat_last: Without a source, give the last batch again when no new one was fed.
+        parallel: Call the source in worker processes; see `Pipeline`'s ``py_num_workers``.
+        no_copy: Share the memory of what the source gives instead of taking a copy.
+        prefetch_queue_depth: With ``parallel``, batches made ahead; 1 by default.
+        bytes_per_sample_hint: Accepted with ``parallel``; memory grows as needed.
+        batch_info: Give a `BatchInfo` to a source of batches instead of a number.
+        background: Call the source in the pipeline's own scheduler thread, beside your loop, instead of inside `run` or
+            `schedule_run`; not DALI's.
+        seed: Accepted, without effect.
+        preserve: Keep the source even if no output needs it.
 
     Raises:
         TypeError: a source that is none of these, or cannot be called or cycled like this.
@@ -1206,6 +1211,8 @@ def external_source(
 
 @overload
 def external_source(
+    source: Any = None,
+    num_outputs: int = ...,
     *,
     background: bool = False,
     batch: bool | None = True,
@@ -1218,11 +1225,9 @@ def external_source(
     name: str | None = None,
     ndim: Any = None,
     no_copy: bool | None = None,
-    num_outputs: int = ...,
     parallel: bool | None = None,
     prefetch_queue_depth: int | None = None,
     repeat_last: bool = False,
-    source: Any = None,
     bytes_per_sample_hint: Any = ...,
     cuda_stream: Any = None,
     preserve: Any = ...,
@@ -1236,26 +1241,31 @@ def external_source(
     from batch to batch. StopIteration ends the epoch; a partly filled batch of samples is dropped.
 
     Args:
-        background: Call the source in the pipeline's own scheduler thread, beside your loop, instead of inside
-            `run` or `schedule_run`; not DALI's.
-        batch: Whether the source gives whole batches; None is True, or False with ``parallel``.
-        batch_info: Give a `BatchInfo` to a source of batches instead of a number.
-        blocking: Without a source, wait for `feed_input` instead of failing.
-        cuda_stream: Accepted; data of the current stream are waited for.
-        cycle: At the end of an iterable: False, None or ``"no"`` end the epoch, for good; True or ``"quiet"``
-            start anew at once; ``"raise"`` ends the epoch and starts anew in the next one.
-        dtype: What the elements must be; or one an output.
-        layout: Of a sample, one letter an axis; or one layout an output.
-        ndim: How many axes a sample must have; or one number an output.
-        no_copy: Share the memory of what the source gives instead of taking a copy.
-        num_outputs: The source returns that many outputs and the result is a list of nodes; None for one node.
-        parallel: Call the source in worker processes; see `Pipeline`'s ``py_num_workers``.
-        prefetch_queue_depth: With ``parallel``, batches made ahead; 1 by default.
-        repeat_last: Without a source, give the last batch again when no new one was fed.
         source: A callable that returns a batch (a sample with ``batch=False``) and takes nothing or one
-            argument: the number of the batch in the epoch, a `BatchInfo` or a `SampleInfo`. Or an iterable, a
-            generator function or a class whose instances iterate. None to use `Pipeline.feed_input`.
+            argument: the number of the batch in the epoch, a `BatchInfo` or a `SampleInfo`. Or an iterable,
+            a generator function or a class whose instances iterate. None to use `Pipeline.feed_input`.
+        num_outputs: The source returns that many outputs and the result is a list of nodes; None for one node.
+        cycle: At the end of an iterable: False, None or ``"no"`` end the epoch, for good; True or
+            ``"quiet"`` start anew at once; ``"raise"`` ends the epoch and starts anew in the next one.
+        name: Of the node, for `feed_input`; not with ``num_outputs``.
+        device: Where the data go, ``"cpu"`` or ``"gpu"``.
+        layout: Of a sample, one letter an axis; or one layout an output.
+        dtype: What the elements must be; or one an output.
+        ndim: How many axes a sample must have; or one number an output.
+        cuda_stream: Accepted; data of the current stream are waited for.
         use_copy_kernel: Accepted, without effect.
+        blocking: Without a source, wait for `feed_input` instead of failing.
+        batch: Whether the source gives whole batches; None is True, or False with ``parallel``.
+        repeat_last: Without a source, give the last batch again when no new one was fed.
+        parallel: Call the source in worker processes; see `Pipeline`'s ``py_num_workers``.
+        no_copy: Share the memory of what the source gives instead of taking a copy.
+        prefetch_queue_depth: With ``parallel``, batches made ahead; 1 by default.
+        bytes_per_sample_hint: Accepted with ``parallel``; memory grows as needed.
+        batch_info: Give a `BatchInfo` to a source of batches instead of a number.
+        background: Call the source in the pipeline's own scheduler thread, beside your loop, instead of inside `run` or
+            `schedule_run`; not DALI's.
+        seed: Accepted, without effect.
+        preserve: Keep the source even if no output needs it.
 
     Raises:
         TypeError: a source that is none of these, or cannot be called or cycled like this.
