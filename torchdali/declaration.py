@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 from torchdali import schema
 from torchdali.batching import read_batched
-from torchdali.descriptions import described
+from torchdali.descriptions import help_text
 from torchdali.dispatch import call
 from torchdali.errors import strip_internal_frames
 from torchdali.registry import Operator, OperatorFunction, OperatorOptions, registry
@@ -243,9 +243,10 @@ def _publish(declared: Operator) -> OperatorFunction[..., Any]:
 
     functools.update_wrapper(function, declared.body)
     function.__name__ = function.__qualname__ = declared.name.rpartition(".")[2]
-    vars(function).update(operator=declared, body=declared.body, undescribed=True)
+    vars(function).update(operator=declared, body=declared.body, __signature__=declared.schema.signature())
     del vars(function)["__wrapped__"]
+    if declared.body.__doc__:
+        function.__doc__ = help_text(declared)
     declared.function = cast("OperatorFunction[..., Any]", function)
     registry.add(declared)
-    # Of ours, `fn` does that when one is used: to do it for all takes longer than their modules.
-    return declared.function if declared.body.__module__.startswith("torchdali.") else described(declared)
+    return declared.function

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import textwrap
-import typing
+from collections.abc import Callable
 from typing import Any
 
-from torchdali.registry import Operator, OperatorFunction
-from torchdali.schema import split
+from torchdali.registry import Operator
 
-__all__ = ["described", "descriptions", "help_text", "sections"]
+__all__ = ["descriptions", "help_text", "sections"]
 
 _WIDTH = 108
 
@@ -44,15 +44,7 @@ def help_text(operator: Operator) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def described(operator: Operator) -> OperatorFunction[..., Any]:
-    """Return the function of an operator, with its signature and docstring."""
-    if vars(operator.function).pop("undescribed", False):
-        vars(operator.function)["__signature__"] = operator.schema.signature()
-        if operator.body.__doc__:
-            operator.function.__doc__ = help_text(operator)
-    return operator.function
-
-
+@functools.cache
 def _item(name: str, text: str) -> str:
     return textwrap.fill(
         f"{name}: {text}", _WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8,
@@ -63,12 +55,15 @@ def _item(name: str, text: str) -> str:
 def _shared(operator: Operator) -> dict[str, str]:
     """Return what the docstrings of shared arguments say (see `schema.shares`)."""
     found: dict[str, str] = {}
-    for hint in typing.get_type_hints(operator.body, include_extras=True).values():
-        for mark in split(hint)[1]:
-            if source := getattr(mark, "source", None):
-                doc = sections(inspect.getdoc(source) or "")
-                found |= _described(doc.get("Args", "") or doc.get("Attributes", ""))
+    for source in operator.schema.shared:
+        found |= _said_by(source)
     return found
+
+
+@functools.cache
+def _said_by(source: Callable[..., Any]) -> dict[str, str]:
+    doc = sections(inspect.getdoc(source) or "")
+    return _described(doc.get("Args", "") or doc.get("Attributes", ""))
 
 
 def _described(section: str) -> dict[str, str]:

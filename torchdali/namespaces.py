@@ -18,8 +18,7 @@ __all__ = ["publish", "put"]
 def publish(package: str, name: Callable[[Operator], str | None], value: Callable[[Operator], Any]) -> None:
     """Fill a package, and modules below it, with an entry for each operator, now and later, but for hidden ones.
 
-    An entry is made when it is first used: nobody uses all. An attribute that is not there is an error that names the
-    closest operators.
+    An attribute that is not there is an error that names the closest operators.
 
     Args:
         package: Name of the imported package.
@@ -30,12 +29,9 @@ def publish(package: str, name: Callable[[Operator], str | None], value: Callabl
     def add(operator: Operator) -> None:
         full = None if operator.options.hidden else name(operator)
         if full is not None:
-            space, _, leaf = full.rpartition(".")
-            module = _module(package, space)
-            vars(module).pop(leaf, None)  # of an operator that is declared anew
-            _entries(module)[leaf] = lambda: value(operator)
+            put(package, full, value(operator))
 
-    _entries(sys.modules[package])
+    _prepare(sys.modules[package])
     for operator in registry.values():
         add(operator)
     registry.listeners.append(add)
@@ -55,39 +51,33 @@ def _module(package: str, space: str) -> types.ModuleType:
     if full not in sys.modules:
         module = types.ModuleType(full, f"Operators of the namespace {space!r}; see `{package}`.")
         module.__path__ = []
+        _prepare(module)
         sys.modules[full] = module
         parent, _, leaf = space.rpartition(".")
         setattr(_module(package, parent), leaf, module)
     return sys.modules[full]
 
 
-def _entries(module: types.ModuleType) -> dict[str, Callable[[], Any]]:
-    """Return what makes the entries of a module, by name; a new module is prepared for them."""
-    known = vars(module)
-    if "_entries" not in known:
-        known.update(_entries={}, __getattr__=partial(_entry, module), __dir__=partial(_names, module))
-    entries: dict[str, Callable[[], Any]] = known["_entries"]
-    return entries
+def _prepare(module: types.ModuleType) -> None:
+    """Let a module list what it is for, and say which names are like one that it does not have."""
+    vars(module).update(__getattr__=partial(_missing, module), __dir__=partial(_names, module))
 
 
-def _entry(module: types.ModuleType, name: str) -> Any:
+def _missing(module: types.ModuleType, name: str) -> Any:
     if name == "__all__":
         return [each for each in _names(module) if not each.startswith("_")]
-    make = _entries(module).get(name)
-    if make is None:
-        raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}{_hint(module, name)}", name=name)
-    return vars(module).setdefault(name, make())
+    raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}{_hint(module, name)}", name=name)
 
 
 def _names(module: types.ModuleType) -> list[str]:
-    """List the entries, and what else the module is for: not what it has imported for itself."""
+    """List the operators, and what else the module is for: not what it has imported for itself."""
     own = (name for name, value in vars(module).items() if name.startswith("__") or _is_of(value, module))
-    return sorted({*_entries(module), *own, *vars(module).get("__all__", ())})
+    return sorted({*own, *vars(module).get("__all__", ())})
 
 
 def _is_of(value: Any, module: types.ModuleType) -> bool:
     home = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
-    return str(home).startswith(module.__name__)
+    return hasattr(value, "operator") or str(home).startswith(module.__name__)
 
 
 _UNDER_ANOTHER_NAME = {

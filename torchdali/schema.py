@@ -197,6 +197,7 @@ class Schema:
     wants_out: bool = False
     wants_size: bool = False
     deprecated: Mapping[str, str | None] = field(default_factory=dict)
+    shared: tuple[Callable[..., Any], ...] = ()  # that declare arguments of several operators; see `shares`
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -294,7 +295,7 @@ def read(body: Callable[..., Any], name: str, deprecated: Mapping[str, str | Non
     outputs = _count_outputs(hints.get("return", torch.Tensor))
     return Schema(
         name, tuple(found.inputs), found.arguments, outputs, found.random,
-        found.layout, found.out, found.size, dict(deprecated),
+        found.layout, found.out, found.size, dict(deprecated), tuple(found.shared),
     )  # fmt: skip
 
 
@@ -322,6 +323,7 @@ class _Found:
         self.inputs: list[Input] = []
         self.arguments: dict[str, Argument] = {}
         self.random = self.layout = self.out = self.size = False
+        self.shared: list[Callable[..., Any]] = []
 
 
 def _read_parameter(found: _Found, parameter: inspect.Parameter, hint: Any, name: str) -> None:
@@ -333,6 +335,7 @@ def _read_parameter(found: _Found, parameter: inspect.Parameter, hint: Any, name
     elif parameter.kind is parameter.VAR_KEYWORD:
         for mark in marks:
             if isinstance(mark, _Shares):
+                found.shared.append(mark.source)
                 _read_shared(found, mark.source)
     elif parameter.kind is not parameter.KEYWORD_ONLY:
         raise TypeError(f"{name}: {parameter.name!r} is neither an input (before /) nor an argument (after *)")

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from torchdali.descriptions import described, descriptions
+from torchdali.descriptions import descriptions
 from torchdali.ops import _compose as compose
 from torchdali.ops._python import PLACES
 from torchdali.registry import Operator, registry
@@ -175,7 +175,7 @@ def _class(operator: Operator) -> str:
 
 def doc_text(operator: Operator) -> str:
     """Write the docstring of an operator, which editors show beside a call."""
-    text = (inspect.getdoc(described(operator)) or "").strip()
+    text = (inspect.getdoc(operator.function) or "").strip()
     if operator.options.instead:
         text = f"Deprecated: use `{operator.options.instead}`.\n\n{text}"
     start, end = "r" if "\\" in text else "", "\n" if "\n" in text else ""
@@ -191,7 +191,7 @@ def idle(operator: Operator) -> frozenset[str]:
 def _positional(operator: Operator) -> list[str]:
     """Write the arguments that may be given by position too: of a function of its own, as external_source."""
     arguments = operator.schema.arguments
-    parameters = inspect.signature(described(operator)).parameters.values()
+    parameters = inspect.signature(operator.function).parameters.values()
     names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     return [argument_text(arguments[name]) for name in names]
 

@@ -18,7 +18,6 @@ import pytest
 
 from tests.helpers.pages import own_operators
 from torchdali import fn, ops
-from torchdali.descriptions import described
 from torchdali.registry import registry
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -91,7 +90,7 @@ def test_help_describes_every_argument() -> None:
     for operator in registry.values():
         if operator.options.hidden or not operator.body.__module__.startswith("torchdali."):
             continue
-        text = inspect.getdoc(described(operator)) or ""
+        text = inspect.getdoc(operator.function) or ""
         arguments = [a.name for a in operator.schema.arguments.values() if not a.hidden]
         lacking = [name for name in arguments if f"    {name}: " not in text]
         if lacking and operator.name != "external_source":

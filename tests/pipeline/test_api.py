@@ -257,8 +257,7 @@ def _undeclare(name: str) -> None:
     declared = importlib.import_module("torchdali.declaration").registry._operators.pop(name, None)
     if declared is not None:
         for module, leaf in ((fn, name), (torchdali.ops, declared.class_name), (dynamic, name)):
-            vars(module)["_entries"].pop(leaf)
-            vars(module).pop(leaf, None)
+            delattr(module, leaf)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from torchdali.descriptions import described
 from torchdali.errors import strip_internal_frames
 from torchdali.namespaces import publish
 from torchdali.ops import (  # noqa: F401  each declares its operators
@@ -142,7 +141,7 @@ def _class_of(operator: Operator) -> type[OperatorClass]:
     if hasattr(operator.function, "operator_class"):
         own: type[OperatorClass] = operator.function.operator_class
         return own
-    members = {"operator": operator, "__doc__": described(operator).__doc__, "__module__": __name__}
+    members = {"operator": operator, "__doc__": operator.function.__doc__, "__module__": __name__}
     return type(operator.class_name, (OperatorClass,), members)
 
 
