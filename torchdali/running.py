@@ -22,7 +22,7 @@ from torchdali.tensors._storage import Samples
 
 __all__ = [
     "LARGE", "Bodies", "Prepared", "check_form", "collect", "column_of", "each_frame_value", "fitting",
-    "number_of_axes", "prepare", "run_batch", "stacked_if_small", "taken_layout", "taken_layouts",
+    "channel_mistake", "number_of_axes", "prepare", "run_batch", "stacked_if_small", "taken_layout", "taken_layouts",
 ]  # fmt: skip
 
 
@@ -192,6 +192,20 @@ def taken_layout(declared: Operator, layout: str, ndim: int | None) -> str:
     if layout or ndim is None or not inputs or not inputs[0].takes.names:
         return layout
     return next((each for each in inputs[0].takes.layouts if len(each) == ndim), "")
+
+
+def channel_mistake(declared: Operator, shape: Sequence[int]) -> str:
+    """Say what is wrong if an operator takes samples without a layout for HWC that look like CHW; empty for others."""
+    looks = len(shape) == 3 and shape[0] in (1, 3, 4) and min(shape[1:]) > _MOST_CHANNELS
+    if not looks or taken_layout(declared, "", 3) != "HWC":
+        return ""
+    return (
+        f"samples of the shape {tuple(shape)} without a layout are taken for HWC, images of {shape[0]} rows. If their "
+        'channels come first, say so where they come from: layout="CHW"'
+    )
+
+
+_MOST_CHANNELS = 4  # of usual images
 
 
 def taken_layouts(declared: Operator, inputs: Sequence[TensorList | None]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import linecache
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
@@ -33,6 +34,7 @@ from torchdali.loader import row
 from torchdali.plan import Chain, Value, column, edges
 from torchdali.running import (
     Prepared,
+    channel_mistake,
     column_of,
     number_of_axes,
     prepare,
@@ -119,7 +121,18 @@ class CompiledChain:
         # and reads in one step.
         if known not in self._bound:
             self._bound[known] = self._bind(dict(zip(entering, known, strict=True)))
+            self._warn_of_channels(inputs)
         return self._bound[known]
+
+    def _warn_of_channels(self, inputs: Mapping[DataNode, TensorList]) -> None:
+        for node in self.chain.nodes:
+            batch = inputs.get(node.inputs[0]) if node.inputs and node.inputs[0] is not None else None
+            if batch is None or batch.layout() or not node.lines:
+                continue
+            shape = next((sample.shape for sample in batch.samples() if sample is not None), ())
+            if text := channel_mistake(node.operator, shape):
+                line = node.lines[0]
+                warnings.warn_explicit(f"{node.operator.name}: {text}", UserWarning, line.file, line.line)
 
     def _bind(self, found: dict[DataNode, _Axes]) -> BoundChain:
         names: dict[str, Any] = {"put": put, "row": row, "truth": truth, **_SINGLE_VALUES}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchdali.graph import Graph, Node
+from torchdali.running import channel_mistake
 
 __all__ = ["scale_mistake", "warn_of_likely_mistakes"]
 
@@ -26,7 +27,7 @@ _ANY_AXES = frozenset(("ConvertImageDtype", "Identity", "ToDtype"))
 def warn_of_likely_mistakes(graph: Graph) -> None:
     """Warn, on the user's line, of what gives other images than those that were meant."""
     for node in graph.nodes:
-        text = _RULES.get(node.operator.name, _nothing)(node)
+        text = _RULES.get(node.operator.name, _nothing)(node) or _of_channels(node)
         if text and node.lines:
             line = node.lines[0]
             text = f"{node.operator.name}: {text}"
@@ -35,6 +36,17 @@ def warn_of_likely_mistakes(graph: Graph) -> None:
 
 def _nothing(node: Node) -> str:
     return ""
+
+
+def _of_channels(node: Node) -> str:
+    """Find images of a data set in Python whose channels come first, and that have no layout."""
+    edge = node.inputs[0] if node.inputs else None
+    source = None if edge is None else edge.source
+    if edge is None or source is None or source.operator.name != "readers.dataset" or source.constants.get("layouts"):
+        return ""
+    dataset = source.constants["dataset"]
+    value = dataset.leaves(source.constants.get("columns"))[edge.index].value(dataset.first)
+    return channel_mistake(node.operator, getattr(value, "shape", ()))
 
 
 def _of_scales(node: Node) -> str:

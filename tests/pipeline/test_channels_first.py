@@ -1,0 +1,53 @@
+"""Images whose channels come first, without a layout: a warning, once, on the line of the operator."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from torchdali import fn, pipeline_def
+
+
+def run(shape: tuple[int, ...], layout: str | None = None, batches: int = 3) -> Any:
+    @pipeline_def(batch_size=2, num_threads=2, device_id=None)
+    def pipe() -> Any:
+        images = fn.external_source(source=lambda: [np.zeros(shape, np.uint8)] * 2, layout=layout)
+        return fn.resize(images, size=(20, 20))
+
+    with pipe() as built:
+        return [built.run()[0].shape()[0] for _ in range(batches)]
+
+
+def of_dataset(shape: tuple[int, ...], **arguments: Any) -> Any:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def pipe() -> Any:
+        images, _ = fn.readers.dataset(dataset=[(np.zeros(shape, np.uint8), 1)] * 4, **arguments)
+        return fn.crop_mirror_normalize(images)
+
+    with pipe() as built:
+        return built.run()[0].shape()[0]
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_a_source(channels: int) -> None:
+    with pytest.warns(UserWarning, match=rf"resize: samples of the shape \({channels}, 50, 40\) without a layout are taken for HWC") as said:
+        assert run((channels, 50, 40)) == [(20, 20, 40)] * 3  # as in DALI
+    assert len(said) == 1 and said[0].filename == __file__
+
+
+def test_a_data_set() -> None:
+    with pytest.warns(UserWarning, match=r'crop_mirror_normalize: samples of the shape \(3, 50, 40\).*layout="CHW"'):
+        of_dataset((3, 50, 40))
+
+
+@pytest.mark.parametrize(
+    "shape, layout", [((3, 50, 40), "CHW"), ((50, 40, 3), None), ((3, 50, 3), None), ((3, 4, 4), None), ((5, 50, 40), None)]
+)
+def test_others_are_not_warned_of(shape: tuple[int, ...], layout: str | None) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(shape, layout)
+        of_dataset(shape, **({} if layout is None else {"layouts": [layout, ""]}))
