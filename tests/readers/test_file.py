@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -300,3 +301,16 @@ def test_labels_of_other_kinds_are_refused_or_warned_of(tmp_path: Path) -> None:
     for wrong in ("cat", [1, 0], None):
         with pytest.raises(TypeError, match=r"is no number; fn\.readers\.dataset"):
             labels(1, 1, files=[path], labels=[wrong])
+
+
+def test_paths_that_lead_nowhere_say_what_to_do(tmp_path: Path) -> None:
+    make(tmp_path, "images/a/x.png")
+    near = rf"No such file or directory; there is '{re.escape(str(tmp_path))}'; did you mean images\?"
+    with pytest.raises(RuntimeError, match=near):
+        file_reader(file_root=str(tmp_path / "imagse"))
+    with pytest.raises(RuntimeError, match=near):
+        file_reader(file_root=str(tmp_path / "imagse" / "train" / "deeper"))
+    with pytest.raises(RuntimeError, match=r"os\.path\.expanduser"):
+        file_reader(file_root="~/no-such-folder")
+    with pytest.raises(RuntimeError, match=r"file_filters; or give files=glob\.glob"):
+        file_reader(files=[str(tmp_path / "images/a/*.png")])

@@ -18,7 +18,7 @@ from torchdali.codecs._native import read_files
 from torchdali.codecs.files import read_cached, read_file, read_lent
 from torchdali.codecs.images import ENDINGS
 from torchdali.declaration import reader
-from torchdali.errors import warn
+from torchdali.errors import did_you_mean, warn
 from torchdali.formats.remote import Pending, Remote, RemoteOptions, is_url, shown
 from torchdali.formats.storage import read_text
 from torchdali.loader import Dataset, Empty, LoaderOptions
@@ -249,6 +249,11 @@ def _check(root: str | None, files: list[str] | None, labels: list[int] | None, 
         raise RuntimeError("give either files or file_list, not both")
     if files is None and listed is None and root is None:
         raise RuntimeError("give file_root, files or file_list")
+    for file in files or ():
+        if "*" in file and not is_url(file) and not os.path.exists(os.path.join(root or "", file)):
+            raise RuntimeError(
+                f"there is no file {file!r}: patterns go with file_root, as file_filters; or give files=glob.glob(...)"
+            )
     if labels is not None and files is None:
         raise RuntimeError("labels go with files")
     if labels is not None and files is not None and len(labels) != len(files):
@@ -362,8 +367,19 @@ def _contents(path: str) -> tuple[list[str], list[str]]:
             for entry in entries:
                 names[0 if _is_folder(entry) else 1].append(entry.name)
     except OSError as error:
-        raise RuntimeError(f"cannot list the folder {path!r}: {error.strerror}") from None
+        raise RuntimeError(f"cannot list the folder {path!r}: {error.strerror}{_cure(path)}") from None
     return _sorted(names[0]), _sorted(names[1])
+
+
+def _cure(path: str) -> str:
+    """Return the end of a message about a folder that is not there."""
+    if path.startswith("~"):
+        return "; ~ is not the home folder here: os.path.expanduser gives that"
+    parent, name = os.path.split(os.path.abspath(path))
+    while not os.path.isdir(parent) and parent != os.path.dirname(parent):
+        parent, name = os.path.split(parent)
+    near = did_you_mean(name, os.listdir(parent)) if os.access(parent, os.R_OK) else ""
+    return "" if os.path.exists(path) else f"; there is {parent!r}{near}"
 
 
 def _sorted(names: list[str]) -> list[str]:
