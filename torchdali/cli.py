@@ -7,12 +7,15 @@ torch.
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NoReturn
 
 __all__ = ["main"]
 
@@ -151,19 +154,38 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+class _Parser(argparse.ArgumentParser):
+    """Guesses the command that was meant; without any, all are listed."""
+
+    def error(self, message: str) -> NoReturn:
+        given = re.search(r"invalid choice: '(\w+)' \(choose from (.*)\)", message)
+        near = difflib.get_close_matches(given[1], re.findall(r"\w+", given[2]), 1) if given else []
+        if "required: COMMAND" in message:
+            self.print_help(sys.stderr)
+        super().error(f"{message}; did you mean {near[0]}?" if near else message)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="torchdali", description="Data loading and augmentation with DALI's API on PyTorch."
-    )
+    parser = _Parser(prog="torchdali", description="Data loading and augmentation with DALI's API on PyTorch.")
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    demo = commands.add_parser("demo", help="train a small network on generated pictures")
-    demo.add_argument("--output", type=Path, default=Path("torchdali_demo.png"), metavar="PNG")
-    demo.add_argument("--epochs", type=_positive, default=16)
+    demo = commands.add_parser(
+        "demo",
+        help="train a small network on generated pictures",
+        description="Make pictures, train a small network on them, and draw a contact sheet: a minute or two.",
+    )
+    demo.add_argument(
+        "--output", type=Path, default=Path("torchdali_demo.png"), metavar="PNG", help="the contact sheet"
+    )
+    demo.add_argument("--epochs", type=_positive, default=16, help="of the training")
     demo.set_defaults(command=_demo)
 
-    bench = commands.add_parser("bench", help="measure a folder of your images")
+    bench = commands.add_parser(
+        "bench",
+        help="measure a folder of your images",
+        description="Load images of a folder as for training; say how long each operator takes, and what limits.",
+    )
     bench.add_argument("folder", type=_folder, metavar="DIR", help="searched at any depth")
     bench.add_argument("--batch-size", type=_positive, default=64)
     bench.add_argument("--batches", type=_positive, default=50, help="batches to time")
@@ -199,11 +221,11 @@ def _parser() -> argparse.ArgumentParser:
 
     _add_containers(commands)
     for command in (demo, bench):
-        command.add_argument("--threads", type=_positive, default=min(4, _cores()))
+        command.add_argument("--threads", type=_positive, default=min(4, _cores()), help="that load")
     return parser
 
 
-def _add_containers(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_containers(commands: argparse._SubParsersAction[_Parser]) -> None:
     index = commands.add_parser("index", help="write the index files of containers")
     index.add_argument("kind", choices=("tfrecord", "webdataset", "mxnet"))
     index.add_argument("paths", nargs="+", metavar="PATH", help="of a container, or its URL")

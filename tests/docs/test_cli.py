@@ -110,10 +110,12 @@ def test_extras_that_are_named_exist() -> None:
         (["bench", "no/such/folder"], "no/such/folder"),
         (["run", "no_such_script.py"], "no_such_script.py"),
         (["dance"], "dance"),
+        (["benhc"], "did you mean bench?"),
         (["bench", ".", "--batch-size", "0"], "--batch-size: '0' is no number from 1"),
         (["bench", ".", "--threads", "two"], "--threads: 'two' is no number from 1"),
         (["demo", "--epochs", "-1"], "--epochs: '-1' is no number from 1"),
         ([], "COMMAND"),
+        ([], "say what works here, and what to install"),
     ],
 )
 def test_bad_arguments_are_named(

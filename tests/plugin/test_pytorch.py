@@ -602,3 +602,9 @@ def test_the_module_fn_beside_the_iterators_has_all_operators() -> None:
     names: dict[str, Any] = {}
     exec("from torchdali import fn\nfrom torchdali.plugin.pytorch import *", names)
     assert names["fn"].readers is fn.readers and names["fn"].torch_python_function is fn.torch_python_function
+
+
+def test_errors_of_the_constructor_show_few_frames() -> None:
+    with pytest.raises(RuntimeError) as raised:
+        DALIGenericIterator(shuffled(10), ["x"], reader_name="Raeder")
+    assert len(raised.traceback) <= 4  # this test, and the constructors

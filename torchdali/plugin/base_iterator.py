@@ -94,13 +94,17 @@ class BaseIterator(IteratorOldNames):
         self._num_gpus = len(self._pipes)
         self._begins_anew = as_flag(auto_reset)
         self._policy = as_policy(last_batch_policy, fill_last_batch)
-        for pipe in self._pipes:
-            if not hasattr(pipe, "build"):
-                raise AttributeError(f"{pipe!r} is no pipeline; call what pipeline_def made, to make one.")
-            pipe.build()
-        self.batch_size = same_batch_size(self._pipes)
         self._reader_name = reader_name
-        self._epochs = self._epochs_of(size, reader_name, last_batch_padded)
+        try:
+            for pipe in self._pipes:
+                if not hasattr(pipe, "build"):
+                    raise AttributeError(f"{pipe!r} is no pipeline; call what pipeline_def made, to make one.")
+                pipe.build()
+            self.batch_size = same_batch_size(self._pipes)
+            self._epochs = self._epochs_of(size, reader_name, last_batch_padded)
+        except Exception as error:
+            strip_internal_frames(error)
+            raise
         self._warns_of_length = True
         self._warn_of_mixed_epochs()
         self._ever_scheduled = self._ever_consumed = self._over = self._resumed = False
