@@ -7,6 +7,8 @@ with `plugin.pytorch.as_operator`).
 
 from __future__ import annotations
 
+import contextlib
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
@@ -14,7 +16,7 @@ import numpy as np
 import torch
 
 from torchdali.declaration import operator
-from torchdali.errors import batch_level, self_explanatory
+from torchdali.errors import batch_level, self_explanatory, warn
 from torchdali.schema import BatchOutput, BatchSize, Takes
 from torchdali.tensors import TensorList
 
@@ -162,6 +164,8 @@ def _call(
         count = len(columns[0]) if columns else size
         rows = [_results(function, [c[i] for c in columns], outputs) for i in range(count)]
         made = [[convert(row[k]) for row in rows] for k in range(outputs)]
+        if made and columns and count:
+            _warn_of_added_axis(function, columns[0][0], made[0][0])
     return made[0] if outputs == 1 else tuple(made)
 
 
@@ -206,6 +210,24 @@ def _results(function: Callable[..., Any], inputs: Sequence[Any], outputs: int, 
 def _column(found: Any, convert: Callable[[Any], torch.Tensor]) -> list[torch.Tensor]:
     samples = list(found) if isinstance(found, (list, tuple)) else list(convert(found).unbind(0))
     return [convert(s) for s in samples]
+
+
+_warned: weakref.WeakSet[Any] = weakref.WeakSet()  # functions
+
+
+def _warn_of_added_axis(function: Any, sample: Any, result: torch.Tensor) -> None:
+    """Warn once of a function that takes an image for a batch of one, as kornia's do."""
+    if not isinstance(sample, torch.Tensor) or sample.ndim != 3 or result.shape != (1, *sample.shape):
+        return
+    with contextlib.suppress(TypeError):  # some have no weak references
+        if function in _warned:
+            return
+        _warned.add(function)
+        warn(
+            f"torch_python_function: {_name(function)} returns one axis more than it gets, {tuple(result.shape)} of "
+            f"{tuple(sample.shape)}: it takes an image for a batch. Take the axis off, as in "
+            "function=lambda image: f(image)[0], or give kornia's modules keepdim=True"
+        )
 
 
 def _name(function: Any) -> str:

@@ -1,0 +1,38 @@
+"""Functions that take an image for a batch of one: a warning, once."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from torchdali import fn, pipeline_def
+
+
+def run(function: Any) -> Any:
+    @pipeline_def(batch_size=3, num_threads=1, device_id=None)
+    def pipe() -> Any:
+        images = fn.external_source(source=lambda: [np.zeros((3, 6, 5), np.float32)] * 3, layout="CHW")
+        return fn.torch_python_function(images, function=function)
+
+    with pipe() as built:
+        return [built.run()[0].shape()[0] for _ in range(2)]
+
+
+def test_an_axis_more_is_warned_of_once() -> None:
+    def blurred(image: torch.Tensor) -> torch.Tensor:
+        return image[None] * 0.5
+
+    with pytest.warns(UserWarning, match=r"blurred.* returns one axis more than it gets, \(1, 3, 6, 5\).*keepdim=True") as said:
+        assert run(blurred) == [(1, 3, 6, 5)] * 2
+    assert len(said) == 1
+
+
+def test_others_are_not_warned_of() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert run(lambda image: image * 0.5) == [(3, 6, 5)] * 2
+        assert run(lambda image: torch.stack([image, image])) == [(2, 3, 6, 5)] * 2
