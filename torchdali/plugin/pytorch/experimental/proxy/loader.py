@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import torch
 from torch.utils import data as _torch
@@ -31,15 +31,25 @@ class DataLoader(_torch.DataLoader[_T_co]):
         dataset, args, kwargs: As torch's loader takes them.
     """
 
-    def __init__(self, dali_server: DALIServer, dataset: _torch.Dataset[_T_co], *args: Any, **kwargs: Any) -> None:
-        if not isinstance(dali_server, DALIServer):
-            raise TypeError(
-                "the first argument of this DataLoader is a DALIServer of a pipeline, "
-                f"not a {type(dali_server).__name__}"
-            )
-        super().__init__(dataset, *args, **kwargs)
-        self.dali_server = dali_server
-        self.collate_fn = Collate(self.collate_fn)
+    dali_server: DALIServer
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, dali_server: DALIServer, dataset: _torch.Dataset[_T_co], *args: Any, **kwargs: Any
+        ) -> None: ...
+
+    else:
+
+        def __init__(self, dali_server, *args, **kwargs):  # the signature of DALI's
+            if not isinstance(dali_server, DALIServer):
+                raise TypeError(
+                    "the first argument of this DataLoader is a DALIServer of a pipeline, "
+                    f"not a {type(dali_server).__name__}"
+                )
+            super().__init__(*args, **kwargs)
+            self.dali_server = dali_server
+            self.collate_fn = Collate(self.collate_fn)
 
     def ensure_server_listening(self) -> None:
         """Start the server unless it is started."""
