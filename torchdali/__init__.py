@@ -49,9 +49,14 @@ _HOMES = {
     "source": "declaration",
 }
 
+# Modules that `torchdali.pipeline` does not take from the package, so that it can be imported before them.
+_UPPER = ("auto_aug", "dynamic", "experimental", "fn", "math", "ops", "plugin")
+
 
 def __getattr__(name: str) -> Any:
     """Import what stands at the top level, or a module of the package, when it is first used."""
+    if name in _HOMES or name in _UPPER:
+        importlib.import_module("torchdali.pipeline")  # first, so that threads with different names wait for each other
     if name in _HOMES:
         value = getattr(importlib.import_module(f"torchdali.{_HOMES[name]}"), name)
         globals()[name] = value

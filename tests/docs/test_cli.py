@@ -95,6 +95,28 @@ print(*sorted({name.partition(".")[0] for name in set(sys.modules) - known}))
     assert {name for name in third if not name.startswith("_")} == {"numpy", "torchdali"}
 
 
+def test_threads_may_use_different_names_first() -> None:
+    code = """
+import threading, torchdali
+names = [*torchdali.__all__, "fn", "types", "ops", "math", "pipeline", "dynamic"]
+barrier, wrong = threading.Barrier(len(names)), []
+def use(name):
+    barrier.wait()
+    try:
+        getattr(torchdali, name)
+    except BaseException as error:
+        wrong.append((name, error))
+threads = [threading.Thread(target=use, args=(name,)) for name in names]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(wrong)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout == "[]\n"
+
+
 def test_extras_that_are_named_exist() -> None:
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     extras = set(re.findall(r"^([a-z]+) = \[", project.split("[project.optional-dependencies]")[1].split("\n\n")[0], re.MULTILINE))
