@@ -77,7 +77,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Counted]]:
     yield Counted
 
 
-def decoded(files: list[str], device_id: Any, batches: int = 1, load: float = 1.0, **arguments: Any) -> list[Any]:
+def decoded(files: list[str], device_id: Any, batches: int = 1, load: float | None = 1.0, **arguments: Any) -> list[Any]:
     """Return the pixels of batches, and the report of bad samples."""
     options = {k: arguments.pop(k) for k in ("bad_samples", "num_processes", "batch_size") if k in arguments}
 
@@ -85,7 +85,8 @@ def decoded(files: list[str], device_id: Any, batches: int = 1, load: float = 1.
     def define() -> Any:
         encoded, _ = fn.readers.file(files=files, name="Reader")
         where = "cpu" if device_id is None else "mixed"
-        return fn.decoders.image(encoded, device=where, hw_decoder_load=load, **arguments)
+        share = {} if load is None else {"hw_decoder_load": load}
+        return fn.decoders.image(encoded, device=where, **share, **arguments)
 
     pipe = define()
     try:
@@ -119,6 +120,14 @@ def test_a_share(tmp_path: Path) -> None:
     Counted.decoded = 0
     assert same(decoded(files, "cpu", load=0.0), decoded(files, None))
     assert Counted.decoded == 0
+
+
+def test_the_default_share(tmp_path: Path) -> None:
+    """Calls without `hw_decoder_load` stopped with a KeyError, which an H100 showed."""
+    files = pictures(tmp_path)
+    expected = sum(is_chosen(torch.from_numpy(np.fromfile(f, np.uint8)), 0.65) for f in files)
+    assert same(decoded(files, "cpu", load=None), decoded(files, None, load=None))
+    assert Counted.decoded % expected == 0 and Counted.decoded
 
 
 @pytest.mark.parametrize("arguments", [{"dtype": torch.float32}, {"output_type": "gray"}])

@@ -39,6 +39,7 @@ def share_decoding(graph: Graph, device: torch.device | None) -> Graph:
         made = copy_node(node, new)
         if node in shared:
             made.operator = registry["_decode_share"]
+            made.constants = {"hw_decoder_load": _load_of(node), **made.constants}
             made.parts = parts_of(node)
         nodes.append(made)
     return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
@@ -48,7 +49,13 @@ def _is_shareable(node: Node) -> bool:
     """Return whether a decoder makes RGB bytes, and may leave some to the device."""
     given = node.operator.arguments(node.constants)
     usual = given["dtype"] is torch.uint8 and given["output_type"].name == "RGB"
-    return usual and not node.per_sample and given["hw_decoder_load"] > 0
+    return usual and not node.per_sample and _load_of(node) > 0
+
+
+def _load_of(node: Node) -> float:
+    """Return the share that a decoder leaves to the device: the default if it is not an argument of the call."""
+    load: float = node.operator.arguments(node.constants)["hw_decoder_load"]
+    return load
 
 
 def decode_windows(graph: Graph, device: torch.device | None) -> Graph:

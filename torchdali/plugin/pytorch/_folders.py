@@ -44,21 +44,27 @@ def augmentation(augment: Augment) -> Callable[[Any], Any]:
 
 
 @pipeline_def(enable_conditionals=True)
-def training(root: str, size: int, augment: Augment, mean: Sequence[float], std: Sequence[float]) -> Any:
+def training(
+    root: str, size: int, augment: Augment, mean: Sequence[float], std: Sequence[float], on_device: bool = False
+) -> Any:
     """Read shuffled pictures, crop and mirror them at random, augment, normalize."""
     files, labels = fn.readers.file(file_root=root, random_shuffle=True, name="Reader")
-    images = fn.decoders.image(files, output_type=types.RGB)
+    images = _decoded(files, on_device)
     images = augmentation(augment)(fn.random_resized_crop(images, size=size))
-    return normalized(images, mean, std, mirror=fn.random.coin_flip()), labels
+    return normalized(images, mean, std, mirror=fn.random.coin_flip()), labels.gpu() if on_device else labels
 
 
 @pipeline_def
-def testing(root: str, size: int, mean: Sequence[float], std: Sequence[float]) -> Any:
+def testing(root: str, size: int, mean: Sequence[float], std: Sequence[float], on_device: bool = False) -> Any:
     """Read pictures in order, take the middle of each, normalize."""
     files, labels = fn.readers.file(file_root=root, name="Reader")
-    images = fn.decoders.image(files, output_type=types.RGB)
+    images = _decoded(files, on_device)
     images = fn.resize(images, resize_shorter=round(size / _SHOWN))
-    return normalized(images, mean, std, crop=(size, size)), labels
+    return normalized(images, mean, std, crop=(size, size)), labels.gpu() if on_device else labels
+
+
+def _decoded(files: Any, on_device: bool) -> Any:
+    return fn.decoders.image(files, output_type=types.RGB, device="mixed" if on_device else "cpu")
 
 
 def normalized(images: Any, mean: Sequence[float], std: Sequence[float], **options: Any) -> Any:

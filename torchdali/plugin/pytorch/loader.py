@@ -381,7 +381,8 @@ class Loader(IterableDataset[Any]):
                 function of the images, such as ``lambda images: fn.gaussian_blur(images, sigma=1.0)``.
             mean, std: Of the channels, for pixels from 0 to 1.
             num_threads: By default, as many as this process has cores.
-            device_id: See `Pipeline`.
+            device_id: Of the GPU on which images are resized, augmented and delivered; on the CPU by default. See
+                `Pipeline`.
             seed: Of order and augmentation.
             options: Of `Loader`.
 
@@ -394,7 +395,13 @@ class Loader(IterableDataset[Any]):
             "device_id": device_id,
             "seed": seed,
         }
-        images = {"root": os.fspath(root), "size": size, "mean": mean, "std": std}
+        images = {
+            "root": os.fspath(root),
+            "size": size,
+            "mean": mean,
+            "std": std,
+            "on_device": device_id is not None,
+        }
         if train:
             augmentation(augment)
             return cls(functools.partial(training, **images, augment=augment, **shared), **options)
