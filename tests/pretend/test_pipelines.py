@@ -19,7 +19,7 @@ from tests.execute.test_random_graphs import BATCH, Grower
 from tests.helpers import proxy_data
 from tests.pretend import Accelerator, accelerator, inner
 from tests.pretend.pictures import folder_of_pictures
-from torchdali import fn, pipeline_def, types
+from torchdali import Loader, fn, pipeline_def, types
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.output_buffer import Arena, ArenaColumn
 from torchdali.plugin.pytorch import DALIClassificationIterator, feed_ndarray
@@ -209,6 +209,18 @@ def test_arenas_take_empty_samples() -> None:
     assert packed.samples()[2].float().mean() == 2 and packed.samples()[3].tolist() == [3] * 5
     column[3] = torch.zeros(5)  # of another type, in place of a bad sample
     assert column.packed("", None) is None
+
+
+@pytest.mark.parametrize("train", [True, False])
+def test_from_folder_delivers_to_its_device(folder: Path, gpu: Accelerator, train: bool) -> None:
+    options: dict[str, Any] = {"train": train, "size": 24, "batch_size": 4, "num_threads": 2, "seed": 3}
+    for loop in range(2):
+        with Loader.from_folder(folder, **options) as on_cpu, Loader.from_folder(folder, device_id=0, **options) as ours:
+            pairs = list(zip(on_cpu, ours, strict=True))
+        for (images, labels), (there, theirs) in pairs:
+            assert str(there.device) == str(theirs.device) == "cuda:0", loop
+            assert torch.equal(labels, inner(theirs).cpu())
+            assert torch.allclose(images, inner(there).cpu(), atol=2e-6)
 
 
 def test_the_second_device(folder: Path) -> None:

@@ -113,7 +113,7 @@ def training(folder: Path, sizes: Sizes) -> Found:
         torch.cuda.synchronize()
         images = sizes.batch * sizes.batches
         yield f"{where} images/s", images / (time.perf_counter() - start)
-        yield f"{where} CPU us/image", 1e6 * (time.process_time() - cpu) / images
+        yield f"{where} CPU us/image of this process", 1e6 * (time.process_time() - cpu) / images
         pipe.close()
 
 

@@ -108,8 +108,8 @@ class HardwareDecoding:
                     self._decoder = BatchDecoder(device)
                 except Exception as error:  # drivers and libraries fail in ways of their own
                     warnings.warn(
-                        f"nvImageCodec is installed but does not work on {device}: {error}; the CPU decodes all "
-                        "images. With hw_decoder_load=0 it is not asked.",
+                        f"nvImageCodec is installed but has no engine for JPEGs on {device}: {error}; the CPU decodes "
+                        "all images. With hw_decoder_load=0 it is not asked.",
                         stacklevel=2,
                     )
             return self._decoder

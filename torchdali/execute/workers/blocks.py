@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
 from torchdali.execute.shared_memory import anonymous_file, mapped, view_of
@@ -86,6 +88,8 @@ class SharedBuffers(BufferPool):
         descriptor = anonymous_file(size)
         try:
             block = mapped(descriptor, size)
+            if self._pinned:
+                block = np.asarray(_PageLocked(block))
             with self._lock:
                 number = self._made_blocks
                 self._made_blocks += 1
@@ -94,27 +98,43 @@ class SharedBuffers(BufferPool):
             self._announce(number, descriptor, size)
         finally:
             os.close(descriptor)
-        if self._pinned:
-            _page_lock(block)
         return block
 
     def _dropped(self, blocks: list[Bytes]) -> None:
         for block in blocks:
-            if self._pinned:
-                _unlock(block)
             number = self._numbers.pop(block.ctypes.data)
             del self._memory[number]
             self._forget(number)
 
 
-def _page_lock(block: Bytes) -> None:
-    with contextlib.suppress(RuntimeError):  # copies are slower then, and right all the same
-        torch.cuda.cudart().cudaHostRegister(block.ctypes.data, block.nbytes, 0)
+class _PageLocked:
+    """The owner of page-locked memory: unlocks it when the last array or tensor on it is gone, before it is unmapped.
+
+    Memory that is unmapped first stays locked at its old address. A block that comes to lie there cannot be locked, and
+    copies from it would read the old one.
+
+    Args:
+        block: The memory. Arrays are made of this object by `np.asarray`.
+    """
+
+    def __init__(self, block: Bytes) -> None:
+        self._block = block
+        self.__array_interface__ = block.__array_interface__
+        self._is_locked = _done("cudaHostRegister", block.ctypes.data, block.nbytes, 0)
+
+    def __del__(self) -> None:
+        if self._is_locked and not sys.is_finalizing():
+            _done("cudaHostUnregister", self._block.ctypes.data)
 
 
-def _unlock(block: Bytes) -> None:
+def _done(function: str, *arguments: int) -> bool:
+    """Call a function of CUDA's runtime; return whether it succeeded. Without it copies are slower, and right."""
     with contextlib.suppress(RuntimeError):
-        torch.cuda.cudart().cudaHostUnregister(block.ctypes.data)
+        if int(getattr(torch.cuda.cudart(), function)(*arguments)) == 0:
+            return True
+        # The runtime keeps the error for whoever asks next, which is torch, after any launch: let it be this one.
+        torch.zeros(1, device="cuda")
+    return False
 
 
 class Views:

@@ -381,7 +381,7 @@ class Loader(IterableDataset[Any]):
                 function of the images, such as ``lambda images: fn.gaussian_blur(images, sigma=1.0)``.
             mean, std: Of the channels, for pixels from 0 to 1.
             num_threads: By default, as many as this process has cores.
-            device_id: Of the GPU on which images are resized, augmented and delivered; on the CPU by default. See
+            device_id: Of the GPU on which images are augmented, normalized and delivered; on the CPU by default. See
                 `Pipeline`.
             seed: Of order and augmentation.
             options: Of `Loader`.

@@ -1,0 +1,99 @@
+"""Blocks of shared memory that CUDA page-locks: unlocked before they are unmapped, whoever held them last.
+
+An H100 showed the opposite: a second pipeline's blocks came to lie where the first one's had been locked, CUDA refused to
+lock them, and torch raised that error at its next launch.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+from typing import Any
+
+import pytest
+import torch
+
+from torchdali.execute.workers import blocks
+from torchdali.execute.workers.blocks import SharedBuffers
+
+REFUSED = 712  # cudaErrorHostMemoryAlreadyRegistered
+
+
+class Runtime:
+    """The part of CUDA's runtime that locks pages; it counts, and keeps errors as CUDA does."""
+
+    def __init__(self) -> None:
+        self.locked: dict[int, int] = {}
+        self.refuses = False
+        self.errors = 0
+
+    def cudaHostRegister(self, start: int, size: int, flags: int) -> int:
+        overlaps = any(start < low + length and low < start + size for low, length in self.locked.items())
+        if overlaps or self.refuses:
+            self.errors += 1
+            return REFUSED
+        self.locked[start] = size
+        return 0
+
+    def cudaHostUnregister(self, start: int) -> int:
+        # Still mapped: reading memory that is not would end the process.
+        ctypes.c_ubyte.from_address(start).value += 0
+        del self.locked[start]
+        return 0
+
+
+@pytest.fixture
+def runtime(monkeypatch: pytest.MonkeyPatch) -> Runtime:
+    made = Runtime()
+    monkeypatch.setattr(blocks.torch.cuda, "cudart", lambda: made)
+    return made
+
+
+def pool() -> SharedBuffers:
+    return SharedBuffers(True, lambda *block: None, lambda number: None)
+
+
+def test_blocks_are_unlocked_with_their_pool(runtime: Runtime) -> None:
+    for _ in range(5):  # a mapping of this size gets the address of the one before
+        buffers = pool()
+        tensors = [buffers.empty((1 << 20,), torch.uint8) for _ in range(3)]
+        assert len(runtime.locked) == 3
+        del tensors, buffers
+        gc.collect()
+        assert not runtime.locked
+    assert not runtime.errors
+
+
+def test_a_tensor_keeps_its_block_locked_after_the_pool_is_gone(runtime: Runtime) -> None:
+    buffers = pool()
+    tensor = buffers.empty((5000,), torch.int32).fill_(7)
+    part = tensor[10:20]
+    del buffers, tensor
+    gc.collect()
+    assert len(runtime.locked) == 1
+    assert part.tolist() == [7] * 10
+    del part
+    gc.collect()
+    assert not runtime.locked
+
+
+def test_blocks_that_are_not_used_again_are_unlocked(runtime: Runtime) -> None:
+    buffers = pool()
+    for size in range(1, 30):
+        buffers.empty((size * 100_000,), torch.uint8)
+    buffers.release()
+    gc.collect()
+    assert not runtime.locked
+
+
+def test_an_error_is_taken_from_the_runtime(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    launches: list[Any] = []
+    monkeypatch.setattr(blocks.torch, "zeros", lambda *size, device: launches.append(device))
+    runtime.refuses = True
+    buffers = pool()
+    tensor = buffers.empty((5000,), torch.uint8).fill_(3)
+    assert launches == ["cuda"]
+    assert int(tensor.sum()) == 15000
+    del tensor, buffers
+    gc.collect()
+    assert launches == ["cuda"]  # nothing was locked, and nothing is unlocked
