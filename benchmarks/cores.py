@@ -164,8 +164,6 @@ def drawing(
         wake, conduct: See `forecast`.
         is_busy: Take the measured CPU times in place of what came in a second.
     """
-    from torchdali.execute.workers.placing import default_processes
-
     from .cores_chart import Line, chart
 
     panels: dict[str, list[Line]] = {}
@@ -176,7 +174,7 @@ def drawing(
             if count and each > 1:
                 continue  # it does not hold the lock long enough to differ
             points = [
-                (t, each * forecast(model["segments"], t, count or default_processes(t, t), wake, conduct * each))
+                (t, each * forecast(model["segments"], t, count or (1 if each > 1 else t), wake, conduct * each))
                 for t in cores
             ]  # fmt: skip
             panels.setdefault(model["pipeline"], []).append(Line(name, points))
@@ -239,11 +237,9 @@ def main(given: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if options.model is None and options.root is None:
         parser.error("give a folder of images to measure, or --model to forecast")
-    from torchdali.execute.workers.placing import default_processes
-
     threads = [int(each) for each in options.threads.split(",")]
     asked = [int(each) for each in options.processes.split(",") if each]
-    pairs = [(t, p) for t in threads for p in sorted({1, default_processes(t, t), *asked}) if p <= t]
+    pairs = [(t, p) for t in threads for p in sorted({1, t, *asked}) if p <= t]
     if options.model is not None:
         models = [json.loads(Path(file).read_text()) for file in options.model]
         for found in models:

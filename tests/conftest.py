@@ -7,6 +7,7 @@ Without a file or ``-m``, slow tests and those that need the real DALI are left 
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -17,6 +18,8 @@ import pytest
 from tests.helpers import parity_table
 
 TESTS = Path(__file__).resolve().parent
+# Thousands of small pipelines: replicas would take longer to start than to run. Tests that are about them ask for them.
+os.environ.setdefault("TORCHDALI_PROCESSES", "1")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,11 +49,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(server.release)
         stays = placing._stays
 
-        def stays_of_tests(planned: Any, i: int, forked: bool) -> str:
-            modules = {n.operator.body.__module__ for n in planned.stages[i].chain.nodes}
+        def stays_of_tests(stage: Any, readers: Any, forked: bool) -> str:
+            chained = () if stage.chain is None else stage.chain.nodes
+            modules = {n.operator.body.__module__ for n in (*stage.steps, *chained)}
             if any(module.startswith("tests.") for module in modules):
                 return "an operator of the tests shares memory with them"
-            return stays(planned, i, forked)
+            return stays(stage, readers, forked)
 
         placing._stays = stays_of_tests
         defaults: Any = PipelineOptions.__init__.__kwdefaults__

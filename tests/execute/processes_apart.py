@@ -9,11 +9,13 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import random
 import resource
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,13 +25,16 @@ import numpy as np
 import psutil
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.helpers.encoded_images import encoded, picture
+from tests.helpers.native import needs_native
 from torchdali import fn, pipeline_def, types
 from torchdali.declaration import operator
 from torchdali.errors import PipelineError
-from torchdali.execute.workers import chains
 from torchdali.execute.workers import pool as pool_module
+from torchdali.execute.workers.blocks import SharedBuffers
 from torchdali.pipeline import Pipeline
 from torchdali.registry import lookup
 from torchdali.schema import Image
@@ -116,8 +121,8 @@ def expected(photos: Path) -> list[torch.Tensor]:
 
 
 def children(pipe: Pipeline) -> list[psutil.Process]:
-    workers: Any = pipe._executor
-    return [psutil.Process(worker.process.pid) for worker in workers.workers.pool.workers]
+    executor: Any = pipe._executor
+    return [psutil.Process(worker.process.pid) for worker in executor.replicas.pool.workers]
 
 
 def descriptors() -> int:
@@ -205,7 +210,7 @@ def test_a_sample_that_kills_two_processes_is_an_error(photos: Path, tmp_path: P
 
 def replaced(pipe: Pipeline, count: int) -> None:
     """Wait until so many processes were replaced."""
-    pool: Any = pipe._executor.workers.pool  # type: ignore[union-attr]
+    pool: Any = pipe._executor.replicas.pool  # type: ignore[union-attr]
     end = time.monotonic() + LONGEST
     while pool.replaced < count:
         assert time.monotonic() < end
@@ -244,7 +249,7 @@ def state_after(photos: Path, count: int) -> dict[str, Any]:
 def test_processes_that_keep_dying_are_not_replaced(photos: Path) -> None:
     pipe = training(photos, num_processes=2)
     pipe.build()
-    pool: Any = pipe._executor.workers.pool  # type: ignore[union-attr]
+    pool: Any = pipe._executor.replicas.pool  # type: ignore[union-attr]
     with pytest.raises(PipelineError, match="was killed by SIGKILL"):
         while pool.replaced <= 2 * pool_module._RESTARTS:
             for worker in pool.workers:
@@ -254,18 +259,34 @@ def test_processes_that_keep_dying_are_not_replaced(photos: Path) -> None:
     pipe.close()
 
 
-def test_memory_of_before_a_process_was_replaced_is_not_used_again(photos: Path) -> None:
-    pipe = training(photos, num_processes=2)
-    taken(pipe, 3)
-    buffers: Any = pipe._executor.workers.buffers  # type: ignore[union-attr]
+@pipeline_def(batch_size=4, num_threads=2, device_id=None)
+def fed() -> Any:
+    """Large images from a source, which go to the processes through shared memory."""
+    rng = np.random.default_rng(0)
+    images = [rng.integers(0, 256, (4, 80, 90, 3)).astype(np.uint8) for _ in range(3)]
+    count = iter(range(1 << 30))
+    data = fn.external_source(lambda: images[next(count) % 3])
+    return fn.resize(fn.flip(data), size=[60, 70]), fn.gaussian_blur(data, sigma=1.0)
+
+
+def test_memory_of_before_a_process_was_replaced_is_not_used_again() -> None:
+    pipe, wanted = fed(num_processes=2), taken(fed(num_processes=1), 40)
+    found = taken(pipe, 3)
+    buffers: Any = pipe._executor.replicas.buffers  # type: ignore[union-attr]
     before = buffers._made_blocks
     children(pipe)[0].kill()
-    replaced(pipe, 1)
-    taken(pipe, 6)
-    assert min(buffers._memory) >= before
+    pool: Any = pipe._executor.replicas.pool  # type: ignore[union-attr]
+    while not pool.replaced:
+        found += taken(pipe, 1)
+    found += taken(pipe, 6)
+    end = time.monotonic() + LONGEST
+    while min(buffers._memory) < before:  # a batch that was under way may have held a block
+        assert time.monotonic() < end
+        found += taken(pipe, 1)
     after = buffers._made_blocks
-    taken(pipe, 20)
+    found += taken(pipe, 10)
     assert buffers._made_blocks <= after + 2
+    assert same(found[: len(wanted)], wanted[: len(found)])
     pipe.close()
 
 
@@ -280,7 +301,7 @@ class Forgetful(set[int]):
 def test_a_process_that_knows_no_block_gets_all_over_the_pipe(
     photos: Path, ragged: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chains, "_INLINE", 0)
+    monkeypatch.setattr(SharedBuffers, "_smallest", 0)
     data = [np.fromfile(path, np.uint8) for path in sorted(photos.rglob("*.jpg"))[:4]]
     given: Any = data if ragged else np.stack([data[0]] * 4)
 
@@ -292,7 +313,7 @@ def test_a_process_that_knows_no_block_gets_all_over_the_pipe(
     wanted = taken(define(num_processes=1), 2)
     pipe = define(num_processes=2)
     pipe.build()
-    for worker in pipe._executor.workers.pool.workers:  # type: ignore[union-attr]
+    for worker in pipe._executor.replicas.pool.workers:  # type: ignore[union-attr]
         worker.blocks = Forgetful()
     assert same(taken(pipe, 2), wanted)
     pipe.close()
@@ -390,32 +411,40 @@ def test_nothing_is_left(photos: Path) -> None:
     assert (descriptors(), len(psutil.Process().children())) == before
 
 
-def test_memory_is_reused(photos: Path) -> None:
-    pipe = training(photos, num_processes=2)
+def test_memory_is_reused() -> None:
+    pipe = fed(num_processes=2)
     taken(pipe, 6)
-    buffers = pipe._executor.workers.buffers  # type: ignore[union-attr]
-    before = buffers._made_blocks, descriptors()
+    replicas: Any = pipe._executor.replicas  # type: ignore[union-attr]
+    views = [worker.views for worker in replicas.pool.workers]
+    before = replicas.buffers._made_blocks, descriptors()
     taken(pipe, 60)
-    assert buffers._made_blocks <= 6
+    assert replicas.buffers._made_blocks <= 6
+    assert all(len(view._blocks) <= 8 for view in views)
     assert descriptors() <= before[1] + 2  # the thread that looks after the workers opens files, too
     held = [pipe.run()[0].as_tensor() for _ in range(20)]
-    assert buffers._made_blocks > before[0]
+    assert sum(len(view._lent) for view in views) >= 20
     assert descriptors() <= before[1] + 2  # blocks that are held have none
     del held
-    taken(pipe, 6)
-    assert len(buffers._free.blocks) <= 5
+    taken(pipe, 20)
+    assert all(len(view._blocks) <= 8 for view in views)
     pipe.close()
 
 
-def test_no_room(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(descriptor: int, offset: int, size: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    pipe = training(photos, num_processes=2)
-    pipe.build()
+    allocate = os.posix_fallocate
     monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(MemoryError, match=r"MiB are needed .* no room"):
-        taken(pipe, 4)
+    with pytest.raises(MemoryError, match=r"MiB are needed .* no room"):  # in the process of the user, or in another
+        taken(fed(num_processes=2), 4)
+    pipe = fed(num_processes=2)
+    pipe.build()  # the replicas are copies of a process without room
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "posix_fallocate", allocate)
+        pipe.schedule_run()
+        with pytest.raises(MemoryError, match=r"MiB are needed .* no room"):
+            pipe.outputs()
     pipe.close()
 
 
@@ -468,9 +497,163 @@ def test_why_there_is_one_process(photos: Path) -> None:
         return fn.random.uniform(range=[0.0, 1.0])
 
     pipe = numbers(num_processes=2)
-    assert "one process: no operator works on single samples" in pipe.explain()
+    assert "one process: it computes numbers" in pipe.explain()
     with pytest.raises(ValueError, match="num_processes must be positive"):
         training(photos, num_processes=0)
+
+
+# ------------------------------------------------------------ random graphs
+
+
+class Images:
+    """Draws a pipeline of images from a seed: readers or a source, random operators, branches, arithmetic."""
+
+    def __init__(self, root: Path, seed: int) -> None:
+        self.root, self.random = root, random.Random(seed)
+
+    def define(self) -> Any:
+        choose = self.random
+        label: Any = fn.random.uniform(range=[0.0, 1.0])
+        if choose.random() < 0.7:
+            data, label = fn.readers.file(file_root=str(self.root), random_shuffle=choose.random() < 0.5, name="Reader")
+            images = fn.decoders.image(data)
+        else:
+            count = iter(range(1 << 30))
+            rng = np.random.default_rng(1)
+            given = [[rng.integers(0, 256, (30 + i, 50, 3)).astype(np.uint8) for i in range(4)] for _ in range(5)]
+            images = fn.external_source(lambda: given[next(count) % 5], layout="HWC")
+        numbers = fn.random.uniform(range=[0.5, 1.5])
+        for _ in range(choose.randint(1, 4)):
+            images = self.step(images, numbers)
+        outputs = [images, label, images.shape(), numbers]
+        if choose.random() < 0.5:
+            outputs.append(fn.resize(images, size=[9, 11]))
+        choose.shuffle(outputs)
+        return tuple(outputs)
+
+    def step(self, images: Any, numbers: Any) -> Any:
+        way = self.random.randrange(8)
+        if way == 0:
+            return fn.rotate(images, angle=numbers * 30, keep_size=self.random.random() < 0.5)
+        if way == 1:
+            return fn.random_resized_crop(images, size=[20, 25])
+        if way == 2:
+            return fn.color_twist(images, brightness=numbers, hue=numbers * 10)
+        if way == 3:
+            return fn.gaussian_blur(images, sigma=numbers)
+        if way == 4:
+            return fn.flip(images, horizontal=fn.random.coin_flip(), vertical=self.random.randrange(2))
+        if way == 5:
+            return fn.cast(images * numbers, dtype=types.UINT8)
+        if way == 6:
+            return fn.permute_batch(images, indices=fn.batch_permutation())
+        return fn.noise.gaussian(images, stddev=numbers * 5)
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=12)
+@given(seed=st.integers(0, 1 << 30))
+def test_random_graphs_are_equal_in_any_number_of_processes(photos: Path, seed: int) -> None:
+    def batches(pipe: Pipeline, count: int) -> list[Any]:
+        found = []
+        for _ in range(count):
+            found += [[s.clone() for s in out.samples()] for out in pipe.run()]
+        return found
+
+    def made(**options: Any) -> Pipeline:
+        return pipeline_def(Images(photos, seed).define)(batch_size=4, device_id=None, seed=3, **options)
+
+    alone = made(num_processes=1, num_threads=2)
+    wanted = batches(alone, 6)
+    alone.close()
+    for processes, threads in ((2, 2), (3, 3), (4, 4), (2, 5)):
+        pipe = made(num_processes=processes, num_threads=threads)
+        found = batches(pipe, 3)
+        if not pipe._executor.sources:  # type: ignore[union-attr]
+            state = pipe.state_dict()
+            pipe.close()
+            pipe = made(num_processes=processes % 4 + 1, num_threads=threads)  # another number
+            pipe.load_state_dict(state)
+        found += batches(pipe, 3)
+        pipe.close()
+        assert len(found) == len(wanted)
+        for one, other in zip(found, wanted, strict=True):
+            assert len(one) == len(other) and all(map(torch.equal, one, other))
+
+
+# ------------------------------------------------------------ the default
+
+
+def test_the_default_follows_from_the_graph(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TORCHDALI_PROCESSES")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
+    pipe = fed()
+    assert "2 worker processes, forked; each makes whole batches" in pipe_text(pipe)
+    pipe.close()
+    assert "worker processes" not in pipe_text(fed(num_threads=1))
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None)
+    def boxes() -> Any:
+        return fn.bb_flip(fn.external_source(lambda: [np.ones((3, 4), np.float32)] * 4))
+
+    assert "one process: it computes numbers" in pipe_text(boxes())
+    monkeypatch.setenv("TORCHDALI_PROCESSES", "1")
+    assert "worker processes" not in pipe_text(fed())
+    monkeypatch.setenv("TORCHDALI_PROCESSES", "many")
+    with pytest.raises(ValueError, match="TORCHDALI_PROCESSES='many'"):
+        fed().build()
+
+
+@needs_native
+def test_the_fast_path_has_threads_by_default(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TORCHDALI_PROCESSES")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None)
+    def fast(blur: bool) -> Any:
+        images = fn.decoders.image(fn.readers.file(file_root=str(photos))[0])
+        images = fn.random_resized_crop(images, size=[SIZE, SIZE])
+        if blur:
+            images = fn.gaussian_blur(images, sigma=1.0)
+        return fn.crop_mirror_normalize(images, dtype=types.FLOAT)
+
+    assert "worker processes" not in pipe_text(fast(False))
+    blurred = fast(True)
+    assert "2 worker processes" in pipe_text(blurred)
+    blurred.close()
+
+
+def pipe_text(pipe: Pipeline) -> str:
+    pipe.build()
+    return pipe.explain()
+
+
+def test_threads_make_batches_until_a_new_server_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TORCHDALI_PROCESSES")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
+    wanted = taken(fed(num_processes=1), 60)
+    stop = threading.Event()
+    other = threading.Thread(target=stop.wait)  # with which this process cannot be forked
+    other.start()
+    try:
+        pipe = fed()
+        found = taken(pipe, 2)
+        executor: Any = pipe._executor
+        assert executor.replicas is None
+        end = time.monotonic() + LONGEST
+        while executor.replicas is None:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        found += taken(pipe, 20)
+        assert executor.replicas.pool.workers
+        assert all(map(torch.equal, found, wanted))
+        closed_at_once = fed()
+        closed_at_once.run()
+        closed_at_once.close()
+        pipe.close()
+    finally:
+        stop.set()
+        other.join()
 
 
 @pytest.fixture(autouse=True)

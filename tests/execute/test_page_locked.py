@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 from typing import Any
 
 import pytest
 import torch
 
 from torchdali.execute.workers import blocks
-from torchdali.execute.workers.blocks import SharedBuffers
+from torchdali.execute.workers.blocks import SharedBuffers, Views
 
 REFUSED = 712  # cudaErrorHostMemoryAlreadyRegistered
 
@@ -49,26 +50,37 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Runtime:
     return made
 
 
-def pool() -> SharedBuffers:
-    return SharedBuffers(True, lambda *block: None, lambda number: None)
+class Pair:
+    """Blocks that one process makes and another one looks at, here the same."""
+
+    def __init__(self) -> None:
+        self.views = Views(pinned=True)
+        self.buffers = SharedBuffers(lambda *block: self.views.add(block[0], os.dup(block[1]), block[2]), self.views.drop)
+
+    def tensor(self, size: int) -> torch.Tensor:
+        """Return the other process's view of a tensor."""
+        place = self.buffers.place(self.buffers.empty((size,), torch.uint8).fill_(7))
+        assert place is not None
+        tensor: torch.Tensor = self.views.lend([place.block])(place)
+        return tensor
 
 
-def test_blocks_are_unlocked_with_their_pool(runtime: Runtime) -> None:
+def test_blocks_are_unlocked_with_the_pipeline(runtime: Runtime) -> None:
     for _ in range(5):  # a mapping of this size gets the address of the one before
-        buffers = pool()
-        tensors = [buffers.empty((1 << 20,), torch.uint8) for _ in range(3)]
-        assert len(runtime.locked) == 3
-        del tensors, buffers
+        pair = Pair()
+        tensors = [pair.tensor(1 << 20) for _ in range(3)]
+        assert runtime.locked
+        del tensors, pair
         gc.collect()
         assert not runtime.locked
     assert not runtime.errors
 
 
-def test_a_tensor_keeps_its_block_locked_after_the_pool_is_gone(runtime: Runtime) -> None:
-    buffers = pool()
-    tensor = buffers.empty((5000,), torch.int32).fill_(7)
+def test_a_tensor_keeps_its_block_locked_after_the_pipeline_is_gone(runtime: Runtime) -> None:
+    pair = Pair()
+    tensor = pair.tensor(20000)
     part = tensor[10:20]
-    del buffers, tensor
+    del pair, tensor
     gc.collect()
     assert len(runtime.locked) == 1
     assert part.tolist() == [7] * 10
@@ -78,10 +90,10 @@ def test_a_tensor_keeps_its_block_locked_after_the_pool_is_gone(runtime: Runtime
 
 
 def test_blocks_that_are_not_used_again_are_unlocked(runtime: Runtime) -> None:
-    buffers = pool()
+    pair = Pair()
     for size in range(1, 30):
-        buffers.empty((size * 100_000,), torch.uint8)
-    buffers.release()
+        pair.tensor(size * 100_000)
+    pair.buffers.release()
     gc.collect()
     assert not runtime.locked
 
@@ -90,10 +102,10 @@ def test_an_error_is_taken_from_the_runtime(runtime: Runtime, monkeypatch: pytes
     launches: list[Any] = []
     monkeypatch.setattr(blocks.torch, "zeros", lambda *size, device: launches.append(device))
     runtime.refuses = True
-    buffers = pool()
-    tensor = buffers.empty((5000,), torch.uint8).fill_(3)
+    pair = Pair()
+    tensor = pair.tensor(20000)
     assert launches == ["cuda"]
-    assert int(tensor.sum()) == 15000
-    del tensor, buffers
+    assert int(tensor.sum()) == 140000
+    del tensor, pair
     gc.collect()
     assert launches == ["cuda"]  # nothing was locked, and nothing is unlocked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -25,8 +26,11 @@ def test_several_processes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("threads", "cores", "count"),
-    [(1, 64, 1), (4, 64, 1), (8, 2, 1), (8, 8, 2), (16, 16, 4), (32, 64, 8), (6, 64, 2)],
+    ("threads", "cores", "is_fast", "count"),
+    [(1, 64, False, 1), (4, 64, False, 4), (8, 2, False, 2), (16, 16, True, 1), (2, 2, True, 1)],
 )
-def test_how_many_pay(threads: int, cores: int, count: int) -> None:
-    assert placing.default_processes(threads, cores) == count
+def test_the_default(
+    threads: int, cores: int, is_fast: bool, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(cores)), raising=False)
+    assert placing.default_processes(threads, is_fast) == count

@@ -110,6 +110,20 @@ class BadSamples:
         if self.budget is not None:
             batch.bad_samples.append((len(seen), error))
 
+    def take(self, index: int) -> tuple[BadSample, ...]:
+        """Return what was reported of a batch, and forget it: another process adds it to its own report."""
+        with self._lock:
+            found = tuple(bad for bad in self.report if bad.batch == index)
+            self.report[:] = [bad for bad in self.report if bad.batch != index]
+        return found
+
+    def add(self, batch: InFlightBatch, bad: Sequence[BadSample], keep: Sequence[int] | None) -> None:
+        """Report what another process left out of a batch, and leave it out of what this one has."""
+        with self._lock:
+            self.report.extend(bad)
+        if keep is not None:
+            _select(batch, {}, list(keep))
+
     def check_budget(self, batch: InFlightBatch) -> None:
         """Raise the error at which the batches up to this one have more bad samples than can be borne."""
         noted, batch.bad_samples = batch.bad_samples, []  # errors, whose frames hold the batch

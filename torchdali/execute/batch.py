@@ -21,16 +21,22 @@ from torchdali.loader import Dataset, Indices
 from torchdali.rng import BatchRng, RecordOrder, mix
 from torchdali.tensors import TensorList
 
-__all__ = ["InFlightBatch", "Reader", "Settings", "metadata_outputs", "random_key"]
+__all__ = ["InFlightBatch", "OpenDataset", "Reader", "Settings", "metadata_outputs", "random_key"]
 
 _NO_SEED = -1
 
 
 @dataclass(frozen=True)
-class Reader:
-    """The runtime side of a reader: its records and the position in its epochs."""
+class OpenDataset:
+    """The records of a reader; a replica is told which to read."""
 
     dataset: Dataset
+
+
+@dataclass(frozen=True)
+class Reader(OpenDataset):
+    """The runtime side of a reader: its records and the position in its epochs."""
+
     cursor: Cursor
 
 
@@ -85,6 +91,7 @@ class InFlightBatch:
 
     Attributes:
         index: In the order in which batches are started; -1 before.
+        turn: The same among the batches whose first stages run in this process; see `StageRunner`.
         kept: Original indices of the samples that are left after bad ones were dropped or replaced; None for all.
         ready: Event on the device stream behind all kernels of the batch, if there is one.
         uploaded: Values that have a copy on the device, while the batch is computed.
@@ -99,6 +106,7 @@ class InFlightBatch:
     index: int
     size: int
     position: int
+    turn: int = -1
     values: dict[DataNode, TensorList] = field(default_factory=dict)
     keys: dict[Node, Keys] = field(default_factory=dict)
     reads: dict[Node, Sequence[Any]] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchdali.execute.bad_samples import BadSamples
-from torchdali.execute.batch import InFlightBatch, Reader, Settings
+from torchdali.execute.batch import InFlightBatch, OpenDataset, Settings
 from torchdali.execute.bundles import BundleRun
 from torchdali.execute.compiled_chain import BoundChain, CompiledChain
 from torchdali.execute.device_stream import DeviceStream
@@ -17,7 +17,6 @@ from torchdali.execute.output_buffer import OpenBuffer
 from torchdali.execute.sync import CallerQueue
 from torchdali.execute.thread_pool import ThreadPool
 from torchdali.execute.timings import ChainTimings, Profile
-from torchdali.execute.workers.chains import ChainJob, Workers
 from torchdali.graph import DataNode, Node
 from torchdali.tensors.buffer_pool import BufferPool
 
@@ -30,11 +29,10 @@ class Runtime:
 
     Attributes:
         caller_queue: Of a synchronous pipeline: runs the steps in the thread that waits for the batch.
-        workers: Processes that run chains, if there are any.
     """
 
     settings: Settings
-    readers: Mapping[Node, Reader]
+    readers: Mapping[Node, OpenDataset]
     bad_samples: BadSamples
     device_stream: DeviceStream
     buffers: BufferPool
@@ -42,7 +40,6 @@ class Runtime:
     memory: MemoryStats
     threads: ThreadPool
     caller_queue: CallerQueue | None
-    workers: Workers | None = None
 
 
 @dataclass
@@ -55,7 +52,6 @@ class ChainRun:
         done: Results of the items, by edge.
         groups: The groups, if an item is more than a sample.
         bundles: The bundles, if an item is one.
-        job: The chain, if workers did it.
         blamed: The operator that failed after the chain, by the identity of the error.
     """
 
@@ -69,14 +65,13 @@ class ChainRun:
     done: dict[DataNode, list[Any]] = field(default_factory=dict)
     groups: GroupRun | None = None
     bundles: BundleRun | None = None
-    job: ChainJob | None = None
     blamed: dict[int, Node] = field(default_factory=dict)
 
     def node_of(self, error: BaseException) -> Node | None:
         """Return the operator that failed."""
         if id(error) in self.blamed:
             return self.blamed[id(error)].culprit(error)
-        return self.compiled.node_at(error) if self.job is None else self.job.node_of(error)
+        return self.compiled.node_at(error)
 
     def merged(self, failures: dict[int, BaseException]) -> dict[int, BaseException]:
         """Return failures by sample; where there are any, leave the results by sample, too."""

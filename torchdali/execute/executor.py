@@ -25,6 +25,7 @@ import os
 import queue
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -45,8 +46,8 @@ from torchdali.execute.stages import StageRunner
 from torchdali.execute.sync import CallerQueue, SingleCaller
 from torchdali.execute.thread_pool import Job, ThreadPool
 from torchdali.execute.timings import Profile, Stats
-from torchdali.execute.workers.blocks import SharedBuffers
-from torchdali.execute.workers.chains import Workers
+from torchdali.execute.workers.batches import BatchJob, Replicas
+from torchdali.execute.workers.messages import Made, read_failure
 from torchdali.execute.workers.placing import Placing
 from torchdali.execute.workers.pool import Worker, WorkerPool
 from torchdali.execute.workers.starting import Starter
@@ -88,8 +89,8 @@ class Executor:
         placing: Placing | None = None,
     ) -> None:
         self.placing = Placing(1) if placing is None else placing
-        starter, processes = self._start_processes(plan, settings, readers)  # before there are threads
         self.readers, self.sources, self.bad_samples = readers, sources, bad_samples
+        starter, processes = self._start_processes(plan, settings, readers)  # before there are threads
         self._labels = labels(plan.graph)
         self.device_stream = DeviceStream(settings.device, settings.stream_priority, settings.one_stream)
         self.buffers = BufferPool(pinned=self.device_stream.pins)
@@ -97,20 +98,27 @@ class Executor:
         self.memory = MemoryStats()
         self._caller_queue = CallerQueue() if settings.synchronous else None
         threads = ThreadPool(settings.num_threads, start=settings.starter())
-        self.workers = None if starter is None else self._workers(starter, processes, threads)
+        self._apart, self._turns = (0, 0) if starter is None else (self.placing.stages, 0)
+        self.replicas: Replicas | None = None
+        self._closed = False
+        self._lock, self._process = threading.RLock(), os.getpid()
+        if starter is not None and processes:
+            self._join(starter, processes, threads)
+        elif starter is not None:
+            _start_later(weakref.ref(self), starter, threads)
         self._runtime = Runtime(
             settings, readers, bad_samples, self.device_stream, self.buffers, self.profile, self.memory, threads,
-            self._caller_queue, self.workers,
+            self._caller_queue,
         )  # fmt: skip
-        self._stages = StageRunner(plan, self._runtime)
+        self._stages = StageRunner(plan, self._runtime, self._apart)
         self._flight: deque[InFlightBatch] = deque()
         self._count = self._position = 0
-        self._stopped = self._ended = self._closed = False
+        self._stopped = self._ended = False
         self._scheduled = self._skipped = 0
         self._batch_seconds = math.inf  # that the last batch took in the scheduler thread, if it was done there
         self._prepared: dict[Node, SourceBatch] = {}
         self.taken_state = self.state()
-        self._lock, self._taking, self._process = threading.RLock(), SingleCaller(), os.getpid()
+        self._taking = SingleCaller()
         self._asking_sources = threading.RLock()
         self._requests: queue.SimpleQueue[tuple[Executor, InFlightBatch] | None] = queue.SimpleQueue()
         with keep_torch_threads(1) as ready:
@@ -128,20 +136,24 @@ class Executor:
         if self.placing.processes == 1:
             return None, []
         try:
-            starter = Starter(self.placing, plan, settings, readers)
-            started = starter.start_all()
+            starter = Starter(self.placing, plan, settings, readers, self.bad_samples)
+            started = starter.start_all() if self.placing.waits else []
         except (OSError, MemoryError) as error:
             started = f"a process could not be started: {error}"
         if isinstance(started, str):
-            self.placing = Placing(1, reasons={-1: started})
+            self.placing = Placing(1, reason=started)
             return None, []
         return starter, started
 
-    def _workers(self, starter: Starter, processes: list[Worker], threads: ThreadPool) -> Workers:
-        pool = WorkerPool(processes, partial(_run_on, threads), starter)
-        buffers = SharedBuffers(self.device_stream.pins, pool.announce, pool.forget)
-        pool.joined = buffers.renew
-        return Workers(pool, self.placing.stages, buffers)
+    def _join(self, starter: Starter, processes: list[Worker], threads: ThreadPool) -> bool:
+        """Let processes that have started make the batches from now on; return False if the executor is closed."""
+        with self._lock:
+            if self._closed:
+                return False
+            pool = WorkerPool(processes, partial(_run_on, threads), starter, self.device_stream.pins)
+            # The last write: the scheduler thread, which reads it, sees all of the replicas or none.
+            self.replicas = Replicas(starter.plan, self._apart, self.readers, pool)
+        return True
 
     @property
     def settings(self) -> Settings:
@@ -155,15 +167,15 @@ class Executor:
 
     def stats(self) -> Stats:
         """Return where the time goes, and how the worker processes are."""
-        if self.workers is None:
+        if self.replicas is None:
             return self.profile.stats(self.buffers.bytes_out)
-        used = self.buffers.bytes_out + self.workers.buffers.bytes_out
-        return self.profile.stats(used, self.workers.summary())
+        used = self.buffers.bytes_out + self.replicas.bytes_out
+        return self.profile.stats(used, self.replicas.summary())
 
     @property
     def deaths(self) -> tuple[str, ...]:
         """Number of worker processes and how each ended that died; empty if none did."""
-        lines = () if self.workers is None else self.workers.summary()
+        lines = () if self.replicas is None else self.replicas.summary()
         return lines if len(lines) > 1 else ()
 
     # ------------------------------------------------------------ the user's side
@@ -318,7 +330,7 @@ class Executor:
                 batch.error = KeyboardInterrupt()
                 batch.finished.set()
                 self._flight.remove(batch)
-        self._stages.reset_order(self._count)
+        self._stages.reset_order(self._count, self._turns)
         caller_queue.interrupted = False
 
     def pop(self, stream: Any = None) -> InFlightBatch:
@@ -393,8 +405,8 @@ class Executor:
         # Ends the scheduler thread behind the requests that are left; it does not join the workers, so the order of
         # the two does not matter.
         self._requests.put(None)
-        if self.workers is not None:
-            self.workers.pool.close()
+        if self.replicas is not None:
+            self.replicas.pool.close()
         self._runtime.threads.close()
         if self._scheduler is not threading.current_thread():
             self._scheduler.join(timeout=10)
@@ -433,14 +445,59 @@ class Executor:
         except StopIteration as stop:
             self._stopped = True
             batch.state = self.state()
-            self._stages.fail(batch, StopIteration(*stop.args))
+            self._stages.fail(batch, StopIteration(*stop.args), first=self._apart)
         except BaseException as error:
             batch.state = self.state()
-            self._stages.fail(batch, error)
+            self._stages.fail(batch, error, first=self._apart)
         else:
-            self._stages.begin(batch)
+            self._begin(batch)
         # Read by the user's thread, which may see the time of a batch before: both are good guesses for the next.
         self._batch_seconds = time.perf_counter() - started if batch.finished.is_set() else math.inf
+
+    def _begin(self, batch: InFlightBatch) -> None:
+        """Start the stages of a batch, here or in a replica."""
+        if self.replicas is None:
+            batch.turn, self._turns = self._turns, self._turns + 1
+            self._stages.begin(batch)
+            return
+        try:
+            # From here on the batch belongs to the replica, and then to the thread in which `_made` is called.
+            self.replicas.submit(batch, self.settings.seed, self.profile.is_traced, self._came_back)
+        except BaseException as error:  # no room in shared memory
+            self._stages.fail(batch, error, first=self._apart)
+
+    def _came_back(self, job: BatchJob) -> None:
+        """Go on with a batch that a replica has made, in the thread that runs its later stages."""
+        if self._caller_queue is None:
+            self._take_over(job)
+        else:
+            self._caller_queue.put(partial(self._take_over, job))
+
+    def _take_over(self, job: BatchJob) -> None:
+        batch, made, first = job.batch, job.made, self._apart
+        if batch.finished.is_set():
+            return  # closed, or interrupted and given up
+        assert self.replicas is not None
+        try:
+            if made is not None:
+                self._note(batch, made)
+            if job.error is not None:
+                raise job.error
+            self.replicas.take_over(batch, job.values)
+        except BaseException as error:
+            self._stages.fail(batch, error, first=first)
+        else:
+            self._stages.go_on(batch, first)
+        finally:
+            job.error, job.values = None, {}
+
+    def _note(self, batch: InFlightBatch, made: Made) -> None:
+        """Note what a replica measured, and which samples it left out."""
+        nodes = self.plan.graph.nodes
+        self.profile.add_times(made.times, nodes)
+        self.memory.add({nodes[k].outputs[i]: sizes for (k, i), sizes in made.sizes.items()})
+        self.bad_samples.add(batch, made.bad, made.kept)
+        batch.bad_samples += [(count, read_failure(failure)) for count, failure in made.budget]
 
     def _draw(self, batch: InFlightBatch) -> None:
         """Advance every source, in the graph's order, and note the state after it."""
@@ -448,7 +505,8 @@ class Executor:
         sizes = self._pull(batch)
         for node, reader in self.readers.items():
             batch.keys[node] = keys = reader.cursor.next_batch(self.settings.batch_size)
-            batch.reads[node] = begun(reader.dataset, keys.records.tolist(), keys.epochs.tolist())
+            if self.replicas is None or self.replicas.reads_here(node):
+                batch.reads[node] = begun(reader.dataset, keys.records.tolist(), keys.epochs.tolist())
             batch.values.update(metadata_outputs(node, reader.dataset, keys.records))
             sizes[node] = self.settings.batch_size
         if len(set(sizes.values())) > 1:
@@ -529,6 +587,21 @@ class Executor:
         self._position, self._skipped = state["position"], 0
         self._stopped = self._ended = state["stopped"]
         self.taken_state = self.state()
+
+
+def _start_later(executor: weakref.ref[Executor], starter: Starter, threads: ThreadPool) -> None:
+    """Start processes while threads make the first batches; holds no executor meanwhile."""
+
+    def start() -> None:
+        started = starter.start_all()
+        found = executor()
+        if isinstance(started, str):
+            if found is not None:
+                found.placing = Placing(1, reason=started)
+        elif found is None or not found._join(starter, started, threads):
+            WorkerPool(started, partial(_run_on, threads), starter).close()
+
+    threading.Thread(target=start, name="torchdali-start", daemon=True).start()
 
 
 def _run_on(threads: ThreadPool, function: Callable[[], None]) -> None:

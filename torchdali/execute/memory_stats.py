@@ -29,6 +29,20 @@ class MemoryStats:
                 self._last[edge] = sum(sizes)
                 self._largest[edge] = max(self._largest.get(edge, 0), *sizes, 0)
 
+    def take(self) -> dict[DataNode, tuple[int, int]]:
+        """Return the sizes so far, and forget them: another process adds them to its own."""
+        with self._lock:
+            sizes = {edge: (size, self._largest[edge]) for edge, size in self._last.items()}
+            self._last.clear()
+            self._largest.clear()
+        return sizes
+
+    def add(self, sizes: Mapping[DataNode, tuple[int, int]]) -> None:
+        """Note sizes that another process found."""
+        with self._lock:
+            for edge, (last, largest) in sizes.items():
+                self._last[edge], self._largest[edge] = last, max(self._largest.get(edge, 0), largest)
+
     def summary(self, graph: Graph) -> dict[str, dict[str, list[int]]]:
         """Return the sizes in bytes, by operator and by output of the graph: ``{name: {measure: [one an output]}}``.
 

@@ -28,7 +28,6 @@ from torchdali.execute.thread_limit import ThreadLimit
 from torchdali.execute.thread_pool import Job
 from torchdali.execute.timings import ChainTimings
 from torchdali.execute.transfers import device_last, is_sent, uploads
-from torchdali.execute.workers.chains import ChainJob, Workers
 from torchdali.graph import DataNode, Node
 from torchdali.kernels.memory import Empty
 from torchdali.loader import RecordNames, lacking, owning_read, source_namer
@@ -37,7 +36,6 @@ from torchdali.rng import BatchRng
 from torchdali.running import Bodies as PreparedBodies
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Packed
-from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = ["StageRunner"]
 
@@ -49,10 +47,13 @@ class StageRunner:
 
     Args:
         runtime: Threads, memory, device ...
+        apart: How many of the stages, from the first one on, are not for all batches: other processes run them, too.
+        end: How many of the stages run here; all if None.
     """
 
-    def __init__(self, plan: Plan, runtime: Runtime) -> None:
-        self.plan, self._runtime = plan, runtime
+    def __init__(self, plan: Plan, runtime: Runtime, apart: int = 0, end: int | None = None) -> None:
+        self.plan, self._runtime, self._apart = plan, runtime, apart
+        self._end = len(plan.stages) if end is None else end
         self._hardware = HardwareDecoding(runtime.device_stream)
         delivered = {edge for s in plan.stages if s.chain for edge in s.chain.delivers}
         reads = {
@@ -71,56 +72,61 @@ class StageRunner:
         self._source_edges = [source_edges(s.chain.nodes if s.chain else ()) for s in plan.stages]
         self._buffers = {
             edge: OutputBuffer(
-                self._memory(i),
-                self._packs(i, edge),
+                runtime.buffers,
+                self._packs(edge),
                 None if edge.device == "cpu" else runtime.device_stream.begin_copy,
             )
-            for i, s in enumerate(plan.stages)
+            for s in plan.stages
             if s.chain
             for edge in s.chain.delivers
         }
         self._orders = [device_last(s.steps) for s in plan.stages]
         self._uploads = [uploads([node for s in plan.stages[i:] for node in s.steps]) for i in range(len(plan.stages))]
-        self.reset_order(0)
+        self.reset_order(0, 0)
 
     def _reading(self, stage: int) -> Sequence[Node]:
         """Return the readers of a chain that does nothing else, if all can give whole batches."""
-        chain, workers = self.plan.stages[stage].chain, self._runtime.workers
-        if chain is None or (workers is not None and stage in workers.stages):
+        chain = self.plan.stages[stage].chain
+        if chain is None:
             return ()
         readers = self._runtime.readers
         able = all(
             node in readers and not (node.scope or node.per_sample) and hasattr(readers[node].dataset, "read_batch")
             for node in chain.nodes
         )
-        sent = any(self._packs(stage, edge) for edge in chain.delivers)
+        sent = any(self._packs(edge) for edge in chain.delivers)
         return chain.nodes if able and not sent else ()
-
-    def _memory(self, stage: int) -> BufferPool:
-        """Return the memory for what the chain of a stage delivers."""
-        workers = self._runtime.workers
-        shared = workers is not None and stage in workers.stages
-        return workers.buffers if workers is not None and shared else self._runtime.buffers
 
     def _empty(self) -> Empty | None:
         """Return what gives memory for results of bundles; none if they are sent to a device, which copies them."""
         runtime = self._runtime
         return None if runtime.device_stream.pins else runtime.buffers.empty
 
-    def _packs(self, stage: int, edge: DataNode) -> bool:
-        """Return whether samples of different shapes go into one piece of memory; those of workers stay."""
-        runtime = self._runtime
-        here = self._memory(stage) is runtime.buffers
-        return here and runtime.device_stream.pins and is_sent(self.plan, edge)
+    def _packs(self, edge: DataNode) -> bool:
+        """Return whether samples of different shapes go into one piece of memory."""
+        return self._runtime.device_stream.pins and is_sent(self.plan, edge)
 
-    def reset_order(self, first: int) -> None:
-        """Reset the sequencers; the next batch is number ``first``."""
-        self._sequencers = [Sequencer(first) for _ in self.plan.stages]
+    def reset_order(self, first: int, turn: int) -> None:
+        """Reset the sequencers; the next batch is number ``first``, and has that turn."""
+        self._sequencers = [Sequencer(turn if k < self._apart else first) for k in range(len(self.plan.stages))]
+
+    def _order(self, batch: InFlightBatch, stage: int) -> int:
+        """Return the number of a batch among those that come into a stage here."""
+        return batch.turn if stage < self._apart else batch.index
 
     def begin(self, batch: InFlightBatch) -> None:
         """Start the first stage of a batch."""
         if self._sequencers:
-            self._sequencers[0].enter(batch.index, partial(self._run_steps, batch))
+            self._sequencers[0].enter(self._order(batch, 0), partial(self._run_steps, batch))
+
+    def go_on(self, batch: InFlightBatch, stage: int) -> None:
+        """Start a later stage of a batch, of which a replica ran those before."""
+        batch.stage = stage
+        for edge, values in batch.values.items():
+            if edge.device != "cpu" and values.device.type == "cpu":  # what a "mixed" operator made
+                with self._runtime.device_stream.context():
+                    batch.values[edge] = self._runtime.device_stream.to_device(values)
+        self._enter(batch)
 
     def _run_steps(self, batch: InFlightBatch) -> None:
         """Run the steps of the batch's stage, then submit its chain."""
@@ -283,9 +289,6 @@ class StageRunner:
         run.opened = {e: self._buffers[e].open(batch.size, group) for e in compiled.chain.delivers}
         count = -(-batch.size // group)
         run.done = {e: opened.column(count) for e, opened in run.opened.items()}
-        if runtime.workers is not None and batch.stage in runtime.workers.stages:
-            self._send_chain(run, runtime.workers)
-            return
         function = self._bind(run)
         if group == batch.size > 1 or (run.bundles is not None and run.bundles.count == 1):
             # One call: it takes less time than waking a thread. This is the thread that ran the stage's steps; in a
@@ -313,21 +316,6 @@ class StageRunner:
                 samples=batch.size,
             )
         )
-
-    def _send_chain(self, run: ChainRun, workers: Workers) -> None:
-        """Let worker processes run a chain."""
-
-        def done(job: ChainJob) -> None:
-            run.job = job
-            if runtime.caller_queue is None:
-                self._chain_done(run, job.failures)
-            else:
-                _in_calling_thread(runtime.caller_queue, partial(self._chain_done, run), job.failures)
-
-        runtime, going = self._runtime, self._runtime.bad_samples.keeps_going
-        job = ChainJob(self.plan, run.batch, run.compiled.chain, run.opened, run.done, going, run.timings, done)
-        # From here on the batch belongs to the workers, and then to the thread in which `done` is called.
-        workers.submit(self.plan, runtime.settings.seed, job)
 
     def _bind(self, run: ChainRun) -> Callable[[int], None]:
         """Return what runs one item of the chain: a sample, or a group of them."""
@@ -416,8 +404,6 @@ class StageRunner:
         try:
             if run.timings is not None:
                 self._runtime.profile.chain(run.timings, compiled.chain.nodes, batch.index)
-            if run.job is not None and run.job.error is not None:
-                raise run.job.error
             if run.groups is not None:
                 failures = run.merged(failures)
             if run.bundles is not None:
@@ -444,7 +430,7 @@ class StageRunner:
             return
         finally:
             # They refer to the run: a cycle would keep the output buffers from being reused.
-            run.groups = run.bundles = run.job = None
+            run.groups = run.bundles = None
         self._next_stage(batch)
 
     def _pieces(self, run: ChainRun) -> dict[DataNode, list[Pieces]]:
@@ -537,19 +523,24 @@ class StageRunner:
         for edge in self.plan.dies[batch.stage]:
             batch.values.pop(edge, None)
         batch.stage += 1
-        if batch.stage == len(self.plan.stages):
+        self._enter(batch)
+
+    def _enter(self, batch: InFlightBatch) -> None:
+        """Start the batch's stage, or end the batch."""
+        if batch.stage == self._end:
             self.finish(batch)
         else:
             # Runs on in this thread if it is the batch's turn, else in the thread of the batch before it. Either way,
             # only one thread has the batch.
-            self._sequencers[batch.stage].enter(batch.index, partial(self._run_steps, batch))
+            self._sequencers[batch.stage].enter(self._order(batch, batch.stage), partial(self._run_steps, batch))
 
     def fail(self, batch: InFlightBatch, error: BaseException, first: int = 0) -> None:
         """End a batch; it leaves the sequencers of the stages from ``first`` on as soon as its turn comes."""
-        for sequencer in self._sequencers[first:]:
+        for stage in range(first, self._end):
             # It passes when its turn comes, which may be now, in this thread, or later, in another; it runs nothing
             # there.
-            sequencer.enter(batch.index, sequencer.leave)
+            sequencer = self._sequencers[stage]
+            sequencer.enter(self._order(batch, stage), sequencer.leave)
         self.finish(batch, error)
 
     def finish(self, batch: InFlightBatch, error: BaseException | None = None) -> None:

@@ -8,16 +8,18 @@ import os
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from torchdali.graph import Node
 
-__all__ = ["OperatorTime", "Profile", "Stats"]
+__all__ = ["OperatorTime", "Profile", "Stats", "Times"]
 
 _EVERY = 8  # one batch in so many has its samples timed operator by operator
 _Event = tuple[str, str, float, float, str]  # operator, detail, start, seconds, thread
+Times = tuple[dict[int, tuple[float, int]], list[_Event]]
+"""Times of the operators of a graph: seconds and samples by index of the node, and the intervals."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,31 @@ class Profile:
                     which = f"sample {first}" if count == 1 else f"samples {first} to {first + count - 1}"
                     self._event(node, f"batch {index}, {which}", started, now - started, thread)
                 last[item] = now
+
+    @property
+    def is_traced(self) -> bool:
+        """True if `trace` was called."""
+        return self._events is not None
+
+    def take_times(self, index: Mapping[Node, int]) -> Times:
+        """Return the times so far, and forget them: another process adds them to its own."""
+        with self._lock:
+            times = {index[node]: (seconds, self._samples[node]) for node, seconds in self._seconds.items()}
+            self._seconds.clear()
+            self._samples.clear()
+            events = self._events or []
+            if self._events is not None:
+                self._events = []
+        return times, events
+
+    def add_times(self, times: Times, nodes: Sequence[Node]) -> None:
+        """Add times that another process took."""
+        with self._lock:
+            for number, (seconds, samples) in times[0].items():
+                self._seconds[nodes[number]] += seconds
+                self._samples[nodes[number]] += samples
+            if self._events is not None:
+                self._events += times[1]
 
     def _event(self, node: Node, detail: str, started: float, seconds: float, thread: str) -> None:
         if self._events is not None:

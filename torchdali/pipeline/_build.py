@@ -30,6 +30,7 @@ from torchdali.rewrite import (
     fuse_native,
     fuse_on_device,
     fuse_resizing,
+    is_fast,
     merge_identical,
     share_decoding,
 )
@@ -156,7 +157,9 @@ def build(options: PipelineOptions, opened: Opened, bad_samples: BadSamples) -> 
         one_stream=options.max_streams == 1 or options.stream_policy is StreamPolicy.SINGLE,
         exact=options.exact,
     )
-    placing = place(opened.plan, readers, options.num_processes, settings, options.py_start_method)
+    placing = place(
+        opened.plan, readers, options.num_processes, settings, options.py_start_method, is_fast(opened.plan.graph)
+    )  # fmt: skip
     return Executor(opened.plan, settings, readers, opened.sources, bad_samples, placing)
 
 

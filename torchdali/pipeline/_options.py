@@ -134,10 +134,10 @@ class PipelineOptions:
     max_bad_samples: int | None = _option(None, "How many of them to bear before failing all the same.")
     num_processes: int | None = _option(
         None,
-        "Worker processes among which the threads are divided, at least one each; 1 for none. None: as many as pay, "
-        "about one for four threads that have a core each. What cannot run in another process stays in this one; "
-        "`Pipeline.explain` says what and why.",
-        "Worker processes as asked for; None for as many as pay.",
+        "Replicas of the pipeline, processes that make whole batches, among which the threads are divided; 1 for none. "
+        "None: one for each thread that has a core, but none if the fast path makes the samples. What cannot run in "
+        "another process stays in this one; `Pipeline.explain` says what and why. Or ``TORCHDALI_PROCESSES``.",
+        "Replicas as asked for; None for the default.",
     )
     scaled_decode: bool = _option(
         False,

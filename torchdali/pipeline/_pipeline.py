@@ -20,6 +20,7 @@ from torchdali.execute.bad_samples import BadSample, BadSamples
 from torchdali.execute.batch import InFlightBatch
 from torchdali.execute.executor import Executor
 from torchdali.execute.timings import Stats
+from torchdali.execute.workers.placing import Placing
 from torchdali.graph import DataNode, Graph, Node
 from torchdali.loader import shared_arguments
 from torchdali.pipeline._api_check import ApiCheck
@@ -296,8 +297,12 @@ class Pipeline(PipelineOldNames):
                 self._run_once()
 
     def _prefetch(self) -> None:
-        """Start as many batches as the queue is deep; called by hand, as in DALI, even if it is not pipelined."""
-        for _ in range(max(self._options.depths)):
+        """Start as many batches as the queue is deep; called by hand, as in DALI, even if it is not pipelined.
+
+        With replicas, one more for each but the first, so that all are at work; not if batches are fed one by one.
+        """
+        ahead = 0 if self.input_names else getattr(self._running, "placing", Placing(1)).processes - 1
+        for _ in range(max(self._options.depths) + ahead + (ahead > 0)):
             self._start_one()
 
     def _run_once(self) -> None:
@@ -636,7 +641,7 @@ class Pipeline(PipelineOldNames):
         executor = self._planned
         plan, placing = executor.plan, executor.placing
         lines = [str(plan.graph), "", str(plan), *fast_path(plan.graph)]
-        if placing.processes != 1 or placing.reasons:
+        if placing.processes != 1 or placing.reason:
             lines += [str(placing), *executor.deaths]
         return "\n".join(lines)
 

@@ -6,15 +6,25 @@ from collections.abc import Iterator
 
 from torchdali.graph import Graph, Node
 from torchdali.kernels import native
-from torchdali.plan import edges
+from torchdali.plan import Kind, edges, kinds
 from torchdali.rewrite._nodes import DECODERS, NATIVE_DECODERS, makes_rgb, parts_of
 
-__all__ = ["fast_path"]
+__all__ = ["fast_path", "is_fast"]
 
 _FUSED = {
     *NATIVE_DECODERS.values(),
     *("_decode_random_resized_crop", "_decode_random_resized_crop_normalize", "_decode_resize_crop_mirror_normalize"),
 }
+
+
+def is_fast(graph: Graph) -> bool:
+    """Return whether the fast path does all that is done sample by sample, from file to batch."""
+    of_samples = [n for n, kind in kinds(graph).items() if kind is Kind.SINGLE and n.operator.kind != "reader"]
+    return (
+        native.library() is not None
+        and bool(of_samples)
+        and all(node.operator.name in _FUSED and node.device == "cpu" and makes_rgb(node) for node in of_samples)
+    )
 
 
 def fast_path(graph: Graph) -> list[str]:

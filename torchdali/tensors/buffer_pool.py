@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-__all__ = ["BufferPool", "Bytes", "release_unused"]
+__all__ = ["BufferPool", "Bytes", "Lease", "Loan", "release_unused"]
 
 Bytes = npt.NDArray[np.uint8]
 _POOLED = 1 << 20  # bytes; below it the allocator is as fast
@@ -24,15 +24,16 @@ _SPARE = 4  # a block is taken for what fills it but for this part
 _KEEP = 4  # free blocks; more would only be kept for a consumer that hoards in bursts
 
 
-class _Lease(np.ndarray[tuple[int], np.dtype[np.uint8]]):
+class Lease(np.ndarray[tuple[int], np.dtype[np.uint8]]):
     """A view of a block in use; it dies with the last tensor on the block."""
 
 
-class _Loan(weakref.ref[_Lease]):
+class Loan(weakref.ref[Lease]):
     """A weak reference that appends itself to a queue when its block is free again."""
 
-    __slots__ = ("block",)
+    __slots__ = ("block", "number")
     block: Bytes
+    number: int
 
 
 class _FreeBlocks:
@@ -56,8 +57,8 @@ class BufferPool:
         self._pinned = pinned
         # Page-locked memory stays with the streams that copy from it.
         self._shared = not pinned and type(self) is BufferPool
-        self._lent: dict[int, _Loan] = {}
-        self._returned: deque[_Loan] = deque()
+        self._lent: dict[int, Loan] = {}
+        self._returned: deque[Loan] = deque()
         with _adding:
             known = _plain.get("free") if self._shared else None
             self._free = _FreeBlocks() if known is None else known
@@ -89,9 +90,9 @@ class BufferPool:
         if size < self._smallest:
             return torch.empty(shape, dtype=dtype, pin_memory=self._pinned)
         block = self._take(self._block_size(size))
-        lease = block.view(_Lease)
+        lease = block.view(Lease)
         # Not weakref.finalize: it runs Python code, where a Ctrl-C that comes just then would be lost.
-        loan = _Loan(lease, self._returned.append)
+        loan = Loan(lease, self._returned.append)
         loan.block = block
         # Kept alive here: a weak reference that is gone calls nothing. Its callback only appends to a deque, which is
         # atomic: it runs in whatever thread drops the last tensor, even inside `_take`, where a lock would deadlock.

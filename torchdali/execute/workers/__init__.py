@@ -1,11 +1,12 @@
-"""Worker processes inside a pipeline: they run parts of the chains of its batches.
+"""Replicas of a pipeline: processes that make whole batches.
 
-The process of the user draws the samples, runs the steps and keeps the order, as it does alone; so sources, states
-and checkpoints stay there, and cannot differ. What a chain does for a sample is a pure function of the record, the
-random key and what the steps computed for it. So a *part* of a batch, some samples of a chain, goes to any worker,
-which writes into the batch's shared memory; and a part whose worker died goes to another one.
+The process of the user draws the samples, calls the sources and keeps the order, as it does alone; so states and
+checkpoints stay there, and cannot differ. What the stages compute for a batch is a pure function of its records, its
+random keys and what the sources gave. So a batch goes to any replica, which runs the stages as a pipeline without
+processes does, and returns the batch in shared memory; and a batch whose replica died goes to another one. Stages that
+cannot run there (on a device, with side effects), and those behind them, run in the process of the user.
 
-- `placing` decides which chains can go, and how many processes there are; `starting` starts them, by way of a `server`.
+- `placing` decides how many replicas there are, and which stages run there; `starting` starts them, by a `server`.
 - `messages` are what goes over the pipe, `blocks` the shared memory.
-- `worker` is a worker; `pool` deals out parts and watches the workers; `chains` is between the stages and the pool.
+- `replica` is a replica; `pool` deals out batches and watches the replicas; `batches` is between executor and pool.
 """

@@ -1,6 +1,7 @@
-"""Shared memory of batches: the process of the user owns it, its workers write into it.
+"""Shared memory of batches: one process owns a block and writes to it, others read it.
 
-A block has no name: its descriptor goes over the socket of each worker, and nothing stays behind, whoever dies.
+A block has no name: its descriptor goes over a socket, and nothing stays behind, whoever dies. The process of the user
+owns what sources gave; each replica owns the batches that it made, until the last tensor on them is gone.
 """
 
 from __future__ import annotations
@@ -8,18 +9,20 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from torchdali.execute.shared_memory import anonymous_file, mapped, view_of
-from torchdali.tensors.buffer_pool import BufferPool, Bytes
+from torchdali.tensors.buffer_pool import BufferPool, Bytes, Lease, Loan
 
 __all__ = ["Place", "SharedBuffers", "Views"]
 
 _PAGE = 4096
+_SMALLEST = 1 << 14  # bytes; less goes over the pipe
 
 
 class Place(NamedTuple):
@@ -32,27 +35,26 @@ class Place(NamedTuple):
 
 
 class SharedBuffers(BufferPool):
-    """A pool of blocks that workers know, too.
+    """A pool of blocks that other processes know, too.
 
     Args:
-        pinned: Page-lock the memory, for asynchronous copies to a device.
         announce: Called with number, descriptor and size of a new block, before it is used.
         forget: Called with the number of a block that will not be used again.
     """
 
-    _smallest = 0
+    _smallest = _SMALLEST
 
-    def __init__(
-        self,
-        pinned: bool,
-        announce: Callable[[int, int, int], None],
-        forget: Callable[[int], None],
-    ) -> None:
-        super().__init__(pinned)
+    def __init__(self, announce: Callable[[int, int, int], None], forget: Callable[[int], None]) -> None:
+        super().__init__()
         self._announce, self._forget = announce, forget
         self._numbers: dict[int, int] = {}  # by address
         self._memory: dict[int, Bytes] = {}  # by number
         self._made_blocks = self._first = 0
+
+    @property
+    def smallest(self) -> int:
+        """Bytes of a batch from which it goes by shared memory; less goes over the pipe."""
+        return max(1, self._smallest)
 
     def place(self, tensor: torch.Tensor) -> Place | None:
         """Return where a tensor of this pool lies; None for other memory."""
@@ -68,7 +70,7 @@ class SharedBuffers(BufferPool):
         return view_of(block, place.offset, place.shape, place.dtype)
 
     def renew(self) -> None:
-        """Use no block again that there is: a worker has come that does not know them."""
+        """Use no block again that there is: a process has come that does not know them."""
         with self._lock:
             self._first = self._made_blocks
             self._collect()
@@ -88,13 +90,11 @@ class SharedBuffers(BufferPool):
         descriptor = anonymous_file(size)
         try:
             block = mapped(descriptor, size)
-            if self._pinned:
-                block = np.asarray(_PageLocked(block))
             with self._lock:
                 number = self._made_blocks
                 self._made_blocks += 1
                 self._numbers[block.ctypes.data], self._memory[number] = number, block
-            # Every worker has the block in its queue of messages before a part that writes to it is made.
+            # The others have the block in their queues of messages before a batch that lies in it.
             self._announce(number, descriptor, size)
         finally:
             os.close(descriptor)
@@ -138,15 +138,23 @@ def _done(function: str, *arguments: int) -> bool:
 
 
 class Views:
-    """A worker's side: the blocks that it was told of."""
+    """The other side: the blocks that a process was told of.
 
-    def __init__(self) -> None:
-        self._blocks: dict[int, torch.Tensor] = {}
+    Args:
+        pinned: Page-lock them, for asynchronous copies to a device.
+    """
+
+    def __init__(self, pinned: bool = False) -> None:
+        self._pinned = pinned
+        self._blocks: dict[int, Bytes] = {}
+        self._lent: dict[int, Loan] = {}
+        self._returned: deque[Loan] = deque()
 
     def add(self, number: int, descriptor: int, size: int) -> None:
         """Map a block; the descriptor is closed."""
         try:
-            self._blocks[number] = torch.from_numpy(mapped(descriptor, size))
+            block = mapped(descriptor, size)
+            self._blocks[number] = np.asarray(_PageLocked(block)) if self._pinned else block
         finally:
             os.close(descriptor)
 
@@ -156,4 +164,28 @@ class Views:
 
     def tensor(self, place: Place) -> torch.Tensor:
         """Return the tensor at a place."""
-        return view_of(self._blocks[place.block], place.offset, place.shape, place.dtype)
+        return view_of(torch.from_numpy(self._blocks[place.block]), place.offset, place.shape, place.dtype)
+
+    def lend(self, blocks: Iterable[int]) -> Callable[[Place], torch.Tensor]:
+        """Return what gives the tensors at places in some blocks; these come back when the last of them is gone."""
+        leases: dict[int, torch.Tensor] = {}
+        for number in set(blocks):
+            lease = self._blocks[number].view(Lease)
+            # Not weakref.finalize: it runs Python code, where a Ctrl-C that comes just then would be lost. The entry is
+            # made before a tensor is, so that none comes back without one.
+            self._lent[number] = loan = Loan(lease, self._returned.append)
+            loan.number = number
+            leases[number] = torch.from_numpy(lease)
+        return lambda place: view_of(leases[place.block], place.offset, place.shape, place.dtype)
+
+    @property
+    def bytes_out(self) -> int:
+        """Bytes of the blocks in use."""
+        # A copy in one step: the receiving thread adds to it.
+        return sum(self._blocks[number].nbytes for number in list(self._lent) if number in self._blocks)
+
+    def returned(self) -> tuple[int, ...]:
+        """Return the numbers of the blocks that came back since the last call."""
+        # Appended to by whatever thread drops a tensor; only this one takes out, so the length does not shrink.
+        loans = [self._returned.popleft() for _ in range(len(self._returned))]
+        return tuple(self._lent.pop(loan.number).number for loan in loans)

@@ -1,10 +1,10 @@
-"""Messages between the process of the user and its workers."""
+"""Messages between the process of the user and its replicas."""
 
 from __future__ import annotations
 
 import contextlib
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,17 +13,20 @@ import numpy.typing as npt
 import torch
 
 from torchdali import pickling
-from torchdali.errors import batch_level, is_batch_level, part_of, self_explanatory, stripped
+from torchdali.cursor import Keys
+from torchdali.errors import self_explanatory, stripped
+from torchdali.execute.bad_samples import BadSample
 from torchdali.execute.process_pool import WorkerTraceback
-from torchdali.execute.shared_memory import Packed
-from torchdali.execute.workers.blocks import Place
+from torchdali.execute.timings import Times
+from torchdali.execute.workers.blocks import Place, SharedBuffers
+from torchdali.tensors import TensorList
 
 __all__ = [
-    "Answer", "Block", "Drop", "Failure", "Input", "Inline", "Part", "Ready", "Refused", "inline",
-    "read_failure", "restored", "write_failure",
+    "Block", "Draw", "Drop", "Failure", "Inline", "Made", "Ready", "Refused", "SentBatch", "inline", "read_failure",
+    "received", "sent", "write_failure",
 ]  # fmt: skip
 
-_Words = npt.NDArray[Any]
+_ALIGN = 64  # bytes; a tensor in shared memory begins at a multiple
 
 
 class Inline(NamedTuple):
@@ -41,7 +44,7 @@ def inline(tensor: torch.Tensor) -> Inline:
     return Inline(data, tuple(tensor.shape), tensor.dtype)
 
 
-def restored(sent: Inline) -> torch.Tensor:
+def _restored(sent: Inline) -> torch.Tensor:
     """Return the tensor that `inline` was given; its memory is its own."""
     if not sent.data.size:
         return torch.empty(sent.shape, dtype=sent.dtype)
@@ -49,53 +52,147 @@ def restored(sent: Inline) -> torch.Tensor:
     return torch.from_numpy(data).view(sent.dtype).view(sent.shape)
 
 
-class Input(NamedTuple):
-    """The samples of an edge that enter a part: one tensor ``(samples, ...)``, or a list.
+class SentBatch(NamedTuple):
+    """A batch on its way: one tensor ``(samples, ...)``, or a list with None for samples that a branch did not compute.
 
-    A sample that a branch did not compute is None.
+    Attributes:
+        dtype, ndim: Of a sample, where there is none.
+        infos: Where the samples come from, if the receiver does not know.
     """
 
     layout: str
+    dtype: torch.dtype | None
+    ndim: int | None
     dense: Inline | Place | None
     samples: tuple[Inline | Place | None, ...] = ()
+    infos: tuple[str, ...] | None = None
+
+    def places(self) -> list[Place]:
+        """Return where in shared memory its tensors lie."""
+        return [each for each in (self.dense, *self.samples) if isinstance(each, Place)]
+
+    def without_blocks(self, known: Callable[[int], bool], tensor: Callable[[Place], torch.Tensor]) -> SentBatch:
+        """Return the batch for a process that knows some blocks: what lies in others goes over the pipe."""
+
+        def reachable(each: Inline | Place | None) -> Inline | Place | None:
+            return inline(tensor(each)) if isinstance(each, Place) and not known(each.block) else each
+
+        if all(known(place.block) for place in self.places()):
+            return self
+        return self._replace(dense=reachable(self.dense), samples=tuple(map(reachable, self.samples)))
+
+
+def sent(batch: TensorList, buffers: SharedBuffers, kept: list[torch.Tensor], with_infos: bool = False) -> SentBatch:
+    """Return a batch in a form that goes to another process: its bytes if they are few, or its place in shared memory.
+
+    Args:
+        buffers: Where what lies elsewhere is copied to.
+        kept: Gets the tensors in shared memory, which must stay as long as the other process reads them.
+        with_infos: Say where samples come from, too.
+    """
+    infos = batch.source_infos if with_infos else None
+    dense = batch.dense()
+    samples: list[Any] = [dense] if dense is not None else batch.samples()
+    there = [sample for sample in samples if sample is not None]
+    if sum(sample.nbytes for sample in there) < buffers.smallest:
+        moved: list[Inline | Place] = [inline(sample) for sample in there]
+    elif dense is not None and (place := buffers.place(dense)) is not None:
+        kept.append(dense)
+        moved = [place]
+    else:
+        moved = _copied(there, buffers, kept)
+    head = batch.layout(), batch.torch_dtype, batch.ndim() if batch.torch_dtype is not None else None
+    names = None if infos is None else tuple(infos)
+    if dense is not None:
+        return SentBatch(*head, moved[0], (), names)
+    by_turn = iter(moved)
+    return SentBatch(*head, None, tuple(None if s is None else next(by_turn) for s in samples), names)
+
+
+def _copied(tensors: Sequence[torch.Tensor], buffers: SharedBuffers, kept: list[torch.Tensor]) -> list[Inline | Place]:
+    """Copy tensors into one block of shared memory."""
+    offsets, size = [], 0
+    for tensor in tensors:
+        offsets.append(size)
+        size += -(-tensor.nbytes // _ALIGN) * _ALIGN
+    memory = buffers.empty((size,), torch.uint8)
+    kept.append(memory)
+    start = buffers.place(memory)
+    assert start is not None
+    places: list[Inline | Place] = []
+    for tensor, offset in zip(tensors, offsets, strict=True):
+        target = memory[offset : offset + tensor.nbytes].view(tensor.dtype).view(tensor.shape)
+        target.copy_(tensor.detach())
+        places.append(Place(start.block, offset, tuple(tensor.shape), tensor.dtype))
+    return places
+
+
+def received(batch: SentBatch, tensor: Callable[[Place], torch.Tensor]) -> TensorList:
+    """Return a batch that was sent.
+
+    Args:
+        tensor: Returns what lies at a place in shared memory.
+    """
+
+    def restored(each: Inline | Place) -> torch.Tensor:
+        return tensor(each) if isinstance(each, Place) else _restored(each)
+
+    if batch.dense is not None:
+        return TensorList.from_dense(restored(batch.dense), batch.layout, batch.infos)
+    samples: list[Any] = [None if each is None else restored(each) for each in batch.samples]
+    return TensorList.from_samples(samples, batch.layout, batch.dtype, batch.ndim, batch.infos)
 
 
 @dataclass(frozen=True)
-class Part:
-    """Some samples of a chain's batch, for a worker to do.
+class Draw:
+    """A batch that a replica is to make: what the process of the user drew for it.
 
     Attributes:
-        number: Of the part.
-        stage: Of the chain.
-        order: Index of the batch: earlier ones go first.
-        first, count: Which samples of the batch.
+        number: Of the message.
+        index, position, size: Of the batch; see `InFlightBatch`.
         seed: Of the pipeline.
         random_keys: See `InFlightBatch.random_keys`.
-        epochs, records: Of the samples, for random numbers.
         keys: Records to read, by index of the reader.
-        inputs: What enters the chain, in the order of its `inputs`, then of its `values`.
-        slots: Where results belong, one of each delivered edge: the samples of the part; None where the place is not
-            known.
-        keep_going: Go on after a sample that fails.
-        timed: Measure each operator.
-        returned: Numbers of the worker's own blocks that are free again.
+        values: What sources gave, by index of the source and number of its output.
+        traced: Keep the interval of each operator, see `Profile.trace`.
+        returned: Numbers of the replica's own blocks that are free again.
     """
 
     number: int
-    stage: int
-    order: int
-    first: int
-    count: int
+    index: int
+    position: int
+    size: int
     seed: int
     random_keys: Sequence[int] | None
-    epochs: _Words
-    records: _Words
-    keys: Mapping[int, _Words]
-    inputs: tuple[Input, ...]
-    slots: tuple[Place | None, ...]
-    keep_going: bool
-    timed: bool
-    returned: tuple[int, ...] = ()
+    keys: Mapping[int, Keys]
+    values: Mapping[tuple[int, int], SentBatch]
+    traced: bool
+    returned: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Made:
+    """A batch that a replica has made.
+
+    Attributes:
+        number: Of the message that asked for it.
+        values: What later stages or the user need, by index of the operator and number of its output.
+        kept: See `InFlightBatch`.
+        error: Of the batch, if it failed.
+        bad: Samples that were left out or replaced, for the report.
+        budget: How many of them at once, and the error of the first; see `InFlightBatch.bad_samples`.
+        times: Of the operators.
+        sizes: Bytes of the batch and of its largest sample, by operator and output, if memory is counted.
+    """
+
+    number: int
+    values: Mapping[tuple[int, int], SentBatch]
+    kept: tuple[int, ...] | None
+    error: Failure | None
+    bad: tuple[BadSample, ...]
+    budget: tuple[tuple[int, Failure], ...]
+    times: Times
+    sizes: Mapping[tuple[int, int], tuple[int, int]]
 
 
 class Failure(NamedTuple):
@@ -103,62 +200,41 @@ class Failure(NamedTuple):
 
     Attributes:
         data: Its pickle, if it has one.
-        node: Index of the operator that failed; -1 if it is not known.
     """
 
     data: bytes | None
     message: str
     text: str
-    node: int
-    part: int
-    batch_level: bool
+    attributes: Mapping[str, Any]
 
 
-def write_failure(error: BaseException, node: int) -> Failure:
+def write_failure(error: BaseException) -> Failure:
     """Describe an exception."""
     data = None
     with contextlib.suppress(Exception):
         data = pickling.dumps(error)
         pickling.loads(data)
-    lines = traceback.format_exception(type(error), stripped(error), error.__traceback__)
-    level = is_batch_level(error)
-    return Failure(data, f"{type(error).__name__}: {error}", "".join(lines), node, part_of(error), level)
+    cause = error.__cause__ or error
+    lines = traceback.format_exception(type(cause), stripped(cause), cause.__traceback__)
+    marks = {k: v for k, v in error.__dict__.items() if k in ("batch_level", "part", "__notes__")}
+    return Failure(data, f"{type(error).__name__}: {error}", "".join(lines), marks)
 
 
-def read_failure(failure: Failure) -> BaseException:
+def read_failure(failure: Failure) -> Exception:
     """Return the exception: of the same class where it could be pickled."""
     error: Any = None
     with contextlib.suppress(Exception):
         error = None if failure.data is None else pickling.loads(failure.data)
-    if not isinstance(error, BaseException):
+    if not isinstance(error, Exception):
         error = RuntimeError(failure.message)
-    if failure.batch_level:
-        batch_level(error)
-    found: BaseException = self_explanatory(error)
+    error.__dict__.update(failure.attributes)
+    found: Exception = self_explanatory(error)
     found.__cause__ = WorkerTraceback(failure.text)
     return found
 
 
-@dataclass(frozen=True)
-class Answer:
-    """Results of a part.
-
-    Attributes:
-        places: By delivered edge, one a sample: "slot", None, or the index of one of ``packed``.
-        packed: Results that were in no slot.
-        failures: By sample of the part; -1 for the part as a whole.
-        times: By sample of the part, operator, seconds and thread; see `ChainTimings`.
-    """
-
-    number: int
-    places: tuple[tuple[Any, ...] | None, ...]
-    packed: Packed | None
-    failures: Mapping[int, Failure]
-    times: Sequence[tuple[int, int, float, str]]
-
-
 class Block(NamedTuple):
-    """A block of the process of the user; its descriptor follows."""
+    """A block of shared memory of the sender; its descriptor follows."""
 
     number: int
     size: int
@@ -171,12 +247,12 @@ class Drop(NamedTuple):
 
 
 class Ready(NamedTuple):
-    """A worker has planned its graph and opened its readers, of these sizes."""
+    """A replica has planned its graph and opened its readers, of these sizes."""
 
     sizes: Mapping[int, int]
 
 
 class Refused(NamedTuple):
-    """A worker cannot start, and why."""
+    """A replica cannot start, and why."""
 
     reason: str

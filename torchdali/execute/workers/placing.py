@@ -1,4 +1,4 @@
-"""Decide what runs in worker processes and how many there are."""
+"""Decide how many processes a pipeline has, and which of its stages run there."""
 
 from __future__ import annotations
 
@@ -7,51 +7,52 @@ import os
 import sys
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 
 from torchdali import pickling
 from torchdali.execute.batch import Reader, Settings
 from torchdali.graph import Node
-from torchdali.plan import Chain, Plan, is_metadata
+from torchdali.plan import Chain, Plan, Stage, edges, is_metadata
 from torchdali.registry import registry
 
-__all__ = ["Placing", "default_processes", "place"]
-
-_THREADS = 4  # threads of one process that the GIL does not hold up much
+__all__ = ["Placing", "default_processes", "has_user_code", "may_fork", "place"]
 
 
-def default_processes(threads: int, cores: int) -> int:
-    """Return how many processes pay: about one for four threads that have a core each."""
-    working = min(threads, cores)
-    return 1 if working <= _THREADS else -(-working // _THREADS)
+def default_processes(threads: int, is_fast: bool) -> int:
+    """Return how many processes a pipeline has by default."""
+    if is_fast:
+        return 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, min(threads, cores or 1))
 
 
 @dataclass(frozen=True)
 class Placing:
-    """The division of a plan among processes.
+    """The choice of what runs in other processes.
 
     Attributes:
-        processes: Number of worker processes; 1 for none but that of the user.
-        stages: Stages whose chains run there.
-        reasons: Why other chains do not, by stage; of -1: why there is one process.
+        processes: Number of replicas; 1 for none.
+        stages: How many stages, from the first one on, run there.
+        reason: Why there is one process, or why the stages behind these stay.
         forked: True if processes are copies of this one; otherwise the plan is sent to them.
+        waits: Start them before the first batch; otherwise threads make batches meanwhile.
     """
 
     processes: int
-    stages: frozenset[int] = frozenset()
-    reasons: Mapping[int, str] = field(default_factory=dict)
+    stages: int = 0
+    reason: str = ""
     forked: bool = True
+    waits: bool = True
 
     def __str__(self) -> str:
         if self.processes == 1:
-            why = self.reasons.get(-1, "")
-            return "one process" + (f": {why}" if why else "")
+            return "one process" + (f": {self.reason}" if self.reason else "")
         how = "forked" if self.forked else "started by the server"
-        lines = [f"{self.processes} worker processes, {how}"]
-        lines += [f"  the chain of stage {i} runs there" for i in sorted(self.stages)]
-        lines += [f"  the chain of stage {i} stays here: {why}" for i, why in self.reasons.items()]
+        lines = [f"{self.processes} worker processes, {how}; each makes whole batches"]
+        if self.reason:
+            lines.append(f"  stages from {self.stages} on stay here: {self.reason}")
         return "\n".join(lines)
 
 
@@ -61,48 +62,54 @@ def place(
     asked: int | None,
     settings: Settings,
     start_method: str,
+    is_fast: bool = False,
 ) -> Placing:
     """Decide how many processes a plan gets, and what runs there.
 
+    Threads, if there is one, or the fast path makes the samples from file to batch; else as many replicas as threads,
+    but not more than there are cores.
+
     Args:
-        asked: Number of processes; None for as many as pay.
+        asked: Number of processes; None for this choice.
+        is_fast: The fast path makes the samples.
     """
-    count = asked
-    if count is None:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        count = default_processes(settings.num_threads, cores or 1)
-        if count > 1 and any(has_user_code(stage.chain) for stage in planned.stages):
-            # Code of the user holds the GIL, and its random numbers are one thread's alone, see `worker.SeededSamples`.
-            count = min(settings.num_threads, cores or 1)
+    asked = _wanted() if asked is None else asked
+    count = default_processes(settings.num_threads, is_fast) if asked is None else asked
     if count == 1:
         return Placing(1)
     why = _platform_refuses()
     if why:
-        return Placing(1, reasons={-1: why})
+        return Placing(1, reason=why)
     forked = start_method == "fork" and may_fork()
-    reasons: dict[int, str] = {}
-    stages = set()
-    for i, stage in enumerate(planned.stages):
-        if stage.chain is None:
-            continue
-        why = _reads_here(stage.chain, readers) or _stays(planned, i, forked)
+    stages, why = 0, ""
+    for stage in planned.stages:
+        why = _stays(stage, readers, forked)
         if why:
-            reasons[i] = why
-        else:
-            stages.add(i)
-    if not stages:
-        why = "; ".join(dict.fromkeys(reasons.values())) or "no operator works on single samples"
-        return Placing(1, reasons={-1: why})
-    return Placing(count, frozenset(stages), reasons, forked)
+            break
+        stages += 1
+    if not any(_pays(planned, stage) for stage in planned.stages[:stages]):
+        return Placing(1, reason=why or "it computes numbers or small samples, which is quicker than sending them")
+    return Placing(count, stages, why, forked, forked or asked is not None)
+
+
+def _wanted() -> int | None:
+    """Return the number that the environment asks for, if it does."""
+    text = os.environ.get("TORCHDALI_PROCESSES", "")
+    if text and not (text.isdecimal() and int(text) > 0):
+        raise ValueError(f"TORCHDALI_PROCESSES={text!r}: it is the number of processes, 1 or more")
+    return int(text) if text else None
 
 
 def has_user_code(chain: Chain | None) -> bool:
     """Return True if an operator of a chain is declared outside of this package, or is given a function."""
-    return chain is not None and any(
-        not node.operator.body.__module__.startswith("torchdali.") or any(map(callable, node.constants.values()))
-        for node in chain.nodes
-        if node.operator.kind != "reader"
-    )
+    return chain is not None and any(map(_is_of_user, chain.nodes))
+
+
+def _is_of_user(node: Node) -> bool:
+    if node.operator.kind in ("reader", "source"):
+        return False
+    own = not node.operator.body.__module__.startswith("torchdali.")
+    return own or any(map(callable, node.constants.values()))
 
 
 def _platform_refuses() -> str:
@@ -120,33 +127,36 @@ def may_fork() -> bool:
     return threading.active_count() == 1 and not uses_gpu
 
 
-def _stays(planned: Plan, i: int, forked: bool) -> str:
-    """Return why a chain stays in the process of the user; empty if it need not."""
-    chain = planned.stages[i].chain
-    assert chain is not None
-    if chain.grouped:
-        return "it takes groups of small samples, which is quicker than sending them"
-    if not _sees_data(planned, i):
-        return "it computes numbers, which is quicker than sending them"
-    for node in chain.nodes:
+def _stays(stage: Stage, readers: Mapping[Node, Reader], forked: bool) -> str:
+    """Return why a stage, and those behind it, stay in the process of the user; empty if they need not."""
+    steps = [node for node in stage.steps if node.operator.kind != "source"]
+    chained = () if stage.chain is None else stage.chain.nodes
+    for node in (*steps, *chained):
         name = node.operator.name
+        if node.device == "gpu" or name == "_to_device":
+            return f"operator {name!r} runs on the device"
         if node.preserve or node.operator.options.preserve:
             return f"operator {name!r} has a side effect"
-        own = not node.operator.body.__module__.startswith("torchdali.")
-        if node.operator.options.make is not None and own:
+        if node.operator.options.make is not None and _is_of_user(node):
             return f"operator {name!r} has a memory of its own"
-        if not forked:
-            why = _cannot_start_anew(node)
-            if why:
-                return why
+        if name == "_decode_share":
+            return "nvImageCodec decodes images on the device"
+        if not forked and (why := _cannot_start_anew(node)):
+            return why
+        if node in readers and (why := _reads_here(node, readers[node])):
+            return why
+    of_user = next((node for node in steps if _is_of_user(node)), None)
+    if of_user is not None:
+        return f"operator {of_user.operator.name!r} is yours and works on whole batches"
+    if stage.chain is not None and stage.chain.grouped and has_user_code(stage.chain):
+        return "an operator of yours takes groups of samples"
     return ""
 
 
-def _reads_here(chain: Chain, readers: Mapping[Node, Reader]) -> str:
-    for node in chain.nodes:
-        begin = getattr(readers[node].dataset, "begin", None) if node in readers else None
-        if begin is not None and begin([]) is not None:
-            return f"operator {node.operator.name!r} reads ahead, from far or from Python, in this process"
+def _reads_here(node: Node, reader: Reader) -> str:
+    begin = getattr(reader.dataset, "begin", None)
+    if begin is not None and begin([]) is not None:
+        return f"operator {node.operator.name!r} reads ahead, from far or from Python, in this process"
     return ""
 
 
@@ -164,12 +174,11 @@ def _cannot_start_anew(node: Node) -> str:
     return ""
 
 
-def _sees_data(planned: Plan, i: int) -> bool:
-    """Return True if a chain works on what a reader or source gave."""
+def _pays(planned: Plan, stage: Stage) -> bool:
+    """Return True if a stage works sample by sample on what a reader or source gave, and not on small samples."""
     seen: set[Node] = set()
     for node in planned.graph.nodes:
-        before = {e.source for e in node.inputs if e is not None and not is_metadata(e)}
+        before = {e.source for e in edges(node) if not is_metadata(e)}
         if node.operator.kind in ("reader", "source") or not seen.isdisjoint(before):
             seen.add(node)
-    chain = planned.stages[i].chain
-    return chain is not None and not seen.isdisjoint(chain.nodes)
+    return stage.chain is not None and not stage.chain.grouped and not seen.isdisjoint(stage.chain.nodes)

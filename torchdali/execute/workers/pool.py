@@ -1,14 +1,13 @@
-"""Deal parts of batches out to worker processes, and watch these.
+"""Deal batches out to worker processes, and watch these.
 
 The contract:
 
-- A part of the oldest batch goes first, to the worker that has the least to do; each has at most a few.
-- Parts before one that failed are done all the same, so that the error is that of the first sample that fails.
-- A worker that dies, or stands still because somebody stopped it, is ended; others do its parts again, and another one
-  is started in its place, unless too many died lately. A part that was lost twice fails with an error that says which
+- The oldest batch goes first, to the worker that has the least to do; each has at most a few.
+- A worker that dies, or stands still because somebody stopped it, is ended; others make its batches, and another one
+  is started in its place, unless too many died lately. A batch that was lost twice fails with an error that says which
   process ended how; so does everything if no worker is left and none is started.
-- One thread receives all answers, another one ends workers that stand still. What follows the last part of a batch
-  runs on the threads of the pipeline.
+- One thread receives all answers, another one ends workers that stand still. What follows in a batch runs on the
+  threads of the pipeline.
 - `close` may come at any time, from any thread, and again. Workers end when their pipeline or its process does.
 """
 
@@ -24,25 +23,24 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
 from multiprocessing import connection as mp_connection
 from typing import Any, Protocol
 
 from torchdali.errors import PipelineError
-from torchdali.execute.shared_memory import Reader, socket_of
+from torchdali.execute.shared_memory import socket_of
 from torchdali.execute.stopped import is_stopped
-from torchdali.execute.workers.messages import Answer, Block, Drop, Part
+from torchdali.execute.workers.blocks import Views
+from torchdali.execute.workers.messages import Block, Draw, Drop, Made
 from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
-from torchdali.tensors import TensorList
 
 __all__ = ["START", "Process", "Worker", "WorkerPool", "WorkerJob"]
 
-_AHEAD = 2  # parts that a worker has, so that its threads do not wait for the next one
+_AHEAD = 2  # batches that a worker has, so that its threads do not wait for the next one
 _GRACE = 0.5  # seconds for a process to end by itself, and again after SIGTERM
 _POLL = 0.5  # seconds between looks at what cannot be waited for
 START = 120.0  # seconds for a worker to start
-_LOSSES = 2  # workers that may die with a part
+_LOSSES = 2  # workers that may die with a batch
 _RESTARTS = 2  # times that a worker is replaced, on average, in _LATELY seconds
 _LATELY = 60.0
 
@@ -68,40 +66,28 @@ class Starts(Protocol):
 
 
 class WorkerJob(Protocol):
-    """The parts of one batch."""
+    """A batch that a worker is to make."""
+
+    losses: int
 
     @property
-    def order(self) -> int: ...
-    @property
-    def parts(self) -> Sequence[Part]: ...
+    def draw(self) -> Draw: ...
 
-    def part_for(self, k: int, blocks: Container[int]) -> Part:
-        """Return a part for a worker that knows some blocks of shared memory."""
+    def message(self, number: int, blocks: set[int], returned: tuple[int, ...]) -> Draw:
+        """Return the message for a worker that knows some blocks of shared memory."""
         ...
 
-    def answer(self, part: Part, answer: Answer, packed: Sequence[TensorList]) -> bool:
-        """Take over the results of a part; return False if a sample failed and the job need not go on."""
+    def answer(self, made: Made, views: Views) -> None:
+        """Take over the results."""
         ...
 
     def lose(self, error: Exception) -> None:
-        """Note that the job cannot be done."""
+        """Note that the batch cannot be made."""
         ...
 
     def finish(self) -> None:
-        """Go on after the last part."""
+        """Go on with the batch."""
         ...
-
-
-@dataclass(eq=False)
-class _Dealt:
-    """A job, as far as it has come."""
-
-    job: WorkerJob
-    left: int
-    next: int = 0
-    end: int = 0
-    lost: list[int] = field(default_factory=list)
-    losses: dict[int, int] = field(default_factory=dict)
 
 
 class Worker:
@@ -109,8 +95,8 @@ class Worker:
 
     def __init__(self, process: Process, connection: Any, number: int) -> None:
         self.process, self.connection, self.number = process, connection, number
-        self.reader = Reader(connection.fileno())
-        self.parts: dict[int, tuple[_Dealt, int]] = {}
+        self.views = Views()  # another one, with page-locked memory, where the pool says so
+        self.jobs: dict[int, WorkerJob] = {}
         self.blocks: set[int] = set()  # that it was told of
         self.alive, self.still, self.was_stopped = True, 0, False
         self.since = time.monotonic()
@@ -125,11 +111,30 @@ class Worker:
             if descriptor is not None:
                 socket.send_fds(self._socket, [b"d"], [descriptor])
 
-    def send_part(self, part: Part) -> None:
-        """Send a part, with the worker's blocks that came back."""
+    def send_job(self, number: int, job: WorkerJob) -> None:
+        """Send a batch to make, with the worker's blocks that came back."""
         # Numbers of blocks go along: the worker alone decides what to write where, so that none is written while a
         # tensor on it is alive.
-        self.send(replace(part, returned=tuple(self.reader.returned())))
+        self.jobs[number] = job
+        self.send(job.message(number, self.blocks, self.views.returned()))
+
+    def receive(self) -> Made | None:
+        """Receive a message; None if it was about a block.
+
+        Raises:
+            EOFError, OSError: the worker has died.
+        """
+        message: Made | Block | Drop = pickle.loads(self.connection.recv_bytes())
+        if isinstance(message, Made):
+            return message
+        if isinstance(message, Drop):
+            self.views.drop(message.number)
+            return None
+        _, descriptors, _, _ = socket.recv_fds(self._socket, 1, 1)
+        if not descriptors:
+            raise EOFError
+        self.views.add(message.number, descriptors[0], message.size)
+        return None
 
     def end_message(self, dealt: str) -> str:
         """Describe how the process ended."""
@@ -145,7 +150,6 @@ class Worker:
 
     def close(self) -> None:
         self.connection.close()
-        self.reader.close()
         self._socket.close()
 
 
@@ -156,6 +160,7 @@ class WorkerPool:
         workers: Started and ready.
         run: Runs a function on a thread of the pipeline.
         starter: Starts more.
+        pinned: Page-lock the memory of what workers make.
 
     Attributes:
         deaths: How workers ended that were not told to.
@@ -168,13 +173,16 @@ class WorkerPool:
         workers: Sequence[Worker],
         run: Callable[[Callable[[], None]], None],
         starter: Starts,
+        pinned: bool = False,
     ) -> None:
-        self.workers, self._run, self._starter = list(workers), run, starter
+        self.workers, self._run, self._starter, self._pinned = list(workers), run, starter, pinned
+        for worker in workers:
+            worker.views = Views(pinned)
         self._starting: list[Worker] = []  # of the watching thread, until it is over
         self._restarts: deque[float] = deque()
         self.joined: Callable[[], None] = _nothing
         self.replaced = 0
-        self._queue: list[tuple[int, int, _Dealt]] = []
+        self._queue: list[tuple[int, int, WorkerJob]] = []
         self._serial, self._numbers = itertools.count(), itertools.count()
         # Reentrant: a garbage collection inside may drop the pipeline, whose end comes here.
         self._lock = threading.RLock()
@@ -192,45 +200,29 @@ class WorkerPool:
     # ------------------------------------------------------------ dealing
 
     def submit(self, job: WorkerJob) -> None:
-        """Queue the parts of a batch."""
-        dealt = _Dealt(job, len(job.parts), end=len(job.parts))
+        """Queue a batch."""
         with self._lock:
             if not self._over:
                 # From here on the job is the watching thread's, and that of the thread on which it finishes.
-                heapq.heappush(self._queue, (job.order, next(self._serial), dealt))
+                self._enqueue(job)
                 self._assign()
                 return
         job.lose(PipelineError(self._over))
         self._run(job.finish)
 
-    def _assign(self) -> None:
-        """Give parts to the workers that have few (under the lock)."""
-        while self._queue:
-            dealt = self._queue[0][2]
-            k = self._next(dealt)
-            if k is None:
-                heapq.heappop(self._queue)
-                continue
-            free = [w for w in self.workers if w.alive and len(w.parts) < _AHEAD]
-            if not free:
-                if k in dealt.losses:
-                    dealt.lost.insert(0, k)
-                else:
-                    dealt.next -= 1
-                return
-            worker = min(free, key=lambda w: len(w.parts))
-            part = replace(dealt.job.part_for(k, worker.blocks), number=next(self._numbers))
-            worker.parts[part.number] = dealt, k
-            worker.send_part(part)
+    def _enqueue(self, job: WorkerJob) -> None:
+        heapq.heappush(self._queue, (job.draw.index, next(self._serial), job))
 
-    def _next(self, dealt: _Dealt) -> int | None:
-        """Take the next part of a job that must be done; None if all were given out."""
-        if dealt.lost:
-            return dealt.lost.pop(0)
-        if dealt.next < dealt.end:
-            dealt.next += 1
-            return dealt.next - 1
-        return None
+    def _assign(self) -> None:
+        """Give batches to the workers that have few (under the lock)."""
+        while self._queue:
+            free = [w for w in self.workers if w.alive and len(w.jobs) < _AHEAD]
+            if not free:
+                return
+            job = heapq.heappop(self._queue)[2]
+            # Of those with as little to do, the one that has been at work for longest will be free first.
+            worker = min(free, key=lambda w: (len(w.jobs), min(w.jobs, default=0)))
+            worker.send_job(next(self._numbers), job)
 
     def announce(self, number: int, descriptor: int, size: int) -> None:
         """Tell all workers of a block of shared memory."""
@@ -285,7 +277,7 @@ class WorkerPool:
         """
         while not self._closed.wait(_POLL):
             for worker in self.workers:
-                if not (worker.alive and worker.parts and is_stopped(worker.process.pid)):
+                if not (worker.alive and worker.jobs and is_stopped(worker.process.pid)):
                     worker.still = 0
                     continue
                 # Twice in a row: after Ctrl-Z and fg, this process may be awake before its children.
@@ -296,34 +288,21 @@ class WorkerPool:
 
     def _receive(self, worker: Worker) -> None:
         try:
-            answer: Answer = pickle.loads(worker.connection.recv_bytes())
-            packed = () if answer.packed is None else worker.reader.read(answer.packed)
+            made = worker.receive()
+            if made is None:
+                return
+            job = worker.jobs[made.number]
+            job.answer(made, worker.views)
         except (EOFError, OSError):
             self._bury(worker)
             return
-        dealt, k = worker.parts[answer.number]
-        goes_on = dealt.job.answer(dealt.job.parts[k], answer, packed)
         with self._lock:
-            del worker.parts[answer.number]
-            if not goes_on:
-                self._stop_after(dealt, k)
-            dealt.left -= 1
+            del worker.jobs[made.number]
             self._assign()
-        self._finish_if_done(dealt)
-
-    def _stop_after(self, dealt: _Dealt, k: int) -> None:
-        """Leave out the parts behind one, unless they were given out (under the lock)."""
-        end = max(dealt.next, min(dealt.end, k + 1))
-        dealt.left -= dealt.end - end
-        dealt.end = end
-
-    def _finish_if_done(self, dealt: _Dealt) -> None:
-        if dealt.left == 0:
-            dealt.left = -1
-            self._run(dealt.job.finish)
+        self._run(job.finish)
 
     def _bury(self, worker: Worker) -> None:
-        """End a worker, and have its parts done again; in the watching thread."""
+        """End a worker, and have its batches made by others; in the watching thread."""
         with self._lock:
             if self._over or not worker.alive:
                 return
@@ -337,26 +316,19 @@ class WorkerPool:
         hint = ". If memory ran out, use fewer processes or smaller batches"
         with self._lock:
             self._replace()
-            parts, worker.parts = list(worker.parts.values()), {}
+            jobs, worker.jobs = list(worker.jobs.values()), {}
             lost = []
             nobody = self._nobody()
-            for dealt, k in parts:
-                part = dealt.job.parts[k]
-                dealt.losses[k] = dealt.losses.get(k, 0) + 1
-                if dealt.losses[k] < _LOSSES and not nobody:
-                    dealt.lost.append(k)
-                    dealt.lost.sort()
-                    heapq.heappush(self._queue, (dealt.job.order, next(self._serial), dealt))
+            for job in jobs:
+                job.losses += 1
+                if job.losses < _LOSSES and not nobody:
+                    self._enqueue(job)
                     continue
-                last = part.first + part.count - 1
-                which = f" while it worked on samples {part.first} to {last} of batch {part.order}"
-                dealt.job.lose(PipelineError(message + which + hint))
-                dealt.left -= 1
-                self._stop_after(dealt, -1)
-                lost.append(dealt)
+                job.lose(PipelineError(f"{message} while it made batch {job.draw.index}{hint}"))
+                lost.append(job)
             self._assign()
-        for dealt in lost:
-            self._finish_if_done(dealt)
+        for job in lost:
+            self._run(job.finish)
         if nobody:
             self._end(message + hint)
         worker.close()
@@ -379,7 +351,9 @@ class WorkerPool:
                 return
             self._restarts.append(now)
             with contextlib.suppress(OSError):  # tried again, as long as the number of times allows
-                self._starting.append(self._starter.start(worker.number))
+                started = self._starter.start(worker.number)
+                started.views = Views(self._pinned)
+                self._starting.append(started)
 
     def _join(self, worker: Worker) -> None:
         """Take a worker into service that has said whether it is ready."""
@@ -389,7 +363,7 @@ class WorkerPool:
                 return
             if not problem:
                 self._starting.remove(worker)
-                # From here on it hears of new blocks. Parts of batches that are under way come without their slots.
+                # From here on it hears of new blocks.
                 self.workers[worker.number] = worker
                 self.replaced += 1
                 self._assign()
@@ -431,13 +405,11 @@ class WorkerPool:
             self._watch.join(4 * _POLL)
         self._starter.close()
         self.joined = _nothing  # what it belongs to refers to the pool
-        left = {id(d): d for _, _, d in self._queue}
-        left.update({id(d): d for w in self.workers for d, _ in w.parts.values()})
-        for dealt in left.values():
-            if dealt.left >= 0:
-                dealt.left = -1
-                dealt.job.lose(PipelineError(reason))
-                self._run(dealt.job.finish)
+        # An answer that the watching thread just takes over may end its batch a second time, which does nothing.
+        left = [*(job for _, _, job in self._queue), *(job for w in self.workers for job in w.jobs.values())]
+        for job in left:
+            job.lose(PipelineError(reason))
+            self._run(job.finish)
         for worker in (*self.workers, *self._starting):
             if worker.alive:
                 worker.alive = False

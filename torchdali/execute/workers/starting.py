@@ -11,21 +11,22 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from torchdali import pickling
 from torchdali.execute.affinity import cores_of_processes
+from torchdali.execute.bad_samples import BadSamples, Policy
 from torchdali.execute.batch import Reader, Settings
 from torchdali.execute.shared_memory import anonymous_file
 from torchdali.execute.workers.messages import Ready, Refused
 from torchdali.execute.workers.placing import Placing
 from torchdali.execute.workers.pool import START, Worker
+from torchdali.execute.workers.replica import Task, serve
 from torchdali.execute.workers.server import Order, Server
 from torchdali.execute.workers.server import main as serve_orders
-from torchdali.execute.workers.worker import Task, serve
-from torchdali.graph import Condition, DataNode, Graph, Node
+from torchdali.graph import Condition, DataNode, Graph, Node, SourceLine
 from torchdali.plan import Plan, plan
 from torchdali.registry import registry
 
@@ -40,15 +41,25 @@ class Starter:
         planned: The plan.
         settings: Number of threads, and what a thread begins with.
         readers: Per reader node.
+        bad_samples: What to do when a sample fails.
 
     Raises:
         OSError: no process can be started. MemoryError: there is no room for the plan.
     """
 
-    def __init__(self, placing: Placing, planned: Plan, settings: Settings, readers: Mapping[Node, Reader]) -> None:
+    def __init__(
+        self,
+        placing: Placing,
+        planned: Plan,
+        settings: Settings,
+        readers: Mapping[Node, Reader],
+        bad_samples: BadSamples,
+    ) -> None:
+        self.plan = planned
         datasets = {n: readers[n].dataset for n in _readers(planned, placing.stages)}
         self._sizes = {planned.index[n]: len(d) for n, d in datasets.items()}
-        begin = settings.starter()
+        # The device is the business of the user's process; so is the budget of bad samples, which all share.
+        begin = replace(settings, device=None, synchronous=False), bad_samples.policy, bad_samples.budget
         self._orders = _orders(placing, settings)
         self._file: int | None = None
         if placing.forked:
@@ -117,8 +128,12 @@ class Starter:
             self._file = None
 
 
-def _readers(planned: Plan, stages: frozenset[int]) -> list[Node]:
-    chains = [planned.stages[i].chain for i in sorted(stages)]
+Begin = tuple[Settings, Policy, "int | None"]
+"""Settings of a replica, and what to do when a sample fails."""
+
+
+def _readers(planned: Plan, stages: int) -> list[Node]:
+    chains = [stage.chain for stage in planned.stages[:stages]]
     return [n for c in chains if c is not None for n in c.nodes if n.operator.kind == "reader"]
 
 
@@ -148,13 +163,17 @@ def _run(make: Callable[[Order], Task], connection: Any, order: Order, file: int
 
 def _task(
     planned: Plan,
-    stages: frozenset[int],
+    stages: int,
     datasets: Mapping[Node, Any],
-    start_thread: Callable[[int], None],
+    begin: Begin,
     order: Order,
 ) -> Task:
     opened = {n: d if _is_ours(d) else n.operator.body(**n.constants) for n, d in datasets.items()}
-    return Task(planned, stages, opened, order.threads, order.first_thread, order.cores, start_thread)
+    settings, policy, budget = begin
+    return Task(
+        planned, stages, opened, replace(settings, num_threads=order.threads), order.first_thread, order.cores,
+        BadSamples(policy, budget),
+    )  # fmt: skip
 
 
 def _is_ours(dataset: Any) -> bool:
@@ -212,12 +231,41 @@ class _Edge:
 
 
 @dataclass(frozen=True)
+class _SentPart:
+    """One of the user's operators for which a fused one stands, for messages."""
+
+    operator: str
+    name: str
+    lines: tuple[SourceLine, ...]
+    constants: dict[str, Any]
+
+    @classmethod
+    def of(cls, node: Node) -> _SentPart:
+        return cls(node.operator.name, node.name, node.lines, _portable(node.constants))
+
+    def node(self) -> Node:
+        return Node(registry[self.operator], self.name, "cpu", (), self.constants, {}, self.lines)
+
+
+def _portable(constants: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that can be pickled: of an operator that does not run there, for messages."""
+    found = {}
+    for name, value in constants.items():
+        with contextlib.suppress(Exception):
+            pickling.dumps(value)
+            found[name] = value
+    return found
+
+
+@dataclass(frozen=True)
 class _SentNode:
     """A node on its way to a process that knows no graph: references by number."""
 
     operator: str
     name: str
     device: str
+    lines: tuple[SourceLine, ...]
+    parts: tuple[_SentPart, ...]
     inputs: tuple[_Edge | None, ...]
     constants: dict[str, Any]
     per_sample: dict[str, _Edge]
@@ -234,14 +282,16 @@ class _Sent:
     modules: tuple[str, ...]
     nodes: tuple[_SentNode, ...]
     outputs: tuple[_Edge, ...]
-    stages: frozenset[int]
-    start_thread: Callable[[int], None]
+    stages: int
+    begin: Begin
 
     @classmethod
-    def of(cls, planned: Plan, stages: frozenset[int], start_thread: Callable[[int], None]) -> _Sent:
+    def of(cls, planned: Plan, stages: int, begin: Begin) -> _Sent:
         nodes = planned.graph.nodes
-        chains = [planned.stages[i].chain for i in stages]
-        needed = {n for chain in chains if chain is not None for n in chain.nodes}
+        first = planned.stages[:stages]
+        needed = {
+            n for s in first for n in (*s.steps, *(s.chain.nodes if s.chain else ())) if n.operator.kind != "source"
+        }
         number = planned.index
 
         def edge(e: DataNode) -> _Edge:
@@ -250,7 +300,7 @@ class _Sent:
 
         sent = tuple(
             _SentNode(
-                n.operator.name, n.name, n.device,
+                n.operator.name, n.name, n.device, n.lines, tuple(map(_SentPart.of, n.parts)),
                 tuple(None if e is None else edge(e) for e in n.inputs),
                 dict(n.constants) if n in needed else {},
                 {k: edge(e) for k, e in n.per_sample.items()},
@@ -262,7 +312,7 @@ class _Sent:
         )  # fmt: skip
         modules = tuple(dict.fromkeys(n.operator.body.__module__ for n in nodes if n in needed))
         outputs = tuple(map(edge, planned.graph.outputs))
-        return cls(modules, sent, outputs, stages, start_thread)
+        return cls(modules, sent, outputs, stages, begin)
 
     def task(self, order: Order) -> Task:
         """Make the graph and the plan again, and open the readers."""
@@ -277,7 +327,7 @@ class _Sent:
             node = Node(
                 registry[sent.operator], sent.name, sent.device,
                 tuple(None if e is None else edge(e) for e in sent.inputs),
-                sent.constants, {k: edge(e) for k, e in sent.per_sample.items()}, (),
+                sent.constants, {k: edge(e) for k, e in sent.per_sample.items()}, sent.lines,
                 tuple(Condition(edge(e), value) for e, value in sent.scope),
                 sent.preserve, sent.stream,
             )  # fmt: skip
@@ -285,10 +335,9 @@ class _Sent:
                 DataNode(name, device, node, i, ndim, dtype, layout)
                 for i, (name, device, ndim, dtype, layout) in enumerate(sent.outputs)
             )
+            node.parts = tuple(part.node() for part in sent.parts)
             nodes.append(node)
         planned = plan(Graph(tuple(nodes), tuple(map(edge, self.outputs))))
         readers = _readers(planned, self.stages)
         datasets = {n: n.operator.body(**n.constants) for n in readers}
-        return Task(
-            planned, self.stages, datasets, order.threads, order.first_thread, order.cores, self.start_thread
-        )  # fmt: skip
+        return _task(planned, self.stages, datasets, self.begin, order)

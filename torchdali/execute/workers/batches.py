@@ -1,0 +1,154 @@
+"""Batches that replicas make, seen from the process of the user: it sends them, and takes over the results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from torchdali.execute.batch import InFlightBatch, Reader
+from torchdali.execute.source_info import source_edges
+from torchdali.execute.workers.blocks import SharedBuffers, Views
+from torchdali.execute.workers.messages import Draw, Made, SentBatch, read_failure, received, sent
+from torchdali.execute.workers.pool import WorkerPool
+from torchdali.graph import DataNode, Node
+from torchdali.loader import RecordNames, source_namer
+from torchdali.plan import Plan, edges, is_metadata
+from torchdali.tensors import TensorList
+
+__all__ = ["BatchJob", "Replicas", "needed_after"]
+
+
+def needed_after(plan: Plan, stages: int) -> set[DataNode]:
+    """Return the edges that the user or stages behind the first ones need."""
+    later = [n for s in plan.stages[stages:] for n in (*s.steps, *(s.chain.nodes if s.chain else ()))]
+    return {*plan.graph.outputs, *(edge for node in later for edge in edges(node))}
+
+
+class Replicas:
+    """The replicas of a pipeline.
+
+    Args:
+        plan: Of the pipeline.
+        stages: How many of its stages run there.
+        readers: Per reader node.
+    """
+
+    def __init__(self, plan: Plan, stages: int, readers: Mapping[Any, Reader], pool: WorkerPool) -> None:
+        self.plan, self.stages, self.pool, self._readers = plan, stages, pool, readers
+        self.buffers = SharedBuffers(pool.announce, pool.forget)
+        pool.joined = self.buffers.renew
+        nodes = [n for s in plan.stages[:stages] for n in (*s.steps, *(s.chain.nodes if s.chain else ()))]
+        taken = {edge for node in nodes for edge in edges(node)}
+        self._given = [
+            (plan.index[node], edge)
+            for node in plan.graph.nodes
+            if node.operator.kind == "source"
+            for edge in node.outputs
+            if edge in taken and edge.device == "cpu"
+        ]
+        self._nodes = frozenset(nodes)
+        self._origins = source_edges(nodes)
+
+    def submit(self, batch: InFlightBatch, seed: int, traced: bool, done: Callable[[BatchJob], None]) -> None:
+        """Have a batch made; ``done`` is called on a thread of the pipeline.
+
+        The batch is the job's until then, and none of its fields may be touched.
+        """
+        kept: list[torch.Tensor] = []
+        values = {
+            (k, edge.index): sent(batch.values[edge], self.buffers, kept, with_infos=True) for k, edge in self._given
+        }
+        keys = {self.plan.index[node]: keys._replace(order=None) for node, keys in batch.keys.items()}
+        draw = Draw(
+            -1, batch.index, batch.position, batch.size, seed, batch.random_keys, keys, values, traced, ()
+        )  # fmt: skip
+        self.pool.submit(BatchJob(self, batch, draw, done, kept))
+
+    @property
+    def bytes_out(self) -> int:
+        """Bytes of shared memory in use: what replicas read, and the batches that they made."""
+        return self.buffers.bytes_out + sum(worker.views.bytes_out for worker in self.pool.workers)
+
+    def reads_here(self, reader: Node) -> bool:
+        """Return whether the process of the user reads the records of a reader."""
+        return reader not in self._nodes
+
+    def take_over(self, batch: InFlightBatch, made: Mapping[DataNode, TensorList]) -> None:
+        """Take over the results of a batch, and say where its samples come from."""
+        for edge, values in made.items():
+            origin = self._origins[edge]
+            if origin is not None and origin.source is not None and not is_metadata(origin):
+                keys = batch.keys.get(origin.source)
+                if keys is not None:
+                    name = source_namer(self._readers[origin.source].dataset, origin.index)
+                    values.set_source_infos(None if name is None else RecordNames(name, keys.records))
+                elif origin in batch.values:
+                    values.come_from(batch.values[origin])
+            batch.values[edge] = values
+
+    def summary(self) -> tuple[str, ...]:
+        """Say how many there are, and how those ended that died."""
+        pool = self.pool
+        alive, deaths = sum(worker.alive for worker in pool.workers), tuple(pool.deaths)
+        if not deaths:
+            return (f"{alive} worker processes",)
+        run = f"{alive} of {len(pool.workers)} worker processes run, {pool.replaced} were replaced"
+        return (run, *deaths)
+
+
+@dataclass(eq=False)
+class BatchJob:
+    """A batch, while a replica makes it.
+
+    Attributes:
+        kept: Shared memory that the replica reads.
+        losses: Replicas that died with it.
+        made, values: What came back.
+        error: What became of the batch instead.
+    """
+
+    replicas: Replicas
+    batch: InFlightBatch
+    draw: Draw
+    done: Callable[[BatchJob], None]
+    kept: list[torch.Tensor]
+    losses: int = 0
+    made: Made | None = None
+    values: dict[DataNode, TensorList] = field(default_factory=dict)
+    error: BaseException | None = None
+
+    def message(self, number: int, blocks: set[int], returned: tuple[int, ...]) -> Draw:
+        """Return the message for a replica that knows some blocks of shared memory."""
+        tensor, known = self.replicas.buffers.tensor, blocks.__contains__
+        values = {k: v.without_blocks(known, tensor) for k, v in self.draw.values.items()}
+        draw = self.draw
+        return Draw(
+            number, draw.index, draw.position, draw.size, draw.seed, draw.random_keys, draw.keys, values, draw.traced,
+            returned,
+        )  # fmt: skip
+
+    def answer(self, made: Made, views: Views) -> None:
+        """Take over what a replica made, in the thread that receives it."""
+        places = [place.block for value in made.values.values() for place in value.places()]
+        tensor = views.lend(places)
+        nodes = self.replicas.plan.graph.nodes
+
+        def batch_of(value: SentBatch) -> TensorList:
+            return received(value, tensor)
+
+        self.values = {nodes[k].outputs[i]: batch_of(value) for (k, i), value in made.values.items()}
+        self.made = made
+        if made.error is not None:
+            self.error = read_failure(made.error)
+
+    def lose(self, error: Exception) -> None:
+        """Note that the batch cannot be made."""
+        self.error = error
+
+    def finish(self) -> None:
+        """Go on, on a thread of the pipeline."""
+        self.kept.clear()
+        self.done(self)

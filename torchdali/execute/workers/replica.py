@@ -1,0 +1,301 @@
+"""A replica: a process that makes batches, by the stages that a pipeline without processes runs itself.
+
+Its main thread takes messages, its threads run the stages. It ends when the process of the user says so or is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import pickle
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from torchdali.execute.bad_samples import BadSamples
+from torchdali.execute.batch import InFlightBatch, OpenDataset, Settings, metadata_outputs
+from torchdali.execute.chain_run import ChainRun, Runtime
+from torchdali.execute.compiled_chain import Bodies
+from torchdali.execute.device_stream import DeviceStream
+from torchdali.execute.memory_stats import MemoryStats
+from torchdali.execute.shared_memory import socket_of
+from torchdali.execute.stages import StageRunner
+from torchdali.execute.thread_pool import ThreadPool
+from torchdali.execute.timings import Profile
+from torchdali.execute.workers.batches import needed_after
+from torchdali.execute.workers.blocks import SharedBuffers, Views
+from torchdali.execute.workers.messages import (
+    Block,
+    Draw,
+    Drop,
+    Made,
+    Ready,
+    Refused,
+    received,
+    sent,
+    write_failure,
+)
+from torchdali.execute.workers.placing import has_user_code
+from torchdali.graph import DataNode, Node
+from torchdali.kernels.exactness import use_exactness
+from torchdali.kernels.limits import use_max_pixels
+from torchdali.loader import Dataset, RecordNames, begun
+from torchdali.plan import Plan, is_metadata
+from torchdali.user_random import seed_sample, seed_worker
+
+__all__ = ["SeededSamples", "Task", "serve"]
+
+_POLL = 0.5  # seconds between looks at whether the process of the user is there
+
+
+@dataclass
+class Task:
+    """The plan and the readers for a replica.
+
+    Attributes:
+        plan: Of the whole pipeline; the first ``stages`` run here.
+        datasets: By reader of those stages.
+        settings: With the number of threads of this replica.
+        first_thread: Number of its first thread in the pipeline.
+        cores: Where its threads run.
+    """
+
+    plan: Plan
+    stages: int
+    datasets: Mapping[Node, Dataset]
+    settings: Settings
+    first_thread: int
+    cores: tuple[int, ...]
+    bad_samples: BadSamples
+
+
+class SeededSamples:
+    """Runs a chain with code of the user for the samples of a batch, with random numbers that are theirs alone.
+
+    `random`, `numpy.random` and torch have one generator for all threads of a process. So one sample runs after the
+    other, each with its own seed: its numbers are then the same in any thread, and in any number of processes.
+    """
+
+    _alone = threading.Lock()
+
+    def __init__(self, seed: int, batch: InFlightBatch, function: Callable[[int], None]) -> None:
+        self._seed, self._function = seed, function
+        known = batch.random_keys is None
+        epochs, records, _ = batch.sample_keys()
+        self._epochs: Sequence[int] = epochs.tolist() if known else [0] * batch.size
+        self._records: Sequence[int] = records.tolist() if known else range(batch.size)
+
+    def __call__(self, i: int) -> None:
+        with self._alone:
+            seed_worker(self._seed)
+            seed_sample(self._epochs[i], self._records[i])
+            self._function(i)
+
+
+def serve(connection: Any, make: Callable[[], Task], parent: int) -> None:
+    """Work until the process of the user closes the connection or is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; that of the user decides
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    torch.set_num_threads(1)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    with contextlib.suppress(ConnectionError, EOFError):  # any other is an end that is told: no memory, say
+        try:
+            replica = _Replica(connection, make())
+        except Exception as error:
+            connection.send(Refused(f"{type(error).__name__}: {error}"))
+            return
+        replica.run()
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent is gone.
+
+    The connection does not tell: processes that were forked later hold its other end open.
+    """
+    while os.getppid() == parent:
+        time.sleep(_POLL)
+    os._exit(1)
+
+
+class _Stages(StageRunner):
+    """The stages that run here; a batch that is done is handed over instead of kept for the user."""
+
+    def __init__(self, task: Task, runtime: Runtime, hand_over: Callable[[InFlightBatch], None]) -> None:
+        super().__init__(task.plan, runtime, task.stages, task.stages)
+        self._hand_over = hand_over
+
+    def finish(self, batch: InFlightBatch, error: BaseException | None = None) -> None:
+        """Hand over a batch."""
+        if _lacks_memory(error):
+            os._exit(1)  # another process may have it: the batch is not to blame
+        batch.error = error
+        batch.finished.set()
+        self._hand_over(batch)
+
+    def _bound(
+        self, run: ChainRun, per_node: Mapping[str, Sequence[Any]], bodies: Bodies, group: int, done: Any
+    ) -> Callable[[int], None]:
+        function = super()._bound(run, per_node, bodies, group, done)
+        if not has_user_code(run.compiled.chain):
+            return function
+        return SeededSamples(self._runtime.settings.seed, run.batch, function)
+
+
+class _Replica:
+    def __init__(self, connection: Any, task: Task) -> None:
+        self._connection, self._task = connection, task
+        self._views, self._socket = Views(), socket_of(connection.fileno())
+        self._sending = threading.RLock()  # a block is announced while a batch is written
+        self._buffers = SharedBuffers(self._announce, self._forget)
+        self._out: dict[int, torch.Tensor] = {}  # the tensors of blocks that the process of the user reads
+        self._turns = 0
+        index, settings = task.plan.index, task.settings
+        self._readers = {node: OpenDataset(dataset) for node, dataset in task.datasets.items()}
+        self._needed = [
+            (index[edge.source], edge)
+            for edge in needed_after(task.plan, task.stages)
+            if edge.source is not None and edge.source.operator.kind != "source" and not is_metadata(edge)
+        ]
+        os.sched_setaffinity(0, task.cores)  # before there are threads, which inherit it
+        start, first = settings.starter(), task.first_thread
+        threads = ThreadPool(settings.num_threads, start=lambda number: start(first + number))
+        use_max_pixels(settings.max_pixels)
+        use_exactness(settings.exact)
+        self._runtime = Runtime(
+            settings, self._readers, task.bad_samples, DeviceStream(None), self._buffers, Profile(), MemoryStats(),
+            threads, None,
+        )  # fmt: skip
+        self._stages = _Stages(task, self._runtime, self._hand_over)
+        self._numbers: dict[int, int] = {}  # of messages, by turn
+        self._send(Ready({index[n]: len(d) for n, d in task.datasets.items()}))
+
+    def run(self) -> None:
+        """Take messages until there are no more."""
+        with torch.no_grad():
+            while True:
+                message = pickle.loads(self._connection.recv_bytes())
+                if isinstance(message, Draw):
+                    self._take(message)
+                elif isinstance(message, Block):
+                    _, descriptors, _, _ = socket.recv_fds(self._socket, 1, 1)
+                    self._views.add(message.number, descriptors[0], message.size)
+                elif isinstance(message, Drop):
+                    self._views.drop(message.number)
+                else:
+                    os._exit(0)
+
+    def _send(self, message: Any) -> None:
+        with self._sending:
+            self._connection.send_bytes(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
+
+    def _announce(self, number: int, descriptor: int, size: int) -> None:
+        with self._sending:
+            self._send(Block(number, size))
+            socket.send_fds(self._socket, [b"d"], [descriptor])
+
+    def _forget(self, number: int) -> None:
+        self._send(Drop(number))
+
+    def _take(self, draw: Draw) -> None:
+        """Begin a batch; in the main thread."""
+        for number in draw.returned:
+            # The process of the user has dropped the last tensor on it: nobody reads the block any more.
+            self._out.pop(number, None)
+        batch = InFlightBatch(draw.index, draw.size, draw.position, self._turns, random_keys=draw.random_keys)
+        self._numbers[self._turns] = draw.number
+        self._turns += 1
+        if draw.traced and not self._runtime.profile.is_traced:
+            self._runtime.profile.trace()
+        if draw.seed != self._runtime.settings.seed:
+            self._runtime.settings = replace(self._runtime.settings, seed=draw.seed)
+        nodes = self._task.plan.graph.nodes
+        try:
+            for (k, i), value in draw.values.items():
+                batch.values[nodes[k].outputs[i]] = received(value, self._views.tensor)
+            for k, keys in draw.keys.items():
+                node = nodes[k]
+                batch.keys[node] = keys
+                if node not in self._readers:
+                    continue
+                dataset = self._readers[node].dataset
+                batch.reads[node] = begun(dataset, keys.records.tolist(), keys.epochs.tolist())
+                batch.values.update(metadata_outputs(node, dataset, keys.records))
+            batch.info = self._infos(batch)
+        except Exception as error:
+            self._stages.fail(batch, error)
+            return
+        self._stages.begin(batch)
+
+    def _infos(self, batch: InFlightBatch) -> Sequence[str] | None:
+        for node, keys in batch.keys.items():
+            return RecordNames(self._readers[node].dataset.info, keys.records) if node in self._readers else None
+        for value in batch.values.values():
+            if value.source_infos is not None:
+                return list(value.source_infos)
+        return None
+
+    def _hand_over(self, batch: InFlightBatch) -> None:
+        """Send a batch that is done, in the thread that ran the last of its stages."""
+        try:
+            self._answer(batch)
+        except OSError:
+            os._exit(1)  # the process of the user is gone, or there is no memory
+        except Exception as error:
+            batch.error = error
+            batch.values.clear()
+            self._answer(batch)
+
+    def _answer(self, batch: InFlightBatch) -> None:
+        kept: list[torch.Tensor] = []
+        values = {}
+        error, batch.error = batch.error, None
+        if error is None:
+            values = {
+                (k, edge.index): sent(batch.values[edge], self._buffers, kept)
+                for k, edge in self._needed
+                if edge in batch.values
+            }
+        index = self._task.plan.index
+        sizes = self._runtime.memory.take() if self._runtime.settings.memory_stats else {}
+        with self._sending:
+            for value in values.values():
+                for place in value.places():
+                    self._out[place.block] = next(t for t in kept if self._block(t) == place.block)
+            self._send(
+                Made(
+                    self._numbers.pop(batch.turn),
+                    values,
+                    None if batch.kept is None else tuple(batch.kept),
+                    None if error is None else write_failure(error),
+                    self._task.bad_samples.take(batch.index),
+                    tuple((count, write_failure(each)) for count, each in batch.bad_samples),
+                    self._runtime.profile.take_times(index),
+                    {(index[_source(e)], e.index): found for e, found in sizes.items()},
+                )
+            )
+        batch.values.clear()
+
+    def _block(self, tensor: torch.Tensor) -> int | None:
+        place = self._buffers.place(tensor)
+        return None if place is None else place.block
+
+
+def _lacks_memory(error: BaseException | None) -> bool:
+    """Return whether the system gave this process no memory."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+            return True
+        error = error.__cause__
+    return False
+
+
+def _source(edge: DataNode) -> Node:
+    assert edge.source is not None
+    return edge.source
