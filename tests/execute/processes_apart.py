@@ -17,6 +17,7 @@ import sys
 import textwrap
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -393,6 +394,21 @@ def test_ragged_results_and_values_of_a_source(photos: Path) -> None:
     wanted = batches(1)
     assert same(batches(2), wanted)
     assert same(batches(3), wanted)
+
+
+def test_warnings_are_shown_once_on_the_users_line(photos: Path) -> None:
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None)
+    def define() -> Any:
+        images = fn.resize(fn.decoders.image(fn.readers.file(file_root=str(photos))[0]), size=[8, 8])
+        return fn.crop_mirror_normalize(images, mean=[0.4] * 3, std=[0.2] * 3)
+
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("default")
+        pipe = define(num_processes=2)
+        taken(pipe, 6)
+        pipe.close()
+    (warning,) = [each for each in seen if "multiply both by 255" in str(each.message)]
+    assert warning.filename == __file__
 
 
 def test_nothing_is_left(photos: Path) -> None:

@@ -437,6 +437,14 @@ def test_from_folder_augments(folder, augment):
     assert sum(len(images) for images, _ in loader) == 10
 
 
+def test_from_folder_checks_its_arguments(folder):
+    with pytest.raises(TypeError, match="train='val': it is True or False"):
+        Loader.from_folder(folder, train="val")
+    for size in (0, 22.5, (64, 32)):
+        with pytest.raises(ValueError, match=r"size=.*height and width"):
+            Loader.from_folder(folder, train=True, size=size)
+
+
 def test_from_folder_refuses_what_it_does_not_know(folder):
     with pytest.raises(ValueError, match="auto, rand, trivial"):
         Loader.from_folder(folder, train=True, augment="mixup")

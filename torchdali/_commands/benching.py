@@ -130,7 +130,8 @@ def build(files: list[Path], batch: int, threads: int, size: int) -> Pipeline:
     folders = {folder: k for k, folder in enumerate(sorted({path.parent for path in files}))}
     labels = [folders[path.parent] for path in files]
     source = {"files": [str(path) for path in files], "labels": labels}
-    settings = {"batch_size": batch, "num_threads": threads, "device_id": None, "seed": 1}
+    # Threads alone: what the steps take is measured in this process.
+    settings = {"batch_size": batch, "num_threads": threads, "device_id": None, "seed": 1, "num_processes": 1}
     pipeline: Pipeline = _training(size, source, bad_samples="skip", **settings)
     pipeline.build()
     return pipeline

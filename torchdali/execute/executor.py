@@ -25,6 +25,7 @@ import os
 import queue
 import threading
 import time
+import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -65,6 +66,7 @@ __all__ = ["Executor"]
 _SHORT_BATCH = 1e-3  # seconds
 _SHORT_ABSENCE = 3e-4
 _LONGEST_REST = 5e-3
+_warned: dict[Any, Any] = {}  # what replicas warned of: each is shown once, as of one process
 
 
 class Executor:
@@ -494,6 +496,8 @@ class Executor:
     def _note(self, batch: InFlightBatch, made: Made) -> None:
         """Note what a replica measured, and which samples it left out."""
         nodes = self.plan.graph.nodes
+        for text, category, file, line in made.warnings:
+            warnings.warn_explicit(text, category, file, line, registry=_warned)
         self.profile.add_times(made.times, nodes)
         self.memory.add({nodes[k].outputs[i]: sizes for (k, i), sizes in made.sizes.items()})
         self.bad_samples.add(batch, made.bad, made.kept)

@@ -183,6 +183,7 @@ class Made:
         budget: How many of them at once, and the error of the first; see `InFlightBatch.bad_samples`.
         times: Of the operators.
         sizes: Bytes of the batch and of its largest sample, by operator and output, if memory is counted.
+        warnings: Text, class, file and line of what was warned of meanwhile.
     """
 
     number: int
@@ -193,6 +194,7 @@ class Made:
     budget: tuple[tuple[int, Failure], ...]
     times: Times
     sizes: Mapping[tuple[int, int], tuple[int, int]]
+    warnings: tuple[tuple[str, type[Warning], str, int], ...]
 
 
 class Failure(NamedTuple):

@@ -13,6 +13,7 @@ import signal
 import socket
 import threading
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -156,6 +157,8 @@ class _Replica:
         self._buffers = SharedBuffers(self._announce, self._forget)
         self._out: dict[int, torch.Tensor] = {}  # the tensors of blocks that the process of the user reads
         self._turns = 0
+        self._warned: list[tuple[str, type[Warning], str, int]] = []
+        warnings.showwarning = self._warn  # the process of the user shows them
         index, settings = task.plan.index, task.settings
         self._readers = {node: OpenDataset(dataset) for node, dataset in task.datasets.items()}
         self._needed = [
@@ -190,6 +193,12 @@ class _Replica:
                     self._views.drop(message.number)
                 else:
                     os._exit(0)
+
+    def _warn(
+        self, message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any
+    ) -> None:
+        with self._sending:
+            self._warned.append((str(message), category, filename, lineno))
 
     def _send(self, message: Any) -> None:
         with self._sending:
@@ -278,8 +287,10 @@ class _Replica:
                     tuple((count, write_failure(each)) for count, each in batch.bad_samples),
                     self._runtime.profile.take_times(index),
                     {(index[_source(e)], e.index): found for e, found in sizes.items()},
+                    tuple(self._warned),
                 )
             )
+            self._warned.clear()
         batch.values.clear()
 
     def _block(self, tensor: torch.Tensor) -> int | None:

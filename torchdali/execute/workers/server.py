@@ -64,6 +64,9 @@ class ServedProcess:
         self._said = b""
         self._lock = threading.Lock()  # several threads of a pool ask
 
+    def __del__(self) -> None:
+        self._status.close()
+
     def _says(self, count: int, timeout: float) -> int | None:
         """Return one of the numbers; None if it does not come in time."""
         deadline = time.monotonic() + timeout

@@ -34,7 +34,7 @@ __all__ = ["from_torchvision"]
 _log = logging.getLogger(__name__)
 
 # Forms: an image of Pillow; a tensor of bytes, (C, H, W); one of numbers from 0 to 1; any other tensor.
-PIL, BYTES, UNIT, FLOAT = "Pillow", "bytes", "unit", "float"
+PIL, BYTES, UNIT, FLOAT, ARRAY = "Pillow", "bytes", "unit", "float", "array"
 
 
 Shape = Any  # height and width of an image: an array of two numbers, or a node of such
@@ -194,6 +194,8 @@ def _seen(image: torch.Tensor, form: str) -> Any:
     """Return an image as the transforms take it."""
     if form == FLOAT:
         return image
+    if form == ARRAY:
+        return image.numpy()
     if form == PIL:
         pixels = image.numpy()
         return Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
@@ -203,7 +205,7 @@ def _seen(image: torch.Tensor, form: str) -> Any:
 
 def _stored(value: Any) -> torch.Tensor:
     """Return what transforms returned as a node has it: bytes are ``(H, W, C)``."""
-    if _form_of(value) == FLOAT:
+    if _form_of(value) in (FLOAT, ARRAY):
         return torch.as_tensor(value)
     if isinstance(value, torch.Tensor):
         return value.permute(1, 2, 0).contiguous()
@@ -214,6 +216,8 @@ def _stored(value: Any) -> torch.Tensor:
 def _form_of(value: Any) -> str:
     if isinstance(value, Image.Image):
         return PIL
+    if isinstance(value, np.ndarray):
+        return ARRAY
     return BYTES if isinstance(value, torch.Tensor) and value.dtype == torch.uint8 and value.ndim == 3 else FLOAT
 
 
@@ -289,10 +293,10 @@ def _transformed(images: Any, shape: Any, form: str, steps: Sequence[_Step]) -> 
                 images, shape = step.operator(images, images.shape()[:2] if shape is None else shape)
         else:
             function = _Calls([step.transform for step in row], row[0].before)
-            layout = "CHW" if row[-1].after == FLOAT else "HWC"
+            layout = {FLOAT: "CHW", ARRAY: ""}.get(row[-1].after, "HWC")
             images, shape = fn.torch_python_function(images, function=function, output_layouts=layout), None
         form = row[-1].after
-    if form == FLOAT:
+    if form in (FLOAT, ARRAY):
         return images
     return normalized(images, [0.0], [1.0]) if form == UNIT else fn.transpose(images, perm=[2, 0, 1])
 
@@ -309,11 +313,12 @@ class _Files(NamedTuple):
     def read(self, shuffle: bool) -> tuple[Any, Any, Any]:
         """Trace a reader of the files; return images, their shapes and labels."""
         files, labels = fn.readers.file(files=self.paths, labels=self.labels, random_shuffle=shuffle, name="Reader")
-        return fn.decoders.image(files, output_type=types.RGB), fn.peek_image_shape(files)[:2], labels
+        images = fn.decoders.image(files, output_type=types.RGB, adjust_orientation=False)  # as torchvision does
+        return images, fn.peek_image_shape(files, adjust_orientation=False)[:2], labels
 
 
 class _Samples(NamedTuple):
-    """A data set whose samples begin with an image; its own transforms are left out."""
+    """A data set whose samples begin with an image."""
 
     dataset: Any
 
@@ -324,8 +329,10 @@ class _Samples(NamedTuple):
 
 
 def _source(dataset: Any) -> _Files | _Samples:
-    """Return what reads a data set, without the transforms of its images."""
+    """Return what reads a data set, without the transforms of its images if it is torchvision's own."""
     indices, folder = _indices(dataset)
+    if not _is_own(folder):
+        return _Samples(dataset)
     if getattr(folder, "loader", None) is default_loader and hasattr(folder, "samples"):
         samples = folder.samples if indices is None else [folder.samples[i] for i in indices]
         label = folder.target_transform or (lambda target: target)
@@ -333,6 +340,11 @@ def _source(dataset: Any) -> _Files | _Samples:
         if all(isinstance(each, int) for each in labels):
             return _Files([path for path, _ in samples], labels)
     return _Samples(_without_transform(dataset))
+
+
+def _is_own(folder: Any) -> bool:
+    """Return whether what a data set does for a sample is torchvision's code: only that is known, and taken apart."""
+    return str(getattr(type(folder).__getitem__, "__module__", "")).startswith("torchvision.")
 
 
 def _indices(dataset: Any) -> tuple[list[int] | None, Any]:
@@ -358,6 +370,10 @@ def _without_transform(dataset: Any) -> Any:
 @pipeline_def
 def _pipeline(source: _Files | _Samples, form: str, steps: Sequence[_Step], shuffle: bool) -> Any:
     images, shape, *others = source.read(shuffle)
+    if form == BYTES:  # a tensor of the data set, with the channels first
+        if not steps:
+            return images, *others
+        images = fn.transpose(images, perm=[1, 2, 0], transpose_layout=False, output_layout="HWC")
     return _transformed(images, shape, form, steps), *others
 
 
@@ -385,7 +401,8 @@ def from_torchvision(
 
     Of an ``ImageFolder``, torchdali decodes the files. Transforms (of v1 and v2) that an operator does the same way are
     replaced by it; pixels agree within rounding, and random numbers are others. The rest is called as it is, image by
-    image. The attribute ``notes`` of the result says which, and a logged warning if there are such.
+    image; so is a data set of your own, with all that its ``__getitem__`` does. The attribute ``notes`` of the result
+    says which, and a logged warning if there are such. Photos are not turned as their EXIF says, as in torchvision.
 
     Args:
         dataset: An ``ImageFolder``, another data set of torchvision, a ``Subset`` of one, or any map-style data set
@@ -412,7 +429,10 @@ def from_torchvision(
             )
         shuffle = sampler.shuffle
     folder = _indices(dataset)[1]
-    own = transform if transform is not None else getattr(folder, "transform", None)
+    if not hasattr(type(folder), "__getitem__"):
+        raise TypeError(f"{type(folder).__name__} has no items: from_torchvision takes a map-style data set")
+    inner = getattr(folder, "transform", None) if _is_own(folder) else None
+    own = transform if transform is not None else inner
     source = _source(dataset)
     first = source.dataset[0] if isinstance(source, _Samples) else (default_loader(source.paths[0]),)
     image = first[0] if isinstance(first, tuple) else first

@@ -387,7 +387,8 @@ class Loader(IterableDataset[Any]):
             options: Of `Loader`.
 
         Raises:
-            ValueError: there is no such `augment`, or it is given for a test.
+            ValueError: there is no such `augment`, or it is given for a test; a size below 1. TypeError: `train` is no
+                bool.
         """
         shared: dict[str, Any] = {
             "batch_size": batch_size,
@@ -395,6 +396,10 @@ class Loader(IterableDataset[Any]):
             "device_id": device_id,
             "seed": seed,
         }
+        if not isinstance(train, bool):
+            raise TypeError(f"train={train!r}: it is True or False, and the folder is given as root")
+        if not isinstance(size, int) or size < 1:
+            raise ValueError(f"size={size!r}: it is the height and width in pixels, a number of 1 or more")
         images = {
             "root": os.fspath(root),
             "size": size,
