@@ -37,7 +37,9 @@ def features(sound):
 
 @pipeline_def
 def digits(files: Sequence[str], labels: Sequence[int], training: bool):
-    data, label = fn.readers.file(files=list(files), labels=list(labels), random_shuffle=training, name="reader")
+    data, label = fn.readers.file(
+        files=list(files), labels=list(labels), random_shuffle=training, pad_last_batch=True, name="reader"
+    )
     sound, _ = fn.decoders.audio(data, downmix=True, sample_rate=float(RATE))
     if training:  # slower, faster, and with noise
         sound = fn.audio_resample(sound, scale=fn.random.uniform(range=[0.85, 1.15]))
