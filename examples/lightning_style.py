@@ -29,7 +29,9 @@ class DataModule:
     def train_dataloader(self) -> DALIClassificationIterator:
         @pipeline_def(batch_size=self.batch_size, num_threads=self.threads, seed=3)
         def pipe():
-            jpegs, labels = fn.readers.file(file_root=self.root, random_shuffle=True, pad_last_batch=True, name="reader")
+            jpegs, labels = fn.readers.file(
+                file_root=self.root, random_shuffle=True, pad_last_batch=True, name="reader"
+            )
             images = fn.random_resized_crop(fn.decoders.image(jpegs), size=[64, 64])
             return fn.crop_mirror_normalize(images, dtype=types.FLOAT, mean=[128.0], std=[64.0]), labels
 

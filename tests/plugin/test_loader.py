@@ -6,6 +6,7 @@ import functools
 import itertools
 import multiprocessing
 import pickle
+import shutil
 from typing import NamedTuple
 
 import numpy as np
@@ -443,6 +444,18 @@ def test_from_folder_checks_its_arguments(folder):
     for size in (0, 22.5, (64, 32)):
         with pytest.raises(ValueError, match=r"size=.*height and width"):
             Loader.from_folder(folder, train=True, size=size)
+
+
+def test_from_folder_leaves_out_what_cannot_be_read(folder, tmp_path):
+    copied = tmp_path / "copy"
+    shutil.copytree(folder, copied)
+    files = sorted(path for path in copied.rglob("*") if path.is_file())
+    files[0].write_bytes(b"broken")
+    options = {"train": False, "size": 16, "batch_size": 4}
+    with Loader.from_folder(copied, bad_samples="skip", **options) as loader:
+        assert sum(len(images) for images, _ in loader) == len(files) - 1
+    with Loader.from_folder(copied, **options) as loader, pytest.raises(RuntimeError, match=files[0].name):
+        list(loader)
 
 
 def test_from_folder_refuses_what_it_does_not_know(folder):

@@ -16,7 +16,7 @@ import contextlib
 import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import torch
 from torch.utils.data import IterableDataset, get_worker_info
@@ -366,6 +366,7 @@ class Loader(IterableDataset[Any]):
         num_threads: int | None = None,
         device_id: int | str | None = None,
         seed: int | None = None,
+        bad_samples: Literal["raise", "skip", "replace"] = "raise",
         **options: Any,
     ) -> Loader:
         """Load pictures in class folders, as networks for ImageNet are trained and tested.
@@ -384,6 +385,7 @@ class Loader(IterableDataset[Any]):
             device_id: Of the GPU on which images are augmented, normalized and delivered; on the CPU by default. See
                 `Pipeline`.
             seed: Of order and augmentation.
+            bad_samples: What to do with files that cannot be read; see `Pipeline`.
             options: Of `Loader`.
 
         Raises:
@@ -395,6 +397,7 @@ class Loader(IterableDataset[Any]):
             "num_threads": num_threads or cores(),
             "device_id": device_id,
             "seed": seed,
+            "bad_samples": bad_samples,
         }
         if not isinstance(train, bool):
             raise TypeError(f"train={train!r}: it is True or False, and the folder is given as root")
