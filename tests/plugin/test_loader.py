@@ -7,6 +7,7 @@ import itertools
 import multiprocessing
 import pickle
 import shutil
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -463,3 +464,38 @@ def test_from_folder_refuses_what_it_does_not_know(folder):
         Loader.from_folder(folder, train=True, augment="mixup")
     with pytest.raises(ValueError, match="train=True"):
         Loader.from_folder(folder, train=False, augment="rand")
+
+
+def test_names_the_folder_that_is_missing_at_once(tmp_path):
+    (tmp_path / "train").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"trian.*did you mean train"):
+        Loader.from_folder(tmp_path / "trian", train=True)
+
+
+def test_names_the_function_with_the_misspelt_argument(folder):
+    with pytest.raises(TypeError, match=r"from_folder\(\) got an unexpected keyword argument 'batchsize'"):
+        Loader.from_folder(folder, train=True, batchsize=4)
+
+
+def test_refuses_a_function_that_makes_no_pipeline():
+    with pytest.raises(TypeError, match="makes a pipeline, and this one returned 3"):
+        len(Loader(lambda: 3))
+
+
+def test_tells_its_samples_as_a_dataloader_does(folder):
+    with Loader.from_folder(folder, train=True, size=16, batch_size=4) as loader:
+        assert len(loader.dataset) == loader.dataset_size > 0
+        with pytest.raises(TypeError, match="have no index"):
+            loader.dataset[0]
+
+
+@pipeline_def(batch_size=4, num_threads=1, device_id=None)
+def random_numbers():
+    return fn.random.uniform()
+
+
+def test_size_is_no_reason_to_warn():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with Loader(random_numbers, size=8) as loader:
+            assert len(loader) == 2

@@ -192,7 +192,7 @@ def test_folders_in_class_folders_are_left_out_with_a_warning(tmp_path: Path) ->
 
 def test_nothing_found_says_why(tmp_path: Path) -> None:
     make(tmp_path, "a/x.txt", "b/y.txt", "top.png")
-    with pytest.raises(RuntimeError, match=r"has 2 folders .* lies directly in one of them"):
+    with pytest.raises(RuntimeError, match=r"has 2 class folders, and none of them has a file"):
         file_reader(file_root=str(tmp_path))
 
 

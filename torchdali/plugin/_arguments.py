@@ -94,12 +94,6 @@ def epochs_of_size(
             raise AssertionError("Negative size is supported only for a single pipeline: give reader_name or size.")
         _warn_of_no_end(pipes[0])
         return OpenEpochs(batch_size)
-    warnings.warn(
-        "An epoch of a given size may miss or repeat samples: where there is a reader, give "
-        "its name as reader_name instead of size and last_batch_padded.",
-        Warning,
-        stacklevel=6,
-    )
     count = len(pipes)
     return EpochCounter(Shards(size, padded=padded), batch_size * count, policy, [0], split=count)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, runtime_checkable
 
@@ -148,6 +149,8 @@ class BaseIterator(IteratorOldNames):
 
     def _epochs_of(self, size: int, reader_name: str | None, padded: bool) -> EpochCounter | OpenEpochs:
         if not reader_name:
+            if size > 0:
+                self._warn_of_size()
             return epochs_of_size(self._pipes, size, self.batch_size, self._policy, padded=padded)
         if size != -1:
             raise AssertionError("size follows from the reader: give either size or reader_name")
@@ -157,6 +160,14 @@ class BaseIterator(IteratorOldNames):
                 "and give pad_last_batch to the reader."
             )
         return epochs_of_reader(self._pipes, reader_name, self.batch_size, self._policy)
+
+    def _warn_of_size(self) -> None:
+        warnings.warn(
+            "An epoch of a given size may miss or repeat samples: if there is a reader, give its name as reader_name "
+            "instead of size and last_batch_padded.",
+            Warning,
+            stacklevel=6,
+        )
 
     # ------------------------------------------------------------ iterating
 

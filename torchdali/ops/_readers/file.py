@@ -18,7 +18,7 @@ from torchdali.codecs._native import read_files
 from torchdali.codecs.files import read_cached, read_file, read_lent
 from torchdali.codecs.images import ENDINGS
 from torchdali.declaration import reader
-from torchdali.errors import did_you_mean, warn
+from torchdali.errors import hint_for_folder, warn
 from torchdali.formats.remote import Pending, Remote, RemoteOptions, is_url, shown
 from torchdali.formats.storage import read_text
 from torchdali.loader import Dataset, Empty, LoaderOptions
@@ -335,9 +335,8 @@ def _in_folders(
     if not paths:
         count = sum(map(bool, map(matches, loose)))
         raise RuntimeError(
-            f"no files found in {root!r}: it has {len(folders)} folders that count, and a file counts when it "
-            f"lies directly in one of them and its name matches file_filters; files without a folder, {count} here, "
-            "are listed by files or file_list"
+            f"no files found in {root!r}: it has {len(folders)} class folders, and none of them has a file whose name "
+            f"matches file_filters; for files without a folder, {count} here, give files or file_list"
         )
     if deeper:
         warn(
@@ -367,19 +366,8 @@ def _contents(path: str) -> tuple[list[str], list[str]]:
             for entry in entries:
                 names[0 if _is_folder(entry) else 1].append(entry.name)
     except OSError as error:
-        raise RuntimeError(f"cannot list the folder {path!r}: {error.strerror}{_cure(path)}") from None
+        raise RuntimeError(f"cannot list the folder {path!r}: {error.strerror}{hint_for_folder(path)}") from None
     return _sorted(names[0]), _sorted(names[1])
-
-
-def _cure(path: str) -> str:
-    """Return the end of a message about a folder that is not there."""
-    if path.startswith("~"):
-        return "; ~ is not the home folder here: os.path.expanduser gives that"
-    parent, name = os.path.split(os.path.abspath(path))
-    while not os.path.isdir(parent) and parent != os.path.dirname(parent):
-        parent, name = os.path.split(parent)
-    near = did_you_mean(name, os.listdir(parent)) if os.access(parent, os.R_OK) else ""
-    return "" if os.path.exists(path) else f"; there is {parent!r}{near}"
 
 
 def _sorted(names: list[str]) -> list[str]:

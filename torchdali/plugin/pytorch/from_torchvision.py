@@ -390,7 +390,9 @@ def from_torchvision(
     seed: int | None = None,
     pin_memory: bool = False,
     persistent_workers: bool = False,
-    **options: Any,
+    outputs: Sequence[str] | type[Any] | None = None,
+    ragged: Sequence[str | int] = (),
+    file_names: bool = False,
 ) -> Loader:
     """Load a data set of torchvision, in the place of ``DataLoader(dataset, ...)``.
 
@@ -416,7 +418,7 @@ def from_torchvision(
         prefetch_factor: Batches in flight.
         seed: Of order and augmentation.
         pin_memory, persistent_workers: Accepted: batches are in ordinary memory, and threads stay.
-        options: Of `Loader`.
+        outputs, ragged, file_names: As for `Loader`.
 
     Raises:
         TypeError: the data set has no items or no length; another sampler. What the data set and the transforms raise.
@@ -441,9 +443,11 @@ def from_torchvision(
         _pipeline, source, _form_of(image), steps, shuffle, batch_size=batch_size, num_threads=num_workers or cores(),
         device_id=None, seed=seed, prefetch_queue_depth=prefetch_factor or 2,
     )  # fmt: skip
-    given = {"distributed": sampler is not None, **options}
-    loader = Loader(pipeline, drop_last=drop_last, classes=getattr(folder, "classes", None), **given)
-    loader.dataset, loader.notes = dataset, tuple(map(str, steps))
+    loader = Loader(
+        pipeline, outputs=outputs, ragged=ragged, file_names=file_names, drop_last=drop_last,
+        classes=getattr(folder, "classes", None), distributed=sampler is not None,
+    )  # fmt: skip
+    loader._dataset, loader.notes = dataset, tuple(map(str, steps))
     kept = [str(step).partition(":")[0] for step in steps if not step.is_operator]
     if kept:
         _log.warning("from_torchvision: no operator does the same as %s: called image by image", ", ".join(kept))

@@ -16,11 +16,13 @@ import contextlib
 import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
+from torchdali.errors import hint_for_folder
+from torchdali.formats.remote import is_url
 from torchdali.plugin._epochs import EpochCounter
 from torchdali.plugin.base_iterator import BaseIterator, LastBatchPolicy
 from torchdali.plugin.pytorch._folders import (
@@ -160,6 +162,9 @@ class _Batches(BaseIterator):
         """Samples of an epoch, of all ranks together; -1 if only the source knows."""
         return self._epochs.shards.size if isinstance(self._epochs, EpochCounter) else -1
 
+    def _warn_of_size(self) -> None:
+        """Stay silent: a Loader finds its reader itself."""
+
     # ------------------------------------------------------------ values
 
     def _convert(self, outputs: list[tuple[TensorList, ...]], counts: list[int] | None) -> Batch:
@@ -268,6 +273,19 @@ def _as_label(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
+class _Size:
+    """The number of samples of a Loader."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def __len__(self) -> int:
+        return self._loader.dataset_size
+
+    def __getitem__(self, index: Any) -> NoReturn:
+        raise TypeError("the samples of a Loader come in batches, in a loop over the Loader; they have no index")
+
+
 def _field_names(outputs: Any) -> Iterable[str]:
     """Return the names of the outputs: of a class of named tuples, or as they are."""
     names: Iterable[str] = getattr(outputs, "_fields", outputs)
@@ -309,12 +327,11 @@ class Loader(IterableDataset[Any]):
         distributed: Divide the samples among the ranks; otherwise each rank has all of them.
 
     Attributes:
-        dataset: The data set that it was made of, see `from_torchvision`; otherwise None.
         notes: Remarks of the function that made the Loader, see `from_torchvision`.
 
     Raises:
         RuntimeError: When it is first used: what the pipeline raises; readers of different sizes.
-        TypeError: `pipeline` is neither a pipeline nor a function.
+        TypeError: `pipeline` is neither a pipeline nor a function; when it is first used: nor one that makes one.
     """
 
     def __init__(
@@ -344,7 +361,7 @@ class Loader(IterableDataset[Any]):
         self._reader_name, self._size, self._classes = reader_name, size, classes
         self._distributed = distributed
         self.notes: tuple[str, ...] = ()
-        self.dataset: Any = None
+        self._dataset: Any = None
         self._batches: _Batches | None = None
         self._place: _Place | None = None
         self._epoch: int | None = None
@@ -367,7 +384,10 @@ class Loader(IterableDataset[Any]):
         device_id: int | str | None = None,
         seed: int | None = None,
         bad_samples: Literal["raise", "skip", "replace"] = "raise",
-        **options: Any,
+        outputs: Sequence[str] | type[Any] | None = None,
+        drop_last: bool = False,
+        file_names: bool = False,
+        distributed: bool = True,
     ) -> Loader:
         """Load pictures in class folders, as networks for ImageNet are trained and tested.
 
@@ -386,11 +406,11 @@ class Loader(IterableDataset[Any]):
                 `Pipeline`.
             seed: Of order and augmentation.
             bad_samples: What to do with files that cannot be read; see `Pipeline`.
-            options: Of `Loader`.
+            outputs, drop_last, file_names, distributed: As for `Loader`.
 
         Raises:
-            ValueError: there is no such `augment`, or it is given for a test; a size below 1. TypeError: `train` is no
-                bool.
+            FileNotFoundError: there is no such folder. ValueError: there is no such `augment`, or it is given for a
+                test; a size below 1. TypeError: `train` is no bool.
         """
         shared: dict[str, Any] = {
             "batch_size": batch_size,
@@ -403,8 +423,14 @@ class Loader(IterableDataset[Any]):
             raise TypeError(f"train={train!r}: it is True or False, and the folder is given as root")
         if not isinstance(size, int) or size < 1:
             raise ValueError(f"size={size!r}: it is the height and width in pixels, a number of 1 or more")
+        root = os.path.expanduser(root)
+        if not is_url(root) and not os.path.isdir(root):
+            raise FileNotFoundError(f"root={root!r}: there is no such folder{hint_for_folder(root)}")
+        options: dict[str, Any] = {
+            "outputs": outputs, "drop_last": drop_last, "file_names": file_names, "distributed": distributed,
+        }  # fmt: skip
         images = {
-            "root": os.fspath(root),
+            "root": root,
             "size": size,
             "mean": mean,
             "std": std,
@@ -460,7 +486,10 @@ class Loader(IterableDataset[Any]):
                 "this Loader needs its pipeline anew, in another process or on another rank, and was given a pipeline "
                 "that no function under pipeline_def made: give it the function that makes the pipeline instead"
             )
-        return self._make()
+        pipe = self._make()
+        if not hasattr(pipe, "build"):
+            raise TypeError(f"the function that a Loader is given makes a pipeline, and this one returned {pipe!r}")
+        return pipe
 
     def _reader_of(self, pipe: Pipeline) -> str | None:
         metas = pipe.reader_meta()
@@ -562,6 +591,11 @@ class Loader(IterableDataset[Any]):
         if size < 0:
             raise TypeError("only the source of this pipeline knows how many samples there are")
         return size
+
+    @property
+    def dataset(self) -> Any:
+        """The data set that `from_torchvision` was given; otherwise a sized object, for ``len(loader.dataset)``."""
+        return _Size(self) if self._dataset is None else self._dataset
 
     @property
     def batch_size(self) -> int:
