@@ -22,7 +22,7 @@ import pytest
 
 from tests.helpers.sources import batch, parallel, pipeline, processes, run
 from torchdali import fn, pipeline_def
-from torchdali.execute import process_pool
+from torchdali.execute.workers import pool as worker_pool
 from torchdali.plugin.pytorch import DALIGenericIterator
 
 PROMPT = 5.0  # seconds within which an error must surface
@@ -160,8 +160,7 @@ def stop(i: int) -> Any:
 @linux
 def test_a_worker_that_is_stopped(monkeypatch) -> None:
     """It is given some time to go on, and killed; the error names it, its task and why."""
-    monkeypatch.setattr(process_pool, "_POLL", 0.1)
-    monkeypatch.setattr(process_pool, "_STILL", 2)
+    monkeypatch.setattr(worker_pool, "_POLL", 0.1)
     pipe = parallel(stop, batch=True)
     pipe.build()
     ids = {worker.pid for worker in processes()}

@@ -152,7 +152,7 @@ class Executor:
         with self._lock:
             if self._closed:
                 return False
-            pool = WorkerPool(processes, partial(_run_on, threads), starter, self.device_stream.pins)
+            pool = WorkerPool(processes, partial(_run_on, threads), starter, pinned=self.device_stream.pins)
             # The last write: the scheduler thread, which reads it, sees all of the replicas or none.
             self.replicas = Replicas(starter.plan, self._apart, self.readers, pool)
         return True

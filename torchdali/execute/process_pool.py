@@ -1,55 +1,38 @@
-"""A pool of worker processes that make the batches of parallel sources.
+"""Worker processes that make the batches of parallel sources and of parallel data sets.
 
-The contract:
-
-- A task goes to a process that has nothing to do; the tasks of a stateful source go to one process, in order.
-- An exception of the user's code belongs to the task's future, with its class if it can be pickled, and with
-  the worker's traceback as its cause. The worker goes on.
-- A process that a signal stopped in the middle of a task, and that does not go on for some seconds, is killed.
-- When a process dies, every future fails with an error that says which and how, and so does every later
-  task; the other processes end.
-- Nothing waits without an owner: one thread watches all pipes and processes; it notices a death at once. Another one
-  kills what stands still, for which the first may wait in the middle of an answer.
-- `close` may come at any time, from any thread, and again. Processes that are busy are terminated, then
-  killed. A worker whose parent has vanished ends within a second.
+A task goes to a process that has nothing to do; the tasks of a stateful source go to one process, in order. An
+exception of the user's code belongs to the task's future, with its class if it can be pickled, and with the worker's
+traceback as its cause; the worker goes on. For the rest see `WorkerPool`, which watches the processes.
 """
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import os
 import pickle
-import signal
-import threading
-import time
-import traceback
 import weakref
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing import connection as mp_connection
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch.utils.data._utils import worker as torch_worker
 
 from torchdali import pickling
 from torchdali.batch_source import Made, Source, SourceSettings
-from torchdali.errors import self_explanatory, stripped
-from torchdali.execute.shared_memory import Packed, Reader, Writer
-from torchdali.execute.stopped import is_stopped
+from torchdali.errors import self_explanatory
+from torchdali.execute.workers.blocks import Views
+from torchdali.execute.workers.channel import Channel, begin_worker
+from torchdali.execute.workers.messages import Failure, SentBatch, read_failure, received, sent, write_failure
+from torchdali.execute.workers.pool import Worker, WorkerPool
 from torchdali.user_random import seed_worker
 
 __all__ = ["ProcessPool", "StartMethod", "open_dataset", "open_sources"]
 
 StartMethod = Literal["fork", "spawn", "forkserver"]
 Work = Callable[[Any], Made]
-_GRACE = 0.5  # seconds for a process to end by itself, and again after SIGTERM
-_POLL = 1.0  # seconds between looks at what cannot be waited for
-_STILL = 5  # looks in a row at which a process was stopped: after Ctrl-Z and fg, it may wake late
 
 
 def open_sources(
@@ -124,211 +107,97 @@ class ProcessPool:
     def __init__(self, sources: Sequence[Any], count: int, start_method: StartMethod, pickler: Any = None) -> None:
         stateful = [source.stateful for source in sources]
         self.count = count if not all(stateful) else min(count, len(sources))
+        alone = (source for source, each in enumerate(stateful) if each)
+        self._owner = {source: i % self.count for i, source in enumerate(alone)}
         context = multiprocessing.get_context(start_method)
         work = [source.work for source in sources]
         payload = work if start_method == "fork" else _pickled(work, pickler, start_method)
-        self._state = _PoolState([_start(context, i, self.count, payload) for i in range(self.count)], stateful)
-        self.close = weakref.finalize(self, self._state.close)
+        self._pool = WorkerPool([_start(context, i, self.count, payload) for i in range(self.count)], _call, None, 1)
+        self.close = weakref.finalize(self, self._pool.close)
 
     def submit(self, source: int, request: Any, seed: int) -> Future[Made]:
         """Queue a task: a process runs the work of a source on a request."""
-        return self._state.submit(_Task(source, request, seed))
+        task = _Task(source, request, seed, self._owner.get(source))
+        self._pool.submit(task)
+        return task.future
+
+
+def _call(function: Callable[[], None]) -> None:
+    function()
+
+
+class _Request(NamedTuple):
+    """A task on its way to a process."""
+
+    number: int
+    source: int
+    request: Any
+    seed: int
+    returned: tuple[int, ...]
+
+
+class _Answer(NamedTuple):
+    """The result on its way back: batches (None at the end of the data) and the place behind them, or an error."""
+
+    number: int
+    batches: tuple[SentBatch, ...] | None
+    place: Mapping[str, Any]
+    error: Failure | None = None
 
 
 @dataclass(eq=False)
 class _Task:
+    """A job of the pool, see `WorkerJob`."""
+
     source: int
     request: Any
     seed: int
+    owner: int | None
     future: Future[Made] = field(default_factory=Future)
+    order: int = 0
+    losses: int = 0
+    result: Made | Exception | None = None
 
+    @property
+    def title(self) -> str:
+        return str(self.request)
 
-class _Worker:
-    """A process, seen from the parent."""
+    def begin(self) -> bool:
+        return self.future.set_running_or_notify_cancel()
 
-    def __init__(self, process: Any, connection: Any, number: int) -> None:
-        self.process, self.connection, self.number = process, connection, number
-        self.reader = Reader(connection.fileno())
-        self.own: deque[_Task] = deque()
-        self.task: _Task | None = None
-        self.still, self.was_stopped = 0, False
+    def message(self, number: int, blocks: set[int], returned: tuple[int, ...]) -> _Request:
+        return _Request(number, self.source, self.request, self.seed, returned)
 
-    def look(self) -> None:
-        """Kill the process if it has stood still for long; its pipe ends, which the watching thread notices."""
-        stands = self.task is not None and is_stopped(self.process.pid)
-        self.still = self.still + 1 if stands else 0
-        if self.still >= _STILL:
-            self.was_stopped = True
-            self.process.kill()
-
-    def give(self, task: _Task) -> None:
-        """Send a task; the process must have none."""
-        self.task = task
-        with contextlib.suppress(OSError):  # it is dying, which the watch will notice
-            # Hand-over to the process. The numbers of blocks that came back go along: the worker alone decides what
-            # to write where, so no block is written while the parent reads it.
-            self.connection.send((task.source, task.request, task.seed, self.reader.returned()))
-
-    def take(self) -> tuple[_Task, Made | BaseException]:
-        """Receive the result of the task; EOFError when the process died, and the task remains."""
-        # In the watching thread, which alone reads from the pipes.
-        answer, error = self.connection.recv()
-        result: Made | BaseException
-        if error is not None:
-            result = _restored(*error)
-        else:
-            packed, place = answer
-            result = (None if packed is None else self.reader.read(packed)), place
-        task, self.task = self.task, None
-        assert task is not None
-        return task, result
-
-    def exit_message(self) -> str:
-        """Describe how the process died."""
-        self.process.join(_GRACE)
-        code = self.process.exitcode
-        how = "closed its connection" if code is None else f"exited with code {code}"
-        if code is not None and code < 0:
-            with contextlib.suppress(ValueError):
-                how = f"was killed by {signal.Signals(-code).name}"
-        if self.was_stopped:
-            how = f"was stopped (SIGSTOP or Ctrl-Z), did not go on for {_STILL * _POLL:g} s and was killed"
-        while_ = "" if self.task is None else f" while it worked on {self.task.request}"
-        return (
-            f"worker process {self.number} (pid {self.process.pid}) of the parallel external sources or data sets "
-            f"{how}{while_}{'' if self.was_stopped else _MEMORY}"
-        )
-
-
-_MEMORY = ". If memory ran out, use fewer workers or smaller batches"
-
-
-class _PoolState:
-    """State that the watching thread and `ProcessPool` share."""
-
-    def __init__(self, workers: Sequence[_Worker], stateful: Sequence[bool]) -> None:
-        self._workers = workers
-        self._queue: deque[_Task] = deque()
-        alone = (source for source, each in enumerate(stateful) if each)
-        self._owner = {source: workers[i % len(workers)] for i, source in enumerate(alone)}
-        self._lock = threading.Lock()
-        self._over = ""
-        self._process = os.getpid()
-        self._closed = threading.Event()
-        self._watch = threading.Thread(target=self._watched, name="torchdali-workers", daemon=True)
-        self._watch.start()
-        self._guard = threading.Thread(target=self._guarded, name="torchdali-guard", daemon=True)
-        self._guard.start()
-
-    def submit(self, task: _Task) -> Future[Made]:
-        # In the scheduler thread, or the user's. The lock keeps it apart from the watching thread, which gives tasks to
-        # processes that have become idle.
-        with self._lock:
-            if self._over:
-                task.future.set_exception(RuntimeError(self._over))
-            else:
-                owner = self._owner.get(task.source)
-                (self._queue if owner is None else owner.own).append(task)
-                self._assign()
-        return task.future
-
-    def _assign(self) -> None:
-        """Give tasks to the processes that have none (under the lock)."""
-        for worker in self._workers:
-            while not self._over and worker.task is None and (worker.own or self._queue):
-                task = (worker.own or self._queue).popleft()
-                if task.future.set_running_or_notify_cancel():
-                    worker.give(task)
-
-    def _watched(self) -> None:
-        """Deliver results, until a process dies or the pool is closed."""
-        try:
-            while not self._over:
-                self._look()
-        except BaseException as error:
-            self._end(f"the thread that watches the worker processes failed: {error!r}")
-
-    def _guarded(self) -> None:
-        while not self._closed.wait(_POLL):
-            for worker in self._workers:
-                worker.look()
-
-    def _look(self) -> None:
-        pipes = {worker.connection: worker for worker in self._workers}
-        ends = [worker.process.sentinel for worker in self._workers]
-        ready = mp_connection.wait([*pipes, *ends], _POLL)
-        for worker in (pipes[each] for each in ready if each in pipes):
-            self._receive(worker)
-        for worker in self._workers:
-            # A pipe may stay open although its process is dead: in a child of the process.
-            if not self._over and not worker.process.is_alive() and not worker.connection.poll():
-                self._end(worker.exit_message())
-
-    def _receive(self, worker: _Worker) -> None:
-        try:
-            task, result = worker.take()
-        except (EOFError, ConnectionError):
-            self._end(self._over or worker.exit_message())
+    def answer(self, result: _Answer, views: Views) -> None:
+        if result.error is not None:
+            self.result = read_failure(result.error, "in a worker process of a parallel external source: ")
             return
-        with self._lock:
-            self._assign()
-        # Outside of the lock, and after the process has its next task: this wakes the thread that waits for the future,
-        # which may submit another task at once.
-        if isinstance(result, BaseException):
-            task.future.set_exception(result)
-        else:
-            task.future.set_result(result)
+        places = [place.block for batch in result.batches or () for place in batch.places()]
+        tensor = views.lend(places)
+        batches = None if result.batches is None else tuple(received(batch, tensor) for batch in result.batches)
+        self.result = batches, result.place
 
-    def close(self) -> None:
-        """End the processes."""
-        if os.getpid() == self._process:  # not in a forked child that drops its copy of all this
-            self._end("the pipeline was closed while a parallel source worked")
+    def lose(self, error: Exception) -> None:
+        self.result = RuntimeError(str(error))
 
-    def _end(self, reason: str) -> None:
-        # In the thread that closes the pool, or in the watching one that found a process dead: the first one ends it.
-        with self._lock:
-            if self._over:
-                return
-            self._over = reason  # from here on, no process is given a task
-        self._closed.set()
-        _stop(self._workers)
-        if threading.current_thread() is not self._watch:
-            self._watch.join(2 * _POLL)  # its pipes end, and so does it
-        tasks = [*self._queue, *(task for worker in self._workers for task in worker.own)]
-        left = [task for task in tasks if task.future.set_running_or_notify_cancel()]
-        # No result can come any more: the processes are gone, and the watching thread has ended, or is this one.
-        # Whoever waits for one of these futures gets the reason.
-        for task in [*left, *(worker.task for worker in self._workers)]:
-            if task is not None:
-                task.future.set_exception(RuntimeError(reason))
-        for worker in self._workers:
-            worker.connection.close()
-            worker.reader.close()
+    def finish(self) -> None:
+        if not (self.future.running() or self.begin()):
+            return  # cancelled
+        # This wakes the thread that waits for the future, which may submit another task at once.
+        result, self.result = self.result, None
+        if isinstance(result, Exception):
+            self.future.set_exception(result)
+        elif result is not None:
+            self.future.set_result(result)
 
 
-def _stop(workers: Sequence[_Worker]) -> None:
-    """End processes: idle ones by a message, busy ones by SIGTERM, deaf ones by SIGKILL."""
-    for worker in workers:
-        if worker.task is not None:
-            worker.process.terminate()
-        else:
-            with contextlib.suppress(OSError):
-                worker.connection.send(None)
-    for stop in ("terminate", "kill", "join"):
-        deadline = time.monotonic() + _GRACE
-        for worker in workers:
-            worker.process.join(max(0.0, deadline - time.monotonic()))
-            if worker.process.exitcode is None:
-                getattr(worker.process, stop)()
-
-
-def _start(context: Any, number: int, count: int, payload: Any) -> _Worker:
+def _start(context: Any, number: int, count: int, payload: Any) -> Worker:
     ours, theirs = context.Pipe(duplex=True)
     arguments, name = (theirs, payload, number, count), f"torchdali-worker-{number}"
     process = context.Process(target=_serve, args=arguments, name=name, daemon=True)
     process.start()
     theirs.close()
-    return _Worker(process, ours, number)
+    return Worker(process, ours, number, "the parallel external sources or data sets")
 
 
 def _pickled(work: Sequence[Work | None], pickler: Any, start_method: str) -> tuple[bytes, Callable[[bytes], Any]]:
@@ -353,53 +222,19 @@ def _pickled(work: Sequence[Work | None], pickler: Any, start_method: str) -> tu
     return tool.dumps(work, **dumping), partial(tool.loads, **loading)
 
 
-# ---------------------------------------------------------------- errors
-
-
-class WorkerTraceback(Exception):
-    """The traceback of an exception in a worker process; the cause of the exception in this one."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(f"in a worker process\n\n{text}")
-
-
-def _described(error: Exception) -> tuple[bytes | None, str, str]:
-    """Return what is left of an exception on its way to the parent: its pickle, message and traceback."""
-    data = None
-    with contextlib.suppress(Exception):
-        data = pickling.dumps(error)
-        pickling.loads(data)
-    lines = traceback.format_exception(type(error), stripped(error), error.__traceback__)
-    return data, f"{type(error).__name__}: {error}", "".join(lines)
-
-
-def _restored(data: bytes | None, message: str, text: str) -> Exception:
-    error: Exception = RuntimeError(f"in a worker process of a parallel external source: {message}")
-    with contextlib.suppress(Exception):
-        loaded = error if data is None else pickling.loads(data)
-        error = loaded if isinstance(loaded, Exception) else error
-    error.__cause__ = WorkerTraceback(text)
-    return self_explanatory(error)
-
-
 # ---------------------------------------------------------------- in a worker process
 
 
 def _serve(connection: Any, payload: Any, number: int, count: int) -> None:
-    """Work on one task after another, until the parent says so or is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent decides
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    torch.set_num_threads(1)
-    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    """Work on one task after another, until the process of the user says so or is gone."""
+    begin_worker(os.getppid())
     work = _loaded(payload)
     _introduce_worker(work, number, count)
-    writer = Writer(connection.fileno())
-    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
-        while (message := connection.recv()) is not None:
-            source, request, seed, returned = message
-            seed_worker(seed)
-            writer.free(returned)
-            _answer(connection, writer, work, source, request)
+    channel = Channel(connection)
+    for request in channel.messages():
+        channel.free(request.returned)
+        seed_worker(request.seed)
+        _answer(channel, work, request)
 
 
 def _introduce_worker(work: Sequence[Work] | Exception, number: int, count: int) -> None:
@@ -408,17 +243,6 @@ def _introduce_worker(work: Sequence[Work] | Exception, number: int, count: int)
     facts: dict[str, Any] = {"id": number, "num_workers": count, "seed": torch.initial_seed()}
     facts["dataset"] = data_sets[0] if data_sets else None
     torch_worker._worker_info = torch_worker.WorkerInfo(**facts)
-
-
-def _end_with_parent(parent: int) -> None:
-    """End this process when its parent is gone.
-
-    The pipe does not tell: siblings that were forked later hold its other end open. And the user's code may
-    never return to look at it.
-    """
-    while os.getppid() == parent:
-        time.sleep(_POLL)
-    os._exit(1)
 
 
 def _loaded(payload: Any) -> Sequence[Work] | Exception:
@@ -432,17 +256,13 @@ def _loaded(payload: Any) -> Sequence[Work] | Exception:
     return work
 
 
-def _answer(connection: Any, writer: Writer, work: Sequence[Work] | Exception, source: int, request: Any) -> None:
-    packed: Packed | None = None
+def _answer(channel: Channel, work: Sequence[Work] | Exception, request: _Request) -> None:
+    kept: list[torch.Tensor] = []
     try:
         if isinstance(work, Exception):
             raise work
-        batches, place = work[source](request)
-        packed = None if batches is None else writer.write(batches)
-        answer: Any = (packed, place), None
+        batches, place = work[request.source](request.request)
+        values = None if batches is None else tuple(sent(batch, channel.buffers, kept) for batch in batches)
+        channel.send(_Answer(request.number, values, place), values or (), kept)
     except Exception as error:
-        answer = None, _described(error)
-    # Hand-over to the parent. It receives the two in this order, and maps the block before it looks into it.
-    connection.send(answer)
-    if packed is not None and packed.fresh:
-        writer.send_descriptor()
+        channel.send(_Answer(request.number, None, {}, write_failure(error)))

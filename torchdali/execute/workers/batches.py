@@ -115,10 +115,25 @@ class BatchJob:
     draw: Draw
     done: Callable[[BatchJob], None]
     kept: list[torch.Tensor]
+    owner: None = None
     losses: int = 0
     made: Made | None = None
     values: dict[DataNode, TensorList] = field(default_factory=dict)
     error: BaseException | None = None
+
+    @property
+    def order(self) -> int:
+        """Number by which it comes first or later."""
+        return self.draw.index
+
+    @property
+    def title(self) -> str:
+        """What it is, for messages."""
+        return f"batch {self.draw.index}"
+
+    def begin(self) -> bool:
+        """Return whether it is still wanted."""
+        return True
 
     def message(self, number: int, blocks: set[int], returned: tuple[int, ...]) -> Draw:
         """Return the message for a replica that knows some blocks of shared memory."""

@@ -16,7 +16,6 @@ from torchdali import pickling
 from torchdali.cursor import Keys
 from torchdali.errors import self_explanatory, stripped
 from torchdali.execute.bad_samples import BadSample
-from torchdali.execute.process_pool import WorkerTraceback
 from torchdali.execute.timings import Times
 from torchdali.execute.workers.blocks import Place, SharedBuffers
 from torchdali.tensors import TensorList
@@ -39,7 +38,7 @@ class Inline(NamedTuple):
 
 def inline(tensor: torch.Tensor) -> Inline:
     """Return a tensor on the CPU as its bytes."""
-    tensor = tensor.detach().contiguous()
+    tensor = tensor.detach().cpu().contiguous()
     data = tensor.reshape(-1).view(torch.uint8).numpy()
     return Inline(data, tuple(tensor.shape), tensor.dtype)
 
@@ -222,17 +221,28 @@ def write_failure(error: BaseException) -> Failure:
     return Failure(data, f"{type(error).__name__}: {error}", "".join(lines), marks)
 
 
-def read_failure(failure: Failure) -> Exception:
-    """Return the exception: of the same class where it could be pickled."""
+def read_failure(failure: Failure, prefix: str = "") -> Exception:
+    """Return the exception: of the same class if it could be pickled, with the worker's traceback as its cause.
+
+    Args:
+        prefix: Of the message if it could not be pickled.
+    """
     error: Any = None
     with contextlib.suppress(Exception):
         error = None if failure.data is None else pickling.loads(failure.data)
     if not isinstance(error, Exception):
-        error = RuntimeError(failure.message)
+        error = RuntimeError(prefix + failure.message)
     error.__dict__.update(failure.attributes)
-    found: Exception = self_explanatory(error)
-    found.__cause__ = WorkerTraceback(failure.text)
-    return found
+    error.__cause__ = WorkerTraceback(failure.text)
+    result: Exception = self_explanatory(error)
+    return result
+
+
+class WorkerTraceback(Exception):
+    """The traceback of an exception in a worker process; the cause of the exception in this one."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"in a worker process\n\n{text}")
 
 
 class Block(NamedTuple):

@@ -1,11 +1,13 @@
-"""Deal batches out to worker processes, and watch these.
+"""Deal jobs out to worker processes, and watch these: replicas make batches, others run parallel sources.
 
 The contract:
 
-- The oldest batch goes first, to the worker that has the least to do; each has at most a few.
-- A worker that dies, or stands still because somebody stopped it, is ended; others make its batches, and another one
-  is started in its place, unless too many died lately. A batch that was lost twice fails with an error that says which
-  process ended how; so does everything if no worker is left and none is started.
+- The oldest job goes first, to the worker that has the least to do; each has at most a few. A job with an owner goes to
+  that worker alone.
+- A worker that stands still because somebody stopped it is killed.
+- A replica that dies is replaced, unless too many died lately, and others make its batches. A batch that was lost twice
+  fails with an error that says which process ended how; so does everything if no worker is left and none is started.
+- A worker of sources that dies ends all of them, with that error: what its sources remembered is gone.
 - One thread receives all answers, another one ends workers that stand still. What follows in a batch runs on the
   threads of the pipeline.
 - `close` may come at any time, from any thread, and again. Workers end when their pipeline or its process does.
@@ -31,14 +33,14 @@ from torchdali.errors import PipelineError
 from torchdali.execute.shared_memory import socket_of
 from torchdali.execute.stopped import is_stopped
 from torchdali.execute.workers.blocks import Views
-from torchdali.execute.workers.messages import Block, Draw, Drop, Made
+from torchdali.execute.workers.messages import Block, Drop
 from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
 
-__all__ = ["START", "Process", "Worker", "WorkerPool", "WorkerJob"]
+__all__ = ["START", "Process", "Worker", "WorkerJob", "WorkerPool"]
 
-_AHEAD = 2  # batches that a worker has, so that its threads do not wait for the next one
 _GRACE = 0.5  # seconds for a process to end by itself, and again after SIGTERM
 _POLL = 0.5  # seconds between looks at what cannot be waited for
+_STILL = 2  # looks in a row at which a process was stopped: after Ctrl-Z and fg, it may wake late
 START = 120.0  # seconds for a worker to start
 _LOSSES = 2  # workers that may die with a batch
 _RESTARTS = 2  # times that a worker is replaced, on average, in _LATELY seconds
@@ -66,35 +68,59 @@ class Starts(Protocol):
 
 
 class WorkerJob(Protocol):
-    """A batch that a worker is to make."""
+    """Work for a worker.
+
+    Attributes:
+        losses: Workers that died with it.
+    """
 
     losses: int
 
     @property
-    def draw(self) -> Draw: ...
+    def order(self) -> int:
+        """Number by which it comes first or later."""
+        ...
 
-    def message(self, number: int, blocks: set[int], returned: tuple[int, ...]) -> Draw:
+    @property
+    def owner(self) -> int | None:
+        """Number of the only worker that may do it; None for any."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """What it is, for messages."""
+        ...
+
+    def begin(self) -> bool:
+        """Return whether it is still wanted."""
+        ...
+
+    def message(self, number: int, blocks: set[int], returned: tuple[int, ...]) -> Any:
         """Return the message for a worker that knows some blocks of shared memory."""
         ...
 
-    def answer(self, made: Made, views: Views) -> None:
-        """Take over the results."""
+    def answer(self, result: Any, views: Views) -> None:
+        """Take over the results, in the thread that receives them."""
         ...
 
     def lose(self, error: Exception) -> None:
-        """Note that the batch cannot be made."""
+        """Note that it cannot be done."""
         ...
 
     def finish(self) -> None:
-        """Go on with the batch."""
+        """Go on, after `answer` or `lose`."""
         ...
 
 
 class Worker:
-    """A worker, seen from the process of the user."""
+    """A worker, seen from the process of the user.
 
-    def __init__(self, process: Process, connection: Any, number: int) -> None:
-        self.process, self.connection, self.number = process, connection, number
+    Args:
+        purpose: What it works for, for messages.
+    """
+
+    def __init__(self, process: Process, connection: Any, number: int, purpose: str = "the pipeline") -> None:
+        self.process, self.connection, self.number, self._purpose = process, connection, number, purpose
         self.views = Views()  # another one, with page-locked memory, where the pool says so
         self.jobs: dict[int, WorkerJob] = {}
         self.blocks: set[int] = set()  # that it was told of
@@ -112,32 +138,36 @@ class Worker:
                 socket.send_fds(self._socket, [b"d"], [descriptor])
 
     def send_job(self, number: int, job: WorkerJob) -> None:
-        """Send a batch to make, with the worker's blocks that came back."""
+        """Send a job, with the worker's blocks that came back."""
         # Numbers of blocks go along: the worker alone decides what to write where, so that none is written while a
         # tensor on it is alive.
         self.jobs[number] = job
         self.send(job.message(number, self.blocks, self.views.returned()))
 
-    def receive(self) -> Made | None:
-        """Receive a message; None if it was about a block.
+    def receive(self) -> Any:
+        """Receive the result of a job; None if the message was about a block.
 
         Raises:
             EOFError, OSError: the worker has died.
         """
-        message: Made | Block | Drop = pickle.loads(self.connection.recv_bytes())
-        if isinstance(message, Made):
-            return message
+        message = pickle.loads(self.connection.recv_bytes())
         if isinstance(message, Drop):
             self.views.drop(message.number)
             return None
+        if not isinstance(message, Block):
+            return message
         _, descriptors, _, _ = socket.recv_fds(self._socket, 1, 1)
         if not descriptors:
             raise EOFError
         self.views.add(message.number, descriptors[0], message.size)
         return None
 
-    def end_message(self, dealt: str) -> str:
-        """Describe how the process ended."""
+    def end_message(self, meanwhile: str = "") -> str:
+        """Describe how the process ended.
+
+        Args:
+            meanwhile: What it did; by default, the jobs that it had.
+        """
         self.process.join(_GRACE)
         code = self.process.exitcode
         how = "closed its connection" if code is None else f"exited with code {code}"
@@ -145,8 +175,10 @@ class Worker:
             with contextlib.suppress(ValueError):
                 how = f"was killed by {signal.Signals(-code).name}"
         if self.was_stopped:
-            how = "was stopped and did not go on"
-        return f"worker process {self.number} (pid {self.process.pid}) of the pipeline {how}{dealt}"
+            how = f"was stopped (SIGSTOP or Ctrl-Z), did not go on for {_STILL * _POLL:g} s and was killed"
+        if self.jobs:
+            meanwhile = f" while it worked on {' and '.join(job.title for job in self.jobs.values())}"
+        return f"worker process {self.number} (pid {self.process.pid}) of {self._purpose} {how}{meanwhile}"
 
     def close(self) -> None:
         self.connection.close()
@@ -159,7 +191,8 @@ class WorkerPool:
     Args:
         workers: Started and ready.
         run: Runs a function on a thread of the pipeline.
-        starter: Starts more.
+        starter: Starts more; None if a worker that dies ends all.
+        ahead: Jobs that a worker has at most; more than one, so that it does not wait for the next.
         pinned: Page-lock the memory of what workers make.
 
     Attributes:
@@ -172,10 +205,12 @@ class WorkerPool:
         self,
         workers: Sequence[Worker],
         run: Callable[[Callable[[], None]], None],
-        starter: Starts,
+        starter: Starts | None,
+        ahead: int = 2,
         pinned: bool = False,
     ) -> None:
         self.workers, self._run, self._starter, self._pinned = list(workers), run, starter, pinned
+        self._ahead = ahead
         for worker in workers:
             worker.views = Views(pinned)
         self._starting: list[Worker] = []  # of the watching thread, until it is over
@@ -200,7 +235,7 @@ class WorkerPool:
     # ------------------------------------------------------------ dealing
 
     def submit(self, job: WorkerJob) -> None:
-        """Queue a batch."""
+        """Queue a job."""
         with self._lock:
             if not self._over:
                 # From here on the job is the watching thread's, and that of the thread on which it finishes.
@@ -211,18 +246,27 @@ class WorkerPool:
         self._run(job.finish)
 
     def _enqueue(self, job: WorkerJob) -> None:
-        heapq.heappush(self._queue, (job.draw.index, next(self._serial), job))
+        heapq.heappush(self._queue, (job.order, next(self._serial), job))
 
     def _assign(self) -> None:
-        """Give batches to the workers that have few (under the lock)."""
+        """Give jobs to the workers that have few (under the lock)."""
+        later = []
         while self._queue:
-            free = [w for w in self.workers if w.alive and len(w.jobs) < _AHEAD]
+            free = [w for w in self.workers if w.alive and len(w.jobs) < self._ahead]
             if not free:
-                return
-            job = heapq.heappop(self._queue)[2]
+                break
+            entry = heapq.heappop(self._queue)
+            job = entry[2]
+            fitting = [w for w in free if job.owner in (None, w.number)]
+            if not fitting:
+                later.append(entry)
+                continue
             # Of those with as little to do, the one that has been at work for longest will be free first.
-            worker = min(free, key=lambda w: (len(w.jobs), min(w.jobs, default=0)))
-            worker.send_job(next(self._numbers), job)
+            worker = min(fitting, key=lambda w: (len(w.jobs), min(w.jobs, default=0)))
+            if job.begin():
+                worker.send_job(next(self._numbers), job)
+        for entry in later:
+            heapq.heappush(self._queue, entry)
 
     def announce(self, number: int, descriptor: int, size: int) -> None:
         """Tell all workers of a block of shared memory."""
@@ -280,29 +324,28 @@ class WorkerPool:
                 if not (worker.alive and worker.jobs and is_stopped(worker.process.pid)):
                     worker.still = 0
                     continue
-                # Twice in a row: after Ctrl-Z and fg, this process may be awake before its children.
                 worker.still += 1
-                if worker.still > 1:
+                if worker.still >= _STILL:
                     worker.was_stopped = True
                     worker.process.kill()  # its pipe ends, which the watching thread notices
 
     def _receive(self, worker: Worker) -> None:
         try:
-            made = worker.receive()
-            if made is None:
+            result = worker.receive()
+            if result is None:
                 return
-            job = worker.jobs[made.number]
-            job.answer(made, worker.views)
+            job = worker.jobs[result.number]
+            job.answer(result, worker.views)
         except (EOFError, OSError):
             self._bury(worker)
             return
         with self._lock:
-            del worker.jobs[made.number]
+            del worker.jobs[result.number]
             self._assign()
         self._run(job.finish)
 
     def _bury(self, worker: Worker) -> None:
-        """End a worker, and have its batches made by others; in the watching thread."""
+        """End a worker, and have its jobs done by others; in the watching thread."""
         with self._lock:
             if self._over or not worker.alive:
                 return
@@ -311,35 +354,40 @@ class WorkerPool:
             worker.process.kill()
         # Only when it is gone may another one write where it wrote.
         worker.process.join(10 * _GRACE)
-        message = worker.end_message("")
-        self.deaths.append(message)
-        hint = ". If memory ran out, use fewer processes or smaller batches"
+        self.deaths.append(worker.end_message())
+        message = f"{self.deaths[-1]}. If memory ran out, use fewer processes or smaller batches"
         with self._lock:
             self._replace()
-            jobs, worker.jobs = list(worker.jobs.values()), {}
-            lost = []
             nobody = self._nobody()
-            for job in jobs:
-                job.losses += 1
-                if job.losses < _LOSSES and not nobody:
-                    self._enqueue(job)
-                    continue
-                job.lose(PipelineError(f"{message} while it made batch {job.draw.index}{hint}"))
-                lost.append(job)
-            self._assign()
-        for job in lost:
-            self._run(job.finish)
+            if not nobody:
+                jobs, worker.jobs = list(worker.jobs.values()), {}
+                lost = list(filter(self._is_lost, jobs))
+                self._assign()
         if nobody:
-            self._end(message + hint)
+            self._end(message)
+        else:
+            for job in lost:
+                job.lose(PipelineError(message))
+                self._run(job.finish)
         worker.close()
+
+    def _is_lost(self, job: WorkerJob) -> bool:
+        """Note that a worker died with a job; return whether it was one too many, and queue it again otherwise."""
+        job.losses += 1
+        if job.losses < _LOSSES:
+            self._enqueue(job)
+        return job.losses >= _LOSSES
 
     # ------------------------------------------------------------ replacing, in the watching thread
 
     def _nobody(self) -> bool:
-        return not self._starting and not any(each.alive for each in self.workers)
+        """Return whether no worker is left, or may go on alone."""
+        return self._starter is None or not (self._starting or any(each.alive for each in self.workers))
 
     def _replace(self) -> None:
         """Start workers in the place of those that died, unless too many did lately."""
+        if self._starter is None:
+            return
         now = time.monotonic()
         while self._restarts and now - self._restarts[0] > _LATELY:
             self._restarts.popleft()
@@ -357,6 +405,7 @@ class WorkerPool:
 
     def _join(self, worker: Worker) -> None:
         """Take a worker into service that has said whether it is ready."""
+        assert self._starter is not None
         problem = self._starter.problem(worker)
         with self._lock:
             if self._over:
@@ -393,17 +442,20 @@ class WorkerPool:
         with self._lock:
             if self._over:
                 return
-            self._over = reason  # from here on, no worker is given a part
+            self._over = reason  # from here on, no worker is given a job
         self._closed.set()
         for worker in self.workers:
-            if worker.alive:
+            if worker.jobs:
+                worker.process.terminate()
+            elif worker.alive:
                 worker.send(None)
         for worker in self._starting:
             worker.process.kill()
         _stop([worker.process for worker in (*self.workers, *self._starting)])
         if threading.current_thread() is not self._watch:
             self._watch.join(4 * _POLL)
-        self._starter.close()
+        if self._starter is not None:
+            self._starter.close()
         self.joined = _nothing  # what it belongs to refers to the pool
         # An answer that the watching thread just takes over may end its batch a second time, which does nothing.
         left = [*(job for _, _, job in self._queue), *(job for w in self.workers for job in w.jobs.values())]

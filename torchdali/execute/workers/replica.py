@@ -8,11 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import pickle
-import signal
-import socket
 import threading
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,16 +22,13 @@ from torchdali.execute.chain_run import ChainRun, Runtime
 from torchdali.execute.compiled_chain import Bodies
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.memory_stats import MemoryStats
-from torchdali.execute.shared_memory import socket_of
 from torchdali.execute.stages import StageRunner
 from torchdali.execute.thread_pool import ThreadPool
 from torchdali.execute.timings import Profile
 from torchdali.execute.workers.batches import needed_after
-from torchdali.execute.workers.blocks import SharedBuffers, Views
+from torchdali.execute.workers.channel import Channel, begin_worker
 from torchdali.execute.workers.messages import (
-    Block,
     Draw,
-    Drop,
     Made,
     Ready,
     Refused,
@@ -52,8 +45,6 @@ from torchdali.plan import Plan, is_metadata
 from torchdali.user_random import seed_sample, seed_worker
 
 __all__ = ["SeededSamples", "Task", "serve"]
-
-_POLL = 0.5  # seconds between looks at whether the process of the user is there
 
 
 @dataclass
@@ -102,27 +93,16 @@ class SeededSamples:
 
 def serve(connection: Any, make: Callable[[], Task], parent: int) -> None:
     """Work until the process of the user closes the connection or is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; that of the user decides
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    torch.set_num_threads(1)
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    with contextlib.suppress(ConnectionError, EOFError):  # any other is an end that is told: no memory, say
+    begin_worker(parent)
+    channel = Channel(connection)
+    with contextlib.suppress(ConnectionError):
         try:
-            replica = _Replica(connection, make())
+            replica = _Replica(channel, make())
         except Exception as error:
-            connection.send(Refused(f"{type(error).__name__}: {error}"))
+            channel.send(Refused(f"{type(error).__name__}: {error}"))
             return
         replica.run()
-
-
-def _end_with(parent: int) -> None:
-    """End this process when its parent is gone.
-
-    The connection does not tell: processes that were forked later hold its other end open.
-    """
-    while os.getppid() == parent:
-        time.sleep(_POLL)
-    os._exit(1)
+    os._exit(0)
 
 
 class _Stages(StageRunner):
@@ -150,12 +130,8 @@ class _Stages(StageRunner):
 
 
 class _Replica:
-    def __init__(self, connection: Any, task: Task) -> None:
-        self._connection, self._task = connection, task
-        self._views, self._socket = Views(), socket_of(connection.fileno())
-        self._sending = threading.RLock()  # a block is announced while a batch is written
-        self._buffers = SharedBuffers(self._announce, self._forget)
-        self._out: dict[int, torch.Tensor] = {}  # the tensors of blocks that the process of the user reads
+    def __init__(self, channel: Channel, task: Task) -> None:
+        self._channel, self._task = channel, task
         self._turns = 0
         self._warned: list[tuple[str, type[Warning], str, int]] = []
         warnings.showwarning = self._warn  # the process of the user shows them
@@ -172,51 +148,28 @@ class _Replica:
         use_max_pixels(settings.max_pixels)
         use_exactness(settings.exact)
         self._runtime = Runtime(
-            settings, self._readers, task.bad_samples, DeviceStream(None), self._buffers, Profile(), MemoryStats(),
+            settings, self._readers, task.bad_samples, DeviceStream(None), channel.buffers, Profile(), MemoryStats(),
             threads, None,
         )  # fmt: skip
         self._stages = _Stages(task, self._runtime, self._hand_over)
         self._numbers: dict[int, int] = {}  # of messages, by turn
-        self._send(Ready({index[n]: len(d) for n, d in task.datasets.items()}))
+        channel.send(Ready({index[n]: len(d) for n, d in task.datasets.items()}))
 
     def run(self) -> None:
         """Take messages until there are no more."""
         with torch.no_grad():
-            while True:
-                message = pickle.loads(self._connection.recv_bytes())
-                if isinstance(message, Draw):
-                    self._take(message)
-                elif isinstance(message, Block):
-                    _, descriptors, _, _ = socket.recv_fds(self._socket, 1, 1)
-                    self._views.add(message.number, descriptors[0], message.size)
-                elif isinstance(message, Drop):
-                    self._views.drop(message.number)
-                else:
-                    os._exit(0)
+            for draw in self._channel.messages():
+                self._take(draw)
 
     def _warn(
         self, message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any
     ) -> None:
-        with self._sending:
+        with self._channel.lock:
             self._warned.append((str(message), category, filename, lineno))
-
-    def _send(self, message: Any) -> None:
-        with self._sending:
-            self._connection.send_bytes(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
-
-    def _announce(self, number: int, descriptor: int, size: int) -> None:
-        with self._sending:
-            self._send(Block(number, size))
-            socket.send_fds(self._socket, [b"d"], [descriptor])
-
-    def _forget(self, number: int) -> None:
-        self._send(Drop(number))
 
     def _take(self, draw: Draw) -> None:
         """Begin a batch; in the main thread."""
-        for number in draw.returned:
-            # The process of the user has dropped the last tensor on it: nobody reads the block any more.
-            self._out.pop(number, None)
+        self._channel.free(draw.returned)
         batch = InFlightBatch(draw.index, draw.size, draw.position, self._turns, random_keys=draw.random_keys)
         self._numbers[self._turns] = draw.number
         self._turns += 1
@@ -227,7 +180,7 @@ class _Replica:
         nodes = self._task.plan.graph.nodes
         try:
             for (k, i), value in draw.values.items():
-                batch.values[nodes[k].outputs[i]] = received(value, self._views.tensor)
+                batch.values[nodes[k].outputs[i]] = received(value, self._channel.views.tensor)
             for k, keys in draw.keys.items():
                 node = nodes[k]
                 batch.keys[node] = keys
@@ -267,35 +220,27 @@ class _Replica:
         error, batch.error = batch.error, None
         if error is None:
             values = {
-                (k, edge.index): sent(batch.values[edge], self._buffers, kept)
+                (k, edge.index): sent(batch.values[edge], self._channel.buffers, kept)
                 for k, edge in self._needed
                 if edge in batch.values
             }
         index = self._task.plan.index
         sizes = self._runtime.memory.take() if self._runtime.settings.memory_stats else {}
-        with self._sending:
-            for value in values.values():
-                for place in value.places():
-                    self._out[place.block] = next(t for t in kept if self._block(t) == place.block)
-            self._send(
-                Made(
-                    self._numbers.pop(batch.turn),
-                    values,
-                    None if batch.kept is None else tuple(batch.kept),
-                    None if error is None else write_failure(error),
-                    self._task.bad_samples.take(batch.index),
-                    tuple((count, write_failure(each)) for count, each in batch.bad_samples),
-                    self._runtime.profile.take_times(index),
-                    {(index[_source(e)], e.index): found for e, found in sizes.items()},
-                    tuple(self._warned),
-                )
+        with self._channel.lock:
+            made = Made(
+                self._numbers.pop(batch.turn),
+                values,
+                None if batch.kept is None else tuple(batch.kept),
+                None if error is None else write_failure(error),
+                self._task.bad_samples.take(batch.index),
+                tuple((count, write_failure(each)) for count, each in batch.bad_samples),
+                self._runtime.profile.take_times(index),
+                {(index[_source(e)], e.index): found for e, found in sizes.items()},
+                tuple(self._warned),
             )
             self._warned.clear()
+            self._channel.send(made, values.values(), kept)
         batch.values.clear()
-
-    def _block(self, tensor: torch.Tensor) -> int | None:
-        place = self._buffers.place(tensor)
-        return None if place is None else place.block
 
 
 def _lacks_memory(error: BaseException | None) -> bool:

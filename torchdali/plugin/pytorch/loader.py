@@ -22,7 +22,6 @@ import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
 from torchdali.errors import hint_for_folder
-from torchdali.formats.remote import is_url
 from torchdali.plugin._epochs import EpochCounter
 from torchdali.plugin.base_iterator import BaseIterator, LastBatchPolicy
 from torchdali.plugin.pytorch._folders import (
@@ -424,7 +423,7 @@ class Loader(IterableDataset[Any]):
         if not isinstance(size, int) or size < 1:
             raise ValueError(f"size={size!r}: it is the height and width in pixels, a number of 1 or more")
         root = os.path.expanduser(root)
-        if not is_url(root) and not os.path.isdir(root):
+        if "://" not in root and not os.path.isdir(root):
             raise FileNotFoundError(f"root={root!r}: there is no such folder{hint_for_folder(root)}")
         options: dict[str, Any] = {
             "outputs": outputs, "drop_last": drop_last, "file_names": file_names, "distributed": distributed,

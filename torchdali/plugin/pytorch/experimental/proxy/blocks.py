@@ -8,13 +8,14 @@ comes back is only not used again.
 
 from __future__ import annotations
 
-import weakref
 from collections import deque
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
+
+from torchdali.tensors.buffer_pool import Lease, Loan
 
 __all__ = ["Outgoing"]
 
@@ -67,30 +68,20 @@ def _shared(size: int) -> torch.Tensor:
 # ---------------------------------------------------------------- in the main process
 
 
-class _Lease(np.ndarray[tuple[int], np.dtype[np.uint8]]):
-    """The bytes of a block; when the last tensor on them is gone, so is it."""
-
-
-class _Loan(weakref.ref[_Lease]):
-    """Notes that a block is free: it is appended to a queue then."""
-
-    __slots__ = ("block",)
-    block: torch.Tensor
-
-
-_lent: dict[int, _Loan] = {}
-_returned: deque[_Loan] = deque()
+_lent: dict[int, Loan] = {}
+_returned: deque[Loan] = deque()
 
 
 def _arrive(block: torch.Tensor, size: int) -> torch.Tensor:
     """Return the bytes of a block that came from a worker, and give back those that nobody holds any more."""
     while _returned:
         loan = _returned.popleft()
-        loan.block[0] = 0
+        loan.block[0] = 0  # the worker may use it again
         del _lent[id(loan)]
-    lease = block.numpy()[_HEADER : _HEADER + size].view(_Lease)
+    memory = block.numpy()
+    lease = memory[_HEADER : _HEADER + size].view(Lease)
     # Not weakref.finalize: it runs Python code, where a Ctrl-C that comes just then would be lost.
-    loan = _Loan(lease, _returned.append)
-    loan.block = block
+    loan = Loan(lease, _returned.append)
+    loan.block = memory
     _lent[id(loan)] = loan
     return torch.from_numpy(lease)

@@ -1,0 +1,109 @@
+"""The worker's side of the connection to the process of the user."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+
+from torchdali.execute.shared_memory import socket_of
+from torchdali.execute.workers.blocks import SharedBuffers, Views
+from torchdali.execute.workers.messages import Block, Drop, SentBatch
+
+__all__ = ["Channel", "begin_worker"]
+
+_POLL = 0.5  # seconds between looks at whether the process of the user is there
+
+
+def begin_worker(parent: int) -> None:
+    """Make this process a worker, which ends with its parent.
+
+    Args:
+        parent: Number of the parent.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; that of the user decides
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    torch.set_num_threads(1)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent is gone.
+
+    The connection does not tell: processes that were forked later hold its other end open. And code of the user may
+    never return to look at it.
+    """
+    while os.getppid() == parent:
+        time.sleep(_POLL)
+    os._exit(1)
+
+
+class Channel:
+    """Messages in both directions, and shared memory that goes with them.
+
+    Attributes:
+        lock: Held while a message is sent.
+        buffers: Memory for what is sent.
+        views: The blocks of the process of the user.
+    """
+
+    def __init__(self, connection: Any) -> None:
+        self._connection, self._socket = connection, socket_of(connection.fileno())
+        self.lock = threading.RLock()  # a block is announced while a batch is written
+        self.buffers = SharedBuffers(self._announce, self._forget)
+        self.views = Views()
+        self._out: dict[int, torch.Tensor] = {}  # the tensors of blocks that the process of the user reads
+
+    def messages(self) -> Iterator[Any]:
+        """Yield the messages that are not about blocks, until there are no more."""
+        with contextlib.suppress(ConnectionError, EOFError):  # any other end is told: no memory, say
+            while True:
+                message = pickle.loads(self._connection.recv_bytes())
+                if isinstance(message, Block):
+                    _, descriptors, _, _ = socket.recv_fds(self._socket, 1, 1)
+                    self.views.add(message.number, descriptors[0], message.size)
+                elif isinstance(message, Drop):
+                    self.views.drop(message.number)
+                elif message is None:
+                    return
+                else:
+                    yield message
+
+    def free(self, blocks: Iterable[int]) -> None:
+        """Take back blocks that the process of the user does not read any more."""
+        for number in blocks:
+            # It has dropped the last tensor on the block before it sent the number.
+            self._out.pop(number, None)
+
+    def send(self, message: Any, values: Iterable[SentBatch] = (), kept: Iterable[torch.Tensor] = ()) -> None:
+        """Send a message.
+
+        Args:
+            values: The batches in it.
+            kept: The tensors in shared memory on which they lie.
+        """
+        with self.lock:
+            tensors = {self._block(tensor): tensor for tensor in kept}
+            self._out.update({place.block: tensors[place.block] for value in values for place in value.places()})
+            self._connection.send_bytes(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
+
+    def _block(self, tensor: torch.Tensor) -> int:
+        place = self.buffers.place(tensor)
+        assert place is not None
+        return place.block
+
+    def _announce(self, number: int, descriptor: int, size: int) -> None:
+        with self.lock:
+            self.send(Block(number, size))
+            socket.send_fds(self._socket, [b"d"], [descriptor])
+
+    def _forget(self, number: int) -> None:
+        self.send(Drop(number))
