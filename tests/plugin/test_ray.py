@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import functools
 import json
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 import torch
 
@@ -25,10 +26,8 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 ray = pytest.importorskip("ray", reason="needs the extra ray")
 from ray.cluster_utils import Cluster  # noqa: E402
 
+from torchdali.pipeline._actors import pool_of  # noqa: E402
 from torchdali.plugin.ray import RayLoader, RayPipeline, RayStage  # noqa: E402
-from torchdali.plugin.ray._actor import PipelineActor  # noqa: E402
-from torchdali.plugin.ray._sending import received  # noqa: E402
-from torchdali.tensors.buffer_pool import BufferPool  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -150,23 +149,6 @@ def test_a_state_goes_from_the_loader_to_the_pipeline_and_back(cluster: Any, roo
         assert same(data(loader), rest[1:])
 
 
-def test_an_actor_tells_the_place_after_a_batch_also_where_it_goes_back_for_the_next(root: str) -> None:
-    make = functools.partial(noisy, root, seed=5)
-
-    async def asked() -> Any:
-        actor = PipelineActor(make)
-        start = (await actor.hello())["place"]
-        return await asyncio.gather(*(actor.batch(1, start, number) for number in (3, 1)))
-
-    places = {}
-    pipe = make()
-    for number in range(4):
-        pipe.run()
-        places[number] = pipe.state_dict()
-    (_, _, later), (_, _, earlier) = asyncio.run(asked())
-    assert (later, earlier) == (places[3], places[1])
-
-
 def test_a_batch_that_fails_is_raised_in_its_place(cluster: Any, root: str, tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     image = b"P6 2 2 255 " + bytes(range(12))
@@ -189,13 +171,6 @@ def test_an_error_of_the_definition_is_raised_at_once(cluster: Any) -> None:
 def test_no_room_for_actors(cluster: Any, root: str) -> None:
     with pytest.raises(RuntimeError, match="no actor runs after 0"):
         RayLoader(functools.partial(noisy, root), OUTPUTS, "reader", actor_options={"num_cpus": 9}, timeout=0.01)
-
-
-def test_actors_wait_above_the_bytes(cluster: Any, root: str) -> None:
-    with loading(functools.partial(noisy, root), max_bytes=1) as loader:
-        for i, _ in enumerate(loader):
-            pipe = loader.pipeline
-            assert pipe._next - pipe._taken <= (1 if i > 6 else 6)
 
 
 def test_ragged_outputs_and_an_actor_that_joins(cluster: Any, tmp_path: Path) -> None:
@@ -290,24 +265,53 @@ def test_a_stage_names_the_column_that_is_missing() -> None:
         RayStage(doubled, ["y"])({"z": np.zeros(3)})
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.uint8, torch.float16, torch.bool])
-def test_memory_of_a_batch_is_used_again_when_nobody_holds_it(dtype: torch.dtype) -> None:
-    buffers = BufferPool()
-    arrays = [torch.full((2, 1 << 20), i).to(dtype).numpy() for i in range(3)]
-    for array in arrays:
-        array.flags.writeable = False  # as Ray's are
-    first, second = (received((array, ""), buffers).dense() for array in arrays[:2])
-    assert first is not None
-    assert second is not None
-    assert torch.equal(first, torch.full((2, 1 << 20), 0).to(dtype))
-    assert torch.equal(second, torch.full((2, 1 << 20), 1).to(dtype))
-    address = first.data_ptr()
-    del first
-    third = received((arrays[2], ""), buffers).dense()
-    assert third is not None
-    assert third.data_ptr() == address
-    assert torch.equal(third, torch.full((2, 1 << 20), 2).to(dtype))
-    assert torch.equal(second, torch.full((2, 1 << 20), 1).to(dtype))
+@pipeline_def(batch_size=BATCH, num_threads=1, device_id=None, seed=1)
+def large(root: str) -> Any:
+    data, labels = fn.readers.file(file_root=root, name="reader", pad_last_batch=True)
+    return fn.cast(fn.cat(*[fn.cat(*[data] * 999)] * 50), dtype=types.FLOAT), labels
+
+
+def test_large_batches_come_in_memory_that_is_used_again(cluster: Any, root: str) -> None:
+    kept, addresses = [], set()
+    with loading(functools.partial(large, root), actors=1) as loader:
+        for _ in range(2):
+            for i, batch in enumerate(data(loader)[:-1]):
+                addresses.add(batch.data_ptr())
+                kept += [batch] if i == 3 else []
+                assert batch[:, -1].tolist() == list(range(i * BATCH, (i + 1) * BATCH))
+    assert len(addresses) < 24
+    assert all(each[:, 0].tolist() == list(range(3 * BATCH, 4 * BATCH)) for each in kept)
+
+
+@pipeline_def(batch_size=BATCH, num_threads=1, device_id=None)
+def fed_here() -> Any:
+    return fn.external_source(lambda info: np.int64([info.idx_in_epoch]), batch=False) * 2
+
+
+def test_sources_in_python_stay_in_this_process(cluster: Any) -> None:
+    pipe = RayPipeline(fed_here, actors=2)
+    try:
+        found = [np.concatenate(pipe.run()[0].as_array()).tolist() for _ in range(5)]
+        assert found == [[2 * i for i in range(k * BATCH, (k + 1) * BATCH)] for k in range(5)]
+    finally:
+        pipe.close()
+
+
+def test_what_cannot_run_elsewhere_is_refused(cluster: Any) -> None:
+    @pipeline_def(batch_size=BATCH, num_threads=1, device_id=None)
+    def own() -> Any:
+        return fn.python_function(fn.external_source(lambda: np.zeros(BATCH)), function=lambda x: x)
+
+    with pytest.raises(RuntimeError, match=r"nothing of this pipeline can run in another process: .*python_function"):
+        RayPipeline(own).build()
+
+
+def until(condition: Callable[[], Any]) -> None:
+    """Wait for a condition that another thread makes true."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.05)
 
 
 @pytest.mark.parametrize("kill", ["node", "actor", "stop"])
@@ -315,8 +319,8 @@ def test_what_is_killed_in_mid_epoch_loses_no_sample(cluster: Any, root: str, ki
     make = functools.partial(noisy, root, seed=5, pad_last_batch=True)
     expected = data(local(make))
     with loading(make) as loader:
-        while len(loader.pipeline._crew.working) < 2:
-            loader.pipeline._look(time.monotonic() + 60)
+        workers = pool_of(loader.pipeline._pipe).workers
+        until(lambda: all(worker.alive for worker in workers))
         batches, found, longest = iter(loader), [], 0.0
         while True:
             started = time.monotonic()
@@ -326,15 +330,20 @@ def test_what_is_killed_in_mid_epoch_loses_no_sample(cluster: Any, root: str, ki
                 break
             found.append(batch[0]["data"])
             if len(found) == 4 and kill == "node":
-                cluster.remove_node(cluster.nodes_of_actors.pop(), allow_graceful=False)
+                raylet = psutil.Process(ray.get(workers[0].process.actor.answer.remote())).ppid()
+                nodes = cluster.nodes_of_actors
+                node = next(each for each in nodes if each.all_processes["raylet"][0].process.pid == raylet)
+                nodes.remove(node)
+                cluster.remove_node(node, allow_graceful=False)
+                until(lambda: loader.pipeline.actors_lost)
             elif len(found) == 4:
-                actor = next(iter(loader.pipeline._crew.working))
+                actor = workers[0].process.actor
                 if kill == "actor":
                     ray.kill(actor)
                 else:
                     os.kill(ray.get(actor.answer.remote()), signal.SIGSTOP)
         assert same(found, expected)
-        assert loader.pipeline.actors_lost == 1
+        assert loader.pipeline.actors_lost == 1, pool_of(loader.pipeline._pipe).deaths
         assert longest < 10
         print(f"{kill} killed: longest wait {longest:.2f} s")
         if kill == "node":

@@ -79,6 +79,7 @@ class Executor:
         sources: Per source node.
         bad_samples: What to do when a sample fails.
         placing: How many processes there are, and what runs there; one if None.
+        start: Makes what starts them, of the arguments of `Starter`.
     """
 
     def __init__(
@@ -89,10 +90,11 @@ class Executor:
         sources: Mapping[Node, Source],
         bad_samples: BadSamples,
         placing: Placing | None = None,
+        start: Callable[..., Any] = Starter,
     ) -> None:
         self.placing = Placing(1) if placing is None else placing
         self.readers, self.sources, self.bad_samples = readers, sources, bad_samples
-        starter, processes = self._start_processes(plan, settings, readers)  # before there are threads
+        starter, processes = self._start_processes(start, plan, settings, readers)  # before there are threads
         self._labels = labels(plan.graph)
         self.device_stream = DeviceStream(settings.device, settings.stream_priority, settings.one_stream)
         self.buffers = BufferPool(pinned=self.device_stream.pins)
@@ -133,12 +135,12 @@ class Executor:
             self._scheduler.start()
 
     def _start_processes(
-        self, plan: Plan, settings: Settings, readers: Mapping[Node, Reader]
+        self, start: Callable[..., Any], plan: Plan, settings: Settings, readers: Mapping[Node, Reader]
     ) -> tuple[Starter | None, list[Worker]]:
-        if self.placing.processes == 1:
+        if not self.placing.stages:
             return None, []
         try:
-            starter = Starter(self.placing, plan, settings, readers, self.bad_samples)
+            starter = start(self.placing, plan, settings, readers, self.bad_samples)
             started = starter.start_all() if self.placing.waits else []
         except (OSError, MemoryError) as error:
             started = f"a process could not be started: {error}"

@@ -23,6 +23,7 @@ from torch.utils.data._utils import worker as torch_worker
 from torchdali import pickling
 from torchdali.batch_source import Made, Source, SourceSettings
 from torchdali.errors import self_explanatory
+from torchdali.execute.process_state import others_sleep
 from torchdali.execute.workers.blocks import Views
 from torchdali.execute.workers.channel import Channel, begin_worker
 from torchdali.execute.workers.messages import Failure, SentBatch, read_failure, received, sent, write_failure
@@ -111,6 +112,8 @@ class ProcessPool:
         self._owner = {source: i % self.count for i, source in enumerate(alone)}
         context = multiprocessing.get_context(start_method)
         work = [source.work for source in sources]
+        if start_method == "fork":
+            others_sleep()
         payload = work if start_method == "fork" else _pickled(work, pickler, start_method)
         self._pool = WorkerPool([_start(context, i, self.count, payload) for i in range(self.count)], _call, None, 1)
         self.close = weakref.finalize(self, self._pool.close)

@@ -17,7 +17,7 @@ from torchdali.execute.device_stream import resolve_device
 from torchdali.execute.executor import Executor
 from torchdali.execute.process_pool import open_dataset, open_sources
 from torchdali.execute.timings import Profile, Stats
-from torchdali.execute.workers.placing import place
+from torchdali.execute.workers.placing import place, place_elsewhere
 from torchdali.graph import Graph, Node
 from torchdali.loader import LoaderOptions, check_dataset
 from torchdali.pipeline._options import PipelineOptions
@@ -39,6 +39,7 @@ from torchdali.types import StreamPolicy
 from torchdali.user_random import seed_of_name
 
 __all__ = [
+    "Elsewhere",
     "Opened",
     "Runner",
     "build",
@@ -139,8 +140,18 @@ def _check_devices(options: PipelineOptions, graph: Graph) -> None:
             )
 
 
-def build(options: PipelineOptions, opened: Opened, bad_samples: BadSamples) -> Executor:
-    """Open the readers, and start the threads."""
+class Elsewhere(Protocol):
+    """Replicas on other machines, such as `Actors`."""
+
+    @property
+    def count(self) -> int: ...
+    def start(self, *arguments: Any) -> Any: ...
+
+
+def build(
+    options: PipelineOptions, opened: Opened, bad_samples: BadSamples, elsewhere: Elsewhere | None = None
+) -> Executor:
+    """Open the readers, and start the threads and processes."""
     assert options.batch_size and options.num_threads
     readers = {node: open_reader(options, node) for node in opened.plan.graph.nodes if node.operator.kind == "reader"}
     device = resolve_device(options.device_id)
@@ -157,6 +168,9 @@ def build(options: PipelineOptions, opened: Opened, bad_samples: BadSamples) -> 
         one_stream=options.max_streams == 1 or options.stream_policy is StreamPolicy.SINGLE,
         exact=options.exact,
     )
+    if elsewhere is not None:
+        placing = place_elsewhere(opened.plan, readers, elsewhere.count)
+        return Executor(opened.plan, settings, readers, opened.sources, bad_samples, placing, elsewhere.start)
     placing = place(
         opened.plan, readers, options.num_processes, settings, options.py_start_method, is_fast(opened.plan.graph)
     )  # fmt: skip

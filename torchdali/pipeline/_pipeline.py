@@ -24,7 +24,7 @@ from torchdali.execute.workers.placing import Placing
 from torchdali.graph import DataNode, Graph, Node
 from torchdali.loader import shared_arguments
 from torchdali.pipeline._api_check import ApiCheck
-from torchdali.pipeline._build import Opened, Runner, build, has_lazy_readers, open_graph
+from torchdali.pipeline._build import Elsewhere, Opened, Runner, build, has_lazy_readers, open_graph
 from torchdali.pipeline._graph_builder import GraphBuilder
 from torchdali.pipeline._inputs import class_names, describe_readers, feed, find_source
 from torchdali.pipeline._old_names import PipelineOldNames
@@ -71,6 +71,7 @@ class Pipeline(PipelineOldNames):
         check_known(options)
         self._options = PipelineOptions(*args, **options)
         self._builder = GraphBuilder(self)
+        self._elsewhere: Elsewhere | None = None  # see `_actors`
         self._bad_samples = BadSamples(self._options.bad_samples, self._options.max_bad_samples)
         self._api_check = ApiCheck()
         self._opened: Opened | None = None
@@ -212,7 +213,7 @@ class Pipeline(PipelineOldNames):
 
     def _build(self) -> None:
         assert self._opened is not None
-        executor = build(self._options, self._opened, self._bad_samples)
+        executor = build(self._options, self._opened, self._bad_samples, self._elsewhere)
         self._executor = executor
         self._finalizer = weakref.finalize(self, Executor.close, executor)
         if self._options.checkpoint is None:
@@ -641,7 +642,7 @@ class Pipeline(PipelineOldNames):
         executor = self._planned
         plan, placing = executor.plan, executor.placing
         lines = [str(plan.graph), "", str(plan), *fast_path(plan.graph)]
-        if placing.processes != 1 or placing.reason:
+        if placing.stages or placing.reason:
             lines += [str(placing), *executor.deaths]
         return "\n".join(lines)
 

@@ -8,5 +8,8 @@ cannot run there (on a device, with side effects), and those behind them, run in
 
 - `placing` decides how many replicas there are, and which stages run there; `starting` starts them, by a `server`.
 - `messages` are what goes over the pipe, `blocks` the shared memory.
-- `replica` is a replica; `pool` deals out batches and watches the replicas; `batches` is between executor and pool.
+- `replica` is a replica, `channel` its end of the connection; `sent_plan` is how a plan gets there.
+- `pool` deals out jobs and watches the processes, also those of parallel sources (`execute/process_pool.py`);
+  `batches` is between executor and pool.
+- `actors` are replicas that Ray places.
 """

@@ -19,7 +19,7 @@ import torch
 from torchdali.execute.shared_memory import anonymous_file, mapped, view_of
 from torchdali.tensors.buffer_pool import BufferPool, Bytes, Lease, Loan
 
-__all__ = ["Place", "SharedBuffers", "Views"]
+__all__ = ["OwnBuffers", "Place", "SharedBuffers", "Views"]
 
 _PAGE = 4096
 _SMALLEST = 1 << 14  # bytes; less goes over the pipe
@@ -105,6 +105,25 @@ class SharedBuffers(BufferPool):
             number = self._numbers.pop(block.ctypes.data)
             del self._memory[number]
             self._forget(number)
+
+
+class OwnBuffers(SharedBuffers):
+    """A pool of plain memory, for a process on another machine: batches go over the connection."""
+
+    smallest = sys.maxsize
+
+    def __init__(self) -> None:
+        super().__init__(_not_announced, _not_announced)
+
+    def _made(self, size: int) -> Bytes:
+        return np.empty(size, np.uint8)
+
+    def _dropped(self, blocks: list[Bytes]) -> None:
+        pass
+
+
+def _not_announced(*_: int) -> None:
+    pass
 
 
 class _PageLocked:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pickle
 import signal
 import socket
 import threading
@@ -15,8 +14,8 @@ from typing import Any
 import torch
 
 from torchdali.execute.shared_memory import socket_of
-from torchdali.execute.workers.blocks import SharedBuffers, Views
-from torchdali.execute.workers.messages import Block, Drop, SentBatch
+from torchdali.execute.workers.blocks import OwnBuffers, SharedBuffers, Views
+from torchdali.execute.workers.messages import Block, Drop, SentBatch, read, write
 
 __all__ = ["Channel", "begin_worker"]
 
@@ -49,16 +48,20 @@ def _end_with(parent: int) -> None:
 class Channel:
     """Messages in both directions, and shared memory that goes with them.
 
+    Args:
+        connection: To the process of the user.
+        shares_memory: The two are on one machine.
+
     Attributes:
         lock: Held while a message is sent.
         buffers: Memory for what is sent.
         views: The blocks of the process of the user.
     """
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: Any, shares_memory: bool = True) -> None:
         self._connection, self._socket = connection, socket_of(connection.fileno())
         self.lock = threading.RLock()  # a block is announced while a batch is written
-        self.buffers = SharedBuffers(self._announce, self._forget)
+        self.buffers = SharedBuffers(self._announce, self._forget) if shares_memory else OwnBuffers()
         self.views = Views()
         self._out: dict[int, torch.Tensor] = {}  # the tensors of blocks that the process of the user reads
 
@@ -66,7 +69,7 @@ class Channel:
         """Yield the messages that are not about blocks, until there are no more."""
         with contextlib.suppress(ConnectionError, EOFError):  # any other end is told: no memory, say
             while True:
-                message = pickle.loads(self._connection.recv_bytes())
+                message = read(self._connection)
                 if isinstance(message, Block):
                     _, descriptors, _, _ = socket.recv_fds(self._socket, 1, 1)
                     self.views.add(message.number, descriptors[0], message.size)
@@ -93,7 +96,7 @@ class Channel:
         with self.lock:
             tensors = {self._block(tensor): tensor for tensor in kept}
             self._out.update({place.block: tensors[place.block] for value in values for place in value.places()})
-            self._connection.send_bytes(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
+            write(self._connection, message)
 
     def _block(self, tensor: torch.Tensor) -> int:
         place = self.buffers.place(tensor)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import os
+import pickle
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,12 +22,15 @@ from torchdali.execute.bad_samples import BadSample
 from torchdali.execute.timings import Times
 from torchdali.execute.workers.blocks import Place, SharedBuffers
 from torchdali.tensors import TensorList
+from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = [
-    "Block", "Draw", "Drop", "Failure", "Inline", "Made", "Ready", "Refused", "SentBatch", "inline", "read_failure",
-    "received", "sent", "write_failure",
+    "Block", "Draw", "Drop", "Failure", "Inline", "Made", "Ready", "Refused", "SentBatch", "inline", "read",
+    "read_failure", "received", "sent", "write", "write_failure",
 ]  # fmt: skip
 
+_LARGE = 1 << 20  # bytes; less is as fast within a message
+_memory = BufferPool()
 _ALIGN = 64  # bytes; a tensor in shared memory begins at a multiple
 
 
@@ -243,6 +249,60 @@ class WorkerTraceback(Exception):
 
     def __init__(self, text: str) -> None:
         super().__init__(f"in a worker process\n\n{text}")
+
+
+class Large(NamedTuple):
+    """A message with large arrays, whose bytes follow one after the other.
+
+    Attributes:
+        data: The message without them, pickled.
+        sizes: Of the arrays, in bytes.
+    """
+
+    data: bytes
+    sizes: tuple[int, ...]
+
+
+def write(connection: Any, message: Any) -> None:
+    """Send a message; large arrays in it are not copied on their way."""
+    apart: list[memoryview] = []
+
+    def stays(buffer: pickle.PickleBuffer) -> bool:
+        raw = buffer.raw()
+        if raw.nbytes >= _LARGE:
+            apart.append(raw)
+        return raw.nbytes < _LARGE
+
+    data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL, buffer_callback=stays)
+    if apart:
+        data = pickle.dumps(Large(data, tuple(raw.nbytes for raw in apart)))
+    connection.send_bytes(data)
+    for raw in apart:
+        _all(functools.partial(os.write, connection.fileno()), raw)
+
+
+def read(connection: Any) -> Any:
+    """Receive a message; large arrays lie in memory that is used again when the last of them is gone."""
+    message = pickle.loads(connection.recv_bytes())
+    if not isinstance(message, Large):
+        return message
+    arrays = [_memory.empty((size,), torch.uint8).numpy() for size in message.sizes]
+    for array in arrays:
+        _all(lambda rest: os.readv(connection.fileno(), [rest]), array.data)
+    return pickle.loads(message.data, buffers=arrays)
+
+
+def _all(move: Callable[[memoryview], int], rest: memoryview) -> None:
+    """Write or read all bytes, in place: a connection of multiprocessing would copy them twice.
+
+    Raises:
+        EOFError: the other process is gone.
+    """
+    while rest:
+        count = move(rest)
+        if not count:
+            raise EOFError
+        rest = rest[count:]
 
 
 class Block(NamedTuple):

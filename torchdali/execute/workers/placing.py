@@ -13,11 +13,12 @@ import torch
 
 from torchdali import pickling
 from torchdali.execute.batch import Reader, Settings
+from torchdali.execute.process_state import others_sleep
 from torchdali.graph import Node
 from torchdali.plan import Chain, Plan, Stage, edges, is_metadata
 from torchdali.registry import registry
 
-__all__ = ["Placing", "default_processes", "has_user_code", "may_fork", "place"]
+__all__ = ["Placing", "default_processes", "has_user_code", "may_fork", "place", "place_elsewhere"]
 
 
 def default_processes(threads: int, is_fast: bool) -> int:
@@ -33,8 +34,8 @@ class Placing:
     """The choice of what runs in other processes.
 
     Attributes:
-        processes: Number of replicas; 1 for none.
-        stages: How many stages, from the first one on, run there.
+        processes: Number of replicas.
+        stages: How many stages, from the first one on, run there; 0 if there are no replicas.
         reason: Why there is one process, or why the stages behind these stay.
         forked: True if processes are copies of this one; otherwise the plan is sent to them.
         waits: Start them before the first batch; otherwise threads make batches meanwhile.
@@ -47,9 +48,9 @@ class Placing:
     waits: bool = True
 
     def __str__(self) -> str:
-        if self.processes == 1:
+        if not self.stages:
             return "one process" + (f": {self.reason}" if self.reason else "")
-        how = "forked" if self.forked else "started by the server"
+        how = "forked" if self.forked else "started anew"
         lines = [f"{self.processes} worker processes, {how}; each makes whole batches"]
         if self.reason:
             lines.append(f"  stages from {self.stages} on stay here: {self.reason}")
@@ -92,6 +93,23 @@ def place(
     return Placing(count, stages, why, forked, forked or asked is not None)
 
 
+def place_elsewhere(planned: Plan, readers: Mapping[Node, Reader], processes: int) -> Placing:
+    """Decide what runs in replicas on other machines.
+
+    Raises:
+        RuntimeError: nothing can; says why.
+    """
+    stages, why = 0, ""
+    for stage in planned.stages:
+        why = _stays(stage, readers, forked=False, elsewhere=True)
+        if why:
+            break
+        stages += 1
+    if not stages:
+        raise RuntimeError(f"nothing of this pipeline can run in another process: {why}")
+    return Placing(processes, stages, why, forked=False)
+
+
 def _wanted() -> int | None:
     """Return the number that the environment asks for, if it does."""
     text = os.environ.get("TORCHDALI_PROCESSES", "")
@@ -124,10 +142,10 @@ def may_fork() -> bool:
     """Return True if this process can be copied: no other thread may hold a lock, no GPU may be in use."""
     # OpenMP's and OpenBLAS's threads do not count: they look after themselves, and workers run torch with one thread.
     uses_gpu: bool = torch.cuda.is_initialized()
-    return threading.active_count() == 1 and not uses_gpu
+    return threading.active_count() == 1 and not uses_gpu and others_sleep()
 
 
-def _stays(stage: Stage, readers: Mapping[Node, Reader], forked: bool) -> str:
+def _stays(stage: Stage, readers: Mapping[Node, Reader], forked: bool, elsewhere: bool = False) -> str:
     """Return why a stage, and those behind it, stay in the process of the user; empty if they need not."""
     steps = [node for node in stage.steps if node.operator.kind != "source"]
     chained = () if stage.chain is None else stage.chain.nodes
@@ -143,7 +161,7 @@ def _stays(stage: Stage, readers: Mapping[Node, Reader], forked: bool) -> str:
             return "nvImageCodec decodes images on the device"
         if not forked and (why := _cannot_start_anew(node)):
             return why
-        if node in readers and (why := _reads_here(node, readers[node])):
+        if node in readers and (why := _reads_here(node, readers[node], elsewhere)):
             return why
     of_user = next((node for node in steps if _is_of_user(node)), None)
     if of_user is not None:
@@ -153,7 +171,9 @@ def _stays(stage: Stage, readers: Mapping[Node, Reader], forked: bool) -> str:
     return ""
 
 
-def _reads_here(node: Node, reader: Reader) -> str:
+def _reads_here(node: Node, reader: Reader, elsewhere: bool) -> str:
+    if elsewhere and getattr(reader.dataset, "work", None) is None:
+        return ""
     begin = getattr(reader.dataset, "begin", None)
     if begin is not None and begin([]) is not None:
         return f"operator {node.operator.name!r} reads ahead, from far or from Python, in this process"

@@ -19,7 +19,6 @@ import contextlib
 import heapq
 import itertools
 import os
-import pickle
 import signal
 import socket
 import threading
@@ -30,10 +29,10 @@ from multiprocessing import connection as mp_connection
 from typing import Any, Protocol
 
 from torchdali.errors import PipelineError
+from torchdali.execute.process_state import is_stopped
 from torchdali.execute.shared_memory import socket_of
-from torchdali.execute.stopped import is_stopped
 from torchdali.execute.workers.blocks import Views
-from torchdali.execute.workers.messages import Block, Drop
+from torchdali.execute.workers.messages import Block, Drop, read, write
 from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
 
 __all__ = ["START", "Process", "Worker", "WorkerJob", "WorkerPool"]
@@ -62,6 +61,8 @@ class Process(Protocol):
 class Starts(Protocol):
     """Start of a worker in the place of one that died; see `starting.Starter`."""
 
+    @property
+    def patience(self) -> float: ...
     def start(self, number: int) -> Worker: ...
     def problem(self, worker: Worker) -> str: ...
     def close(self) -> None: ...
@@ -125,15 +126,23 @@ class Worker:
         self.jobs: dict[int, WorkerJob] = {}
         self.blocks: set[int] = set()  # that it was told of
         self.alive, self.still, self.was_stopped = True, 0, False
+        self.shares_memory = True
         self.since = time.monotonic()
         self._socket = socket_of(connection.fileno())
         self._lock = threading.Lock()
 
+    def stands_still(self) -> bool:
+        """Return whether a signal has stopped the process."""
+        return is_stopped(self.process.pid)
+
+    def kill(self) -> None:
+        """End the process, whatever it does; the connection ends with it."""
+        self.process.kill()
+
     def send(self, message: Any, descriptor: int | None = None) -> None:
         """Send a message; a worker that is dying does not get it, which the pool notices."""
-        data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
         with self._lock, contextlib.suppress(OSError):
-            self.connection.send_bytes(data)
+            write(self.connection, message)
             if descriptor is not None:
                 socket.send_fds(self._socket, [b"d"], [descriptor])
 
@@ -150,7 +159,7 @@ class Worker:
         Raises:
             EOFError, OSError: the worker has died.
         """
-        message = pickle.loads(self.connection.recv_bytes())
+        message = read(self.connection)
         if isinstance(message, Drop):
             self.views.drop(message.number)
             return None
@@ -189,7 +198,7 @@ class WorkerPool:
     """The workers of one pipeline.
 
     Args:
-        workers: Started and ready.
+        workers: Started; those that are not `alive` are not yet ready.
         run: Runs a function on a thread of the pipeline.
         starter: Starts more; None if a worker that dies ends all.
         ahead: Jobs that a worker has at most; more than one, so that it does not wait for the next.
@@ -213,7 +222,8 @@ class WorkerPool:
         self._ahead = ahead
         for worker in workers:
             worker.views = Views(pinned)
-        self._starting: list[Worker] = []  # of the watching thread, until it is over
+        self._starting = [worker for worker in workers if not worker.alive]  # of the watching thread, until it is over
+        self._count = len(workers)
         self._restarts: deque[float] = deque()
         self.joined: Callable[[], None] = _nothing
         self.replaced = 0
@@ -231,6 +241,10 @@ class WorkerPool:
             self._watch.start()
         self._guard = threading.Thread(target=self._guarded, name="torchdali-guard", daemon=True)
         self._guard.start()
+
+    def add(self, count: int) -> None:
+        """Have more workers started; they take part as soon as they are ready."""
+        self._count += count  # for the watching thread, which alone starts workers
 
     # ------------------------------------------------------------ dealing
 
@@ -271,7 +285,7 @@ class WorkerPool:
     def announce(self, number: int, descriptor: int, size: int) -> None:
         """Tell all workers of a block of shared memory."""
         for worker in self.workers:
-            if worker.alive:
+            if worker.alive and worker.shares_memory:
                 worker.send(Block(number, size), descriptor)
                 worker.blocks.add(number)
 
@@ -293,7 +307,7 @@ class WorkerPool:
             self._end(f"the thread that watches the worker processes failed: {error!r}")
 
     def _look(self) -> None:
-        alive = {w.connection: w for w in (*self.workers, *self._starting) if w.alive}
+        alive = {w.connection: w for w in (*filter(_is_alive, self.workers), *self._starting)}
         for connection in mp_connection.wait(list(alive), _POLL):
             worker = alive[connection]
             if worker in self._starting:
@@ -305,11 +319,16 @@ class WorkerPool:
             return
         self._looked = now
         for worker in alive.values():
-            if self._over or not worker.alive:
-                continue
+            if self._over:
+                return
             if worker in self._starting:
-                if now - worker.since > START:
-                    self._not_joined(worker, f"worker process {worker.number} did not start")
+                patience = 0.0 if self._starter is None else self._starter.patience
+                if now - worker.since > patience:
+                    self._not_joined(worker, f"worker process {worker.number} did not start within {patience:g} s")
+                elif worker.process.exitcode is not None and not mp_connection.wait([worker.connection], 0):
+                    self._not_joined(worker, worker.end_message(" while it started"))
+            elif not worker.alive:
+                continue
             elif worker.process.exitcode is not None and not worker.connection.poll():
                 self._bury(worker)
         self._replace()
@@ -321,13 +340,13 @@ class WorkerPool:
         """
         while not self._closed.wait(_POLL):
             for worker in self.workers:
-                if not (worker.alive and worker.jobs and is_stopped(worker.process.pid)):
+                if not (worker.alive and worker.jobs and worker.stands_still()):
                     worker.still = 0
                     continue
                 worker.still += 1
                 if worker.still >= _STILL:
                     worker.was_stopped = True
-                    worker.process.kill()  # its pipe ends, which the watching thread notices
+                    worker.kill()  # its pipe ends, which the watching thread notices
 
     def _receive(self, worker: Worker) -> None:
         try:
@@ -351,7 +370,7 @@ class WorkerPool:
                 return
             worker.alive = False
         if worker.process.exitcode is None:
-            worker.process.kill()
+            worker.kill()
         # Only when it is gone may another one write where it wrote.
         worker.process.join(10 * _GRACE)
         self.deaths.append(worker.end_message())
@@ -392,16 +411,20 @@ class WorkerPool:
         while self._restarts and now - self._restarts[0] > _LATELY:
             self._restarts.popleft()
         coming = {worker.number for worker in self._starting}
-        for worker in self.workers:
-            if worker.alive or worker.number in coming or self._over:
+        for number in range(self._count):
+            is_new = number >= len(self.workers)
+            if self._over or number in coming or not (is_new or not self.workers[number].alive):
                 continue
-            if len(self._restarts) >= _RESTARTS * len(self.workers):
+            if not is_new and len(self._restarts) >= _RESTARTS * len(self.workers):
                 return
-            self._restarts.append(now)
             with contextlib.suppress(OSError):  # tried again, as long as the number of times allows
-                started = self._starter.start(worker.number)
-                started.views = Views(self._pinned)
+                if not is_new:
+                    self._restarts.append(now)
+                started = self._starter.start(number)
+                started.views, started.alive = Views(self._pinned), False
                 self._starting.append(started)
+                if is_new:
+                    self.workers.append(started)
 
     def _join(self, worker: Worker) -> None:
         """Take a worker into service that has said whether it is ready."""
@@ -413,8 +436,8 @@ class WorkerPool:
             if not problem:
                 self._starting.remove(worker)
                 # From here on it hears of new blocks.
-                self.workers[worker.number] = worker
-                self.replaced += 1
+                self.replaced += self.workers[worker.number] is not worker
+                self.workers[worker.number], worker.alive = worker, True
                 self._assign()
         if problem:
             self._not_joined(worker, problem)
@@ -423,8 +446,7 @@ class WorkerPool:
 
     def _not_joined(self, worker: Worker, problem: str) -> None:
         self._starting.remove(worker)
-        worker.alive = False
-        worker.process.kill()
+        worker.kill()
         worker.close()
         self.deaths.append(problem)
         self._replace()
@@ -450,7 +472,7 @@ class WorkerPool:
             elif worker.alive:
                 worker.send(None)
         for worker in self._starting:
-            worker.process.kill()
+            worker.kill()
         _stop([worker.process for worker in (*self.workers, *self._starting)])
         if threading.current_thread() is not self._watch:
             self._watch.join(4 * _POLL)
@@ -462,10 +484,13 @@ class WorkerPool:
         for job in left:
             job.lose(PipelineError(reason))
             self._run(job.finish)
-        for worker in (*self.workers, *self._starting):
-            if worker.alive:
-                worker.alive = False
-                worker.close()
+        for worker in (*filter(_is_alive, self.workers), *self._starting):
+            worker.alive = False
+            worker.close()
+
+
+def _is_alive(worker: Worker) -> bool:
+    return worker.alive
 
 
 def _nothing() -> None:

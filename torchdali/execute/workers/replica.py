@@ -44,7 +44,7 @@ from torchdali.loader import Dataset, RecordNames, begun
 from torchdali.plan import Plan, is_metadata
 from torchdali.user_random import seed_sample, seed_worker
 
-__all__ = ["SeededSamples", "Task", "serve"]
+__all__ = ["SeededSamples", "Task", "make_batches", "serve"]
 
 
 @dataclass
@@ -94,7 +94,16 @@ class SeededSamples:
 def serve(connection: Any, make: Callable[[], Task], parent: int) -> None:
     """Work until the process of the user closes the connection or is gone."""
     begin_worker(parent)
-    channel = Channel(connection)
+    make_batches(Channel(connection), make)
+    os._exit(0)
+
+
+def make_batches(channel: Channel, make: Callable[[], Task]) -> None:
+    """Make batches until the process of the user closes the connection or is gone.
+
+    Args:
+        make: Makes the task; if it fails, the process of the user is told.
+    """
     with contextlib.suppress(ConnectionError):
         try:
             replica = _Replica(channel, make())
@@ -102,7 +111,6 @@ def serve(connection: Any, make: Callable[[], Task], parent: int) -> None:
             channel.send(Refused(f"{type(error).__name__}: {error}"))
             return
         replica.run()
-    os._exit(0)
 
 
 class _Stages(StageRunner):
@@ -142,7 +150,8 @@ class _Replica:
             for edge in needed_after(task.plan, task.stages)
             if edge.source is not None and edge.source.operator.kind != "source" and not is_metadata(edge)
         ]
-        os.sched_setaffinity(0, task.cores)  # before there are threads, which inherit it
+        if task.cores:
+            os.sched_setaffinity(0, task.cores)  # before there are threads, which inherit it
         start, first = settings.starter(), task.first_thread
         threads = ThreadPool(settings.num_threads, start=lambda number: start(first + number))
         use_max_pixels(settings.max_pixels)

@@ -1,10 +1,8 @@
 """Pipelines on other machines, by Ray (extra `ray`): as a stage of Ray Data, or whole on actors.
 
 `RayStage` makes a pipeline whose inputs are fed a function of batches for ``ray.data.Dataset.map_batches``.
-`RayPipeline` stands for a pipeline with readers that actors run: give it to an iterator, or use `RayLoader`.
-
-A batch of a pipeline with readers depends on its number and the seed alone. So any actor can make any batch: the
-loader hands out numbers, and where an actor is lost, it hands out that actor's numbers again.
+`RayPipeline` is a pipeline whose batches actors make: give it to an iterator, or use `RayLoader`. Its actors are the
+replicas of ``num_processes`` on other machines: Ray places them, and the batches come over a connection of their own.
 """
 
 from torchdali.errors import MissingExtraError

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+import torch
 
 from torchdali.pipeline import Pipeline
-from torchdali.plugin.ray._sending import sent
-from torchdali.tensors import TensorList
+from torchdali.tensors import TensorList, TensorListCPU, TensorListGPU
 
 __all__ = ["RayStage"]
 
@@ -76,9 +76,14 @@ def _samples(column: Any) -> Any:
 
 
 def _column(batch: TensorList) -> Any:
-    samples, _ = sent(batch)
-    if not isinstance(samples, list):
-        return samples
-    column = np.empty(len(samples), object)
-    column[:] = samples
+    """Return a batch as a column: an array, or an array of arrays of different shapes."""
+    batch = cast("TensorListCPU | TensorListGPU", batch).as_cpu()
+    if batch.is_dense_tensor():
+        return _array(batch.stacked())
+    column = np.empty(len(batch), object)
+    column[:] = [_array(each) for each in batch.samples()]
     return column
+
+
+def _array(tensor: torch.Tensor) -> Any:
+    return tensor if tensor.dtype is torch.bfloat16 else tensor.numpy()  # numpy has no such type

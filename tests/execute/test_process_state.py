@@ -1,0 +1,31 @@
+"""Threads that a fork must wait for."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from torchdali.execute import process_state
+from torchdali.execute.process_state import others_sleep
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc, which Linux has")
+def test_a_thread_that_works_outside_of_python_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_state, "_PATIENCE", 0.02)
+    enough = threading.Event()
+    numbers = np.random.default_rng(1).random(1 << 18)
+
+    def work() -> None:
+        while not enough.is_set():
+            np.sort(numbers)  # without the GIL
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert not others_sleep()
+    enough.set()
+    thread.join()
+    monkeypatch.setattr(process_state, "_PATIENCE", 10.0)
+    assert others_sleep()

@@ -1,0 +1,245 @@
+"""Replicas that Ray places (extra `ray`): an actor makes batches for a process that may be on another machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import socket
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client, Connection, answer_challenge, deliver_challenge, wait
+from typing import Any
+
+import ray
+import torch
+
+from torchdali import pickling
+from torchdali.execute.bad_samples import BadSamples
+from torchdali.execute.batch import Reader, Settings
+from torchdali.execute.workers.channel import Channel
+from torchdali.execute.workers.placing import Placing
+from torchdali.execute.workers.pool import Worker
+from torchdali.execute.workers.replica import Task, make_batches
+from torchdali.execute.workers.sent_plan import SentPlan, begin_of
+from torchdali.execute.workers.server import Order
+from torchdali.execute.workers.starting import problem_of, sizes_of
+from torchdali.graph import Node
+from torchdali.plan import Plan
+
+__all__ = ["Actors"]
+
+_PATIENCE = 5.0  # seconds in which an actor answers a call that takes no time, also while it computes
+_POLL = 0.2
+
+
+class _Actor:
+    """The actor of a replica: one thread makes batches, another one answers."""
+
+    def run(self, address: tuple[str, int], key: bytes, plan: bytes, threads: int) -> None:
+        """Make batches for the process at an address, until it says that it is enough, or is gone."""
+
+        torch.set_num_threads(1)
+        task: Future[Task] = Future()
+        try:
+            sent: SentPlan = pickling.loads(plan)
+            task.set_result(sent.task(Order(threads, 0, (), is_sent=True)))
+        except Exception as error:
+            task.set_exception(error)
+        # Only now: the process of the user waits for what comes behind the connection, and for nothing before.
+        make_batches(Channel(Client(address, authkey=key), shares_memory=False), task.result)
+
+    def answer(self) -> int:
+        """Return at once: the number of the process."""
+        return os.getpid()
+
+
+class _ActorProcess:
+    """An actor, with what the pool uses of `multiprocessing.Process`."""
+
+    pid = None
+
+    def __init__(self, actor: Any, run: Any) -> None:
+        self.actor, self._run = actor, run
+
+    @property
+    def exitcode(self) -> int | None:
+        """0 if the actor has ended or is lost; None while it runs, or waits for room."""
+        return 0 if ray.wait([self._run], timeout=0)[0] else None
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for the end."""
+        ray.wait([self._run], timeout=timeout)
+
+    def reason(self) -> str:
+        """Return why the actor has ended."""
+        try:
+            ray.get(self._run, timeout=0)
+        except Exception as error:
+            return f"was lost: {str(error).strip().splitlines()[0]}"
+        return "closed its connection"
+
+    def kill(self) -> None:
+        """End the actor."""
+        with contextlib.suppress(Exception):
+            ray.kill(self.actor)
+
+    terminate = kill
+
+
+class _ActorWorker(Worker):
+    """A replica that Ray has placed, seen from the process of the user.
+
+    Until it connects, its connection is the socket that waits for it.
+    """
+
+    process: _ActorProcess
+
+    def __init__(self, process: _ActorProcess, listening: socket.socket, number: int) -> None:
+        super().__init__(process, listening, number)
+        self.shares_memory = False
+        self._call, self._called = None, 0.0
+
+    def accept(self, key: bytes) -> None:
+        """Let the actor connect, which does so now.
+
+        Raises:
+            OSError, EOFError, multiprocessing.AuthenticationError: it is not the actor, or is lost.
+        """
+        listening: socket.socket = self.connection
+        with listening:
+            accepted, _ = listening.accept()
+        self.connection = Connection(accepted.detach())
+        deliver_challenge(self.connection, key)
+        answer_challenge(self.connection, key)
+
+    def stands_still(self) -> bool:
+        """Return whether the actor has not answered for some seconds: its process was stopped, or its node is gone."""
+        now = time.monotonic()
+        if self._call is None or ray.wait([self._call], timeout=0)[0]:
+            self._call, self._called = self.process.actor.answer.remote(), now
+        return now - self._called > _PATIENCE
+
+    def kill(self) -> None:
+        """End the actor and the connection; a node that is gone would not end it."""
+        self.process.kill()
+        with contextlib.suppress(OSError), socket.socket(fileno=self.connection.fileno()) as connection:
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            finally:
+                connection.detach()
+
+    def end_message(self, meanwhile: str = "") -> str:
+        """Describe how the actor ended."""
+        self.process.join(_POLL)
+        how = f"did not answer for {_PATIENCE:g} s and was ended" if self.was_stopped else self.process.reason()
+        if self.jobs:
+            meanwhile = f" while it worked on {' and '.join(job.title for job in self.jobs.values())}"
+        return f"Ray's actor {self.number} of the pipeline {how}{meanwhile}"
+
+
+@dataclass(frozen=True)
+class Actors:
+    """The choice to have a pipeline's batches made by actors.
+
+    Attributes:
+        count: How many.
+        options: Arguments of Ray's ``options`` for actors.
+        timeout: Seconds for an actor to start; Ray may have no room for it before.
+    """
+
+    count: int
+    options: Mapping[str, Any]
+    timeout: float
+
+    def start(self, *arguments: Any) -> _ActorStarter:
+        """Return what starts them.
+
+        Args:
+            arguments: Of `Starter`.
+        """
+        return _ActorStarter(self.options, self.timeout, *arguments)
+
+
+class _ActorStarter:
+    """Starts the replicas of one pipeline as actors of Ray; used in the place of `Starter`.
+
+    Args:
+        options, patience: See `Actors`.
+        placing, planned, settings, readers, bad_samples: See `Starter`.
+    """
+
+    def __init__(
+        self,
+        options: Mapping[str, Any],
+        patience: float,
+        placing: Placing,
+        planned: Plan,
+        settings: Settings,
+        readers: Mapping[Node, Reader],
+        bad_samples: BadSamples,
+    ) -> None:
+        self.patience, self.plan = patience, planned
+        self._count, self._threads = placing.processes, settings.num_threads
+        self._sizes = sizes_of(planned, placing.stages, readers)
+        sent = SentPlan.of(planned, placing.stages, begin_of(settings, bad_samples))
+        self._sent = ray.put(pickling.dumps(sent))
+        kinds: Any = ray.remote(_Actor)
+        self._kind = kinds.options(max_restarts=0, max_task_retries=0, max_concurrency=2, **options)
+        self._key = secrets.token_bytes(32)
+        self._actors: list[_ActorProcess] = []
+
+    def start(self, number: int) -> Worker:
+        """Have an actor started, and return it before it is ready."""
+        address: Any = ray.util.get_node_ip_address
+        listening = socket.create_server((address(), 0))
+        listening.settimeout(None)  # whatever the user's default
+        actor = self._kind.remote()
+        run = actor.run.remote(listening.getsockname()[:2], self._key, self._sent, self._threads)
+        self._actors.append(_ActorProcess(actor, run))
+        return _ActorWorker(self._actors[-1], listening, number)
+
+    def start_all(self) -> list[Worker]:
+        """Start all actors, and wait until one is ready; the others are not yet `alive`.
+
+        Raises:
+            RuntimeError: none runs in time; says why.
+        """
+        workers = [self.start(number) for number in range(self._count)]
+        for worker in workers:
+            worker.alive = False
+        deadline = time.monotonic() + self.patience
+        while not any(worker.alive for worker in workers):
+            if time.monotonic() > deadline:
+                self.close()
+                raise RuntimeError(f"no actor runs after {self.patience:g} s: see actor_options and timeout")
+            connecting = wait([worker.connection for worker in workers], _POLL)
+            for worker in workers:
+                problem = ""
+                if worker.connection in connecting:
+                    problem = self.problem(worker)
+                    worker.alive = not problem
+                elif worker.process.exitcode is not None:
+                    problem = worker.end_message(" while it started")
+                if problem:
+                    self.close()
+                    raise RuntimeError(problem)
+        return workers
+
+    def problem(self, worker: Worker) -> str:
+        """Let an actor connect; return why it is not ready, empty if it is."""
+        assert isinstance(worker, _ActorWorker)
+        try:
+            worker.accept(self._key)
+        except (OSError, EOFError, AuthenticationError):
+            return worker.end_message(" while it started")
+        return problem_of(worker, self._sizes)
+
+    def close(self) -> None:
+        """End all actors."""
+        if ray.is_initialized():  # otherwise it has ended them, and would start anew for `kill`
+            for actor in self._actors:
+                actor.kill()
