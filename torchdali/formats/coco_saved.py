@@ -33,12 +33,9 @@ def save(annotations: Annotations, folder: str) -> None:
     """Write annotations as tables that `load`, and the real DALI, read faster than JSON.
 
     Raises:
-        RuntimeError: the folder cannot be written to, or a mask is none.
+        RuntimeError: the folder cannot be written to.
     """
-    try:
-        columns = {**vars(annotations), **vars(annotations.all_polygons())}
-    except (ValueError, TypeError) as error:
-        raise RuntimeError(f"cannot save annotations in {folder}: {error}") from None
+    columns = {**vars(annotations), **vars(annotations.outlines)}
     tables = {name: (columns[field], dtype, width) for name, (field, dtype, width) in _TABLES.items()}
     for name, (field, dtype) in _STARTS.items():
         counts = columns[field]

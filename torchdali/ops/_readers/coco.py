@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -62,30 +61,21 @@ class COCODataset:
         if self._masks == "pixels":
             outputs.append(self._drawn(index, labels))
         elif self._masks:
-            outputs += self._outlines(index)
+            polygons, vertices = found.outlines.of(index)
+            if self._masks == "coordinates":
+                polygons[:, 1:] *= 2
+            outputs += torch.from_numpy(polygons), torch.from_numpy(vertices)
         if self._image_ids:
             outputs.append(torch.from_numpy(found.ids[index : index + 1].copy()))
         return tuple(outputs)
 
     def _drawn(self, index: int, labels: npt.NDArray[np.int32]) -> Tensor:
         found = self._annotations
-        with self._failing("draw the masks of", index):
-            drawn = draw(found.sizes[index], found.segmentations[index], labels)
-            return torch.from_numpy(drawn[..., None])
-
-    def _outlines(self, index: int) -> list[Tensor]:
-        with self._failing("read the polygons of", index):
-            polygons, vertices = self._annotations.polygons_of(index)
-        if self._masks == "coordinates":
-            polygons[:, 1:] *= 2
-        return [torch.from_numpy(polygons), torch.from_numpy(vertices)]
-
-    @contextlib.contextmanager
-    def _failing(self, doing: str, index: int) -> Iterator[None]:
         try:
-            yield
-        except (ValueError, TypeError, AttributeError, OSError) as error:
-            raise RuntimeError(f"cannot {doing} {self.info(index)}: {error}") from None
+            drawn = draw(found.sizes[index], found.segmentations[index], labels)
+        except (ValueError, TypeError, AttributeError) as error:
+            raise RuntimeError(f"cannot draw the masks of {self.info(index)}: {error}") from None
+        return torch.from_numpy(drawn[..., None])
 
     def info(self, index: int) -> str:
         """Return the path of an image."""
