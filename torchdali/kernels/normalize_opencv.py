@@ -3,15 +3,10 @@
 The channels are taken apart, and mirrored, while they are bytes; then each becomes floats. Where the result is planes
 too, they are written in their place: one pass over a result that is four times as large and seldom in cache. Else they
 are put together again, which OpenCV does past the cache.
-
-What OpenCV has for ``x * factor + offset`` from bytes to floats is `normalize`, which is told what becomes of the
-least and of the greatest value. So that these are always 0 and 255, the first two pixels of a plane give way to them,
-and what they become is looked up.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -164,21 +159,8 @@ def _write_pixels(
 
 
 def _scale(cv2: Any, source: Bytes, target: Floats, factor: float, offset: float) -> None:
-    """Write ``source * factor + offset`` of rows; the source is spoilt."""
-    first, second = source.item(0), source.item(1)
-    source[0, 0], source[0, 1] = 0, 255
-    cv2.normalize(source, target, offset, offset + 255 * factor, cv2.NORM_MINMAX, cv2.CV_32F)
-    table = _table(factor, offset)
-    target[0, 0], target[0, 1] = table[first], table[second]
-
-
-@functools.lru_cache(maxsize=256)
-def _table(factor: float, offset: float) -> Floats:
-    """Return what becomes of each byte."""
-    cv2, every = opencv(), np.arange(256, dtype=np.uint8)[None]
-    scaled = cv2.normalize(every, None, offset, offset + 255 * factor, cv2.NORM_MINMAX, cv2.CV_32F)
-    found: Floats = scaled[0]
-    return found
+    """Write ``source * factor + offset`` of rows."""
+    cv2.addWeighted(source, factor, source, 0.0, offset, target, cv2.CV_32F)
 
 
 def _way(image: Bytes) -> Take | None:
