@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from torchdali.kernels.color.affine import affine_intensity, affine_rgb
-from torchdali.kernels.memory import is_plain, place, scratch
 from torchdali.kernels.moments_opencv import Moments
-from torchdali.kernels.normalize_opencv import normalized_by_opencv
 
 __all__ = ["standardize"]
 
-_PIECE = 1 << 17  # values that are worked on at a time: they stay in cache
 _STEEP = 300.0  # deviations between zero and the mean; beyond, the mean is subtracted first for precision
 
 
@@ -48,27 +43,5 @@ def standardize(
     offsets = [shift - m * f for m, f in zip(moments.means, factors, strict=True)]
     if len(factors) == 1:
         return affine_intensity(x, factors[0], offsets[0], dtype, out)
-    if dtype == torch.float32:
-        return _by_channel(x, factors, offsets, place(out, x.shape, dtype, x.device))
     matrix = tuple(tuple(f if i == j else 0.0 for j in range(len(factors))) for i, f in enumerate(factors))
     return affine_rgb(x, matrix, offsets, dtype, out)
-
-
-def _by_channel(x: Tensor, factors: Sequence[float], offsets: Sequence[float], out: Tensor) -> Tensor:
-    """Write ``x * factor + offset`` of each channel, row by row, which is what vectors want."""
-    plain = x.dim() == 3 and x.dtype == torch.uint8 and is_plain(x)
-    if plain:
-        values = tuple(factors), tuple(offsets)
-        if normalized_by_opencv(out.numpy()[None], [x.numpy()], *values, [False]):
-            return out
-    width = x.shape[-2] * x.shape[-1] if x.dim() > 1 else x.shape[-1]
-    factor, offset = (
-        torch.from_numpy(np.tile(np.array(values, np.float32), width // len(factors))) for values in (factors, offsets)
-    )
-    pixels, results = x.reshape(-1, width), out.view(-1, width)
-    step = max(_PIECE // width, 1)
-    for first in range(0, len(results), step):
-        part = pixels[first : first + step]
-        wide = scratch(part.shape, "wide").copy_(part)
-        torch.addcmul(offset, wide, factor, out=results[first : first + step])
-    return out
