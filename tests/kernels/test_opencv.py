@@ -23,7 +23,6 @@ from torchdali.kernels import (
 from torchdali.kernels.color import affine as color
 from torchdali.kernels.color import spaces
 from torchdali.kernels.filters import linear as filters
-from torchdali.kernels.mirror import mirror
 from torchdali.kernels.opencv import opencv
 from torchdali.kernels.resample.separable import resize
 from torchdali.kernels.warp import affine, perspective, sample_opencv
@@ -110,9 +109,6 @@ CASES: dict[str, tuple[Callable[[Tensor], Tensor], Tensor, float, float]] = {
     "resize nearest": (_resized, image(), 0, 0),
     "resize nearest floats": (_resized, image(2, FLOAT), 0, 0),
     "look up": (_looked_up, image(), 0, 0),
-    "mirror rows": (lambda x: mirror(x, [0]), image(), 0, 0),
-    "mirror columns": (lambda x: mirror(x, [1]), image(dtype=FLOAT), 0, 0),
-    "mirror planes": (lambda x: mirror(x, [2]), image(7), 0, 0),
 }  # fmt: skip
 
 
@@ -163,7 +159,6 @@ WRITERS: dict[str, Callable[[Tensor, Tensor], Tensor | None]] = {
     "bgr": spaces.swap_red_and_blue,
     "correlate": lambda x, out: filters.correlate(x, [0, 1], WINDOW, [1, 1], "clamp", 0.0, True, UINT8, out),
     "warp": lambda x, out: affine.warp_affine(x, TURN, (40, 52), linear=True, fill=0.0, out=out),
-    "mirror": lambda x, out: mirror(x, [1], out),
     "standardize": lambda x, out: standardize.standardize(
         x, moments_opencv.Moments(9, (100.0,), (400.0,)), 9, 0.0, 20.0, 100.0, UINT8, out
     ),

@@ -225,9 +225,7 @@ def _recipe(
 
 def _write(out: Tensor, image: Tensor, recipe: _Recipe) -> None:
     if recipe.mirror is not None:
-        bytes_here = image.is_cpu and image.dtype == torch.uint8
-        kept = scratch(image.shape, "mirrored", torch.uint8) if bytes_here and not in_transform() else None
-        image = reversed_along(image, [recipe.mirror], kept)
+        image = reversed_along(image, [recipe.mirror])
     if recipe.offset is None:
         out.copy_(image if out.dtype == torch.float32 else convert(image, out.dtype))
     elif image.requires_grad or in_transform():

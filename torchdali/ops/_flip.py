@@ -40,7 +40,7 @@ def flip(
         vertical: Reverse H.
     """
     axes = _axes(layout, depthwise, horizontal, vertical)
-    return mirror(data, axes, out) if axes else placed(data, out)
+    return mirror(data, axes) if axes else placed(data, out)
 
 
 @batched(flip)
@@ -51,7 +51,7 @@ def _flip_batch(
     given: tuple[Any, ...] = depthwise, horizontal, vertical
     if not any(isinstance(value, Column) for value in given):
         axes = [axis + 1 for axis in _axes(layout, *given)]
-        return mirror(data, axes, out) if axes else placed(data, out)
+        return mirror(data, axes) if axes else placed(data, out)
     rows = zip(*[per_sample(value, len(data)) for value in given], strict=True)
     return mirror_each(data, [_axes(layout, *row) for row in rows], out)
 
