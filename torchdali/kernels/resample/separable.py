@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -22,7 +22,6 @@ from torchdali.kernels.resample.bytes import (
     takes_bytes,
     whole_size,
 )
-from torchdali.kernels.resample.bytes_opencv import Finish, sum_by_opencv
 from torchdali.kernels.resample.exact import resample_natively, round_exactly, sum_exactly
 from torchdali.kernels.resample.nearest_opencv import nearest_by_opencv
 from torchdali.kernels.resample.weights import (
@@ -37,6 +36,8 @@ from torchdali.kernels.resample.weights import (
 )
 
 __all__ = ["FILTERS", "lines_read", "resample", "resize"]
+
+Finish = Callable[[Tensor], Tensor]
 
 
 def resize(
@@ -284,14 +285,10 @@ def _weighted_sum(
     """Apply the taps of an axis along `dim` in float32; the result may be a permuted view.
 
     The sums run over whole rows, so `dim` is brought to the front; columns are taken channel by
-    channel, which is the cheapest way to turn an image without OpenCV. What `finish` does
+    channel, which is the cheapest way to turn an image. What `finish` does
     to the sums is done while they are dense.
     """
     by_channel = 0 < dim == x.dim() - 2
-    if by_channel and x.dim() == 3:
-        found = sum_by_opencv(x, axis, first_pass, window, finish)
-        if found is not None:
-            return found
     front = x.movedim((-1, dim), (0, 1)) if by_channel else x.movedim(dim, 0)[None]
     planes, length = front.shape[:2]
     pixels, starts, weights = bags(axis, first_pass, x.device, window, planes)
