@@ -24,7 +24,6 @@ __all__ = [
     "OperatorOptions",
     "alias",
     "batched",
-    "bound",
     "bundled",
     "on_device",
     "operator",
@@ -176,23 +175,6 @@ def on_device(function: OperatorFunction[..., Any]) -> Callable[[F], F]:
         declared = function.operator
         declared.on_device = read_batched(body, declared.schema.defaults)
         return body
-
-    return declare
-
-
-def bound(function: OperatorFunction[..., Any]) -> Callable[[F], F]:
-    """Declare what makes a body for constant arguments: what follows from these is found out once, not for each sample.
-
-    It takes the constants that are given, and returns what takes inputs and the other arguments as the operator's body
-    does, with the same results and errors.
-
-    Args:
-        function: The operator.
-    """
-
-    def declare(make: F) -> F:
-        function.operator.bound = make
-        return make
 
     return declare
 

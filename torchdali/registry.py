@@ -119,7 +119,6 @@ class Operator:
         batched: A second body, for several samples of one shape in one call; see `declaration.batched`.
         together: A body for several small samples of any shapes; see `declaration.together`.
         on_device: A body for whole batches on an accelerator; see `declaration.on_device`.
-        bound: Makes a body for constants; see `declaration.bound`.
         bundled: Makes a body for several encoded samples in one call; see `declaration.bundled`.
         function: The function that users call.
     """
@@ -133,7 +132,6 @@ class Operator:
     batched: Batched | None = None
     together: Batched | None = None
     on_device: Batched | None = None
-    bound: Callable[[Mapping[str, Any]], Callable[..., Any]] | None = None
     bundled: Callable[[Mapping[str, Any]], BundledBody | None] | None = None
     function: OperatorFunction[..., Any] = field(init=False)
 

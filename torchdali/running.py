@@ -124,7 +124,7 @@ def _prepared(
     per_frame = frozenset(name for name in per_frame if read.arguments[name].edge == "frame")
     made = declared.options.make() if declared.options.make is not None else declared.body
     fixed = {k: v for k, v in constants.items() if k != "seed"}
-    body = functools.partial(made, **fixed) if declared.bound is None else declared.bound(fixed)
+    body = functools.partial(made, **fixed)
     for i, layout in enumerate(layouts):
         _check_layout(declared.name, read.input(i).takes, layout, i)
     outputs = declared.output_layouts(layouts, constants)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -19,13 +19,12 @@ from torchdali.codecs.image_crops import (
     scale_for,
 )
 from torchdali.codecs.images import Header, peek_header
-from torchdali.declaration import bound, bundled, operator
+from torchdali.declaration import bundled, operator
 from torchdali.errors import LAST_BUT_ONE, LAST_BUT_THREE, LAST_BUT_TWO, Part
 from torchdali.kernels.exactness import exactness
-from torchdali.kernels.native import Lines, library
+from torchdali.kernels.native import Lines
 from torchdali.kernels.resample.bytes import SMALLEST, resize_bytes
 from torchdali.kernels.resample.separable import lines_read, resample
-from torchdali.kernels.resample.weights import Axis
 from torchdali.ops._crop import crop_mirror_normalize, crop_window
 from torchdali.ops._decoders import (
     Encoded,
@@ -368,52 +367,6 @@ def _decode_resize_crop_mirror_normalize(
     with LAST_BUT_ONE:
         cut = resample(upper, described, torch.uint8, patch_border=kept.at_border, windows=kept.windows)
     return _normalized(cut, layout=Layout("HWC"), out=out, **last)
-
-
-class _Planned(NamedTuple):
-    """Constants of `_decode_resize_crop_mirror_normalize` for images of one size; `bottom` is the row to decode to."""
-
-    kept: Kept
-    axes: tuple[Axis, ...]
-    bottom: int
-
-
-@bound(_decode_resize_crop_mirror_normalize)
-def _planned_resize_crop_mirror_normalize(constants: Mapping[str, Any]) -> Callable[..., Tensor]:
-    general = functools.partial(_decode_resize_crop_mirror_normalize.body, **constants)
-    is_rgb = constants.get("output_type", DALIImageType.RGB) == DALIImageType.RGB
-    if not is_rgb or library() is not None:
-        return general
-    size, window, last, filters = divided(constants)
-    normalize, constant = functools.partial(_normalized, **last), constants.get("mirror", 0)
-    upright, fast = constants.get("adjust_orientation", True), constants.get("use_fast_idct", False)
-    layout = Layout("HWC")
-
-    @functools.lru_cache(KNOWN)
-    def planned(lengths: tuple[int, int]) -> _Planned | None:
-        kept = kept_of(lengths, size, window)
-        if kept is None:
-            return None
-        with LAST_BUT_ONE:
-            axes = axes_of(lengths, kept.size, kept.region, **filters)
-            return _Planned(kept, axes, lines_read(axes[0], kept.windows[0], kept.at_border))
-
-    def run(data: Tensor, *, out: Tensor | None = None, mirror: Any = constant, **drawn: Any) -> Tensor:
-        if drawn:
-            return general(data, out=out, mirror=mirror, **drawn)
-        with LAST_BUT_TWO:
-            header = peek_header(data)
-        found = planned(header.size(upright))
-        if found is None:
-            return general(data, out=out, mirror=mirror)
-        kept, axes, bottom = found
-        with LAST_BUT_TWO:
-            upper = decode_upper(data, bottom, adjust_orientation=upright, fast=fast, header=header)
-        with LAST_BUT_ONE:
-            cut = resample(upper, axes, torch.uint8, patch_border=kept.at_border, windows=kept.windows)
-        return normalize(cut, layout=layout, out=out, mirror=mirror)
-
-    return run
 
 
 @operator(hidden=True, layout=lambda layouts, arguments: arguments["output_layout"])
