@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torchdali.rng import BatchRng, RecordOrder, Rng, generator_of, mix, normals, philox
+from torchdali.rng import BatchRng, Rng, generator_of, mix, normals, philox
 
 
 def words(*values: int) -> tuple[np.ndarray, ...]:
@@ -37,21 +37,6 @@ def test_a_sample_draws_the_same_numbers_in_any_batch():
     alone = [BatchRng(7, [e], [r]).uniform(10)[0] for e, r in ((0, 3), (0, 9), (1, 3), (1, 1 << 40))]
     assert np.array_equal(whole, np.stack(alone))
     assert len({row.tobytes() for row in whole}) == 4
-
-
-@pytest.mark.parametrize("first", [0, 3, 4, 28, 30, 8186, 8190])
-def test_numbers_drawn_for_several_batches_are_those_of_each(first):
-    records = np.random.default_rng(1).permutation(8194)
-    order, place = RecordOrder(2, records), slice(first, first + 4)
-    found = BatchRng(7, [2] * 4, records[place], (order, first))
-    alone = BatchRng(7, [2] * 4, records[place])
-    for count in (9, 1, 9):
-        assert np.array_equal(found.uniform(count), alone.uniform(count))
-    assert np.array_equal(found.of(9).uniform(4), alone.of(9).uniform(4))
-    assert np.array_equal(BatchRng.following(7, first, 4).uniform(9), BatchRng(7, [0] * 4, range(first, first + 4)).uniform(9))
-    # What is drawn may be changed.
-    found.uniform(9)[:] = 0
-    assert np.array_equal(found.uniform(9), alone.uniform(9))
 
 
 def test_numbers_drawn_with_the_batch_are_those_of_the_sample():

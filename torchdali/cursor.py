@@ -28,7 +28,6 @@ import numpy as np
 import numpy.typing as npt
 
 from torchdali.loader import Indices, LoaderOptions, shard_start
-from torchdali.rng import RecordOrder
 
 __all__ = ["Cursor", "Cut", "EpochOrder", "Keys", "Shard", "reshard"]
 
@@ -154,13 +153,11 @@ class Keys(NamedTuple):
         records: Record index of each sample, int64.
         epochs: Epoch of each sample, int64; (epoch, record) is the sample's key for random numbers.
         padded: Which samples repeat the last one only to fill the batch, bool.
-        order: The records of the epoch, and the place where these begin there; None if they are no part of them.
     """
 
     records: Indices
     epochs: Indices
     padded: npt.NDArray[np.bool_]
-    order: tuple[RecordOrder, int] | None = None
 
 
 class Cursor:
@@ -186,7 +183,6 @@ class Cursor:
         while self._shard.length == 0:  # another number of ranks finished this epoch
             self.epoch += 1
             self._shard = self.order.shard(self.epoch, self._cuts.get(self.epoch, ()))
-        self._order = RecordOrder(self.epoch, self._shard.records)
 
     def next_batch(self, batch_size: int) -> Keys:
         """Return the keys of the next ``batch_size`` samples and move on."""
@@ -199,16 +195,15 @@ class Cursor:
         while missing:
             parts.append(self._take(missing))
             missing -= len(parts[-1].records)
-        records, epochs, padded, _ = zip(*parts, strict=True)
+        records, epochs, padded = zip(*parts, strict=True)
         return Keys(np.concatenate(records), np.concatenate(epochs), np.concatenate(padded))
 
     def _take(self, count: int) -> Keys:
         """Take up to `count` samples, all of the present epoch."""
         records = self._shard.records[self.taken : self.taken + count]
         epochs, padded = np.full(len(records), self.epoch, np.int64), np.zeros(len(records), bool)
-        keys = Keys(records, epochs, padded, (self._order, self.taken))
         self._advance(len(records))
-        return keys
+        return Keys(records, epochs, padded)
 
     def _padded_batch(self, batch_size: int) -> Keys:
         records = self._shard.records[self.taken : self.taken + batch_size]
@@ -217,8 +212,7 @@ class Cursor:
             padded[len(records) :] = True
             fill = np.full(batch_size - len(records), self._shard.filler, np.int64)
             records = np.concatenate([records, fill])
-        order = None if padded.any() else (self._order, self.taken)
-        keys = Keys(records, np.full(batch_size, self.epoch, np.int64), padded, order)
+        keys = Keys(records, np.full(batch_size, self.epoch, np.int64), padded)
         self._advance(batch_size)
         return keys
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import functools
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BatchRng", "RecordOrder", "Rng", "generator_of", "mix", "normals", "philox"]
+__all__ = ["BatchRng", "Rng", "generator_of", "mix", "normals", "philox"]
 
 _W0, _W1 = 0x9E3779B9, 0xBB67AE85
 _LOW, _SHIFT = np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -25,7 +25,6 @@ _LOWER = 0 if sys.byteorder == "little" else 1
 _MASK64 = (1 << 64) - 1
 _TO_UNIT = 2.0**-32
 _DRAWN = 8  # numbers that are drawn for each sample of a batch in one call
-_AHEAD, _MOST_AHEAD = 1 << 12, 64  # blocks of four numbers, and batches, that are drawn in one call
 
 Words = npt.NDArray[np.uint64]
 Words32 = npt.NDArray[np.uint32]
@@ -131,30 +130,6 @@ class Rng:
         return generator_of([self._key, mix(*self._sample)])
 
 
-class RecordOrder:
-    """The records of an epoch as batches take them, and the numbers that were drawn ahead for them.
-
-    Args:
-        epoch: Its number.
-        records: Record indices.
-    """
-
-    def __init__(self, epoch: int, records: Numbers) -> None:
-        self._epoch, self._records = epoch, records
-        self._drawn: dict[tuple[int, int], tuple[tuple[int, int], Drawn]] = {}
-
-    def ahead(self, key: int, first: int, count: int, blocks: int) -> Drawn:
-        """Draw the numbers of up to ``count`` records from place ``first`` on; not to be changed."""
-        kept = self._drawn.get((key, blocks))
-        if kept is not None and kept[0] == (first, count):
-            return kept[1]
-        records = _words(self._records[first : first + count])
-        drawn = _uniform(key, np.full_like(records, self._epoch), records, 0, blocks)
-        # Two threads may draw the same; either result serves both.
-        self._drawn[key, blocks] = (first, count), drawn
-        return drawn
-
-
 class BatchRng:
     """The random numbers of one operator on the samples of one batch.
 
@@ -162,65 +137,30 @@ class BatchRng:
         key: Of pipeline seed and operator; see `mix`.
         epochs: Epoch of each sample.
         records: Record index of each sample in its source.
-        order: What these records are a part of, and at which place it begins, if they are one.
     """
 
-    def __init__(
-        self,
-        key: int,
-        epochs: Numbers | Words,
-        records: Numbers | Words,
-        order: tuple[RecordOrder, int] | None = None,
-    ) -> None:
+    def __init__(self, key: int, epochs: Numbers | Words, records: Numbers | Words) -> None:
         self._key, self.size = key, len(records)
-        self._words: tuple[Words, Words] | None = _words(epochs), _words(records)
-        self._ahead: Callable[[int, int, int, int], Drawn] | None = None
-        self._first = 0
-        if order is not None:
-            self._ahead, self._first = order[0].ahead, order[1]
+        self._samples = _words(epochs), _words(records)
 
     @classmethod
     def following(cls, key: int, record: int, size: int) -> BatchRng:
         """Return the random numbers of an operator on samples that follow each other, in epoch 0."""
-        found = cls.__new__(cls)
-        found._key, found.size, found._words = key, size, None
-        found._ahead, found._first = _following_ahead, record
-        return found
-
-    def _samples(self) -> tuple[Words, Words]:
-        """Return epochs and records."""
-        if self._words is None:
-            records = np.arange(self._first, self._first + self.size, dtype=np.uint64)
-            self._words = np.zeros_like(records), records
-        return self._words
+        return cls(key, np.zeros(size, np.uint64), np.arange(record, record + size, dtype=np.uint64))
 
     def of(self, key: int) -> BatchRng:
         """Return the random numbers of another operator on the same samples."""
-        other = BatchRng.__new__(BatchRng)
-        other.__dict__.update(self.__dict__, _key=key)
-        return other
+        return BatchRng(key, *self._samples)
 
     def pick(self, samples: Sequence[int]) -> BatchRng:
         """Return the random numbers of some of the samples."""
         chosen = list(samples)
-        epochs, records = self._samples()
+        epochs, records = self._samples
         return BatchRng(self._key, epochs[chosen], records[chosen])
 
     def uniform(self, count: int, begin: int = 0) -> Drawn:
-        """Draw ``(batch, count)`` numbers from [0, 1), from number ``begin`` on, a multiple of 4.
-
-        A call costs as much for some thousand numbers as for a few, so those of batches to come are drawn with them.
-        """
-        blocks = -(-count // 4)
-        several = min(_AHEAD // (self.size * blocks or 1), _MOST_AHEAD)
-        if self._ahead is not None and several > 1 and not begin and self.size:
-            first, ahead = self._first, several * self.size
-            start = first - first % ahead
-            # Batches at the beginning are drawn alone: in a call that runs at once there is only one.
-            if first and first + self.size <= start + ahead:
-                rows = self._ahead(self._key, start, ahead, blocks)
-                return rows[first - start : first - start + self.size, :count].copy()
-        return _uniform(self._key, *self._samples(), begin // 4, blocks)[:, :count]
+        """Draw ``(batch, count)`` numbers from [0, 1), from number ``begin`` on, a multiple of 4."""
+        return _uniform(self._key, *self._samples, begin // 4, -(-count // 4))[:, :count]
 
     def normal(self, count: int) -> Drawn:
         """Draw ``(batch, count)`` standard normal numbers."""
@@ -230,12 +170,12 @@ class BatchRng:
         """Return what `generator_of` takes for each sample, ``(2, batch)``."""
         found = np.empty((2, self.size), np.uint64)
         found[0] = self._key & _MASK64
-        found[1] = list(map(mix, *(words.tolist() for words in self._samples())))
+        found[1] = list(map(mix, *(words.tolist() for words in self._samples)))
         return found
 
     def samples(self) -> list[Rng]:
         """Return one `Rng` a sample."""
-        keys = zip(*(words.tolist() for words in self._samples()), strict=True)
+        keys = zip(*(words.tolist() for words in self._samples), strict=True)
         rows = self.uniform(_DRAWN).tolist()
         return [Rng(self._key, sample, row) for sample, row in zip(keys, rows, strict=True)]
 
@@ -266,13 +206,6 @@ def normals(generator: np.random.Generator, shape: tuple[int, ...]) -> npt.NDArr
 def _words(values: Numbers | Words) -> Words:
     words = np.asarray(values)
     return words if words.dtype == np.uint64 else words.astype(np.int64).astype(np.uint64)
-
-
-@functools.lru_cache(maxsize=32)
-def _following_ahead(key: int, first: int, count: int, blocks: int) -> Drawn:
-    """Draw the numbers of samples that follow each other, in epoch 0; not to be changed."""
-    records = np.arange(first, first + count, dtype=np.uint64)
-    return _uniform(key, np.zeros_like(records), records, 0, blocks)
 
 
 def _columns(samples: list[tuple[int, int]]) -> tuple[Words, Words]:

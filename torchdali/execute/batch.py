@@ -18,7 +18,7 @@ from torchdali.graph import DataNode, Node
 from torchdali.kernels.exactness import exactly, use_exactness
 from torchdali.kernels.limits import max_pixels_of, use_max_pixels
 from torchdali.loader import Dataset, Indices
-from torchdali.rng import BatchRng, RecordOrder, mix
+from torchdali.rng import BatchRng, mix
 from torchdali.tensors import TensorList
 
 __all__ = ["InFlightBatch", "OpenDataset", "Reader", "Settings", "metadata_outputs", "random_key"]
@@ -155,12 +155,12 @@ class InFlightBatch:
         """Return the index that a sample had before others were left out."""
         return sample if self.kept is None else self.kept[sample]
 
-    def sample_keys(self) -> tuple[Indices, Indices, tuple[RecordOrder, int] | None]:
-        """Return epoch and record of each sample: those of the first reader, or the running number; see `Keys`."""
+    def sample_keys(self) -> tuple[Indices, Indices]:
+        """Return epoch and record of each sample: those of the first reader, or the running number."""
         for keys in self.keys.values():
-            return keys.epochs, keys.records, keys.order
+            return keys.epochs, keys.records
         indices = np.arange(self.size) if self.kept is None else np.asarray(self.kept, np.int64)
-        return np.zeros(self.size, np.int64), self.position + indices, None
+        return np.zeros(self.size, np.int64), self.position + indices
 
     def location(self, node: Node | None, sample: int | None = None) -> str:
         """Describe for an error message what failed, on which sample, on which of the user's lines."""

@@ -61,7 +61,7 @@ class Replicas:
         values = {
             (k, edge.index): sent(batch.values[edge], self.buffers, kept, with_infos=True) for k, edge in self._given
         }
-        keys = {self.plan.index[node]: keys._replace(order=None) for node, keys in batch.keys.items()}
+        keys = {self.plan.index[node]: keys for node, keys in batch.keys.items()}
         draw = Draw(
             -1, batch.index, batch.position, batch.size, seed, batch.random_keys, keys, values, traced, ()
         )  # fmt: skip

@@ -80,7 +80,7 @@ class SeededSamples:
     def __init__(self, seed: int, batch: InFlightBatch, function: Callable[[int], None]) -> None:
         self._seed, self._function = seed, function
         known = batch.random_keys is None
-        epochs, records, _ = batch.sample_keys()
+        epochs, records = batch.sample_keys()
         self._epochs: Sequence[int] = epochs.tolist() if known else [0] * batch.size
         self._records: Sequence[int] = records.tolist() if known else range(batch.size)
 
