@@ -73,8 +73,7 @@ class Bench:
     def _timed(self, count: int) -> tuple[float, float]:
         """Return CPU and wall seconds of some batches.
 
-        The queues are full and all threads asleep before and after, so that as many batches are computed; of batches
-        below a millisecond, up to two that torchdali holds back may be more or fewer.
+        The queues are full and all threads asleep before and after, so that as many batches are computed.
         """
         _settle()
         start, start_cpu = time.perf_counter(), time.process_time()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,6 @@ import torch
 
 from torchdali import Pipeline, fn, pipeline_def
 from torchdali.declaration import operator
-from torchdali.execute import executor as executor_module
-from torchdali.execute.executor import Executor
 from torchdali.registry import lookup
 from torchdali.schema import Data
 
@@ -45,14 +43,10 @@ def scripted(data: Data, /) -> Data:
     return data.clone()
 
 
-@pytest.fixture(autouse=True, params=[False, True], ids=["at once", "held back"])
-def held_back(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[bool]:
-    """Run every test twice: as it is, and with all batches held back until one is taken."""
+@pytest.fixture(autouse=True)
+def new_script() -> None:
     global script
     script = Script()
-    if request.param:
-        monkeypatch.setattr(Executor, "_holds_back", lambda self: True)
-    yield request.param
 
 
 def pipeline(batches: int = 1000, *, size: int = 2, **settings: Any) -> Pipeline:
@@ -117,16 +111,6 @@ def test_end_raises_until_reset() -> None:
     pipe.close()
 
 
-def test_batches_held_back_are_handed_over_together(held_back: bool) -> None:
-    pipe = pipeline(size=1)
-    pipe.schedule_run()
-    flight = pipe._planned._flight
-    assert [batch.asked for batch in flight] == [not held_back] * 3
-    assert pipe.outputs()[0].stacked().tolist() == [0]
-    assert [batch.asked for batch in flight] == [True] * 2
-    pipe.close()
-
-
 def test_a_batch_that_waits_for_the_caller_keeps_none_from_him() -> None:
     go = threading.Event()
     script.actions = {1: lambda: None if go.wait(PATIENCE) else pytest.fail()}
@@ -134,30 +118,6 @@ def test_a_batch_that_waits_for_the_caller_keeps_none_from_him() -> None:
     found = first(pipe)
     go.set()
     assert [found, first(pipe)] == [0, 1]
-    pipe.close()
-
-
-def test_short_batches_are_held_back_until_the_caller_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    monkeypatch.setattr(executor_module, "_SHORT_BATCH", 1e9)
-
-    @pipeline_def(batch_size=2, num_threads=1, device_id=None, prefetch_queue_depth=3)
-    def define() -> Any:
-        return fn.random.uniform()  # no samples for the thread pool
-
-    pipe = define()
-    pipe.schedule_run()
-    pipe.outputs()
-    executor = pipe._planned
-    executor._wait(executor._flight[-1])
-    for absence in (1.0, 0.0):
-        executor.profile.absence = absence
-        pipe.schedule_run()
-        assert executor._flight[-1].asked is (absence > 0)
-    assert executor.profile._delivered_at is not None
-    executor.profile._delivered_at -= 1.0  # seconds that the caller was away
-    pipe.outputs()
-    assert executor._flight[-1].asked
     pipe.close()
 
 

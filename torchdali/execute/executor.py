@@ -20,7 +20,6 @@ The contract, which every line below keeps:
 
 from __future__ import annotations
 
-import math
 import os
 import queue
 import threading
@@ -62,10 +61,6 @@ from torchdali.user_random import seed_of_name
 
 __all__ = ["Executor"]
 
-# To wake a thread, and to share the GIL with it then, takes 0.2 to 0.3 ms of processor time a batch.
-_SHORT_BATCH = 1e-3  # seconds
-_SHORT_ABSENCE = 3e-4
-_LONGEST_REST = 5e-3
 _warned: dict[Any, Any] = {}  # what replicas warned of: each is shown once, as of one process
 
 
@@ -119,7 +114,6 @@ class Executor:
         self._count = self._position = 0
         self._stopped = self._ended = False
         self._scheduled = self._skipped = 0
-        self._batch_seconds = math.inf  # that the last batch took in the scheduler thread, if it was done there
         self._prepared: dict[Node, SourceBatch] = {}
         self.taken_state = self.state()
         self._taking = SingleCaller()
@@ -212,8 +206,6 @@ class Executor:
     def schedule(self, ended: bool = False, random_keys: Sequence[int] | None = None) -> None:
         """Put one more batch in flight; returns once its sources were called.
 
-        It is started at once, or by the next `pop`: see `_holds_back`.
-
         With ``ended``, it is the end of the epoch instead.
 
         With ``random_keys``, random operators draw for these, whatever the position of the batch.
@@ -268,30 +260,11 @@ class Executor:
             # reads it.
             self._flight.append(batch)
             self._scheduled += 1
-            if self._caller_queue is None and not self._holds_back():
+            if self._caller_queue is None:
                 self._ask()
         if self._caller_queue is not None:
             self.profile.asked(0)
             self._wait(batch)
-
-    def _holds_back(self) -> bool:
-        """Return whether batches wait for the next `pop`, which hands over all of them: one wake-up for several.
-
-        So it is while a batch takes the scheduler thread little more than to be woken, and the caller comes back at
-        once: little would be done meanwhile.
-        """
-        return self._batch_seconds < _SHORT_BATCH and self.profile.absence < _SHORT_ABSENCE
-
-    def _hand_over_held(self, batch: InFlightBatch) -> None:
-        """Hand over the batches that were held back, unless this one is done and the next call will come at once."""
-        last, done = self._flight[-1], batch.finished.is_set()
-        if last.asked or (done and self._holds_back()):
-            return
-        self._ask()
-        if not done and self._holds_back():
-            # Sleep until all are done: woken after the first, this thread would fight the scheduler thread for the GIL.
-            # Not for long: a later batch may wait for what the caller does with this one.
-            last.finished.wait(_LONGEST_REST)
 
     def _ask(self) -> None:
         """Request the start of all scheduled batches.
@@ -353,7 +326,6 @@ class Executor:
             if not self._flight:
                 raise RuntimeError("no batch was scheduled: call schedule_run() before asking for outputs")
             batch = self._flight[0]
-            self._hand_over_held(batch)
             self._wait(batch)
             # Only now: an interrupt while waiting leaves the batch where it is, for the next call.
             self._flight.popleft()
@@ -437,7 +409,6 @@ class Executor:
         """Draw the samples of a batch and begin its first stage."""
         if batch.index >= 0:
             return  # it was asked for twice
-        started = time.perf_counter()
         try:
             # Only here are the counters and the cursors of readers advanced: by one thread, so without a lock, and in
             # the order of the requests.
@@ -455,8 +426,6 @@ class Executor:
             self._stages.fail(batch, error, first=self._apart)
         else:
             self._begin(batch)
-        # Read by the user's thread, which may see the time of a batch before: both are good guesses for the next.
-        self._batch_seconds = time.perf_counter() - started if batch.finished.is_set() else math.inf
 
     def _begin(self, batch: InFlightBatch) -> None:
         """Start the stages of a batch, here or in a replica."""

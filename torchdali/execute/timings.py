@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import threading
 import time
@@ -88,7 +87,6 @@ class Profile:
         self._delivered_at: float | None = None
         self.batches = self.samples = self._ready = 0
         self.waited = self.consumed = 0.0
-        self.absence = math.inf  # seconds between the last batch and the request after it
 
     def trace(self) -> None:
         """Time every batch from now on, and keep each interval for `write_trace`."""
@@ -108,8 +106,7 @@ class Profile:
         self._ready += ready
         self._asked_at = time.perf_counter()
         if self._delivered_at is not None:
-            self.absence = self._asked_at - self._delivered_at
-            self.consumed += self.absence
+            self.consumed += self._asked_at - self._delivered_at
 
     def delivered(self, size: int) -> None:
         """Note that the user got a batch, that was asked for before."""
