@@ -13,10 +13,9 @@ import numpy.typing as npt
 import torch
 
 from torchdali.errors import warn
-from torchdali.kernels.memory import Empty
 
 __all__ = [
-    "Dataset", "Empty", "Indices", "LoaderOptions", "RecordNames", "begun", "check_dataset", "lacking",
+    "Dataset", "Indices", "LoaderOptions", "RecordNames", "begun", "check_dataset", "lacking",
     "local_paths", "owning_read", "read_several", "reader_meta", "row", "shard_start", "shared_arguments",
     "source_namer",
 ]  # fmt: skip
@@ -48,10 +47,6 @@ class Dataset(Protocol):
 
     Of a reader declared with ``writes``, `read` takes ``out``, a tensor where its first output is delivered from, or
     None; it returns ``out`` if it wrote there.
-
-    Where records are delivered as they are, ``read_batch(records, empty) -> tuple[TensorList, ...] | None`` returns the
-    outputs of all of them at once, in memory that is the caller's to change, which `Empty` may give. It waits for
-    no disk. None, or an error, means that `read` must do it.
     """
 
     def __len__(self) -> int: ...

@@ -84,7 +84,7 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
 _NO_WAIT: int = getattr(os, "RWF_NOWAIT", 0)
 
 
-def read_after(path: str, head: bytes, out: Tensor, *, wait: bool = True) -> bool:
+def read_after(path: str, head: bytes, out: Tensor) -> bool:
     """Read what follows ``head``, with which the file must begin, into a tensor; return whether it was so.
 
     Where it did not, or the file is too short, what is in ``out`` is of no use.
@@ -93,17 +93,16 @@ def read_after(path: str, head: bytes, out: Tensor, *, wait: bool = True) -> boo
         path: Of the file.
         head: The bytes before.
         out: ``(...)``, contiguous.
-        wait: Wait for the disk, where the file is not in the system's cache.
 
     Raises:
         OSError: as `open` raises it.
     """
-    if not hasattr(os, "preadv") or not (wait or _NO_WAIT):
+    if not hasattr(os, "preadv"):
         return False
     found, content = bytearray(len(head)), out.numpy()
     descriptor = os.open(path, _FLAGS)
     try:
-        count = os.preadv(descriptor, [found, content.data], 0, 0 if wait else _NO_WAIT)
+        count = os.preadv(descriptor, [found, content.data], 0)
     except OSError:
         return False
     finally:

@@ -68,7 +68,6 @@ class StageRunner:
         # Filled by the thread that runs a step first. Two may run it at once, if one does it again without bad samples:
         # either entry serves both.
         self._bodies: dict[Node, PreparedBodies] = {n: {} for s in plan.stages for n in s.steps}
-        self._only_readers = [self._reading(i) for i in range(len(plan.stages))]
         self._source_edges = [source_edges(s.chain.nodes if s.chain else ()) for s in plan.stages]
         self._buffers = {
             edge: OutputBuffer(
@@ -83,19 +82,6 @@ class StageRunner:
         self._orders = [device_last(s.steps) for s in plan.stages]
         self._uploads = [uploads([node for s in plan.stages[i:] for node in s.steps]) for i in range(len(plan.stages))]
         self.reset_order(0, 0)
-
-    def _reading(self, stage: int) -> Sequence[Node]:
-        """Return the readers of a chain that does nothing else, if all can give whole batches."""
-        chain = self.plan.stages[stage].chain
-        if chain is None:
-            return ()
-        readers = self._runtime.readers
-        able = all(
-            node in readers and not (node.scope or node.per_sample) and hasattr(readers[node].dataset, "read_batch")
-            for node in chain.nodes
-        )
-        sent = any(self._packs(edge) for edge in chain.delivers)
-        return chain.nodes if able and not sent else ()
 
     def _empty(self) -> Empty | None:
         """Return what gives memory for results of bundles; none if they are sent to a device, which copies them."""
@@ -239,36 +225,11 @@ class StageRunner:
     def _rng(self, batch: InFlightBatch, node: Node) -> BatchRng:
         return batch.rng_of(self._runtime.settings.seed, node)
 
-    def _read_batch(self, batch: InFlightBatch) -> bool:
-        """Let readers give whole batches, where that is all that a chain does; return whether they did."""
-        found: dict[DataNode, TensorList] = {}
-        empty = self._runtime.buffers.empty
-        for node in self._only_readers[batch.stage]:
-            started, records = time.perf_counter(), batch.keys[node].records
-            dataset: Any = self._runtime.readers[node].dataset
-            try:
-                results = dataset.read_batch(records, empty) if len(records) == batch.size else None
-            except Exception:  # one record is damaged: the chain finds which
-                results = None
-            if results is None:
-                return False
-            layouts = node.operator.output_layouts((), node.constants)
-            for edge, each, layout in zip(node.outputs, results, layouts, strict=False):
-                each.set_layout(layout)
-                each.set_source_infos(self._source_infos(batch, edge))
-                found[edge] = each
-            self._runtime.profile.step(node, started, batch.size, batch.index)
-        batch.values.update(found)
-        return bool(found)
-
     def _run_chain(self, batch: InFlightBatch) -> None:
         """Run a chain: small samples all at once in this thread, others on the threads of the pool."""
         compiled = self._chains[batch.stage]
         if compiled is None or batch.size == 0:
             self._deliver_nothing(batch, compiled)
-            self._next_stage(batch)
-            return
-        if self._read_batch(batch):
             self._next_stage(batch)
             return
         runtime = self._runtime

@@ -11,10 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from torchdali.formats.columns import Column, Rows, Unusual
 from torchdali.formats.protobuf import BYTES, FIXED32, VARINT, fields, packed, signed
 
-__all__ = ["Proto", "datum", "datums", "protos", "proto_numbers"]
+__all__ = ["Proto", "datum", "protos", "proto_numbers"]
 
 FLOAT, INT32, BYTE, STRING = 1, 2, 3, 4
 
@@ -32,33 +31,6 @@ def datum(data: memoryview) -> tuple[tuple[int, int], int | None]:
         elif number == 5 and kind == VARINT:
             label = _int32(begin)
     return content, label
-
-
-def datums(rows: Rows, begins: Column, ends: Column) -> tuple[Column, Column, Column]:
-    """Return begin and end of the data of many datums, and their labels.
-
-    Raises:
-        Unusual: one has no data or no label, or is damaged.
-    """
-    begin, end, label = (np.full(len(begins), -1, np.int64) for _ in range(3))
-    labelled = np.zeros(len(begins), np.bool_)
-    at = begins
-    for _ in range(_MOST_FIELDS):
-        inside = at < ends
-        if not inside.any():
-            break
-        found = rows.field(np.where(inside, at, begins), ends)  # of those at their end, the first again
-        data, number = inside & (found.tag == _DATA), inside & (found.tag == _LABEL)
-        begin, end = np.where(data, found.begin, begin), np.where(data, found.end, end)
-        label, labelled = np.where(number, found.begin, label), labelled | number
-        at = np.where(inside, found.end, at)
-    if not ((begin >= 0) & labelled & (at == ends)).all():
-        raise Unusual
-    return begin, end, label
-
-
-_DATA, _LABEL = 4 << 3 | BYTES, 5 << 3 | VARINT
-_MOST_FIELDS = 16
 
 
 def _int32(value: int) -> int:

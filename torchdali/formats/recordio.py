@@ -14,12 +14,9 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from torchdali.formats.columns import Column, Rows, Unusual
 from torchdali.formats.storage import Bytes, Storage, read_text, write_text
 
-__all__ = ["content", "image", "images", "read_index", "scan", "write_image", "write_index", "write_record"]
-
-Floats = npt.NDArray[np.float32]
+__all__ = ["content", "image", "read_index", "scan", "write_image", "write_index", "write_record"]
 
 MAGIC = 0xCED7230A
 _PART = struct.Struct("<II")
@@ -126,24 +123,6 @@ def image(data: Bytes) -> tuple[Bytes, npt.NDArray[np.float32]]:
     if end > len(data):
         raise ValueError(f"a record of {len(data)} bytes with {flag} labels")
     return data[end:], np.frombuffer(data[_HEADER.size : end].tobytes(), np.float32).copy()
-
-
-def images(rows: Rows, begins: Column, ends: Column) -> tuple[Column, Column, Floats]:
-    """Return begin and end of the images in many records, and their labels, ``(N, k)``.
-
-    Raises:
-        Unusual: a record has several parts, another number of labels than the others, or is damaged.
-    """
-    head = rows.at(begins, _PART.size + _HEADER.size)
-    magic, word, flag = (head[:, i : i + 4].copy().view("<u4")[:, 0].astype(np.int64) for i in (0, 4, 8))
-    begin = begins + head.shape[1]
-    end = begins + _PART.size + word  # of one with several parts, far beyond its end
-    count = flag[0].item()
-    if not ((magic == MAGIC) & (end <= ends) & (begin + 4 * count <= end) & (flag == count)).all():
-        raise Unusual
-    if not count:
-        return begin, end, head[:, 12:16].copy().view("<f4")
-    return begin + 4 * count, end, rows.at(begin, 4 * count).view("<f4")
 
 
 # ---------------------------------------------------------------- writing

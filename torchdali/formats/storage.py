@@ -6,7 +6,6 @@ import mmap
 import os
 import platform
 import sys
-import weakref
 from collections.abc import Iterable
 from typing import Protocol, TypeAlias
 
@@ -88,42 +87,6 @@ class MappedFile:
                 f"{self.path} became shorter while it was read: it had {self.size} bytes and has {now[2]}"
             )
 
-    def private(self, begin: int, end: int, soon: Iterable[tuple[int, int]] = ()) -> tuple[Bytes, int] | None:
-        """Map a range anew: what is written there is seen by nobody else, and gone with the last view of it.
-
-        Args:
-            begin: Where the range begins.
-            end: The place after it.
-            soon: Begin and end of what the system should begin to read.
-
-        Returns:
-            The bytes and the offset of the first of them, which is ``begin`` or a little less. None where that does not
-            work: the file was changed, or there are many mappings already.
-        """
-        if len(_private) >= _MOST_PRIVATE:
-            return None
-        start = begin // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
-        try:
-            memory = self._mapped_anew(start, end - start)
-            if memory is None:
-                return None
-            for first, last in soon:
-                page = (first - start) // mmap.PAGESIZE * mmap.PAGESIZE
-                memory.madvise(mmap.MADV_WILLNEED, page, last - start - page)
-        except (OSError, ValueError):
-            return None
-        _private.add(memory)
-        return np.frombuffer(memory, np.uint8), start
-
-    def _mapped_anew(self, start: int, length: int) -> mmap.mmap | None:
-        descriptor = os.open(self.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-        try:
-            if _identity(os.fstat(descriptor)) != self._identity:
-                return None
-            return _map_privately(descriptor, length, start)
-        finally:
-            os.close(descriptor)
-
 
 if sys.platform == "win32":
 
@@ -139,10 +102,6 @@ else:
     def _map_privately(descriptor: int, length: int, offset: int) -> mmap.mmap:
         flags, protection = mmap.MAP_PRIVATE | _NO_RESERVE, mmap.PROT_READ | mmap.PROT_WRITE
         return mmap.mmap(descriptor, length, flags, protection, offset=offset)
-
-
-_private: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
-_MOST_PRIVATE = 64  # mappings at a time: each has a descriptor as long as somebody keeps a sample of it
 
 
 def _identity(found: os.stat_result) -> tuple[int, ...]:

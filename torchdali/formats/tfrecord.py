@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
-from torchdali.formats.columns import Column, Rows, Unusual
 from torchdali.formats.crc import masked_crc32c
 from torchdali.formats.protobuf import (
     BYTES,
@@ -30,8 +29,8 @@ from torchdali.formats.protobuf import (
 from torchdali.formats.storage import Bytes, Storage, described_storage, read_text, write_text
 
 __all__ = [
-    "Found", "Lists", "features", "find", "find_lists", "packed_floats", "payload", "payloads", "read_index", "scan",
-    "single_integers", "single_strings", "verify", "write_example", "write_index", "write_record",
+    "Found", "features", "find", "payload", "read_index", "scan", "verify", "write_example", "write_index",
+    "write_record",
 ]  # fmt: skip
 
 HEADER, FOOTER = 12, 4
@@ -167,7 +166,7 @@ class Found:
 
 
 _STRING = 1 << 3 | BYTES
-_FEATURES = _KEY = _ENTRY = _STRING
+_KEY = _ENTRY = _STRING
 _VALUE = 2 << 3 | BYTES
 _KINDS = {1 << 3 | BYTES: "string", 2 << 3 | BYTES: "float32", 3 << 3 | BYTES: "int64"}
 
@@ -259,102 +258,6 @@ def _kind_of(data: memoryview, at: int, end: int) -> Found:
     if at + length > end:
         raise ValueError(f"a list of {length} bytes at {at} reaches beyond its feature, which ends at {end}")
     return Found(data, kind, at, at + length)
-
-
-class Lists(NamedTuple):
-    """The lists of one feature in many records.
-
-    Attributes:
-        kind: As that of `Found`.
-        begins: Where the content of each list begins, ``(N,)``.
-        ends: Where it ends, ``(N,)``.
-    """
-
-    kind: str
-    begins: Column
-    ends: Column
-
-
-def payloads(rows: Rows, begins: Column, ends: Column) -> tuple[Column, Column]:
-    """Return begin and end of the payloads of many records.
-
-    Raises:
-        Unusual: one is not as long as its index says.
-    """
-    lengths = rows.at(begins, 8).view("<i8")[:, 0]
-    if not (lengths == ends - begins - HEADER - FOOTER).all():
-        raise Unusual
-    return begins + HEADER, ends - FOOTER
-
-
-def find_lists(rows: Rows, begins: Column, ends: Column, names: Sequence[bytes]) -> list[Lists]:
-    """Find features in many examples.
-
-    Raises:
-        Unusual: one lacks a feature or has it in another type, has anything else than features, or is damaged.
-    """
-    _, at, ends = rows.only(_FEATURES, begins, ends)
-    first = at
-    found = {name: (np.full(len(at), -1, np.int64), at) for name in names}
-    for _ in range(_MOST_ENTRIES):
-        inside = at < ends
-        if not inside.any():
-            break
-        entry = rows.field(np.where(inside, at, first), ends)
-        key = rows.field(entry.begin, entry.end)
-        if not ((entry.tag == _ENTRY) & (key.tag == _KEY)).all():
-            raise Unusual
-        sizes = key.end - key.begin
-        for name, (value, stop) in found.items():
-            here = inside & (sizes == len(name))
-            if here.any():
-                here &= (rows.at(key.begin, len(name)) == np.frombuffer(name, np.uint8)).all(1)
-                found[name] = np.where(here, key.end, value), np.where(here, entry.end, stop)
-        at = np.where(inside, entry.end, at)
-    if not (at == ends).all():
-        raise Unusual
-    return [_lists(rows, *found[name]) for name in names]
-
-
-_MOST_ENTRIES = 64
-
-
-def _lists(rows: Rows, begins: Column, ends: Column) -> Lists:
-    if (begins < 0).any():
-        raise Unusual
-    _, at, end = rows.only(_VALUE, begins, ends)
-    content = rows.field(at, end)
-    kind = _KINDS.get(content.tag[0].item())
-    if kind is None or not ((content.tag == content.tag[0]) & (content.end == end)).all():
-        raise Unusual
-    return Lists(kind, content.begin, content.end)
-
-
-def single_strings(rows: Rows, lists: Lists) -> tuple[Column, Column]:
-    """Return begin and end of the strings in lists of one string each; Unusual where there are others."""
-    _, begins, ends = rows.only(_STRING, lists.begins, lists.ends)
-    return begins, ends
-
-
-def single_integers(rows: Rows, lists: Lists) -> Column:
-    """Return the numbers in lists of one number each; Unusual where there are others."""
-    tags = rows.at(lists.begins, 1)[:, 0]
-    if (tags == 1 << 3 | VARINT).all():
-        begins, stops = lists.begins + 1, lists.ends
-    else:
-        _, begins, stops = rows.only(_STRING, lists.begins, lists.ends)
-    numbers, ends = rows.number(begins)
-    if not (ends == stops).all():
-        raise Unusual
-    return numbers
-
-
-def packed_floats(rows: Rows, lists: Lists, count: int) -> npt.NDArray[np.float32]:
-    """Return the numbers in packed lists, ``(N, count)``; Unusual where there are others."""
-    _, begins, ends = rows.only(_STRING, lists.begins, lists.ends)
-    if not (ends - begins == 4 * count).all():
-        raise Unusual
-    return rows.at(begins, 4 * count).view("<f4")
 
 
 # ---------------------------------------------------------------- writing

@@ -34,7 +34,6 @@ from torchdali.tensors._storage import (
     Packed,
     Rows,
     Samples,
-    Slices,
     Storage,
 )
 from torchdali.tensors.arrays import Arrays
@@ -190,24 +189,6 @@ class TensorList:
             source_info: Where each sample comes from.
         """
         return cls._of(Packed(flat, offsets, shapes), flat.is_cpu, layout, source_info)
-
-    @classmethod
-    def from_slices(
-        cls: type[_Batch],
-        arrays: Sequence[npt.NDArray[np.uint8]],
-        of: Sequence[int],
-        begins: Sequence[int],
-        ends: Sequence[int],
-    ) -> _Batch:
-        """Make a batch of slices of a few arrays of bytes, without a copy or a check.
-
-        Args:
-            arrays: ``(n,)``, writable.
-            of: Which array each sample is in.
-            begins: Where each sample begins in its array.
-            ends: The places after their last bytes.
-        """
-        return cls._of(Slices(arrays, of, begins, ends), True)
 
     @classmethod
     def from_arrays(cls: type[_Batch], arrays: list[npt.NDArray[Any]], dtype: torch.dtype) -> _Batch:

@@ -1,4 +1,4 @@
-"""Storage of the samples of a batch: as `Dense`, `Samples`, `Rows`, `Blocks`, `Packed`, `Slices` or `arrays.Arrays`.
+"""Storage of the samples of a batch: as `Dense`, `Samples`, `Rows`, `Blocks`, `Packed` or `arrays.Arrays`.
 
 All answer the same questions. A storage object is immutable, so several batches may hold the same one; a
 batch that needs its samples in another form, or in one piece of memory, swaps its storage. Only views of samples are
@@ -11,8 +11,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
 from torchdali.dtypes import DALIDataType, to_torch_dtype
@@ -340,54 +338,6 @@ class Packed(Storage):
 
     def on_cpu(self) -> Packed:
         return Packed(self.flat.cpu(), self.offsets, self._shapes)
-
-
-class Slices(Storage):
-    """Bytes that lie in a few arrays, mapped files as a rule, of which each sample is a slice.
-
-    A sample has a storage of its own size, so that to save one does not save the file.
-
-    Args:
-        arrays: ``(n,)`` uint8, writable.
-        of: Which array each sample is in.
-        begins: Where each sample begins in its array.
-        ends: The places after their last bytes.
-    """
-
-    __slots__ = ("_arrays", "_begins", "_ends", "_of")
-
-    device = CPU
-    dtype = torch.uint8
-
-    def __init__(
-        self,
-        arrays: Sequence[npt.NDArray[np.uint8]],
-        of: Sequence[int],
-        begins: Sequence[int],
-        ends: Sequence[int],
-    ) -> None:
-        self._arrays, self._of, self._begins, self._ends = arrays, of, begins, ends
-        self._samples = None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Samples, (self.samples(), CPU)
-
-    def _divided(self) -> list[torch.Tensor]:
-        arrays = self._arrays
-        places = zip(self._of, self._begins, self._ends, strict=True)
-        return [torch.from_numpy(arrays[i][begin:end]) for i, begin, end in places]
-
-    def __len__(self) -> int:
-        return len(self._begins)
-
-    def ndim(self) -> int:
-        return 1
-
-    def shape(self) -> list[tuple[int, ...]]:
-        return [(end - begin,) for begin, end in zip(self._begins, self._ends, strict=True)]
-
-    def is_uniform(self) -> bool:
-        return len(set(self.shape())) < 2
 
 
 def _split_as(flat: torch.Tensor, samples: list[torch.Tensor]) -> list[torch.Tensor]:

@@ -12,13 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from torchdali.errors import warn
-from torchdali.formats.columns import Rows
 from torchdali.formats.remote import Pending, Remote, RemoteOptions, is_url, shown, start_ranges
-from torchdali.formats.storage import Bytes, MappedFile, Storage, described_storage, open_storage
-from torchdali.tensors import TensorList
+from torchdali.formats.storage import Bytes, Storage, described_storage, open_storage
 
 __all__ = [
-    "Batch",
     "Begun",
     "Key",
     "Records",
@@ -29,7 +26,6 @@ __all__ = [
     "open_all",
     "open_remote",
     "over_files",
-    "whole_batch",
 ]
 
 Offsets = npt.NDArray[np.int64]
@@ -72,7 +68,6 @@ class Records:
         self._remote = any(is_url(path) for path in _paths(storages))
         self._files = np.repeat(np.arange(len(offsets)), [len(part) for part in offsets])
         self._offsets = np.concatenate([np.empty((0, 2), np.int64), *offsets])
-        self._seen = np.zeros(len(self._files), np.bool_)
         if not len(self._offsets):
             raise RuntimeError(f"no records found in {', '.join(s.path for s in storages)}")
 
@@ -96,11 +91,6 @@ class Records:
         storage = self.storages[self._files.item(index)]
         return storage.read(self._offsets.item(index, 0), self._offsets.item(index, 1))
 
-    def whole(self, records: Offsets) -> Batch | None:
-        """Return many records as they lie in mapped files; None where they do not."""
-        files, offsets = self._files[records], self._offsets[records]
-        return whole_batch(self.storages, files, offsets[:, 0], offsets.sum(1), self._seen, records)
-
     def described(self, index: Key) -> str:
         """Say what the file of a record is by its first bytes."""
         return described_storage(self.storages[self._files.item(index_of(index))])
@@ -121,99 +111,6 @@ class Names:
 
     def __getitem__(self, index: int) -> str:
         return self._data[self._ends.item(index) : self._ends.item(index + 1)].decode(errors="replace")
-
-
-class Batch(NamedTuple):
-    """Records of a batch, as they lie in mapped files.
-
-    Attributes:
-        files: Bytes of each file that has some, to be looked at.
-        arrays: Bytes of a part of each, to be given away.
-        starts: Where each of these parts begins in its file.
-        of: Which file each record is in, ``(N,)``.
-        begins: Where each record begins in its file, ``(N,)``.
-        ends: The places after their last bytes, ``(N,)``.
-    """
-
-    files: list[Bytes]
-    arrays: list[Bytes]
-    starts: Offsets
-    of: Offsets
-    begins: Offsets
-    ends: Offsets
-
-    @property
-    def rows(self) -> Rows:
-        """The bytes of the records, to be read in all of them at once."""
-        # Not of the arrays: in those each batch would map the pages anew.
-        return Rows(self.files, self.of)
-
-    def slices(self, begins: Offsets, ends: Offsets) -> TensorList:
-        """Return a part of each record, by its place in the file, as a batch."""
-        starts = self.starts[self.of]
-        return TensorList.from_slices(
-            self.arrays, self.of.tolist(), (begins - starts).tolist(), (ends - starts).tolist()
-        )
-
-
-def whole_batch(
-    storages: Sequence[Storage],
-    files: Offsets,
-    begins: Offsets,
-    ends: Offsets,
-    seen: npt.NDArray[np.bool_],
-    records: Offsets,
-) -> Batch | None:
-    """Map the parts of files in which the records of a batch are; None where that does not work, or is not worth it.
-
-    Args:
-        storages: The files.
-        files: Which of them each record is in, ``(N,)``.
-        begins: Where it begins, ``(N,)``.
-        ends: The place after it, ``(N,)``.
-        seen: Of all records, which were mapped before: the system is told to read the others soon.
-        records: Indices of the records, ``(N,)``.
-    """
-    count = len(records)
-    if count < _FEW_RECORDS or len(set(records.tolist())) < count:  # one twice would be one memory
-        return None
-    if len(storages) == 1:
-        numbers, of = np.zeros(1, np.int64), files
-    else:
-        numbers, of = np.unique(files, return_inverse=True)
-    if len(numbers) * _RECORDS_A_FILE > count:
-        return None
-    fresh = ~seen[records]
-    bytes_, arrays, starts = [], [], []
-    for place, number in enumerate(numbers.tolist()):
-        storage, here = storages[number], of == place
-        if not isinstance(storage, MappedFile) or begins.min() < 0:
-            return None
-        soon = zip(begins[here & fresh].tolist(), ends[here & fresh].tolist(), strict=True)
-        first, last = begins[here].min().item(), ends[here].max().item()
-        mapped = storage.private(first, last, _joined(soon)) if first < last <= storage.size else None
-        if mapped is None:
-            return None
-        bytes_.append(storage.bytes)
-        arrays.append(mapped[0])
-        starts.append(mapped[1])
-    seen[records] = True
-    return Batch(bytes_, arrays, np.array(starts, np.int64), of, begins, ends)
-
-
-_FEW_RECORDS = 16  # below it, and with fewer from each file, mapping costs more than copying
-_RECORDS_A_FILE = 8
-
-
-def _joined(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Join ranges that follow each other."""
-    found: list[tuple[int, int]] = []
-    for begin, end in sorted(ranges):
-        if found and begin <= found[-1][1]:
-            found[-1] = found[-1][0], max(end, found[-1][1])
-        else:
-            found.append((begin, end))
-    return found
 
 
 def _paths(storages: Sequence[Storage]) -> list[str]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -15,15 +14,13 @@ from torchdali.declaration import reader
 from torchdali.formats import caffe as format
 from torchdali.formats import lmdb
 from torchdali.formats.storage import Bytes
-from torchdali.loader import Dataset, Empty, LoaderOptions
-from torchdali.ops._readers._records import Batch, Names, Records, open_all
+from torchdali.loader import Dataset, LoaderOptions
+from torchdali.ops._readers._records import Names, Records, open_all
 from torchdali.schema import FilePath, OutputCount, shares
-from torchdali.tensors import TensorList
 
 __all__ = ["DatabaseDataset", "caffe", "caffe2"]
 
 Parse = Callable[[Bytes], tuple[Tensor, ...]]
-ParseBatch = Callable[[Batch], "tuple[TensorList, ...]"]
 _SINGLE, _SPARSE, _DENSE, _WEIGHTED, _NONE = range(5)
 
 
@@ -33,13 +30,12 @@ class DatabaseDataset:
     Args:
         records: Where they are.
         parse: Makes the outputs of a value.
-        parse_batch: Makes those of many values, faster than one by one.
     """
 
     shares_memory = True
 
-    def __init__(self, records: _Databases, parse: Parse, parse_batch: ParseBatch | None = None) -> None:
-        self._records, self._parse, self._parse_batch = records, parse, parse_batch
+    def __init__(self, records: _Databases, parse: Parse) -> None:
+        self._records, self._parse = records, parse
 
     def __len__(self) -> int:
         return len(self._records)
@@ -50,18 +46,6 @@ class DatabaseDataset:
             return self._parse(self._records.read(index))
         except (ValueError, IndexError) as error:
             raise RuntimeError(f"cannot read the record {self.info(index)}: {error}") from None
-
-    def read_batch(self, records: npt.NDArray[np.int64], empty: Empty) -> tuple[TensorList, ...] | None:
-        """Return the outputs of records, images as they lie in the file."""
-        batch = self._records.whole(records)
-        if batch is None:
-            return None
-        if self._parse_batch is not None:
-            return self._parse_batch(batch)
-        places = zip(batch.of.tolist(), batch.begins.tolist(), batch.ends.tolist(), strict=True)
-        starts = batch.starts.tolist()
-        rows = [self._parse(batch.arrays[of][begin - starts[of] : end - starts[of]]) for of, begin, end in places]
-        return tuple(TensorList.from_samples(list(each)) for each in zip(*rows, strict=True))
 
     def info(self, index: int) -> str:
         """Return file and offset of a record."""
@@ -135,13 +119,7 @@ def caffe(
             outputs.append(torch.from_numpy(np.array(labels, np.int32)))
         return tuple(outputs)
 
-    def parse_batch(batch: Batch) -> tuple[TensorList, ...]:
-        begins, ends, labels = format.datums(batch.rows, batch.begins, batch.ends)
-        numbers = torch.from_numpy(labels.astype(np.int32)[:, None])
-        outputs = [batch.slices(begins, ends)] if image_available else []
-        return (*outputs, *([TensorList.from_dense(numbers)] if label_available else []))
-
-    return DatabaseDataset(records, parse, parse_batch)
+    return DatabaseDataset(records, parse)
 
 
 # ---------------------------------------------------------------- Caffe2

@@ -15,16 +15,15 @@ import numpy.typing as npt
 import torch
 
 from torchdali.codecs._native import read_files
-from torchdali.codecs.files import read_cached, read_file, read_lent
+from torchdali.codecs.files import read_file, read_lent
 from torchdali.codecs.images import ENDINGS
 from torchdali.declaration import reader
 from torchdali.errors import hint_for_folder, warn
 from torchdali.formats.remote import Pending, Remote, RemoteOptions, is_url, shown
 from torchdali.formats.storage import read_text
-from torchdali.loader import Dataset, Empty, LoaderOptions
+from torchdali.loader import Dataset, LoaderOptions
 from torchdali.ops._readers._records import Begun, Key, index_of, open_remote
 from torchdali.schema import FilePath, OutputCount, shares
-from torchdali.tensors import TensorList
 from torchdali.tensors.arrays import Arrays
 
 __all__ = ["FileDataset", "file"]
@@ -32,10 +31,6 @@ __all__ = ["FileDataset", "file"]
 IMAGE_AND_SOUND = ["*" + ending for ending in (*ENDINGS, ".flac", ".ogg", ".wav")]
 
 Match = Callable[[str], bool]
-_GRAIN, _SMALL = (
-    1 << 16,
-    1 << 18,
-)  # bytes: of what memory is a multiple, and of files that one thread reads fast
 
 
 class FileDataset:
@@ -71,7 +66,6 @@ class FileDataset:
             raise RuntimeError("labels must fit int32") from None
         self._read = functools.partial(read_file, mapped=mapped)
         self._mapped, self._remote, self.classes = mapped, remote, classes
-        self._room = _GRAIN  # bytes for a file
         self._by_library = True  # read several at once by the library
 
     def __len__(self) -> int:
@@ -103,23 +97,6 @@ class FileDataset:
             self._by_library = False  # they are larger: it would read them in vain. Any thread may write this.
             found = read_lent(paths) if lent else None
         return None if found is None else Arrays(found, torch.uint8)
-
-    def read_batch(self, records: npt.NDArray[np.int64], empty: Empty) -> tuple[TensorList, ...] | None:
-        """Return the bytes of small files in the system's cache: threads would only be in each other's way."""
-        count, room = len(records), self._room
-        if self._remote is not None or room > _SMALL:
-            return None
-        filled = read_cached(
-            map(self._path, records.tolist()),
-            lambda size: empty((max(size, count * room),), torch.uint8),
-        )
-        if filled is None:
-            return None
-        # The same for many batches, so that memory is used again. Other threads may be here: either value does.
-        usual = (sum(filled.ends) - sum(filled.begins)) // count
-        if not room // 4 < usual <= room:
-            self._room = (usual // _GRAIN + 1) * _GRAIN
-        return (TensorList.from_slices(*filled),)
 
     def metadata(self, records: npt.NDArray[np.int64]) -> tuple[torch.Tensor]:
         """Return the labels, ``(N, 1)``."""

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.declaration import reader
 from torchdali.formats import recordio
 from torchdali.formats.remote import RemoteOptions
-from torchdali.loader import Dataset, Empty, LoaderOptions
+from torchdali.loader import Dataset, LoaderOptions
 from torchdali.ops._readers._records import Begun, Key, Records, indices, open_all
 from torchdali.schema import FilePath, OutputCount, shares
-from torchdali.tensors import TensorList
 
 __all__ = ["RecordIODataset", "mxnet"]
 
@@ -49,14 +46,6 @@ class RecordIODataset:
                 f"invalid RecordIO file: {self.info(index)}: {error}{self._records.described(index)}"
             ) from None
         return torch.from_numpy(image), torch.from_numpy(labels)
-
-    def read_batch(self, records: npt.NDArray[np.int64], empty: Empty) -> tuple[TensorList, ...] | None:
-        """Return images as they lie in the file, and labels."""
-        batch = self._records.whole(records)
-        if batch is None:
-            return None
-        begins, ends, labels = recordio.images(batch.rows, batch.begins, batch.ends)
-        return batch.slices(begins, ends), TensorList.from_dense(torch.from_numpy(labels))
 
     def info(self, index: Key) -> str:
         """Return file and offset of a record."""

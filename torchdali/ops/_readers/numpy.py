@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import fnmatch
-import math
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import Annotated, Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -21,12 +18,11 @@ from torchdali.formats.remote import FAR, Pending, Remote, RemoteOptions, is_url
 from torchdali.formats.storage import Bytes, PlainFile, read_text
 from torchdali.kernels.convert import convert
 from torchdali.kernels.window import POLICIES, cut, out_of_bounds
-from torchdali.loader import Dataset, Empty, LoaderOptions
+from torchdali.loader import Dataset, LoaderOptions
 from torchdali.ops._readers._records import Begun, Key, index_of, open_remote
 from torchdali.ops._readers.file import begin_files, read_begun
 from torchdali.ops._slice import slice_window
 from torchdali.schema import Data, DType, FilePath, PerSample, Takes, one_of, shares
-from torchdali.tensors import TensorList
 
 __all__ = ["NumpyDataset", "decode_numpy", "listed_files", "numpy"]
 
@@ -34,7 +30,7 @@ _WINDOW = {
     "roi_start": "start", "rel_roi_start": "rel_start", "roi_end": "end", "rel_roi_end": "rel_end",
     "roi_shape": "shape", "rel_roi_shape": "rel_shape",
 }  # fmt: skip
-_SMALL = 1 << 18  # bytes of an array; one thread reads such as fast as several
+_SMALL = 1 << 18  # bytes of a file that is read as a whole
 npy.HEAD = 1 << 16  # bytes of a remote file that are read first: a request takes longer than they
 _Window = tuple[list[int], list[int], list[int]]
 
@@ -106,7 +102,7 @@ class NumpyDataset:
         assert isinstance(index, int)
         return read_file(self._path(index), mapped=self._mapped, direct=self._direct)
 
-    def _read_into(self, index: Key, out: Tensor, wait: bool = True) -> bool:
+    def _read_into(self, index: Key, out: Tensor) -> bool:
         """Read an array with the header of one before straight into memory of its shape; return whether it had it."""
         usual = self._usual
         if usual is None or self._direct or not isinstance(index, int):
@@ -117,20 +113,7 @@ class NumpyDataset:
         path = self._path(index)
         if self._remote is not None and is_url(path):
             return False
-        return read_after(path, head, out, wait=wait)
-
-    def read_batch(self, records: npt.NDArray[np.int64], empty: Empty) -> tuple[TensorList, ...] | None:
-        """Return small arrays of one shape, of files that are in the system's cache."""
-        if self._usual is None or self._region:
-            return None
-        what = self._usual[1]
-        if not 0 < math.prod(what.shape) * what.dtype.itemsize <= _SMALL:
-            return None
-        batch = empty((len(records), *what.shape), what.dtype)
-        for index, out in zip(records.tolist(), batch.unbind(), strict=True):
-            if not self._read_into(index, out, wait=False):
-                return None
-        return (TensorList.from_dense(batch),)
+        return read_after(path, head, out)
 
     def read(self, index: Key, out: Tensor | None = None, **given: Any) -> tuple[Tensor]:
         """Return an array, or its region.

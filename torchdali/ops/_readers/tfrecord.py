@@ -7,20 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.declaration import reader
 from torchdali.formats import tfrecord as format
-from torchdali.formats.columns import Rows, Unusual
 from torchdali.formats.remote import RemoteOptions
 from torchdali.formats.storage import Bytes
 from torchdali.graph import DataNode
-from torchdali.loader import Dataset, Empty, LoaderOptions
-from torchdali.ops._readers._records import Batch, Begun, Key, Records, indices, open_all
+from torchdali.loader import Dataset, LoaderOptions
+from torchdali.ops._readers._records import Begun, Key, Records, indices, open_all
 from torchdali.schema import FilePath, OutputCount, shares
-from torchdali.tensors import TensorList
 from torchdali.tfrecord import Feature, Features
 
 __all__ = ["TFRecordDataset", "tfrecord"]
@@ -43,7 +40,6 @@ class TFRecordDataset:
         self._records, self._verify = records, verify
         self._names = {name.encode(): place for place, name in enumerate(features)}
         self._features = features
-        self._places: npt.NDArray[np.int64] | None = None  # begins and ends, by feature and record
         self._extract = [_extractor(name, feature) for name, feature in features.items()]
 
     def __len__(self) -> int:
@@ -70,34 +66,6 @@ class TFRecordDataset:
             raise RuntimeError(
                 f"cannot read the record {self.info(index)}: {error}{self._records.described(index)}"
             ) from None
-
-    def read_batch(self, records: npt.NDArray[np.int64], empty: Empty) -> tuple[TensorList, ...] | None:
-        """Return the features of records, strings as they lie in the file."""
-        if self._verify or not self._names:
-            return None
-        batch = self._records.whole(records)
-        if batch is None:
-            return None
-        rows, lists = batch.rows, self._lists(batch, records)
-        return tuple(
-            _column(batch, rows, feature, each) for feature, each in zip(self._features.values(), lists, strict=True)
-        )
-
-    def _lists(self, batch: Batch, records: npt.NDArray[np.int64]) -> list[format.Lists]:
-        """Return where the lists of the features are; to find them takes longest, so they are kept."""
-        kinds = [feature.kind for feature in self._features.values()]
-        if self._places is None:
-            self._places = np.full((2, len(kinds), len(self)), -1, np.int64)
-        found = self._places[:, :, records]
-        if found.min() >= 0:
-            return [format.Lists(*each) for each in zip(kinds, *found, strict=True)]
-        begins, ends = format.payloads(batch.rows, batch.begins, batch.ends)
-        lists = format.find_lists(batch.rows, begins, ends, list(self._names))
-        if [each.kind for each in lists] != kinds:
-            raise Unusual
-        self._places[0][:, records] = [each.begins for each in lists]
-        self._places[1][:, records] = [each.ends for each in lists]
-        return lists
 
     def lacks(self, index: int, output: int) -> str:
         """Say that a record does not have a feature whose default has other axes than its values."""
@@ -159,36 +127,6 @@ def tfrecord(
 
 
 # ---------------------------------------------------------------- features
-
-
-def _column(batch: Batch, rows: Rows, feature: Feature, lists: format.Lists) -> TensorList:
-    """Return the values of a feature."""
-    count = math.prod(feature.shape)
-    if lists.kind != feature.kind:
-        raise Unusual
-    if feature.kind == "string":
-        if not feature.fixed or math.prod(feature.shape) != 1:
-            raise Unusual
-        return batch.slices(*format.single_strings(rows, lists))
-    if not feature.fixed or (feature.kind == "int64" and count != 1):
-        return _numbers(batch, feature, lists, count)
-    values = (
-        format.single_integers(rows, lists) if feature.kind == "int64" else format.packed_floats(rows, lists, count)
-    )
-    return TensorList.from_dense(torch.from_numpy(values).reshape(-1, *feature.shape))
-
-
-def _numbers(batch: Batch, feature: Feature, lists: format.Lists, count: int) -> TensorList:
-    """Return lists of numbers of any length."""
-    files = [each.data for each in batch.files]
-    places = zip(batch.of.tolist(), lists.begins.tolist(), lists.ends.tolist(), strict=True)
-    found = [format.Found(files[of], lists.kind, begin, end) for of, begin, end in places]
-    values = [each.floats() if lists.kind == "float32" else np.array(each.integers(), np.int64) for each in found]
-    values = [v if len(v) == count else _fitted("", feature, v, count) for v in values]
-    flat = torch.from_numpy(np.concatenate(values))
-    if feature.fixed:
-        return TensorList.from_dense(flat.reshape(-1, *feature.shape))
-    return TensorList.from_rows(flat.reshape(-1, *feature.shape), [len(each) // count for each in values])
 
 
 def _extractor(name: str, feature: Feature) -> Extract:

@@ -16,7 +16,7 @@ from torchdali.errors import warn
 from torchdali.formats import tar
 from torchdali.formats.remote import RemoteOptions, is_url, shown, start_ranges
 from torchdali.formats.storage import Storage
-from torchdali.loader import Dataset, Empty, LoaderOptions
+from torchdali.loader import Dataset, LoaderOptions
 from torchdali.ops._readers._records import (
     Begun,
     Key,
@@ -25,10 +25,8 @@ from torchdali.ops._readers._records import (
     index_of,
     open_all,
     over_files,
-    whole_batch,
 )
 from torchdali.schema import FilePath, OutputCount, one_of, shares, to_dtype
-from torchdali.tensors import TensorList
 
 __all__ = ["WebDataset", "webdataset"]
 
@@ -68,9 +66,6 @@ class WebDataset:
         self._dtypes, self._names = dtypes, names
         self._remote = any(is_url(storage.path) for storage in storages)
         self._as_bytes = all(dtype == torch.uint8 for dtype in dtypes)
-        there = places[..., 0] != _MISSING
-        self._complete = self._as_bytes and bool(there.all())
-        self._seen = np.zeros(len(files), np.bool_)
 
     def __len__(self) -> int:
         return len(self._files)
@@ -109,17 +104,6 @@ class WebDataset:
         if self._as_bytes:
             return tuple(parts)
         return tuple(self._viewed(index, part, d) for part, d in zip(parts, self._dtypes, strict=True))
-
-    def read_batch(self, records: npt.NDArray[np.int64], empty: Empty) -> tuple[TensorList, ...] | None:
-        """Return the components of samples as they lie in the archives."""
-        if not self._complete:
-            return None
-        places = self._places[records]
-        begins, ends = places[..., 0], places.sum(2)
-        batch = whole_batch(self._storages, self._files[records], begins.min(1), ends.max(1), self._seen, records)
-        if batch is None:
-            return None
-        return tuple(batch.slices(*column) for column in zip(begins.T, ends.T, strict=True))
 
     def _viewed(self, index: Key, part: Tensor, dtype: torch.dtype) -> Tensor:
         if part.numel() % dtype.itemsize:
