@@ -10,7 +10,6 @@ from torchdali.errors import did_you_mean
 from torchdali.experimental.dynamic._batch import Batch
 from torchdali.experimental.dynamic._capture import current_capture
 from torchdali.experimental.dynamic._invoke import invoke
-from torchdali.experimental.dynamic._quick import Form, form_of, run
 from torchdali.experimental.dynamic._rng import RNG, get_default_rng
 from torchdali.experimental.dynamic._tensor import Tensor
 from torchdali.experimental.dynamic._value import Value
@@ -33,7 +32,6 @@ def function_of(declared: Operator) -> Callable[..., Any]:
     required = [p.name for p in signature.parameters.values() if p.kind is _KEYWORD and p.default is p.empty]
     names = frozenset(signature.parameters)
     title = declared.name.rpartition(".")[2]
-    quick = declared.kind == "sample" and not declared.schema.random
 
     def function(
         *inputs: Any,
@@ -42,18 +40,13 @@ def function_of(declared: Operator) -> Callable[..., Any]:
         torch: bool = False,
         **arguments: Any,
     ) -> Any:
-        form = None
-        if quick and batch_size is None and device is None:
-            form = form_of(declared.name, inputs, arguments)
-            if form is not None and (found := run(form, inputs)) is not None:
-                return _as_torch(found) if torch else found
         capture = current_capture() if device is None else None
         if capture is None:
-            result = call(inputs, arguments, batch_size, device, form)
+            result = call(inputs, arguments, batch_size, device)
         else:
             result = capture.repeated(declared, inputs, arguments, batch_size)
             if result is None:
-                result = call(inputs, dict(arguments), batch_size, device, form)
+                result = call(inputs, dict(arguments), batch_size, device)
             capture.remember(declared, inputs, arguments, batch_size, result)
         return _as_torch(result) if torch else result
 
@@ -62,7 +55,6 @@ def function_of(declared: Operator) -> Callable[..., Any]:
         arguments: dict[str, Any],
         batch_size: int | None,
         device: Any,
-        form: Form | None,
     ) -> Any:
         _check(title, names, required, arguments)
         rng = None
@@ -70,7 +62,7 @@ def function_of(declared: Operator) -> Callable[..., Any]:
             rng = arguments.pop("rng", None)
             rng = get_default_rng() if rng is None else _checked(rng)
         filled = [*inputs, *_inputs_by_name(declared, len(inputs), arguments)]
-        return invoke(declared, filled, arguments, batch_size, device, rng, form)
+        return invoke(declared, filled, arguments, batch_size, device, rng)
 
     function.__name__ = function.__qualname__ = title
     function.__doc__ = declared.body.__doc__

@@ -18,7 +18,6 @@ from torchdali.experimental.dynamic._dtypes import DType
 from torchdali.experimental.dynamic._given import given
 from torchdali.experimental.dynamic._mode import EvalMode
 from torchdali.experimental.dynamic._operation import Operation, Result, operation_of
-from torchdali.experimental.dynamic._quick import Form, form_of_arithmetic, keep, run
 from torchdali.experimental.dynamic._rng import RNG
 from torchdali.experimental.dynamic._tensor import Tensor, _of_list
 from torchdali.experimental.dynamic._value import HOOKS, Value
@@ -38,7 +37,6 @@ def invoke(
     batch_size: int | None = None,
     place: Any = None,
     rng: RNG | None = None,
-    form: Form | None = None,
 ) -> Any:
     """Compute an operator, or record it for later (see `EvalMode`).
 
@@ -48,7 +46,6 @@ def invoke(
         batch_size: Samples of the result; without it, that of the batches among the operands, or a single tensor.
         place: Device of the operator; the first input's by default.
         rng: Generator of the random numbers, for a random operator; the call advances it.
-        form: Of the call, where it is one of those that `_quick` keeps.
 
     Returns:
         A `Tensor` or `Batch`, or a tuple of them.
@@ -73,17 +70,11 @@ def invoke(
     chosen = declared.chosen(dict.fromkeys(checked.per_sample) | checked.constants)
     if call.deferred:
         return call.recorded(chosen, checked, where, rng)
-    result = call.computed(chosen, checked, rng)
-    if form is not None:
-        keep(form, chosen, checked)
-    return result
+    return call.computed(chosen, checked, rng)
 
 
 def invoke_arithmetic(name: str, operands: Sequence[Any]) -> Any:
     """Compute an arithmetic operator or mathematical function; see `_arithmetic.compute`."""
-    form = form_of_arithmetic(name, operands)
-    if form is not None and (found := run(form, operands)) is not None:
-        return found
     size = _common_size(operands, None)
     call = _Call(size, _is_deferred(size, operands))
     where = next((o.device for o in operands if isinstance(o, Value)), Device.current())
@@ -91,17 +82,7 @@ def invoke_arithmetic(name: str, operands: Sequence[Any]) -> Any:
     converted = [o if isinstance(o, numbers) else call.operand(o, where) for o in operands]
     if all(isinstance(o, numbers) for o in converted):
         converted[0] = call.operand(converted[0], where)
-    result = call.wrapped(expression(name)(*converted), where)
-    if form is not None:
-        _keep_arithmetic(form, name, operands)
-    return result
-
-
-def _keep_arithmetic(form: Form, name: str, operands: Sequence[Any]) -> None:
-    recorded = expression(name)(*[o._edge() if isinstance(o, Value) else o for o in operands])
-    node = recorded.source
-    inputs = [o._values() for o in operands if isinstance(o, Value)]
-    keep(form, node.operator, Call(inputs, dict(node.constants), {}, None, None, False))
+    return call.wrapped(expression(name)(*converted), where)
 
 
 def invoke_subscript(data: Value, ranges: Any) -> Any:
