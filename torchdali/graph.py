@@ -467,11 +467,15 @@ class Tracer:
     Args:
         owner: The pipeline that is being defined. The tracer holds only a weak reference to it, so that the
             last reference of the user ends the pipeline without the garbage collector.
+
+    Attributes:
+        watch: Called before a node is added.
     """
 
     live = False  # whether calls are computed at once, by a method ``run(operator, call)``
 
     def __init__(self, owner: Any = None) -> None:
+        self.watch: Callable[[], None] | None = None
         self._owner = (lambda: None) if owner is None else weakref.ref(owner)
         self.restart()
 
@@ -494,6 +498,8 @@ class Tracer:
         _stack().remove(self)
 
     def add(self, node: Node) -> None:
+        if self.watch is not None:
+            self.watch()
         node.scope = self._scope_of(node)
         self.number(node)
         self.nodes.append(node)
