@@ -35,9 +35,9 @@ _NO_BATCHES = (
     'in each epoch with cycle="raise".'
 )
 _RUNS_ON = (
-    "Epoch %d delivered %d samples a rank, and the reader has %d: with last_batch_policy=FILL, DALI's default, the last "
-    "batch is filled up with samples of the next epoch, which may have fewer batches then. To count every sample once, "
-    "as a validation does, take LastBatchPolicy.PARTIAL and give the reader pad_last_batch=True, or use "
+    "Epoch %d delivered %d samples a rank, and the reader has %d: with last_batch_policy=FILL, DALI's default, the "
+    "last batch is filled up with samples of the next epoch, which may have fewer batches then. To count every sample "
+    "once, as a validation does, take LastBatchPolicy.PARTIAL and give the reader pad_last_batch=True, or use "
     "torchdali.Loader."
 )
 
