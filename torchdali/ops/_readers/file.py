@@ -180,14 +180,19 @@ class Labels(list[int]):
         """
         values = value.tolist() if hasattr(value, "tolist") else list(value)
         if wrong := [each for each in values if not isinstance(each, (int, float))][:1]:
-            raise TypeError(f"{wrong[0]!r} is no number; {_OTHER_LABELS}")
+            cure = _NUMBERED if isinstance(wrong[0], str) else _OTHER_LABELS
+            raise TypeError(f"{wrong[0]!r} is no number; {cure}")
         if fractions := [each for each in values if each != int(each)][:1]:
             cut = f"{fractions[0]} is cut to {int(fractions[0])}"
             warn(f"readers.file: labels are whole numbers, and {cut}; {_OTHER_LABELS}")
         return cls(map(int, values))
 
 
-_OTHER_LABELS = "fn.readers.dataset takes labels of any kind, as in dataset=list(zip(files, labels))"
+_OTHER_LABELS = (
+    "for others read pairs: paths, labels = fn.readers.dataset(dataset=list(zip(files, labels))), and then the files: "
+    "data = fn.io.file.read(paths)"
+)
+_NUMBERED = "number the names: names = sorted(set(labels)); labels = [names.index(label) for label in labels]"
 
 
 @reader(name="readers.file", metadata=1)
