@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from torchdali.graph import Graph, Node
+from torchdali.graph import DataNode, Graph, Node
 from torchdali.running import channel_mistake
 
 __all__ = ["scale_mistake", "warn_of_likely_mistakes"]
@@ -32,6 +32,33 @@ def warn_of_likely_mistakes(graph: Graph) -> None:
             line = node.lines[0]
             text = f"{node.operator.name}: {text}"
             warnings.warn_explicit(text, UserWarning, line.file, line.line)
+    for edge in graph.outputs:
+        if edge.source is not None and edge.source.lines and (text := _of_text(edge)):
+            line = edge.source.lines[0]
+            warnings.warn_explicit(text, UserWarning, line.file, line.line)
+
+
+def _of_text(edge: DataNode) -> str:
+    """Find labels of a data set in Python that are words."""
+    value = _value_of_dataset(edge)
+    if not isinstance(value, str) or len(value.split()) > _MOST_WORDS or {".", "/", "\\"} & set(value):
+        return ""
+    return (
+        f"readers.dataset: the output {value!r} is text, and arrives as its bytes, uint8. For a label, number the "
+        "names in the data set: names.index(label)"
+    )
+
+
+_MOST_WORDS = 3  # of a label
+
+
+def _value_of_dataset(edge: DataNode) -> Any:
+    """Return a value of the first sample of a data set in Python, if an edge is one of its outputs; otherwise None."""
+    source = edge.source
+    if source is None or source.operator.name != "readers.dataset":
+        return None
+    dataset = source.constants["dataset"]
+    return dataset.leaves(source.constants.get("columns"))[edge.index].value(dataset.first)
 
 
 def _nothing(node: Node) -> str:
@@ -41,12 +68,9 @@ def _nothing(node: Node) -> str:
 def _of_channels(node: Node) -> str:
     """Find images of a data set in Python whose channels come first, and that have no layout."""
     edge = node.inputs[0] if node.inputs else None
-    source = None if edge is None else edge.source
-    if edge is None or source is None or source.operator.name != "readers.dataset" or source.constants.get("layouts"):
+    if edge is None or edge.source is None or edge.source.constants.get("layouts"):
         return ""
-    dataset = source.constants["dataset"]
-    value = dataset.leaves(source.constants.get("columns"))[edge.index].value(dataset.first)
-    return channel_mistake(node.operator, getattr(value, "shape", ()))
+    return channel_mistake(node.operator, getattr(_value_of_dataset(edge), "shape", ()))
 
 
 def _of_scales(node: Node) -> str:
