@@ -176,9 +176,10 @@ def _assume(name: str, takes: Takes, ndim: int) -> str:
         if len(layout) == ndim:
             return layout
     if takes.layouts:
+        hint = "; the bytes of a file are decoded first, by fn.decoders.image" if ndim == 1 else ""
         raise ValueError(
             f"operator {name!r}: the number of dimensions {ndim} does not match any of the allowed layouts, "
-            f"{', '.join(takes.layouts)}"
+            f"{', '.join(takes.layouts)}{hint}"
         )
     return ""
 

@@ -51,6 +51,23 @@ RUNNING: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
 }
 
 
+def _files() -> Any:
+    return fn.readers.file(files=[__file__])[0]
+
+
+@pytest.mark.parametrize("operator_", [lambda files: fn.resize(files, size=4), lambda files: fn.flip(files)])
+def test_bytes_of_files_are_to_be_decoded_first(operator_: Callable[[Any], Any]) -> None:
+    with pytest.raises(ValueError, match=r"dimensions 1 .*; the bytes of a file are decoded first, by fn\.decoders\.image"):
+        _run(lambda: operator_(_files()))
+
+
+@pytest.mark.parametrize("operator_", [lambda files: fn.gaussian_blur(files, sigma=1.0), fn.normalize, fn.noise.shot])
+def test_operators_that_take_the_bytes_of_files_warn(operator_: Callable[[Any], Any]) -> None:
+    with pytest.warns(UserWarning, match=r"bytes of files of readers\.file: decode them first, by fn\.decoders\.image") as said:
+        _run(lambda: operator_(_files()))
+    assert [each.filename for each in said] == [__file__]
+
+
 @pytest.mark.parametrize("name", RUNNING)
 def test_errors_of_a_run_name_operator_and_line(name: str) -> None:
     function, kind, message = RUNNING[name]
@@ -528,7 +545,7 @@ CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         KeyError,
         "sources here: images",
     ),
-    "pictures without a class": (_pictures_without_a_class, RuntimeError, "without a folder, 2 here, are listed by files"),
+    "pictures without a class": (_pictures_without_a_class, RuntimeError, "without a folder, 2 here, give files or file_list"),
     "a definition that is not converted": (
         lambda: pipeline_def(do_not_convert(lambda: fn.constant(idata=1))),
         ValueError,

@@ -27,7 +27,7 @@ _ANY_AXES = frozenset(("ConvertImageDtype", "Identity", "ToDtype"))
 def warn_of_likely_mistakes(graph: Graph) -> None:
     """Warn, on the user's line, of what gives other images than those that were meant."""
     for node in graph.nodes:
-        text = _RULES.get(node.operator.name, _nothing)(node) or _of_channels(node)
+        text = _RULES.get(node.operator.name, _nothing)(node) or _of_channels(node) or _of_bytes(node)
         if text and node.lines:
             line = node.lines[0]
             text = f"{node.operator.name}: {text}"
@@ -71,6 +71,25 @@ def _of_channels(node: Node) -> str:
     if edge is None or edge.source is None or edge.source.constants.get("layouts"):
         return ""
     return channel_mistake(node.operator, getattr(_value_of_dataset(edge), "shape", ()))
+
+
+def _of_bytes(node: Node) -> str:
+    """Find operators on pixels that get the bytes of files as they are; most of the others refuse them."""
+    edge = node.inputs[0] if node.inputs else None
+    if node.operator.name not in _ON_PIXELS or edge is None or edge.source is None or edge.index:
+        return ""
+    if edge.source.operator.name not in _OF_ENCODED:
+        return ""
+    return f"it gets the bytes of files of {edge.source.operator.name}: decode them first, by fn.decoders.image"
+
+
+_ON_PIXELS = frozenset((
+    "erase", "experimental.tensor_resize", "gaussian_blur", "laplacian", "noise.gaussian", "noise.salt_and_pepper",
+    "noise.shot", "normalize", "tensor_resize",
+))  # fmt: skip
+_OF_ENCODED = frozenset((
+    "readers.caffe", "readers.caffe2", "readers.coco", "readers.file", "readers.mxnet", "readers.webdataset",
+))  # fmt: skip
 
 
 def _of_scales(node: Node) -> str:

@@ -421,8 +421,8 @@ def from_torchvision(
         outputs, ragged, file_names: As for `Loader`.
 
     Raises:
-        TypeError: the data set has no items or no length, or its samples are dictionaries; another sampler. What the data
-            set and the transforms raise.
+        TypeError: the data set has no items or no length, or its samples are dictionaries; another sampler. What the
+            data set and the transforms raise.
     """
     if sampler is not None:
         if not isinstance(sampler, DistributedSampler):
@@ -441,9 +441,9 @@ def from_torchvision(
     first = source.dataset[0] if isinstance(source, _Samples) else (default_loader(source.paths[0]),)
     if isinstance(first, Mapping):
         raise TypeError(
-            f"a sample of {type(folder).__name__} is a dictionary, and from_torchvision takes samples that begin with "
-            f"an image: read it in a pipeline, by fn.readers.dataset(dataset=..., columns={list(first)}), which returns a "
-            "dictionary of nodes"
+            f"a sample of {type(folder).__name__} is a dictionary, and from_torchvision takes samples that begin "
+            f"with an image: read it in a pipeline, by fn.readers.dataset(dataset=..., columns={list(first)}), which "
+            "returns a dictionary of nodes"
         )
     image = first[0] if isinstance(first, tuple) else first
     steps = _steps(own, image)

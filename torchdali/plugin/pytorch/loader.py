@@ -449,8 +449,8 @@ class Loader(IterableDataset[Any]):
             raise ValueError(f"size={size!r}: it is the height and width in pixels, a number of 1 or more")
         if max(*mean, *std) > 1:
             warn(
-                f"mean={list(mean)} and std={list(std)} are of bytes from 0 to 255, and from_folder takes those of pixels "
-                "from 0 to 1: divide both by 255"
+                f"mean={list(mean)} and std={list(std)} are of bytes from 0 to 255, and from_folder takes those of "
+                "pixels from 0 to 1: divide both by 255"
             )
         root = os.path.expanduser(root)
         if "://" not in root and not os.path.isdir(root):
