@@ -24,7 +24,7 @@ import torch
 from torch.utils.data import IterableDataset, default_collate, get_worker_info
 
 from torchdali.data_node import DataNode
-from torchdali.errors import hint_for_folder, warn, warnings_on
+from torchdali.errors import LEAVING, hint_for_folder, warn, warnings_on
 from torchdali.plugin._epochs import EpochCounter
 from torchdali.plugin.base_iterator import BaseIterator, LastBatchPolicy
 from torchdali.plugin.pytorch._folders import (
@@ -482,11 +482,12 @@ class Loader(IterableDataset[Any]):
 
     def _opened(self) -> _Batches:
         """Return the iterator of this process; make it if there is none, or if it is of another process or rank."""
-        place = _Place.here(self._distributed, self._ranks)
-        if self._batches is None or self._place != place:
-            self._batches, self._place = self._open(place), place
-            self._batches.go_to(self._first_epoch())
-        return self._batches
+        with LEAVING:
+            place = _Place.here(self._distributed, self._ranks)
+            if self._batches is None or self._place != place:
+                self._batches, self._place = self._open(place), place
+                self._batches.go_to(self._first_epoch())
+            return self._batches
 
     def _first_epoch(self) -> int:
         """Return the epoch that the first loop of this process begins."""
@@ -549,7 +550,13 @@ class Loader(IterableDataset[Any]):
         if self._has_delivered:
             self._has_delivered = False
             return
-        for batch in self._opened():
+        with LEAVING:
+            batches = iter(self._opened())
+        while True:
+            with LEAVING:
+                batch = next(batches, None)
+            if batch is None:
+                return
             yield self._form(batch)
             if number != self._loops:
                 raise RuntimeError("another loop over this Loader has begun: it can be in one epoch at a time")
