@@ -504,7 +504,7 @@ def test_refuses_two_outputs_of_one_name():
 
 
 def test_refuses_a_function_without_its_decorator():
-    with pytest.raises(TypeError, match=r"this one returned .*DataNode.*: put @pipeline_def\(.*\) above it$"):
+    with pytest.raises(TypeError, match=r"this one returned .*DataNode.*: is @pipeline_def\(.*\) missing above it\?$"):
         len(Loader(lambda: fn.random.uniform()))
 
 

@@ -323,6 +323,21 @@ def test_what_the_error_of_labels_says_works(given: list[Any], expected: list[An
     assert found.as_array().tolist() == expected
 
 
+def test_a_missing_file_of_a_list_is_named_with_its_line(tmp_path: Path) -> None:
+    make(tmp_path, "x.png")
+    (tmp_path / "list.txt").write_text("x.png 0\n\nnone.png 1\n")
+    dataset = file_reader(file_list=str(tmp_path / "list.txt"))
+    with pytest.raises(FileNotFoundError, match=r"No such file or directory, of line 3 of .*list\.txt"):
+        dataset.read(1)
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def pipe() -> Any:
+        return fn.readers.file(file_list=str(tmp_path / "list.txt"))[0]
+
+    with pytest.raises(RuntimeError, match=r"of line 3 of"):
+        pipe().run()
+
+
 def test_paths_that_lead_nowhere_say_what_to_do(tmp_path: Path) -> None:
     make(tmp_path, "images/a/x.png")
     near = rf"No such file or directory; there is '{re.escape(str(tmp_path))}'; did you mean images\?"

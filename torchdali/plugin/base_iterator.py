@@ -156,9 +156,9 @@ class BaseIterator(IteratorOldNames):
     def _log_filling(self) -> None:
         """Log once, at its end, that an epoch had samples of the next one; quietly if the reader shuffles."""
         if self._logs_filling and self._policy is LastBatchPolicy.FILL and self._runs_on:
-            self._logs_filling = False
+            self._logs_filling, epochs = False, self._epochs
+            assert isinstance(epochs, EpochCounter)
             level = logging.INFO if self._shuffles() else logging.WARNING
-            epochs = self._epochs
             _log.log(level, _RUNS_ON, epochs.epoch, epochs.delivered * self.batch_size, max(epochs.sizes))
 
     def _epochs_of(self, size: int, reader_name: str | None, padded: bool) -> EpochCounter | OpenEpochs:

@@ -57,7 +57,7 @@ class _NamedOutputs(BaseIterator):
 
 
 def _miscounted(names: list[str], found: int) -> Exception:
-    text = f"output_map has {len(names)} names, {names}, but the pipeline has {found} outputs."
+    text = f"output_map has {len(names)} names, {names}, but the pipeline has {found} outputs: give one name for each."
     return KeyError(text) if len(names) > found else IndexError(text)
 
 

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 import torch
 from torch.utils.data import IterableDataset, default_collate, get_worker_info
 
-from torchdali.data_node import DataNode
 from torchdali.errors import LEAVING, hint_for_folder, warn, warnings_on
 from torchdali.plugin._epochs import EpochCounter
 from torchdali.plugin.base_iterator import BaseIterator, LastBatchPolicy
@@ -518,11 +517,9 @@ class Loader(IterableDataset[Any]):
             )
         pipe = self._make()
         if not hasattr(pipe, "build"):
-            values = pipe if isinstance(pipe, (tuple, list)) else (pipe,)
-            cure = ": put @pipeline_def(batch_size=..., num_threads=...) above it"
             raise TypeError(
-                f"the function that a Loader is given makes a pipeline, and this one returned {pipe!r}"
-                + cure * any(isinstance(value, DataNode) for value in values)
+                f"the function that a Loader is given makes a pipeline, and this one returned {pipe!r}: is "
+                "@pipeline_def(batch_size=..., num_threads=...) missing above it?"
             )
         return pipe
 
