@@ -43,6 +43,17 @@ class Call:
 def call(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
     """Record the call when a node is involved or a pipeline is being defined; otherwise run it."""
     tracer: Any = graph.current()
+    if tracer is None or tracer.draws is None:
+        return _called(declared, inputs, arguments)
+    tracer.draws.warn()
+    try:
+        return _called(declared, inputs, arguments)
+    finally:
+        tracer.draws.pass_over()
+
+
+def _called(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
+    tracer: Any = graph.current()
     if tracer is not None and tracer.live:
         inputs, arguments = tracer.adopt(declared, inputs, arguments)
     checked = bind(declared, inputs, arguments)

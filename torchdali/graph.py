@@ -23,6 +23,7 @@ import torch.utils._pytree as pytree
 
 from torchdali.errors import part_of
 from torchdali.registry import Operator, expression, lookup
+from torchdali.user_random import Draws
 
 if TYPE_CHECKING:
     from torchdali.tensors import TensorList
@@ -477,13 +478,13 @@ class Tracer:
             last reference of the user ends the pipeline without the garbage collector.
 
     Attributes:
-        watch: Called before a node is added.
+        draws: Looks for random numbers that the function draws itself.
     """
 
     live = False  # whether calls are computed at once, by a method ``run(operator, call)``
 
     def __init__(self, owner: Any = None) -> None:
-        self.watch: Callable[[], None] | None = None
+        self.draws: Draws | None = None
         self._owner = (lambda: None) if owner is None else weakref.ref(owner)
         self.restart()
 
@@ -506,8 +507,6 @@ class Tracer:
         _stack().remove(self)
 
     def add(self, node: Node) -> None:
-        if self.watch is not None:
-            self.watch()
         node.scope = self._scope_of(node)
         self.number(node)
         self.nodes.append(node)

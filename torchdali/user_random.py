@@ -56,6 +56,10 @@ class Draws:
     def __init__(self, function: str) -> None:
         self._function, self._states = function, _states()
 
+    def pass_over(self) -> None:
+        """Leave out what was drawn up to now: by an operator that looks at a data set, for example."""
+        self._states = _states()
+
     def warn(self) -> None:
         """Warn, on the user's line, if numbers were drawn since the last call; seeding is none."""
         before, self._states = self._states, _states()

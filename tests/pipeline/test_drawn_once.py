@@ -48,11 +48,23 @@ def _seeds() -> Any:
 
 
 
+class Augmented:
+    """A data set that draws for each sample."""
+
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: int) -> Any:
+        return np.random.uniform(size=3), random.random(), torch.rand(2)
+
+
 SILENT: dict[str, Callable[[], Any]] = {
     "seeding": _seeds,
     "random operators": lambda: fn.rotate(fn.noise.gaussian(image()), angle=fn.random.uniform(range=[0, 9])),
     "augmentations": lambda: auto_aug.rand_augment.rand_augment(image(), n=2, m=9, shape=(2, 2)),
     "trivial": lambda: auto_aug.trivial_augment.trivial_augment_wide(image()),
+    "a data set": lambda: tuple(fn.readers.dataset(dataset=Augmented())),
+    "a loader as a source": lambda: fn.external_source(torch.utils.data.DataLoader([1.0] * 4, batch_size=2)),
     "a source": lambda: fn.external_source(lambda: np.random.uniform(size=(2, 2)), name="drawn at each batch"),
 }
 

@@ -123,12 +123,12 @@ def pipeline_def(
 def _watching(pipe: Pipeline, function: Callable[..., Any]) -> Iterator[None]:
     """Warn of numbers that the function draws from generators of the process, such as Python's `random`."""
     draws, tracer = Draws(function.__name__), pipe._builder.tracer
-    tracer.watch = draws.warn
+    tracer.draws = draws
     try:
         yield
         draws.warn()
     finally:
-        tracer.watch = None
+        tracer.draws = None
 
 
 def _described(function: Callable[..., Any]) -> str:

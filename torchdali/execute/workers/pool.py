@@ -89,7 +89,7 @@ class WorkerJob(Protocol):
 
     @property
     def title(self) -> str:
-        """Name of this process in messages."""
+        """Name of this work in messages."""
         ...
 
     def begin(self) -> bool:
