@@ -608,6 +608,8 @@ CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "give one name for each",
     ),
     "batches of two sizes": (lambda: _run(_of_two_sizes), RuntimeError, "All sources must give as many samples"),
+    "a sum of two shapes": (lambda: _run(lambda: _image() + _gray()[:4]), RuntimeError, "one shape by resize, crop or pad"),
+    "a stack of two shapes": (lambda: _run(lambda: fn.stack(_image(), _gray())), RuntimeError, "by resize, crop or pad"),
     "neither size nor threads": (
         lambda: pipeline_def(lambda: fn.constant(idata=1))().run(),
         TypeError,
