@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +42,17 @@ class Call:
 
 def call(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
     """Record the call when a node is involved or a pipeline is being defined; otherwise run it."""
+    tracer: Any = graph.current()
+    if tracer is None or tracer.draws is None:
+        return _called(declared, inputs, arguments)
+    tracer.draws.warn()
+    try:
+        return _called(declared, inputs, arguments)
+    finally:
+        tracer.draws.pass_over()
+
+
+def _called(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
     tracer: Any = graph.current()
     if tracer is not None and tracer.live:
         inputs, arguments = tracer.adopt(declared, inputs, arguments)
@@ -186,7 +198,9 @@ def _hint(value: Any) -> str:
         return ""
     if any(isinstance(v, DataNode) for v in value):
         return "; several nodes become one with fn.stack(...), or fn.cat(...) for nodes of one axis"
-    return f"; for a random one, pass fn.random.uniform(range={list(value)})" if len(value) == 2 else ""
+    if len(value) == 2:
+        return f"; for a random one, pass fn.random.uniform(range={list(value)})"
+    return "; a value for each sample is a node, such as fn.random.uniform(range=[low, high])" if len(value) > 2 else ""
 
 
 def record(declared: Operator, checked: Call) -> Any:
@@ -261,6 +275,8 @@ def as_node(value: Any) -> DataNode:
         return node
     if isinstance(value, TensorList):
         raise TypeError("a TensorList cannot be an input while a pipeline is defined; use external_source")
+    if isinstance(value, (str, os.PathLike)):
+        raise TypeError(_text_as_input(os.fspath(value)))
     dtype = None
     if isinstance(value, ScalarConstant):
         value, dtype = value.value, value.dtype
@@ -335,12 +351,16 @@ def _as_batch(value: Any) -> TensorList:
     if hasattr(value, "torch"):
         value = value.torch()
     if isinstance(value, str):
-        raise TypeError(
-            f"{value[:60]!r} is text, and an operator takes data: files are read by fn.readers.file(files=[...]) in a "
-            "pipeline, or one by np.fromfile(path, np.uint8)"
-        )
+        raise TypeError(_text_as_input(value))
     tensor = value if isinstance(value, torch.Tensor) else _from_array(np.asarray(value))
     return TensorList.from_samples([tensor], layout=layout)
+
+
+def _text_as_input(text: str) -> str:
+    return (
+        f"{text[:60]!r} is text, and an operator takes data: files are read by fn.readers.file(files=[...]) in a "
+        "pipeline, or one by np.fromfile(path, np.uint8)"
+    )
 
 
 def _from_array(array: npt.NDArray[Any]) -> torch.Tensor:

@@ -15,9 +15,10 @@
 An operator that raises ``ValueError`` on a sample makes the pipeline raise an exception that is a ``ValueError`` and a
 ``PipelineError``, so that both ``except`` clauses meet it; see `located`. DALI mostly raises ``RuntimeError``.
 
-Tracebacks keep the user's frames and those of operators' bodies; what lies between them is taken out where an
-exception leaves torchdali (`strip_internal_frames`), unless ``TORCHDALI_FULL_TRACEBACK=1``. That also frees what the
-frames hold: a batch that failed lives no longer than its error.
+Tracebacks keep the user's frames, and of torchdali's the one that the user called and, if nothing else shows the place,
+the last; the others are taken out where an exception leaves torchdali (`LEAVING`, `strip_internal_frames`), unless
+``TORCHDALI_FULL_TRACEBACK=1``. That also frees what the frames hold: a batch that failed lives no longer than its
+error.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ __all__ = [
     "LAST_BUT_ONE",
     "LAST_BUT_THREE",
     "LAST_BUT_TWO",
+    "LEAVING",
     "DecodeError",
     "MissingExtraError",
     "Part",
@@ -163,16 +165,19 @@ _KINDS: tuple[tuple[type[BaseException], type[PipelineError]], ...] = (
 )
 
 
-def located(error: BaseException, place: str) -> PipelineError:
+def located(error: BaseException, place: str, hint: str = "") -> PipelineError:
     """Return an exception that says where another one happened: a `PipelineError`, of the class of that one, too.
 
     Args:
         error: What an operator raised; it becomes the cause.
         place: Operator, sample, file and the user's line.
+        hint: What to do about it.
     """
     made_of = (made for kind, made in _KINDS if isinstance(error, kind))
     kind = next(made_of, PipelineError)
-    made = self_explanatory(kind(f"{place}\n  {type(error).__name__}: {error}"))
+    made = self_explanatory(kind(f"{place}\n  {type(error).__name__}: {error}{hint}"))
+    if isinstance(error, DecodeError) and not _wants_all():
+        error.__cause__ = None  # the message has the reason
     made.__cause__ = stripped(error)
     return made
 
@@ -189,14 +194,6 @@ def note(error: BaseException, place: str) -> None:
 # ---------------------------------------------------------------- tracebacks
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_BODIES = tuple(_PACKAGE + part + os.sep for part in ("ops", "kernels", "codecs"))
-_CALLERS = tuple(
-    os.path.join(_PACKAGE, "ops", *name.split("/")) + ".py"
-    for name in (
-        *("__init__", "_python"),
-        *(f"_external_source/{name}" for name in ("sources", "callbacks", "convert")),
-    )
-)
 _STANDARD = os.path.dirname(os.__file__) + os.sep
 _FUTURES = os.path.join(_STANDARD, "concurrent", "futures") + os.sep  # what waits for workers
 _PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
@@ -206,7 +203,7 @@ def strip_internal_frames(error: BaseException) -> None:
     """Strip internal frames from the traceback of an exception that is about to leave torchdali.
 
     Call it in an ``except`` block or ``__exit__`` of a function that users call, and let the exception go on: the
-    frame of that function stays, as do the user's frames and those of operators' bodies.
+    frame of that function stays, as do the user's frames.
     """
     if isinstance(error, StopIteration) or _wants_all():
         return
@@ -217,6 +214,20 @@ def strip_internal_frames(error: BaseException) -> None:
         error.__traceback__.tb_next = _linked(_shown(inner, error))
     if error.__cause__ is not None:
         stripped(error.__cause__)
+
+
+class _Leaving:
+    """Strips internal frames from the exceptions that leave its block, see `strip_internal_frames`."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            strip_internal_frames(error)
+
+
+LEAVING = _Leaving()
 
 
 def stripped(error: _E) -> _E:
@@ -257,11 +268,9 @@ def _shown(entries: Sequence[TracebackType], error: BaseException) -> list[Trace
 
 @functools.lru_cache(maxsize=1024)
 def _kind(file: str) -> str:
-    """Return "inside" for what only runs operators, "library" for other packages, otherwise "shown"."""
-    if file.startswith(("<torchdali ", _FUTURES)):
+    """Return "inside" for torchdali, "library" for other packages, otherwise "shown"."""
+    if file.startswith(("<torchdali ", _FUTURES, _PACKAGE)):
         return "inside"
-    if file.startswith(_PACKAGE):
-        return "shown" if file.startswith(_BODIES) and file not in _CALLERS else "inside"
     if file.startswith((_STANDARD, "<frozen")) or any(part in file for part in _PACKAGES):
         return "library"
     return "shown"

@@ -23,6 +23,7 @@ import torch.utils._pytree as pytree
 
 from torchdali.errors import part_of
 from torchdali.registry import Operator, expression, lookup
+from torchdali.user_random import Draws
 
 if TYPE_CHECKING:
     from torchdali.tensors import TensorList
@@ -222,11 +223,14 @@ class DataNode:
             instead = _INSTEAD.get(name, _FUNCTIONS)
             raise AttributeError(
                 f"a DataNode has no attribute {name!r}, as it stands for a batch while the graph is made"
-                + (f": use {instead}" if not name.startswith("_") else "")
+                + (f": use {instead}" if not name.startswith("_") or name in _INSTEAD else "")
             )
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(f"{self} stands for a batch and has no values while the graph is made: use {_FUNCTIONS}")
+
+    def __array_function__(self, function: Any, *_: Any) -> Any:
+        raise TypeError(f"NumPy's {function.__name__} does not take {self}, which stands for a batch: use {_FUNCTIONS}")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
         """Compute ``scalar + node`` where NumPy has the say because its scalar comes first."""
@@ -336,6 +340,7 @@ _INSTEAD = {
     **dict.fromkeys(("numpy", "item", "tolist", "detach", "data"), _LATER),
     **{name: f"fn.reductions.{name}(node)" for name in ("sum", "mean", "min", "max")},
     **{name: f"math.{name}(node)" for name in ("sqrt", "exp", "log")},
+    "__array_interface__": _FUNCTIONS,  # what Pillow asks for
     "float": "fn.cast(node, dtype=types.FLOAT)",
     "half": "fn.cast(node, dtype=types.FLOAT16)",
     "int": "fn.cast(node, dtype=types.INT32)",
@@ -437,10 +442,14 @@ class Graph:
         counts = Counter(node.name for node in nodes)
         for name, count in counts.items():
             if count > 1:
-                places = "".join(f"\n  {node.operator.name}: {node.where}" for node in nodes if node.name == name)
+                named = [node for node in nodes if node.name == name]
+                places = "".join(f"\n  {node.operator.name}: {node.where}" for node in named)
+                cure = "give each a name= of its own"
+                if not order.keys() >= set(named):
+                    cure = "one was made outside of the function of this pipeline, as for another one: make it inside"
                 raise RuntimeError(
                     "The pipeline is invalid because it contains operators with non-unique names: "
-                    f"{count} operators are called {name!r}: give each a name= of its own{places}"
+                    f"{count} operators are called {name!r}: {cure}{places}"
                 )
         return cls(tuple(nodes), tuple(outputs))
 
@@ -467,11 +476,15 @@ class Tracer:
     Args:
         owner: The pipeline that is being defined. The tracer holds only a weak reference to it, so that the
             last reference of the user ends the pipeline without the garbage collector.
+
+    Attributes:
+        draws: Looks for random numbers that the function draws itself.
     """
 
     live = False  # whether calls are computed at once, by a method ``run(operator, call)``
 
     def __init__(self, owner: Any = None) -> None:
+        self.draws: Draws | None = None
         self._owner = (lambda: None) if owner is None else weakref.ref(owner)
         self.restart()
 

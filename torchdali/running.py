@@ -176,9 +176,10 @@ def _assume(name: str, takes: Takes, ndim: int) -> str:
         if len(layout) == ndim:
             return layout
     if takes.layouts:
+        hint = "; the bytes of a file are decoded first, by fn.decoders.image" if ndim == 1 else ""
         raise ValueError(
             f"operator {name!r}: the number of dimensions {ndim} does not match any of the allowed layouts, "
-            f"{', '.join(takes.layouts)}"
+            f"{', '.join(takes.layouts)}{hint}"
         )
     return ""
 
@@ -195,13 +196,24 @@ def taken_layout(declared: Operator, layout: str, ndim: int | None) -> str:
 
 
 def channel_mistake(declared: Operator, shape: Sequence[int]) -> str:
-    """Say what is wrong if an operator takes samples without a layout for HWC that look like CHW; empty for others."""
-    looks = len(shape) == 3 and shape[0] in (1, 3, 4) and min(shape[1:]) > _MOST_CHANNELS
-    if not looks or taken_layout(declared, "", 3) != "HWC":
+    """Say what is wrong if an operator takes channels for rows, or mixes them, without a layout; empty for others."""
+    if len(shape) != 3 or not declared.schema.inputs:
+        return ""
+    takes = declared.schema.inputs[0].takes
+    first = shape[0] in (1, 3, 4) and min(shape[1:]) > _MOST_CHANNELS
+    last = shape[2] in (3, 4) and min(shape[:2]) > _MOST_CHANNELS
+    of_samples = f"samples of the shape {tuple(shape)} without a layout"
+    if takes.every_axis and (last or (first and shape[0] > 1)):
+        layout = "CHW" if first else "HWC"
+        return (
+            f"{of_samples} are filtered along all three axes, that of the channels too, which mixes the colors. Say "
+            f'where they come from which axis is which: layout="{layout}"'
+        )
+    if not first or next((each for each in takes.layouts if len(each) == 3), "") != "HWC":
         return ""
     return (
-        f"samples of the shape {tuple(shape)} without a layout are taken for HWC, images of {shape[0]} rows. If their "
-        'channels come first, say so where they come from: layout="CHW"'
+        f"{of_samples} are taken for HWC, images of {shape[0]} rows. If their channels come first, say so where they "
+        'come from: layout="CHW"'
     )
 
 

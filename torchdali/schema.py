@@ -73,6 +73,7 @@ class Takes:
         channel_last: Move the channel axis to the end before the body sees the sample, and back after.
         names: The outputs for an unset layout have the assumed one, too, as with DALI's image operators.
         repeats: A sample without frames is taken for each frame of arguments that are per frame; the output has frames.
+        every_axis: Without a layout, the body takes the axis of the channels for one of the image's.
     """
 
     layouts: tuple[str, ...] = ()
@@ -80,6 +81,7 @@ class Takes:
     channel_last: bool = False
     names: bool = True
     repeats: bool = False
+    every_axis: bool = False
 
 
 @dataclass(frozen=True)

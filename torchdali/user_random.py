@@ -1,4 +1,6 @@
-"""Random numbers of the user's own code (`random`, `numpy.random`, `torch`) in worker processes.
+"""Random numbers of the user's own code (`random`, `numpy.random`, `torch`).
+
+While a pipeline is defined, a number is drawn once: `Draws` tells the user.
 
 A forked process continues with copies of the generators of its parent: all workers would draw the same numbers. So in a
 process of ours, all three are seeded before the user's code is called for a sample, from the seed of the pipeline and
@@ -10,13 +12,15 @@ from __future__ import annotations
 
 import random
 import zlib
+from typing import Any
 
 import numpy as np
 import torch
 
+from torchdali.errors import warn
 from torchdali.rng import mix
 
-__all__ = ["seed_of_name", "seed_sample", "seed_worker"]
+__all__ = ["Draws", "seed_of_name", "seed_sample", "seed_worker"]
 
 _seed: int | None = None
 
@@ -44,3 +48,48 @@ def seed_sample(*key: int) -> None:
     random.seed(state)
     np.random.seed(state & 0xFFFFFFFF)
     torch.default_generator.manual_seed(state >> 1)
+
+
+class Draws:
+    """Numbers that a function under `pipeline_def` draws from the generators of the process, while it is traced."""
+
+    def __init__(self, function: str) -> None:
+        self._function, self._states = function, _states()
+
+    def pass_over(self) -> None:
+        """Leave out what was drawn up to now: by an operator that looks at a data set, for example."""
+        self._states = _states()
+
+    def warn(self) -> None:
+        """Warn, on the user's line, if numbers were drawn since the last call; seeding is none."""
+        before, self._states = self._states, _states()
+        for name, state in self._states.items():
+            if state != before[name] and not _is_seeded(name, state):
+                warn(
+                    f"numbers were drawn from {name} on this line or shortly before it, while the pipeline function "
+                    f"{self._function!r} was traced. The function runs once, so every image of every batch gets the "
+                    "same number. For a number for each image use fn.random.uniform, fn.random.normal or "
+                    "fn.random.coin_flip; draw what all are to share before the function is called"
+                )
+
+
+def _states() -> dict[str, Any]:
+    numpy = np.random.get_state(legacy=False)
+    words = numpy["state"].get("key", np.empty(0))  # none, if the user took another generator than the usual one
+    return {
+        "Python's `random`": random.getstate(),
+        "`numpy.random`": (words.tobytes(), numpy["state"].get("pos"), numpy["gauss"]),
+        "`torch`": torch.get_rng_state().numpy().tobytes(),
+    }
+
+
+def _is_seeded(name: str, state: Any) -> bool:
+    """Return True for a generator that was seeded and not drawn from since."""
+    if name == "`torch`":
+        fresh = torch.Generator().manual_seed(torch.initial_seed()).get_state()
+        return bool(state == fresh.numpy().tobytes())
+    place = state[1][-1] if name.startswith("Python") else state[1]
+    return bool(place == _BLOCK)
+
+
+_BLOCK = 624  # numbers of a block of the Mersenne Twister; a seeded one stands at its end

@@ -227,6 +227,28 @@ def test_bench_accounts_for_the_time(images: Path, capsys: pytest.CaptureFixture
     assert "Skipped" not in printed
 
 
+@pytest.mark.parametrize(
+    ("load", "share", "busy"),
+    [(4.2, 0.4, True), (0.1, 0.4, False), (4.2, 0.98, False), (0.0, 0.4, False)],
+    ids=["others compute", "slow files", "enough cores", "a system without loads"],
+)
+def test_bench_knows_a_busy_machine(
+    load: float, share: float, busy: bool, images: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(benching, "_load", lambda: load)
+    monkeypatch.setattr(benching, "_cores", lambda: 2)
+    monkeypatch.setattr(benching.Usage, "share", lambda self, threads: share)
+    assert cli.main(["bench", str(images), "--batch-size=4", "--batches=2", "--size=32", "--threads=2"]) == 0
+    printed = capsys.readouterr().out
+    assert ("This machine is busy (load 4.2 on 2 cores)" in printed) == busy
+    assert ("A training step of" in printed) != busy
+
+
+def test_bench_counts_the_share_of_the_cores() -> None:
+    usage = benching.Usage(1, wall=2.0, cpu=3.0, waited=0.0, steps=(1,), samples=1)
+    assert usage.share(threads=2) == 0.75 and usage.share(threads=1) == 1.0
+
+
 def test_bench_counts_each_sample_once(images: Path) -> None:
     pipeline = benching.build(benching.find(images), batch=4, threads=2, size=32)
     benching.measure(pipeline, 2)
@@ -471,8 +493,8 @@ def test_sheet_shows_each_class(tmp_path: Path) -> None:
     assert (left, right) == ((0, 255, 255), (255, 0, 0))
 
 
-def test_comparison_takes_pairs() -> None:
-    ours, theirs = comparing.Side([300.0, 100.0, 200.0], 1.0), comparing.Side([100.0] * 3, 1.0)
+def test_comparison_is_of_the_medians_that_are_shown() -> None:
+    ours, theirs = comparing.Side([300.0, 100.0, 200.0], 1.0), comparing.Side([100.0, 100.0, 25.0], 1.0)
     assert comparing.Comparison(ours, theirs).ratio == 2.0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import runpy
 import subprocess
 import sys
@@ -27,6 +28,14 @@ def installed(monkeypatch: pytest.MonkeyPatch, folder: Path, url: dict[str, obje
     monkeypatch.setattr(installation, "PACKAGE", folder / "torchdali")
     monkeypatch.setattr(metadata, "distribution", lambda name: SimpleNamespace(read_text=lambda file: text))
     monkeypatch.setattr(metadata, "version", lambda name: "1.2")
+
+
+def test_the_page_names_every_extra() -> None:
+    tomllib = pytest.importorskip("tomllib")
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    table = (ROOT / "docs" / "installation.md").read_text(encoding="utf-8").split("| extra |")[1].split("\n\n")[0]
+    rows = [line.split("|")[1] for line in table.splitlines()[2:]]
+    assert set(re.findall("`([a-z]+)`", " ".join(rows))) == set(declared)
 
 
 @pytest.mark.parametrize("editable", [False, True])

@@ -60,6 +60,18 @@ def test_what_cannot_be_built_is_left_out(tree: Path) -> None:
     assert (LIBRARY in files) == built
 
 
+def test_an_editable_install_is_a_path_which_type_checkers_follow(tree: Path) -> None:
+    code = "from setuptools import build_meta; build_meta.build_editable('editable')"
+    (tree / "editable").mkdir()
+    environment = {**os.environ, "TORCHDALI_NO_EXTENSIONS": "1"}
+    subprocess.run([sys.executable, "-c", code], cwd=tree, env=environment, capture_output=True, check=True)
+    (path,) = (tree / "editable").iterdir()
+    with zipfile.ZipFile(path) as wheel:
+        (name,) = (each for each in wheel.namelist() if each.endswith(".pth"))
+        assert wheel.read(name).decode().strip() == str(tree.resolve())
+        assert not [each for each in wheel.namelist() if each.endswith(".py")]
+
+
 def test_a_wheel_that_must_have_it_is_not_built_without(tree: Path) -> None:
     with pytest.raises(AssertionError, match=FAILING):
         _wheel(tree, CC=FAILING, TORCHDALI_NEED_EXTENSIONS="1")

@@ -27,9 +27,10 @@ def test_examples(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     "page", ["examples/migrate_from_dataloader.md", "examples/migrate_from_dali.md"]
 )
-def test_migrations(page: str, tmp_path: Path) -> None:
-    pages.pictures(tmp_path / "images", count=40)
-    pages.check(page, {"root": str(tmp_path / "images")})
+def test_migrations(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    pages.pictures(tmp_path / "images" / "train", count=40)
+    pages.check(page)
 
 
 EXAMPLE = """

@@ -10,6 +10,8 @@ import numpy as np
 import PIL.Image
 import pytest
 
+from tests.helpers import pages
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -37,6 +39,15 @@ def _run(*arguments: str) -> str:
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
+
+
+@pytest.mark.slow
+def test_the_example_of_the_page_is_a_script_for_spawned_workers(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "proxy.md").read_text(encoding="utf-8")
+    script = tmp_path / "script.py"
+    start = 'import multiprocessing\nif __name__ == "__main__":\n    multiprocessing.set_start_method("spawn")\n'
+    script.write_text(start + pages.blocks(page)[0].code + '\nif __name__ == "__main__":\n    print("done")\n')
+    assert _run(str(script)) == "done\n"
 
 
 @pytest.mark.slow

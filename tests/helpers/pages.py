@@ -57,7 +57,7 @@ def run(page: str, examples: list[Block], names: dict[str, Any] | None = None) -
     Raises:
         AssertionError: lines with an arrow that give something else.
     """
-    names = {"__name__": "page", **(names or {})}
+    names = {"__name__": "__main__", **(names or {})}
     wrong: list[str] = []
     for block in examples:
         if block.runs:

@@ -6,12 +6,15 @@ import inspect
 import re
 import sys
 import tempfile
+import threading
+import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import PIL.Image
 import pytest
 import torch
 from torchvision.transforms import v2
@@ -49,6 +52,23 @@ RUNNING: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "operator 'copy' runs on 'gpu'",
     ),
 }
+
+
+def _files() -> Any:
+    return fn.readers.file(files=[__file__])[0]
+
+
+@pytest.mark.parametrize("operator_", [lambda files: fn.resize(files, size=4), lambda files: fn.flip(files)])
+def test_bytes_of_files_are_to_be_decoded_first(operator_: Callable[[Any], Any]) -> None:
+    with pytest.raises(ValueError, match=r"dimensions 1 .*; the bytes of a file are decoded first, by fn\.decoders\.image"):
+        _run(lambda: operator_(_files()))
+
+
+@pytest.mark.parametrize("operator_", [lambda files: fn.gaussian_blur(files, sigma=1.0), fn.normalize, fn.noise.shot])
+def test_operators_that_take_the_bytes_of_files_warn(operator_: Callable[[Any], Any]) -> None:
+    with pytest.warns(UserWarning, match=r"bytes of files of readers\.file: decode them first, by fn\.decoders\.image") as said:
+        _run(lambda: operator_(_files()))
+    assert [each.filename for each in said] == [__file__]
 
 
 @pytest.mark.parametrize("name", RUNNING)
@@ -243,8 +263,9 @@ DEFINING: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
     "a function of NumPy": (
         lambda x: np.mean(x),
         TypeError,
-        "has no values while the graph is made",
+        "NumPy's mean does not take __external_source_0, which stands for a batch: use the operators of fn",
     ),
+    "an array of NumPy": (lambda x: np.asarray(x), TypeError, "has no values while the graph is made"),
     "outputs that were not announced": (
         lambda x: tuple(fn.python_function(x, function=lambda image: (image, image))),
         TypeError,
@@ -506,6 +527,25 @@ def _fed(**options: Any) -> Pipeline:
     return pipe
 
 
+def _with_foreign_node() -> None:
+    kept: list[Any] = []
+
+    def first() -> Any:
+        kept.append(_image())
+        return kept[0]
+
+    pipeline_def(batch_size=2, num_threads=1, device_id=None)(first)()
+    _run(lambda: (_image(), fn.flip(kept[0])))
+
+
+def _of_two_sizes() -> Any:
+    return _image(), fn.external_source(source=lambda: [np.zeros(1)])
+
+
+def _gray() -> Any:
+    return fn.external_source(lambda: [np.full((6, 8, 1), 9, np.uint8)] * 2, layout="HWC")
+
+
 CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "augmentations": (lambda: getattr(fn, "rand_augment"), AttributeError, "use torchdali.auto_aug.rand_augment"),  # noqa: B009
     "channels first, and no layout": (
@@ -528,11 +568,62 @@ CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         KeyError,
         "sources here: images",
     ),
-    "pictures without a class": (_pictures_without_a_class, RuntimeError, "without a folder, 2 here, are listed by files"),
+    "pictures without a class": (_pictures_without_a_class, RuntimeError, "without a folder, 2 here, give files or file_list"),
     "a definition that is not converted": (
         lambda: pipeline_def(do_not_convert(lambda: fn.constant(idata=1))),
         ValueError,
         "that is for functions it calls",
+    ),
+    "a function of NumPy that asks for axes": (
+        lambda: _run(lambda: np.flip(_image())),
+        TypeError,
+        "NumPy's flip does not take",
+    ),
+    "a function of Pillow": (
+        lambda: _run(lambda: PIL.Image.fromarray(_image())),
+        AttributeError,
+        "use the operators of fn and math, or fn.python_function",
+    ),
+    "the name of a file": (lambda: _run(lambda: fn.decoders.image("a.jpg")), TypeError, "fn.readers.file(files=[...])"),
+    "the path of a file": (lambda: _run(lambda: fn.decoders.image(Path("a"))), TypeError, "fn.readers.file(files=[...])"),
+    "a data set as a source": (
+        lambda: _run(lambda: fn.external_source([{"image": np.zeros(3), "label": 1}] * 4)),
+        RuntimeError,
+        "is read by fn.readers.dataset(dataset=...)",
+    ),
+    "a data set as a source of two": (
+        lambda: _run(lambda: tuple(fn.external_source([{"image": np.zeros(3), "label": 1}] * 4, num_outputs=2))),
+        KeyError,
+        "is read by fn.readers.dataset(dataset=...)",
+    ),
+    "a node of another pipeline": (_with_foreign_node, RuntimeError, "one was made outside of the function of this pipeline"),
+    "mixed without a GPU": (
+        lambda: _run(lambda: fn.decoders.image(_image(), device="mixed")),
+        RuntimeError,
+        'device_id="cpu" where there is none',
+    ),
+    "a name too many": (
+        lambda: DALIGenericIterator(_numbers(), ["a", "b"], size=4),
+        KeyError,
+        "give one name for each",
+    ),
+    "batches of two sizes": (lambda: _run(_of_two_sizes), RuntimeError, "All sources must give as many samples"),
+    "a sum of two shapes": (lambda: _run(lambda: _image() + _gray()[:4]), RuntimeError, "one shape by resize, crop or pad"),
+    "a stack of two shapes": (lambda: _run(lambda: fn.stack(_image(), _gray())), RuntimeError, "by resize, crop or pad"),
+    "neither size nor threads": (
+        lambda: pipeline_def(lambda: fn.constant(idata=1))().run(),
+        TypeError,
+        "batch_size and num_threads must be set before the pipeline is built: give them to",
+    ),
+    "three angles": (
+        lambda: _run(lambda: fn.rotate(_image(), angle=[1.0, 2.0, 3.0])),
+        TypeError,
+        "a value for each sample is a node, such as fn.random.uniform(range=[low, high])",
+    ),
+    "colors of gray": (
+        lambda: _run(lambda: fn.color_twist(_gray(), saturation=2.0)),
+        ValueError,
+        "output_type=types.RGB; fn.brightness_contrast takes gray ones",
     ),
     "DataLoader's workers": (lambda: Pipeline(num_workers=2), TypeError, "use num_threads"),
     "a setting": (lambda: Pipeline(batch_sise=2), TypeError, "did you mean batch_size?"),
@@ -570,6 +661,44 @@ def test_errors_name_the_cure(name: str) -> None:
     make, kind, message = CURES[name]
     with pytest.raises(kind, match=re.escape(message)):
         make()
+
+
+def test_brightness_takes_gray_as_the_error_says() -> None:
+    _run(lambda: fn.brightness_contrast(_gray(), brightness=2.0))
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="exceptions have no notes")
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"source": lambda: [np.zeros(1)] * 9},
+        {"source": iter([[np.zeros(1)] * 2, [np.zeros(1, np.uint8)] * 2])},
+        {"parallel": True, "batch": False},
+    ],
+    ids=["too many samples", "another type", "what cannot be pickled"],
+)
+def test_errors_of_sources_name_the_line(source: dict[str, Any]) -> None:
+    lock = threading.Lock()
+    if source.get("parallel"):
+        source = {**source, "source": lambda info: lock}
+    pipe = Pipeline(2, 1, None, py_num_workers=1, py_start_method="spawn")
+    with pipe, pytest.raises((RuntimeError, TypeError)) as error:
+        pipe.set_outputs(fn.external_source(**source))
+        for _ in range(2):
+            pipe.run()
+    assert f'{__file__}", line' in "".join(traceback.format_exception_only(error.value))
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("Compose", "the operators one after the other"), ("ToPILImage", r"PIL\.Image\.fromarray"), ("map", "python_function"),
+        ("batch", "batch_size"), ("shuffle", "random_shuffle=True"), ("repeat", "a loop over a Loader"),
+    ],
+)  # fmt: skip
+def test_names_of_other_libraries_lead_to_ours(name: str, instead: str) -> None:
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'; use .*{instead}"):
+        getattr(fn, name)
 
 
 @pytest.mark.parametrize(("module", "name"), [(fn, "rotat"), (types, "UINT9"), (fn.decoders, "imag")])

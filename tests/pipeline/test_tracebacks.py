@@ -17,7 +17,7 @@ import torch
 
 from tests.helpers import pages, proxy_data
 from tests.helpers.native import switched_off
-from torchdali import fn, operator, ops, pipeline_def
+from torchdali import Loader, fn, operator, ops, pipeline_def
 from torchdali.errors import PipelineError
 from torchdali.execute.executor import Executor
 from torchdali.plugin.pytorch import DALIGenericIterator
@@ -124,13 +124,13 @@ MADE = [f"{THIS}_failure", f"{THIS}<lambda>", f"{THIS}_made", "_factory.create"]
 
 # what runs: frames of the error, frames of its causes from the first on
 RUNNING: dict[Callable[[], Any], tuple[list[str], list[list[str]]]] = {
-    truncated: (RUN, [["_decoders.image", "_decoders._decode", "images.decode"]]),
+    truncated: (RUN, [["images.decode"]]),
     wrong_dtype: (RUN, [["running.run"]]),  # nothing else shows where
     python_function: (RUN, [[], [f"{THIS}mine", f"{THIS}helper"]]),
     source_of_samples: ([*RUN, f"{THIS}by_sample", f"{THIS}helper"], []),
     source_of_batches: ([*RUN, f"{THIS}by_batch", f"{THIS}helper"], []),
     source_in_parallel: (RUN, [[]]),
-    branch: (RUN, [["_crop.crop", "window.cut", "window.meet"]]),
+    branch: (RUN, [["window.meet"]]),
 }  # fmt: skip
 
 
@@ -166,12 +166,12 @@ def test_frames_of_a_definition(function: Callable[[], Any]) -> None:
         assert _frames(error) == [*MADE, f"{THIS}misspelt", "schema.check_known"]
     else:
         assert _frames(error) == RUN
-        assert _frames(error.__cause__)[0] == "file.read"
+        assert _frames(error.__cause__) == ["files._read"]
 
 
 def test_frames_of_calls_at_once_and_of_classes() -> None:
     at_once = _failure(lambda: fn.crop(torch.zeros(4, 5, 3), crop=(10, 10)))
-    assert _frames(at_once)[2:] == ["declaration.function", "_crop.crop", "window.cut", "window.meet"]
+    assert _frames(at_once)[2:] == ["declaration.function", "window.meet"]
     of_class = _failure(lambda: ops.Crop(cropp=(1, 1)))
     assert _frames(of_class)[2:] == ["__init__.__init__", "schema.check_known"]
 
@@ -205,6 +205,27 @@ def test_frames_of_iterators() -> None:
     assert _frames(error) == [f"{THIS}_failure", f"{THIS}<lambda>", "base_iterator.__next__"]
 
 
+def test_frames_of_what_makes_an_iterator() -> None:
+    for options in ({}, {"reader_name": "nowhere"}):
+        error = _failure(lambda: DALIGenericIterator(_made(truncated), ["x"], **options))  # noqa: B023
+        last = [] if not options else ["_inputs.describe_readers"]  # its message does not say where
+        assert _frames(error) == [f"{THIS}_failure", f"{THIS}<lambda>", "_iterators.__init__", *last]
+
+
+def test_frames_of_a_loader() -> None:
+    error = _failure(lambda: list(Loader(_made(truncated))))
+    assert _frames(error) == [f"{THIS}_failure", f"{THIS}<lambda>", "loader._loop"]
+    assert _frames(error.__cause__) == ["images.decode"] and error.__cause__.__cause__ is None
+    missing = _failure(lambda: len(Loader(_made(lambda: fn.readers.file(file_root="nowhere")[0]))))
+    assert _frames(missing) == [f"{THIS}_failure", f"{THIS}<lambda>", "loader.__len__", "loader._opened"]
+
+
+def test_a_file_that_cannot_be_decoded_leads_to_bad_samples() -> None:
+    assert str(_failure(_made(truncated).run)).endswith('; bad_samples="skip" of the pipeline leaves out what cannot be decoded')
+    skipping = _made(truncated, bad_samples="skip", max_bad_samples=0)
+    assert "bad_samples=" not in str(_failure(skipping.run))
+
+
 def test_frames_of_the_proxy() -> None:
     server = proxy.DALIServer(_made(lambda: fn.decoders.image(fn.external_source(name="x"))))
     samples = proxy_data.Made(server.proxy, proxy_data.bad_bytes_at_5)
@@ -212,7 +233,7 @@ def test_frames_of_the_proxy() -> None:
     error = _failure(lambda: list(loader))
     assert isinstance(error, PipelineError)
     assert _frames(error) == [f"{THIS}_failure", f"{THIS}<lambda>", "loader.__next__"]
-    assert _frames(error.__cause__)[0] == "_decoders.image"
+    assert _frames(error.__cause__) == ["_image_formats._others_header"]
 
 
 def test_all_frames_on_request(monkeypatch: pytest.MonkeyPatch) -> None:

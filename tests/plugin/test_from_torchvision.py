@@ -164,3 +164,15 @@ def test_photos_are_not_turned(tmp_path: Path) -> None:
     dataset = ImageFolder(str(tmp_path), v1.ToTensor())
     with torchdali.from_torchvision(dataset) as loader:
         assert next(iter(loader))[0].shape == next(iter(DataLoader(dataset)))[0].shape == (1, 3, 40, 50)
+
+
+def test_samples_that_are_dictionaries_are_sent_to_a_pipeline() -> None:
+    rows = [{"image": np.zeros((4, 4, 3), np.uint8), "label": 1}] * 4
+    with pytest.raises(TypeError, match=r"a sample of list is a dictionary.*columns=\['image', 'label'\]"):
+        torchdali.from_torchvision(rows)
+
+
+def test_other_samplers_are_sent_to_the_recipe(folder: str) -> None:
+    sampler = torch.utils.data.WeightedRandomSampler([1.0] * 10, 10)
+    with pytest.raises(TypeError, match=r"external_source.*weighted sampling in docs/recipes/tasks\.md"):
+        torchdali.from_torchvision(ImageFolder(folder), sampler=sampler)

@@ -477,6 +477,37 @@ def test_names_the_function_with_the_misspelt_argument(folder):
         Loader.from_folder(folder, train=True, batchsize=4)
 
 
+@pytest.mark.parametrize("form", [{"mean": [123.7, 116.3, 103.5]}, {"std": [58, 57, 57]}])
+def test_from_folder_warns_of_mean_and_deviation_of_bytes(folder, form):
+    with pytest.warns(UserWarning, match=r"of bytes from 0 to 255.*divide both by 255") as said:
+        Loader.from_folder(folder, train=True, **form)
+    assert said[0].filename == __file__
+
+
+def test_a_dataloader_that_makes_batches_of_batches_is_warned_of():
+    loader = Loader(squares())
+    for options in ({}, {"batch_size": 2}):
+        with pytest.warns(UserWarning, match=r"batches of batches.*DataLoader\(loader, batch_size=None\)") as said:
+            values, _ = next(iter(DataLoader(loader, **options)))
+        assert values.shape[:2] == (options.get("batch_size", 1), 16)
+        assert [each.filename for each in said] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        next(iter(loader))
+        next(iter(DataLoader(loader, batch_size=None)))
+        next(iter(DataLoader(loader, collate_fn=lambda batches: batches[0])))
+
+
+def test_refuses_two_outputs_of_one_name():
+    with pytest.raises(ValueError, match=r"outputs=\['a', 'a'\]: the names must differ"):
+        Loader(squares(), outputs=["a", "a"])
+
+
+def test_refuses_a_function_without_its_decorator():
+    with pytest.raises(TypeError, match=r"this one returned .*DataNode.*: is @pipeline_def\(.*\) missing above it\?$"):
+        len(Loader(lambda: fn.random.uniform()))
+
+
 def test_refuses_a_function_that_makes_no_pipeline():
     with pytest.raises(TypeError, match="makes a pipeline, and this one returned 3"):
         len(Loader(lambda: 3))

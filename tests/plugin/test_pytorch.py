@@ -194,7 +194,29 @@ def test_reset_in_the_middle_is_ignored_with_a_warning(caplog) -> None:
     with caplog.at_level(logging.WARNING):
         it.reset()
     assert "not finished" in caplog.text
+    assert caplog.text.index('on_break="next"') < caplog.text.index('on_break="restart"')
     assert nexts(it, 2) == [B, "StopIteration"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "pad", "size", "said"),
+    [(FILL, False, 10, 1), (FILL, True, 10, 0), (FILL, False, 8, 0), (PARTIAL, False, 10, 0), (DROP, False, 10, 0)],
+)
+@pytest.mark.parametrize("auto_reset", [True, False])
+def test_the_end_of_an_epoch_with_samples_of_the_next_is_logged_once(policy, pad, size, said, auto_reset, caplog) -> None:
+    it = iterator(size, 4, last_batch_policy=policy, pad_last_batch=pad, auto_reset=auto_reset)
+    walk(it, 3)
+    assert caplog.text.count("Epoch 0 delivered 12 samples a rank, and the reader has 10") == said
+
+
+def test_it_is_no_warning_where_the_reader_shuffles(caplog) -> None:
+    @pipeline_def(batch_size=4, num_threads=1, device_id=None)
+    def shuffled() -> Any:
+        return fn.readers.dataset(dataset=list(range(10)), random_shuffle=True, name="Reader")
+
+    with caplog.at_level(logging.INFO):
+        walk(DALIGenericIterator(shuffled(), ["a"], reader_name="Reader"), 2)
+    assert [(r.levelname, r.message[:21]) for r in caplog.records] == [("INFO", "Epoch 0 delivered 12 ")]
 
 
 def test_reset_at_the_start_says_nothing(caplog) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from typing import Any
 
 import numpy as np
@@ -249,6 +250,31 @@ def test_columns_of_nested_samples() -> None:
         assert [len(built.run()) for built in (one, all_)] == [1, 2]
     with pytest.raises(RuntimeError, match=r"no \['objects.label'\], but \['id', 'objects.bbox', 'objects.category'\]"):
         pipe(["objects.label"]).build()
+
+
+def test_a_dictionary_as_output_says_how_to_return_it() -> None:
+    rows = [{"image": i, "label": i} for i in range(4)]
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def define() -> Any:
+        return fn.readers.dataset(dataset=rows)
+
+    with pytest.raises(TypeError, match=r"dictionary.*return outputs\['image'\], outputs\['label'\]\. Loader"):
+        define()
+
+
+def test_labels_that_are_words_are_warned_of() -> None:
+    rows = [(i, name) for i, name in enumerate(["cat", "dog", "cat"])]
+    with pytest.warns(UserWarning, match=r"output 'cat' is text.*bytes, uint8.*names\.index\(label\)") as said:
+        assert words(build(rows, 3).run()[1]) == ["cat", "dog", "cat"]
+    assert [each.filename for each in said] == [__file__]
+
+
+@pytest.mark.parametrize("text", ["folder/cat", "cat.jpg", "a cat sits on the roof"])
+def test_paths_and_sentences_are_not(text: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert words(build([text] * 2, 2).run()[0]) == [text] * 2
 
 
 def test_dictionaries_in_tuples() -> None:

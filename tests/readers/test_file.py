@@ -15,7 +15,7 @@ import torch
 from torchdali import fn, pipeline_def, types
 from torchdali.codecs import files
 from torchdali.codecs.files import read_file
-from torchdali.ops._readers.file import FileDataset, _filter
+from torchdali.ops._readers.file import _OTHER_LABELS, FileDataset, _filter
 
 file_reader = fn.readers.file.body
 
@@ -295,12 +295,47 @@ def test_labels_are_used_beside_files(tmp_path: Path) -> None:
 def test_labels_of_other_kinds_are_refused_or_warned_of(tmp_path: Path) -> None:
     make(tmp_path, "x.png")
     path = str(tmp_path / "x.png")
-    with pytest.warns(UserWarning, match=r"0\.7 is cut to 0; fn\.readers\.dataset takes labels of any kind"):
+    pairs = r"read pairs: paths, labels = fn\.readers\.dataset\(.*data = fn\.io\.file\.read\(paths\)$"
+    with pytest.warns(UserWarning, match=r"0\.7 is cut to 0; for others " + pairs):
         assert labels(1, 1, files=[path], labels=[0.7]) == [[0]]
     assert labels(1, 1, files=[path], labels=np.array([3.0])) == [[3]]
-    for wrong in ("cat", [1, 0], None):
-        with pytest.raises(TypeError, match=r"is no number; fn\.readers\.dataset"):
+    for wrong in ([1, 0], None):
+        with pytest.raises(TypeError, match="is no number; for others " + pairs):
             labels(1, 1, files=[path], labels=[wrong])
+    with pytest.raises(TypeError, match=r"'cat' is no number; number the names: .*names\.index\(label\)"):
+        labels(1, 1, files=[path], labels=["cat"])
+
+
+@pytest.mark.parametrize("given, expected", [([0.5, 1.5], [0.5, 1.5]), ([[1, 0], [0, 1]], [[1, 0], [0, 1]])])
+def test_what_the_error_of_labels_says_works(given: list[Any], expected: list[Any], tmp_path: Path) -> None:
+    make(tmp_path, "x.png", "y.png")
+    names = [str(tmp_path / name) for name in ("x.png", "y.png")]
+    first, second = re.search(r"pairs: (.*?), and then the files: (.*)", _OTHER_LABELS).groups()  # type: ignore[union-attr]
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def pipe() -> Any:
+        scope = {"fn": fn, "files": names, "labels": given}
+        exec(f"{first}\n{second}", scope)
+        return scope["data"], scope["labels"]
+
+    data, found = pipe().run()
+    assert [bytes(each.numpy()) for each in data.samples()] == [b"x.png", b"y.png"]
+    assert found.as_array().tolist() == expected
+
+
+def test_a_missing_file_of_a_list_is_named_with_its_line(tmp_path: Path) -> None:
+    make(tmp_path, "x.png")
+    (tmp_path / "list.txt").write_text("x.png 0\n\nnone.png 1\n")
+    dataset = file_reader(file_list=str(tmp_path / "list.txt"))
+    with pytest.raises(FileNotFoundError, match=r"No such file or directory, of line 3 of .*list\.txt"):
+        dataset.read(1)
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def pipe() -> Any:
+        return fn.readers.file(file_list=str(tmp_path / "list.txt"))[0]
+
+    with pytest.raises(RuntimeError, match=r"of line 3 of"):
+        pipe().run()
 
 
 def test_paths_that_lead_nowhere_say_what_to_do(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ is the fused chain as it always runs.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -84,6 +85,10 @@ class Usage:
     steps: tuple[int, ...]
     samples: int
 
+    def share(self, threads: int) -> float:
+        """Part of the time in which the threads computed, of 1; others wait for files, or for cores."""
+        return min(1.0, self.cpu / self.wall / threads)
+
     def milliseconds(self) -> tuple[float, ...]:
         """CPU milliseconds a sample of each step, and last those of everything else."""
         steps = [nanoseconds / 1e6 / self.samples for nanoseconds in self.steps]
@@ -146,12 +151,35 @@ def _print_steps(usage: Usage) -> None:
 
 def _print_consumer(pipeline: Pipeline, batches: int, step: float, threads: int) -> None:
     usage = measure(pipeline, batches, step)
-    idle = 1 - min(1.0, usage.cpu / usage.wall / threads)
+    idle = 1 - usage.share(threads)
     waited = usage.waited / usage.wall
     print(f"With a consumer that takes {step * 1e3:.0f} ms a batch:")
     print(f"  the consumer waits for the loader {waited:.0%} of the time,")
     print(f"  the loader's threads wait for the consumer {idle:.0%} of the time.")
     print(f"  Limited by the {'loader' if waited > 0.05 else 'consumer'}.")
+
+
+def _load() -> float:
+    """Return how many threads of all programs computed during the last minute; 0 on systems that do not say."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+
+
+def _cores() -> int:
+    return os.cpu_count() or 1
+
+
+def _print_verdict(usage: Usage, rate: float, batch: int, threads: int, load: float) -> None:
+    if load > _LOADED * _cores() and usage.share(min(threads, _cores())) < _WELL_SERVED:
+        print(
+            f"This machine is busy (load {load:.1f} on {_cores()} cores): the threads had "
+            f"{usage.share(threads):.0%} of the cores' time. Stop other programs, and measure again."
+        )
+    else:
+        print(f"A training step of {1e3 * batch / rate:.0f} ms a batch or more hides all of it.")
+
+
+_LOADED = 0.5  # of the cores, at the start, by other programs
+_WELL_SERVED = 0.8  # of the time
 
 
 def _print_bad(pipeline: Pipeline) -> None:
@@ -163,7 +191,7 @@ def _print_bad(pipeline: Pipeline) -> None:
 
 def run(root: Path, batch: int, threads: int, batches: int, size: int, step: float) -> int:
     """Measure a folder and print what was found; return the exit status."""
-    files = find(root)
+    files, load = find(root), _load()
     if not files:
         print(f"{root}: no images here ({', '.join(sorted(IMAGES))})")
         return 1
@@ -177,7 +205,7 @@ def run(root: Path, batch: int, threads: int, batches: int, size: int, step: flo
     rate = batch * batches / usage.wall
     print(f"Training pipeline, crops of {size}, batches of {batch}: {rate:.0f} images/s")
     _print_steps(usage)
-    print(f"A training step of {1e3 * batch / rate:.0f} ms a batch or more hides all of it.")
+    _print_verdict(usage, rate, batch, threads, load)
     if step:
         _print_consumer(pipeline, batches, step, threads)
     _print_bad(pipeline)

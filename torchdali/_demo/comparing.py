@@ -39,9 +39,8 @@ class Comparison:
 
     @property
     def ratio(self) -> float:
-        """Speed of torchdali relative to the other side: the median over the rounds."""
-        pairs = zip(self.torchdali.rates, self.dataloader.rates, strict=True)
-        return median(ours / theirs for ours, theirs in pairs)
+        """Speed of torchdali relative to the other side, of the medians over the rounds."""
+        return median(self.torchdali.rates) / median(self.dataloader.rates)
 
 
 class _Turns:

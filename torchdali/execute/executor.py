@@ -607,7 +607,8 @@ def _clash(sizes: Mapping[Node, int]) -> str:
     other, its_size = next((node, found) for node, found in sizes.items() if found != size)
     return (
         f'Batch size clash! The input operator "{other.name}" returned a batch size {its_size} which is different than '
-        f'{size} returned by "{first.name}"\n  {other.where}\n  {first.where}'
+        f'{size} returned by "{first.name}". All sources must give as many samples in a batch\n  {other.where}\n  '
+        f"{first.where}"
     )
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from torchdali.batching import Pieces
-from torchdali.errors import is_batch_level, located
+from torchdali.errors import DecodeError, is_batch_level, located
 from torchdali.execute.bad_samples import recomputed
 from torchdali.execute.batch import InFlightBatch
 from torchdali.execute.bundles import BundleRun, Together, whole_pieces
@@ -203,7 +203,9 @@ class StageRunner:
         nodes = {i: node_of(error) for i, error in failures.items()}
         first, bad_samples = min(failures), self._runtime.bad_samples
         sample = None if is_batch_level(failures[first]) else first
-        error = located(failures[first], batch.location(nodes[first], sample))
+        encoded = isinstance(failures[first], DecodeError) and not bad_samples.keeps_going
+        hint = '; bad_samples="skip" of the pipeline leaves out what cannot be decoded' if encoded else ""
+        error = located(failures[first], batch.location(nodes[first], sample), hint)
         again: Sequence[Node] | None = ()
         if bad_samples.keeps_going and len(failures) < batch.size:
             smaller, can_run = bad_samples.policy == "skip", partial(self._can_recompute, batch)

@@ -168,7 +168,7 @@ def _check_shapes(operands: tuple[Tensor, ...]) -> None:
         shapes = " and ".join(" x ".join(map(str, x.shape)) for x in operands)
         raise RuntimeError(
             f"the shapes of the operands, {shapes}, cannot be broadcast: counted from the last axis, extents are "
-            "equal or one of them is 1"
+            "equal or one of them is 1. Bring images to one shape by resize, crop or pad"
         ) from None
 
 

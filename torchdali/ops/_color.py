@@ -189,7 +189,10 @@ def _twist(
     out: Tensor | None,
 ) -> Tensor:  # fmt: skip
     if image.shape[-1] != 3:
-        raise ValueError(f"the color operators take RGB images of 3 channels, not {image.shape[-1]}")
+        raise ValueError(
+            f"the color operators take RGB images of 3 channels, not {image.shape[-1]}: decode with "
+            "output_type=types.RGB; fn.brightness_contrast takes gray ones"
+        )
     return affine_rgb(image, twist_matrix(hue, saturation, value), (offset,) * 3, dtype or image.dtype, out)
 
 

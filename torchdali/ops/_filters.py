@@ -46,6 +46,7 @@ _LAPLACIAN_LIMIT = 31  # the largest window; above, its weights no longer fit in
 
 _PLANAR = ("HW", "HWC", "CHW", "FHWC", "FCHW")
 Planar = Annotated[Tensor, Takes(_PLANAR, (torch.uint8, torch.uint16, torch.int16, torch.float32), names=False)]
+Filtered = Annotated[Tensor, Takes(every_axis=True)]
 Morphed = Annotated[Tensor, Takes(_PLANAR, names=False)]
 
 
@@ -86,7 +87,7 @@ def _result_type(x: Tensor, dtype: torch.dtype | None) -> torch.dtype:
 
 @operator
 def gaussian_blur(
-    data: Data,
+    data: Filtered,
     /,
     *,
     dtype: DType | None = None,
@@ -94,7 +95,7 @@ def gaussian_blur(
     window_size: PerFrame[list[int]] = [0],  # noqa: B006
     layout: Layout,
     out: Out = None,
-) -> Data:
+) -> Filtered:
     """Blur with a Gaussian window along every axis but frames and channels.
 
     One of the two arguments follows from the other where it is 0:
@@ -162,7 +163,7 @@ def _gaussian(sigma: float, window: int, axis: int) -> tuple[float, ...]:
 
 @operator
 def laplacian(
-    data: Data,
+    data: Filtered,
     /,
     *,
     dtype: DType | None = None,
@@ -172,7 +173,7 @@ def laplacian(
     window_size: PerFrame[list[int]] = [3],  # noqa: B006
     layout: Layout,
     out: Out = None,
-) -> Data:
+) -> Filtered:
     """Sum the second derivatives along every axis but frames and channels.
 
     The derivative along an axis is smoothed along the others.

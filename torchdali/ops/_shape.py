@@ -74,7 +74,9 @@ def _stack_batches(*input: Tensor, axis: int, axis_name: str | None, layout: str
 def _new_axis(parts: Sequence[Tensor], axis: int, axis_name: str | None, layout: str, ndim: int) -> int:
     _check_alike(parts)
     if any(part.shape != parts[0].shape for part in parts):
-        raise RuntimeError(f"stack takes inputs of one shape, not {_shapes(parts)}")
+        raise RuntimeError(
+            f"stack takes inputs of one shape, not {_shapes(parts)}: bring them to one, by resize, crop or pad"
+        )
     if axis_name is not None and ndim and not layout:
         raise batch_level(RuntimeError("axis_name needs an input with a layout, or without axes"))
     if not -ndim <= axis <= ndim:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from torchdali.batch_source import Source
 from torchdali.cursor import Cursor, EpochOrder
-from torchdali.errors import located, warnings_on
+from torchdali.errors import located, note, warnings_on
 from torchdali.execute.affinity import affinity
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import InFlightBatch, Reader, Settings
@@ -106,9 +106,15 @@ def open_graph(options: PipelineOptions, graph: Graph) -> Opened:
 def _open(options: PipelineOptions, sources: Mapping[Node, Source]) -> None:
     assert options.batch_size is not None
     seeded = {seed_of_name(options.random_seed, node.name): source for node, source in sources.items()}
-    open_sources(
-        seeded, options.batch_size, options.py_num_workers, options.py_start_method, options.py_callback_pickler
-    )  # fmt: skip
+    try:
+        open_sources(
+            seeded, options.batch_size, options.py_num_workers, options.py_start_method, options.py_callback_pickler
+        )  # fmt: skip
+    except Exception as error:
+        for node in sources:
+            if node.constants.get("parallel"):
+                note(error, f"a source with parallel=True\n  {node.where}")
+        raise
 
 
 def _check_constants(graph: Graph) -> None:
@@ -136,7 +142,8 @@ def _check_devices(options: PipelineOptions, graph: Graph) -> None:
             what = ".gpu()" if name == "_to_device" else f"operator {name!r}"
             raise RuntimeError(
                 f"the pipeline requires a CUDA-capable GPU but has device_id=None (CPU only): {what} runs on "
-                f"{node.device!r}\n  {node.where}"
+                f'{node.device!r}. Give the pipeline device_id=0 for the first GPU, or device_id="cpu" where there is '
+                f"none\n  {node.where}"
             )
 
 

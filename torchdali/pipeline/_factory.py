@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ParamSpec, Protocol, cast, overload
 
@@ -13,6 +14,7 @@ from torchdali.errors import strip_internal_frames
 from torchdali.pipeline._debug import DebugPipeline
 from torchdali.pipeline._options import NAMES, PipelineOptions
 from torchdali.pipeline._pipeline import Pipeline
+from torchdali.user_random import Draws
 
 __all__ = ["pipeline_def"]
 
@@ -102,7 +104,7 @@ def pipeline_def(
                 pipe._builder.function = functools.partial(defining, *args, **rest)
                 return pipe
             try:
-                with pipe:
+                with pipe, _watching(pipe, function):
                     result = defining(*args, **rest)
             except Exception as error:
                 strip_internal_frames(error)
@@ -115,6 +117,18 @@ def pipeline_def(
         return create
 
     return decorate if fn is None else decorate(fn)
+
+
+@contextlib.contextmanager
+def _watching(pipe: Pipeline, function: Callable[..., Any]) -> Iterator[None]:
+    """Warn of numbers that the function draws from generators of the process, such as Python's `random`."""
+    draws, tracer = Draws(function.__name__), pipe._builder.tracer
+    tracer.draws = draws
+    try:
+        yield
+        draws.warn()
+    finally:
+        tracer.draws = None
 
 
 def _described(function: Callable[..., Any]) -> str:

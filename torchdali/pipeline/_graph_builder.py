@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -86,6 +86,13 @@ def as_output(value: Any, index: int) -> DataNode:
             f"illegal output type: output {index} is a nested {type(value).__name__} of {len(value)} elements; "
             "return the nodes one by one (for example with *). An operator that is given a list, such as all outputs "
             "of a reader, returns a list: give it one of them, as in files, labels = fn.readers.file(...)"
+        )
+    if isinstance(value, Mapping) and value:
+        keys = [f"outputs[{key!r}]" for key in value]
+        raise TypeError(
+            f"illegal output type: output {index} is a dictionary; return its nodes one by one, as in outputs = "
+            f"fn.readers.dataset(...); return {', '.join(keys)}. Loader(pipeline, outputs={list(value)}) names them "
+            "again"
         )
     raise TypeError(
         f"illegal output type: output {index} is {value!r} of type {type(value).__name__}; an output is a "

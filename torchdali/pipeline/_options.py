@@ -219,6 +219,9 @@ class PipelineOptions:
         Raises:
             ValueError: no ``batch_size``, or less than one thread. TypeError: no ``num_threads``.
         """
+        if self.num_threads is None and self.batch_size is None:
+            give_them = _GIVE_IT.replace(" it ", " them ")
+            raise TypeError(f"batch_size and num_threads must be set before the pipeline is built{give_them}")
         if self.num_threads is None:
             raise TypeError(f"num_threads must be set before the pipeline is built{_GIVE_IT}")
         if self.num_threads < 1:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from torchdali.graph import Graph, Node
+from torchdali.graph import DataNode, Graph, Node
 from torchdali.running import channel_mistake
 
 __all__ = ["scale_mistake", "warn_of_likely_mistakes"]
@@ -27,11 +27,38 @@ _ANY_AXES = frozenset(("ConvertImageDtype", "Identity", "ToDtype"))
 def warn_of_likely_mistakes(graph: Graph) -> None:
     """Warn, on the user's line, of what gives other images than those that were meant."""
     for node in graph.nodes:
-        text = _RULES.get(node.operator.name, _nothing)(node) or _of_channels(node)
+        text = _RULES.get(node.operator.name, _nothing)(node) or _of_channels(node) or _of_bytes(node)
         if text and node.lines:
             line = node.lines[0]
             text = f"{node.operator.name}: {text}"
             warnings.warn_explicit(text, UserWarning, line.file, line.line)
+    for edge in graph.outputs:
+        if edge.source is not None and edge.source.lines and (text := _of_text(edge)):
+            line = edge.source.lines[0]
+            warnings.warn_explicit(text, UserWarning, line.file, line.line)
+
+
+def _of_text(edge: DataNode) -> str:
+    """Find labels of a data set in Python that are words."""
+    value = _value_of_dataset(edge)
+    if not isinstance(value, str) or len(value.split()) > _MOST_WORDS or {".", "/", "\\"} & set(value):
+        return ""
+    return (
+        f"readers.dataset: the output {value!r} is text, and arrives as its bytes, uint8. For a label, number the "
+        "names in the data set: names.index(label)"
+    )
+
+
+_MOST_WORDS = 3  # of a label
+
+
+def _value_of_dataset(edge: DataNode) -> Any:
+    """Return a value of the first sample of a data set in Python, if an edge is one of its outputs; otherwise None."""
+    source = edge.source
+    if source is None or source.operator.name != "readers.dataset":
+        return None
+    dataset = source.constants["dataset"]
+    return dataset.leaves(source.constants.get("columns"))[edge.index].value(dataset.first)
 
 
 def _nothing(node: Node) -> str:
@@ -41,12 +68,28 @@ def _nothing(node: Node) -> str:
 def _of_channels(node: Node) -> str:
     """Find images of a data set in Python whose channels come first, and that have no layout."""
     edge = node.inputs[0] if node.inputs else None
-    source = None if edge is None else edge.source
-    if edge is None or source is None or source.operator.name != "readers.dataset" or source.constants.get("layouts"):
+    if edge is None or edge.source is None or edge.source.constants.get("layouts"):
         return ""
-    dataset = source.constants["dataset"]
-    value = dataset.leaves(source.constants.get("columns"))[edge.index].value(dataset.first)
-    return channel_mistake(node.operator, getattr(value, "shape", ()))
+    return channel_mistake(node.operator, getattr(_value_of_dataset(edge), "shape", ()))
+
+
+def _of_bytes(node: Node) -> str:
+    """Find operators on pixels that get the bytes of files as they are; most of the others refuse them."""
+    edge = node.inputs[0] if node.inputs else None
+    if node.operator.name not in _ON_PIXELS or edge is None or edge.source is None or edge.index:
+        return ""
+    if edge.source.operator.name not in _OF_ENCODED:
+        return ""
+    return f"it gets the bytes of files of {edge.source.operator.name}: decode them first, by fn.decoders.image"
+
+
+_ON_PIXELS = frozenset((
+    "erase", "experimental.tensor_resize", "gaussian_blur", "laplacian", "noise.gaussian", "noise.salt_and_pepper",
+    "noise.shot", "normalize", "tensor_resize",
+))  # fmt: skip
+_OF_ENCODED = frozenset((
+    "readers.caffe", "readers.caffe2", "readers.coco", "readers.file", "readers.mxnet", "readers.webdataset",
+))  # fmt: skip
 
 
 def _of_scales(node: Node) -> str:

@@ -34,6 +34,12 @@ _NO_BATCHES = (
     "Epoch %d has no batches: a source of the pipeline is at its end, and stays there. An external_source begins anew "
     'in each epoch with cycle="raise".'
 )
+_RUNS_ON = (
+    "Epoch %d delivered %d samples a rank, and the reader has %d: with last_batch_policy=FILL, DALI's default, the "
+    "last batch is filled up with samples of the next epoch, which may have fewer batches then. To count every sample "
+    "once, as a validation does, take LastBatchPolicy.PARTIAL and give the reader pad_last_batch=True, or use "
+    "torchdali.Loader."
+)
 
 
 @runtime_checkable
@@ -106,7 +112,7 @@ class BaseIterator(IteratorOldNames):
         except Exception as error:
             strip_internal_frames(error)
             raise
-        self._warns_of_length = True
+        self._warns_of_length = self._logs_filling = True
         self._warn_of_mixed_epochs()
         self._ever_scheduled = self._ever_consumed = self._over = self._resumed = False
         self._epoch_start: dict[str, Any] | None = None
@@ -146,6 +152,14 @@ class BaseIterator(IteratorOldNames):
                 "epoch. What asks only once, as Lightning does, may wait for a batch that never comes. Take PARTIAL or "
                 "DROP and give the reader pad_last_batch=True, or use torchdali.Loader"
             )
+
+    def _log_filling(self) -> None:
+        """Log once, at its end, that an epoch had samples of the next one; quietly if the reader shuffles."""
+        if self._logs_filling and self._policy is LastBatchPolicy.FILL and self._runs_on:
+            self._logs_filling, epochs = False, self._epochs
+            assert isinstance(epochs, EpochCounter)
+            level = logging.INFO if self._shuffles() else logging.WARNING
+            _log.log(level, _RUNS_ON, epochs.epoch, epochs.delivered * self.batch_size, max(epochs.sizes))
 
     def _epochs_of(self, size: int, reader_name: str | None, padded: bool) -> EpochCounter | OpenEpochs:
         if not reader_name:
@@ -273,8 +287,9 @@ class BaseIterator(IteratorOldNames):
             self._begin_epoch()
         elif not self._at_start():
             _log.warning(
-                "The epoch is not finished: reset() is ignored, the iterator goes on with it. To begin it again "
-                'after leaving a loop, give the iterator on_break="restart".'
+                "The epoch is not finished: reset() is ignored, the iterator goes on with it. After leaving a loop, "
+                'on_break="next" of the iterator begins the next epoch, as training wants it, and on_break="restart" '
+                "this one again, as validation does."
             )
 
     def explain_epoch(self) -> None:
@@ -412,6 +427,7 @@ class BaseIterator(IteratorOldNames):
     def _get_outputs(self) -> list[tuple[TensorList, ...]]:
         """Take one batch of every pipeline; at the end of the epoch, raise StopIteration."""
         if self._ended:
+            self._log_filling()
             self._over = True
             self._end_iteration()
         try:

@@ -128,7 +128,7 @@ class BatchJob:
 
     @property
     def title(self) -> str:
-        """What it is, for messages."""
+        """Name of this work in messages."""
         return f"batch {self.draw.index}"
 
     def begin(self) -> bool:

@@ -89,7 +89,7 @@ class WorkerJob(Protocol):
 
     @property
     def title(self) -> str:
-        """What it is, for messages."""
+        """Name of this work in messages."""
         ...
 
     def begin(self) -> bool:

@@ -6,13 +6,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from torchdali.batch_source import Made
 from torchdali.errors import note
-from torchdali.ops._external_source.convert import to_batch
+from torchdali.ops._external_source.convert import OF_DATA_SET, to_batch
 from torchdali.tensors import TensorList
 from torchdali.types import BatchInfo, SampleInfo
 from torchdali.user_random import seed_sample
@@ -81,9 +81,10 @@ class Outputs:
         try:
             return [data[k] for k in range(self.count)]
         except (TypeError, IndexError, KeyError) as error:
+            hint = f"; {OF_DATA_SET}" if isinstance(data, Mapping) else ""
             raise type(error)(
                 f"the source returned {type(data).__name__}, and num_outputs is {self.count}: "
-                "return a tuple of as many, in a source of batches one batch an output"
+                f"return a tuple of as many, in a source of batches one batch an output{hint}"
             ) from None
 
     def transposed(self, rows: Sequence[Any]) -> Columns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -156,6 +156,9 @@ def _stacked(samples: Sequence[Any]) -> torch.Tensor | None:
     return _supported(torch.stack([s.detach() for s in samples]).contiguous())
 
 
+OF_DATA_SET = "a data set of dictionaries, or of samples one by one, is read by fn.readers.dataset(dataset=...)"
+
+
 def _supported(tensor: torch.Tensor) -> torch.Tensor:
     try:
         from_torch_dtype(tensor.dtype)
@@ -169,6 +172,8 @@ def _tensor(value: Any, what: str, copy: bool) -> torch.Tensor:
         return _from_numpy(np.asarray(value), copy)
     if isinstance(value, Tensor):
         value = value.torch()
+    if isinstance(value, Mapping):
+        raise RuntimeError(f"a dictionary is no {what}; {OF_DATA_SET}")
     if isinstance(value, _REFUSED):
         raise RuntimeError(
             f"{type(value)} has no shape and is no {what}: give NumPy arrays or torch "

@@ -43,6 +43,7 @@ class FileDataset:
         mapped: Map the files into memory; otherwise they are read.
         remote: Reads URLs, if there may be some.
         classes: Names of the labels from 0, if they are known.
+        file_list: Where the paths were listed, if they were.
 
     Raises:
         RuntimeError: there are no files, or a label does not fit int32.
@@ -56,6 +57,7 @@ class FileDataset:
         mapped: bool = True,
         remote: Remote | None = None,
         classes: Sequence[str] = (),
+        file_list: str = "",
     ) -> None:
         if not paths:
             raise RuntimeError("no files found")
@@ -66,6 +68,7 @@ class FileDataset:
             raise RuntimeError("labels must fit int32") from None
         self._read = functools.partial(read_file, mapped=mapped)
         self._mapped, self._remote, self.classes = mapped, remote, classes
+        self._file_list = file_list
         self._by_library = True  # read several at once by the library
 
     def __len__(self) -> int:
@@ -80,7 +83,12 @@ class FileDataset:
         if self._remote is not None:
             return (read_begun(self._remote, self._path, index, self._mapped),)
         assert isinstance(index, int)
-        return (self._read(self._path(index)),)
+        try:
+            return (self._read(self._path(index)),)
+        except FileNotFoundError as error:
+            if self._file_list:
+                error.strerror = f"{error.strerror}, of line {_line_of(self._file_list, index)} of {self._file_list!r}"
+            raise
 
     def local_paths(self, records: Sequence[int]) -> list[str] | None:
         """Return the files of some records; None if there may be URLs among them."""
@@ -157,14 +165,19 @@ class Labels(list[int]):
         """
         values = value.tolist() if hasattr(value, "tolist") else list(value)
         if wrong := [each for each in values if not isinstance(each, (int, float))][:1]:
-            raise TypeError(f"{wrong[0]!r} is no number; {_OTHER_LABELS}")
+            cure = _NUMBERED if isinstance(wrong[0], str) else _OTHER_LABELS
+            raise TypeError(f"{wrong[0]!r} is no number; {cure}")
         if fractions := [each for each in values if each != int(each)][:1]:
             cut = f"{fractions[0]} is cut to {int(fractions[0])}"
             warn(f"readers.file: labels are whole numbers, and {cut}; {_OTHER_LABELS}")
         return cls(map(int, values))
 
 
-_OTHER_LABELS = "fn.readers.dataset takes labels of any kind, as in dataset=list(zip(files, labels))"
+_OTHER_LABELS = (
+    "for others read pairs: paths, labels = fn.readers.dataset(dataset=list(zip(files, labels))), and then the files: "
+    "data = fn.io.file.read(paths)"
+)
+_NUMBERED = "number the names: names = sorted(set(labels)); labels = [names.index(label) for label in labels]"
 
 
 @reader(name="readers.file", metadata=1)
@@ -211,7 +224,7 @@ def file(
         return dataset(files, numbers, file_root or "")
     if file_list is not None:
         root = os.path.dirname(file_list) if file_root is None else file_root
-        return dataset(*_listed(file_list), root)
+        return dataset(*_listed(file_list), root, file_list=file_list)
     assert file_root is not None
     names = _filter("file_filters", file_filters, case_sensitive_filter)
     folders = None
@@ -248,14 +261,23 @@ _ENTRY = re.compile(r"(?P<path>.*\S)\s+(?P<label>\d+)\s*")
 def _listed(path: str) -> tuple[list[str], list[int]]:
     """Read a list of files and labels."""
     try:
-        lines = read_text(path).split("\n")
+        lines = _lines(path)
     except RuntimeError as error:
         reason = str(error).rpartition(f"{shown(path)}: ")[2]
         raise RuntimeError(f"cannot read the file_list {shown(path)!r}: {reason}") from None
-    found = [_entry(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    found = [_entry(path, number, line) for number, line in lines]
     if not found:
         raise RuntimeError(f"no files found: the file_list {path!r} names none")
     return [name for name, _ in found], [label for _, label in found]
+
+
+def _lines(path: str) -> list[tuple[int, str]]:
+    """Return the lines that are not empty, with their numbers from 1."""
+    return [(number, line) for number, line in enumerate(read_text(path).split("\n"), 1) if line.strip()]
+
+
+def _line_of(path: str, index: int) -> int:
+    return _lines(path)[index][0]
 
 
 def _entry(path: str, number: int, line: str) -> tuple[str, int]:

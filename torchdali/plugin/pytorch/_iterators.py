@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from torchdali.errors import LEAVING
 from torchdali.plugin._arguments import OnBreak
 from torchdali.plugin.base_iterator import BaseIterator, LastBatchPolicy
 
@@ -56,7 +57,7 @@ class _NamedOutputs(BaseIterator):
 
 
 def _miscounted(names: list[str], found: int) -> Exception:
-    text = f"output_map has {len(names)} names, {names}, but the pipeline has {found} outputs."
+    text = f"output_map has {len(names)} names, {names}, but the pipeline has {found} outputs: give one name for each."
     return KeyError(text) if len(names) > found else IndexError(text)
 
 
@@ -102,18 +103,19 @@ class DALIGenericIterator(_NamedOutputs):
         *,
         on_break: OnBreak = "continue",
     ) -> None:
-        super().__init__(
-            pipelines,
-            output_map,
-            size,
-            reader_name,
-            auto_reset,
-            fill_last_batch,
-            last_batch_padded,
-            last_batch_policy,
-            prepare_first_batch,
-            on_break=on_break,
-        )
+        with LEAVING:
+            super().__init__(
+                pipelines,
+                output_map,
+                size,
+                reader_name,
+                auto_reset,
+                fill_last_batch,
+                last_batch_padded,
+                last_batch_policy,
+                prepare_first_batch,
+                on_break=on_break,
+            )
 
     if TYPE_CHECKING:
 
@@ -145,19 +147,20 @@ class DALIClassificationIterator(DALIGenericIterator):
         *,
         on_break: OnBreak = "continue",
     ) -> None:
-        super().__init__(
-            pipelines,
-            ["data", "label"],
-            size,
-            reader_name,
-            auto_reset,
-            fill_last_batch,
-            dynamic_shape,
-            last_batch_padded,
-            last_batch_policy,
-            prepare_first_batch,
-            on_break=on_break,
-        )
+        with LEAVING:
+            super().__init__(
+                pipelines,
+                ["data", "label"],
+                size,
+                reader_name,
+                auto_reset,
+                fill_last_batch,
+                dynamic_shape,
+                last_batch_padded,
+                last_batch_policy,
+                prepare_first_batch,
+                on_break=on_break,
+            )
 
 
 class DALIRaggedIterator(_NamedOutputs):
@@ -193,18 +196,19 @@ class DALIRaggedIterator(_NamedOutputs):
         on_break: OnBreak = "continue",
     ) -> None:
         self._types = _checked_types(output_types, list(output_map))
-        super().__init__(
-            pipelines,
-            output_map,
-            size,
-            reader_name,
-            auto_reset,
-            fill_last_batch,
-            last_batch_padded,
-            last_batch_policy,
-            prepare_first_batch,
-            on_break=on_break,
-        )
+        with LEAVING:
+            super().__init__(
+                pipelines,
+                output_map,
+                size,
+                reader_name,
+                auto_reset,
+                fill_last_batch,
+                last_batch_padded,
+                last_batch_policy,
+                prepare_first_batch,
+                on_break=on_break,
+            )
 
     if TYPE_CHECKING:  # a value is a tensor, or a list of tensors, as `output_types` says
 

@@ -14,7 +14,7 @@ import functools
 import itertools
 import logging
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -421,13 +421,15 @@ def from_torchvision(
         outputs, ragged, file_names: As for `Loader`.
 
     Raises:
-        TypeError: the data set has no items or no length; another sampler. What the data set and the transforms raise.
+        TypeError: the data set has no items or no length, or its samples are dictionaries; another sampler. What the
+            data set and the transforms raise.
     """
     if sampler is not None:
         if not isinstance(sampler, DistributedSampler):
             raise TypeError(
-                f"sampler={type(sampler).__name__}: it is a DistributedSampler, or shuffle=True without one. To weigh "
-                "samples, give files and labels to fn.readers.file"
+                f"sampler={type(sampler).__name__}: it is a DistributedSampler, or shuffle=True without one. Another "
+                "draws the records for an fn.external_source of a pipeline: see weighted sampling in "
+                "docs/recipes/tasks.md"
             )
         shuffle = sampler.shuffle
     folder = _indices(dataset)[1]
@@ -437,6 +439,12 @@ def from_torchvision(
     own = transform if transform is not None else inner
     source = _source(dataset)
     first = source.dataset[0] if isinstance(source, _Samples) else (default_loader(source.paths[0]),)
+    if isinstance(first, Mapping):
+        raise TypeError(
+            f"a sample of {type(folder).__name__} is a dictionary, and from_torchvision takes samples that begin "
+            f"with an image: read it in a pipeline, by fn.readers.dataset(dataset=..., columns={list(first)}), which "
+            "returns a dictionary of nodes"
+        )
     image = first[0] if isinstance(first, tuple) else first
     steps = _steps(own, image)
     pipeline = functools.partial(

@@ -15,13 +15,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 import torch
-from torch.utils.data import IterableDataset, get_worker_info
+from torch.utils.data import IterableDataset, default_collate, get_worker_info
 
-from torchdali.errors import hint_for_folder
+from torchdali.errors import LEAVING, hint_for_folder, warn, warnings_on
 from torchdali.plugin._epochs import EpochCounter
 from torchdali.plugin.base_iterator import BaseIterator, LastBatchPolicy
 from torchdali.plugin.pytorch._folders import (
@@ -285,6 +287,25 @@ class _Size:
         raise TypeError("the samples of a Loader come in batches, in a loop over the Loader; they have no index")
 
 
+def _warn_of_batches_of_batches() -> None:
+    """Warn on the user's line if a DataLoader that begins a loop puts batches together as if they were samples."""
+    frame: FrameType | None = sys._getframe(2)
+    fetcher = frame.f_locals.get("self") if frame is not None else None
+    if not getattr(fetcher, "auto_collation", False) or getattr(fetcher, "collate_fn", None) is not default_collate:
+        return
+    while frame is not None and frame.f_back is not None and frame.f_code.co_filename.startswith(_DATALOADER):
+        frame = frame.f_back
+    assert frame is not None
+    with warnings_on(frame.f_code.co_filename, frame.f_lineno):
+        warn(
+            "this DataLoader puts the batches of a Loader together to batches of batches, with one axis more: use the "
+            "Loader as it is, or DataLoader(loader, batch_size=None)"
+        )
+
+
+_DATALOADER = os.path.dirname(os.path.abspath(torch.utils.data.__file__)) + os.sep
+
+
 def _field_names(outputs: Any) -> Iterable[str]:
     """Return the names of the outputs: of a class of named tuples, or as they are."""
     names: Iterable[str] = getattr(outputs, "_fields", outputs)
@@ -330,6 +351,7 @@ class Loader(IterableDataset[Any]):
 
     Raises:
         RuntimeError: When it is first used: what the pipeline raises; readers of different sizes.
+        ValueError: Two outputs have one name.
         TypeError: `pipeline` is neither a pipeline nor a function; when it is first used: nor one that makes one.
     """
 
@@ -356,6 +378,8 @@ class Loader(IterableDataset[Any]):
             raise TypeError(f"a Loader is made of a pipeline, or of a function that makes one, not of {pipeline!r}")
         self._outputs, self._drop_last, self._file_names = outputs, drop_last, file_names
         self._names = None if outputs is None else list(_field_names(outputs))
+        if self._names is not None and len(set(self._names)) < len(self._names):
+            raise ValueError(f"outputs={self._names}: the names must differ, as they are the keys of a dictionary")
         self._ragged = [ragged] if isinstance(ragged, (str, int)) else list(ragged)
         self._reader_name, self._size, self._classes = reader_name, size, classes
         self._distributed = distributed
@@ -422,6 +446,11 @@ class Loader(IterableDataset[Any]):
             raise TypeError(f"train={train!r}: it is True or False, and the folder is given as root")
         if not isinstance(size, int) or size < 1:
             raise ValueError(f"size={size!r}: it is the height and width in pixels, a number of 1 or more")
+        if max(*mean, *std) > 1:
+            warn(
+                f"mean={list(mean)} and std={list(std)} are of bytes from 0 to 255, and from_folder takes those of "
+                "pixels from 0 to 1: divide both by 255"
+            )
         root = os.path.expanduser(root)
         if "://" not in root and not os.path.isdir(root):
             raise FileNotFoundError(f"root={root!r}: there is no such folder{hint_for_folder(root)}")
@@ -452,11 +481,12 @@ class Loader(IterableDataset[Any]):
 
     def _opened(self) -> _Batches:
         """Return the iterator of this process; make it if there is none, or if it is of another process or rank."""
-        place = _Place.here(self._distributed, self._ranks)
-        if self._batches is None or self._place != place:
-            self._batches, self._place = self._open(place), place
-            self._batches.go_to(self._first_epoch())
-        return self._batches
+        with LEAVING:
+            place = _Place.here(self._distributed, self._ranks)
+            if self._batches is None or self._place != place:
+                self._batches, self._place = self._open(place), place
+                self._batches.go_to(self._first_epoch())
+            return self._batches
 
     def _first_epoch(self) -> int:
         """Return the epoch that the first loop of this process begins."""
@@ -487,7 +517,10 @@ class Loader(IterableDataset[Any]):
             )
         pipe = self._make()
         if not hasattr(pipe, "build"):
-            raise TypeError(f"the function that a Loader is given makes a pipeline, and this one returned {pipe!r}")
+            raise TypeError(
+                f"the function that a Loader is given makes a pipeline, and this one returned {pipe!r}: is "
+                "@pipeline_def(batch_size=..., num_threads=...) missing above it?"
+            )
         return pipe
 
     def _reader_of(self, pipe: Pipeline) -> str | None:
@@ -506,6 +539,7 @@ class Loader(IterableDataset[Any]):
 
     def __iter__(self) -> Iterator[Any]:
         """Begin a new epoch; after `load_state_dict`, go on with the one that was saved."""
+        _warn_of_batches_of_batches()
         self._loops += 1
         return self._loop(self._loops)
 
@@ -513,7 +547,13 @@ class Loader(IterableDataset[Any]):
         if self._has_delivered:
             self._has_delivered = False
             return
-        for batch in self._opened():
+        with LEAVING:
+            batches = iter(self._opened())
+        while True:
+            with LEAVING:
+                batch = next(batches, None)
+            if batch is None:
+                return
             yield self._form(batch)
             if number != self._loops:
                 raise RuntimeError("another loop over this Loader has begun: it can be in one epoch at a time")
