@@ -25,7 +25,7 @@ from torchdali.running import run_batch
 from torchdali.schema import STATE, Schema
 from torchdali.tensors import TensorList
 
-__all__ = ["Call", "as_node", "bind", "call", "record", "run_now", "unshared"]
+__all__ = ["VIEWS", "Call", "as_node", "bind", "call", "record", "run_now", "unshared"]
 
 
 @dataclass
@@ -294,7 +294,7 @@ def as_node(value: Any) -> DataNode:
 
 
 def run_now(declared: Operator, checked: Call, rng: BatchRng | None = None) -> Any:
-    """Run on tensors or `TensorList`s, at once; tensors in, tensors out, which share no memory but for `_VIEWS`."""
+    """Run on tensors or `TensorList`s, at once; tensors in, tensors out, which share no memory but for `VIEWS`."""
     alone = not any(isinstance(v, TensorList) for v in [*checked.inputs, *checked.per_sample.values()])
     inputs = [None if v is None else _as_batch(v) for v in checked.inputs]
     rng = rng or _fresh_rng(declared, checked, inputs)
@@ -303,7 +303,7 @@ def run_now(declared: Operator, checked: Call, rng: BatchRng | None = None) -> A
     return results[0] if len(results) == 1 else tuple(results)
 
 
-_VIEWS = frozenset((
+VIEWS = frozenset((
     "cat", "element_extract", "expand_dims", "per_frame", "reinterpret", "reshape", "squeeze", "subscript", "transpose",
 ))  # fmt: skip
 """Operators that look at their input in another way; as torch's, they may return a view of it."""
@@ -313,7 +313,7 @@ def unshared(
     declared: Operator, outputs: Sequence[TensorList], inputs: Sequence[TensorList | None]
 ) -> Sequence[TensorList]:
     """Copy what a body returns of its inputs, so that writing to a result does not change an input."""
-    if declared.name in _VIEWS or is_traced():
+    if declared.name in VIEWS or is_traced():
         return outputs
     memory = sorted(_extent(t) for batch in inputs if batch is not None for t in _tensors(batch) if t.numel())
     return [_copied(o) if any(_is_within(t, memory) for t in _tensors(o)) else o for o in outputs]
