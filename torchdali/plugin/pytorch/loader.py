@@ -38,6 +38,8 @@ from torchdali.plugin.pytorch._folders import (
 from torchdali.plugin.pytorch._iterators import stacked
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
+
     from torchdali.pipeline import Pipeline
     from torchdali.tensors import TensorList
 
@@ -658,6 +660,21 @@ class Loader(IterableDataset[Any]):
         """Print, rank by rank, how many samples and batches the present epoch has, and why."""
         self._opened().explain_epoch()
 
+    def show(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Image:
+        """Return a contact sheet of the batch that comes next, with the names of its classes.
+
+        It takes nothing from the epoch: the next batch of the loop is the one that was shown. See `Pipeline.show`.
+
+        Args:
+            path: Where to save it, too.
+            options: Of `Pipeline.show` and `torchdali.pictures.show`, such as ``each`` and ``count``.
+
+        Raises:
+            RuntimeError: a source of the pipeline cannot be asked twice. ValueError: no output can be drawn.
+        """
+        known = {} if self._classes is None else {"classes": list(self._classes)}
+        return self.pipeline.show(path, **{**known, **options})
+
     def close(self) -> None:
         """End the pipeline. A new loop makes it anew, and begins with the first epoch."""
         if self._batches is not None:
@@ -669,6 +686,16 @@ class Loader(IterableDataset[Any]):
 
     def __exit__(self, *exception: Any) -> None:
         self.close()
+
+    def _repr_html_(self) -> str:
+        from torchdali import pictures
+
+        if self._batches is None and self._make is None:
+            return pictures.document(repr(self), [], "")  # a pipeline that is taken over when the loop begins
+        body = ""
+        with contextlib.suppress(RuntimeError, ValueError):  # that cannot be shown
+            body = pictures.image_tag(self.show(count=8, size=112))
+        return pictures.document(repr(self), [("samples", str(self._opened().dataset_size))], body)
 
     def __repr__(self) -> str:
         if self._batches is None:
