@@ -6,8 +6,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
 from torchdali import containers
 from torchdali._commands.bar import Bar
 
@@ -64,7 +62,6 @@ def check(paths: Sequence[str], decode: bool) -> int:
 
 def stats(root: str, threads: int) -> int:
     """Describe a folder of images, and return 1 if any of them is broken."""
-    torch.set_num_threads(1)  # each of the others decodes an image of its own
     bar = Bar("images")
     try:
         found = containers.statistics(root, threads, bar)

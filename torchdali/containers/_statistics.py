@@ -12,6 +12,7 @@ from statistics import median
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from torchdali.codecs.images import ENDINGS, decode, peek_header
@@ -29,7 +30,7 @@ _LISTED = 20  # classes, and broken files, that are printed
 
 
 class _Image(NamedTuple):
-    """One image that was decoded; its mean and variance are of each channel, for pixels from 0 to 1."""
+    """One image that was decoded; mean and mean square are of each channel, for pixels from 0 to 1."""
 
     path: str
     size: int
@@ -37,8 +38,8 @@ class _Image(NamedTuple):
     channels: int
     height: int
     width: int
-    mean: torch.Tensor
-    variance: torch.Tensor
+    mean: npt.NDArray[np.float64]
+    square: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -150,12 +151,12 @@ def _examined(path: str) -> _Image | Problem:
     try:
         data = torch.from_numpy(np.fromfile(path, np.uint8))
         header = peek_header(data)
-        pixels = decode(data).float() / 255
+        pixels = decode(data).numpy()
     except Exception as error:
         return Problem(path, None, str(error) or type(error).__name__)
-    variance, mean = torch.var_mean(pixels.reshape(-1, 3).double(), 0, correction=0)
     height, width = pixels.shape[:2]
-    return _Image(path, len(data), header.format, header.channels, height, width, mean, variance)
+    mean, square = (values.mean((0, 1), dtype=np.float64) for values in (pixels, np.square(pixels, dtype=np.float32)))
+    return _Image(path, len(data), header.format, header.channels, height, width, mean / 255, square / 255**2)
 
 
 class _Summary:
@@ -167,8 +168,8 @@ class _Summary:
         self._channels: Counter[int] = Counter()
         self._classes: Counter[str] = Counter()
         self._heights, self._widths = array("l"), array("l")
-        self._means = torch.zeros(3, dtype=torch.float64)
-        self._squares = torch.zeros(3, dtype=torch.float64)
+        self._means = np.zeros(3)
+        self._squares = np.zeros(3)
         self._misnamed: list[tuple[str, str]] = []
         self._problems: list[Problem] = []
 
@@ -183,7 +184,7 @@ class _Summary:
         self._heights.append(image.height)
         self._widths.append(image.width)
         self._means += image.mean
-        self._squares += image.variance + image.mean**2
+        self._squares += image.square
         folder, *rest = os.path.relpath(image.path, self._root).split(os.sep)
         if rest:
             self._classes[folder] += 1
@@ -195,7 +196,7 @@ class _Summary:
         count = len(self._heights)
         mean = self._means / max(1, count)
         red, green, blue = mean.tolist()
-        std = (self._squares / max(1, count) - mean**2).clamp(min=0).sqrt().tolist()
+        std = np.sqrt((self._squares / max(1, count) - mean**2).clip(0)).tolist()
         folders = sorted(e.name for e in os.scandir(self._root) if e.is_dir() and not e.name.startswith("."))
         return Statistics(
             self._root, count, self._size, self._formats, self._channels, _ends(self._heights), _ends(self._widths),

@@ -85,7 +85,10 @@ def _first(pipe: Pipeline) -> tuple[TensorList, ...]:
         return pipe.run()
     except StopIteration:  # the batch before was the last of its epoch
         pipe.reset()
+    try:
         return pipe.run()
+    except StopIteration:
+        raise RuntimeError("there is no next batch: the sources are at their end") from None
 
 
 def _classes(pipe: Pipeline) -> list[str]:
