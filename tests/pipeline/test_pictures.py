@@ -160,6 +160,34 @@ def test_each_operator_has_a_row(root: str) -> None:
     assert sheet.height == 6 + len(titles) * (16 + 6) + 3 * 24 + 20 + 2 * 16  # 4 headings, 24 x 48 decoded, a caption
 
 
+def test_each_draws_what_is_not_delivered() -> None:
+    @pipeline_def(batch_size=2, **SETTINGS)
+    def means() -> Any:
+        images = fn.external_source([[np.full((16, 16, 3), 90, np.uint8)] * 2], layout="HWC")
+        return fn.reductions.mean(images)
+
+    assert means().show(each=True, size=16).getpixel((8, 24)) == (90, 90, 90)
+    with pytest.raises(ValueError, match=r"nothing to draw here: output 0: reductions.mean: samples \(\) torch.float32"):
+        means().show()
+
+
+def test_each_refuses_other_options(root: str) -> None:
+    with pytest.raises(TypeError, match="takes classes, count and size, not boxes, labels"):
+        training(root).show(each=True, labels=[1], boxes=[], count=2)
+
+
+def test_each_needs_pictures() -> None:
+    pipe = pipeline_def(batch_size=2, **SETTINGS)(lambda: fn.random.uniform(range=[0, 1]))()
+    with pytest.raises(ValueError, match="no operator here delivers images"):
+        pipe.show(each=True)
+
+
+def test_a_given_normalization_wins(root: str) -> None:
+    pipe = training(root)
+    assert not _same(pipe.show(mean=[0.0], std=[1.0]), pipe.show())
+    assert _same(pipe.show(mean=[0.0], std=[1.0], names=[]), pictures.show(pipe.run(), mean=[0.0], std=[1.0], names=[], classes=pipe.classes))
+
+
 def test_normalization_is_undone_behind_operators_that_keep_levels() -> None:
     @pipeline_def(batch_size=1, **SETTINGS)
     def turned(scaled: bool) -> Any:
@@ -249,12 +277,12 @@ def test_conditions_are_dashed() -> None:
 def test_a_loader_shows_its_next_batch_and_takes_nothing(root: str) -> None:
     loader, other = (Loader.from_folder(root, train=True, size=24, batch_size=4, num_threads=2, seed=3) for _ in range(2))
     mean, std = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
-    for epoch in range(2):
-        first = loader.show(names=[])
-        for k, ((images, labels), (expected, _)) in enumerate(zip(loader, other, strict=True)):
+    for _ in range(2):
+        shown = loader.show(names=[])
+        for (images, labels), (expected, _) in zip(loader, other, strict=True):  # the last batch has three samples
             assert torch.equal(images, expected)
-            if k == 0:
-                assert _same(first, pictures.show((images, labels), classes=["cat", "dog", "eel"], mean=mean, std=std)), epoch
+            assert _same(shown, pictures.show((images, labels), classes=["cat", "dog", "eel"], mean=mean, std=std))
+            shown = loader.show(names=[])
     assert "data:image/png" in loader._repr_html_() and "15" in loader._repr_html_()
 
 
@@ -279,7 +307,7 @@ def test_a_loader_without_pictures_has_a_text() -> None:
         return fn.readers.dataset(dataset=list(range(10)), name="Reader")
 
     html = Loader(numbers)._repr_html_()
-    assert "<img" not in html and "10" in html
+    assert "<img" not in html and "10" in html and "nothing to draw" in html
 
 
 def test_batches_of_the_dynamic_mode() -> None:

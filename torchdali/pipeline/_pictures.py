@@ -138,18 +138,24 @@ def show_next(pipe: Pipeline, path: str | os.PathLike[str] | None, options: Mapp
     graph = pipe._traced()
     outputs, classes = next_batch(pipe, graph, options.get("count") or COUNT)
     named = {_name(edge, k): output for k, (edge, output) in enumerate(zip(graph.outputs, outputs, strict=True))}
-    return show(named, path, **{**_known(graph), "classes": classes, **options})
+    known = {**_known(graph), "classes": classes}
+    if options.get("mean") is not None:
+        del known["normalizations"]
+    return show(named, path, **{**known, **options})
 
 
 def show_each(pipe: Pipeline, path: str | os.PathLike[str] | None, options: Mapping[str, Any]) -> Image.Image:
     """Return a contact sheet with a row for each operator that has pictures to show, in their order."""
+    if unknown := sorted(options.keys() - {"classes", "count", "size"}):
+        raise TypeError(f"with each=True, show() takes classes, count and size, not {', '.join(unknown)}")
     graph, count = pipe._traced(), options.get("count") or IN_A_ROW
     edges = [edge for node in graph.nodes if not node.scope for edge in node.outputs]
     batches, classes = next_batch(pipe, Graph(graph.nodes, tuple(edges)), count)
     seen = {edge: values(batch, count) for edge, batch in zip(edges, batches, strict=True)}
     size, box_format = options.get("size", SIZE), _known(graph).get("box_format", "ltrb")
     delivered = {_name(edge, k): seen[edge] for k, edge in enumerate(graph.outputs) if edge in seen}
-    shown, overlays = arranged(delivered)
+    able = any(each.is_drawable for each in delivered.values())
+    shown, overlays = arranged(delivered) if able else ({}, Overlays())
     overlays = replace(overlays, classes=options.get("classes") or classes, box_format=box_format)
     rows: list[Row] = []
     for edge in edges:
@@ -159,6 +165,8 @@ def show_each(pipe: Pipeline, path: str | os.PathLike[str] | None, options: Mapp
         if rows:
             on_it = replace(on_it, labels=None, names=())
         rows.append(Row(tiles_of(seen[edge], on_it, _normalization(edge), size), _heading(edge)))
+    if not rows:
+        raise ValueError("there is nothing to draw: no operator here delivers images, clips, spectrograms or sounds")
     sheet = contact_table(rows)
     if path is not None:
         sheet.save(path)

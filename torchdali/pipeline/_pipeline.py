@@ -593,7 +593,8 @@ class Pipeline(PipelineOldNames):
 
         Raises:
             RuntimeError: a source waits for `feed_input`, or is an iterator; the pipeline is in debug mode.
-            ValueError: no output can be drawn.
+            ValueError: no output, or with `each` no result of an operator, can be drawn. TypeError: an option that
+            `each` does not take.
         """
         from torchdali.pipeline import _pictures
 

@@ -165,6 +165,14 @@ class _Batches(BaseIterator):
         """Samples of an epoch, of all ranks together; -1 if only the source knows."""
         return self._epochs.shards.size if isinstance(self._epochs, EpochCounter) else -1
 
+    @property
+    def left(self) -> int:
+        """Samples that are to come in the present epoch, on this rank; 0 if none are, or if only the source knows."""
+        counter = self._epochs
+        if not isinstance(counter, EpochCounter):
+            return 0
+        return max(0, counter.sizes[counter.ranks[0]] - counter.delivered * self.batch_size)
+
     def _warn_of_size(self) -> None:
         """Stay silent: a Loader finds its reader itself."""
 
@@ -672,7 +680,10 @@ class Loader(IterableDataset[Any]):
         Raises:
             RuntimeError: a source of the pipeline cannot be asked twice. ValueError: no output can be drawn.
         """
-        known = {} if self._classes is None else {"classes": list(self._classes)}
+        known: dict[str, Any] = {} if self._classes is None else {"classes": list(self._classes)}
+        left = self._opened().left
+        if 0 < left < (options.get("count") or self.batch_size):  # what follows is padding
+            options = {**options, "count": left}
         return self.pipeline.show(path, **{**known, **options})
 
     def close(self) -> None:
@@ -692,10 +703,12 @@ class Loader(IterableDataset[Any]):
 
         if self._batches is None and self._make is None:
             return pictures.document(repr(self), [], "")  # a pipeline that is taken over when the loop begins
-        body = ""
-        with contextlib.suppress(RuntimeError, ValueError):  # that cannot be shown
-            body = pictures.image_tag(self.show(count=8, size=112))
-        return pictures.document(repr(self), [("samples", str(self._opened().dataset_size))], body)
+        size = self._opened().dataset_size
+        facts = [] if size < 0 else [("samples", f"{size:,}")]
+        try:
+            return pictures.document(repr(self), facts, pictures.image_tag(self.show(count=8, size=112)))
+        except (RuntimeError, ValueError) as error:  # there is no picture
+            return pictures.document(repr(self), [*facts, ("no picture:", str(error).splitlines()[0])], "")
 
     def __repr__(self) -> str:
         if self._batches is None:
