@@ -1,4 +1,4 @@
-"""What `torchdali stats` says of a folder of images."""
+"""`torchdali stats` and `statistics`: a folder of images described."""
 
 from __future__ import annotations
 
