@@ -146,6 +146,9 @@ def test_numbers_of_channels(channels: int, color: tuple[int, ...]) -> None:
         ((20, 40, 3), torch.int32, "HWC", "image"),
         ((6, 20, 40, 3), torch.uint8, "", "clip"),
         ((6, 3, 20, 40), torch.uint8, "FCHW", "clip"),
+        ((3, 6, 20, 40), torch.uint8, "CFHW", "clip"),
+        ((6, 20, 40), torch.float32, "DHW", "clip"),
+        ((40, 20, 3), torch.uint8, "WHC", "image"),
         ((1000,), torch.float32, "", "sound"),
         ((1000, 2), torch.float32, "", "sound"),
         ((1000,), torch.uint8, "", "none"),  # an encoded file
@@ -254,6 +257,13 @@ def test_clips_are_strips() -> None:
     assert [_at(sheet, 42 * k, 0)[0] for k in range(6)] == [0, 20, 40, 60, 80, 100]
     planes = TensorListCPU(np.ascontiguousarray(clip[None].transpose(0, 1, 4, 2, 3)), "FCHW")
     assert _same(planes.show(size=40), sheet)
+
+
+@pytest.mark.parametrize(("layout", "axes"), [("CFHW", (3, 0, 1, 2)), ("FWHC", (0, 2, 1, 3)), ("HWFC", (1, 2, 0, 3))])
+def test_axes_in_any_order(layout: str, axes: tuple[int, ...]) -> None:
+    clip = np.random.default_rng(0).integers(0, 256, (6, 20, 40, 3), np.uint8)
+    batch = TensorListCPU(np.ascontiguousarray(clip.transpose(axes))[None], layout)
+    assert _same(batch.show(), TensorListCPU(clip[None], "FHWC").show())
 
 
 @pytest.mark.parametrize(("layout", "row"), [("ft", 7), ("tf", 7), ("", 0)])

@@ -12,6 +12,7 @@ __all__ = ["Role", "are_boxes", "are_labels", "as_image", "is_drawable", "role_o
 Role = Literal["image", "mask", "clip", "spectrogram", "sound", "none"]
 
 _COLORS = (1, 3, 4)
+_ORDER = "FDHWC"
 _SHORTEST_SOUND = 64  # values
 
 
@@ -27,11 +28,16 @@ def role_of(sample: torch.Tensor, layout: str = "") -> Role:
 def _by_layout(sample: torch.Tensor, layout: str) -> Role:
     if layout in ("ft", "tf"):
         return "spectrogram"
-    if "H" in layout and "W" in layout and set(layout) <= set("FDHWC"):
-        if layout[0] in "FD":
+    if _has_places(layout):
+        if "F" in layout or "D" in layout:
             return "clip"
         return "mask" if _is_mask(sample, layout) else "image"
     return _by_shape(sample)
+
+
+def _has_places(layout: str) -> bool:
+    """Return whether a layout is that of images, or of several of them."""
+    return {"H", "W"} <= set(layout) <= set(_ORDER)
 
 
 def _is_mask(sample: torch.Tensor, layout: str) -> bool:
@@ -78,11 +84,13 @@ def are_labels(samples: Sequence[torch.Tensor]) -> bool:
 
 
 def as_image(sample: torch.Tensor, layout: str = "") -> torch.Tensor:
-    """Return an image with its channels last, ``(H, W, C)``; frames of a clip, ``(F, H, W, C)``."""
-    frames = int(role_of(sample, layout) == "clip")
+    """Return an image with its channels last, ``(H, W, C)``; frames of a clip, or slices, ``(F, H, W, C)``."""
     sample = sample.detach().cpu()
-    spatial = layout[frames:] if layout else ""
+    if _has_places(layout):
+        sample = sample.permute([layout.index(axis) for axis in _ORDER if axis in layout])
+        sample = sample if "C" in layout else sample.unsqueeze(-1)
+        return sample.reshape(-1, *sample.shape[-3:]) if "F" in layout or "D" in layout else sample
+    frames = int(role_of(sample) == "clip")
     if sample.ndim == 2 + frames:
         return sample.unsqueeze(-1)
-    first = spatial.startswith("C") if spatial else sample.shape[-1] not in _COLORS
-    return sample.movedim(frames, -1) if first else sample
+    return sample if sample.shape[-1] in _COLORS else sample.movedim(frames, -1)
