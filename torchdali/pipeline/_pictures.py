@@ -60,6 +60,8 @@ def next_batch(pipe: Pipeline, graph: Graph, count: int) -> tuple[tuple[TensorLi
     """
     for node in graph.nodes:
         _check_source(node)
+    if pipe._options.checkpoint is not None:
+        pipe.build()  # it begins where that says
     options, executor = pipe._options, pipe._executor
     size = options.batch_size or count
     copy = Pipeline()
