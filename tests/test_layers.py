@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "torchdali"
 
 LAYERS = (
     ("installation", "errors", "dtypes", "pickling", "tfrecord", "signatures"),
-    ("tensors", "rng", "user_random", "kernels", "codecs", "formats"),
+    ("pictures", "tensors", "rng", "user_random", "kernels", "codecs", "formats"),
     (
         *("batching", "schema", "registry", "descriptions", "loader", "cursor", "batch_source", "graph", "data_node", "constants", "types"),
         *("running", "dispatch", "declaration", "namespaces"),
@@ -44,7 +44,7 @@ FORBIDDEN = {
 
 # All that the delivering layer may know: what a user may import too.
 PUBLIC = frozenset(
-    ("", "installation", "errors", "types", "tensors", "fn", "ops", "math", "pipeline", "auto_aug", "plugin", "containers")
+    ("", "installation", "errors", "types", "tensors", "fn", "ops", "math", "pipeline", "auto_aug", "plugin", "containers", "pictures")
 )
 DELIVERING = frozenset(LAYERS[-1])
 
@@ -54,6 +54,9 @@ LATE = {
     "codecs._image_formats": "TIFF loads Pillow, which other images do not need",
     "codecs._image_headers": "TIFF loads Pillow, which other images do not need",
     "kernels.device.library": "Triton is loaded where a kernel is launched",
+    "pipeline._pipeline": "Pillow is loaded when a pipeline is shown",
+    "plugin.pytorch.loader": "Pillow is loaded when a loader is shown",
+    "tensors._batch": "Pillow is loaded when a batch is shown",
 }
 
 

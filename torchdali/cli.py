@@ -1,4 +1,4 @@
-"""The command line: ``torchdali demo | bench | doctor | run | index | pack | check``.
+"""The command line: ``torchdali demo | bench | show | stats | doctor | run | index | pack | check``.
 
 Only the standard library is imported here; a command imports what it needs when it runs: ``--help`` does not wait for
 torch.
@@ -69,6 +69,18 @@ def _run(options: argparse.Namespace) -> int:
     else:
         running.run(options.script, options.arguments)
     return 0
+
+
+def _show(options: argparse.Namespace) -> int:
+    from torchdali._commands import showing
+
+    return showing.run(options.target, options.arguments, options.output, options.each, options.count)
+
+
+def _stats(options: argparse.Namespace) -> int:
+    from torchdali._commands import containers
+
+    return containers.stats(options.folder, options.threads)
 
 
 def _index(options: argparse.Namespace) -> int:
@@ -210,6 +222,28 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("--output", type=Path, default=Path("gpu.jsonl"), metavar="JSONL", help="of --gpu")
     bench.set_defaults(command=_bench)
 
+    show = commands.add_parser(
+        "show",
+        help="draw what a script loads, as a contact sheet",
+        description="Draw the next batch of a pipeline or a loader of a script. What stands under "
+        'if __name__ == "__main__" in the script does not run.',
+    )
+    show.add_argument("target", metavar="SCRIPT[:NAME]", help="a function that makes a pipeline or a loader, or one")
+    show.add_argument("arguments", nargs="*", metavar="NAME=VALUE", help="of the function")
+    show.add_argument("--each", action="store_true", help="draw a row after each operator")
+    show.add_argument("--count", type=_positive, metavar="N", help="samples to draw")
+    show.add_argument("--output", type=Path, default=Path("torchdali_show.png"), metavar="PNG", help="the picture")
+    show.set_defaults(command=_show)
+
+    stats = commands.add_parser(
+        "stats",
+        help="describe a folder of images",
+        description="Decode all images of a folder once: their sizes, formats and classes, the mean and deviation of "
+        "their pixels, and which are broken.",
+    )
+    stats.add_argument("folder", type=_folder, metavar="DIR", help="searched at any depth")
+    stats.set_defaults(command=_stats)
+
     doctor = commands.add_parser("doctor", help="say what works here, and what to install")
     doctor.set_defaults(command=_doctor)
 
@@ -220,7 +254,7 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(command=_run)
 
     _add_containers(commands)
-    for command in (demo, bench):
+    for command in (demo, bench, stats):
         command.add_argument("--threads", type=_positive, default=min(4, _cores()), help="that load")
     return parser
 

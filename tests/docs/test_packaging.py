@@ -24,7 +24,7 @@ FAILING = "a-compiler-that-is-not-there"
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the sources, which builds may write to."""
     folder = tmp_path_factory.mktemp("sources") / "torchdali"
-    unwanted = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "*.egg-info", "pictures", "libtorchdali.*")
+    unwanted = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "*.egg-info", "libtorchdali.*")
     shutil.copytree(ROOT, folder, ignore=unwanted)
     return folder
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import numpy as np
+import PIL.Image
 import pytest
 
 from tests.helpers import pages
@@ -75,3 +78,16 @@ def test_a_wrong_result_is_told() -> None:
 
 def test_a_mark_needs_a_reason() -> None:
     assert pages.blocks("<!-- not run: -->\n```python\n1\n```\n")[0].runs
+
+
+def test_pictures_are_those_of_their_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, page = pages.ROOT / "docs" / "show", "docs/pictures.md"
+    shown = set(re.findall(r"\]\(show/([\w.]+)\)", (pages.ROOT / page).read_text(encoding="utf-8")))
+    assert shown == {path.name for path in folder.iterdir()}
+    assert all(path.stat().st_size < 60_000 for path in folder.iterdir())
+    monkeypatch.chdir(tmp_path)
+    pages.check(page)
+    for name in sorted(shown - {"notebook.png", "graph.svg"}):
+        expected, drawn = (np.asarray(PIL.Image.open(place / name).convert("RGB"), np.int16) for place in (folder, tmp_path))
+        assert expected.shape == drawn.shape, name
+        assert np.abs(expected - drawn).mean() < 8, name  # of few colors, to be small

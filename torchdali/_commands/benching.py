@@ -10,12 +10,14 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from torchdali import Pipeline, fn, operator, pipeline_def, types
+from torchdali._commands.bar import Bar
 from torchdali.containers import IMAGES
 
 __all__ = ["build", "find", "run"]
@@ -110,16 +112,20 @@ def read_rate(files: list[Path], threads: int) -> float:
     return len(chosen) / (time.perf_counter() - start)
 
 
-def measure(pipeline: Pipeline, batches: int, step: float = 0.0) -> Usage:
+def measure(
+    pipeline: Pipeline, batches: int, step: float = 0.0, progress: Callable[[int, int], None] | None = None
+) -> Usage:
     """Take some batches, with a consumer that rests ``step`` seconds after each."""
     steps, samples = [sum(column) for column in zip(*_threads, strict=True)], _count()
     start, cpu, waited = time.perf_counter(), time.process_time(), 0.0
-    for _ in range(batches):
+    for done in range(1, batches + 1):
         asked = time.perf_counter()
         pipeline.run()
         waited += time.perf_counter() - asked
         if step:
             time.sleep(step)
+        if progress is not None:
+            progress(done, batches)
     wall, cpu = time.perf_counter() - start, time.process_time() - cpu
     after = [sum(column) for column in zip(*_threads, strict=True)]
     taken = tuple(b - a for a, b in zip(steps, after, strict=True))
@@ -201,7 +207,9 @@ def run(root: Path, batch: int, threads: int, batches: int, size: int, step: flo
     print(f"once in memory {read_rate(files, threads):.0f} images/s", flush=True)
     pipeline = build(files, batch, threads, size)
     measure(pipeline, WARMUP)
-    usage = measure(pipeline, batches)
+    bar = Bar("batches")
+    usage = measure(pipeline, batches, progress=bar)
+    bar.close()
     rate = batch * batches / usage.wall
     print(f"Training pipeline, crops of {size}, batches of {batch}: {rate:.0f} images/s")
     _print_steps(usage)

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-import torch
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image
 from torch import Tensor
 
 from torchdali._demo.training import MEAN, SIZE, STD
+from torchdali.pictures import Row, Tile, contact_table
 
 ROWS = 6
-GAP = 6
-HEAD = 22
 ENLARGE = 2
 
 
 def _picture(image: Tensor) -> Image.Image:
     """Turn a normalized ``(3, H, W)`` image back into a picture."""
-    levels = ((image * STD + MEAN) * 255).round().clamp(0, 255).to(torch.uint8)
+    levels = ((image * STD + MEAN) * 255).round().clamp(0, 255).byte()
     side = SIZE * ENLARGE
     return Image.fromarray(levels.permute(1, 2, 0).numpy()).resize((side, side))
 
@@ -38,13 +36,13 @@ def collect(batches: Iterable[tuple[Tensor, Tensor]], classes: int) -> list[list
 
 def save(columns: list[list[Tensor]], names: list[str], path: Path) -> None:
     """Write a PNG with one column of pictures a class, its name above it."""
-    step = SIZE * ENLARGE + GAP
-    sheet = Image.new("RGB", (GAP + step * len(names), HEAD + step * ROWS), "white")
-    draw = ImageDraw.Draw(sheet)
-    font = ImageFont.load_default(size=15)
-    for column, (images, name) in enumerate(zip(columns, names, strict=True)):
-        left = GAP + column * step
-        draw.text((left + step // 2, HEAD // 2), name, "black", font, anchor="mm")
-        for row, image in enumerate(images):
-            sheet.paste(_picture(image), (left, HEAD + row * step))
-    sheet.save(path)
+    nothing = Tile(Image.new("RGB", (SIZE * ENLARGE, SIZE * ENLARGE), "white"))
+    rows = [
+        Row(
+            [Tile(_picture(images[k])) if k < len(images) else nothing for images in columns],
+            "",
+            names if k == 0 else (),
+        )
+        for k in range(ROWS)
+    ]
+    contact_table(rows).save(path)

@@ -42,6 +42,7 @@ from torchdali.execute.chain_run import Runtime
 from torchdali.execute.checkpoint import labels
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.memory_stats import MemoryStats
+from torchdali.execute.spans import span
 from torchdali.execute.stages import StageRunner
 from torchdali.execute.sync import CallerQueue, SingleCaller
 from torchdali.execute.thread_pool import Job, ThreadPool
@@ -326,7 +327,8 @@ class Executor:
             if not self._flight:
                 raise RuntimeError("no batch was scheduled: call schedule_run() before asking for outputs")
             batch = self._flight[0]
-            self._wait(batch)
+            with span("wait for a batch", self.settings.device):
+                self._wait(batch)
             # Only now: an interrupt while waiting leaves the batch where it is, for the next call.
             self._flight.popleft()
             # Noted by the scheduler thread when it drew the batch, and not changed since: batches drawn meanwhile have
@@ -505,7 +507,8 @@ class Executor:
             started = time.perf_counter()
             prepared = batch.prepared.pop(node, None)
             try:
-                outputs = source.next(self.settings.batch_size, prepared)
+                with span(node.operator.name, self.settings.device):
+                    outputs = source.next(self.settings.batch_size, prepared)
             except StopIteration:
                 ended = True
                 continue

@@ -29,6 +29,10 @@ class MemoryStats:
                 self._last[edge] = sum(sizes)
                 self._largest[edge] = max(self._largest.get(edge, 0), *sizes, 0)
 
+    def last(self, node: Node) -> int:
+        """Return the bytes that a node delivered in the last batch; 0 if they are not known."""
+        return sum(self._last.get(edge, 0) for edge in node.outputs)
+
     def take(self) -> dict[DataNode, tuple[int, int]]:
         """Return the sizes so far, and forget them: another process adds them to its own."""
         with self._lock:

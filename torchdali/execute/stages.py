@@ -22,6 +22,7 @@ from torchdali.execute.groups import GroupRun, group_size
 from torchdali.execute.hardware_decoding import Decoded, HardwareDecoding, is_shared, mark
 from torchdali.execute.output_buffer import OpenBuffer, OutputBuffer, filled
 from torchdali.execute.source_info import read_edges, source_edges
+from torchdali.execute.spans import span, spanned, wants_spans
 from torchdali.execute.steps import fail_alone, present, run_step
 from torchdali.execute.sync import CallerQueue, Sequencer
 from torchdali.execute.thread_limit import ThreadLimit
@@ -137,6 +138,7 @@ class StageRunner:
 
     def _run_all(self, batch: InFlightBatch, steps: Sequence[Node]) -> None:
         uploaded = self._runtime.device_stream.stream is None
+        run = self._run_in_span if wants_spans(self._runtime.settings.device) else self._run_step
         for node in steps:
             if node.operator.kind == "source":
                 continue
@@ -146,6 +148,10 @@ class StageRunner:
                 small = [v for v in known if v is not None and v.uploaded is None]
                 if small:
                     batch.uploaded += self._runtime.device_stream.upload_together(small)
+            run(batch, node)
+
+    def _run_in_span(self, batch: InFlightBatch, node: Node) -> None:
+        with span(node.title, self._runtime.settings.device):
             self._run_step(batch, node)
 
     def _run_step(self, batch: InFlightBatch, node: Node) -> None:
@@ -253,6 +259,8 @@ class StageRunner:
         count = -(-batch.size // group)
         run.done = {e: opened.column(count) for e, opened in run.opened.items()}
         function = self._bind(run)
+        if wants_spans(runtime.settings.device):
+            function = spanned(function, " + ".join(n.title for n in compiled.chain.nodes), runtime.settings.device)
         if group == batch.size > 1 or (run.bundles is not None and run.bundles.count == 1):
             # One call: it takes less time than waking a thread. This is the thread that ran the stage's steps; in a
             # synchronous pipeline the user's, whose KeyboardInterrupt ends the batch as it does in a step.

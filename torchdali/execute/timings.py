@@ -13,7 +13,7 @@ from pathlib import Path
 
 from torchdali.graph import Node
 
-__all__ = ["OperatorTime", "Profile", "Stats", "Times"]
+__all__ = ["OperatorTime", "Profile", "Stats", "Times", "line_of"]
 
 _EVERY = 8  # one batch in so many has its samples timed operator by operator
 _Event = tuple[str, str, float, float, str]  # operator, detail, start, seconds, thread
@@ -172,11 +172,15 @@ class Profile:
 
     def operators(self) -> tuple[OperatorTime, ...]:
         """Return the times per operator, slowest first."""
+        return tuple(self.by_node().values())
+
+    def by_node(self) -> dict[Node, OperatorTime]:
+        """Return the times of each node that was timed, slowest first."""
         with self._lock:
             rates = {n: self._seconds[n] / max(1, self._samples[n]) for n in self._seconds}
         total = sum(rates.values()) or 1.0
         slowest = sorted(rates, key=rates.__getitem__, reverse=True)
-        return tuple(OperatorTime(n.title, _line(n), rates[n], rates[n] / total) for n in slowest)
+        return {n: OperatorTime(n.title, line_of(n), rates[n], rates[n] / total) for n in slowest}
 
     def stats(self, bytes_in_flight: int, processes: tuple[str, ...] = ()) -> Stats:
         """Summarise."""
@@ -229,7 +233,8 @@ def _trace_event(event: _Event) -> Mapping[str, object]:
     }  # fmt: skip
 
 
-def _line(node: Node) -> str:
+def line_of(node: Node) -> str:
+    """Return file and line of a node."""
     return f"{Path(node.lines[0].file).name}:{node.lines[0].line}" if node.lines else ""
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from torchdali import graph, serialize
 from torchdali.errors import strip_internal_frames
@@ -40,6 +40,11 @@ from torchdali.pipeline._saved import read_pipeline, write_pipeline
 from torchdali.rewrite import fast_path
 from torchdali.tensors import TensorList
 from torchdali.types import DALIDataType, OperatorConcurrency, PipelineAPIType, StreamPolicy
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from torchdali.pictures import Svg
 
 __all__ = ["Pipeline"]
 
@@ -571,6 +576,53 @@ class Pipeline(PipelineOldNames):
         """
         text = serialize.dot(self._traced(), show_tensors=show_tensors, use_colors=use_colors)
         Path(filename).write_text(text, encoding="utf-8")
+
+    # ------------------------------------------------------------ pictures
+
+    def show(self, path: str | os.PathLike[str] | None = None, *, each: bool = False, **options: Any) -> Image:
+        """Return a contact sheet of the batch that comes next; the pipeline stays where it is.
+
+        A copy of the pipeline makes the batch, from readers and sources that it opens anew. A source that is a function
+        is called once more; an iterator cannot be asked twice. Nothing is opened on the screen: a notebook displays
+        the result, and elsewhere its method ``show()`` does.
+
+        Args:
+            path: Where to save it, too.
+            each: Draw a row after each operator, of which each has the same samples; without those in branches.
+            options: Of `torchdali.pictures.show`; `each` takes ``count``, ``size`` and ``classes``.
+
+        Raises:
+            RuntimeError: a source waits for `feed_input`, or is an iterator; the pipeline is in debug mode.
+            ValueError: no output, or with `each` no result of an operator, can be drawn. TypeError: an option that
+            `each` does not take.
+        """
+        from torchdali.pipeline import _pictures
+
+        return (_pictures.show_each if each else _pictures.show_next)(self, path, options)
+
+    def show_graph(self, path: str | os.PathLike[str] | None = None) -> Svg:
+        """Return the graph as the text of an SVG, which a notebook displays.
+
+        Of a pipeline that has run, each box has the time of its operator as in `stats`; with ``enable_memory_stats``,
+        also the bytes that it delivered in the last batch.
+
+        Args:
+            path: Where to save it, too.
+
+        Raises:
+            RuntimeError: the pipeline is in debug mode.
+        """
+        from torchdali.pipeline import _pictures
+
+        drawing = _pictures.svg(self)
+        if path is not None:
+            drawing.save(path)
+        return drawing
+
+    def _repr_html_(self) -> str:
+        from torchdali.pipeline import _pictures
+
+        return _pictures.html(self)
 
     # ------------------------------------------------------------ what can be asked
 

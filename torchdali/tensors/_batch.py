@@ -7,6 +7,7 @@ It stores them in one of several forms (`_storage.py`). It is made once a batch 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -16,7 +17,7 @@ import torch
 
 from torchdali.dtypes import DALIDataType, from_torch_dtype
 from torchdali.tensors._foreign import as_torch
-from torchdali.tensors._printing import attributes, batch_values, listing, shapes_of
+from torchdali.tensors._printing import attributes, batch_values, listing, name_of, shapes_of
 from torchdali.tensors._single import (
     Tensor,
     TensorCPU,
@@ -39,6 +40,8 @@ from torchdali.tensors._storage import (
 from torchdali.tensors.arrays import Arrays
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
+
     from torchdali.tensors._devices import TensorListCPU
 
 _Batch = TypeVar("_Batch", bound="TensorList")
@@ -383,6 +386,41 @@ class TensorList:
         """Drop all samples, the type and the layout."""
         self._stored = Samples([], self._home)
         self._layout, self._source_info, self._uploaded = "", None, None
+
+    def show(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Image:
+        """Return a contact sheet of the samples: images, clips, masks, spectrograms or sounds.
+
+        Nothing is opened on the screen: a notebook displays the result, and elsewhere its method ``show()`` does.
+
+        Args:
+            path: Where to save it, too.
+            options: Of `torchdali.pictures.show`, such as ``labels``, ``boxes``, ``masks``, ``classes``, ``count``.
+
+        Raises:
+            ValueError: the samples cannot be drawn.
+        """
+        from torchdali import pictures
+
+        return pictures.show(self, path, **options)
+
+    def _repr_html_(self) -> str:
+        from torchdali import pictures
+
+        shapes = list(dict.fromkeys(map(str, self.shape())))
+        known = {
+            "samples": str(len(self)),
+            "shape": shapes[0] if len(shapes) == 1 else shapes_of(self.shape()),
+            "dtype": name_of(self.torch_dtype).rpartition(".")[2],
+            "layout": self._layout,
+            "device": self._kind._device,
+        }
+        values = batch_values(self.samples(), self.ndim()).replace("\n    ", "\n")
+        return pictures.batch_html(self, [(name, fact) for name, fact in known.items() if fact], values)
+
+    def _repr_png_(self) -> bytes | None:
+        from torchdali import pictures
+
+        return pictures.batch_png(self)
 
     def __repr__(self) -> str:
         return self._text("")

@@ -22,13 +22,14 @@ def listing(kind: str, entries: Sequence[str]) -> str:
 def attributes(dtype: torch.dtype | None, layout: str, device: str) -> list[str]:
     """Return what tensors and batches have in common as entries of `listing`."""
     return [
-        f"dtype={_name_of(dtype)}",
+        f"dtype={name_of(dtype)}",
         f'layout="{layout}"' if layout else "",
         f'device="{device}"',
     ]
 
 
-def _name_of(dtype: torch.dtype | None) -> str:
+def name_of(dtype: torch.dtype | None) -> str:
+    """Return the name of a type, DALI's if it has one."""
     try:
         return str(DALIDataType.NO_TYPE if dtype is None else from_torch_dtype(dtype))
     except TypeError:  # a user's torch function may return what DALI does not have

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
@@ -17,6 +18,9 @@ from torchdali.experimental.dynamic._printing import text_of_batch
 from torchdali.experimental.dynamic._tensor import Tensor
 from torchdali.experimental.dynamic._value import HOOKS, Value
 from torchdali.tensors import TensorCPU, TensorGPU, TensorList
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 __all__ = ["Batch", "as_batch", "batch"]
 
@@ -147,6 +151,22 @@ class Batch(Value):
                 raise ValueError("the samples do not lie in one tensor: let copy be None or True")
             return _stacked(values, pad)
         return dense.clone() if copy else dense
+
+    def show(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Image:
+        """Return a contact sheet of the samples.
+
+        Args:
+            path: Where to save it, too.
+            options: Of `torchdali.pictures.show`.
+
+        Raises:
+            ValueError: the samples cannot be drawn.
+        """
+        given = {name: each._values() if isinstance(each, Batch) else each for name, each in options.items()}
+        return self._values().show(path, **given)
+
+    def _repr_html_(self) -> str:
+        return self._values()._repr_html_()
 
     def __iter__(self) -> Iterator[Tensor]:
         return iter(self.tensors)

@@ -38,6 +38,8 @@ from torchdali.plugin.pytorch._folders import (
 from torchdali.plugin.pytorch._iterators import stacked
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
+
     from torchdali.pipeline import Pipeline
     from torchdali.tensors import TensorList
 
@@ -162,6 +164,14 @@ class _Batches(BaseIterator):
     def dataset_size(self) -> int:
         """Samples of an epoch, of all ranks together; -1 if only the source knows."""
         return self._epochs.shards.size if isinstance(self._epochs, EpochCounter) else -1
+
+    @property
+    def left(self) -> int:
+        """Samples that are to come in the present epoch, on this rank; 0 if none are, or if only the source knows."""
+        counter = self._epochs
+        if not isinstance(counter, EpochCounter):
+            return 0
+        return max(0, counter.sizes[counter.ranks[0]] - counter.delivered * self.batch_size)
 
     def _warn_of_size(self) -> None:
         """Stay silent: a Loader finds its reader itself."""
@@ -658,6 +668,24 @@ class Loader(IterableDataset[Any]):
         """Print, rank by rank, how many samples and batches the present epoch has, and why."""
         self._opened().explain_epoch()
 
+    def show(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Image:
+        """Return a contact sheet of the batch that comes next, with the names of its classes.
+
+        It takes nothing from the epoch: the next batch of the loop is the one that was shown. See `Pipeline.show`.
+
+        Args:
+            path: Where to save it, too.
+            options: Of `Pipeline.show` and `torchdali.pictures.show`, such as ``each`` and ``count``.
+
+        Raises:
+            RuntimeError: a source of the pipeline cannot be asked twice. ValueError: no output can be drawn.
+        """
+        known: dict[str, Any] = {} if self._classes is None else {"classes": list(self._classes)}
+        left = self._opened().left
+        if 0 < left < (options.get("count") or self.batch_size):  # what follows is padding
+            options = {**options, "count": left}
+        return self.pipeline.show(path, **{**known, **options})
+
     def close(self) -> None:
         """End the pipeline. A new loop makes it anew, and begins with the first epoch."""
         if self._batches is not None:
@@ -669,6 +697,18 @@ class Loader(IterableDataset[Any]):
 
     def __exit__(self, *exception: Any) -> None:
         self.close()
+
+    def _repr_html_(self) -> str:
+        from torchdali import pictures
+
+        if self._batches is None and self._make is None:
+            return pictures.document(repr(self), [], "")  # a pipeline that is taken over when the loop begins
+        size = self._opened().dataset_size
+        facts = [] if size < 0 else [("samples", f"{size:,}")]
+        try:
+            return pictures.document(repr(self), facts, pictures.image_tag(self.show(count=8, size=112)))
+        except (RuntimeError, ValueError) as error:  # there is no picture
+            return pictures.document(repr(self), [*facts, ("no picture:", str(error).splitlines()[0])], "")
 
     def __repr__(self) -> str:
         if self._batches is None:

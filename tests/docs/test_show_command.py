@@ -1,0 +1,146 @@
+"""``torchdali show``, and the progress bar of the commands."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+
+from torchdali import cli
+from torchdali._commands import bar, showing
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = """
+import numpy as np
+from {package} import fn, pipeline_def
+from torchdali import Loader
+
+@pipeline_def(device_id=0)
+def training(level=90, wide=False):
+    images = fn.external_source([[np.full((8, 16 if wide else 8, 3), level, np.uint8)] * 8], layout="HWC")
+    return fn.flip(images.gpu())
+
+def batch():
+    return np.full((2, 8, 8, 3), 30, np.uint8)
+
+def text():
+    return "no batch"
+
+{more}
+if __name__ == "__main__":
+    raise SystemExit("the script ran")
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    return _write(tmp_path)
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave this process as it is: other tests may have imported the real DALI."""
+    monkeypatch.setattr(showing, "alias_nvidia_dali", lambda: None)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+
+def _write(folder: Path, package: str = "torchdali", more: str = "") -> Path:
+    path = folder / "script.py"
+    path.write_text(SCRIPT.format(package=package, more=more))
+    return path
+
+
+def _show(path: Path, *arguments: str, name: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "torchdali", "show", f"{path}{name}", *arguments, "--output", str(path.with_suffix(".png"))]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300, check=False, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+
+
+def test_the_only_pipeline_of_a_script_for_dali(tmp_path: Path) -> None:
+    script = _write(tmp_path, "nvidia.dali")
+    done = _show(script, "level=70", "wide=True", "--count=3", "--each")
+    assert done.returncode == 0, done.stderr
+    sheet = PIL.Image.open(script.with_suffix(".png"))
+    assert done.stdout == f"{script.with_suffix('.png')}: {sheet.width} x {sheet.height} pixels\n"
+    assert "there is no GPU" in done.stderr
+    assert sheet.getpixel((8, 6 + 16 + 2)) == (70, 70, 70)
+    assert [sheet.getpixel((6 + 166 * k + 80, 30)) for k in range(3)] == [(70, 70, 70)] * 3
+    assert sheet.width < 4 * 166
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("name", "arguments", "more", "message"),
+    [
+        (":other", [], "", "has no 'other'; what can be shown: training"),
+        ("", ["level"], "", "'level' is no argument of a function, such as size=224"),
+        ("", ["colour=1"], "", "unknown argument 'colour'"),
+        ("", [], "second = training", "several: say which, such as"),
+        (":text", [], "", "there is nothing to draw|torch|numpy"),
+        (".gone", [], "", "there is no file"),
+    ],
+)
+def test_errors(
+    script: Path, name: str, arguments: list[str], more: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _write(script.parent, more=more)
+    assert showing.run(f"{script}{name}", arguments, script.with_suffix(".png"), False, None) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("torchdali show: ") and any(part in said for part in message.split("|"))
+
+
+@pytest.mark.usefixtures("here")
+def test_functions_objects_and_loaders(script: Path) -> None:
+    _write(script.parent, more="loader = Loader(training(batch_size=8, num_threads=1, device_id='cpu', level=50))")
+    output = script.with_suffix(".png")
+    for name, color in (("batch", 30), ("loader", 50)):
+        assert cli.main(["show", f"{script}:{name}", "--output", str(output)]) == 0
+        assert PIL.Image.open(output).getpixel((8, 8)) == (color,) * 3
+
+
+@pytest.mark.usefixtures("here")
+def test_a_script_without_pipelines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty.py").write_text("x = 1")
+    assert showing.run(str(tmp_path / "empty.py"), [], tmp_path / "a.png", False, None) == 1
+    assert "loaders in" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- progress
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("stream", "expected"), [(io.StringIO(), False), (_Terminal(), True)])
+def test_a_bar_is_drawn_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, expected: bool) -> None:
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    monkeypatch.setattr(sys, "stderr", stream)
+    shown = bar.Bar("images")
+    for done in range(1, 5):
+        now[0] += 0.05
+        shown(done, 4)
+    shown.close()
+    drawn = stream.getvalue()
+    if not expected:
+        assert drawn == ""
+        return
+    assert drawn.count("\r") == 2  # at a tenth of a second, and at the end
+    assert drawn.endswith("\n") and "100%  4 of 4 images, 20/s" in drawn and f"[{'#' * 15:30}]  50%" in drawn
+
+
+def test_bench_draws_a_bar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in range(4):
+        PIL.Image.fromarray(np.full((40, 40, 3), 60 * number, np.uint8)).save(tmp_path / f"{number}.jpg")
+    terminal = _Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert cli.main(["bench", str(tmp_path), "--batch-size=4", "--batches=3", "--threads=1", "--size=16"]) == 0
+    assert "3 of 3 batches" in terminal.getvalue()
+    assert "images/s" in capsys.readouterr().out

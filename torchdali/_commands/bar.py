@@ -1,0 +1,33 @@
+"""A progress bar for the commands that take long."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+__all__ = ["Bar"]
+
+_EVERY = 0.1  # seconds between two drawings
+
+
+class Bar:
+    """A progress bar on one line of a terminal, on stderr; elsewhere nothing."""
+
+    def __init__(self, unit: str) -> None:
+        self._unit, self._terminal = unit, sys.stderr.isatty()
+        self._began = self._drawn = time.monotonic()
+
+    def __call__(self, done: int, count: int) -> None:
+        now = time.monotonic()
+        if not self._terminal or (now - self._drawn < _EVERY and done < count):
+            return
+        self._drawn = now
+        share, rate = done / max(count, 1), done / max(now - self._began, 1e-6)
+        bar = "#" * int(30 * share)
+        text = f"\r  [{bar:30}] {share:4.0%}  {done:,} of {count:,} {self._unit}, {rate:,.0f}/s "
+        print(text, end="", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """End the line."""
+        if self._terminal:
+            print(file=sys.stderr)

@@ -1,0 +1,214 @@
+"""Describe a folder of images: sizes, formats, classes, mean and deviation, and what is broken."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from torchdali.codecs.images import ENDINGS, decode, peek_header
+from torchdali.containers._check import Problem
+from torchdali.containers._index import Progress
+
+__all__ = ["Statistics", "statistics"]
+
+_OF_FORMAT = {
+    "JPEG": (".jpg", ".jpeg"), "PNG": (".png",), "BMP": (".bmp",), "TIFF": (".tif", ".tiff"), "WebP": (".webp",),
+    "JPEG 2000": (".jp2",), "PNM": (".pnm", ".ppm", ".pgm", ".pbm"),
+}  # fmt: skip
+_AT_ONCE = 1024  # files that wait for a thread
+_LISTED = 20  # classes, and broken files, that are printed
+
+
+class _Image(NamedTuple):
+    """One image that was decoded; mean and mean square are of each channel, for pixels from 0 to 1."""
+
+    path: str
+    size: int
+    format: str
+    channels: int
+    height: int
+    width: int
+    mean: npt.NDArray[np.float64]
+    square: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Result of `statistics`; printing it gives a table.
+
+    Attributes:
+        root: The folder.
+        images: Images that could be decoded.
+        size: Bytes of their files.
+        formats: Images of each format.
+        channels: Images with each number of channels, as the files have them.
+        heights: Least, median and greatest.
+        widths: As `heights`.
+        classes: Images of each folder directly below `root`.
+        misnamed: Files whose ending is that of another format, with the format that they have.
+        mean: Of red, green and blue, for pixels from 0 to 1; each image counts alike, whatever its size.
+        std: As `mean`.
+        problems: The files that cannot be decoded.
+    """
+
+    root: str
+    images: int
+    size: int
+    formats: Mapping[str, int]
+    channels: Mapping[int, int]
+    heights: tuple[int, int, int]
+    widths: tuple[int, int, int]
+    classes: Mapping[str, int]
+    misnamed: Sequence[tuple[str, str]]
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+    problems: Sequence[Problem]
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        each = self.size / max(1, self.images) / 1e3
+        yield f"{self.root}: {self.images:,} images, {self.size / 1e6:,.1f} MB, {each:,.1f} KB each on average"
+        if self.images:
+            yield f"  formats    {_counts(self.formats)}"
+            yield f"  channels   {_counts(self.channels)}"
+            for name, (least, middle, most) in (("height", self.heights), ("width", self.widths)):
+                yield f"  {name:10} {least:,} to {most:,}, median {middle:,}"
+            yield f"  mean       {_numbers(self.mean)}  of red, green, blue; each image counts alike"
+            yield f"  deviation  {_numbers(self.std)}  mean= and std= of a loader, for pixels from 0 to 1"
+        yield from self._class_lines()
+        if self.misnamed:
+            path, kind = self.misnamed[0]
+            yield f"  names      {len(self.misnamed):,} with the ending of another format, such as {path} ({kind})"
+        yield f"  broken     {len(self.problems):,}"
+        yield from (f"    {problem}" for problem in self.problems[:_LISTED])
+        if len(self.problems) > _LISTED:
+            yield f"    and {len(self.problems) - _LISTED:,} more"
+
+    def _class_lines(self) -> Iterator[str]:
+        if not self.classes:
+            return
+        counts = self.classes.values()
+        yield f"  classes    {len(self.classes):,}, of {min(counts):,} to {max(counts):,} images"
+        ordered = sorted(self.classes.items(), key=lambda each: each[1])
+        shown = ordered if len(ordered) <= _LISTED else [*ordered[: _LISTED // 2], *ordered[-_LISTED // 2 :]]
+        yield from (f"    {count:8,}  {name}" for name, count in shown)
+        if len(shown) < len(ordered):
+            yield f"    and {len(ordered) - len(shown):,} more in between"
+
+
+def _counts(counts: Mapping[str, int] | Mapping[int, int]) -> str:
+    ordered = sorted(counts.items(), key=lambda each: -each[1])
+    return ", ".join(f"{name}: {count:,}" for name, count in ordered)
+
+
+def _numbers(values: Sequence[float]) -> str:
+    return ", ".join(f"{value:.3f}" for value in values)
+
+
+def statistics(root: str | os.PathLike[str], threads: int = 4, progress: Progress | None = None) -> Statistics:
+    """Decode all images below a folder once, and describe them.
+
+    Args:
+        threads: That decode.
+        progress: Called with the number of images.
+
+    Raises:
+        RuntimeError: there is no image in the folder, or no such folder.
+    """
+    root = os.fspath(root)
+    paths = list(_images(root))
+    if not paths:
+        raise RuntimeError(f"{root}: no images here ({', '.join(sorted(ENDINGS))})")
+    summary = _Summary(root)
+    with ThreadPoolExecutor(threads) as pool:
+        for first in range(0, len(paths), _AT_ONCE):
+            for done, found in enumerate(pool.map(_examined, paths[first : first + _AT_ONCE]), first + 1):
+                summary.add(found)
+                if progress is not None:
+                    progress(done, len(paths))
+    return summary.statistics()
+
+
+def _images(root: str) -> Iterator[str]:
+    for folder, folders, names in os.walk(root):
+        folders.sort()
+        yield from (os.path.join(folder, name) for name in sorted(names) if name.lower().endswith(ENDINGS))
+
+
+def _examined(path: str) -> _Image | Problem:
+    try:
+        data = torch.from_numpy(np.fromfile(path, np.uint8))
+        header = peek_header(data)
+        pixels = decode(data).numpy()
+    except Exception as error:
+        return Problem(path, None, str(error) or type(error).__name__)
+    height, width = pixels.shape[:2]
+    mean, square = (values.mean((0, 1), dtype=np.float64) for values in (pixels, np.square(pixels, dtype=np.float32)))
+    return _Image(path, len(data), header.format, header.channels, height, width, mean / 255, square / 255**2)
+
+
+class _Summary:
+    """Adds up what is known of images, one after the other."""
+
+    def __init__(self, root: str) -> None:
+        self._root, self._size = root, 0
+        self._formats: Counter[str] = Counter()
+        self._channels: Counter[int] = Counter()
+        self._classes: Counter[str] = Counter()
+        self._heights, self._widths = array("l"), array("l")
+        self._means = np.zeros(3)
+        self._squares = np.zeros(3)
+        self._misnamed: list[tuple[str, str]] = []
+        self._problems: list[Problem] = []
+
+    def add(self, image: _Image | Problem) -> None:
+        """Add an image, or a file that is broken."""
+        if isinstance(image, Problem):
+            self._problems.append(image)
+            return
+        self._size += image.size
+        self._formats[image.format] += 1
+        self._channels[image.channels] += 1
+        self._heights.append(image.height)
+        self._widths.append(image.width)
+        self._means += image.mean
+        self._squares += image.square
+        folder, *rest = os.path.relpath(image.path, self._root).split(os.sep)
+        if rest:
+            self._classes[folder] += 1
+        if _is_misnamed(image):
+            self._misnamed.append((image.path, image.format))
+
+    def statistics(self) -> Statistics:
+        """Return the result; classes are all folders directly below the root, also empty ones."""
+        count = len(self._heights)
+        mean = self._means / max(1, count)
+        red, green, blue = mean.tolist()
+        std = np.sqrt((self._squares / max(1, count) - mean**2).clip(0)).tolist()
+        folders = sorted(e.name for e in os.scandir(self._root) if e.is_dir() and not e.name.startswith("."))
+        return Statistics(
+            self._root, count, self._size, self._formats, self._channels, _ends(self._heights), _ends(self._widths),
+            {name: self._classes[name] for name in folders}, self._misnamed,
+            (red, green, blue), (std[0], std[1], std[2]), self._problems,
+        )  # fmt: skip
+
+
+def _ends(sides: Sequence[int]) -> tuple[int, int, int]:
+    return (min(sides), round(median(sides)), max(sides)) if sides else (0, 0, 0)
+
+
+def _is_misnamed(image: _Image) -> bool:
+    endings = _OF_FORMAT.get(image.format)
+    return endings is not None and not image.path.lower().endswith(endings)

@@ -1,0 +1,57 @@
+"""Spans: what the threads of a pipeline do, in the timelines of `torch.profiler` and of Nsight Systems."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch.autograd import profiler
+
+__all__ = ["span", "spanned", "wants_spans"]
+
+_NSIGHT = ("NSYS_PROFILING_SESSION_ID", "NVTX_INJECTION64_PATH")  # set by nsys in the programs that it starts
+
+
+def _is_profiled() -> bool:
+    return bool(getattr(profiler, "_is_profiler_enabled", False))  # set by torch's profilers, for all threads
+
+
+def _has_nvtx(device: torch.device | None) -> bool:
+    return device is not None and device.type == "cuda" and any(name in os.environ for name in _NSIGHT)
+
+
+def wants_spans(device: torch.device | None) -> bool:
+    """Return whether somebody looks: a profiler of torch, or Nsight Systems if the pipeline has a CUDA device."""
+    return _is_profiled() or _has_nvtx(device)
+
+
+def span(name: str, device: torch.device | None) -> contextlib.AbstractContextManager[Any]:
+    """Show the time spent inside as ``torchdali: name``, if somebody looks."""
+    return _shown(name, device) if wants_spans(device) else _NOBODY
+
+
+_NOBODY = contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _shown(name: str, device: torch.device | None) -> Iterator[None]:
+    title = f"torchdali: {name}"
+    with contextlib.ExitStack() as stack:
+        if _is_profiled():
+            stack.enter_context(profiler.record_function(title))
+        if _has_nvtx(device):
+            stack.enter_context(torch.cuda.nvtx.range(title))
+        yield
+
+
+def spanned(function: Callable[[int], None], name: str, device: torch.device | None) -> Callable[[int], None]:
+    """Return what calls a function of an item within a span."""
+
+    def call(item: int) -> None:
+        with span(name, device):
+            function(item)
+
+    return call

@@ -1,0 +1,19 @@
+"""Pictures of data: a contact sheet of a batch, and the drawing of a graph.
+
+`show` draws what a pipeline delivers: images, clips, masks, spectrograms and sounds, with boxes, labels and names.
+Everything here knows plain tensors and Pillow, neither pipelines nor nodes.
+"""
+
+from __future__ import annotations
+
+from torchdali.pictures._graph import Box, Edge, Svg, draw_graph
+from torchdali.pictures._html import batch_html, batch_png, document, image_tag, png
+from torchdali.pictures._levels import Normalization
+from torchdali.pictures._sheet import Row, Tile, contact_sheet, contact_table
+from torchdali.pictures._show import COUNT, IN_A_ROW, SIZE, Overlays, Values, arranged, show, tiles_of, values
+
+__all__ = [
+    "COUNT", "IN_A_ROW", "SIZE", "Box", "Edge", "Normalization", "Overlays", "Row", "Svg", "Tile", "Values", "arranged",
+    "batch_html", "batch_png", "contact_sheet", "contact_table", "document", "draw_graph", "image_tag", "png", "show",
+    "tiles_of", "values",
+]  # fmt: skip

@@ -1,0 +1,38 @@
+"""Colors: of the classes of masks and boxes, and of the values of spectrograms."""
+
+from __future__ import annotations
+
+import colorsys
+import functools
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+__all__ = ["color_map", "of_class", "paint_mask"]
+
+Array = npt.NDArray[np.uint8]
+_GOLDEN = 0.618034  # of the circle of hues, from one class to the next: neighbours differ, and none comes twice
+_STOPS = ((6, 8, 32), (60, 22, 110), (150, 36, 118), (226, 74, 76), (252, 158, 52), (252, 250, 190))
+
+
+@functools.cache
+def of_class(number: int) -> tuple[int, int, int]:
+    """Return the color of a class; 0 is red, as 1 is in masks, see `paint_mask`."""
+    red, green, blue = colorsys.hsv_to_rgb(number * _GOLDEN % 1.0, 0.85, 0.95)
+    return round(red * 255), round(green * 255), round(blue * 255)
+
+
+def paint_mask(mask: torch.Tensor) -> Array:
+    """Return the colors of a mask ``(H, W)``, as ``(H, W, 3)``; 0, the background, is black."""
+    numbers, places = np.unique(mask.numpy().astype(np.int64), return_inverse=True)
+    palette = [(0, 0, 0) if number == 0 else of_class(int(number) - 1) for number in numbers]
+    return np.array(palette, np.uint8)[places.reshape(mask.shape)]
+
+
+def color_map(values: npt.NDArray[np.float32]) -> Array:
+    """Return colors of values from 0 to 1: dark blue, purple, orange, light yellow."""
+    places = np.linspace(0, 1, len(_STOPS))
+    stops = np.array(_STOPS, np.float64)
+    channels = [np.interp(values, places, stops[:, channel]) for channel in range(3)]
+    return np.stack(channels, -1).round().astype(np.uint8)

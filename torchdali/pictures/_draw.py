@@ -1,0 +1,124 @@
+"""From one sample to one picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from PIL import Image, ImageDraw, ImageFont
+
+from torchdali.pictures._colors import color_map, of_class, paint_mask
+
+__all__ = ["draw_boxes", "draw_sound", "draw_spectrogram", "draw_strip", "enlarge", "lay_over"]
+
+Array = npt.NDArray[np.uint8]
+FRAMES = 6  # of a clip that are shown
+_RANGE = 80.0  # decibels below the greatest power that are shown
+_WAVE, _PAPER = (38, 90, 160), (240, 243, 248)
+
+
+def enlarge(pixels: Array, size: int) -> Image.Image:
+    """Return a picture whose longer side has some pixels; small ones are enlarged by a whole number."""
+    picture = Image.fromarray(np.ascontiguousarray(pixels))
+    longer = max(picture.size)
+    if longer <= size:
+        factor = size // longer
+        return picture.resize((picture.width * factor, picture.height * factor), Image.Resampling.NEAREST)
+    width, height = (max(1, round(side * size / longer)) for side in picture.size)
+    return picture.resize((width, height), Image.Resampling.BOX)
+
+
+def lay_over(pixels: Array, mask: torch.Tensor) -> Array:
+    """Return an image with the colors of a mask over it; the mask is brought to the size of the image."""
+    colors = paint_mask(mask)
+    if colors.shape[:2] != pixels.shape[:2]:
+        fitting = Image.fromarray(colors).resize(pixels.shape[1::-1], Image.Resampling.NEAREST)
+        colors = np.asarray(fitting)
+    is_object = colors.any(-1, keepdims=True)
+    mixed = (pixels.astype(np.uint16) + colors) // 2
+    return np.where(is_object, mixed, pixels).astype(np.uint8)
+
+
+def draw_boxes(
+    picture: Image.Image, boxes: npt.NDArray[np.float64], names: Sequence[str], classes: Sequence[int]
+) -> None:
+    """Draw boxes onto a picture.
+
+    Args:
+        boxes: ``(n, 4)``: left, top, right, bottom, as shares of width and height.
+        names: Of the boxes, or none.
+        classes: Of the boxes, for their colors.
+    """
+    draw, font = ImageDraw.Draw(picture), ImageFont.load_default(size=11)
+    corners = (boxes * np.array([picture.width, picture.height] * 2)).round().clip(-(10**6), 10**6).astype(int)
+    for k, (left, top, right, bottom) in enumerate(corners.tolist()):
+        right, bottom = max(left, min(right, picture.width) - 1), max(top, min(bottom, picture.height) - 1)
+        color = of_class(classes[k])
+        draw.rectangle((left, top, right, bottom), outline=color, width=2)
+        if k < len(names) and names[k]:
+            inside = (max(left, 0) + 3, max(top, 0) + 2)
+            draw.rectangle(draw.textbbox(inside, names[k], font), fill=color)
+            draw.text(inside, names[k], (255, 255, 255), font)
+
+
+def draw_strip(frames: Array, size: int) -> Image.Image:
+    """Return frames of a clip side by side, spread evenly over the clip.
+
+    Args:
+        frames: ``(F, H, W, 3)``.
+        size: The longer side of a frame.
+    """
+    count = min(FRAMES, len(frames))
+    chosen = [frames[round(k * (len(frames) - 1) / max(1, count - 1))] for k in range(count)]
+    pictures = [enlarge(frame, size) for frame in chosen]
+    width, height = pictures[0].size
+    strip = Image.new("RGB", (count * (width + 2) - 2, height), (255, 255, 255))
+    for k, picture in enumerate(pictures):
+        strip.paste(picture, (k * (width + 2), 0))
+    return strip
+
+
+def draw_spectrogram(values: torch.Tensor, size: int, layout: str = "") -> Image.Image:
+    """Return a matrix in colors; of a spectrogram, time goes to the right and frequency upwards.
+
+    Powers, of which most are tiny, are shown in decibels, 80 below the greatest one.
+
+    Args:
+        values: ``(frequencies, times)``, or any matrix.
+        layout: ``"ft"``, ``"tf"``, or another: then the first row is on top.
+    """
+    matrix = values.detach().cpu().double()
+    if layout == "tf":
+        matrix = matrix.T
+    if layout in ("ft", "tf"):
+        matrix = matrix.flip(0)
+    matrix = torch.where(matrix.isfinite(), matrix, matrix[matrix.isfinite()].min() if matrix.isfinite().any() else 0.0)
+    high = float(matrix.max())
+    if float(matrix.min()) >= 0 and high > 100 * float(matrix.median()):
+        matrix = 10 * (matrix / (high or 1.0)).clamp(min=10 ** (-_RANGE / 10)).log10()
+    low, high = float(matrix.min()), float(matrix.max())
+    stretched = ((matrix - low) / ((high - low) or 1.0)).numpy()
+    picture = Image.fromarray(color_map(stretched.astype(np.float32)))
+    rows, columns = matrix.shape
+    width = max(size // 2, min(2 * size, columns * max(1, size // max(rows, columns))))
+    height = max(size // 2, min(size, rows * max(1, size // max(rows, columns))))
+    smaller = width < columns or height < rows
+    return picture.resize((width, height), Image.Resampling.BOX if smaller else Image.Resampling.NEAREST)
+
+
+def draw_sound(values: torch.Tensor, size: int) -> Image.Image:
+    """Return the wave of a sound ``(n,)`` or ``(n, channels)``: of its first channel."""
+    finite = values.detach().cpu().double().nan_to_num(0.0, 0.0, 0.0)
+    wave = finite.reshape(len(finite), -1)[:, 0].numpy()
+    width, height = 2 * size, size // 2
+    picture = Image.new("RGB", (width, height), _PAPER)
+    draw, middle = ImageDraw.Draw(picture), (height - 1) / 2
+    loudest = np.abs(wave).max() or 1.0
+    edges = np.linspace(0, len(wave), width + 1).astype(int)
+    for column in range(width):
+        part = wave[edges[column] : max(edges[column] + 1, edges[column + 1])]
+        high, low = middle - middle * part.max() / loudest, middle - middle * part.min() / loudest
+        draw.line((column, round(high), column, round(low)), fill=_WAVE)
+    return picture

@@ -1,0 +1,253 @@
+"""The drawing of a graph as SVG, without Graphviz: boxes in layers from top to bottom, and curves between them."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.sax.saxutils import escape, quoteattr
+
+__all__ = ["Box", "Edge", "Svg", "draw_graph"]
+
+CHARACTER = 6.6  # width of a character of 12 pixels, and of the smaller ones of the lines below
+SMALL = 5.6
+LINE, PAD = 15, 8
+BETWEEN, BELOW = 22, 46  # between boxes of one layer; between layers
+SWEEPS = 12  # over all layers, to order them
+FILLS = {"cpu": "#e8f0fb", "gpu": "#e6f5e4", "mixed": "#e1f4f5", "output": "#fff3d6"}
+STROKES = {"cpu": "#4a78b5", "gpu": "#4d9a45", "mixed": "#3a9aa0", "output": "#c99a2e"}
+
+
+class Svg(str):
+    """The text of a drawing, which notebooks display."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a file."""
+        Path(path).write_text(self, encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Box:
+    """A node of a drawing.
+
+    Attributes:
+        key: Names it in edges.
+        title: First line; others are smaller.
+        kind: Its color: ``"cpu"``, ``"gpu"``, ``"mixed"`` or ``"output"``.
+        share: From 0 to 1: a bar along the lower side.
+        tip: Appears where the mouse points.
+    """
+
+    key: str
+    title: str
+    lines: Sequence[str] = ()
+    kind: str = "cpu"
+    share: float = 0.0
+    tip: str = ""
+
+    @property
+    def width(self) -> float:
+        """Width in pixels."""
+        longest = max([len(self.title) * CHARACTER, *(len(line) * SMALL for line in self.lines)])
+        return round(longest + 2 * PAD + 4)
+
+    @property
+    def height(self) -> float:
+        """Height in pixels."""
+        return LINE * (1 + len(self.lines)) + PAD
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A line from one box to another."""
+
+    start: str
+    end: str
+    label: str = ""
+    dashed: bool = False
+
+
+@dataclass(eq=False)
+class _Place:
+    """A box, or a bend of an edge that passes through a layer, and where it is."""
+
+    layer: int
+    width: float = 8.0
+    height: float = 0.0
+    box: Box | None = None
+    x: float = 0.0  # of its middle
+    above: list[_Place] = field(default_factory=list)
+    below: list[_Place] = field(default_factory=list)
+
+
+def draw_graph(boxes: Sequence[Box], edges: Sequence[Edge], title: str = "") -> Svg:
+    """Return a drawing of boxes, each below those it has edges from.
+
+    Args:
+        edges: Without circles.
+        title: Of the drawing, for readers of screens.
+    """
+    layers = _layers(boxes, edges)
+    places = {box.key: _Place(layers[box.key], box.width, box.height, box) for box in boxes}
+    paths = [_path(edge, places) for edge in edges]
+    rows = _ordered(_rows([*places.values(), *(bend for path in paths for bend in path[1:-1])]))
+    _align(rows)
+    tops = _tops(rows)
+    left = min((p.x - p.width / 2 for row in rows for p in row), default=0) - PAD
+    width = max((p.x + p.width / 2 for row in rows for p in row), default=0) + PAD - left
+    height = (tops[-1] + max(p.height for p in rows[-1]) if rows else 0) + PAD
+    content = [_curve(edge, path, tops, left) for edge, path in zip(edges, paths, strict=True)]
+    content += [_box(place, tops[place.layer], left) for place in places.values()]
+    return Svg(
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="DejaVu Sans, Verdana, sans-serif" font-size="11">'
+        f"<title>{escape(title)}</title>"
+        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
+        'orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="#777"/></marker></defs>'
+        f'<rect width="100%" height="100%" fill="white"/>{"".join(content)}</svg>'
+    )
+
+
+def _layers(boxes: Sequence[Box], edges: Iterable[Edge]) -> dict[str, int]:
+    """Return the layer of each box: the longest path to it; a box without edges to it is right above what it feeds."""
+    parents: dict[str, list[str]] = {box.key: [] for box in boxes}
+    children: dict[str, list[str]] = {box.key: [] for box in boxes}
+    for edge in edges:
+        parents[edge.end].append(edge.start)
+        children[edge.start].append(edge.end)
+    found: dict[str, int] = {}
+    waiting = {key: len(each) for key, each in parents.items()}
+    free = [key for key, count in waiting.items() if not count]
+    for key in free:  # grows while it is walked
+        found[key] = max((found[p] + 1 for p in parents[key]), default=0)
+        for child in children[key]:
+            waiting[child] -= 1
+            if not waiting[child]:
+                free.append(child)
+    for key in reversed(free):
+        if not parents[key] and children[key]:
+            found[key] = min(found[c] for c in children[key]) - 1
+    return found
+
+
+def _path(edge: Edge, places: Mapping[str, _Place]) -> list[_Place]:
+    """Return the places of an edge: its boxes, and a bend in each layer between them; connect them."""
+    start, end = places[edge.start], places[edge.end]
+    path = [start, *(_Place(layer) for layer in range(start.layer + 1, end.layer)), end]
+    for upper, lower in itertools.pairwise(path):
+        upper.below.append(lower)
+        lower.above.append(upper)
+    return path
+
+
+def _rows(places: Iterable[_Place]) -> list[list[_Place]]:
+    rows: list[list[_Place]] = []
+    for place in places:
+        rows += [[] for _ in range(place.layer + 1 - len(rows))]
+        rows[place.layer].append(place)
+    return rows
+
+
+def _ordered(rows: list[list[_Place]]) -> list[list[_Place]]:
+    """Order each layer by the middle of the neighbours above it, and below it, in turn: fewer lines cross."""
+    _spread(rows)
+    for sweep in range(SWEEPS):
+        downwards = sweep % 2 == 0
+        for row in rows if downwards else reversed(rows):
+            row.sort(key=lambda place: _middle(place.above if downwards else place.below, place.x))
+            _spread([row])
+    return rows
+
+
+def _middle(neighbours: Sequence[_Place], otherwise: float) -> float:
+    return sum(place.x for place in neighbours) / len(neighbours) if neighbours else otherwise
+
+
+def _spread(rows: Iterable[Sequence[_Place]]) -> None:
+    """Set the places of each layer side by side, around 0."""
+    for row in rows:
+        x = -(sum(place.width for place in row) + BETWEEN * (len(row) - 1)) / 2
+        for place in row:
+            place.x = x + place.width / 2
+            x += place.width + BETWEEN
+
+
+def _align(rows: Sequence[Sequence[_Place]]) -> None:
+    """Move places towards their neighbours, keeping the order and the distances in each layer."""
+    for sweep in range(SWEEPS):
+        downwards = sweep % 2 == 0
+        for row in rows if downwards else reversed(rows):
+            wanted = [_middle(place.above if downwards else place.below, place.x) for place in row]
+            _move(row, wanted)
+
+
+def _move(row: Sequence[_Place], wanted: Sequence[float]) -> None:
+    """Set places as near to where they are wanted as their widths allow: the mean of pushing right, and left."""
+    right, left = list(wanted), list(wanted)
+    for k in range(1, len(row)):
+        right[k] = max(right[k], right[k - 1] + (row[k - 1].width + row[k].width) / 2 + BETWEEN)
+    for k in range(len(row) - 2, -1, -1):
+        left[k] = min(left[k], left[k + 1] - (row[k].width + row[k + 1].width) / 2 - BETWEEN)
+    for place, a, b in zip(row, right, left, strict=True):
+        place.x = (a + b) / 2
+
+
+def _tops(rows: Sequence[Sequence[_Place]]) -> list[float]:
+    tops, top = [], float(PAD)
+    for row in rows:
+        tops.append(top)
+        top += max(place.height for place in row) + BELOW
+    return tops
+
+
+def _box(place: _Place, top: float, left: float) -> str:
+    box = place.box
+    assert box is not None
+    x, middle = place.x - place.width / 2 - left, place.x - left
+    stroke, fill = STROKES.get(box.kind, STROKES["cpu"]), FILLS.get(box.kind, FILLS["cpu"])
+    parts = [
+        f"<g id={quoteattr(box.key)}>",
+        f"<title>{escape(box.tip)}</title>" if box.tip else "",
+        f'<rect x="{x:.1f}" y="{top:.1f}" width="{place.width:.1f}" height="{place.height:.1f}" rx="5" '
+        f'fill="{fill}" stroke="{stroke}"/>',
+    ]
+    if box.share:
+        length = max(1.0, (place.width - 8) * min(1.0, box.share))
+        parts.append(
+            f'<rect x="{x + 4:.1f}" y="{top + place.height - 4:.1f}" width="{length:.1f}" height="3" fill="#d9542b"/>'
+        )
+    parts.append(_text(middle, top + LINE, box.title, 'font-weight="bold"'))
+    parts += [
+        _text(middle, top + LINE * (k + 2), line, 'font-size="10" fill="#444"') for k, line in enumerate(box.lines)
+    ]
+    return "".join([*parts, "</g>"])
+
+
+def _text(x: float, y: float, text: str, style: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle" {style}>{escape(text)}</text>'
+
+
+def _curve(edge: Edge, path: Sequence[_Place], tops: Sequence[float], left: float) -> str:
+    first, last = path[0], path[-1]
+    points = [(first.x - left, tops[first.layer] + first.height)]
+    points += [(bend.x - left, tops[bend.layer]) for bend in path[1:-1]]
+    points.append((last.x - left, tops[last.layer]))
+    d = f"M{points[0][0]:.1f},{points[0][1]:.1f}"
+    for (x, y), (to_x, to_y) in itertools.pairwise(points):
+        half = (to_y - y) / 2
+        d += f" C{x:.1f},{y + half:.1f} {to_x:.1f},{to_y - half:.1f} {to_x:.1f},{to_y:.1f}"
+    dashes = ' stroke-dasharray="5 3"' if edge.dashed else ""
+    line = f'<path d="{d}" fill="none" stroke="#777"{dashes} marker-end="url(#tip)"/>'
+    if not edge.label:
+        return line
+    (x, y), (to_x, to_y) = points[-2], points[-1]
+    place = ((x + 2 * to_x) / 3, (y + 2 * to_y) / 3, edge.label)
+    halo = 'font-size="9" stroke="white" stroke-width="3"'
+    return line + _text(*place, halo) + _text(*place, 'font-size="9" fill="#666"')

@@ -1,0 +1,63 @@
+"""HTML of pictures for notebooks."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from PIL import Image
+
+from torchdali.pictures._show import show, values
+
+__all__ = ["batch_html", "batch_png", "document", "image_tag", "png"]
+
+SAMPLES = 8  # of a batch that a notebook displays
+
+
+def png(picture: Image.Image) -> bytes:
+    """Return a picture as a PNG."""
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def image_tag(picture: Image.Image) -> str:
+    """Return a picture as an element that holds its pixels."""
+    data = base64.b64encode(png(picture)).decode()
+    return f'<img style="max-width:100%" alt="contact sheet" src="data:image/png;base64,{data}">'
+
+
+def document(heading: str, facts: Sequence[tuple[str, str]], body: str) -> str:
+    """Return a heading with facts, one a pair of name and value, and below it a picture.
+
+    Args:
+        heading: A text.
+        facts: Texts.
+        body: HTML.
+    """
+    rows = "".join(
+        f'<span style="margin-right:1.2em"><b>{html.escape(name)}</b> {html.escape(value)}</span>'
+        for name, value in facts
+    )
+    style = "font-family:sans-serif;font-size:13px"
+    return f'<div style="{style}"><div><b>{html.escape(heading)}</b></div><div>{rows}</div>{body}</div>'
+
+
+def batch_html(batch: Any, facts: Sequence[tuple[str, str]], text: str) -> str:
+    """Return what a notebook displays of a `TensorList`: its first samples, or a text if there is no picture."""
+    picture = _first_samples(batch)
+    body = f"<pre>{html.escape(text)}</pre>" if picture is None else image_tag(picture)
+    return document(type(batch).__name__, facts, body)
+
+
+def batch_png(batch: Any) -> bytes | None:
+    """Return the first samples of a `TensorList` as a PNG, or None if there is no picture."""
+    picture = _first_samples(batch)
+    return None if picture is None else png(picture)
+
+
+def _first_samples(batch: Any) -> Image.Image | None:
+    return show(batch, count=SAMPLES, size=112) if values(batch, 1).is_drawable else None

@@ -1,0 +1,87 @@
+"""From numbers to levels of light: bytes from 0 to 255."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+__all__ = ["Normalization", "levels", "to_color"]
+
+Array = npt.NDArray[np.uint8]
+_MISSING = (255, 0, 255)  # color of what is no number
+
+
+@dataclass(frozen=True)
+class Normalization:
+    """A normalization that can be undone: ``out = (in - mean) / std``.
+
+    Attributes:
+        mean: One value, or one a channel.
+        std: As `mean`.
+    """
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+    def undo(self, image: torch.Tensor) -> torch.Tensor:
+        """Return ``(..., C)`` before the normalization."""
+        return image * torch.tensor(self.std) + torch.tensor(self.mean)
+
+
+def levels(images: Sequence[torch.Tensor], normalization: Normalization | None = None) -> list[Array]:
+    """Return images of any type as bytes.
+
+    Bytes stay as they are. Floats are taken for 0 to 1, or for 0 to 255, if the images of the batch lie in that
+    range; otherwise they are stretched, from the least number of the batch to the greatest. What is no number, such as
+    NaN, becomes magenta in images with three channels, and black otherwise.
+
+    Args:
+        images: ``(..., H, W, C)`` each.
+        normalization: That made the images: it is undone, and nothing is stretched.
+    """
+    if all(image.dtype == torch.uint8 for image in images):
+        return [image.numpy() for image in images]
+    floats = [image.float() for image in images]
+    known = normalization is not None and all(image.is_floating_point() for image in images)
+    if normalization is not None and known:
+        floats = [normalization.undo(image) for image in floats]
+    low, high = _range(floats)
+    if known:
+        low, high = 0.0, 1.0 if high <= 2.0 else 255.0
+    elif low >= -0.01 and high <= 1.01:
+        low, high = 0.0, 1.0
+    elif low >= -1 and 8 < high <= 256:
+        low, high = 0.0, 255.0
+    return [_scaled(image, low, high) for image in floats]
+
+
+def _range(images: Sequence[torch.Tensor]) -> tuple[float, float]:
+    """Return the least and the greatest number of all images."""
+    flat = [image[image.isfinite()] for image in images]
+    ends = [(float(each.min()), float(each.max())) for each in flat if each.numel()]
+    return min((low for low, _ in ends), default=0.0), max((high for _, high in ends), default=1.0)
+
+
+def _scaled(image: torch.Tensor, low: float, high: float) -> Array:
+    finite = image.isfinite()
+    stretched = (torch.where(finite, image, low) - low) / ((high - low) or 1.0) * 255
+    pixels: Array = stretched.round().clamp(0, 255).byte().numpy()
+    missing = ~finite.all(-1).numpy()
+    if pixels.shape[-1] == 3 and missing.any():
+        pixels = pixels.copy()
+        pixels[missing] = _MISSING
+    return pixels
+
+
+def to_color(pixels: Array) -> Array:
+    """Return ``(..., 3)`` of any number of channels: one is gray, of more than three the first three are shown."""
+    channels = pixels.shape[-1]
+    if channels == 1:
+        return np.broadcast_to(pixels, (*pixels.shape[:-1], 3))
+    if channels == 2:
+        return np.concatenate([pixels, np.zeros_like(pixels[..., :1])], -1)
+    return pixels[..., :3]

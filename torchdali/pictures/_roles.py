@@ -1,0 +1,96 @@
+"""Roles of tensors in a picture: images, masks, clips, spectrograms, sounds, or nothing that can be drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+
+__all__ = ["Role", "are_boxes", "are_labels", "as_image", "is_drawable", "role_of"]
+
+Role = Literal["image", "mask", "clip", "spectrogram", "sound", "none"]
+
+_COLORS = (1, 3, 4)
+_ORDER = "FDHWC"
+_SHORTEST_SOUND = 64  # values
+
+
+def role_of(sample: torch.Tensor, layout: str = "") -> Role:
+    """Return what a sample shows, by its layout if it has one, else by its shape and type."""
+    if not sample.numel() or sample.is_complex():
+        return "none"
+    if layout:
+        return _by_layout(sample, layout)
+    return _by_shape(sample)
+
+
+def _by_layout(sample: torch.Tensor, layout: str) -> Role:
+    if layout in ("ft", "tf"):
+        return "spectrogram"
+    if _has_places(layout):
+        if "F" in layout or "D" in layout:
+            return "clip"
+        return "mask" if _is_mask(sample, layout) else "image"
+    return _by_shape(sample)
+
+
+def _has_places(layout: str) -> bool:
+    """Return whether a layout is that of images, or of several of them."""
+    return {"H", "W"} <= set(layout) <= set(_ORDER)
+
+
+def _is_mask(sample: torch.Tensor, layout: str) -> bool:
+    channels = sample.shape[layout.index("C")] if "C" in layout else 1
+    return channels == 1 and _is_wide_integer(sample)
+
+
+def _is_wide_integer(sample: torch.Tensor) -> bool:
+    """Return True for the types that have numbers of classes and objects, and not levels of light."""
+    return sample.dtype in (torch.bool, torch.int32, torch.int64)
+
+
+def _by_shape(sample: torch.Tensor) -> Role:
+    shape = sample.shape
+    if sample.ndim == 4 and (shape[-1] in _COLORS or shape[1] in _COLORS) and min(shape[1:3]) > 1:
+        return "clip"
+    if sample.ndim == 3 and (shape[-1] in _COLORS or shape[0] in _COLORS):
+        single = 1 in (shape[0], shape[-1])
+        return "mask" if single and _is_wide_integer(sample) else "image"
+    if sample.ndim == 2 and min(shape) > 4:
+        if sample.is_floating_point():
+            return "spectrogram"
+        return "mask" if _is_wide_integer(sample) else "image"
+    if sample.ndim == 1 or (sample.ndim == 2 and shape[1] <= 2):
+        is_wave = sample.is_floating_point() or sample.dtype == torch.int16
+        return "sound" if is_wave and len(sample) >= _SHORTEST_SOUND else "none"
+    return "none"
+
+
+def is_drawable(samples: Sequence[torch.Tensor], layout: str = "") -> bool:
+    """Return whether `show` has a picture of the samples."""
+    return any(role_of(sample, layout) != "none" for sample in samples)
+
+
+def are_boxes(samples: Sequence[torch.Tensor]) -> bool:
+    """Return whether the samples are lists of boxes: ``(n, 4)`` floats."""
+    return bool(samples) and all(s.ndim == 2 and s.shape[1] == 4 and s.is_floating_point() for s in samples)
+
+
+def are_labels(samples: Sequence[torch.Tensor]) -> bool:
+    """Return whether the samples are labels: integers, one a sample, or a list of them."""
+    kinds = {(s.is_floating_point() or s.dtype in (torch.uint8, torch.bool), s.ndim < 2) for s in samples}
+    return kinds == {(False, True)}
+
+
+def as_image(sample: torch.Tensor, layout: str = "") -> torch.Tensor:
+    """Return an image with its channels last, ``(H, W, C)``; frames of a clip, or slices, ``(F, H, W, C)``."""
+    sample = sample.detach().cpu()
+    if _has_places(layout):
+        sample = sample.permute([layout.index(axis) for axis in _ORDER if axis in layout])
+        sample = sample if "C" in layout else sample.unsqueeze(-1)
+        return sample.reshape(-1, *sample.shape[-3:]) if "F" in layout or "D" in layout else sample
+    frames = int(role_of(sample) == "clip")
+    if sample.ndim == 2 + frames:
+        return sample.unsqueeze(-1)
+    return sample if sample.shape[-1] in _COLORS else sample.movedim(frames, -1)

@@ -1,0 +1,330 @@
+"""`show`: a batch, or several that belong together, as one contact sheet."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from PIL import Image
+
+from torchdali.pictures import _draw
+from torchdali.pictures._colors import paint_mask
+from torchdali.pictures._levels import Normalization, levels, to_color
+from torchdali.pictures._roles import are_boxes, are_labels, as_image, is_drawable, role_of
+from torchdali.pictures._sheet import Row, Tile, contact_sheet, contact_table
+
+__all__ = ["COUNT", "IN_A_ROW", "SIZE", "Overlays", "Values", "arranged", "show", "tiles_of", "values"]
+
+COUNT = 16  # samples of a sheet
+IN_A_ROW = 6  # samples, where several batches have a row each
+SIZE = 160  # pixels of the longer side of an image
+_FEW = 32  # values of bytes that make a mask
+
+
+@dataclass(frozen=True)
+class Values:
+    """The first samples of a batch."""
+
+    samples: Sequence[Any]
+    layout: str = ""
+    names: Sequence[str] = ()
+
+    def first(self, count: int) -> Values:
+        """Return fewer samples."""
+        return Values(self.samples[:count], self.layout, self.names[:count])
+
+    @property
+    def is_drawable(self) -> bool:
+        """True if there is a picture of the samples."""
+        return self._are_tensors and is_drawable(self.samples, self.layout)
+
+    @property
+    def are_boxes(self) -> bool:
+        """True for lists of boxes."""
+        return self._are_tensors and are_boxes(self.samples)
+
+    @property
+    def are_labels(self) -> bool:
+        """True for integers."""
+        return self._are_tensors and are_labels(self.samples)
+
+    @property
+    def _are_tensors(self) -> bool:
+        return bool(self.samples) and all(isinstance(sample, torch.Tensor) for sample in self.samples)
+
+
+@dataclass(frozen=True)
+class Overlays:
+    """Additions to pictures: drawn on them, or written below."""
+
+    labels: Values | None = None
+    boxes: Values | None = None
+    box_labels: Values | None = None
+    masks: Values | None = None
+    names: Sequence[str] | None = None
+    classes: Sequence[str] = field(default=())
+    box_format: str = "ltrb"
+
+
+def values(batch: Any, count: int) -> Values:
+    """Take the first samples of a batch: a `TensorList`, an array or tensor ``(N, ...)``, or a list of samples."""
+    if hasattr(batch, "source_infos"):
+        names = list(batch.source_infos or ())[:count]
+        return Values([each.detach().cpu() for each in batch.samples()[:count]], batch.layout(), names)
+    if isinstance(batch, np.ndarray):
+        batch = torch.from_numpy(batch)
+    if isinstance(batch, torch.Tensor) and not batch.ndim:
+        raise TypeError("a batch has an axis for its samples: this is a single number")
+    return Values([_sample(each) for each in batch[:count]])
+
+
+def _sample(value: Any) -> Any:
+    if isinstance(value, str):
+        return value
+    tensor = value.torch() if hasattr(value, "source_info") else value
+    return tensor.detach().cpu() if isinstance(tensor, torch.Tensor) else torch.as_tensor(np.asarray(tensor))
+
+
+def show(
+    batch: Any,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    labels: Any = None,
+    boxes: Any = None,
+    box_labels: Any = None,
+    box_format: Literal["ltrb", "xywh"] = "ltrb",
+    masks: Any = None,
+    names: Sequence[str] | None = None,
+    classes: Sequence[str] | None = None,
+    mean: Sequence[float] | None = None,
+    std: Sequence[float] | None = None,
+    normalizations: Mapping[str, Normalization] | None = None,
+    count: int | None = None,
+    columns: int | None = None,
+    size: int = SIZE,
+) -> Image.Image:
+    """Return a contact sheet of a batch: images, clips, masks, spectrograms or sounds.
+
+    No window is opened: a notebook displays what is returned, ``show(...).show()`` opens Pillow's viewer. Of a tuple
+    or a dictionary of batches, such as what ``pipe.run()`` or a loader returns, the batches with pictures are drawn,
+    each in a row of its own; integers, one a sample, are taken for labels, ``(n, 4)`` floats for boxes, and images with
+    one channel of few values for masks, unless they are given.
+
+    Args:
+        batch: A `TensorList`; a tensor or array ``(N, ...)``; a list of samples, which may differ in shape; or a tuple
+            or dictionary of these.
+        path: Where to save it, too; the ending names the format.
+        labels: A number or a text for each sample; or a share for each class.
+        boxes: ``(n, 4)`` of each sample, in pixels, or from 0 to 1 as shares of width and height.
+        box_labels: ``(n,)`` of each sample.
+        box_format: Of a box: left, top, right and bottom; or left, top, width and height.
+        masks: ``(H, W)`` or ``(H, W, 1)`` of each sample: numbers of classes, 0 for none.
+        names: Of the samples, such as their files.
+        classes: Names of the classes, by label.
+        mean, std: A normalization to undo, with one value or one a channel; otherwise floats are stretched.
+        normalizations: To undo, by the names of several batches.
+        count: Samples to show; of several batches with pictures, six by default.
+        columns: By default, as many as fit.
+        size: Pixels of the longer side of an image.
+
+    Raises:
+        ValueError: there is nothing to draw; only one of `mean` and `std`; no such `box_format`.
+    """
+    if box_format not in ("ltrb", "xywh"):
+        raise ValueError(f"box_format={box_format!r}: it is 'ltrb' or 'xywh'")
+    if (mean is None) != (std is None):
+        raise ValueError("mean and std go together: give both, or none")
+    normalization = None if mean is None or std is None else Normalization(tuple(mean), tuple(std))
+    batches = {name: values(each, count or COUNT) for name, each in named(batch).items()}
+    shown, overlays = arranged(batches)
+    given = {"labels": labels, "boxes": boxes, "box_labels": box_labels, "masks": masks}
+    changes: dict[str, Any] = {n: values(value, count or COUNT) for n, value in given.items() if value is not None}
+    if names is not None:
+        changes["names"] = list(names)
+    overlays = replace(overlays, **changes, classes=classes or (), box_format=box_format)
+    if len(shown) > 1 and count is None:
+        shown = {name: each.first(IN_A_ROW) for name, each in shown.items()}
+    undone = {name: (normalizations or {}).get(name, normalization) for name in shown}
+    rows = rows_of(shown, overlays, undone, size)
+    sheet = contact_sheet(rows[0].tiles, columns) if len(rows) == 1 else contact_table(rows)
+    if path is not None:
+        sheet.save(path)
+    return sheet
+
+
+def arranged(batches: Mapping[str, Values]) -> tuple[dict[str, Values], Overlays]:
+    """Divide batches into what is drawn, by name, and what goes with it.
+
+    Raises:
+        ValueError: there is nothing to draw.
+    """
+    shown = {name: each for name, each in batches.items() if each.is_drawable}
+    if not shown:
+        raise ValueError(f"there is nothing to draw here: {_described(batches)}")
+    rest = [each for name, each in batches.items() if name not in shown]
+    labels = next((each for each in rest if each.are_labels and all(s.numel() == 1 for s in each.samples)), None)
+    boxes = next((each for each in rest if each.are_boxes), None)
+    box_labels = next((each for each in rest if boxes and each is not labels and _belong(each, boxes)), None)
+    masks = next(((name, each) for name, each in list(shown.items())[1:] if _is_mask_of(each, shown)), None)
+    if masks is not None:
+        del shown[masks[0]]
+    return shown, Overlays(labels, boxes, box_labels, masks and masks[1])
+
+
+def named(batch: Any) -> Mapping[str, Any]:
+    """Return batches by name: of a dictionary or named tuple, by number of a tuple, or one without a name."""
+    if isinstance(batch, list) and batch and isinstance(batch[0], Mapping):  # of an iterator: one for each pipeline
+        batch = batch[0]
+    if isinstance(batch, Mapping):
+        return {name: value for name, value in batch.items() if hasattr(value, "__len__")}
+    if isinstance(batch, tuple) or (isinstance(batch, list) and batch and hasattr(batch[0], "source_infos")):
+        names: Iterable[str] = getattr(batch, "_fields", [f"output {k}" for k in range(len(batch))])
+        return dict(zip(names, batch, strict=True))
+    return {"": batch}
+
+
+def _described(batches: Mapping[str, Values]) -> str:
+    def first(each: Values) -> str:
+        if not each.samples:
+            return "no samples"
+        sample = each.samples[0]
+        return f"samples {tuple(sample.shape)} {sample.dtype}" if isinstance(sample, torch.Tensor) else "texts"
+
+    return "; ".join(f"{name + ': ' if name else ''}{first(each)}" for name, each in batches.items())
+
+
+def _belong(labels: Values, boxes: Values) -> bool:
+    return labels.are_labels and all(
+        label.numel() == len(box) for label, box in zip(labels.samples, boxes.samples, strict=False)
+    )
+
+
+def _is_mask_of(masks: Values, shown: Mapping[str, Values]) -> bool:
+    """Return whether images of one channel belong to the first images that are shown."""
+    images = next(iter(shown.values()))
+    if role_of(images.samples[0], images.layout) != "image":
+        return False
+    for image, mask in zip(images.samples, masks.samples, strict=False):
+        if role_of(mask, masks.layout) not in ("image", "mask") or mask.is_floating_point():
+            return False
+        mask = as_image(mask, masks.layout)
+        if mask.shape[-1] != 1 or mask.shape[:2] != as_image(image, images.layout).shape[:2]:
+            return False
+        if mask.dtype == torch.uint8 and len(mask.unique()) > _FEW:
+            return False
+    return True
+
+
+def rows_of(
+    shown: Mapping[str, Values], overlays: Overlays, normalizations: Mapping[str, Normalization | None], size: int
+) -> list[Row]:
+    """Return a row of tiles for each batch; labels and names stand below the first."""
+    rows = []
+    for k, (name, each) in enumerate(shown.items()):
+        with_text = overlays if k == 0 else replace(overlays, labels=None, names=())
+        rows.append(Row(tiles_of(each, with_text, normalizations[name], size), name if len(shown) > 1 else ""))
+    return rows
+
+
+def tiles_of(
+    shown: Values, overlays: Overlays, normalization: Normalization | None = None, size: int = SIZE
+) -> list[Tile]:
+    """Return a tile for each sample."""
+    role = next((r for s in shown.samples if (r := role_of(s, shown.layout)) != "none"), "none")
+    if role in ("image", "clip", "mask"):
+        pictures = _images(shown, role, overlays, normalization, size)
+    else:
+        draw = _spectrogram if role == "spectrogram" else _sound
+        pictures = [draw(sample, shown.layout, size) for sample in shown.samples]
+    return [Tile(picture, _caption(k, shown, overlays)) for k, picture in enumerate(pictures)]
+
+
+def _spectrogram(sample: torch.Tensor, layout: str, size: int) -> Image.Image:
+    return _draw.draw_spectrogram(sample, size, layout) if sample.numel() else _empty(size)
+
+
+def _sound(sample: torch.Tensor, layout: str, size: int) -> Image.Image:
+    return _draw.draw_sound(sample, size) if sample.numel() else _empty(size)
+
+
+def _empty(size: int) -> Image.Image:
+    return Image.new("RGB", (size, size // 2), (230, 230, 230))
+
+
+def _images(
+    shown: Values, role: str, overlays: Overlays, normalization: Normalization | None, size: int
+) -> list[Image.Image]:
+    whole = [sample.numel() > 0 for sample in shown.samples]
+    images = [as_image(sample, shown.layout) for sample, there in zip(shown.samples, whole, strict=True) if there]
+    pixels = [paint_mask(each[..., 0]) for each in images] if role == "mask" else _colored(images, normalization)
+    relative = overlays.boxes is not None and _are_shares(overlays.boxes)
+    found, pictures = iter(zip(pixels, images, strict=True)), []
+    for k, there in enumerate(whole):
+        if not there:
+            pictures.append(_empty(size))
+            continue
+        colored, image = next(found)
+        if role == "clip":
+            pictures.append(_draw.draw_strip(colored, size))
+            continue
+        if overlays.masks is not None and k < len(overlays.masks.samples):
+            mask = as_image(overlays.masks.samples[k], overlays.masks.layout)
+            colored = _draw.lay_over(colored, mask[..., 0])
+        picture = _draw.enlarge(colored, size)
+        if overlays.boxes is not None and k < len(overlays.boxes.samples):
+            _add_boxes(picture, k, overlays, (1, 1) if relative else image.shape[:2])
+        pictures.append(picture)
+    return pictures
+
+
+def _colored(images: Sequence[torch.Tensor], normalization: Normalization | None) -> list[Any]:
+    return [to_color(pixels) for pixels in levels(images, normalization)]
+
+
+def _are_shares(boxes: Values) -> bool:
+    return all(not len(each) or float(each.max()) <= 1.01 for each in boxes.samples)
+
+
+def _add_boxes(picture: Image.Image, k: int, overlays: Overlays, extent: Sequence[int]) -> None:
+    assert overlays.boxes is not None
+    boxes = overlays.boxes.samples[k].double().reshape(-1, 4).numpy().copy()
+    if overlays.box_format == "xywh":
+        boxes[:, 2:] += boxes[:, :2]
+    height, width = extent
+    classes, names = list(range(len(boxes))), [""] * len(boxes)
+    if overlays.box_labels is not None and k < len(overlays.box_labels.samples):
+        classes = [int(label) for label in overlays.box_labels.samples[k].reshape(-1)]
+        names = [_name(label, overlays.classes) for label in classes]
+    _draw.draw_boxes(picture, boxes / [width, height, width, height], names, classes)
+
+
+def _name(label: int, classes: Sequence[str]) -> str:
+    return str(classes[label]) if 0 <= label < len(classes) else str(label)
+
+
+def _caption(k: int, shown: Values, overlays: Overlays) -> tuple[str, ...]:
+    names = shown.names if overlays.names is None else overlays.names
+    labels = () if overlays.labels is None else overlays.labels.samples
+    lines = [_label(labels[k], overlays.classes)] if k < len(labels) else []
+    if k < len(names) and names[k]:
+        lines.append(PurePath(names[k]).name)
+    return tuple(lines)
+
+
+def _label(label: Any, classes: Sequence[str]) -> str:
+    """Return the text of a label: a text, a number of a class, or the two greatest shares of classes."""
+    if isinstance(label, str):
+        return label
+    if label.numel() == 1:
+        number = label.item()
+        return _name(number, classes) if isinstance(number, int) else f"{number:.3g}"
+    if label.is_floating_point() and label.ndim == 1:
+        shares, numbers = label.topk(min(2, len(label)))
+        parts = [(_name(int(n), classes), float(s)) for s, n in zip(shares, numbers, strict=True) if s > 0]
+        return ", ".join(f"{name} {share:.0%}" for name, share in parts)
+    return ", ".join(_name(int(number), classes) for number in label.reshape(-1)[:8])

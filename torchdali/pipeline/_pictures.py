@@ -1,0 +1,289 @@
+"""Pictures of a pipeline: of the batch that comes next, after each operator, and of its graph."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from PIL import Image
+
+from torchdali.execute import checkpoint
+from torchdali.execute.executor import Executor
+from torchdali.execute.timings import OperatorTime, line_of
+from torchdali.graph import DataNode, Graph, Node
+from torchdali.pictures import (
+    COUNT,
+    IN_A_ROW,
+    SIZE,
+    Box,
+    Edge,
+    Normalization,
+    Overlays,
+    Row,
+    Svg,
+    arranged,
+    contact_table,
+    document,
+    draw_graph,
+    show,
+    tiles_of,
+    values,
+)  # fmt: skip
+from torchdali.pipeline._pipeline import Pipeline
+from torchdali.tensors import TensorList
+
+__all__ = ["html", "show_each", "show_next", "svg"]
+
+_LONGEST = 70  # characters of a line of code
+_KEEPS_LEVELS = frozenset((
+    "_to_device", "cast", "copy", "crop", "erase", "flip", "pad", "paste", "random_resized_crop", "reshape", "resize",
+    "rotate", "slice", "transpose", "warp_affine",
+))  # fmt: skip
+
+
+# ---------------------------------------------------------------- the batch that comes next
+
+
+def next_batch(pipe: Pipeline, graph: Graph, count: int) -> tuple[tuple[TensorList, ...], list[str]]:
+    """Return the batch that a pipeline delivers next, or the first samples of it, and the names of the classes.
+
+    A copy of the pipeline makes it; the pipeline stays where it is.
+
+    Args:
+        graph: That of the pipeline, or one with other outputs of its nodes.
+        count: Samples that are needed.
+
+    Raises:
+        RuntimeError: a source of the pipeline cannot be asked a second time.
+    """
+    for node in graph.nodes:
+        _check_source(node)
+    if pipe._options.checkpoint is not None:
+        pipe.build()  # it begins where that says
+    options, executor = pipe._options, pipe._executor
+    size = options.batch_size or count
+    copy = Pipeline()
+    copy._options = replace(
+        options, seed=options.random_seed, checkpoint=None, prefetch_queue_depth=1, num_processes=1,
+        batch_size=min(size, count) if all(map(_is_alone, graph.nodes)) else size,
+        num_threads=options.num_threads or 1, enable_memory_stats=False, output_dtype=None, output_ndim=None,
+        output_layout=None,
+    )  # fmt: skip
+    copy._bad_samples = type(pipe._bad_samples)(options.bad_samples, options.max_bad_samples)
+    copy._builder.graph = graph
+    try:
+        copy.build()
+        if isinstance(executor, Executor):
+            copy._planned.restore(_renamed(executor, copy._planned))
+        return _first(copy), _classes(copy)
+    finally:
+        copy.close()
+
+
+def _first(pipe: Pipeline) -> tuple[TensorList, ...]:
+    try:
+        return pipe.run()
+    except StopIteration:  # the batch before was the last of its epoch
+        pipe.reset()
+    try:
+        return pipe.run()
+    except StopIteration:
+        raise RuntimeError("there is no next batch: the sources are at their end") from None
+
+
+def _classes(pipe: Pipeline) -> list[str]:
+    try:
+        return pipe.classes
+    except AttributeError:  # no reader knows them
+        return []
+
+
+def _check_source(node: Node) -> None:
+    if node.operator.kind != "source":
+        return
+    source = node.constants.get("source")
+    if source is None:
+        reason = "waits for feed_input()"
+    elif hasattr(source, "__next__"):
+        reason = "is an iterator, which would lack the batch then"
+    else:
+        return
+    raise RuntimeError(
+        f"the next batch cannot be shown without taking it: the source {node.name!r} {reason}. Show what run() "
+        f"returns: outputs = pipe.run(); outputs[0].show()\n  {node.where}"
+    )
+
+
+def _is_alone(node: Node) -> bool:
+    """Return whether the results for a sample are the same in a smaller batch."""
+    kind = node.operator.kind
+    return kind in ("sample", "reader") or (kind == "batch" and node.operator.is_separable(node.constants))
+
+
+def _renamed(executor: Executor, copy: Executor) -> Mapping[str, Any]:
+    """Return the place of an executor, with the names that a copy with other outputs has for its nodes."""
+    names = {label: node.name for node, label in checkpoint.labels(executor.plan.graph).items()}
+    labels = {node.name: label for node, label in checkpoint.labels(copy.plan.graph).items()}
+    state = dict(executor.taken_state)
+    for part in ("readers", "sources"):
+        state[part] = {labels[names[label]]: value for label, value in state[part].items() if names[label] in labels}
+    return state
+
+
+# ---------------------------------------------------------------- contact sheets
+
+
+def show_next(pipe: Pipeline, path: str | os.PathLike[str] | None, options: Mapping[str, Any]) -> Image.Image:
+    """Return a contact sheet of the outputs of the batch that comes next."""
+    graph = pipe._traced()
+    outputs, classes = next_batch(pipe, graph, options.get("count") or COUNT)
+    named = {_name(edge, k): output for k, (edge, output) in enumerate(zip(graph.outputs, outputs, strict=True))}
+    known = {**_known(graph), "classes": classes}
+    if options.get("mean") is not None:
+        del known["normalizations"]
+    return show(named, path, **{**known, **options})
+
+
+def show_each(pipe: Pipeline, path: str | os.PathLike[str] | None, options: Mapping[str, Any]) -> Image.Image:
+    """Return a contact sheet with a row for each operator that has pictures to show, in their order."""
+    if unknown := sorted(options.keys() - {"classes", "count", "size"}):
+        raise TypeError(f"with each=True, show() takes classes, count and size, not {', '.join(unknown)}")
+    graph, count = pipe._traced(), options.get("count") or IN_A_ROW
+    edges = [edge for node in graph.nodes if not node.scope for edge in node.outputs]
+    batches, classes = next_batch(pipe, Graph(graph.nodes, tuple(edges)), count)
+    seen = {edge: values(batch, count) for edge, batch in zip(edges, batches, strict=True)}
+    size, box_format = options.get("size", SIZE), _known(graph).get("box_format", "ltrb")
+    delivered = {_name(edge, k): seen[edge] for k, edge in enumerate(graph.outputs) if edge in seen}
+    able = any(each.is_drawable for each in delivered.values())
+    shown, overlays = arranged(delivered) if able else ({}, Overlays())
+    overlays = replace(overlays, classes=options.get("classes") or classes, box_format=box_format)
+    rows: list[Row] = []
+    for edge in edges:
+        if not seen[edge].is_drawable:
+            continue
+        on_it = overlays if any(seen[edge] is each for each in shown.values()) else _before(edge, seen, overlays)
+        if rows:
+            on_it = replace(on_it, labels=None, names=())
+        rows.append(Row(tiles_of(seen[edge], on_it, _normalization(edge), size), _heading(edge)))
+    if not rows:
+        raise ValueError("there is nothing to draw: no operator here delivers images, clips, spectrograms or sounds")
+    sheet = contact_table(rows)
+    if path is not None:
+        sheet.save(path)
+    return sheet
+
+
+def _before(edge: DataNode, seen: Mapping[DataNode, Any], overlays: Overlays) -> Overlays:
+    """Return what goes with a picture that is no output: the boxes of a reader with the images as they are read."""
+    node = edge.source
+    readers = [e.source for e in node.inputs if e is not None and e.source is not None] if node is not None else []
+    beside = [seen[e] for reader in readers if reader.operator.kind == "reader" for e in reader.outputs if e in seen]
+    boxes = next((each for each in beside if each.are_boxes), None)
+    return replace(overlays, boxes=boxes, masks=None, box_labels=overlays.box_labels if boxes is not None else None)
+
+
+def _known(graph: Graph) -> dict[str, Any]:
+    """Return the arguments of `show` that the graph tells."""
+    names = [_name(edge, k) for k, edge in enumerate(graph.outputs)]
+    undone = {name: _normalization(edge) for name, edge in zip(names, graph.outputs, strict=True)}
+    known: dict[str, Any] = {"normalizations": {name: each for name, each in undone.items() if each is not None}}
+    boxes = [node for node in graph.nodes if node.operator.name == "readers.coco"]
+    if boxes and not any(node.constants.get("ltrb") for node in boxes):
+        known["box_format"] = "xywh"
+    return known
+
+
+def _name(edge: DataNode, k: int) -> str:
+    return f"output {k}" + (f": {edge.source.title}" if edge.source is not None else "")
+
+
+def _heading(edge: DataNode) -> str:
+    node = edge.source
+    assert node is not None
+    code = node.lines[0].text if node.lines else ""
+    shortened = code if len(code) <= _LONGEST else code[: _LONGEST - 1] + "…"
+    number = f" [{edge.index}]" if len(node.outputs) > 1 else ""
+    return "    ".join(filter(None, [node.title + number, line_of(node), shortened]))
+
+
+def _normalization(edge: DataNode) -> Normalization | None:
+    """Return the normalization that made an edge, if it is the same for all samples."""
+    node = edge.source
+    while node is not None and node.operator.name in _KEEPS_LEVELS and node.inputs and node.inputs[0] is not None:
+        node = node.inputs[0].source
+    if node is None or node.operator.name != "crop_mirror_normalize" or {"mean", "std"} & node.per_sample.keys():
+        return None
+    given = node.operator.arguments(node.constants)
+    mean, std = _numbers(given["mean"]), _numbers(given["std"])
+    if mean == (0.0,) and std == (1.0,):
+        return None
+    channels = max(len(mean), len(std))
+    factor = [s / given["scale"] for s in std * (channels // len(std))]
+    shifted = [m - given["shift"] * f for m, f in zip(mean * (channels // len(mean)), factor, strict=True)]
+    return Normalization(tuple(shifted), tuple(factor))
+
+
+def _numbers(value: Any) -> tuple[float, ...]:
+    return tuple(map(float, value)) if isinstance(value, Sequence) else (float(value),)
+
+
+# ---------------------------------------------------------------- the graph
+
+
+def svg(pipe: Pipeline) -> Svg:
+    """Draw the graph; of a pipeline that has run, with times and bytes."""
+    executor = pipe._executor
+    if not isinstance(executor, Executor):
+        return _drawn(pipe._traced(), {}, {})
+    graph = executor.plan.graph
+    sizes = {node: executor.memory.last(node) for node in graph.nodes}
+    return _drawn(graph, executor.profile.by_node(), sizes)
+
+
+def _drawn(graph: Graph, times: Mapping[Node, OperatorTime], sizes: Mapping[Node, int]) -> Svg:
+    boxes = [_box(node, times.get(node), sizes.get(node, 0)) for node in graph.nodes]
+    edges = [edge for node in graph.nodes for edge in _edges(node)]
+    for k, output in enumerate(graph.outputs):
+        boxes.append(Box(f"output {k}", f"output {k}", kind="output"))
+        if output.source is not None:
+            edges.append(Edge(output.source.name, f"output {k}"))
+    return draw_graph(boxes, edges, "graph of a pipeline")
+
+
+def _box(node: Node, time: OperatorTime | None, size: int) -> Box:
+    parts = node.parts or (node,)
+    title, *others = [part.title for part in parts]
+    lines = [f"+ {name}" for name in others]
+    lines += [] if node.name.startswith("__") else [f'"{node.name}"']
+    lines += [f"{line_of(node)}, {node.device}" if node.lines else node.device]
+    if time is not None:
+        lines.append(f"{time.per_sample * 1e3:.3f} ms/sample, {time.share:.0%}")
+    if size:
+        lines.append(f"{_bytes(size)}/batch")
+    return Box(node.name, title, lines, node.device, time.share if time is not None else 0.0, str(node))
+
+
+def _bytes(count: int) -> str:
+    exponent = min(3, (count.bit_length() - 1) // 10)
+    return f"{count / 1024**exponent:.4g} {('B', 'KiB', 'MiB', 'GiB')[exponent]}"
+
+
+def _edges(node: Node) -> list[Edge]:
+    found = [Edge(e.source.name, node.name) for e in node.inputs if e is not None and e.source is not None]
+    given = [(e.source, name) for name, e in node.per_sample.items() if e.source is not None]
+    found += [Edge(source.name, node.name, name) for source, name in given]
+    conditions = [(c.edge.source, c.value) for c in node.scope if c.edge.source is not None]
+    return found + [Edge(source.name, node.name, f"if {value}", dashed=True) for source, value in conditions]
+
+
+def html(pipe: Pipeline) -> str:
+    """Return what a notebook displays of a pipeline: its settings, and its graph."""
+    names = ("batch_size", "num_threads", "device_id", "seed")
+    facts = [(name, str(getattr(pipe._options, name))) for name in names]
+    try:
+        picture: str = svg(pipe)
+    except RuntimeError:  # in debug mode
+        picture = ""
+    return document(type(pipe).__name__, facts, picture)
