@@ -2,25 +2,23 @@
 
 A plan is a list of stages. A stage first runs its steps, in order, each over the batch (sources, random
 parameters, permutations, everything on an accelerator); then its chain, one function that takes a sample
-through all its per-sample operators while it is in cache. The chain is generated as readable Python, so
-that between two operators there is nothing but a call.
+through all its per-sample operators while it is in cache: a list of calls, one an operator.
 
-A chain runs on *groups* of samples: the same text takes one sample, or several that lie together in one tensor,
-where each of its operators has a batched body (`batching`). Which chains may be grouped is decided here; how many
+A chain runs on *groups* of samples: the same calls take one sample, or several that lie together in one tensor,
+if each of its operators has a batched body (`batching`). Which chains may be grouped is decided here; how many
 samples a group has, for each batch (`execute.groups`). Planning is pure, and a plan prints.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
-from torchdali.graph import Condition, DataNode, Graph, Node
+from torchdali.graph import DataNode, Graph, Node
 
-__all__ = ["Chain", "Kind", "Plan", "Stage", "Value", "column", "is_metadata", "kinds", "plan"]
+__all__ = ["Argument", "Call", "Chain", "Kind", "Plan", "Stage", "Value", "column", "is_metadata", "kinds", "plan"]
 
 
 class Value(NamedTuple):
@@ -50,6 +48,59 @@ class Value(NamedTuple):
         return f"{self.edge.index}{'f' if self.frames else ''}"
 
 
+class Argument(NamedTuple):
+    """The place where a call finds an argument.
+
+    Attributes:
+        place: Name of a column; or number of a result of an earlier call of the chain.
+        form: ``"tensor"`` if it is wanted as it is, otherwise the kind of value, see `column`.
+        name: Of the argument.
+        frames: See `Value`.
+    """
+
+    place: str | int
+    form: str = "tensor"
+    name: str = ""
+    frames: bool = False
+
+
+class Delivery(NamedTuple):
+    """A result that leaves the chain.
+
+    Attributes:
+        result: Number of the result among those of its operator.
+        slot: Column of its places in the batch; None if the operator has written there.
+        done: Column that gets it.
+    """
+
+    result: int
+    slot: str | None
+    done: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operator of a chain.
+
+    Attributes:
+        conditions: Values that must hold, and what they must be; otherwise the results are None.
+        inputs: None for one that is not there.
+        arguments: Those given per sample, by name.
+        columns: Columns of other arguments, by name: random numbers, and memory for the result.
+        first: Number of the first result; the others follow.
+        count: Number of results.
+    """
+
+    node: Node
+    conditions: tuple[tuple[Argument, bool | int], ...]
+    inputs: tuple[Argument | None, ...]
+    arguments: tuple[tuple[str, Argument], ...]
+    columns: tuple[tuple[str, str], ...]
+    first: int
+    count: int
+    deliveries: tuple[Delivery, ...]
+
+
 @dataclass(frozen=True)
 class Chain:
     """Per-sample operators, fused.
@@ -60,11 +111,8 @@ class Chain:
         values: Edges from there that are needed as Python numbers: conditions, and per-sample arguments, with the
             number of axes that they declare.
         delivers: Edges that a later step or the user needs.
-        text: Source of ``bind(columns...) -> run(i)``; an item of a column is of one sample, or of a group of them.
-        timed_text: The same, calling ``mark(i, number)`` after each operator; ``bind`` takes ``mark``
-            first.
-        parameters: Names of the columns that ``bind`` takes.
-        lines: Node of each line of the text, from line 1 (the timed text has one line more in front).
+        parameters: Names of the columns that the calls take; an item of a column is of one sample, or of a group.
+        calls: One a node.
         grouped: True if each operator has a batched body for its arguments.
     """
 
@@ -73,9 +121,7 @@ class Chain:
     values: tuple[Value, ...]
     delivers: tuple[DataNode, ...]
     parameters: tuple[str, ...]
-    text: str
-    timed_text: str
-    lines: tuple[Node | None, ...]
+    calls: tuple[Call, ...]
     grouped: bool
 
 
@@ -108,7 +154,7 @@ class Plan:
             if stage.chain is not None:
                 grouped = stage.chain.grouped
                 parts.append(f"  for each {'group of samples' if grouped else 'sample'}:")
-                parts += [f"    {line}" for line in stage.chain.text.splitlines()]
+                parts += [f"    {node}{_where(node)}" for node in stage.chain.nodes]
         return "\n".join(parts)
 
 
@@ -251,7 +297,7 @@ def edges(node: Node) -> Iterable[DataNode]:
     return [*found, *node.per_sample.values(), *(c.edge for c in node.scope)]
 
 
-# ---------------------------------------------------------------- generating a chain
+# ---------------------------------------------------------------- the calls of a chain
 
 
 def column(kind: str, index: int, detail: object = 0) -> str:
@@ -259,131 +305,83 @@ def column(kind: str, index: int, detail: object = 0) -> str:
     return f"{kind}{index}_{detail}"
 
 
-def _lent(nodes: Sequence[Node], delivers: Collection[DataNode]) -> dict[Node, Node]:
-    """Find arithmetic whose result only serves other arithmetic: it may be computed where that puts its own.
-
-    Returns:
-        The node, by whose place in the batch another is lent it.
-    """
-    uses = Counter(edge for node in nodes for edge in edges(node))
-    inside, lent = set(nodes), dict[Node, Node]()
-    for last in nodes:
-        if not last.operator.name.startswith("math.") or last.outputs[0] not in delivers:
-            continue
-        node: Node | None = last
-        while node is not None:
-            # One operand alone: both cannot be in one place.
-            before = next((_source(e) for e in node.inputs if e is not None and _source(e) in inside), None)
-            node = None
-            if before is not None and before.operator.name in _WRITING and before.scope == last.scope:
-                edge = before.outputs[0]
-                if uses[edge] == 1 and edge not in delivers:
-                    lent[before], node = last, before
-    return lent
-
-
-_WRITING = {"math.add", "math.mul", "math.sub", "math.truediv"}
-
-
-class _Writer:
-    """Writes the text of one chain."""
+class _Calls:
+    """Makes the calls of one chain."""
 
     def __init__(self, index: dict[Node, int], nodes: Sequence[Node], delivers: Sequence[DataNode]) -> None:
         self.index, self.inside, self.delivers = index, set(nodes), set(delivers)
-        self.lent = _lent(nodes, self.delivers)
         self.inputs: dict[DataNode, None] = {}
         self.values: dict[str, Value] = {}
         self.parameters: dict[str, None] = {}
-        self.lines: list[tuple[str, Node | None]] = []
-        self.ends: dict[Node, int] = {}
+        self.first: dict[Node, int] = {}
+        self.count = 0
 
-    def parameter(self, kind: str, node: Node, detail: object = 0) -> str:
+    def column(self, kind: str, node: Node, detail: object = 0) -> str:
         name = column(kind, self.index[node], detail)
         self.parameters.setdefault(name)
         return name
 
-    def computes(self, edge: DataNode) -> bool:
-        """Return True if the chain computes an edge."""
-        return _source(edge) in self.inside and not is_metadata(edge)
-
-    def sample(self, edge: DataNode | None) -> str:
-        """Write a sample's tensor: a local of the chain, or an item of a column."""
-        if edge is None:
-            return "None"
+    def result(self, edge: DataNode) -> int | None:
+        """Return the number of a result that the chain computes; None for other edges."""
         source = _source(edge)
-        if self.computes(edge):
-            return f"v{self.index[source]}_{edge.index}"
-        self.inputs.setdefault(edge)
-        return self.parameter("input", source, edge.index) + "[i]"
+        if source not in self.inside or is_metadata(edge):
+            return None
+        return self.first[source] + edge.index
 
-    def value(self, edge: DataNode, node: Node, name: str = "") -> str:
-        """Write a sample's value as a Python number or list; of a group, as a `Column`."""
+    def tensor(self, edge: DataNode | None) -> Argument | None:
+        """Return a sample's tensor: a result of the chain, or an item of a column."""
+        if edge is None:
+            return None
+        result = self.result(edge)
+        if result is not None:
+            return Argument(result)
+        self.inputs.setdefault(edge)
+        return Argument(self.column("input", _source(edge), edge.index))
+
+    def value(self, edge: DataNode, node: Node, name: str = "") -> Argument:
+        """Return a sample's value as a Python number or list; of a group, as a `Column`."""
         argument = node.operator.schema.arguments.get(name)
         axes = None if argument is None else node.operator.axes_of(name)
         frames = argument is not None and argument.edge != "sample"
         value = Value(edge, node, name, axes, frames)
-        if self.computes(edge):
-            if value.axes is None:
-                return f"numbers({self.sample(edge)})"
-            # Whether a value is one a frame is known with the layouts, when the chain is bound.
-            found = f", per_frame{self.index[node]}" if frames else ""
-            return f"{value.kind}({self.sample(edge)}, {name!r}{found})"
-        parameter = self.parameter(value.kind, _source(edge), value.detail)
+        result = self.result(edge)
+        if result is not None:
+            return Argument(result, value.kind, name, frames)
+        parameter = self.column(value.kind, _source(edge), value.detail)
         self.values.setdefault(parameter, value)
-        return parameter + "[i]"
+        return Argument(parameter)
 
-    def condition(self, node: Node) -> str:
-        return " and ".join(
-            ("" if c.value else "not ") + f"truth({self.value(c.edge, node)})"
-            if isinstance(c.value, bool)
-            else f"{self.value(c.edge, node)} == {c.value}"
-            for c in node.scope
-        )
-
-    def node(self, node: Node, indent: str) -> None:
-        k = self.index[node]
-        results = ", ".join(self.results(node))
-        if node.operator.kind == "reader" and "," not in results:
-            results += ","
-        call = f"f{k}({', '.join(self.arguments(node))})"
-        self.write(f"{indent}{results} = {f'row({call})' if node.operator.kind == 'reader' else call}", node)
-        for output in node.outputs:
-            if output in self.delivers:
-                self.deliver(node, output, indent)
-        self.ends[node] = len(self.lines) - 1
-
-    def results(self, node: Node) -> list[str]:
-        return [f"v{self.index[node]}_{o.index}" for o in node.outputs if not is_metadata(o)]
-
-    def arguments(self, node: Node) -> list[str]:
+    def call(self, node: Node) -> Call:
+        results = [o for o in node.outputs if not is_metadata(o)]
+        self.first[node], first = self.count, self.count
+        self.count += len(results)
+        conditions = tuple((self.value(c.edge, node), c.value) for c in node.scope)
         if node.operator.kind == "reader":
-            given = [f"{n}={self.value(e, node, n)}" for n, e in node.per_sample.items()]
-            if self.writes_in_place(node):
-                given.append(f"out={self.parameter('slot', node)}[i]")
-            return [self.parameter("key", node) + "[i]", *given]
-        found = [self.sample(e) for e in node.inputs]
-        found += [f"{name}={self.value(e, node, name)}" for name, e in node.per_sample.items()]
-        if node.operator.schema.random:
-            found.append(f"rng={self.parameter('rng', node)}[i]")
-        if self.writes_in_place(node):
-            found.append(f"out={self.parameter('slot', node)}[i]")
-        elif node in self.lent:
-            found.append(f"out={self.parameter('slot', self.lent[node])}[i]")
-        return found
+            inputs: tuple[Argument | None, ...] = (Argument(self.column("key", node)),)
+        else:
+            inputs = tuple(map(self.tensor, node.inputs))
+        arguments = tuple((name, self.value(e, node, name)) for name, e in node.per_sample.items())
+        columns = []
+        if node.operator.schema.random and node.operator.kind != "reader":
+            columns.append(("rng", self.column("rng", node)))
+        in_place = self.writes_in_place(node)
+        if in_place:
+            columns.append(("out", self.column("slot", node)))
+        deliveries = tuple(
+            Delivery(
+                k,
+                None if in_place and not o.index else self.column("slot", node, o.index),
+                self.column("done", node, o.index),
+            )
+            for k, o in enumerate(results)
+            if o in self.delivers
+        )
+        return Call(node, conditions, inputs, arguments, tuple(columns), first, len(results), deliveries)
 
     def writes_in_place(self, node: Node) -> bool:
         declared = node.operator
         alone = declared.schema.wants_out and len(node.outputs) == 1
         return (alone or declared.options.writes) and node.outputs[0] in self.delivers
-
-    def deliver(self, node: Node, output: DataNode, indent: str) -> None:
-        value = f"v{self.index[node]}_{output.index}"
-        if output.index or not self.writes_in_place(node):
-            value = f"put({self.parameter('slot', node, output.index)}[i], {value})"
-        self.write(f"{indent}{self.parameter('done', node, output.index)}[i] = {value}", node)
-
-    def write(self, text: str, node: Node | None) -> None:
-        self.lines.append((text, node))
 
 
 def _source(edge: DataNode) -> Node:
@@ -399,42 +397,14 @@ def is_metadata(edge: DataNode) -> bool:
 
 def _chain(nodes: Sequence[Node], later: set[DataNode], index: dict[Node, int], grouped: bool) -> Chain:
     delivers = [o for n in nodes for o in n.outputs if o in later and not is_metadata(o)]
-    writer = _Writer(index, nodes, delivers)
-    previous: tuple[Condition, ...] = ()
-    for node in nodes:
-        if node.scope and node.scope != previous:
-            writer.write(f"        if {writer.condition(node)}:", node)
-        previous = node.scope
-        writer.node(node, "            " if node.scope else "        ")
-    unset = [  # what a branch does not compute is None in the other one
-        (f"        {' = '.join(f'v{index[n]}_{o.index}' for o in n.outputs)} = None", n) for n in nodes if n.scope
-    ]
-    parameters = ", ".join(writer.parameters)
-    body = [
-        (f"def bind({parameters}):", None),
-        ("    def run(i):", None),
-        *unset,
-        *writer.lines,
-        ("    return run", None),
-    ]
-    marks = {writer.ends[node]: f"; mark(i, {k})" for k, node in enumerate(nodes)}
-    timed = [
-        f"def bind(mark, {parameters}):",
-        "    def run(i):",
-        *(line for line, _ in unset),
-        "        mark(i, -1)",
-        *(line + marks.get(k, "") for k, (line, _) in enumerate(writer.lines)),
-        "    return run",
-    ]
+    calls = _Calls(index, nodes, delivers)
+    made = tuple(map(calls.call, nodes))
     return Chain(
-        tuple(nodes), tuple(writer.inputs), tuple(writer.values.values()), tuple(delivers),
-        tuple(writer.parameters), "\n".join(line + _comment(node) for line, node in body),
-        "\n".join(timed), tuple(node for _, node in body), grouped,
+        tuple(nodes), tuple(calls.inputs), tuple(calls.values.values()), tuple(delivers), tuple(calls.parameters),
+        made, grouped,
     )  # fmt: skip
 
 
-def _comment(node: Node | None) -> str:
-    if node is None:
-        return ""
-    where = f" line {node.lines[0].line}" if node.lines else ""
-    return f"  # {node.title}{where}"
+def _where(node: Node) -> str:
+    line = f" line {node.lines[0].line}" if node.lines else ""
+    return f"  # {node.title}{line}"

@@ -5,7 +5,7 @@ holds the GIL once for a bundle, and Python's code and data stay in cache from o
 not do, the chain does as ever, sample by sample: it draws the same random numbers, and raises the errors.
 
 Another chain of small samples, of which an operator has a body for several of any shapes (short sounds), runs its own
-text on bundles: an item of a column is a list of samples there, and the other operators take them one by one.
+calls on bundles: an item of a column is a list of samples there, and the other operators take them one by one.
 """
 
 from __future__ import annotations
@@ -36,6 +36,14 @@ _Bundle = Callable[[range], Collection[int]]
 """Does a bundle, and returns the samples that are left to the chain."""
 
 
+class Loop(Protocol):
+    """The calls of a chain, see `compiled_chain.Loop`."""
+
+    def bind(
+        self, columns: Mapping[str, Any], blamed: dict[int, Node], mark: Callable[[int, int], None] | None
+    ) -> Callable[[int], None]: ...
+
+
 class Several(Protocol):
     """A way to do several samples of a chain in one call."""
 
@@ -59,17 +67,15 @@ def _share(most: int, count: int, threads: int) -> int:
 
 @dataclass
 class Together:
-    """A chain whose text runs on bundles.
+    """A chain whose calls take bundles.
 
     Attributes:
-        text: The chain's ``bind``, for columns with an item a bundle.
-        timed_text: Its ``bind_timed``.
+        loop: The chain, for columns with an item a bundle.
         rngs: Columns of random numbers.
         pays: False once samples turned out to be large.
     """
 
-    text: Callable[..., Callable[[int], None]]
-    timed_text: Callable[..., Callable[[int], None]]
+    loop: Loop
     rngs: tuple[str, ...]
     pays: bool = True
 
@@ -80,7 +86,7 @@ class Together:
     def bind(self, columns: Mapping[str, Any], bundle: int, timings: ChainTimings | None = None) -> _Bundle:
         """Return what does a bundle of a batch, of so many samples."""
         items = {name: _Bundles(column, bundle) for name, column in columns.items()}
-        run = self.text(**items) if timings is None else self.timed_text(timings, **items)
+        run = self.loop.bind(items, {}, timings)
 
         def do(samples: range) -> Collection[int]:
             try:

@@ -52,7 +52,7 @@ class ChainRun:
         done: Results of the items, by edge.
         groups: The groups, if an item is more than a sample.
         bundles: The bundles, if an item is one.
-        blamed: The operator that failed after the chain, by the identity of the error.
+        blamed: The operator that failed, by the identity of the error.
     """
 
     batch: InFlightBatch
@@ -69,9 +69,8 @@ class ChainRun:
 
     def node_of(self, error: BaseException) -> Node | None:
         """Return the operator that failed."""
-        if id(error) in self.blamed:
-            return self.blamed[id(error)].culprit(error)
-        return self.compiled.node_at(error)
+        node = self.blamed.get(id(error))
+        return None if node is None else node.culprit(error)
 
     def merged(self, failures: dict[int, BaseException]) -> dict[int, BaseException]:
         """Return failures by sample; where there are any, leave the results by sample, too."""

@@ -1,18 +1,16 @@
-"""Compile a chain's source, and bind it to a batch.
+"""Make a chain ready for certain layouts, and bind it to a batch.
 
-Binding prepares every operator of the chain for the layouts it will see; that is done once for each
-combination of input layouts, so that running a sample is calls of prepared functions and nothing else.
+Every operator of a chain is prepared for the layouts that it will see; that is done once for each combination of input
+layouts. To run a sample is then to call one prepared function after the other.
 """
 
 from __future__ import annotations
 
 import functools
-import linecache
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -31,7 +29,7 @@ from torchdali.execute.steps import values
 from torchdali.graph import DataNode, Node
 from torchdali.kernels.memory import Empty
 from torchdali.loader import row
-from torchdali.plan import Chain, Value, column, edges
+from torchdali.plan import Argument, Call, Chain, Value, column, edges
 from torchdali.running import (
     Prepared,
     channel_mistake,
@@ -43,25 +41,151 @@ from torchdali.running import (
 from torchdali.tensors import TensorList
 from torchdali.tensors.arrays import Arrays
 
-__all__ = ["Bodies", "BoundChain", "CompiledChain", "NotGrouped", "named"]
+__all__ = ["BoundChain", "CompiledChain", "Loop", "Mark", "NotGrouped", "named"]
 
-Bind = Callable[..., Callable[[int], None]]
 _Axes = tuple[str, "int | None"]  # layout, and the number of axes as far as known
+Mark = Callable[[int, int], None]
+"""Called with the item, and the number of the call that is done with it; -1 before the first."""
+_Take = Callable[[int, list[Any]], Any]
+_Step = Callable[[int, list[Any]], None]
 
 
-_TIMED = " timed"
-
-
-class Bodies(NamedTuple):
-    """The two functions of a chain's text.
+@dataclass(frozen=True)
+class Loop:
+    """The calls of a chain, with a function for each.
 
     Attributes:
-        bind: Takes the columns of a batch.
-        bind_timed: Takes a `timings.ChainTimings`, then the columns.
+        functions: One a call.
+        values: What makes values of results of the chain, by kind.
+        put: Copies a result to its place, or returns it.
     """
 
-    bind: Bind
-    bind_timed: Bind
+    chain: Chain
+    functions: Sequence[Callable[..., Any]]
+    per_frame: Sequence[frozenset[str]]
+    values: Mapping[str, Callable[..., Any]]
+    put: Callable[..., Any]
+
+    def bind(
+        self, columns: Mapping[str, Any], blamed: dict[int, Node], mark: Mark | None = None
+    ) -> Callable[[int], None]:
+        """Return what takes an item, a sample or several, through the chain.
+
+        Args:
+            columns: Of the batch.
+            blamed: Gets the node that an exception has left, by the identity of the exception.
+            mark: Notes the time after each call.
+        """
+        steps = [self._step(k, columns) for k in range(len(self.chain.calls))]
+        nodes = self.chain.nodes
+        count = sum(call.count for call in self.chain.calls)
+
+        def run(i: int) -> None:
+            results: list[Any] = [None] * count  # what a branch does not compute is None in the other one
+            k = 0
+            try:
+                for step in steps:
+                    step(i, results)
+                    k += 1
+            except BaseException as error:
+                blamed[id(error)] = nodes[k]
+                raise
+
+        def run_timed(i: int) -> None:
+            assert mark is not None
+            results: list[Any] = [None] * count
+            mark(i, -1)
+            k = 0
+            try:
+                for step in steps:
+                    step(i, results)
+                    mark(i, k)
+                    k += 1
+            except BaseException as error:
+                blamed[id(error)] = nodes[k]
+                raise
+
+        return run if mark is None else run_timed
+
+    def _step(self, k: int, columns: Mapping[str, Any]) -> _Step:
+        """Return one call, bound to the columns of a batch."""
+        call, function = self.chain.calls[k], self.functions[k]
+        inputs = [self._taken(k, each, columns) for each in call.inputs]
+        named = {name: self._taken(k, each, columns) for name, each in call.arguments}
+        named.update({name: _of_column(columns[column]) for name, column in call.columns})
+        is_reader = call.node.operator.kind == "reader"
+        if is_reader:
+            function = _row_of(function)
+        first, places = call.first, range(call.first, call.first + call.count)
+        is_one = call.count == 1 and not is_reader
+
+        def compute(i: int, results: list[Any]) -> None:
+            found = function(
+                *[take(i, results) for take in inputs], **{name: take(i, results) for name, take in named.items()}
+            )
+            if is_one:
+                results[first] = found
+            else:
+                for place, each in zip(places, found, strict=True):
+                    results[place] = each
+
+        step: _Step = compute
+        if call.deliveries:
+            step = self._delivering(step, call, columns)
+        return step if not call.conditions else self._conditional(k, step, columns)
+
+    def _delivering(self, compute: _Step, call: Call, columns: Mapping[str, Any]) -> _Step:
+        put = self.put
+        ways = [
+            (call.first + each.result, None if each.slot is None else columns[each.slot], columns[each.done])
+            for each in call.deliveries
+        ]
+
+        def step(i: int, results: list[Any]) -> None:
+            compute(i, results)
+            for result, slots, done in ways:
+                done[i] = results[result] if slots is None else put(slots[i], results[result])
+
+        return step
+
+    def _conditional(self, k: int, step: _Step, columns: Mapping[str, Any]) -> _Step:
+        conditions = [(self._taken(k, each, columns), value) for each, value in self.chain.calls[k].conditions]
+
+        def step_if(i: int, results: list[Any]) -> None:
+            for take, wanted in conditions:
+                value = take(i, results)
+                if (truth(value) if isinstance(wanted, bool) else value) != wanted:
+                    return
+            step(i, results)
+
+        return step_if
+
+    def _taken(self, k: int, argument: Argument | None, columns: Mapping[str, Any]) -> _Take:
+        """Return what gives an argument, for an item and the results so far."""
+        if argument is None:
+            return _nothing
+        if isinstance(argument.place, str):
+            return _of_column(columns[argument.place])
+        place = argument.place
+        if argument.form == "tensor":
+            return lambda i, results: results[place]
+        value = self.values[argument.form]
+        if argument.form == "value":
+            return lambda i, results: value(results[place])
+        name, frames = argument.name, self.per_frame[k] if argument.frames else frozenset()
+        return lambda i, results: value(results[place], name, frames)
+
+
+def _of_column(column: Any) -> _Take:
+    return lambda i, results: column[i]
+
+
+def _nothing(i: int, results: list[Any]) -> None:
+    return None
+
+
+def _row_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *inputs, **arguments: row(function(*inputs, **arguments))
 
 
 @dataclass
@@ -76,16 +200,10 @@ class BoundChain:
         bundled: How it does several samples of any shapes in one call; None if it cannot.
     """
 
-    single: Bodies
-    grouped: Bodies | None
+    single: Loop
+    grouped: Loop | None
     layouts: Mapping[DataNode, str]
     bundled: Bundled | Together | None = None
-
-
-def _compile(text: str, file: str) -> CodeType:
-    """Compile a chain so that tracebacks show its lines."""
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    return compile(text, file, "exec")
 
 
 class CompiledChain:
@@ -95,7 +213,6 @@ class CompiledChain:
         chain: From the plan.
         index: Number of each node, as in the plan.
         readers: What reads a record, per reader node.
-        name: Shown as the file name in tracebacks.
         empty: Gives memory for what the chain delivers.
     """
 
@@ -104,17 +221,13 @@ class CompiledChain:
         chain: Chain,
         index: Mapping[Node, int],
         readers: Mapping[Node, Callable[[int], Any]],
-        name: str,
         empty: Empty | None = None,
     ) -> None:
         self.chain, self._index, self._readers, self._empty = chain, index, readers, empty
-        self._file = f"<torchdali {name}>"
-        self._code = _compile(chain.text, self._file)
-        self._timed_code = _compile(chain.timed_text, self._file + _TIMED)
         self._bound: dict[tuple[_Axes, ...], BoundChain] = {}
 
     def bound(self, inputs: Mapping[DataNode, TensorList]) -> BoundChain:
-        """Return ``bind``, for the layouts of the chain's inputs."""
+        """Return the chain for the layouts of its inputs."""
         entering = (*self.chain.inputs, *(value.edge for value in self.chain.values))
         known = tuple(_axes(inputs[edge]) for edge in entering)
         # Batches of two threads may bind the same layouts at once. Either result serves both, and a dictionary stores
@@ -135,34 +248,38 @@ class CompiledChain:
                 warnings.warn_explicit(f"{node.operator.name}: {text}", UserWarning, line.file, line.line)
 
     def _bind(self, found: dict[DataNode, _Axes]) -> BoundChain:
-        names: dict[str, Any] = {"put": put, "row": row, "truth": truth, **_SINGLE_VALUES}
-        group_names: dict[str, Any] = {"put": put, "row": row, **_GROUP_VALUES}
-        bundle_names: dict[str, Any] = {"put": put_together, "row": row, **_BUNDLE_VALUES}
+        singles: list[Callable[..., Any]] = []
+        groups: list[Callable[..., Any] | None] = []
+        lifted: list[Callable[..., Any]] = []
+        frames = []
         for node in self.chain.nodes:
-            name = f"f{self._index[node]}"
             if node.operator.kind == "reader":
-                names[name], group_names[name] = self._readers[node], None
-                bundle_names[name] = ReadTogether(self._readers[node], self._is_passing(node))
+                read = self._readers[node]
+                singles.append(read)
+                groups.append(None)
+                lifted.append(ReadTogether(read, self._is_passing(node)))
+                frames.append(frozenset[str]())
                 layouts = node.operator.output_layouts((), node.constants)
             else:
                 ready, layouts = _located(node, found)
-                names[name], group_names[name] = ready.function, _group_body(node, ready)
-                bundle_names[name] = self._lifted(node, ready)
-                per_frame = f"per_frame{self._index[node]}"
-                names[per_frame] = group_names[per_frame] = _per_frame(node, found)
-                bundle_names[per_frame] = names[per_frame]
+                singles.append(ready.function)
+                groups.append(_group_body(node, ready))
+                lifted.append(self._lifted(node, ready))
+                frames.append(_per_frame(node, found))
             first = node.inputs[0] if node.inputs and node.operator.options.layout is None else None
             ndim = None if first is None else found[first][1]
             axes = [(layout, len(layout) if layout else ndim) for layout in layouts]
             found.update(zip(node.outputs, axes, strict=True))
-        can_group = self.chain.grouped and None not in group_names.values()
-        grouped = self._run_text(group_names) if can_group else None
+        grouped = None
+        bodies = [body for body in groups if body is not None]
+        if self.chain.grouped and len(bodies) == len(groups):
+            grouped = Loop(self.chain, bodies, frames, _GROUP_VALUES, put)
         layouts_ = {e: layout for e, (layout, _) in found.items()}
         several: Bundled | Together | None = bundled(self.chain, self._index, self._readers)
         if several is None and can_lift(self.chain):
             rngs = tuple(name for name in self.chain.parameters if name.startswith("rng"))
-            several = Together(*self._run_text(bundle_names), rngs)
-        return BoundChain(self._run_text(names), grouped, layouts_, several)
+            several = Together(Loop(self.chain, lifted, frames, _BUNDLE_VALUES, put_together), rngs)
+        return BoundChain(Loop(self.chain, singles, frames, _SINGLE_VALUES, put), grouped, layouts_, several)
 
     def _lifted(self, node: Node, ready: Prepared) -> Lifted:
         """Return an operator on lists of samples."""
@@ -186,28 +303,6 @@ class CompiledChain:
         taken = {id(edge) for other in self.chain.nodes for edge in edges(other)}
         return any(id(edge) in taken for edge in node.outputs)
 
-    def _run_text(self, names: dict[str, Any]) -> Bodies:
-        """Run the two texts of the chain, each in a namespace of its own."""
-        plain, timed = dict(names), dict(names)
-        exec(self._code, plain)
-        exec(self._timed_code, timed)
-        return Bodies(plain["bind"], timed["bind"])
-
-    def node_at(self, error: BaseException) -> Node | None:
-        """Return the operator in which an exception left the chain; of several fused into one, the one to blame."""
-        node = self.node_in_chain(error)
-        return None if node is None else node.culprit(error)
-
-    def node_in_chain(self, error: BaseException) -> Node | None:
-        """Return the node of the chain that an exception left."""
-        trace = error.__traceback__
-        while trace is not None:
-            file = trace.tb_frame.f_code.co_filename
-            if file.startswith(self._file):
-                return self.chain.lines[trace.tb_lineno - 1 - file.endswith(_TIMED)]
-            trace = trace.tb_next
-        return None
-
     def columns(
         self,
         inputs: Mapping[DataNode, TensorList],
@@ -217,7 +312,7 @@ class CompiledChain:
         group: int = 1,
         lazily: bool = False,
     ) -> dict[str, Sequence[Any]]:
-        """Collect the columns that ``bind`` takes.
+        """Collect the columns that `Loop.bind` takes.
 
         Args:
             group: Samples for each item of a column.
@@ -298,17 +393,19 @@ def _values_of_each(value_of: Callable[..., Any], samples: Sequence[torch.Tensor
 
 
 _SINGLE_VALUES: dict[str, Callable[..., Any]] = {
-    "numbers": torch.Tensor.tolist,
+    "value": torch.Tensor.tolist,
     "number": functools.partial(_single_value, 0),
     "list": functools.partial(_single_value, 1),
 }
-_GROUP_VALUES = {
-    "numbers": Column.of,
+_GROUP_VALUES: dict[str, Callable[..., Any]] = {
+    "value": Column.of,
     "number": functools.partial(_group_value, 0),
     "list": functools.partial(_group_value, 1),
 }
-_BUNDLE_VALUES = {k: functools.partial(_values_of_each, f) for k, f in _SINGLE_VALUES.items()}
-"""Functions in the text of a chain for values that the chain computes: of a sample, a group, and a bundle."""
+_BUNDLE_VALUES: dict[str, Callable[..., Any]] = {
+    kind: functools.partial(_values_of_each, value_of) for kind, value_of in _SINGLE_VALUES.items()
+}
+"""Functions that make values of what the chain computes: of a sample, a group, and a bundle."""
 
 
 def _axes(batch: TensorList) -> _Axes:

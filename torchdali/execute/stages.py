@@ -17,7 +17,7 @@ from torchdali.execute.bad_samples import recomputed
 from torchdali.execute.batch import InFlightBatch
 from torchdali.execute.bundles import BundleRun, Together, whole_pieces
 from torchdali.execute.chain_run import ChainRun, Runtime
-from torchdali.execute.compiled_chain import Bodies, CompiledChain, named
+from torchdali.execute.compiled_chain import CompiledChain, Loop, named
 from torchdali.execute.groups import GroupRun, group_size
 from torchdali.execute.hardware_decoding import Decoded, HardwareDecoding, is_shared, mark
 from torchdali.execute.output_buffer import OpenBuffer, OutputBuffer, filled
@@ -63,8 +63,7 @@ class StageRunner:
         }
         self._limits = [ThreadLimit(runtime.threads.count) for _ in plan.stages]
         self._chains = [
-            CompiledChain(s.chain, plan.index, reads, f"chain {i}", self._empty()) if s.chain else None
-            for i, s in enumerate(plan.stages)
+            CompiledChain(s.chain, plan.index, reads, self._empty()) if s.chain else None for s in plan.stages
         ]
         # Filled by the thread that runs a step first. Two may run it at once, if one does it again without bad samples:
         # either entry serves both.
@@ -318,7 +317,7 @@ class StageRunner:
         self,
         run: ChainRun,
         per_node: Mapping[str, Sequence[Any]],
-        bodies: Bodies,
+        loop: Loop,
         group: int,
         done: Mapping[DataNode, list[Any]],
     ) -> Callable[[int], None]:
@@ -334,8 +333,8 @@ class StageRunner:
             lazily=not alone and isinstance(several, Together),
         )
         if run.timings is not None and (alone or not isinstance(several, Together)):
-            return bodies.bind_timed(run.timings, **columns)
-        bound = bodies.bind(**columns)
+            return loop.bind(columns, run.blamed, run.timings)
+        bound = loop.bind(columns, run.blamed)
         if alone or several is None:
             return bound
         size, keep_going = run.batch.size, self._runtime.bad_samples.keeps_going

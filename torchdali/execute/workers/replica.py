@@ -19,7 +19,7 @@ import torch
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import InFlightBatch, OpenDataset, Settings, metadata_outputs
 from torchdali.execute.chain_run import ChainRun, Runtime
-from torchdali.execute.compiled_chain import Bodies
+from torchdali.execute.compiled_chain import Loop
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.memory_stats import MemoryStats
 from torchdali.execute.stages import StageRunner
@@ -129,9 +129,9 @@ class _Stages(StageRunner):
         self._hand_over(batch)
 
     def _bound(
-        self, run: ChainRun, per_node: Mapping[str, Sequence[Any]], bodies: Bodies, group: int, done: Any
+        self, run: ChainRun, per_node: Mapping[str, Sequence[Any]], loop: Loop, group: int, done: Any
     ) -> Callable[[int], None]:
-        function = super()._bound(run, per_node, bodies, group, done)
+        function = super()._bound(run, per_node, loop, group, done)
         if not has_user_code(run.compiled.chain):
             return function
         return SeededSamples(self._runtime.settings.seed, run.batch, function)
