@@ -11,7 +11,8 @@ samples a group has, for each batch (`execute.groups`). Planning is pure, and a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
@@ -305,11 +306,38 @@ def column(kind: str, index: int, detail: object = 0) -> str:
     return f"{kind}{index}_{detail}"
 
 
+def _lent(nodes: Sequence[Node], delivers: Collection[DataNode]) -> dict[Node, Node]:
+    """Find arithmetic whose result only serves other arithmetic: it may be computed where that puts its own.
+
+    Returns:
+        The node, by whose place in the batch another is lent it.
+    """
+    uses = Counter(edge for node in nodes for edge in edges(node))
+    inside, lent = set(nodes), dict[Node, Node]()
+    for last in nodes:
+        if not last.operator.name.startswith("math.") or last.outputs[0] not in delivers:
+            continue
+        node: Node | None = last
+        while node is not None:
+            # One operand alone: both cannot be in one place.
+            before = next((_source(e) for e in node.inputs if e is not None and _source(e) in inside), None)
+            node = None
+            if before is not None and before.operator.name in _WRITING and before.scope == last.scope:
+                edge = before.outputs[0]
+                if uses[edge] == 1 and edge not in delivers:
+                    lent[before], node = last, before
+    return lent
+
+
+_WRITING = {"math.add", "math.mul", "math.sub", "math.truediv"}
+
+
 class _Calls:
     """Makes the calls of one chain."""
 
     def __init__(self, index: dict[Node, int], nodes: Sequence[Node], delivers: Sequence[DataNode]) -> None:
         self.index, self.inside, self.delivers = index, set(nodes), set(delivers)
+        self.lent = _lent(nodes, self.delivers)
         self.inputs: dict[DataNode, None] = {}
         self.values: dict[str, Value] = {}
         self.parameters: dict[str, None] = {}
@@ -365,8 +393,8 @@ class _Calls:
         if node.operator.schema.random and node.operator.kind != "reader":
             columns.append(("rng", self.column("rng", node)))
         in_place = self.writes_in_place(node)
-        if in_place:
-            columns.append(("out", self.column("slot", node)))
+        if in_place or node in self.lent:
+            columns.append(("out", self.column("slot", self.lent.get(node, node))))
         deliveries = tuple(
             Delivery(
                 k,

@@ -402,7 +402,7 @@ def test_one_node_an_operator() -> None:
     def define() -> Any:
         return (fn.random.uniform() * 2 - 1) / types.Constant(3).float64()
 
-    text = planned(define)
+    text = planned(define).partition("stage 0")[0]
     assert text.count(" = math.") == 3
     assert "constant(" not in text
     assert "math.sub(__mul_1, constants='_, 1:int32')" in text
@@ -415,8 +415,8 @@ def test_numbers_are_computed_in_groups_and_data_of_a_chain_in_it() -> None:
         return late * 2, angle, late + angle
 
     numbers, single = planned(define).split("for each group of samples:")[1].split("for each sample:")
-    assert numbers.count(" = f") == 2
-    assert single.count(" = f") == 3  # with the operator before the two
+    assert numbers.count(" = math.") == 2
+    assert single.count(" = ") == 3  # with the operator before the two
 
 
 @pytest.mark.parametrize("extent", [10, 100])
