@@ -20,10 +20,10 @@ __all__ = [
     "Batched",
     "BundledBody",
     "Column",
+    "MOST_BYTES",
     "Lifted",
     "Pieces",
     "Shapes",
-    "TooLarge",
     "each_of",
     "per_sample",
     "read_batched",
@@ -254,10 +254,6 @@ class Pieces(Sequence[torch.Tensor]):
         return len(self.rows if self.counts is None else self.counts)
 
 
-class TooLarge(Exception):
-    """Samples are so large that several in one call would not stay in cache."""
-
-
 class Lifted:
     """An operator on lists of samples: its body for several of any shapes, or its own for each.
 
@@ -266,7 +262,10 @@ class Lifted:
         together: Takes and returns sequences of samples, which may be `Pieces`, or NotImplemented; None without one.
         dtypes: Of the first input, for which ``together`` was made; all, if there are none.
         several: The operator returns a tuple.
-        small: ``together`` is for samples of `SMALL` bytes only.
+        small: ``together`` is for `MOST_BYTES` of the first input at most.
+
+    Attributes:
+        bytes: Of the first input, of a sample of the last call on average.
     """
 
     def __init__(
@@ -278,8 +277,13 @@ class Lifted:
         small: bool = True,
     ) -> None:
         self._single, self._together, self._several = single, together, several
-        self._small = small
+        self._small, self.bytes = small, 0
         self._dtypes = frozenset(dtypes)
+
+    @property
+    def gains(self) -> bool:
+        """Return whether there is a body for several."""
+        return self._together is not None
 
     def __call__(self, *inputs: Sequence[torch.Tensor] | None, **arguments: Sequence[Any]) -> Any:
         """Do several samples.
@@ -287,9 +291,6 @@ class Lifted:
         Args:
             inputs: Of each input a sample each; None for one that is not there.
             arguments: A value for each sample.
-
-        Raises:
-            TooLarge: by the input, there is more in one sample than a call for several is worth.
         """
         if self._together is not None:
             data = inputs[0]
@@ -313,8 +314,10 @@ class Lifted:
         if isinstance(data, Pieces):
             return not self._dtypes or data.rows.dtype in self._dtypes
         memory = data.arrays if isinstance(data, Arrays) else data
-        if self._small and sum(map(_bytes_of, memory)) > SMALL * len(data):
-            raise TooLarge
+        total = sum(map(_bytes_of, memory))
+        self.bytes = total // max(1, len(data))  # a plain store: several threads say about the same
+        if self._small and total > MOST_BYTES:
+            return False
         kinds = [data.dtype] if isinstance(data, Arrays) else map(_dtype_of, data)
         return not self._dtypes or self._dtypes.issuperset(kinds)
 
@@ -322,8 +325,8 @@ class Lifted:
 _bytes_of, _dtype_of = operator.attrgetter("nbytes"), operator.attrgetter("dtype")
 
 
-SMALL = 1 << 16
-"""Bytes of a sample up to which several of any shapes are done in one call."""
+MOST_BYTES = 1 << 22
+"""Bytes of samples that one call for several works on: what fits into cache."""
 
 
 class BundledBody(Protocol):

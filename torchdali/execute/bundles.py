@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import torch
 
-from torchdali.batching import BundledBody, Lifted, Pieces, TooLarge
+from torchdali.batching import MOST_BYTES, BundledBody, Lifted, Pieces
 from torchdali.execute.timings import ChainTimings
 from torchdali.graph import Node
 from torchdali.kernels.rearrange import copy_to, dense
@@ -71,17 +71,18 @@ class Together:
 
     Attributes:
         loop: The chain, for columns with an item a bundle.
+        lifted: The operators that gain by it.
         rngs: Columns of random numbers.
-        pays: False once samples turned out to be large.
     """
 
     loop: Loop
+    lifted: Sequence[Lifted]
     rngs: tuple[str, ...]
-    pays: bool = True
 
     def size(self, count: int, threads: int) -> int:
-        """Choose how many samples of so many a thread takes in one call."""
-        return min(_MOST_SMALL, count) if threads == 1 else _share(_MOST_SMALL, count, threads)
+        """Choose how many samples of so many a thread takes in one call: as many as fit into cache, by those before."""
+        most = min(_MOST_SMALL, MOST_BYTES // max([1, *(each.bytes for each in self.lifted)]))
+        return max(1, min(most, count)) if threads == 1 else _share(most, count, threads)
 
     def bind(self, columns: Mapping[str, Any], bundle: int, timings: ChainTimings | None = None) -> _Bundle:
         """Return what does a bundle of a batch, of so many samples."""
@@ -90,14 +91,10 @@ class Together:
 
         def do(samples: range) -> Collection[int]:
             try:
-                if self.pays:
-                    run(samples[0] // bundle)
-                    return ()
-            except TooLarge:
-                self.pays = False  # a plain store: batches in flight may still run in bundles
+                run(samples[0] // bundle)
             except Exception:
-                pass  # sample by sample, they tell why
-            return samples
+                return samples  # sample by sample, they tell why
+            return ()
 
         return do
 
@@ -208,7 +205,6 @@ class Bundled:
     mirror: str | None
     slot: str
     done: str
-    pays = True
 
     @property
     def rngs(self) -> tuple[str, ...]:

@@ -278,7 +278,8 @@ class CompiledChain:
         several: Bundled | Together | None = bundled(self.chain, self._index, self._readers)
         if several is None and can_lift(self.chain):
             rngs = tuple(name for name in self.chain.parameters if name.startswith("rng"))
-            several = Together(Loop(self.chain, lifted, frames, _BUNDLE_VALUES, put_together), rngs)
+            gaining = [each for each in lifted if isinstance(each, Lifted) and each.gains]
+            several = Together(Loop(self.chain, lifted, frames, _BUNDLE_VALUES, put_together), gaining, rngs)
         return BoundChain(Loop(self.chain, singles, frames, _SINGLE_VALUES, put), grouped, layouts_, several)
 
     def _lifted(self, node: Node, ready: Prepared) -> Lifted:

@@ -323,7 +323,7 @@ class StageRunner:
     ) -> Callable[[int], None]:
         opened = run.opened if run.group == group else run.opened_single
         several = run.bound.bundled
-        alone = run.group > 1 or several is None or not several.pays or run.batch.size < 2
+        alone = run.group > 1 or several is None or run.batch.size < 2
         columns = run.compiled.columns(
             run.batch.values,
             per_node,
