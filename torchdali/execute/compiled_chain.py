@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from torchdali.batching import Column, Lifted, shaped, truth
+from torchdali.batching import Column, Lifted, each_of, shaped, truth
 from torchdali.errors import located
 from torchdali.execute.bundles import (
     Bundled,
@@ -194,8 +194,7 @@ class BoundChain:
 
     Attributes:
         single: For columns with an item a sample.
-        grouped: For columns with an item a group; None if an operator cannot do several samples in one call, or turned
-            out not to.
+        grouped: For columns with an item a group; None if an operator cannot do several samples in one call.
         layouts: Of the chain's inputs and of all that it computes.
         bundled: How it does several samples of any shapes in one call; None if it cannot.
     """
@@ -451,31 +450,40 @@ def _per_frame(node: Node, axes: Mapping[DataNode, _Axes]) -> frozenset[str]:
 
 
 def _group_body(node: Node, ready: Prepared) -> Callable[..., Any] | None:
-    """Return a function for several samples in one call, or None where an operator has none for these layouts."""
+    """Return a function for several samples in one call, or None if an operator has none for these layouts."""
     if ready.batched is None or node.operator.batched is None:
         return None
-    return functools.partial(_run_group, ready.batched, node.operator.batched.writes)
+    alone = node.operator.schema.wants_out and len(node.outputs) == 1
+    return functools.partial(_run_group, ready.batched, ready.function, node.operator.batched.writes, alone)
 
 
 def _run_group(
     body: Callable[..., Any],
+    single: Callable[..., Any],
     writes: bool,
+    single_writes: bool,
     *inputs: torch.Tensor,
     out: torch.Tensor | None = None,
     **arguments: Any,
 ) -> Any:
-    """Do several samples in one call, or raise `NotGrouped`.
+    """Do several samples in one call.
 
     Args:
-        writes: ``body`` takes ``out``.
+        single: Does one sample, if ``body`` has no better way for these.
+        writes, single_writes: ``body`` and ``single`` take ``out``.
         out: Output buffer for the results, if there is one.
+
+    Raises:
+        NotGrouped: the results differ in shape.
     """
     found = body(*inputs, out=out, **arguments) if writes else body(*inputs, **arguments)
     if found is out and out is not None:
         return found
-    for each in found if isinstance(found, tuple) else (found,):
-        if not isinstance(each, torch.Tensor):  # NotImplemented, or samples of different shapes
-            raise NotGrouped
+    several = found if isinstance(found, tuple) else (found,)
+    if not all(isinstance(each, torch.Tensor) for each in several):  # NotImplemented, or samples of different shapes
+        found = _one_by_one(single, inputs, arguments, out if single_writes else None)
+        if found is out and out is not None:
+            return found
     if isinstance(found, torch.Tensor):
         if any(found is each for each in inputs):
             found = found.clone()  # writing into the result must not change the input
@@ -483,5 +491,27 @@ def _run_group(
     return found
 
 
+def _one_by_one(
+    single: Callable[..., Any],
+    inputs: Sequence[torch.Tensor],
+    arguments: Mapping[str, Any],
+    out: torch.Tensor | None,
+) -> Any:
+    """Do samples that lie in one tensor one by one, and bring the results into one: ``out`` if they fit."""
+    each = each_of(arguments)
+    places = [{}] * len(inputs[0]) if out is None else [{"out": place} for place in out]
+    rows = [
+        single(*sample, **(each[i] if len(each) > 1 else each[0]), **places[i])
+        for i, sample in enumerate(zip(*inputs, strict=True))
+    ]
+    if out is not None and all(row is place["out"] for row, place in zip(rows, places, strict=True)):
+        return out
+    columns = list(zip(*rows, strict=True)) if isinstance(rows[0], tuple) else [rows]
+    if any(one.shape != column[0].shape or one.dtype != column[0].dtype for column in columns for one in column):
+        raise NotGrouped
+    stacked = tuple(torch.stack(list(column)) for column in columns)
+    return stacked if isinstance(rows[0], tuple) else stacked[0]
+
+
 class NotGrouped(Exception):
-    """An operator does these samples one by one."""
+    """An operator gives these samples results of different shapes."""

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from torchdali.execute.compiled_chain import BoundChain, NotGrouped
+from torchdali.execute.compiled_chain import BoundChain
 from torchdali.graph import DataNode
 from torchdali.running import LARGE, stacked_if_small
 from torchdali.tensors import TensorList
@@ -49,7 +49,6 @@ class GroupRun:
     Args:
         run: Takes the number of a group.
         single: Makes the function that takes the number of a sample. Called once, when a group fails.
-        bound: Is not grouped any more after an operator did samples one by one.
         size: Samples of the batch.
         group: Samples of a group.
         keep_going: Go on after a sample that fails.
@@ -64,14 +63,13 @@ class GroupRun:
         self,
         run: Callable[[int], None],
         single: Callable[[], Callable[[int], None]],
-        bound: BoundChain,
         size: int,
         group: int,
         keep_going: bool,
         done: Mapping[DataNode, list[Any]],
         singles: dict[DataNode, list[Any]],
     ) -> None:
-        self._run, self._make_single, self._bound = run, single, bound
+        self._run, self._make_single = run, single
         self._size, self.group, self._keep_going = size, group, keep_going
         self._done, self.singles = done, singles
         self._single: Callable[[int], None] | None = None
@@ -86,10 +84,7 @@ class GroupRun:
         """Do a group."""
         try:
             self._run(number)
-        except NotGrouped:
-            self._bound.grouped = None  # a plain store: batches in flight may still run in groups
-            self._one_by_one(number)
-        except Exception:
+        except Exception:  # also `NotGrouped`
             self._one_by_one(number)
 
     def _one_by_one(self, number: int) -> None:

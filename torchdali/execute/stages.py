@@ -298,7 +298,7 @@ class StageRunner:
         run.groups = GroupRun(
             grouped,
             partial(self._bound_singles, run, per_node, singles),
-            run.bound, run.batch.size, run.group, self._runtime.bad_samples.keeps_going, run.done, singles,
+            run.batch.size, run.group, self._runtime.bad_samples.keeps_going, run.done, singles,
         )  # fmt: skip
         return run.groups
 
